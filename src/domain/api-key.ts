@@ -1,0 +1,17 @@
+/** What a key may do; catalogue and rails need none. Decided: "Keys". */
+export const SCOPES = [
+  'payments:read',
+  'payments:write',
+  'refunds:read',
+  'refunds:write',
+  'payouts:read',
+  'payouts:write',
+  'crypto:read',
+  'crypto:write',
+] as const;
+
+export type Scope = (typeof SCOPES)[number];
+
+export function isScope(text: string): text is Scope {
+  return SCOPES.some((scope) => scope === text);
+}

@@ -1,0 +1,245 @@
+import { COUNTRIES } from './countries';
+import { CURRENCIES } from './currencies';
+
+/**
+ * Whether a settled payment can be refunded: `standard` in full and in part, `none` not at all,
+ * `payout_only` never as a refund, money goes back as a payout. @see spec §4.3
+ */
+export type RefundKind = 'standard' | 'none' | 'payout_only';
+
+type RequiredField = 'country' | 'customer.email';
+
+interface PublicRules {
+  display_name: string;
+  /** ISO 4217 codes. */
+  currencies: readonly string[];
+  /** ISO 3166-1 alpha-2 codes. */
+  countries: readonly string[];
+  /** `withinDays` runs from `settled_at`; 0 where there is no refund. */
+  refunds: Readonly<{ kind: RefundKind; withinDays: number }>;
+  supports_recurring: boolean;
+  requires_redirect: boolean;
+  /** Whether the money usually follows the authorisation by hours or days. */
+  async_settlement: boolean;
+  required_fields: readonly RequiredField[];
+  chargebacks: boolean;
+  notes: string | null;
+}
+
+/** The rules of one method, with those that stay inside. */
+export interface PaymentMethodRules extends PublicRules {
+  /** What the hosted page shows. @see spec §4.1 rule 2 */
+  page: 'bank_selector' | 'wallet' | 'card' | 'cash_reference' | 'voucher';
+  /** From creation to `expired`. */
+  expires_in_seconds: number;
+  /** From `authorized` until a missing settlement is shown to operators. */
+  settlement_due_seconds: number;
+}
+
+const DAY_S = 86_400;
+const HALF_HOUR_S = 1_800;
+
+/** What most methods have in common. */
+const USUAL = {
+  supports_recurring: false,
+  requires_redirect: true,
+  async_settlement: false,
+  required_fields: [],
+  chargebacks: false,
+  notes: null,
+  expires_in_seconds: HALF_HOUR_S,
+  settlement_due_seconds: DAY_S,
+} as const;
+
+/** Decided: cards are taken in every country and currency of the ISO tables. */
+const CARD = {
+  ...USUAL,
+  currencies: CURRENCIES,
+  countries: COUNTRIES,
+  refunds: { kind: 'standard', withinDays: 180 },
+  supports_recurring: true,
+  chargebacks: true,
+  page: 'card',
+  // An authorisation holds for about a week; what isn't captured by then is lost.
+  settlement_due_seconds: 5 * DAY_S,
+} as const;
+
+/**
+ * Every payment method and its rules: what the API validates against, what the hosted page shows,
+ * and how long the workflow waits. `page` and the two `_seconds` fields stay inside.
+ * @see spec §2.6, §4.2, §4.3
+ */
+export const PAYMENT_METHODS = {
+  ideal: {
+    ...USUAL,
+    display_name: 'iDEAL',
+    currencies: ['EUR'],
+    countries: ['NL'],
+    // Decided: 365 as in the rules of spec §4.3, not the 180 of the sample (§8).
+    refunds: { kind: 'standard', withinDays: 365 },
+    page: 'bank_selector',
+  },
+  bancontact: {
+    ...USUAL,
+    display_name: 'Bancontact',
+    currencies: ['EUR'],
+    countries: ['BE'],
+    refunds: { kind: 'standard', withinDays: 365 },
+    page: 'bank_selector',
+  },
+  mbway: {
+    ...USUAL,
+    display_name: 'MB WAY',
+    currencies: ['EUR'],
+    countries: ['PT'],
+    refunds: { kind: 'standard', withinDays: 365 },
+    notes: 'The customer approves the payment in the MB WAY app.',
+    page: 'wallet',
+  },
+  przelewy24: {
+    ...USUAL,
+    display_name: 'Przelewy24',
+    currencies: ['EUR', 'PLN'],
+    countries: ['PL'],
+    refunds: { kind: 'standard', withinDays: 90 },
+    async_settlement: true,
+    required_fields: ['country', 'customer.email'],
+    notes: 'After 90 days the customer claims a refund from Przelewy24 itself.',
+    page: 'bank_selector',
+    settlement_due_seconds: 3 * DAY_S,
+  },
+  visa: { ...CARD, display_name: 'Visa' },
+  mastercard: { ...CARD, display_name: 'Mastercard' },
+  amex: { ...CARD, display_name: 'American Express' },
+  multibanco: {
+    ...USUAL,
+    display_name: 'Multibanco',
+    currencies: ['EUR'],
+    countries: ['PT'],
+    refunds: { kind: 'none', withinDays: 0 },
+    async_settlement: true,
+    required_fields: ['country', 'customer.email'],
+    notes:
+      'The customer pays a reference at a cash machine or in online banking, within 3 days. ' +
+      'There is no refund mechanism.',
+    page: 'cash_reference',
+    expires_in_seconds: 3 * DAY_S,
+    settlement_due_seconds: 4 * DAY_S,
+  },
+  paysafecard: {
+    ...USUAL,
+    display_name: 'paysafecard',
+    currencies: words('AUD CAD CHF CZK DKK EUR GBP HUF MXN NOK NZD PLN RON SEK USD'),
+    countries: words(
+      'AT AU BE BG CA CH CY CZ DE DK ES FI FR GB GI GR HR HU IE IT LI LT LU LV MT MX NL NO NZ PL ' +
+        'PT RO SE SI SK US',
+    ),
+    refunds: { kind: 'payout_only', withinDays: 0 },
+    notes: 'A voucher is never refunded: send the money back as a payout.',
+    page: 'voucher',
+    settlement_due_seconds: 2 * DAY_S,
+  },
+} as const satisfies Record<string, PaymentMethodRules>;
+
+export type PaymentMethodId = keyof typeof PAYMENT_METHODS;
+
+/** One entry of GET /v1/payment-methods, as it goes out. @see spec §2.6 */
+export type CatalogueEntry = { method: PaymentMethodId } & PublicRules;
+
+/** One entry of GET /v1/payment-methods/available, as it goes out. @see spec §2.7 */
+export type AvailableEntry = Pick<CatalogueEntry, 'method' | 'display_name' | 'currencies'>;
+
+/** Every method, in the order of the catalogue. */
+export const PAYMENT_METHOD_IDS: readonly PaymentMethodId[] = Object.freeze(
+  Object.keys(PAYMENT_METHODS).filter(isPaymentMethodId),
+);
+
+/** Whether the catalogue has this method. */
+export function isPaymentMethodId(id: string): id is PaymentMethodId {
+  return Object.hasOwn(PAYMENT_METHODS, id);
+}
+
+/** One method's rules under their general type, for comparing with what a caller sent. */
+export function methodRules(id: PaymentMethodId): PaymentMethodRules {
+  return PAYMENT_METHODS[id];
+}
+
+/** A method's catalogue entry, without what stays inside. @see spec §2.6 */
+export function catalogueEntry(id: PaymentMethodId): CatalogueEntry {
+  const { page, expires_in_seconds, settlement_due_seconds, ...wire } = methodRules(id);
+  return { method: id, ...wire };
+}
+
+/** A method's entry in the list of those an account can use now. @see spec §2.7 */
+export function availableEntry(id: PaymentMethodId): AvailableEntry {
+  const { display_name, currencies } = methodRules(id);
+  return { method: id, display_name, currencies };
+}
+
+export type RequirementCode =
+  | 'method_not_found'
+  | 'method_not_enabled'
+  | 'currency_not_supported'
+  | 'country_required'
+  | 'country_not_supported'
+  | 'email_required';
+
+/** One item of `error.details` of a `method_requirements_not_met`. @see spec §7 */
+export interface RequirementDetail {
+  code: RequirementCode;
+  field: 'method' | 'currency' | 'country' | 'customer.email';
+  message: string;
+}
+
+export interface MethodRequest {
+  method: string;
+  currency: string;
+  country?: string | null | undefined;
+  /** `customer.email` of the request. */
+  email?: string | null | undefined;
+}
+
+/**
+ * Every way in which a request doesn't meet its method's rules; empty when it does. A country that
+ * is not required must still be one the method is available in.
+ * @param enabled ids of the methods this account can use in this environment
+ * @see spec §4.1 rule 1, §7
+ */
+export function checkMethodRequirements(
+  request: MethodRequest,
+  enabled: ReadonlySet<string>,
+): RequirementDetail[] {
+  const { method, currency, country, email } = request;
+  if (!isPaymentMethodId(method)) {
+    return [{ code: 'method_not_found', field: 'method', message: 'There is no such method.' }];
+  }
+  const rules = methodRules(method);
+  const name = rules.display_name;
+  const details: RequirementDetail[] = [];
+  const refuse = (code: RequirementCode, field: RequirementDetail['field'], message: string) =>
+    details.push({ code, field, message });
+
+  if (!enabled.has(method)) {
+    refuse('method_not_enabled', 'method', `${name} is not enabled on this account.`);
+  }
+  if (!rules.currencies.includes(currency)) {
+    const message = `${name} accepts only ${rules.currencies.join(', ')}.`;
+    refuse('currency_not_supported', 'currency', message);
+  }
+  if (country == null || country === '') {
+    if (rules.required_fields.includes('country')) {
+      refuse('country_required', 'country', `${name} requires a country.`);
+    }
+  } else if (!rules.countries.includes(country)) {
+    const message = `${name} is available only in ${rules.countries.join(', ')}.`;
+    refuse('country_not_supported', 'country', message);
+  }
+  if (!email && rules.required_fields.includes('customer.email')) {
+    refuse('email_required', 'customer.email', `${name} requires the customer's e-mail address.`);
+  }
+  return details;
+}
+
+function words(text: string): readonly string[] {
+  return Object.freeze(text.split(' '));
+}

@@ -1,0 +1,46 @@
+/**
+ * ISO 4217 alphabetic codes (tables A.1 and A.2 as of amendment 180, 2026) by how many minor-unit
+ * digits the standard gives them. CLDR and so `Intl` differ for some (IQD, LBP, UGX): ISO decides.
+ * Decided: codes for which ISO states no minor unit (metals, bond units, XDR, XSU, XUA, XTS, XXX)
+ * can't carry an amount in minor units and are not accepted.
+ */
+const CODES_BY_MINOR_UNIT_DIGITS: readonly (readonly [digits: number, codes: string])[] = [
+  [
+    0,
+    `
+    BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF
+    `,
+  ],
+  [
+    2,
+    `
+    AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD
+    CAD CDF CHE CHF CHW CNY COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP
+    GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK
+    LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO
+    NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS
+    SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST
+    XAD XCD XCG YER ZAR ZMW ZWG
+    `,
+  ],
+  [3, 'BHD IQD JOD KWD LYD OMR TND'],
+  [4, 'CLF UYW'],
+];
+
+/** ISO 4217 code to minor-unit digits: EUR 2, JPY 0, KWD 3. @see spec §1 */
+export const MINOR_UNIT_DIGITS: ReadonlyMap<string, number> = new Map(
+  CODES_BY_MINOR_UNIT_DIGITS.flatMap(([digits, codes]) =>
+    codes
+      .trim()
+      .split(/\s+/)
+      .map((code): [string, number] => [code, digits]),
+  ),
+);
+
+/** Every accepted currency code, in alphabetical order. */
+export const CURRENCIES: readonly string[] = Object.freeze([...MINOR_UNIT_DIGITS.keys()].sort());
+
+/** Whether `code` is a current ISO 4217 code with a minor unit; upper case only. @see spec §1 */
+export function isCurrency(code: string): boolean {
+  return MINOR_UNIT_DIGITS.has(code);
+}

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+
+/** Every code that a caller can meet, with its status and type. Decided: "Errors". */
+export const ERROR_CODES = {
+  invalid_request: { status: 400, type: 'invalid_request_error' },
+  invalid_json: { status: 400, type: 'invalid_request_error' },
+  invalid_amount: { status: 400, type: 'invalid_request_error' },
+  invalid_cursor: { status: 400, type: 'invalid_request_error' },
+  idempotency_key_required: { status: 400, type: 'invalid_request_error' },
+  idempotency_key_invalid: { status: 400, type: 'invalid_request_error' },
+  api_key_missing: { status: 401, type: 'authentication_error' },
+  api_key_invalid: { status: 401, type: 'authentication_error' },
+  api_key_revoked: { status: 401, type: 'authentication_error' },
+  api_key_scope_insufficient: { status: 403, type: 'permission_error' },
+  payment_not_found: { status: 404, type: 'invalid_request_error' },
+  route_not_found: { status: 404, type: 'invalid_request_error' },
+  method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  body_too_large: { status: 413, type: 'invalid_request_error' },
+  unsupported_media_type: { status: 415, type: 'invalid_request_error' },
+  idempotency_request_in_progress: { status: 409, type: 'idempotency_error' },
+  idempotency_key_reused: { status: 422, type: 'idempotency_error' },
+  method_requirements_not_met: { status: 422, type: 'invalid_request_error' },
+  cannot_cancel: { status: 422, type: 'invalid_request_error' },
+  rate_limited: { status: 429, type: 'rate_limit_error' },
+  internal_error: { status: 500, type: 'api_error' },
+  temporarily_unavailable: { status: 503, type: 'api_error' },
+} as const satisfies Record<string, { status: number; type: string }>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code);
+}
+
+/** One offending field. `code` is this fault's own, not the error's. @see spec §7 */
+export const ErrorDetail = z
+  .object({ code: z.string(), field: z.string(), message: z.string() })
+  .meta({ id: 'ErrorDetail' });
+export type ErrorDetail = z.infer<typeof ErrorDetail>;
+
+/** The one shape of every error. @see spec §7 */
+export const ErrorBody = z
+  .object({
+    error: z.object({
+      type: z.enum([
+        'invalid_request_error',
+        'authentication_error',
+        'permission_error',
+        'idempotency_error',
+        'rate_limit_error',
+        'api_error',
+      ]),
+      code: z.string(),
+      message: z.string(),
+      details: z.array(ErrorDetail).optional(),
+      request_id: z.string(),
+    }),
+  })
+  .meta({ id: 'Error', description: 'The one shape of every error.' });
+
+/** A caller's mistake, or our own unavailability: what `src/api/errors.ts` turns into an answer. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: ErrorCode;
+  readonly details: readonly ErrorDetail[] | undefined;
+  /** Answer headers, such as `Retry-After`. */
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    more: { details?: readonly ErrorDetail[]; headers?: Record<string, string> } = {},
+  ) {
+    super(message);
+    this.code = code;
+    this.details = more.details;
+    this.headers = more.headers ?? {};
+  }
+}
+
+/** Outcome unknown; the same key settles it. */
+export function unavailable(what: string): Refusal {
+  return new Refusal('temporarily_unavailable', `${what} Repeat the call with the same key.`, {
+    headers: { 'Retry-After': '1' },
+  });
+}

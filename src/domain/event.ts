@@ -1,0 +1,59 @@
+import { z } from 'zod';
+
+/** What merchants are told. @see spec §6 */
+export const EVENT_TYPES = [
+  'payment.awaiting_customer',
+  'payment.authorized',
+  'payment.settled',
+  'payment.failed',
+  'payment.cancelled',
+  'payment.expired',
+  'refund.settled',
+  'refund.failed',
+  'payout.submitted',
+  'payout.sent',
+  'payout.completed',
+  'payout.failed',
+  'payout.returned',
+  'crypto.payment.received',
+  'crypto.payment.underpaid',
+  'crypto.payment.held',
+  'crypto.payment.expired',
+  'crypto.settlement.completed',
+  'crypto.settlement.failed',
+] as const;
+
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** Ids of the resource that moved. Decided: `{payment_id}` for payments. */
+export const PaymentEventData = z.object({ payment_id: z.uuid() });
+
+/** The body of a webhook, frozen when the fact is recorded. @see spec §2.8 */
+export const WebhookEvent = z
+  .object({
+    id: z.string().regex(/^evt_[0-9a-f-]{36}$/),
+    type: z.enum(EVENT_TYPES),
+    created: z.iso.datetime({ precision: 3 }),
+    livemode: z.boolean(),
+    data: PaymentEventData,
+  })
+  .meta({ id: 'WebhookEvent', description: 'What a webhook carries. Deduplicate on `id`.' });
+
+export type WebhookEvent = z.infer<typeof WebhookEvent>;
+
+/** Where the delivery of one event stands. `no_endpoint`: none was registered at the time. */
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'exhausted', 'no_endpoint'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** The workflow that delivers an event; a redelivery starts the same id anew. */
+export function webhookWorkflowId(eventId: string): string {
+  return `webhook:${eventId}`;
+}
+
+/** Input of the `webhookDelivery` workflow. */
+export interface WebhookDeliveryInput {
+  event_id: string;
+  /** Counts redeliveries: 0 is the delivery that the event itself started. */
+  run: number;
+  request_id: string;
+}

@@ -1,0 +1,25 @@
+import type { PaymentInput } from './payment-workflow';
+
+/** What the merchant sent and Temporal must not hold: kept in the claim until it is written. */
+export interface PaymentRequest {
+  reference: string | null;
+  customer: {
+    email: string | null;
+    first_name: string | null;
+    last_name: string | null;
+    reference: string | null;
+  };
+  /** JSON text, as written. */
+  metadata: string;
+  success_url: string;
+  error_url: string;
+}
+
+/** An accepted request: what is stored, and the routing that was decided when it was accepted. */
+export interface PaymentCreation {
+  stored: PaymentRequest;
+  routing: Omit<PaymentInput, 'payment_id' | 'return_url' | 'request_id'>;
+}
+
+/** What a claim may hold; each creating operation adds its own. */
+export type CreationRequest = PaymentCreation;

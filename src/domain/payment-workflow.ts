@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import type { CancelledBy, PaymentStatus } from './payment';
+
+/** Input of the `payment` workflow: ids, money and routing; nothing personal stands in Temporal. */
+export interface PaymentInput {
+  payment_id: string;
+  account_id: string;
+  livemode: boolean;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  method: string;
+  country: string | null;
+  connector: string;
+  /** Where the bank sends the customer back to. */
+  return_url: string;
+  expires_in_seconds: number;
+  /** After authorisation; past it operators are told. */
+  settlement_due_seconds: number;
+  request_id: string;
+}
+
+/** Starts the workflow again for a payment that has ended: it loads its state first. */
+export interface PaymentResume {
+  payment_id: string;
+  resume: true;
+  request_id: string;
+}
+
+export type PaymentStart = PaymentInput | PaymentResume;
+
+/** Answer of the updates and of the query `state`. */
+export interface PaymentState {
+  payment_id: string;
+  status: PaymentStatus;
+  version: number;
+}
+
+/** Payload of the update `cancel`. */
+export interface CancelInput {
+  by: CancelledBy;
+}
+
+/** Payload of every operator update: who acts, and why. Kept in the audit trail. */
+export const OperatorAct = z.object({
+  operator: z.string().trim().min(1).max(100),
+  reason: z.string().trim().min(1).max(500),
+});
+export type OperatorAct = z.infer<typeof OperatorAct>;
+
+const SNOOZE_HOURS_MAX = 30 * 24;
+
+/** Payload of the update `snooze`. */
+export const SnoozeAct = OperatorAct.extend({
+  hours: z.number().positive().max(SNOOZE_HOURS_MAX),
+});
+export type SnoozeAct = z.infer<typeof SnoozeAct>;

@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import { PAYMENT_METHOD_IDS } from '../catalogue';
+import { endpoint } from './endpoint';
+
+/** @see spec §2.6 */
+export const CatalogueEntry = z
+  .object({
+    method: z.enum(PAYMENT_METHOD_IDS),
+    display_name: z.string(),
+    currencies: z.array(z.string()),
+    countries: z.array(z.string()),
+    refunds: z.object({
+      kind: z.enum(['standard', 'none', 'payout_only']),
+      withinDays: z.int().min(0),
+    }),
+    supports_recurring: z.boolean(),
+    requires_redirect: z.boolean(),
+    async_settlement: z.boolean(),
+    required_fields: z.array(z.string()),
+    chargebacks: z.boolean(),
+    notes: z.string().nullable(),
+  })
+  .meta({ id: 'PaymentMethod' });
+
+/** @see spec §2.7 */
+export const AvailableEntry = z
+  .object({
+    method: z.enum(PAYMENT_METHOD_IDS),
+    display_name: z.string(),
+    currencies: z.array(z.string()),
+  })
+  .meta({ id: 'AvailablePaymentMethod' });
+
+function listOf<T extends z.ZodType>(item: T) {
+  return z.object({ object: z.literal('list'), data: z.array(item) });
+}
+
+export const listPaymentMethods = endpoint({
+  method: 'get',
+  path: '/v1/payment-methods',
+  operation: 'listPaymentMethods',
+  summary: 'Every payment method and its rules',
+  scope: null,
+  query: z.strictObject({}),
+  success: { status: 200, description: 'The catalogue.', schema: listOf(CatalogueEntry) },
+  codes: [],
+});
+
+export const listAvailablePaymentMethods = endpoint({
+  method: 'get',
+  path: '/v1/payment-methods/available',
+  operation: 'listAvailablePaymentMethods',
+  summary: 'The methods that this account can create a payment with now',
+  scope: null,
+  query: z.strictObject({}),
+  success: { status: 200, description: 'The methods.', schema: listOf(AvailableEntry) },
+  codes: [],
+});

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { COUNTRIES } from '../countries';
+import { CURRENCIES } from '../currencies';
+
+/** Decided: 1 to 99,999,999,999 minor units. */
+const AMOUNT_MAX = 99_999_999_999;
+const REFERENCE_LENGTH_MAX = 255;
+const NAME_LENGTH_MAX = 100;
+const URL_LENGTH_MAX = 2_048;
+
+/** Text that can be stored and returned unchanged. */
+export function text(lengthMax: number) {
+  return z
+    .string()
+    .max(lengthMax)
+    .refine((value) => !/\p{Surrogate}/u.test(value), 'must be well-formed Unicode')
+    .refine((value) => !value.includes('\0'), 'must not contain the character U+0000');
+}
+
+/** Minor units. A decimal is refused, never rounded. @see spec §1 */
+export const Amount = z
+  .int('must be an integer in minor units')
+  .min(1, 'must be at least 1')
+  .max(AMOUNT_MAX, `must be at most ${AMOUNT_MAX}`)
+  .meta({ description: 'Minor units: 10.50 is 1050.' });
+
+const currencies = new Set<string>(CURRENCIES);
+const countries = new Set<string>(COUNTRIES);
+
+export const Currency = z
+  .string()
+  .refine((code) => currencies.has(code), 'must be an ISO 4217 currency code')
+  .meta({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' });
+
+export const Country = z
+  .string()
+  .refine((code) => countries.has(code), 'must be an ISO 3166-1 alpha-2 country code')
+  .meta({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2.' });
+
+export const Reference = text(REFERENCE_LENGTH_MAX);
+export const PersonName = text(NAME_LENGTH_MAX);
+
+/** Decided: absolute https, no userinfo. */
+export const HttpsUrl = text(URL_LENGTH_MAX)
+  .refine(isHttpsUrl, 'must be an absolute https URL without user name or password')
+  .meta({ format: 'uri', pattern: '^https://' });
+
+function isHttpsUrl(value: string): boolean {
+  // The URL parser forgives white space, control characters and back slashes; a browser is sent
+  // there, so we don't.
+  if (!/^https:\/\/[^\s\p{Cc}\\]+$/iu.test(value) || !URL.canParse(value)) return false;
+  const { protocol, username, password, hostname } = new URL(value);
+  const userinfo = /^https:\/\/[^/?#]*@/i.test(value) || username !== '' || password !== '';
+  return protocol === 'https:' && hostname !== '' && !userinfo;
+}
+
+/** UTC, millisecond precision. @see spec §1 */
+export const Timestamp = z.iso.datetime({ precision: 3 });
+
+/** Optional in a request; null says the same. */
+export function optional<T extends z.ZodType>(schema: T) {
+  return schema.nullish();
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { parseCreatedBefore } from '../cursor';
+
+const LIMIT_MAX = 100;
+const LIMIT_DEFAULT = 25;
+
+/** @see spec §8 */
+export const Limit = z
+  .string()
+  .regex(/^\d{1,4}$/, `must be an integer from 1 to ${LIMIT_MAX}`)
+  .transform(Number)
+  .pipe(z.int().min(1).max(LIMIT_MAX))
+  .default(LIMIT_DEFAULT);
+
+/** Decided: any ISO 8601 timestamp with an offset, 0 to 9 fractional digits. */
+export const CreatedBefore = z
+  .string()
+  .transform((text, ctx) => {
+    const position = parseCreatedBefore(text);
+    if (position === undefined) {
+      ctx.addIssue({
+        code: 'custom',
+        message: 'must be an ISO 8601 timestamp with an offset, such as the last next_cursor',
+      });
+      return z.NEVER;
+    }
+    return position;
+  })
+  .pipe(z.string().meta({ format: 'date-time' }))
+  .optional();
+
+/** A page, newest first; `next_cursor` continues it. @see spec §4.1 */
+export function pageOf<T extends z.ZodType>(item: T, id: string) {
+  return z
+    .object({
+      object: z.literal('list'),
+      data: z.array(item),
+      has_more: z.boolean(),
+      next_cursor: z.string().meta({ format: 'date-time' }).nullable(),
+    })
+    .meta({ id });
+}

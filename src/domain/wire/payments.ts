@@ -1,0 +1,154 @@
+import { z } from 'zod';
+import { RawJson } from '../../json';
+import { PAYMENT_METHOD_IDS } from '../catalogue';
+import { Failure, PAYMENT_STATUSES } from '../payment';
+import { endpoint } from './endpoint';
+import {
+  Amount,
+  Country,
+  Currency,
+  HttpsUrl,
+  optional,
+  PersonName,
+  Reference,
+  Timestamp,
+  text,
+} from './fields';
+import { CreatedBefore, Limit, pageOf } from './lists';
+
+const METADATA_KEYS_MAX = 50;
+const METADATA_BYTES_MAX = 8 * 1_024;
+const METHOD_LENGTH_MAX = 100;
+
+/**
+ * Arbitrary JSON object, returned exactly as it was written; null says the same as none.
+ * @see spec §2.1
+ */
+export const Metadata = z
+  .instanceof(RawJson, { error: 'must be an object' })
+  .refine((raw) => raw.kind === 'object' || raw.kind === 'null', 'must be an object')
+  .refine((raw) => raw.keyCount <= METADATA_KEYS_MAX, `must have at most ${METADATA_KEYS_MAX} keys`)
+  .refine((raw) => raw.byteLength <= METADATA_BYTES_MAX, 'must be at most 8 KiB')
+  .meta({
+    type: 'object',
+    additionalProperties: true,
+    maxProperties: METADATA_KEYS_MAX,
+    description: 'Stored and returned unchanged. Never sent to the bank.',
+  });
+
+const CustomerRequest = z.strictObject({
+  email: optional(z.email().max(254)),
+  first_name: optional(PersonName),
+  last_name: optional(PersonName),
+  reference: optional(Reference),
+});
+
+/** @see spec §4.1 */
+export const CreatePayment = z
+  .strictObject({
+    method: text(METHOD_LENGTH_MAX).meta({ description: 'A method id from the catalogue.' }),
+    amount: Amount,
+    currency: Currency,
+    success_url: HttpsUrl,
+    error_url: HttpsUrl,
+    country: optional(Country),
+    reference: optional(Reference),
+    customer: optional(CustomerRequest),
+    metadata: optional(Metadata),
+  })
+  .meta({ id: 'CreatePayment' });
+export type CreatePayment = z.infer<typeof CreatePayment>;
+
+const nullable = z.string().nullable();
+
+/** @see spec §2.1 */
+export const Payment = z
+  .object({
+    id: z.uuid(),
+    object: z.literal('payment'),
+    status: z.enum(PAYMENT_STATUSES),
+    amount: Amount,
+    currency: z.string(),
+    method: z.enum(PAYMENT_METHOD_IDS),
+    country: nullable,
+    reference: nullable,
+    redirect_url: z.url().meta({
+      description:
+        'Send the customer here. Opens once and expires. Never in an iframe, never e-mailed later.',
+    }),
+    customer: z.object({
+      email: nullable,
+      first_name: nullable,
+      last_name: nullable,
+      reference: nullable,
+    }),
+    failure: Failure.nullable(),
+    livemode: z.boolean(),
+    metadata: z.record(z.string(), z.unknown()),
+    authorized_at: Timestamp.nullable(),
+    settled_at: Timestamp.nullable(),
+    cancelled_at: Timestamp.nullable(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'Payment' });
+
+const ById = z.object({ id: z.string() });
+
+export const createPayment = endpoint({
+  method: 'post',
+  path: '/v1/payments',
+  operation: 'createPayment',
+  summary: 'Create a payment',
+  description:
+    'Answers as soon as the customer can be sent to `redirect_url`; where the bank is slow, after ' +
+    '5 seconds with status `created` and a `redirect_url` that works.',
+  scope: 'payments:write',
+  creates: true,
+  raw: ['metadata'],
+  body: CreatePayment,
+  success: { status: 201, description: 'The payment.', schema: Payment },
+  codes: ['invalid_amount', 'method_requirements_not_met'],
+});
+
+export const getPayment = endpoint({
+  method: 'get',
+  path: '/v1/payments/{id}',
+  operation: 'getPayment',
+  summary: 'Read a payment',
+  description: 'For reconciliation, not for polling: webhooks tell of every change.',
+  scope: 'payments:read',
+  params: ById,
+  success: { status: 200, description: 'The payment.', schema: Payment },
+  codes: ['payment_not_found'],
+});
+
+export const listPayments = endpoint({
+  method: 'get',
+  path: '/v1/payments',
+  operation: 'listPayments',
+  summary: 'List payments, newest first',
+  scope: 'payments:read',
+  query: z.strictObject({
+    limit: Limit,
+    status: z.enum(PAYMENT_STATUSES).optional(),
+    method: z.enum(PAYMENT_METHOD_IDS).optional(),
+    reference: Reference.optional(),
+    created_before: CreatedBefore,
+  }),
+  success: { status: 200, description: 'A page.', schema: pageOf(Payment, 'PaymentList') },
+  codes: ['invalid_cursor'],
+});
+
+export const cancelPayment = endpoint({
+  method: 'post',
+  path: '/v1/payments/{id}/cancel',
+  operation: 'cancelPayment',
+  summary: 'Cancel a payment the customer has not paid',
+  description: 'Safe to repeat: a payment that is cancelled already is returned as it is.',
+  scope: 'payments:write',
+  params: ById,
+  body: z.strictObject({}),
+  success: { status: 200, description: 'The cancelled payment.', schema: Payment },
+  codes: ['payment_not_found', 'cannot_cancel'],
+});

@@ -1,0 +1,234 @@
+import { type Node, type ParseError, parseTree } from 'jsonc-parser';
+
+/** Containers inside each other that a body may have. */
+export const JSON_DEPTH_MAX = 200;
+
+/** Characters of a caller's key that a message repeats. */
+const KEY_SHOWN_LENGTH_MAX = 64;
+
+/** A number as it was written, where a JS number would lose it: `10.0`, `1e3`, `-0`, 2^53. */
+export class NumberLiteral {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
+
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | NumberLiteral
+  | RawJson
+  | JsonValue[]
+  | { [key: string]: JsonValue };
+
+/**
+ * A JSON value kept as its exact source text, to be written as is: key order, white space and
+ * numbers of any size come back as they were sent. The text is trusted to be valid JSON: it comes
+ * from `parseJson`, or from where it was stored.
+ * Decided: `metadata` is returned unchanged.
+ */
+export class RawJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get kind(): JsonKind {
+    return KINDS[this.text.trimStart().charAt(0)] ?? 'number';
+  }
+
+  /** Distinct keys of an object; 0 for any other kind. Parses the text. */
+  get keyCount(): number {
+    return this.kind === 'object' ? Object.keys(Object(this.value())).length : 0;
+  }
+
+  /** Bytes in UTF-8. */
+  get byteLength(): number {
+    return new TextEncoder().encode(this.text).length;
+  }
+
+  /**
+   * The parsed value, as `parseJson` gives it.
+   * @throws JsonSyntaxError only when the text was not made by `parseJson`
+   */
+  value(): JsonValue {
+    return parseJson(this.text).value;
+  }
+}
+
+const KINDS: Readonly<Record<string, JsonKind>> = {
+  '{': 'object',
+  '[': 'array',
+  '"': 'string',
+  t: 'boolean',
+  f: 'boolean',
+  n: 'null',
+};
+
+/** The text is not JSON that can be read in one way only. The message is made for the caller. */
+export class JsonSyntaxError extends Error {
+  override readonly name = 'JsonSyntaxError';
+}
+
+export interface ParseJsonOptions {
+  /** Fields of the outermost object to keep as `RawJson`. */
+  raw?: readonly string[];
+  /** Containers inside each other, 1 to `JSON_DEPTH_MAX`, which is the default. */
+  depthMax?: number;
+}
+
+export interface ParsedJson {
+  /**
+   * Objects have no prototype, so that `__proto__` is a key like any other. Number literals that
+   * are safe integers are numbers, all others `NumberLiteral`.
+   */
+  value: JsonValue;
+  /**
+   * The same text for every way of writing the same body: keys sorted, no white space, strings
+   * escaped in one way. Numbers stay as written: `1.0` is not `1`.
+   */
+  canonical: string;
+}
+
+/**
+ * Reads strict JSON without loss.
+ * @throws JsonSyntaxError for text that is empty or not JSON, nesting past `depthMax`, or an object
+ *   with two different values for one key. Equal values for one key count once.
+ */
+export function parseJson(text: string, options: ParseJsonOptions = {}): ParsedJson {
+  const depthMax = Math.min(options.depthMax ?? JSON_DEPTH_MAX, JSON_DEPTH_MAX);
+  // Before any parser: what follows is recursive.
+  checkDepth(text, depthMax);
+  const root = readStrictly(text);
+  return readNode(root, { text, raw: new Set(options.raw), outermost: root });
+}
+
+/**
+ * `JSON.stringify` that writes each `RawJson` and `NumberLiteral` as its text.
+ * @throws TypeError for what JSON can't hold: undefined, a function, a bigint
+ */
+export function stringifyJson(value: unknown): string {
+  const text = write(value, '');
+  if (text === undefined) throw new TypeError('This value has no JSON form');
+  return text;
+}
+
+function checkDepth(text: string, depthMax: number): void {
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const char = text[index];
+    if (inString) {
+      if (char === '\\') index += 1;
+      else if (char === '"') inString = false;
+    } else if (char === '"') inString = true;
+    else if (char === '[' || char === '{') {
+      depth += 1;
+      if (depth > depthMax) throw new JsonSyntaxError(`Nested deeper than ${depthMax} levels.`);
+    } else if (char === ']' || char === '}') depth -= 1;
+  }
+}
+
+/** JSON.parse says whether it is JSON; the tolerant parser gives the offsets and the duplicates. */
+function readStrictly(text: string): Node {
+  if (text.trim() === '') throw new JsonSyntaxError('Empty: a JSON value is expected.');
+  let valid = true;
+  try {
+    JSON.parse(text);
+  } catch {
+    // Its message quotes the text, which may hold a card number: it goes nowhere.
+    valid = false;
+  }
+  const errors: ParseError[] = [];
+  const root = parseTree(text, errors, { disallowComments: true });
+  if (valid && root !== undefined) return root;
+  const position = errors[0]?.offset;
+  throw new JsonSyntaxError(
+    position === undefined ? 'Not valid JSON.' : `Not valid JSON at position ${position}.`,
+  );
+}
+
+interface ReadContext {
+  text: string;
+  raw: ReadonlySet<string>;
+  outermost: Node;
+}
+
+function readNode(node: Node, context: ReadContext): ParsedJson {
+  if (node.type === 'object') return readObject(node, context);
+  if (node.type === 'array') {
+    const items = (node.children ?? []).map((child) => readNode(child, context));
+    return {
+      value: items.map((item) => item.value),
+      canonical: `[${items.map((item) => item.canonical).join()}]`,
+    };
+  }
+  const source = sourceOf(node, context.text);
+  if (node.type === 'number') return { value: readNumber(source), canonical: source };
+  const value: JsonValue = JSON.parse(source);
+  return { value, canonical: JSON.stringify(value) };
+}
+
+function readObject(node: Node, context: ReadContext): ParsedJson {
+  const value: { [key: string]: JsonValue } = Object.create(null);
+  const canonicals = new Map<string, string>();
+  for (const property of node.children ?? []) {
+    const [keyNode, valueNode] = property.children ?? [];
+    if (keyNode === undefined || valueNode === undefined) throw new JsonSyntaxError('Not valid.');
+    const key: string = JSON.parse(sourceOf(keyNode, context.text));
+    const read = readNode(valueNode, context);
+    const earlier = canonicals.get(key);
+    if (earlier !== undefined && earlier !== read.canonical) {
+      const shown = JSON.stringify(key.slice(0, KEY_SHOWN_LENGTH_MAX));
+      throw new JsonSyntaxError(`The key ${shown} is given twice, with different values.`);
+    }
+    if (earlier !== undefined) continue;
+    canonicals.set(key, read.canonical);
+    const keptRaw = node === context.outermost && context.raw.has(key);
+    value[key] = keptRaw ? new RawJson(sourceOf(valueNode, context.text)) : read.value;
+  }
+  const members = [...canonicals.keys()]
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicals.get(key)}`);
+  return { value, canonical: `{${members.join()}}` };
+}
+
+function sourceOf(node: Node, text: string): string {
+  return text.slice(node.offset, node.offset + node.length);
+}
+
+function readNumber(source: string): number | NumberLiteral {
+  const value = Number(source);
+  // Compared as text: `-0`, `1e3` and `10.0` are integers to JS but were not written as one.
+  const exact = Number.isSafeInteger(value) && String(value) === source;
+  return exact ? value : new NumberLiteral(source);
+}
+
+function write(input: unknown, key: string): string | undefined {
+  if (input instanceof RawJson || input instanceof NumberLiteral) return input.text;
+  if (typeof input !== 'object' || input === null) return JSON.stringify(input);
+  if ('toJSON' in input && typeof input.toJSON === 'function') {
+    const replaced: unknown = input.toJSON(key);
+    return replaced === input ? writeContainer(input) : write(replaced, key);
+  }
+  return writeContainer(input);
+}
+
+function writeContainer(input: object): string {
+  if (Array.isArray(input)) {
+    return `[${input.map((item, index) => write(item, String(index)) ?? 'null').join()}]`;
+  }
+  const members: string[] = [];
+  for (const [key, item] of Object.entries(input)) {
+    const text = write(item, key);
+    if (text !== undefined) members.push(`${JSON.stringify(key)}:${text}`);
+  }
+  return `{${members.join()}}`;
+}

@@ -1,0 +1,145 @@
+import fc from 'fast-check';
+import { parseCreatedBefore, positionOf } from '../../src/domain/cursor';
+
+const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
+
+const moment = fc.oneof(
+  fc.integer({ min: FIRST_MS, max: LAST_MS }),
+  fc.integer({ min: Date.UTC(2026, 0, 1), max: Date.UTC(2027, 0, 1) }),
+);
+const tie = fc.oneof(fc.integer({ min: 0, max: 999_999 }), fc.integer({ min: 0, max: 3 }));
+
+describe('the position of a row', () => {
+  test('is its creation time with the tie-break as six more digits', () => {
+    expect(positionOf(Date.UTC(2026, 1, 28, 9, 5, 7, 8), 42)).toBe(
+      '2026-02-28T09:05:07.008000042Z',
+    );
+    expect(positionOf(0, 0)).toBe('1970-01-01T00:00:00.000000000Z');
+    expect(positionOf(LAST_MS, 999_999)).toBe('9999-12-31T23:59:59.999999999Z');
+  });
+
+  test('sorts as text as it does in time', () => {
+    const order = <T extends number | string>(a: T, b: T) =>
+      Math.sign(Number(a > b) - Number(a < b));
+    fc.assert(
+      fc.property(moment, tie, moment, tie, (leftMs, leftTie, rightMs, rightTie) => {
+        const inTime = order(leftMs, rightMs) || order(leftTie, rightTie);
+        expect(order(positionOf(leftMs, leftTie), positionOf(rightMs, rightTie))).toBe(inTime);
+        expect(order(positionOf(leftMs, leftTie), positionOf(leftMs, rightTie))).toBe(
+          order(leftTie, rightTie),
+        );
+      }),
+    );
+  });
+
+  test('is a created_before that stands for itself', () => {
+    fc.assert(
+      fc.property(moment, tie, (ms, last) => {
+        const position = positionOf(ms, last);
+        expect(parseCreatedBefore(position)).toBe(position);
+      }),
+    );
+  });
+
+  test.each([
+    [0, -1],
+    [0, 1_000_000],
+    [0, 0.5],
+    [0.5, 0],
+    [Number.NaN, 0],
+    [FIRST_MS - 1, 0],
+    [LAST_MS + 1, 0],
+  ])('is refused for %d ms and tie %d', (ms, last) => {
+    expect(() => positionOf(ms, last)).toThrow(RangeError);
+  });
+});
+
+describe('created_before', () => {
+  test.each([
+    ['2026-03-01T12:00:00Z', '2026-03-01T12:00:00.000000000Z'],
+    ['2026-03-01t12:00:00z', '2026-03-01T12:00:00.000000000Z'],
+    ['2026-03-01T12:00:00.1Z', '2026-03-01T12:00:00.100000000Z'],
+    ['2026-03-01T12:00:00,25Z', '2026-03-01T12:00:00.250000000Z'],
+    ['2026-03-01T12:00:00.123456789Z', '2026-03-01T12:00:00.123456789Z'],
+    ['2026-03-01T00:30:00.999999999+05:45', '2026-02-28T18:45:00.999999999Z'],
+    ['2026-03-01T00:30:00 02:00', '2026-02-28T22:30:00.000000000Z'],
+    ['2026-12-31T23:30:00-01:00', '2027-01-01T00:30:00.000000000Z'],
+    ['2026-03-01T12:00:00-00:00', '2026-03-01T12:00:00.000000000Z'],
+    ['2024-02-29T00:00:00+23:59', '2024-02-28T00:01:00.000000000Z'],
+    ['2000-02-29T00:00:00Z', '2000-02-29T00:00:00.000000000Z'],
+    ['0099-01-01T00:00:00Z', '0099-01-01T00:00:00.000000000Z'],
+    ['0000-12-31T23:30:00-01:00', '0001-01-01T00:30:00.000000000Z'],
+    ['9999-12-31T23:59:59.999999999Z', '9999-12-31T23:59:59.999999999Z'],
+  ])('%s is %s', (text, position) => expect(parseCreatedBefore(text)).toBe(position));
+
+  test.each([
+    ...['', 'now', '1767225600', '2026-03-01', '2026-03-01T12:00Z', '2026-03-01T12:00:00'],
+    ...['2026-03-01T12:00:00.Z', '2026-03-01T12:00:00.1234567890Z', '2026-03-01 12:00:00Z'],
+    ...['2026-02-29T00:00:00Z', '1900-02-29T00:00:00Z', '2026-04-31T00:00:00Z'],
+    ...['2026-00-01T00:00:00Z', '2026-13-01T00:00:00Z', '2026-01-00T00:00:00Z'],
+    ...['2026-01-32T00:00:00Z', '2026-01-01T24:00:00Z', '2026-01-01T00:60:00Z'],
+    ...['2026-12-31T23:59:60Z', '2026-01-01T00:00:00+24:00', '2026-01-01T00:00:00+00:60'],
+    ...['2026-01-01T00:00:00+0100', '2026-01-01T00:00:00+01', '2026-01-01T00:00:00ZZ'],
+    ...['0000-06-01T00:00:00Z', '0001-01-01T00:30:00+01:00', '9999-12-31T23:30:00-01:00'],
+    ...['+02026-01-01T00:00:00Z', '2026-01-01T00:00:00Z\n', ' 2026-01-01T00:00:00Z'],
+    ...['20260101T000000Z', '2026-W01-1T00:00:00Z', '２026-01-01T00:00:00Z'],
+  ])('%j is refused', (text) => expect(parseCreatedBefore(text)).toBeUndefined());
+
+  test('is the same moment under every offset', () => {
+    const minutes = fc.integer({ min: -(24 * 60 - 1), max: 24 * 60 - 1 });
+    const dayMs = 86_400_000;
+    const inside = fc.integer({ min: FIRST_MS + dayMs, max: LAST_MS - dayMs });
+    fc.assert(
+      fc.property(inside, tie, minutes, (ms, last, offset) => {
+        const local = positionOf(ms + offset * 60_000, last).slice(0, -1);
+        const pad = (number: number) => String(number).padStart(2, '0');
+        const [hours, rest] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60];
+        const shifted = `${local}${offset < 0 ? '-' : '+'}${pad(hours)}:${pad(rest)}`;
+        expect(parseCreatedBefore(shifted)).toBe(positionOf(ms, last));
+      }),
+    );
+  });
+
+  test('takes a day of the calendar exactly when the calendar has it', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 9999 }), fc.nat(14), fc.nat(33), (year, month, day) => {
+        const date = `${String(year).padStart(4, '0')}-${String(month).padStart(2, '0')}`;
+        const text = `${date}-${String(day).padStart(2, '0')}T00:00:00Z`;
+        const real = new Date(0);
+        real.setUTCFullYear(year, month - 1, day);
+        const exists = real.getUTCMonth() === month - 1 && real.getUTCDate() === day;
+        expect(parseCreatedBefore(text) !== undefined).toBe(exists);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('a walk through a list', () => {
+  test('gives each row exactly once, newest first, in pages of any size', () => {
+    // Few distinct milliseconds, so that most rows share theirs with others.
+    const start = Date.UTC(2026, 5, 1);
+    const row = fc.record({ ms: fc.integer({ min: start, max: start + 3 }), tie });
+    const rows = fc.uniqueArray(row, { maxLength: 200, selector: (r) => `${r.ms}.${r.tie}` });
+    const sizes = fc.infiniteStream(fc.integer({ min: 1, max: 40 }));
+    fc.assert(
+      fc.property(rows, sizes, (all, pageSizes) => {
+        const newestFirst = all
+          .map((r) => positionOf(r.ms, r.tie))
+          .sort()
+          .reverse();
+        const seen: string[] = [];
+        for (let cursor: string | undefined, more = true; more; ) {
+          const before = cursor === undefined ? undefined : parseCreatedBefore(cursor);
+          const rest = newestFirst.filter((position) => before === undefined || position < before);
+          const page = rest.slice(0, pageSizes.next().value);
+          seen.push(...page);
+          more = page.length < rest.length;
+          cursor = page.at(-1);
+        }
+        expect(seen).toEqual(newestFirst);
+      }),
+    );
+  });
+});

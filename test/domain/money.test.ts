@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import { COUNTRIES, isCountry } from '../../src/domain/countries';
+import { CURRENCIES, isCurrency, MINOR_UNIT_DIGITS } from '../../src/domain/currencies';
+import { formatMoney, minorUnitDigits } from '../../src/domain/money';
+
+/** What Intl knows and ISO 4217 has withdrawn, or gives no minor unit. */
+const NOT_MONEY = ['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'XDR', 'XSU', 'ZWL'];
+
+/** Funds codes and the newest ones, which Intl leaves out. */
+const NOT_IN_INTL = [
+  ...['BOV', 'CHE', 'CHW', 'CLF', 'COU', 'MXV', 'USN', 'UYI', 'UYW', 'VED', 'XAD'],
+];
+
+const withDigits = (digits: number) =>
+  CURRENCIES.filter((code) => MINOR_UNIT_DIGITS.get(code) === digits).join(' ');
+
+describe('the currency table', () => {
+  test('is ISO 4217 as Intl has it, but for the known differences', () => {
+    const known = new Set(Intl.supportedValuesOf('currency'));
+    expect(CURRENCIES).toHaveLength(165);
+    expect(CURRENCIES.filter((code) => !known.has(code) && !NOT_IN_INTL.includes(code))).toEqual(
+      [],
+    );
+    expect([...known].filter((code) => !isCurrency(code) && !NOT_MONEY.includes(code))).toEqual([]);
+  });
+
+  test('has each code once, in order', () => {
+    expect(CURRENCIES).toEqual([...new Set(CURRENCIES)].sort());
+    expect(CURRENCIES.filter((code) => !/^[A-Z]{3}$/.test(code))).toEqual([]);
+  });
+
+  test('has the recent codes, and none that is withdrawn or no money', () => {
+    expect(['EUR', 'SLE', 'VES', 'XCG', 'ZWG', 'MRU', 'STN'].filter((c) => !isCurrency(c))).toEqual(
+      [],
+    );
+    const others = ['XTS', 'XXX', 'XAU', 'XAG', 'XBA', 'XYZ', 'eur', 'EU', '', '__proto__'];
+    expect([...NOT_MONEY, ...others].filter(isCurrency)).toEqual([]);
+  });
+
+  test('gives every currency two minor-unit digits but those of ISO 4217 that have others', () => {
+    expect(withDigits(0)).toBe(
+      'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+    );
+    expect(withDigits(3)).toBe('BHD IQD JOD KWD LYD OMR TND');
+    expect(withDigits(4)).toBe('CLF UYW');
+    expect(minorUnitDigits('EUR')).toBe(2);
+    expect(() => minorUnitDigits('XYZ')).toThrow(RangeError);
+  });
+});
+
+describe('the country table', () => {
+  test('is ISO 3166-1: 249 codes that Intl has a name for, each once, in order', () => {
+    const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+    expect(COUNTRIES).toHaveLength(249);
+    expect(COUNTRIES).toEqual([...new Set(COUNTRIES)].sort());
+    expect(COUNTRIES.filter((code) => names.of(code) === undefined)).toEqual([]);
+  });
+
+  test('has every region that Intl names, but for those ISO does not assign', () => {
+    const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+    const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+    const named = letters
+      .flatMap((first) => letters.map((second) => first + second))
+      // Withdrawn codes are named after their successors: canonical locales leave those out.
+      .filter((code) => new Intl.Locale(`und-${code}`).region === code && names.of(code));
+    const unassigned = ['AC', 'CP', 'CQ', 'DG', 'EA', 'EU', 'EZ', 'IC', 'QO', 'TA', 'UN', 'XA'];
+    const known = [...unassigned, 'XB', 'XK', 'ZZ'];
+    expect(named.filter((code) => !isCountry(code) && !known.includes(code))).toEqual([]);
+  });
+
+  test('has no reserved, withdrawn or made-up code', () => {
+    expect(['XK', 'EU', 'UK', 'AN', 'SU', 'ZZ', 'nl', 'NLD', ''].filter(isCountry)).toEqual([]);
+  });
+});
+
+describe('an amount for people', () => {
+  test.each([
+    [1050, 'EUR', '€10.50'],
+    [5, 'EUR', '€0.05'],
+    [0, 'EUR', '€0.00'],
+    [-1, 'GBP', '-£0.01'],
+    [1050, 'JPY', '¥1,050'],
+    [1050, 'KWD', 'KWD\u00a01.050'],
+    [1050, 'IQD', 'IQD\u00a01.050'],
+    [1050, 'UGX', 'UGX\u00a01,050'],
+    [99_999_999_999, 'EUR', '€999,999,999.99'],
+    [99_999_999_999, 'JPY', '¥99,999,999,999'],
+    [99_999_999_999, 'CLF', 'CLF\u00a09,999,999.9999'],
+    [Number.MAX_SAFE_INTEGER, 'USD', '$90,071,992,547,409.91'],
+  ])('%d minor units of %s are %s', (amount, currency, text) => {
+    expect(formatMoney(amount, currency)).toBe(text);
+  });
+
+  test('follows the locale', () => {
+    expect(formatMoney(1234567, 'EUR', 'de')).toBe('12.345,67\u00a0€');
+  });
+
+  test('keeps every digit, in every currency', () => {
+    const currency = fc.constantFrom(...CURRENCIES);
+    fc.assert(
+      fc.property(fc.maxSafeInteger(), currency, (amount, code) => {
+        const text = formatMoney(amount, code);
+        // Symbols such as `Cg.` end in a dot of their own.
+        const digits = text.replace(/^\D*/, '').replace(/\D/g, '');
+        expect(Number(digits)).toBe(Math.abs(amount));
+        expect(text.startsWith('-')).toBe(amount < 0);
+        const decimals = /\.(\d+)$/.exec(text)?.[1]?.length ?? 0;
+        expect(decimals).toBe(minorUnitDigits(code));
+      }),
+    );
+  });
+
+  test.each([10.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])(
+    'is refused for %d',
+    (amount) => {
+      expect(() => formatMoney(amount, 'EUR')).toThrow(RangeError);
+    },
+  );
+
+  test('is refused for a currency that is none', () => {
+    expect(() => formatMoney(1, 'XXX')).toThrow(RangeError);
+  });
+});

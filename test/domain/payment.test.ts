@@ -1,0 +1,102 @@
+import fc from 'fast-check';
+import { PAYMENT_CALLBACKS, type PaymentCallbackName } from '../../src/domain/callback';
+import {
+  decidePayment,
+  isCancellable,
+  isFinal,
+  PAYMENT_EVENTS,
+  PAYMENT_MOVES,
+  PAYMENT_STATUSES,
+  type PaymentStatus,
+} from '../../src/domain/payment';
+
+const CHAIN = { awaiting_customer: 'awaiting_customer', authorized: 'authorized' };
+
+/** Every status × every callback, written out once more: `move…` lists the states passed. */
+const EXPECTED: Record<PaymentStatus, Record<PaymentCallbackName, string>> = {
+  created: {
+    authorized: `move ${CHAIN.awaiting_customer},${CHAIN.authorized}`,
+    settled: `move ${CHAIN.awaiting_customer},${CHAIN.authorized},settled`,
+    failed: 'move failed',
+    expired: 'move expired',
+  },
+  awaiting_customer: {
+    authorized: 'move authorized',
+    settled: 'move authorized,settled',
+    failed: 'move failed',
+    expired: 'move expired',
+  },
+  authorized: {
+    authorized: 'unapplied',
+    settled: 'move settled',
+    failed: 'move failed',
+    expired: 'unapplied expired_after_authorized',
+  },
+  settled: {
+    authorized: 'unapplied',
+    settled: 'unapplied',
+    failed: 'unapplied failed_after_settled',
+    expired: 'unapplied',
+  },
+  failed: { authorized: 'void', settled: 'reverse', failed: 'unapplied', expired: 'unapplied' },
+  cancelled: { authorized: 'void', settled: 'reverse', failed: 'unapplied', expired: 'unapplied' },
+  expired: { authorized: 'void', settled: 'reverse', failed: 'unapplied', expired: 'unapplied' },
+};
+
+function told(status: PaymentStatus, callback: PaymentCallbackName): string {
+  const decision = decidePayment(status, callback);
+  if (decision.kind === 'move') return `move ${decision.to.join(',')}`;
+  if (decision.kind !== 'unapplied') return decision.kind;
+  return decision.attention === undefined ? 'unapplied' : `unapplied ${decision.attention}`;
+}
+
+describe.each(PAYMENT_STATUSES)('a payment that is %s', (status) => {
+  test.each(PAYMENT_CALLBACKS)('meets the callback %s', (callback) => {
+    expect(told(status, callback)).toBe(EXPECTED[status][callback]);
+  });
+});
+
+test('cancellable are created and awaiting_customer only (spec §3.1)', () => {
+  expect(PAYMENT_STATUSES.filter(isCancellable)).toEqual(['created', 'awaiting_customer']);
+});
+
+test('final are settled, failed, cancelled and expired', () => {
+  expect(PAYMENT_STATUSES.filter(isFinal)).toEqual(['settled', 'failed', 'cancelled', 'expired']);
+});
+
+test('each state but created has the event of its name', () => {
+  for (const status of PAYMENT_STATUSES) {
+    expect(PAYMENT_EVENTS[status]).toBe(status === 'created' ? undefined : `payment.${status}`);
+  }
+});
+
+test('any sequence of callbacks makes only lawful moves, ends at most once, never leaves an end', () => {
+  const callbacks = fc.array(fc.constantFrom(...PAYMENT_CALLBACKS), { maxLength: 12 });
+  const start = fc.constantFrom<PaymentStatus>('created', 'awaiting_customer');
+  fc.assert(
+    fc.property(start, callbacks, (first, sequence) => {
+      let status: PaymentStatus = first;
+      for (const callback of sequence) {
+        const decision = decidePayment(status, callback);
+        if (decision.kind !== 'move') continue;
+        for (const next of decision.to) {
+          const lawful: readonly PaymentStatus[] = PAYMENT_MOVES[status];
+          if (!lawful.includes(next)) return false;
+          status = next;
+        }
+      }
+      return true;
+    }),
+  );
+});
+
+test('a void or a reversal happens only where no money is owed to the merchant', () => {
+  for (const status of PAYMENT_STATUSES) {
+    for (const callback of PAYMENT_CALLBACKS) {
+      const { kind } = decidePayment(status, callback);
+      if (kind === 'void' || kind === 'reverse') {
+        expect(['failed', 'cancelled', 'expired']).toContain(status);
+      }
+    }
+  }
+});

@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import {
+  ATTEMPTS_MAX,
+  attemptOffsetMs,
+  FIRST_WAIT_MS,
+  JITTER_MAX_MS,
+  nextAttemptDelayMs,
+  WINDOW_MS,
+} from '../../src/domain/webhook-schedule';
+
+const FIRST_AT = 1_770_000_000_000;
+const ATTEMPT_MS_MAX = 30_000;
+const STARTS = Array.from({ length: ATTEMPTS_MAX }, (_, index) => attemptOffsetMs(index + 1));
+
+test('twelve attempts, the first at once, then 11 waits that double from 42 s', () => {
+  expect(STARTS.map((ms) => ms / 1_000)).toEqual([
+    0, 42, 126, 294, 630, 1_302, 2_646, 5_334, 10_710, 21_462, 42_966, 85_974,
+  ]);
+});
+
+test('the waits sum to 24 h, less the minutes that slow answers and jitter may take', () => {
+  expect(WINDOW_MS - (STARTS.at(-1) ?? 0)).toBe(426_000);
+});
+
+test.each([0, 13, 1.5, Number.NaN])('there is no attempt %p', (attempt) => {
+  expect(() => attemptOffsetMs(attempt)).toThrow(RangeError);
+});
+
+test('a slow answer is made up for: the next attempt keeps its offset', () => {
+  const nowMs = FIRST_AT + 9_900;
+  expect(nextAttemptDelayMs({ attempt: 1, firstAtMs: FIRST_AT, nowMs, jitter: 0 })).toBe(32_100);
+});
+
+test('Retry-After pushes later, never earlier', () => {
+  const failed = { attempt: 3, firstAtMs: FIRST_AT, nowMs: FIRST_AT + 126_000, jitter: 0 };
+  expect(nextAttemptDelayMs({ ...failed, retryAfterMs: 1_000 })).toBe(168_000);
+  expect(nextAttemptDelayMs({ ...failed, retryAfterMs: 600_000 })).toBe(600_000);
+});
+
+test('Retry-After takes an even share of the time left at most', () => {
+  const failed = { attempt: 1, firstAtMs: FIRST_AT, nowMs: FIRST_AT, jitter: 0 };
+  const longest = nextAttemptDelayMs({ ...failed, retryAfterMs: 10 * WINDOW_MS });
+  expect(longest).toBe(Math.round((STARTS.at(-1) ?? 0) / 11));
+});
+
+test('after an outage of our own, what is left follows a second apart', () => {
+  const nowMs = FIRST_AT + 2 * WINDOW_MS;
+  expect(nextAttemptDelayMs({ attempt: 10, firstAtMs: FIRST_AT, nowMs, jitter: 1 })).toBe(1_000);
+});
+
+/** What a receiver and chance may do to each of the eleven waits. */
+const failures = fc.array(
+  fc.record({
+    tookMs: fc.integer({ min: 0, max: ATTEMPT_MS_MAX }),
+    jitter: fc.double({ min: 0, max: 1, noNaN: true }),
+    retryAfterMs: fc.option(fc.integer({ min: 0, max: 3 * WINDOW_MS }), { nil: undefined }),
+  }),
+  { minLength: ATTEMPTS_MAX - 1, maxLength: ATTEMPTS_MAX - 1 },
+);
+
+type Failure = { tookMs: number; jitter: number; retryAfterMs: number | undefined };
+
+/** When each attempt starts, and what was asked for before it. */
+function play(story: Failure[]) {
+  const starts = [0];
+  for (const [index, { tookMs, jitter, retryAfterMs }] of story.entries()) {
+    const nowMs = (starts.at(-1) ?? 0) + tookMs;
+    const failed = { attempt: index + 1, firstAtMs: 0, nowMs, retryAfterMs, jitter };
+    starts.push(nowMs + nextAttemptDelayMs(failed));
+  }
+  return starts;
+}
+
+test('whatever a receiver does, all twelve start within 24 h and none before its offset', () => {
+  fc.assert(
+    fc.property(failures, (story) => {
+      const starts = play(story);
+      expect(starts).toHaveLength(ATTEMPTS_MAX);
+      for (const [index, start] of starts.entries()) {
+        expect(start).toBeGreaterThanOrEqual(STARTS[index] ?? Number.NaN);
+        expect(start).toBeLessThanOrEqual(WINDOW_MS);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('without Retry-After every attempt is at its offset, give or take the stated jitter', () => {
+  fc.assert(
+    fc.property(failures, (story) => {
+      const plain = story.map((failure) => ({
+        ...failure,
+        tookMs: Math.floor(failure.tookMs / 3),
+        retryAfterMs: undefined,
+      }));
+      for (const [index, start] of play(plain).entries()) {
+        const offset = STARTS[index] ?? Number.NaN;
+        const wait = FIRST_WAIT_MS * 2 ** (index - 1);
+        expect(start - offset).toBeGreaterThanOrEqual(0);
+        expect(start - offset).toBeLessThanOrEqual(Math.min(wait / 20, JITTER_MAX_MS) + 1);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a Retry-After that leaves room for the others is kept to', () => {
+  fc.assert(
+    fc.property(failures, (story) => {
+      const starts = play(story);
+      for (const [index, { tookMs, retryAfterMs = 0 }] of story.entries()) {
+        const failedAt = (starts[index] ?? 0) + tookMs;
+        const share = ((STARTS.at(-1) ?? 0) - failedAt) / (ATTEMPTS_MAX - 1 - index);
+        const waited = (starts[index + 1] ?? 0) - failedAt;
+        expect(waited).toBeGreaterThanOrEqual(Math.floor(Math.min(retryAfterMs, share)));
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
