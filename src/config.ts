@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+/** The process's environment, parsed once at start; a wrong value ends the process in words. */
+const Environment = z.object({
+  PORT: z.coerce.number().int().min(1).max(65535).default(8080),
+  HOST: z.string().default('127.0.0.1'),
+  PUBLIC_URL: z.url().optional(),
+  MONGODB_URI: z.string().min(1),
+  MONGODB_DB: z.string().default('payments'),
+  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
+  TEMPORAL_NAMESPACE: z.string().default('default'),
+  KEYS_FILE: z.string().min(1),
+  WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default(''),
+  SANDBOX_CONNECTOR: z.string().default('sandbox'),
+  LIVE_CONNECTORS: z.string().default(''),
+  RATE_LIMIT_PER_SECOND: z.coerce.number().int().positive().default(500),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+});
+
+const key32 = z.base64url().transform((text) => Buffer.from(text, 'base64url'));
+
+/** Secrets of the service, never in the database: `KEYS_FILE`, mode 0600. */
+const Keys = z.object({
+  pay_token: key32,
+  fingerprint: key32,
+  seal: z.object({ current: z.string(), keys: z.record(z.string(), key32) }),
+});
+
+export type Keys = z.infer<typeof Keys>;
+export type Config = Omit<z.infer<typeof Environment>, 'PUBLIC_URL'> & { PUBLIC_URL: string };
+
+/** @throws Error naming every variable at fault. */
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const parsed = Environment.safeParse(env);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    throw new Error(`The environment is not usable.\n  ${faults.join('\n  ')}`);
+  }
+  const config = parsed.data;
+  const url = config.PUBLIC_URL ?? `http://localhost:${config.PORT}`;
+  return { ...config, PUBLIC_URL: url.replace(/\/+$/, '') };
+}
+
+/** @throws Error when the file is missing or is no key file. */
+export function readKeys(path: string): Keys {
+  return Keys.parse(JSON.parse(readFileSync(path, 'utf8')));
+}

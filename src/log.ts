@@ -1,0 +1,46 @@
+import pino, { type Logger } from 'pino';
+
+/** What may stand in a log line. Anything else is dropped: bodies, names and secrets never leak. */
+const ALLOWED = new Set([
+  'request_id',
+  'account_id',
+  'key_id',
+  'livemode',
+  'payment_id',
+  'event_id',
+  'event_type',
+  'callback_id',
+  'workflow_id',
+  'attempt',
+  'connector',
+  'method',
+  'path',
+  'route',
+  'status',
+  'code',
+  'duration_ms',
+  'count',
+  'address',
+  'port',
+  'part',
+  'err',
+]);
+
+export type { Logger };
+
+/** Structured lines on stdout; errors keep type, message and stack, never their fields. */
+export function createLogger(name: string, level: string): Logger {
+  return pino({
+    name,
+    level,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: {
+      level: (label) => ({ level: label }),
+      log: (fields) =>
+        Object.fromEntries(Object.entries(fields).filter(([field]) => ALLOWED.has(field))),
+    },
+    serializers: {
+      err: (error: Error) => ({ type: error.name, message: error.message, stack: error.stack }),
+    },
+  });
+}

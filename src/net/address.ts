@@ -1,0 +1,44 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** The only part of IPv6 that is handed out as public addresses (RFC 4291 §2.4, IANA). */
+const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
+
+const IN_WORDS: Partial<Record<string, string>> = {
+  private: 'a private',
+  uniqueLocal: 'a private',
+  loopback: 'a loopback',
+  linkLocal: 'a link-local',
+  carrierGradeNat: 'a carrier-grade NAT',
+  multicast: 'a multicast',
+  unspecified: 'an unspecified',
+};
+
+/**
+ * Why an address may not be posted to, in words; null when it is plain public unicast. Whatever
+ * tunnels to another address (6to4, Teredo, NAT64) or is set aside (documentation, benchmarks)
+ * is refused; an IPv4-mapped address is judged by its IPv4 one.
+ */
+export function addressRefusal(address: string): string | null {
+  const parsed = parse(address);
+  if (parsed === null) return `"${address}" is not an IP address`;
+  const range = parsed.range();
+  const isPublic = parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST);
+  if (range === 'unicast' && isPublic) return null;
+  return `${address} is ${IN_WORDS[range] ?? 'a reserved'} address`;
+}
+
+/** Whether the address is this machine's own, whichever way it is written. */
+export function isLoopback(address: string): boolean {
+  return parse(address)?.range() === 'loopback';
+}
+
+function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
+  // Four plain numbers only, as connecting takes them: no octal, no short forms.
+  if (isIPv4(address)) return ipaddr.IPv4.parse(address);
+  // A zone (`fe80::1%eth0`) names an interface of this machine: never a public address.
+  if (!isIPv6(address) || address.includes('%')) return null;
+  // In hex, as `ipaddr` takes the obsolete `::8.8.8.8` for the mapped `::ffff:8.8.8.8`.
+  const hex = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  return ipaddr.process(hex);
+}

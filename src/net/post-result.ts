@@ -1,0 +1,74 @@
+/** What went wrong before a whole answer was there. */
+export type PostErrorKind =
+  | 'timeout'
+  | 'refused_address'
+  | 'dns'
+  | 'tls'
+  | 'connect'
+  | 'reset'
+  | 'protocol';
+
+/** The receiver answered; only a 2xx acknowledges. */
+export interface PostResponse {
+  outcome: 'response';
+  status: number;
+  /** The first KiB of the body, as UTF-8. */
+  excerpt: string;
+  retryAfterSeconds?: number;
+  durationMs: number;
+}
+
+export interface PostError {
+  outcome: 'error';
+  kind: PostErrorKind;
+  /** A sentence for the merchant, without addresses of ours or anything that was sent. */
+  message: string;
+  durationMs: number;
+}
+
+export type PostResult = PostResponse | PostError;
+
+/** Carries a known kind out of a failed step. */
+export class PostFault extends Error {
+  readonly kind: PostErrorKind;
+  constructor(kind: PostErrorKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/** What a socket's or the parser's error means; the texts of the runtime stay inside. */
+export function classify(error: unknown, connected: boolean): PostFault {
+  if (error instanceof PostFault) return error;
+  const code = codeOf(error);
+  if (code.startsWith('HPE_')) {
+    return new PostFault('protocol', `The answer was not valid HTTP (${code}).`);
+  }
+  if (isTls(code)) return new PostFault('tls', `No trusted TLS connection (${code}).`);
+  if (connected) return new PostFault('reset', 'The connection was closed before the answer.');
+  return new PostFault('connect', `The connection could not be made (${code}).`);
+}
+
+function isTls(code: string): boolean {
+  return /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_)/.test(code);
+}
+
+function codeOf(error: unknown): string {
+  const isObject = typeof error === 'object' && error !== null;
+  const code = isObject && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : 'no code';
+}
+
+/**
+ * Seconds to wait by a `Retry-After` header: a number of seconds or an HTTP date. Undefined for
+ * none and for anything else.
+ */
+export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
+  const text = header?.trim() ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  if (!/^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)) {
+    return undefined;
+  }
+  const atMs = Date.parse(text);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, Math.ceil((atMs - nowMs) / 1_000));
+}

@@ -1,0 +1,52 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** How old or how far ahead a signature may be, in seconds. @see spec §5.4 */
+export const SIGNATURE_TOLERANCE_SECONDS = 300;
+
+/** A delivery as its receiver has it. */
+export interface SignedDelivery {
+  /** The `Service-Signature` header; undefined when it was not sent. */
+  header: string | undefined;
+  /** The raw bytes received, not a re-serialised body. */
+  body: string | Buffer;
+  /** The endpoint's signing secret, `whsec_…`. */
+  secret: string;
+  /** Unix time in seconds. */
+  now: number;
+  toleranceSeconds?: number;
+}
+
+/**
+ * The `Service-Signature` header of one attempt: `t=<unix seconds>,v1=<hex HMAC-SHA256>`. The key
+ * is the whole secret as text, its `whsec_` included.
+ * @see spec §5.3
+ */
+export function signPayload(secret: string, body: string | Buffer, atSeconds: number): string {
+  return `t=${atSeconds},v1=${hmac(secret, body, String(atSeconds)).toString('hex')}`;
+}
+
+/**
+ * Whether a delivery is genuine and fresh. A header with anything but one `t` and one `v1` is
+ * refused: nobody honest sends it.
+ * @see spec §5.4
+ */
+export function verifySignature(delivery: SignedDelivery): boolean {
+  const { header, body, secret, now } = delivery;
+  const tolerance = delivery.toleranceSeconds ?? SIGNATURE_TOLERANCE_SECONDS;
+  const parts = parseHeader(header ?? '');
+  if (parts === undefined) return false;
+  const genuine = timingSafeEqual(hmac(secret, body, parts.t), Buffer.from(parts.v1, 'hex'));
+  return genuine && Math.abs(now - Number(parts.t)) <= tolerance;
+}
+
+function parseHeader(header: string): { t: string; v1: string } | undefined {
+  const found = /^(?:t=(\d{1,12}),v1=([0-9a-f]{64})|v1=([0-9a-f]{64}),t=(\d{1,12}))$/.exec(header);
+  if (found === null) return undefined;
+  const t = found[1] ?? found[4];
+  const v1 = found[2] ?? found[3];
+  return t === undefined || v1 === undefined ? undefined : { t, v1 };
+}
+
+function hmac(secret: string, body: string | Buffer, t: string): Buffer {
+  return createHmac('sha256', secret).update(`${t}.`).update(body).digest();
+}

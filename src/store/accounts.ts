@@ -1,0 +1,44 @@
+import type { Collection, Db } from 'mongodb';
+
+/** A merchant. */
+export interface AccountDocument {
+  _id: string;
+  name: string;
+  /** Crypto endpoints and events. */
+  crypto: boolean;
+  enabled_methods: string[];
+  /** Login of the merchant's staff; the hash is argon2id. */
+  dashboard: { email: string; password_hash: string };
+  created_at: string;
+}
+
+export type AccountStore = ReturnType<typeof createAccountStore>;
+
+export function createAccountStore(db: Db) {
+  const accounts: Collection<AccountDocument> = db.collection<AccountDocument>('accounts');
+  return {
+    ensureIndexes: () =>
+      accounts.createIndexes([
+        { key: { 'dashboard.email': 1 }, name: 'dashboard_email', unique: true },
+      ]),
+    insert: (account: AccountDocument) => accounts.insertOne(account),
+    get: (id: string) => accounts.findOne({ _id: id }),
+    /** Newest first. */
+    list: (limit: number) =>
+      accounts.find().sort({ created_at: -1, _id: 1 }).limit(limit).toArray(),
+    setCrypto: (id: string, crypto: boolean) =>
+      accounts.findOneAndUpdate({ _id: id }, { $set: { crypto } }, { returnDocument: 'after' }),
+    enableMethod: (id: string, method: string) =>
+      accounts.findOneAndUpdate(
+        { _id: id },
+        { $addToSet: { enabled_methods: method } },
+        { returnDocument: 'after' },
+      ),
+    disableMethod: (id: string, method: string) =>
+      accounts.findOneAndUpdate(
+        { _id: id },
+        { $pull: { enabled_methods: method } },
+        { returnDocument: 'after' },
+      ),
+  };
+}

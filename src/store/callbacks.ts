@@ -1,0 +1,76 @@
+import type { Collection, Db } from 'mongodb';
+import type { BankCallback } from '../domain/callback';
+import { isDuplicateKey } from '../mongo';
+
+/** What a bank said, kept before anything is done about it. */
+export interface CallbackDocument {
+  /** `{connector}:{callback_id}`: unique, so a repeat is recognised. */
+  _id: string;
+  connector: string;
+  resource: 'payment';
+  resource_id: string;
+  name: string;
+  body: BankCallback;
+  received_at: string;
+  signalled_at: string | null;
+  /** Why it moved nothing; null when it did, or is still under way. */
+  unapplied: string | null;
+  /** Why it waits for an operator. */
+  parked: string | null;
+}
+
+type NewCallback = Pick<
+  CallbackDocument,
+  'connector' | 'resource' | 'resource_id' | 'name' | 'body' | 'received_at'
+>;
+
+export type CallbackStore = ReturnType<typeof createCallbackStore>;
+
+export function callbackKey(connector: string, callbackId: string): string {
+  return `${connector}:${callbackId}`;
+}
+
+export function createCallbackStore(db: Db) {
+  const callbacks: Collection<CallbackDocument> = db.collection<CallbackDocument>('bank_callbacks');
+  return {
+    ensureIndexes: () =>
+      callbacks.createIndexes([
+        { key: { resource_id: 1, received_at: 1 }, name: 'resource' },
+        { key: { parked: 1 }, name: 'parked', sparse: true },
+      ]),
+    /** The row of this callback: new, or the one that its first delivery made. */
+    keep: async (callback: NewCallback): Promise<CallbackDocument> => {
+      const _id = callbackKey(callback.connector, callback.body.callback_id);
+      const document = { _id, ...callback, signalled_at: null, unapplied: null, parked: null };
+      try {
+        await callbacks.insertOne(document);
+        return document;
+      } catch (error) {
+        const first = isDuplicateKey(error) ? await callbacks.findOne({ _id }) : null;
+        if (first === null) throw error;
+        return first;
+      }
+    },
+    markSignalled: (_id: string, signalled_at: string) =>
+      callbacks.updateOne({ _id }, { $set: { signalled_at, parked: null } }),
+    park: (_id: string, parked: string) => callbacks.updateOne({ _id }, { $set: { parked } }),
+    /** Kept with its reason, also when the signal came without passing through here. */
+    markUnapplied: (_id: string, unapplied: string, callback: Omit<NewCallback, 'received_at'>) =>
+      callbacks.updateOne(
+        { _id },
+        {
+          $set: { unapplied },
+          $setOnInsert: {
+            ...callback,
+            received_at: callback.body.occurred_at,
+            signalled_at: callback.body.occurred_at,
+            parked: null,
+          },
+        },
+        { upsert: true },
+      ),
+    get: (_id: string) => callbacks.findOne({ _id }),
+    forResource: (resource_id: string) =>
+      callbacks.find({ resource_id }).sort({ received_at: 1 }).limit(200).toArray(),
+  };
+}

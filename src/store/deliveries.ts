@@ -1,0 +1,48 @@
+import type { Collection, Db } from 'mongodb';
+
+const ROWS_MAX = 200;
+
+/** One attempt to deliver one event, as the merchant may see it. */
+export interface DeliveryDocument {
+  event_id: string;
+  /** 0 for the delivery that the event started, then one for each redelivery. */
+  run: number;
+  /** 1 to 12 within its run. */
+  attempt: number;
+  at: string;
+  url: string;
+  /** Null when there was no whole answer. */
+  status_code: number | null;
+  /** What went wrong, in words; null when the receiver answered. */
+  error: string | null;
+  duration_ms: number;
+  response_excerpt: string;
+  outcome: 'delivered' | 'failed';
+  next_attempt_at: string | null;
+}
+
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
+
+export function createDeliveryStore(db: Db) {
+  const deliveries: Collection<DeliveryDocument> = db.collection<DeliveryDocument>('deliveries');
+  return {
+    ensureIndexes: () =>
+      deliveries.createIndexes([
+        { key: { event_id: 1, run: 1, attempt: 1 }, name: 'event_attempt', unique: true },
+      ]),
+    /** Keeps an attempt once: a repeat of the same one changes nothing. */
+    keep: async (row: DeliveryDocument): Promise<void> => {
+      const { event_id, run, attempt } = row;
+      const once = { upsert: true };
+      await deliveries.updateOne({ event_id, run, attempt }, { $setOnInsert: row }, once);
+    },
+    /** The attempts kept for an event, all runs together. */
+    count: (event_id: string): Promise<number> => deliveries.countDocuments({ event_id }),
+    /** Whether this run has already reached the receiver. */
+    isDelivered: async (event_id: string, run: number): Promise<boolean> =>
+      (await deliveries.findOne({ event_id, run, outcome: 'delivered' })) !== null,
+    /** The latest attempts of an event, newest first. */
+    forEvent: (event_id: string) =>
+      deliveries.find({ event_id }).sort({ run: -1, attempt: -1 }).limit(ROWS_MAX).toArray(),
+  };
+}

@@ -1,0 +1,119 @@
+import type { Collection, Db } from 'mongodb';
+import type { Sealed } from '../seal';
+
+export interface EndpointSecret {
+  sealed: Sealed;
+  /** From when it signs, ISO 8601. */
+  active_from: string;
+}
+
+/** Where one account is told of events, in one environment. @see spec §5.5 */
+export interface EndpointDocument {
+  account_id: string;
+  livemode: boolean;
+  url: string;
+  /** Oldest first: the one that signs and, while a roll is awaited, the one to come. */
+  secrets: EndpointSecret[];
+  created_at: string;
+  updated_at: string;
+}
+
+export interface EndpointSetting {
+  account_id: string;
+  livemode: boolean;
+  url: string;
+  /** Used only when the endpoint has no secret yet. */
+  sealed: Sealed;
+  now: Date;
+}
+
+export interface SecretRoll {
+  account_id: string;
+  livemode: boolean;
+  sealed: Sealed;
+  now: Date;
+  /** How long the present secret goes on signing. Decided: now, 1 h or 24 h. */
+  afterMs: number;
+}
+
+export type EndpointStore = ReturnType<typeof createEndpointStore>;
+
+/** What a signing secret is sealed for. */
+export function endpointOwner(account_id: string, livemode: boolean): string {
+  return `webhook_endpoint/${account_id}/${livemode ? 'live' : 'sandbox'}`;
+}
+
+/**
+ * The one secret that signs now. Decided: one `v1` per header at all times.
+ * @returns undefined only when nothing is active yet.
+ */
+export function signingSecret(
+  endpoint: Pick<EndpointDocument, 'secrets'>,
+  now: Date,
+): Sealed | undefined {
+  return endpoint.secrets.filter(({ active_from }) => active_from <= now.toISOString()).at(-1)
+    ?.sealed;
+}
+
+export function createEndpointStore(db: Db) {
+  const endpoints: Collection<EndpointDocument> =
+    db.collection<EndpointDocument>('webhook_endpoints');
+  return {
+    ensureIndexes: () =>
+      endpoints.createIndexes([
+        { key: { account_id: 1, livemode: 1 }, name: 'account_environment', unique: true },
+      ]),
+    get: (account_id: string, livemode: boolean) => endpoints.findOne({ account_id, livemode }),
+    /** Registers the endpoint or moves it; a secret that exists stays. */
+    set: (setting: EndpointSetting) => set(endpoints, setting),
+    /** A new secret, signing after `afterMs`. Null when there is no endpoint. */
+    roll: (roll: SecretRoll) => rollSecret(endpoints, roll),
+    remove: async (account_id: string, livemode: boolean): Promise<boolean> =>
+      (await endpoints.deleteOne({ account_id, livemode })).deletedCount === 1,
+  };
+}
+
+async function set(
+  endpoints: Collection<EndpointDocument>,
+  { account_id, livemode, url, sealed, now }: EndpointSetting,
+): Promise<EndpointDocument> {
+  const at = now.toISOString();
+  const stored = await endpoints.findOneAndUpdate(
+    { account_id, livemode },
+    {
+      $set: { url, updated_at: at },
+      $setOnInsert: { secrets: [{ sealed, active_from: at }], created_at: at },
+    },
+    { upsert: true, returnDocument: 'after' },
+  );
+  if (stored === null) throw new Error('An upsert gave no document.');
+  return stored;
+}
+
+/**
+ * One atomic step. What was superseded is dropped, and so is an earlier roll that had not come
+ * into force: the last one asked for wins.
+ */
+function rollSecret(
+  endpoints: Collection<EndpointDocument>,
+  { account_id, livemode, sealed, now, afterMs }: SecretRoll,
+): Promise<EndpointDocument | null> {
+  const at = now.toISOString();
+  const next = { sealed, active_from: new Date(now.getTime() + afterMs).toISOString() };
+  const active = {
+    $filter: { input: '$secrets', cond: { $lte: ['$$this.active_from', { $literal: at }] } },
+  };
+  const kept = afterMs > 0 ? { $slice: [active, -1] } : [];
+  return endpoints.findOneAndUpdate(
+    { account_id, livemode },
+    [
+      {
+        $set: {
+          secrets: { $concatArrays: [kept, [{ $literal: next }]] },
+          updated_at: { $literal: at },
+        },
+      },
+    ],
+    { returnDocument: 'after' },
+  );
+}

@@ -1,0 +1,110 @@
+import type { ClientSession, Collection, Db } from 'mongodb';
+import type { DeliveryStatus, EventType } from '../domain/event';
+
+/** One fact told to one merchant. Written in the transaction of the move it tells of. */
+export interface EventDocument {
+  /** `evt_…`, derived from the resource and its version. */
+  _id: string;
+  account_id: string;
+  livemode: boolean;
+  type: EventType;
+  created: string;
+  resource_id: string;
+  /** Place in lists, newest first. @see src/domain/cursor.ts */
+  position: string;
+  data: Record<string, string>;
+  /** The exact bytes that every attempt posts. */
+  body: string;
+  request_id: string;
+  delivery: EventDelivery;
+}
+
+export interface EventDelivery {
+  status: DeliveryStatus;
+  /** Attempts made, redeliveries included. */
+  attempts: number;
+  next_attempt_at: string | null;
+  /** Redeliveries asked for. */
+  run: number;
+}
+
+export interface EventFilter {
+  account_id: string;
+  livemode: boolean;
+  resource_id?: string;
+  before?: string;
+  limit: number;
+}
+
+export type EventStore = ReturnType<typeof createEventStore>;
+
+export function createEventStore(db: Db) {
+  const events: Collection<EventDocument> = db.collection<EventDocument>('events');
+  return {
+    ensureIndexes: () =>
+      events.createIndexes([
+        { key: { account_id: 1, livemode: 1, position: -1 }, name: 'position', unique: true },
+        {
+          key: { account_id: 1, livemode: 1, resource_id: 1, position: -1 },
+          name: 'resource_position',
+        },
+      ]),
+    insert: (documents: EventDocument[], session: ClientSession) =>
+      events.insertMany(documents, { session }),
+    get: (id: string) => events.findOne({ _id: id }),
+    /** Events of one resource that still have to reach their endpoint. */
+    pending: (resource_id: string, account_id: string, livemode: boolean) =>
+      events
+        .find({ account_id, livemode, resource_id, 'delivery.status': 'pending' })
+        .sort({ position: 1 })
+        .limit(100)
+        .toArray(),
+    list: (filter: EventFilter) => list(events, filter),
+    /**
+     * Takes the next run number, before a redelivery starts. Null when another one took it first.
+     */
+    claimRun: (id: string, run: number, now: string) =>
+      events.findOneAndUpdate(
+        { _id: id, 'delivery.run': run },
+        {
+          $set: {
+            'delivery.status': 'pending',
+            'delivery.next_attempt_at': now,
+            'delivery.run': run + 1,
+          },
+        },
+        { returnDocument: 'after' },
+      ),
+    /** Puts the state back unless an attempt has changed it; the run number stays taken. */
+    giveBackRun: (id: string, taken: EventDelivery, before: EventDelivery) =>
+      events.updateOne(
+        { _id: id, delivery: taken },
+        { $set: { delivery: { ...before, run: taken.run } } },
+      ),
+    /** The state after an attempt. */
+    setDelivery: (id: string, delivery: Partial<EventDelivery>) =>
+      events.findOneAndUpdate(
+        { _id: id },
+        {
+          $set: Object.fromEntries(
+            Object.entries(delivery).map(([name, value]) => [`delivery.${name}`, value]),
+          ),
+        },
+        { returnDocument: 'after' },
+      ),
+  };
+}
+
+function list(events: Collection<EventDocument>, filter: EventFilter): Promise<EventDocument[]> {
+  const { account_id, livemode, resource_id, before, limit } = filter;
+  return events
+    .find({
+      account_id,
+      livemode,
+      ...(resource_id === undefined ? {} : { resource_id }),
+      ...(before === undefined ? {} : { position: { $lt: before } }),
+    })
+    .sort({ position: -1 })
+    .limit(limit)
+    .toArray();
+}

@@ -1,0 +1,26 @@
+import type { Collection, Db } from 'mongodb';
+
+/** A worker that polls says so every few seconds. */
+interface Heartbeat {
+  _id: string;
+  at: Date;
+}
+
+/** A worker that has been silent this long is taken for dead. */
+const SILENT_MS = 6_000;
+
+export type HeartbeatStore = ReturnType<typeof createHeartbeatStore>;
+
+export function createHeartbeatStore(db: Db) {
+  const heartbeats: Collection<Heartbeat> = db.collection<Heartbeat>('worker_heartbeats');
+  return {
+    ensureIndexes: () =>
+      heartbeats.createIndexes([{ key: { at: 1 }, name: 'expiry', expireAfterSeconds: 60 }]),
+    beat: (worker: string, now: Date) =>
+      heartbeats.updateOne({ _id: worker }, { $set: { at: now } }, { upsert: true }),
+    end: (worker: string) => heartbeats.deleteOne({ _id: worker }),
+    /** Whether some worker polls. */
+    alive: async (now: Date): Promise<boolean> =>
+      (await heartbeats.findOne({ at: { $gt: new Date(now.getTime() - SILENT_MS) } })) !== null,
+  };
+}

@@ -1,0 +1,122 @@
+import type { Collection, Db, Filter } from 'mongodb';
+import type { CreationRequest } from '../domain/payment-request';
+import { isDuplicateKey } from '../mongo';
+
+/** A key is valid for 24 hours. @see spec §4 */
+const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
+
+/** What fixes a claim: unique per account, environment and operation. */
+export interface ClaimKey {
+  account_id: string;
+  livemode: boolean;
+  operation: string;
+  key: string;
+}
+
+/** One use of an idempotency key; the id of what it creates is made here, before anything else. */
+export interface ClaimDocument extends ClaimKey {
+  _id: string;
+  /** Keyed hash of the canonical body. */
+  fingerprint: string;
+  resource_id: string;
+  /** The parsed request, until the resource is written. */
+  request: CreationRequest | null;
+  request_id: string;
+  status: number | null;
+  /** The answer as first sent. */
+  body: string | null;
+  created_at: Date;
+  /** Set when done: a claim under way never expires. */
+  expires_at?: Date;
+}
+
+export type NewClaim = ClaimKey &
+  Pick<ClaimDocument, 'fingerprint' | 'resource_id' | 'request' | 'request_id'>;
+
+export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
+
+function claimId({ account_id, livemode, operation, key }: ClaimKey): string {
+  return `${account_id}:${livemode ? 'live' : 'sandbox'}:${operation}:${key}`;
+}
+
+export function createIdempotencyStore(db: Db) {
+  const claims: Collection<ClaimDocument> = db.collection<ClaimDocument>('idempotency');
+  return {
+    ensureIndexes: () =>
+      claims.createIndexes([
+        { key: { resource_id: 1 }, name: 'resource', unique: true },
+        { key: { expires_at: 1 }, name: 'expiry', expireAfterSeconds: 0 },
+      ]),
+    /** The claim under this key that still counts, also when the cleaner is late. */
+    find: async (key: ClaimKey, now: Date): Promise<ClaimDocument | null> => {
+      const claim = await claims.findOne({ _id: claimId(key) });
+      return claim === null || isExpired(claim, now) ? null : claim;
+    },
+    claim: (fresh: NewClaim, now: Date) => claim(claims, fresh, now),
+    /** Keeps the first answer; the one that is kept is the one to send. */
+    complete: (open: ClaimDocument, status: number, body: string) =>
+      complete(claims, open, status, body),
+    /** A refusal burns no key. */
+    release: (open: ClaimDocument) =>
+      claims.deleteOne({ _id: open._id, resource_id: open.resource_id, status: null }),
+    forResource: (resource_id: string) => claims.findOne({ resource_id }),
+  };
+}
+
+function isExpired(claim: ClaimDocument, now: Date): boolean {
+  return claim.expires_at !== undefined && claim.expires_at <= now;
+}
+
+/** Inserts the claim, or gives the one that was first; an expired one is replaced. */
+async function claim(
+  claims: Collection<ClaimDocument>,
+  fresh: NewClaim,
+  now: Date,
+): Promise<ClaimDocument> {
+  const document: ClaimDocument = {
+    _id: claimId(fresh),
+    ...fresh,
+    status: null,
+    body: null,
+    created_at: now,
+  };
+  while (true) {
+    try {
+      await claims.insertOne(document);
+      return document;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+    const first = await claims.findOne({ _id: document._id });
+    if (first !== null && !isExpired(first, now)) return first;
+    if (first !== null) {
+      const stale: Filter<ClaimDocument> = { _id: first._id, resource_id: first.resource_id };
+      await claims.deleteOne({ ...stale, expires_at: { $lte: now } });
+    }
+  }
+}
+
+async function complete(
+  claims: Collection<ClaimDocument>,
+  open: ClaimDocument,
+  status: number,
+  body: string,
+): Promise<{ status: number; body: string }> {
+  const expires_at = new Date(open.created_at.getTime() + KEY_LIFETIME_MS);
+  const { _id, resource_id } = open;
+  const kept = await claims.findOneAndUpdate(
+    { _id, resource_id },
+    [
+      {
+        $set: {
+          status: { $ifNull: ['$status', status] },
+          body: { $ifNull: ['$body', { $literal: body }] },
+          request: null,
+          expires_at,
+        },
+      },
+    ],
+    { returnDocument: 'after' },
+  );
+  return { status: kept?.status ?? status, body: kept?.body ?? body };
+}

@@ -1,0 +1,32 @@
+import type { Db } from 'mongodb';
+import { createAccountStore } from './accounts';
+import { createCallbackStore } from './callbacks';
+import { createDeliveryStore } from './deliveries';
+import { createEndpointStore } from './endpoints';
+import { createEventStore } from './events';
+import { createHeartbeatStore } from './heartbeats';
+import { createIdempotencyStore } from './idempotency';
+import { createKeyStore } from './keys';
+import { createPaymentStore } from './payments';
+
+export type Stores = ReturnType<typeof createStores>;
+
+/** Every collection; each file owns its queries and indexes. */
+export function createStores(db: Db) {
+  return {
+    accounts: createAccountStore(db),
+    callbacks: createCallbackStore(db),
+    deliveries: createDeliveryStore(db),
+    endpoints: createEndpointStore(db),
+    events: createEventStore(db),
+    heartbeats: createHeartbeatStore(db),
+    idempotency: createIdempotencyStore(db),
+    keys: createKeyStore(db),
+    payments: createPaymentStore(db),
+  };
+}
+
+/** Before anything is served: a missing unique index would let a fact be recorded twice. */
+export async function ensureIndexes(stores: Stores): Promise<void> {
+  await Promise.all(Object.values(stores).map((store) => store.ensureIndexes()));
+}

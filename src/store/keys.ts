@@ -1,0 +1,64 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Collection, Db } from 'mongodb';
+import type { Scope } from '../domain/api-key';
+
+/** An API key: only its hash is kept; the secret is 256 random bits, so a fast hash is enough. */
+export interface KeyDocument {
+  _id: string;
+  account_id: string;
+  livemode: boolean;
+  /** SHA-256 of the whole key, hex. */
+  hash: string;
+  /** For people to tell keys apart. */
+  last4: string;
+  scopes: Scope[];
+  created_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
+}
+
+const KEY_BYTES = 32;
+/** How stale `last_used_at` may be: one write a minute and key at most. */
+const LAST_USED_PRECISION_MS = 60_000;
+
+/** `sk_sandbox_…` or `sk_live_…`: shown once, never stored. Decided: "Keys". */
+export function makeKey(livemode: boolean): string {
+  const secret = randomBytes(KEY_BYTES).toString('base64url');
+  return `sk_${livemode ? 'live' : 'sandbox'}_${secret}`;
+}
+
+export function hashKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+export type KeyStore = ReturnType<typeof createKeyStore>;
+
+export function createKeyStore(db: Db) {
+  const keys: Collection<KeyDocument> = db.collection<KeyDocument>('api_keys');
+  return {
+    ensureIndexes: () =>
+      keys.createIndexes([
+        { key: { hash: 1 }, name: 'hash', unique: true },
+        { key: { account_id: 1, created_at: 1 }, name: 'account' },
+      ]),
+    insert: (key: KeyDocument) => keys.insertOne(key),
+    byHash: (hash: string) => keys.findOne({ hash }),
+    forAccount: (account_id: string) =>
+      keys.find({ account_id }).sort({ created_at: 1 }).limit(1_000).toArray(),
+    /** Takes effect with the next request; a second revocation keeps the first time. */
+    revoke: (id: string, now: string) =>
+      keys.findOneAndUpdate(
+        { _id: id },
+        [{ $set: { revoked_at: { $ifNull: ['$revoked_at', now] } } }],
+        { returnDocument: 'after' },
+      ),
+    touch: async (key: KeyDocument, now: Date): Promise<void> => {
+      const last = key.last_used_at === null ? 0 : Date.parse(key.last_used_at);
+      if (now.getTime() - last < LAST_USED_PRECISION_MS) return;
+      await keys.updateOne(
+        { _id: key._id, last_used_at: key.last_used_at },
+        { $set: { last_used_at: now.toISOString() } },
+      );
+    },
+  };
+}

@@ -1,0 +1,160 @@
+import type { ClientSession, Collection, Db } from 'mongodb';
+import type { Failure, PaymentAttention, PaymentStatus } from '../domain/payment';
+
+/** The payment as it stands: wire fields in wire names (spec §2.1), and what only we see. */
+export interface PaymentDocument {
+  _id: string;
+  account_id: string;
+  livemode: boolean;
+  /** Moves made so far; every write of the lifecycle is conditional on it. */
+  version: number;
+  /** Place in lists. @see src/domain/cursor.ts */
+  position: string;
+  status: PaymentStatus;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  method: string;
+  country: string | null;
+  reference: string | null;
+  customer: Customer;
+  /** The JSON text as the merchant wrote it. */
+  metadata: string;
+  failure: Failure | null;
+  authorized_at: string | null;
+  settled_at: string | null;
+  cancelled_at: string | null;
+  created_at: string;
+  updated_at: string;
+  success_url: string;
+  error_url: string;
+  expires_at: string;
+  connector: string;
+  bank_reference: string | null;
+  session_url: string | null;
+  /** SHA-256 of the page's token; the token itself is derived, never stored. */
+  token_hash: string;
+  /** Who opened the page: SHA-256 of that browser's cookie; null until then. */
+  browser_hash: string | null;
+  opened_at: string | null;
+  attention: PaymentAttention | null;
+  request_id: string;
+  audit: AuditEntry[];
+}
+
+export interface Customer {
+  email: string | null;
+  first_name: string | null;
+  last_name: string | null;
+  reference: string | null;
+}
+
+/** One act of an operator. */
+export interface AuditEntry {
+  /** Made once, so that a repeated write adds nothing. */
+  id: string;
+  who: string;
+  when: string;
+  what: string;
+  why: string;
+  before: string;
+  after: string;
+}
+
+export interface PaymentFilter {
+  account_id: string;
+  livemode: boolean;
+  status?: string;
+  method?: string;
+  reference?: string;
+  /** Rows strictly before this position. */
+  before?: string;
+  limit: number;
+}
+
+export type PaymentStore = ReturnType<typeof createPaymentStore>;
+
+export function createPaymentStore(db: Db) {
+  const payments: Collection<PaymentDocument> = db.collection<PaymentDocument>('payments');
+  const owned = { account_id: 1, livemode: 1 } as const;
+  return {
+    ensureIndexes: () =>
+      payments.createIndexes([
+        { key: { ...owned, position: -1 }, name: 'position', unique: true },
+        { key: { ...owned, status: 1, position: -1 }, name: 'status_position' },
+        { key: { ...owned, method: 1, position: -1 }, name: 'method_position' },
+        { key: { ...owned, reference: 1, position: -1 }, name: 'reference_position' },
+        { key: { token_hash: 1 }, name: 'token', unique: true },
+      ]),
+    insert: (payment: PaymentDocument, session: ClientSession) =>
+      payments.insertOne(payment, { session }),
+    /** By id alone: for the service's own steps. */
+    get: (id: string, session?: ClientSession) => payments.findOne({ _id: id }, { session }),
+    /** By id within one account and environment: what a merchant may see. */
+    find: (id: string, account_id: string, livemode: boolean) =>
+      payments.findOne({ _id: id, account_id, livemode }),
+    list: (filter: PaymentFilter) => listPayments(payments, filter),
+    byToken: (token_hash: string) => payments.findOne({ token_hash }),
+    /** Binds the page to the first browser that opens it; null when another one has, or too late. */
+    openPage: (token_hash: string, browser_hash: string, now: string) =>
+      payments.findOneAndUpdate(
+        { token_hash, browser_hash: { $in: [null, browser_hash] }, expires_at: { $gt: now } },
+        [{ $set: { browser_hash, opened_at: { $ifNull: ['$opened_at', now] } } }],
+        { returnDocument: 'after' },
+      ),
+    /** One conditional write; false when the payment is no longer at `version`. */
+    update: async (
+      id: string,
+      version: number,
+      change: Partial<PaymentDocument>,
+      audit: AuditEntry[],
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const result = await payments.updateOne(
+        { _id: id, version },
+        { $set: change, ...(audit.length > 0 ? { $push: { audit: { $each: audit } } } : {}) },
+        { session },
+      );
+      return result.modifiedCount === 1;
+    },
+    /** Marks or unmarks it for operators, outside the count of versions: the state stays. */
+    setAttention: (id: string, attention: PaymentAttention | null, act: AttentionAct | null) =>
+      payments.updateOne({ _id: id, ...(act ? { 'audit.id': { $ne: act.id } } : {}) }, [
+        {
+          $set: {
+            attention,
+            ...(act ? { audit: { $concatArrays: ['$audit', [auditOf(act, attention)]] } } : {}),
+          },
+        },
+      ]),
+  };
+}
+
+interface AttentionAct {
+  id: string;
+  who: string;
+  what: string;
+  why: string;
+  at: string;
+}
+
+function auditOf({ at, ...act }: AttentionAct, attention: PaymentAttention | null) {
+  const literal = Object.fromEntries(
+    Object.entries(act).map(([name, value]) => [name, { $literal: value }]),
+  );
+  const before = { $ifNull: ['$attention', 'no attention'] };
+  return { ...literal, when: at, before, after: attention ?? 'no attention' };
+}
+
+function listPayments(
+  payments: Collection<PaymentDocument>,
+  filter: PaymentFilter,
+): Promise<PaymentDocument[]> {
+  const { before, limit, ...equal } = filter;
+  const wanted = Object.fromEntries(Object.entries(equal).filter(([, v]) => v !== undefined));
+  return payments
+    .find({ ...wanted, ...(before === undefined ? {} : { position: { $lt: before } }) })
+    .sort({ position: -1 })
+    .limit(limit)
+    .toArray();
+}

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { CompactEncrypt } from 'jose';
+import { createSealer, SealError, Sealed } from '../src/seal';
+
+const PLAIN = '4111111111111111';
+const OWNER = 'recipient/1';
+const first = randomBytes(32);
+const second = randomBytes(32);
+const sealer = createSealer({ current: 'a', keys: { a: first } });
+
+test('what was sealed opens for its owner, unicode and emptiness included', async () => {
+  for (const plain of [PLAIN, '', 'Zoë 🦉', '{"iban":"NL91ABNA0417164300"}']) {
+    expect(await sealer.open(await sealer.seal(plain, OWNER), OWNER)).toBe(plain);
+  }
+});
+
+test('the same value never looks the same twice, nor like itself', async () => {
+  const sealed = await sealer.seal(PLAIN, OWNER);
+  expect(await sealer.seal(PLAIN, OWNER)).not.toBe(sealed);
+  expect(sealed).not.toContain(PLAIN);
+  expect(sealed).not.toContain(Buffer.from(PLAIN).toString('base64url'));
+});
+
+test('moved to another owner it does not open', async () => {
+  await expectClosed(await sealer.seal(PLAIN, OWNER), 'recipient/2');
+});
+
+test('a change in any of its five parts keeps it closed', async () => {
+  const parts = (await sealer.seal(PLAIN, OWNER)).split('.');
+  for (const [index, part] of parts.entries()) {
+    const flipped = `${part.startsWith('A') ? 'B' : 'A'}${part.slice(1)}`;
+    await expectClosed(Sealed.parse(parts.with(index, flipped).join('.')));
+  }
+});
+
+test('an owner written into the header by another hand is not believed', async () => {
+  const [header = '', ...rest] = (await sealer.seal(PLAIN, 'recipient/2')).split('.');
+  const fields = JSON.parse(Buffer.from(header, 'base64url').toString());
+  const forged = Buffer.from(JSON.stringify({ ...fields, sub: OWNER })).toString('base64url');
+  await expectClosed(Sealed.parse([forged, ...rest].join('.')));
+});
+
+test.each([
+  { alg: 'dir', enc: 'A256GCM' },
+  { alg: 'A256KW', enc: 'A256GCM' },
+  { alg: 'A256GCMKW', enc: 'A128GCM' },
+])('$alg with $enc is refused, though the key is right', async (algorithms) => {
+  const foreign = await new CompactEncrypt(Buffer.from(PLAIN))
+    .setProtectedHeader({ ...algorithms, kid: 'a', sub: OWNER })
+    .encrypt(first);
+  await expectClosed(Sealed.parse(foreign.replace('..', '.AAAA.')));
+});
+
+test('after a rotation, old values open and new ones take the new key', async () => {
+  const old = await sealer.seal(PLAIN, OWNER);
+  const rotated = createSealer({ current: 'b', keys: { a: first, b: second } });
+  const renewed = await rotated.seal(PLAIN, OWNER);
+  expect(await rotated.open(old, OWNER)).toBe(PLAIN);
+  expect([rotated.kidOf(old), rotated.kidOf(renewed)]).toEqual(['a', 'b']);
+  await expectClosed(renewed);
+});
+
+test('another key under the same name does not open it', async () => {
+  const stranger = createSealer({ current: 'a', keys: { a: second } });
+  const sealed = await sealer.seal(PLAIN, OWNER);
+  await expect(stranger.open(sealed, OWNER)).rejects.toThrow(SealError);
+});
+
+test('text that was never sealed is refused', async () => {
+  expect(Sealed.safeParse(PLAIN).success).toBe(false);
+  await expectClosed(Sealed.parse('e30.e30.e30.e30.e30'));
+  await expectClosed(Sealed.parse('AAAA.AAAA.AAAA.AAAA.AAAA'));
+  expect(() => sealer.kidOf(Sealed.parse('AAAA.AAAA.AAAA.AAAA.AAAA'))).toThrow(SealError);
+});
+
+test('a ring without its current key, or with a short one, is refused at once', () => {
+  expect(() => createSealer({ current: 'b', keys: { a: first } })).toThrow('no sealing key "b"');
+  expect(() => createSealer({ current: 'toString', keys: { a: first } })).toThrow('no sealing key');
+  const short = { current: 'a', keys: { a: first, old: randomBytes(16) } };
+  expect(() => createSealer(short)).toThrow('"old" is not 32 bytes');
+});
+
+/** One error for every reason, telling nothing. */
+async function expectClosed(sealed: Sealed, owner = OWNER): Promise<void> {
+  const error: unknown = await sealer.open(sealed, owner).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(SealError);
+  expect(error).toMatchObject({ message: 'The sealed value could not be opened.' });
+  expect(error).not.toHaveProperty('cause');
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import type { MongoClient } from 'mongodb';
+import { connectMongo } from '../../src/mongo';
+import { Sealed } from '../../src/seal';
+import { createEndpointStore, type EndpointStore, signingSecret } from '../../src/store/endpoints';
+import { mongodbUri } from '../support/servers';
+
+const HOUR = 3_600_000;
+const T0 = new Date('2026-03-01T12:00:00.000Z');
+const after = (ms: number) => new Date(T0.getTime() + ms);
+const secret = (name: string) => Sealed.parse(`${name}.a.a.a.a`);
+
+let mongo: MongoClient;
+let endpoints: EndpointStore;
+const database = `endpoints_${randomUUID()}`;
+
+beforeAll(async () => {
+  mongo = await connectMongo(mongodbUri(), 'endpoints-test');
+  endpoints = createEndpointStore(mongo.db(database));
+  await endpoints.ensureIndexes();
+});
+
+afterAll(async () => {
+  await mongo.db(database).dropDatabase();
+  await mongo.close();
+});
+
+/** An endpoint with its first secret, `first`. */
+async function registered() {
+  const of = { account_id: randomUUID(), livemode: false };
+  await endpoints.set({ ...of, url: 'https://example.com/', sealed: secret('first'), now: T0 });
+  return {
+    of,
+    roll: (name: string, now: Date, afterMs: number) =>
+      endpoints.roll({ ...of, sealed: secret(name), now, afterMs }),
+    signsAt: async (now: Date) => {
+      const endpoint = await endpoints.get(of.account_id, of.livemode);
+      return endpoint === null ? undefined : signingSecret(endpoint, now)?.split('.')[0];
+    },
+    kept: async () =>
+      (await endpoints.get(of.account_id, of.livemode))?.secrets.map(
+        ({ sealed }) => sealed.split('.')[0],
+      ),
+  };
+}
+
+test('setting the URL again keeps the secret', async () => {
+  const { of } = await registered();
+  const url = 'https://example.com/moved';
+  const moved = await endpoints.set({ ...of, url, sealed: secret('unused'), now: after(5) });
+  expect(moved).toEqual({
+    _id: expect.anything(),
+    ...of,
+    url,
+    secrets: [{ sealed: secret('first'), active_from: T0.toISOString() }],
+    created_at: T0.toISOString(),
+    updated_at: after(5).toISOString(),
+  });
+});
+
+test('each environment has its own endpoint and secret (spec §5.5)', async () => {
+  const { of, signsAt } = await registered();
+  const live = { account_id: of.account_id, livemode: true };
+  await endpoints.set({ ...live, url: 'https://live.example.com/', sealed: secret('l'), now: T0 });
+  expect(await signsAt(T0)).toBe('first');
+  expect(await endpoints.get(of.account_id, true)).toMatchObject({
+    secrets: [{ sealed: secret('l') }],
+  });
+});
+
+test('many who register at once make one endpoint with one secret', async () => {
+  const of = { account_id: randomUUID(), livemode: true };
+  const made = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      endpoints.set({ ...of, url: 'https://example.com/', sealed: secret(`s${n}`), now: T0 }),
+    ),
+  );
+  expect(new Set(made.map(({ secrets }) => JSON.stringify(secrets))).size).toBe(1);
+});
+
+test('a roll for now signs at once, and drops the old secret', async () => {
+  const { roll, signsAt, kept } = await registered();
+  await roll('second', after(1_000), 0);
+  expect(await signsAt(after(1_000))).toBe('second');
+  expect(await kept()).toEqual(['second']);
+});
+
+test.each([HOUR, 24 * HOUR])('a roll in %i ms signs from that moment on', async (afterMs) => {
+  const { roll, signsAt, kept } = await registered();
+  await roll('second', T0, afterMs);
+  expect(await signsAt(after(afterMs - 1))).toBe('first');
+  expect(await signsAt(after(afterMs))).toBe('second');
+  expect(await kept()).toEqual(['first', 'second']);
+});
+
+test('a new roll replaces one still to come: the last one asked for wins', async () => {
+  const { roll, signsAt, kept } = await registered();
+  await roll('second', T0, 24 * HOUR);
+  await roll('third', after(1_000), HOUR);
+  expect(await kept()).toEqual(['first', 'third']);
+  expect(await signsAt(after(48 * HOUR))).toBe('third');
+});
+
+test('what was superseded is pruned at the next roll', async () => {
+  const { roll, kept } = await registered();
+  await roll('second', T0, HOUR);
+  await roll('third', after(2 * HOUR), HOUR);
+  expect(await kept()).toEqual(['second', 'third']);
+});
+
+test('there is nothing to roll where there is no endpoint', async () => {
+  const roll = {
+    account_id: randomUUID(),
+    livemode: false,
+    sealed: secret('a'),
+    now: T0,
+    afterMs: 0,
+  };
+  expect(await endpoints.roll(roll)).toBeNull();
+  expect(await endpoints.get(roll.account_id, false)).toBeNull();
+});
