@@ -1,0 +1,112 @@
+import { randomInt } from 'node:crypto';
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
+import { positionOf } from '../src/domain/cursor';
+import { type EventType, webhookWorkflowId } from '../src/domain/event';
+import { eventId } from '../src/ids';
+import type { Stores } from '../src/store';
+import type { EventDocument } from '../src/store/events';
+
+/** The facts of one or several moves made at once. */
+export interface Happening {
+  resource: 'payment';
+  resource_id: string;
+  account_id: string;
+  livemode: boolean;
+  /** ISO 8601, ms. */
+  at: string;
+  data: Record<string, string>;
+  request_id: string;
+  /** In order; `version` is the resource's after the move. */
+  moves: readonly { type: EventType; version: number }[];
+}
+
+const TIES = 1_000_000;
+
+/** A random place among the rows of one millisecond; later rows of one write come after it. */
+export function positionAt(at: string, offset: number, base: number): string {
+  return positionOf(Date.parse(at), (base + offset) % TIES);
+}
+
+export function tieBase(room: number): number {
+  return randomInt(TIES - room);
+}
+
+/** The event documents of a happening; the body is frozen here. @see spec §2.8 */
+export function eventsOf(happening: Happening, hasEndpoint: boolean): EventDocument[] {
+  const { account_id, livemode, at, data, request_id, resource, resource_id } = happening;
+  const base = tieBase(happening.moves.length);
+  return happening.moves.map(({ type, version }, offset) => {
+    const id = eventId(resource, resource_id, version);
+    return {
+      _id: id,
+      account_id,
+      livemode,
+      type,
+      created: at,
+      resource_id,
+      position: positionAt(at, offset, base),
+      data,
+      body: JSON.stringify({ id, type, created: at, livemode, data }),
+      request_id,
+      delivery: {
+        status: hasEndpoint ? 'pending' : 'no_endpoint',
+        attempts: 0,
+        next_attempt_at: hasEndpoint ? at : null,
+        run: 0,
+      },
+    };
+  });
+}
+
+const attribute = {
+  resource: defineSearchAttributeKey('ServiceResource', 'KEYWORD'),
+  account: defineSearchAttributeKey('ServiceAccount', 'KEYWORD'),
+  livemode: defineSearchAttributeKey('ServiceLivemode', 'BOOL'),
+};
+
+export interface DeliveryStarter {
+  temporal: Client;
+  webhookQueue: string;
+}
+
+/**
+ * Starts the delivery of each event that has somewhere to go. Safe to repeat: the workflow's id is
+ * the event's, and an event that has been told of is not told again.
+ */
+export async function startDeliveries(
+  { temporal, webhookQueue }: DeliveryStarter,
+  events: readonly EventDocument[],
+  run: { number: number; again: boolean } = { number: 0, again: false },
+): Promise<void> {
+  const due = events.filter((event) => event.delivery.status !== 'no_endpoint');
+  await Promise.all(
+    due.map(async (event) => {
+      try {
+        await temporal.workflow.start('webhookDelivery', {
+          workflowId: webhookWorkflowId(event._id),
+          taskQueue: webhookQueue,
+          args: [{ event_id: event._id, run: run.number, request_id: event.request_id }],
+          workflowIdReusePolicy: run.again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
+          staticSummary: `${event.type} ${event.resource_id}`,
+          typedSearchAttributes: new TypedSearchAttributes([
+            { key: attribute.resource, value: 'webhook' },
+            { key: attribute.account, value: event.account_id },
+            { key: attribute.livemode, value: event.livemode },
+          ]),
+        });
+      } catch (error) {
+        if (!(error instanceof WorkflowExecutionAlreadyStartedError) || run.again) throw error;
+      }
+    }),
+  );
+}
+
+/** Whether events of this account and environment have somewhere to go now. */
+export async function hasEndpoint(
+  stores: Pick<Stores, 'endpoints'>,
+  account_id: string,
+  livemode: boolean,
+): Promise<boolean> {
+  return (await stores.endpoints.get(account_id, livemode)) !== null;
+}

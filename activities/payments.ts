@@ -1,0 +1,196 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { MongoClient } from 'mongodb';
+import type { SessionAnswer } from '../connectors/contract/activities';
+import type { BankCallback, PaymentCallbackName } from '../src/domain/callback';
+import type { Failure, PaymentAttention, PaymentStatus } from '../src/domain/payment';
+import type { PaymentInput } from '../src/domain/payment-workflow';
+import type { Logger } from '../src/log';
+import { inTransaction, isDuplicateKey } from '../src/mongo';
+import type { Stores } from '../src/store';
+import { callbackKey } from '../src/store/callbacks';
+import type { EventDocument } from '../src/store/events';
+import type { AuditEntry, PaymentDocument } from '../src/store/payments';
+import { type DeliveryStarter, eventsOf, hasEndpoint, startDeliveries } from './events';
+import { changeOf, factsOf, happeningOf, movesTo, newPayment } from './payment-documents';
+
+export interface PaymentActivityDeps extends DeliveryStarter {
+  mongo: MongoClient;
+  stores: Stores;
+  /** Under which page tokens are derived. */
+  payTokenKey: Buffer;
+  log: Logger;
+}
+
+export type OpenPayment = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'> & {
+  created_at: string;
+  expires_at: string;
+  /** Null while the bank is slow. */
+  session: SessionAnswer | null;
+};
+
+export interface RecordMove {
+  payment_id: string;
+  account_id: string;
+  livemode: boolean;
+  from: { status: PaymentStatus; version: number };
+  /** The states passed through, in order; none is skipped in the record. */
+  to: PaymentStatus[];
+  at: string;
+  attention: PaymentAttention | null;
+  failure?: Failure;
+  bank_reference?: string;
+  session_url?: string;
+  audit?: { who: string; what: string; why: string };
+  request_id: string;
+}
+
+export interface Standing {
+  status: PaymentStatus;
+  version: number;
+}
+
+export type PaymentActivities = ReturnType<typeof createPaymentActivities>;
+
+/** The writes of the payment's life. One activity is one idempotent step. */
+export function createPaymentActivities(deps: PaymentActivityDeps) {
+  return {
+    /** Writes the payment from its claim, with the bank's first answer and its event. */
+    openPayment: (input: OpenPayment): Promise<Standing> => openPayment(deps, input),
+    /** Document, events and audit entry in one transaction; then the deliveries are started. */
+    recordMove: (input: RecordMove): Promise<Standing> => recordMove(deps, input),
+    /** A callback that moved nothing, kept with its reason. */
+    recordUnapplied: async (input: {
+      payment_id: string;
+      connector: string;
+      name: PaymentCallbackName;
+      callback: BankCallback;
+      reason: string;
+      request_id: string;
+    }): Promise<void> => {
+      const { payment_id, connector, name, callback, reason } = input;
+      await deps.stores.callbacks.markUnapplied(
+        callbackKey(connector, callback.callback_id),
+        reason,
+        { connector, resource: 'payment', resource_id: payment_id, name, body: callback },
+      );
+      const { request_id } = input;
+      deps.log.warn({ payment_id, request_id, connector, code: name }, 'callback moved nothing');
+    },
+    /** Why the payment needs a person, or that it no longer does. */
+    recordAttention: async (input: {
+      payment_id: string;
+      attention: PaymentAttention | null;
+      audit: { id: string; who: string; what: string; why: string; at: string } | null;
+      request_id: string;
+    }): Promise<void> => {
+      await deps.stores.payments.setAttention(input.payment_id, input.attention, input.audit);
+    },
+    /** State and facts of a payment whose workflow starts again. */
+    loadPayment: (input: { payment_id: string; request_id: string }) => loadPayment(deps, input),
+  };
+}
+
+async function openPayment(deps: PaymentActivityDeps, input: OpenPayment): Promise<Standing> {
+  const { stores } = deps;
+  const [existing, claim, listened] = await Promise.all([
+    stores.payments.get(input.payment_id),
+    stores.idempotency.forResource(input.payment_id),
+    hasEndpoint(stores, input.account_id, input.livemode),
+  ]);
+  if (existing !== null) return await restart(deps, existing);
+  if (!claim?.request) {
+    throw ApplicationFailure.nonRetryable('No claim holds this payment.', 'claim_missing');
+  }
+  const payment = newPayment(deps.payTokenKey, input, claim.request.stored);
+  const { created_at: at, request_id } = input;
+  const moves = payment.version > 1 ? movesTo([payment.status], 1) : [];
+  const events = eventsOf({ ...happeningOf(payment), at, request_id, moves }, listened);
+  try {
+    await inTransaction(deps.mongo, async (session) => {
+      await deps.stores.payments.insert(payment, session);
+      if (events.length > 0) await deps.stores.events.insert(events, session);
+    });
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    // Another attempt was first, or (one in a million) the place in the list was taken: look again.
+    return await openPayment(deps, input);
+  }
+  await startDeliveries(deps, events);
+  deps.log.info(
+    { payment_id: payment._id, request_id: input.request_id, status: payment.status },
+    'payment opened',
+  );
+  return { status: payment.status, version: payment.version };
+}
+
+/** The write was done by an earlier attempt; what followed it may not have been. */
+async function restart(deps: PaymentActivityDeps, payment: PaymentDocument): Promise<Standing> {
+  const { _id, account_id, livemode } = payment;
+  await startDeliveries(deps, await deps.stores.events.pending(_id, account_id, livemode));
+  return { status: payment.status, version: payment.version };
+}
+
+async function recordMove(deps: PaymentActivityDeps, input: RecordMove): Promise<Standing> {
+  const { payment_id, from, to, at, request_id } = input;
+  const last = to.at(-1);
+  if (last === undefined) return from;
+  const version = from.version + to.length;
+  const happening = happeningOf({ ...input, _id: payment_id });
+  const events = eventsOf(
+    { ...happening, at, request_id, moves: movesTo(to, from.version) },
+    await hasEndpoint(deps.stores, input.account_id, input.livemode),
+  );
+  const audit: AuditEntry[] = input.audit
+    ? [
+        {
+          id: `${payment_id}:${version}`,
+          ...input.audit,
+          when: at,
+          before: from.status,
+          after: last,
+        },
+      ]
+    : [];
+  const moved = await commitMove(deps, input, changeOf(input, last, version), audit, events);
+  if (!moved) {
+    const payment = await deps.stores.payments.get(payment_id);
+    if (payment?.version !== version || payment.status !== last) {
+      // A restored database, most likely: wait in the open for a person, move nothing.
+      throw new Error(
+        `The stored payment is at version ${payment?.version}; ${from.version} was expected.`,
+      );
+    }
+    return await restart(deps, payment);
+  }
+  await startDeliveries(deps, events);
+  deps.log.info({ payment_id, request_id, status: last }, 'payment moved');
+  return { status: last, version };
+}
+
+/** One transaction; true when this call made the move. A taken place in a list throws: retried. */
+async function commitMove(
+  deps: PaymentActivityDeps,
+  { payment_id, from }: RecordMove,
+  change: Partial<PaymentDocument>,
+  audit: AuditEntry[],
+  events: EventDocument[],
+): Promise<boolean> {
+  return await inTransaction(deps.mongo, async (session) => {
+    const { payments } = deps.stores;
+    const moved = await payments.update(payment_id, from.version, change, audit, session);
+    if (moved) await deps.stores.events.insert(events, session);
+    return moved;
+  });
+}
+
+async function loadPayment(
+  deps: PaymentActivityDeps,
+  { payment_id, request_id }: { payment_id: string; request_id: string },
+) {
+  const payment = await deps.stores.payments.get(payment_id);
+  if (payment === null) {
+    throw ApplicationFailure.nonRetryable('No such payment.', 'payment_not_found');
+  }
+  const { status, version, attention } = payment;
+  return { facts: factsOf(payment, request_id), status, version, attention };
+}

@@ -1,0 +1,53 @@
+/**
+ * What a bank connector implements, as activities on its own task queue `connector-{name}`.
+ *
+ * Every instruction carries an id made once: a repeat with the same id must give the same answer and
+ * move nothing twice. A decline is a value, an outage an exception (it is retried).
+ * Nothing here carries personal data: inputs stand in Temporal's history.
+ */
+export interface ConnectorActivities {
+  /** Opens the place where the customer pays. Instruction id: `payment_id`. */
+  openSession(input: SessionInstruction): Promise<SessionAnswer>;
+  /** Closes it before a cancellation or expiry; also where it was never opened. */
+  closeSession(input: { payment_id: string }): Promise<CloseAnswer>;
+  /** Releases an authorisation that came too late. Instruction id: `void:{payment_id}`. */
+  voidPayment(input: { payment_id: string; instruction_id: string }): Promise<VoidAnswer>;
+  /** Sends back money that moved too late. Instruction id: `reversal:{payment_id}`. */
+  reversePayment(input: ReversalInstruction): Promise<ReversalAnswer>;
+}
+
+export interface SessionInstruction {
+  payment_id: string;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  method: string;
+  country: string | null;
+  livemode: boolean;
+  /** Where the bank sends the customer when done. */
+  return_url: string;
+  /** ISO 8601; after this the session must refuse the customer. */
+  expires_at: string;
+}
+
+export type SessionAnswer =
+  | { outcome: 'opened'; bank_reference: string; session_url: string }
+  | { outcome: 'declined'; code: string; message: string };
+
+/** `already_authorized`: the customer was faster; the callback follows. */
+export type CloseAnswer = { outcome: 'closed' } | { outcome: 'already_authorized' };
+
+/** `already_settled`: the money moved; it has to be reversed instead. */
+export type VoidAnswer = { outcome: 'voided' } | { outcome: 'already_settled' };
+
+export interface ReversalInstruction {
+  payment_id: string;
+  instruction_id: string;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+}
+
+export type ReversalAnswer =
+  | { outcome: 'accepted'; bank_reference: string }
+  | { outcome: 'refused'; code: string; message: string };

@@ -1,0 +1,86 @@
+import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
+import addFormats from 'ajv-formats';
+import { z } from 'zod';
+
+/** What the check needs of an answer. */
+interface Seen {
+  status: number;
+  headers: Headers;
+  body: unknown;
+}
+
+const Content = z.object({ 'application/json': z.object({ schema: z.unknown() }) });
+const Operation = z.object({
+  responses: z.record(
+    z.string(),
+    z.object({ headers: z.record(z.string(), z.unknown()).optional(), content: Content }),
+  ),
+});
+const Document = z.object({
+  paths: z.record(z.string(), z.record(z.string(), Operation)),
+  components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
+});
+type Document = z.infer<typeof Document>;
+
+const documents = new Map<string, Promise<Document>>();
+const validators = new Map<string, ValidateFunction>();
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats(ajv);
+
+/** Fails when an answer of the API is not what `/openapi.json` says of it. */
+export async function assertContract(
+  url: string,
+  method: string,
+  path: string,
+  answer: Seen,
+): Promise<void> {
+  const pathname = path.split('?', 1)[0] ?? path;
+  if (!pathname.startsWith('/v1/')) return;
+  const document = await documentAt(url);
+  for (const header of ['request-id', 'service-version']) {
+    if (!answer.headers.has(header)) throw new Error(`${method} ${path} lacks ${header}`);
+  }
+  const template = Object.keys(document.paths).find((each) => matches(each, pathname));
+  const operation = template && document.paths[template]?.[method.toLowerCase()];
+  if (!template || !operation) {
+    const name = document.components.schemas['Error'];
+    return check(document, 'Error', name, method, path, answer);
+  }
+  const response = operation.responses[String(answer.status)];
+  if (response === undefined) {
+    throw new Error(`${method} ${template} does not document ${answer.status}`);
+  }
+  const { schema } = response.content['application/json'];
+  check(document, `${method} ${template} ${answer.status}`, schema, method, path, answer);
+}
+
+function documentAt(url: string): Promise<Document> {
+  const known = documents.get(url);
+  if (known !== undefined) return known;
+  const asked = fetch(`${url}/openapi.json`)
+    .then((response) => response.json())
+    .then((json) => Document.parse(json));
+  documents.set(url, asked);
+  return asked;
+}
+
+/** `/available` before `/{id}`: a template without parameters wins by standing first in `find`. */
+function matches(template: string, pathname: string): boolean {
+  const pattern = template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+');
+  return new RegExp(`^${pattern}$`).test(pathname);
+}
+
+function check(
+  { components }: Document,
+  name: string,
+  schema: unknown,
+  method: string,
+  path: string,
+  answer: Seen,
+): void {
+  const validate = validators.get(name) ?? ajv.compile({ ...Object(schema), components });
+  validators.set(name, validate);
+  if (validate(answer.body)) return;
+  const faults = (validate.errors ?? []).map((e) => `${e.instancePath} ${e.message}`).join('; ');
+  throw new Error(`${method} ${path} answered ${answer.status} against its document: ${faults}`);
+}

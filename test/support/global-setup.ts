@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Child } from '../../src/stack/child-process';
+import { startMongo } from '../../src/stack/mongo-server';
+import { freePort, LOOPBACK } from '../../src/stack/ports';
+import {
+  cacheDirectory,
+  mongod,
+  provision,
+  provisionChromium,
+  temporalCli,
+  testServer,
+} from '../../src/stack/provision';
+import { startTemporal } from '../../src/stack/temporal-server';
+import { showProgress } from '../../src/stack/terminal';
+import { startWatchdog, type Watchdog } from '../stack/watchdog';
+import { publishServers } from './servers';
+
+export interface TestStack {
+  folder: string;
+  servers: Child[];
+  watchdog: Watchdog;
+}
+
+declare global {
+  /** Handed from setup to teardown, which jest loads as separate modules of one process. */
+  var testStack: TestStack | undefined;
+}
+
+/** Starts, once for all test files, the servers that they share, in a folder of their own. */
+export default async function globalSetup(): Promise<void> {
+  const context = {
+    cacheDir: cacheDirectory(process.env),
+    env: process.env,
+    progress: showProgress(process.stderr),
+    signal: new AbortController().signal,
+  };
+  const [mongo, temporal, skipping, browser] = await Promise.all([
+    provision(mongod, context),
+    provision(temporalCli, context),
+    provision(testServer, context),
+    provisionChromium(context),
+  ]);
+  const folder = mkdtempSync(join(tmpdir(), 'durable-payments-test-'));
+  const servers: Child[] = [];
+  try {
+    const uiPort = await freePort();
+    const [mongoServer, temporalServer] = await Promise.all([
+      startMongo({
+        executable: mongo.path,
+        dbPath: join(folder, 'mongodb'),
+        port: await freePort(),
+        logFile: join(folder, 'mongodb.log'),
+      }).then((server) => keep(servers, server)),
+      startTemporal({
+        executable: temporal.path,
+        dbFile: join(folder, 'temporal.db'),
+        port: await freePort(),
+        uiPort,
+        logFile: join(folder, 'temporal.log'),
+      }).then((server) => keep(servers, server)),
+    ]);
+    const watchdog = startWatchdog(
+      servers.map(({ pid }) => pid),
+      folder,
+    );
+    globalThis.testStack = { folder, servers, watchdog };
+    publishServers({
+      temporalAddress: temporalServer.address,
+      temporalUi: `http://${LOOPBACK}:${uiPort}`,
+      mongodbUri: mongoServer.uri,
+      timeSkippingServer: skipping.path,
+      chromium: browser.path,
+    });
+  } catch (error) {
+    await Promise.all(servers.map((server) => server.stop()));
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+function keep<T extends Child>(servers: Child[], server: T): T {
+  servers.push(server);
+  return server;
+}

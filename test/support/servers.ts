@@ -1,0 +1,38 @@
+/** Addresses of what `global-setup` started; jest's workers inherit them by environment. */
+const NAMES = {
+  temporalAddress: 'TEST_TEMPORAL_ADDRESS',
+  temporalUi: 'TEST_TEMPORAL_UI',
+  mongodbUri: 'TEST_MONGODB_URI',
+  timeSkippingServer: 'TEST_TIME_SKIPPING_SERVER',
+  chromium: 'TEST_CHROMIUM',
+} as const;
+
+export type TestServers = Record<keyof typeof NAMES, string>;
+
+/** host:port of a real Temporal server, shared: each test file takes its own task queues. */
+export const temporalAddress = (): string => fromEnvironment('temporalAddress');
+
+/** Base URL of that server's web UI. */
+export const temporalUi = (): string => fromEnvironment('temporalUi');
+
+/** URI of a real one-node replica set, shared: each test file takes its own database. */
+export const mongodbUri = (): string => fromEnvironment('mongodbUri');
+
+/** Path for `createTimeSkipping({ server: { executable: { type: 'existing-path', path } } })`. */
+export const timeSkippingServer = (): string => fromEnvironment('timeSkippingServer');
+
+/** Path of a Chromium or Chrome executable. */
+export const chromium = (): string => fromEnvironment('chromium');
+
+/** Hands the addresses to the test files. */
+export function publishServers(servers: TestServers): void {
+  for (const key of Object.keys(NAMES) as (keyof typeof NAMES)[]) {
+    process.env[NAMES[key]] = servers[key];
+  }
+}
+
+function fromEnvironment(key: keyof typeof NAMES): string {
+  const value = process.env[NAMES[key]];
+  if (value === undefined) throw new Error(`${NAMES[key]} is not set: run the tests with jest`);
+  return value;
+}

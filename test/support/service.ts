@@ -1,0 +1,155 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Client } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { createSandboxBank } from '../../connectors/sandbox-bank/bank';
+import { createApp } from '../../src/api/app';
+import { closeServer } from '../../src/api/server';
+import type { Keys } from '../../src/config';
+import { createConnectors } from '../../src/connectors';
+import { SCOPES, type Scope } from '../../src/domain/api-key';
+import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
+import { connectorQueue } from '../../src/domain/task-queues';
+import { createLogger } from '../../src/log';
+import { connectMongo } from '../../src/mongo';
+import { createStores, ensureIndexes, type Stores } from '../../src/store';
+import { hashKey, makeKey } from '../../src/store/keys';
+import { createTemporalDoor } from '../../src/temporal';
+import { createWorkers } from '../../worker/create-worker';
+import { workflowBundle } from './bundle';
+import { quietTemporal } from './quiet';
+
+/** The whole product in one process, on real servers, with names of its own for everything. */
+export type Service = Awaited<ReturnType<typeof startService>>;
+
+export interface ServiceOptions {
+  autoplay?: boolean;
+  ratePerSecond?: number;
+  /** Off: nobody works on the lifecycles. */
+  worker?: boolean;
+}
+
+interface AccountOptions {
+  livemode?: boolean;
+  scopes?: Scope[];
+  methods?: string[];
+}
+
+export async function startService(options: ServiceOptions = {}) {
+  quietTemporal();
+  const name = randomUUID().slice(0, 8);
+  const queues = { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
+  const mongo = await connectMongo(process.env['TEST_MONGODB_URI'] ?? '', name);
+  const database = `test_${name}`;
+  const stores = createStores(mongo.db(database));
+  await ensureIndexes(stores);
+  const address = process.env['TEST_TEMPORAL_ADDRESS'] ?? '';
+  const connection = await NativeConnection.connect({ address });
+  const temporal = new Client({ connection });
+  const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
+  const keys = makeKeys();
+  const now = () => new Date();
+  const { callbacks, payments } = stores;
+  const lifecycleQueue = queues.lifecycle;
+  const startWorkers = async () => {
+    const workers = await createWorkers({
+      ...{ connection, namespace: 'default', mongo, stores, keys, log, queues },
+      allowPrivateWebhooks: true,
+      workflowBundle: await workflowBundle(),
+    });
+    const running = workers.run();
+    return {
+      stop: async () => {
+        workers.shutdown();
+        await running;
+      },
+    };
+  };
+  const workers = options.worker === false ? undefined : await startWorkers();
+  const connector = `sandbox-${name}`;
+  const bank = await createSandboxBank({
+    ...{ mongo, callbacks, payments, temporal, connection, lifecycleQueue, now, log },
+    database: `${database}_bank`,
+    taskQueue: connectorQueue(connector),
+    host: '127.0.0.1',
+    port: 0,
+    autoplay: options.autoplay ?? false,
+  });
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://localhost:${portOf(server.address())}`;
+  const app = createApp({
+    ...{ mongo, stores, keys, now, log },
+    config: { PUBLIC_URL: url, RATE_LIMIT_PER_SECOND: options.ratePerSecond ?? 5_000 },
+    temporal: createTemporalDoor({ client: temporal, lifecycleQueue }),
+    callbacks: { callbacks, payments, temporal, lifecycleQueue, now },
+    connectors: createConnectors(connector),
+  });
+  server.on('request', app.callback());
+  return {
+    ...{ url, stores, mongo, temporal, bank, keys, database, connector, queues, startWorkers },
+    /** A merchant with a key; each has its own lists and endpoints. */
+    account: (more: AccountOptions = {}) => openAccount(stores, more),
+    stop: async () => {
+      await closeServer(server, 2_000);
+      await bank.stop();
+      await workers?.stop();
+      await connection.close();
+      await mongo.db(database).dropDatabase();
+      await mongo.db(`${database}_bank`).dropDatabase();
+      await mongo.close();
+    },
+  };
+}
+
+function makeKeys(): Keys {
+  return {
+    pay_token: randomBytes(32),
+    fingerprint: randomBytes(32),
+    seal: { current: 'k1', keys: { k1: randomBytes(32) } },
+  };
+}
+
+function portOf(address: AddressInfo | string | null): number {
+  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
+  return address.port;
+}
+
+async function openAccount(
+  stores: Stores,
+  { livemode = false, scopes = [...SCOPES], methods = [...PAYMENT_METHOD_IDS] }: AccountOptions,
+) {
+  const account_id = `acct_${randomUUID()}`;
+  const created_at = new Date().toISOString();
+  await stores.accounts.insert({
+    _id: account_id,
+    name: 'Test Shop',
+    crypto: false,
+    enabled_methods: methods,
+    dashboard: { email: `${account_id}@example.com`, password_hash: '' },
+    created_at,
+  });
+  return { account_id, key: await openKey(stores, account_id, livemode, scopes) };
+}
+
+export async function openKey(
+  stores: Stores,
+  account_id: string,
+  livemode: boolean,
+  scopes: Scope[] = [...SCOPES],
+): Promise<string> {
+  const key = makeKey(livemode);
+  await stores.keys.insert({
+    _id: `key_${randomUUID()}`,
+    ...{ account_id, livemode, scopes },
+    hash: hashKey(key),
+    last4: key.slice(-4),
+    created_at: new Date().toISOString(),
+    revoked_at: null,
+    last_used_at: null,
+  });
+  return key;
+}

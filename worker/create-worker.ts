@@ -1,0 +1,98 @@
+import { Client } from '@temporalio/client';
+import { bundleWorkflowCode, type NativeConnection, Worker } from '@temporalio/worker';
+import type { MongoClient } from 'mongodb';
+import { createDeliveryActivities, createLifecycleActivities } from '../activities';
+import type { Keys } from '../src/config';
+import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
+import type { Logger } from '../src/log';
+import { postWebhook } from '../src/net/post-webhook';
+import { createSealer } from '../src/seal';
+import type { Stores } from '../src/store';
+
+export interface WorkerDeps {
+  connection: NativeConnection;
+  namespace: string;
+  mongo: MongoClient;
+  stores: Stores;
+  keys: Keys;
+  /** Whether sandbox webhook endpoints may be on this machine. */
+  allowPrivateWebhooks: boolean;
+  log: Logger;
+  queues?: { lifecycle: string; webhooks: string };
+  /** Made before, as tests do, to save the seconds that it takes. */
+  workflowBundle?: { code: string };
+}
+
+export interface Workers {
+  /** Resolves after `shutdown`; rejects when a worker fails for good. */
+  run(): Promise<void>;
+  shutdown(): void;
+  /** Whether both poll. */
+  polling(): boolean;
+}
+
+const SHARED = {
+  shutdownGraceTime: '10s',
+  shutdownForceTime: '20s',
+  // A killed worker's workflows come back in two seconds; the default takes ten.
+  stickyQueueScheduleToStartTimeout: '2s',
+} as const;
+
+/** The same in production and in tests. */
+export function bundleWorkflows(): Promise<{ code: string }> {
+  return bundleWorkflowCode({ workflowsPath: require.resolve('../workflows') });
+}
+
+/**
+ * Two workers in one process: lifecycles, and deliveries, so that a slow receiver can't starve
+ * payments.
+ */
+export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
+  const { connection, namespace, stores, keys, log } = deps;
+  const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
+  const workflowBundle = deps.workflowBundle ?? (await bundleWorkflows());
+  const temporal = new Client({ connection, namespace });
+  const common = { ...SHARED, connection, namespace, workflowBundle };
+  const lifecycle = await Worker.create({
+    ...common,
+    taskQueue: queues.lifecycle,
+    activities: createLifecycleActivities({
+      mongo: deps.mongo,
+      stores,
+      temporal,
+      webhookQueue: queues.webhooks,
+      payTokenKey: keys.pay_token,
+      log,
+    }),
+    maxConcurrentActivityTaskExecutions: 50,
+    maxConcurrentLocalActivityExecutions: 50,
+    maxCachedWorkflows: 1_000,
+  });
+  const webhooks = await Worker.create({
+    ...common,
+    taskQueue: queues.webhooks,
+    activities: createDeliveryActivities({
+      events: stores.events,
+      deliveries: stores.deliveries,
+      endpoints: stores.endpoints,
+      sealer: createSealer(keys.seal),
+      allowPrivate: deps.allowPrivateWebhooks,
+      post: postWebhook,
+      now: Date.now,
+      random: Math.random,
+      log,
+    }),
+    maxConcurrentActivityTaskExecutions: 200,
+    maxCachedWorkflows: 1_000,
+  });
+  const both = [lifecycle, webhooks];
+  return {
+    run: async () => {
+      await Promise.all(both.map((worker) => worker.run()));
+    },
+    shutdown: () => {
+      for (const worker of both) if (worker.getState() === 'RUNNING') worker.shutdown();
+    },
+    polling: () => both.every((worker) => worker.getStatus().workflowPollerState === 'POLLING'),
+  };
+}

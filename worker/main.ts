@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { readConfig, readKeys } from '../src/config';
+import { createLogger, type Logger } from '../src/log';
+import { connectMongo } from '../src/mongo';
+import { onStop } from '../src/process';
+import { createStores, ensureIndexes, type Stores } from '../src/store';
+import { createWorkers, type Workers } from './create-worker';
+
+const HEARTBEAT_MS = 2_000;
+
+async function main(): Promise<void> {
+  const config = readConfig();
+  const log = createLogger('worker', config.LOG_LEVEL);
+  Runtime.install({ shutdownSignals: [], logger: temporalLogger(log) });
+  const mongo = await connectMongo(config.MONGODB_URI, 'worker');
+  const stores = createStores(mongo.db(config.MONGODB_DB));
+  await ensureIndexes(stores);
+  const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
+  const workers = await createWorkers({
+    connection,
+    namespace: config.TEMPORAL_NAMESPACE,
+    mongo,
+    stores,
+    keys: readKeys(config.KEYS_FILE),
+    allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
+    log,
+  });
+  const stopBeating = beat(stores, workers, log);
+  onStop(log, async () => workers.shutdown());
+  log.info('worker polls');
+  await workers.run();
+  await stopBeating();
+  await connection.close();
+  await mongo.close();
+}
+
+/** Tells `/readyz` that a worker polls. */
+function beat(stores: Stores, workers: Workers, log: Logger): () => Promise<void> {
+  const id = `${hostname()}:${process.pid}:${randomUUID()}`;
+  const tick = () => {
+    if (!workers.polling()) return;
+    stores.heartbeats.beat(id, new Date()).catch((err) => log.warn({ err }, 'heartbeat failed'));
+  };
+  const timer = setInterval(tick, HEARTBEAT_MS);
+  setTimeout(tick, 50);
+  return async () => {
+    clearInterval(timer);
+    await stores.heartbeats.end(id);
+  };
+}
+
+/** Temporal's own lines, without the fields that we don't know. */
+function temporalLogger(log: Logger): DefaultLogger {
+  return new DefaultLogger('WARN', ({ level, message, meta }) => {
+    const err = meta?.['error'];
+    const fields = {
+      workflow_id: meta?.['workflowId'],
+      attempt: meta?.['attempt'],
+      ...(err instanceof Error ? { err } : {}),
+    };
+    if (level === 'ERROR') log.error(fields, message);
+    else log.warn(fields, message);
+  });
+}
+
+main().then(
+  () => process.exit(0),
+  (error) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

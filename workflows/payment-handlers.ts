@@ -1,0 +1,111 @@
+import { ApplicationFailure, condition, setHandler, Trigger } from '@temporalio/workflow';
+import type { z } from 'zod';
+import { BankCallback, type PaymentCallbackName } from '../src/domain/callback';
+import { isCancellable, isFinal } from '../src/domain/payment';
+import { OperatorAct, type PaymentState, SnoozeAct } from '../src/domain/payment-workflow';
+import { type PaymentLife, stateOf } from './payment-life';
+import {
+  callbackSignals,
+  cancelUpdate,
+  DESCRIPTIONS,
+  markFailedUpdate,
+  markSettledUpdate,
+  openUpdate,
+  snoozeUpdate,
+  stateQuery,
+} from './payment-messages';
+
+/** Signals enqueue, updates enqueue and wait; nothing is decided here. */
+export function listen(life: PaymentLife): void {
+  setHandler(stateQuery, () => stateOf(life), { description: DESCRIPTIONS.state });
+  setHandler(openUpdate, () => untilStored(life), { description: DESCRIPTIONS.open });
+  for (const { name, signal } of callbackSignals) {
+    setHandler(signal, (raw) => take(life, name, raw), { description: DESCRIPTIONS[name] });
+  }
+  setHandler(cancelUpdate, ({ by }) => cancel(life, by), {
+    description: DESCRIPTIONS.cancel,
+    validator: (_input) => {
+      if (!isCancellable(life.status)) refuse('cannot_cancel', `The payment is ${life.status}.`);
+    },
+  });
+  listenToOperators(life);
+}
+
+async function untilStored(life: PaymentLife): Promise<PaymentState> {
+  await condition(() => life.stored);
+  return stateOf(life);
+}
+
+/** A malformed callback is kept and shown; it never throws. */
+function take(life: PaymentLife, name: PaymentCallbackName, raw: unknown): void {
+  const parsed = BankCallback.safeParse(raw);
+  if (!parsed.success) {
+    const fault = parsed.error.issues.map((i) => `${i.path.join('.')}: ${i.message}`).join('; ');
+    life.inbox.push({ kind: 'malformed', name, fault });
+  } else if (!life.seen.has(parsed.data.callback_id)) {
+    life.seen.add(parsed.data.callback_id);
+    life.inbox.push({ kind: 'callback', name, callback: parsed.data });
+  }
+}
+
+async function cancel(life: PaymentLife, by: 'merchant' | 'customer'): Promise<PaymentState> {
+  const answer = new Trigger<PaymentState>();
+  life.inbox.push({ kind: 'cancel', by, answer });
+  return await answer;
+}
+
+function listenToOperators(life: PaymentLife): void {
+  for (const [what, update] of [
+    ['mark_settled', markSettledUpdate],
+    ['mark_failed', markFailedUpdate],
+  ] as const) {
+    setHandler(update, (act) => enqueueAct(life, what, act), {
+      description: DESCRIPTIONS[what],
+      validator: (act) => {
+        wellFormed(OperatorAct, act);
+        if (isFinal(life.status)) {
+          refuse('wrong_state', `The payment is ${life.status}; a final state is never left.`);
+        }
+      },
+    });
+  }
+  setHandler(snoozeUpdate, (act) => enqueueAct(life, 'snooze', act, act.hours), {
+    description: DESCRIPTIONS.snooze,
+    validator: (act) => {
+      wellFormed(SnoozeAct, act);
+      if (life.status !== 'authorized') {
+        refuse('wrong_state', `Only an authorised payment can be snoozed; it is ${life.status}.`);
+      }
+    },
+  });
+}
+
+async function enqueueAct(
+  life: PaymentLife,
+  what: 'mark_settled' | 'mark_failed' | 'snooze',
+  act: OperatorAct,
+  hours?: number,
+): Promise<PaymentState> {
+  const answer = new Trigger<PaymentState>();
+  const { operator, reason } = act;
+  life.inbox.push({
+    kind: 'operator',
+    what,
+    act: { operator, reason },
+    ...(hours === undefined ? {} : { hours }),
+    answer,
+  });
+  return await answer;
+}
+
+function wellFormed(schema: z.ZodType, act: unknown): void {
+  const parsed = schema.safeParse(act);
+  if (parsed.success) return;
+  const faults = parsed.error.issues.map((i) => `${i.path.join('.') || 'payload'}: ${i.message}`);
+  refuse('invalid_request', faults.join('; '));
+}
+
+/** @throws ApplicationFailure whose type is the code; it fails the update, not the workflow. */
+export function refuse(code: string, message: string): never {
+  throw ApplicationFailure.nonRetryable(message, code);
+}
