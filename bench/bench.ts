@@ -1,0 +1,82 @@
+import { connectTemporal } from '../src/connect-temporal';
+import { connectMongo } from '../src/mongo';
+import { LOOPBACK } from '../src/stack/ports';
+import { openAccount } from './account';
+import { createFloor } from './floor-subject';
+import type { BenchOptions } from './options';
+import { createProduct } from './product-subject';
+import { type Receiver, startReceiver } from './receiver';
+import { type Measured, type Result, resultOf } from './result';
+import { runRounds } from './rounds';
+import type { Setting } from './servers';
+import { type Stack, startStack } from './stack';
+
+/**
+ * The whole benchmark, in a folder of its own; what it started has ended when it returns.
+ * @throws StackFailure, or the first error of a payment
+ */
+export async function runBench(options: BenchOptions, setting: Setting): Promise<Result> {
+  const began = performance.now();
+  const receiver = await startReceiver();
+  try {
+    const stack = await startStack(setting, receiver.floorUrl);
+    try {
+      const measuring = measureBoth(stack, receiver, options, setting);
+      const measured = await Promise.race([measuring, stack.died]);
+      return resultOf({ ...measured, options, tookMs: performance.now() - began });
+    } finally {
+      await setting.progress.during('Stopping', () => stack.stop());
+      if (stack.config.mongodbUri !== undefined) await dropDatabases(stack);
+    }
+  } finally {
+    await receiver.close();
+  }
+}
+
+async function measureBoth(
+  stack: Stack,
+  receiver: Receiver,
+  options: BenchOptions,
+  { progress, signal }: Setting,
+): Promise<Pick<Measured, 'results' | 'servers' | 'webhooks'>> {
+  const { config, mongodbUri, temporalAddress, floorUrl, pids } = stack;
+  const { concurrency } = options;
+  const { apiKey, signingSecret } = await openAccount(stack.env, receiver.productUrl, signal);
+  receiver.setSecret(signingSecret);
+  const mongo = await connectMongo(mongodbUri, 'bench');
+  const namespace = config.temporalNamespace;
+  const temporal = connectTemporal({ address: temporalAddress, namespace });
+  const url = `http://${LOOPBACK}:${config.port}`;
+  const db = mongo.db(config.mongodbDb);
+  const subjects = {
+    floor: createFloor({ url: floorUrl, temporal, concurrency }),
+    product: createProduct({ url, apiKey, db, temporal, concurrency }),
+  };
+  try {
+    const gauges = {
+      ...{ temporal, mongo, receiver, signal },
+      pids: { ...pids, 'benchmark itself': process.pid },
+    };
+    const results = await runRounds(subjects, gauges, options, progress);
+    const webhooks = receiver.counts();
+    if (webhooks.refused > 0) throw new Error(`${webhooks.refused} signatures did not hold.`);
+    const origin = (given: string | undefined) => (given === undefined ? 'started' : 'given');
+    const { temporalAddress: address, mongodbUri: uri } = config;
+    return { results, webhooks, servers: { temporal: origin(address), mongodb: origin(uri) } };
+  } finally {
+    await Promise.all([subjects.floor.close(), subjects.product.close()]);
+    await Promise.all([temporal.connection.close(), mongo.close()]);
+  }
+}
+
+/** On a server that goes on running nothing is left behind. */
+async function dropDatabases({ mongodbUri, config, floorDb }: Stack): Promise<void> {
+  const mongo = await connectMongo(mongodbUri, 'bench');
+  try {
+    for (const name of [config.mongodbDb, `${config.mongodbDb}_sandbox_bank`, floorDb]) {
+      await mongo.db(name).dropDatabase();
+    }
+  } finally {
+    await mongo.close();
+  }
+}

@@ -1,0 +1,28 @@
+import type { Client } from '@temporalio/client';
+import { Pool } from 'undici';
+import { z } from 'zod';
+import { FLOOR_POST_QUEUE, FLOOR_QUEUE, floorWorkflowId } from './floor/contract';
+import type { Subject } from './subject';
+
+const Answer = z.object({ id: z.uuid() });
+
+/** The floor as the load generator sees it. */
+export function createFloor(deps: { url: string; temporal: Client; concurrency: number }): Subject {
+  const pool = new Pool(deps.url, { connections: deps.concurrency });
+  return {
+    name: 'floor',
+    async create() {
+      const { statusCode, body } = await pool.request({ method: 'POST', path: '/', body: '{}' });
+      const text = await body.text();
+      if (statusCode !== 201) throw new Error(`the floor answered ${statusCode}: ${text}`);
+      return Answer.parse(JSON.parse(text)).id;
+    },
+    async callback(paymentId, move) {
+      await deps.temporal.workflow.getHandle(floorWorkflowId(paymentId)).signal(move);
+    },
+    // The floor's event ids are its posts' workflow ids.
+    workflowIds: (paymentId, eventIds) => [floorWorkflowId(paymentId), ...eventIds],
+    taskQueues: [FLOOR_QUEUE, FLOOR_POST_QUEUE],
+    close: () => pool.close(),
+  };
+}

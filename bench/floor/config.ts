@@ -1,0 +1,18 @@
+import { z } from 'zod';
+
+const Environment = z.object({
+  FLOOR_PORT: z.coerce.number().int().min(1).max(65535),
+  /** Where each move is posted. */
+  FLOOR_RECEIVER_URL: z.url(),
+  FLOOR_DB: z.string().min(1),
+  MONGODB_URI: z.string().min(1),
+  TEMPORAL_ADDRESS: z.string().min(1),
+  TEMPORAL_NAMESPACE: z.string().min(1),
+});
+
+export type FloorConfig = z.infer<typeof Environment>;
+
+/** Environment of the floor's two processes. @throws ZodError naming what is missing. */
+export function readFloorConfig(env: NodeJS.ProcessEnv = process.env): FloorConfig {
+  return Environment.parse(env);
+}

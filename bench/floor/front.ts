@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
+import { connectTemporal } from '../../src/connect-temporal';
+import { createLogger } from '../../src/log';
+import { onStop } from '../../src/process';
+import { readFloorConfig } from './config';
+import { FLOOR_OPEN, FLOOR_QUEUE, FLOOR_WORKFLOW, floorWorkflowId } from './contract';
+
+/** One HTTP hop, as the product's API is one: reads the body, starts the workflow, answers its id. */
+function main(): void {
+  const config = readFloorConfig();
+  const temporal = connectTemporal({
+    address: config.TEMPORAL_ADDRESS,
+    namespace: config.TEMPORAL_NAMESPACE,
+  });
+  const server = createServer((request, response) => {
+    if (request.method === 'GET') return void response.end('ready');
+    request.resume().on('end', () => {
+      openPayment(temporal).then(
+        (id) => response.writeHead(201).end(JSON.stringify({ id })),
+        (error) => response.writeHead(500).end(String(error)),
+      );
+    });
+  });
+  server.keepAliveTimeout = 60_000;
+  server.listen(config.FLOOR_PORT, '127.0.0.1');
+  onStop(createLogger('floor-front', 'warn'), async () => {
+    server.closeAllConnections();
+    await temporal.connection.close();
+    process.exit(0);
+  });
+}
+
+async function openPayment(temporal: Client): Promise<string> {
+  const id = randomUUID();
+  await temporal.workflow.executeUpdateWithStart(FLOOR_OPEN, {
+    startWorkflowOperation: new WithStartWorkflowOperation(FLOOR_WORKFLOW, {
+      workflowId: floorWorkflowId(id),
+      taskQueue: FLOOR_QUEUE,
+      args: [id],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    }),
+  });
+  return id;
+}
+
+main();

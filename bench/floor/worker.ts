@@ -1,0 +1,67 @@
+import { Client } from '@temporalio/client';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+} from '@temporalio/worker';
+import { createLogger } from '../../src/log';
+import { connectMongo } from '../../src/mongo';
+import { onStop } from '../../src/process';
+import { createFloorActivities } from './activities';
+import { readFloorConfig } from './config';
+import { FLOOR_POST_QUEUE, FLOOR_QUEUE } from './contract';
+
+/** The options of `worker/create-worker.ts`, so that only the work differs. */
+const SHARED = {
+  shutdownGraceTime: '1s',
+  shutdownForceTime: '2s',
+  stickyQueueScheduleToStartTimeout: '2s',
+  maxCachedWorkflows: 1_000,
+} as const;
+
+/** Two workers in one process, like the product's. */
+async function main(): Promise<void> {
+  const config = readFloorConfig();
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+  Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN') });
+  const mongo = await connectMongo(config.MONGODB_URI, 'floor-worker');
+  const connection = await NativeConnection.connect({ address });
+  const activities = createFloorActivities({
+    db: mongo.db(config.FLOOR_DB),
+    temporal: new Client({ connection, namespace }),
+    receiverUrl: config.FLOOR_RECEIVER_URL,
+  });
+  const workflowBundle = await bundleWorkflowCode({
+    workflowsPath: require.resolve('./workflows'),
+  });
+  const common = { ...SHARED, connection, namespace, workflowBundle, activities };
+  const workers = await Promise.all([
+    Worker.create({
+      ...common,
+      taskQueue: FLOOR_QUEUE,
+      maxConcurrentActivityTaskExecutions: 50,
+      maxConcurrentLocalActivityExecutions: 50,
+    }),
+    Worker.create({
+      ...common,
+      taskQueue: FLOOR_POST_QUEUE,
+      maxConcurrentActivityTaskExecutions: 200,
+    }),
+  ]);
+  onStop(createLogger('floor-worker', 'warn'), async () => {
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+  });
+  await Promise.all(workers.map((worker) => worker.run()));
+  await connection.close();
+  await mongo.close();
+}
+
+main().then(
+  () => process.exit(0),
+  (error) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

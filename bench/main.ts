@@ -1,0 +1,46 @@
+import '../src/stack/node-version';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { StackFailure } from '../src/stack/failure';
+import { failureLine, showProgress } from '../src/stack/terminal';
+import { runBench } from './bench';
+import { readOptions, USAGE } from './options';
+import { report } from './report';
+import { onInterrupt } from './stop';
+
+async function main(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  if (options.help) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  const progress = showProgress(process.stderr);
+  const stop = new AbortController();
+  const interrupt = onInterrupt((why) => {
+    progress.line(`${why}: stopping everything`);
+    stop.abort();
+  });
+  const dir = mkdtempSync(join(tmpdir(), 'durable-payments-bench-'));
+  try {
+    const setting = { dir, env: process.env, progress, signal: stop.signal };
+    const result = await runBench(options, setting);
+    process.stdout.write(options.json ? `${JSON.stringify(result, null, 2)}\n` : report(result));
+    return 0;
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+    return 130;
+  } finally {
+    interrupt.dispose();
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+main(process.argv.slice(2)).then(
+  (code) => process.exit(code),
+  (error) => {
+    // Anything but a StackFailure is a fault of ours: then the stack helps whoever mends it.
+    console.error(error instanceof StackFailure ? failureLine(error) : error);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { verifySignature } from '../src/signature';
+import { MOVES, type Move } from './floor/contract';
+
+const ARRIVAL_MS_MAX = 60_000;
+
+const Webhook = z.object({
+  id: z.string(),
+  type: z.enum(MOVES.map((move) => `payment.${move}` as const)),
+  data: z.object({ payment_id: z.uuid() }),
+});
+
+/** The merchant's side: takes in both subjects' posts, and verifies the product's. */
+export interface Receiver {
+  productUrl: string;
+  floorUrl: string;
+  /** Needed before the product posts. */
+  setSecret(secret: string): void;
+  /** When the post of that move came, in ms of `performance.now()`; also when it came before. */
+  arrival(paymentId: string, move: Move): Promise<number>;
+  /** Ids of the events that came for a payment; forgets the payment. */
+  take(paymentId: string): string[];
+  /** Posts that came, whose signature held, and that were repeats. */
+  counts(): { received: number; verified: number; refused: number; repeated: number };
+  close(): Promise<void>;
+}
+
+interface Post {
+  eventId: string;
+  at: number;
+}
+
+export async function startReceiver(): Promise<Receiver> {
+  const arrived = new Map<string, Map<Move, Post>>();
+  const waiting = new Map<string, (at: number) => void>();
+  const count = { received: 0, verified: 0, refused: 0, repeated: 0 };
+  let secret: string | undefined;
+
+  const takeIn = (body: Buffer): void => {
+    const { id, type, data } = Webhook.parse(JSON.parse(body.toString()));
+    const move = MOVES.find((known) => type === `payment.${known}`);
+    if (move === undefined) return;
+    const posts = arrived.get(data.payment_id) ?? new Map<Move, Post>();
+    arrived.set(data.payment_id, posts);
+    count.received += 1;
+    if (posts.has(move)) count.repeated += 1;
+    else posts.set(move, { eventId: id, at: performance.now() });
+    waiting.get(`${data.payment_id} ${move}`)?.(performance.now());
+  };
+
+  const isGenuine = (request: IncomingMessage, body: Buffer): boolean => {
+    if (request.url !== '/product') return true;
+    const header = request.headers['service-signature'];
+    const now = Math.floor(Date.now() / 1_000);
+    const genuine =
+      secret !== undefined && verifySignature({ header: [header].flat()[0], body, secret, now });
+    count[genuine ? 'verified' : 'refused'] += 1;
+    return genuine;
+  };
+
+  const server = createServer(async (request, response) => {
+    const body = await readAll(request);
+    if (isGenuine(request, body)) takeIn(body);
+    response.writeHead(200).end();
+  });
+  server.keepAliveTimeout = 60_000;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The receiver has no port.');
+  const base = `http://127.0.0.1:${address.port}`;
+
+  return {
+    productUrl: `${base}/product`,
+    floorUrl: `${base}/floor`,
+    setSecret: (given) => {
+      secret = given;
+    },
+    arrival: async (paymentId, move) => {
+      const early = arrived.get(paymentId)?.get(move);
+      if (early !== undefined) return early.at;
+      const key = `${paymentId} ${move}`;
+      const came = new Promise<number>((resolve) => waiting.set(key, resolve));
+      return await within(came, `The webhook ${move} of payment ${paymentId}`).finally(() =>
+        waiting.delete(key),
+      );
+    },
+    take: (paymentId) => {
+      const posts = arrived.get(paymentId) ?? new Map<Move, Post>();
+      arrived.delete(paymentId);
+      return [...posts.values()].map(({ eventId }) => eventId);
+    },
+    counts: () => ({ ...count }),
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+async function readAll(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+async function within(came: Promise<number>, what: string): Promise<number> {
+  const given = new AbortController();
+  const late = sleep(ARRIVAL_MS_MAX, undefined, { signal: given.signal }).then(
+    () => {
+      throw new Error(`${what} did not come within ${ARRIVAL_MS_MAX / 1_000} s.`);
+    },
+    () => Number.NaN,
+  );
+  try {
+    return await Promise.race([came, late]);
+  } finally {
+    given.abort();
+  }
+}

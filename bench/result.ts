@@ -1,0 +1,137 @@
+import { cpus, totalmem } from 'node:os';
+import type { HistoryFigures } from './histories';
+import type { MeasuredRun } from './measure';
+import { total } from './mongo-commands';
+import type { BenchOptions } from './options';
+import type { Receiver } from './receiver';
+import type { Results, Round, RoundPair } from './rounds';
+import { mean, median, type Percentiles, percentiles } from './statistics';
+import type { SubjectName } from './subject';
+
+/** Times in ms. */
+export interface Latencies {
+  create: Percentiles;
+  callback_to_webhook: Percentiles;
+}
+
+/** What one subject gave, over all rounds. */
+export interface Figures {
+  /** Median of the rounds. */
+  payments_per_second: number;
+  /** One payment at a time. */
+  calm: Latencies;
+  under_load: Latencies;
+  temporal: HistoryFigures;
+  mongodb_commands: number;
+  mongodb_commands_by_name: Record<string, number>;
+  /** ms per payment under load, by process. */
+  cpu_ms: Record<string, number>;
+}
+
+/** What is printed, and what `--json` gives. */
+export interface Result {
+  machine: { cpus: number; cpu: string; memory_gb: number; platform: string; node: string };
+  servers: { temporal: string; mongodb: string };
+  options: Omit<BenchOptions, 'json' | 'help'>;
+  took_seconds: number;
+  floor: Figures;
+  product: Figures;
+  /** Product over floor: of each round's pair, then the median. */
+  ratio: Record<'payments_per_second' | 'create_p50' | 'callback_to_webhook_p50', number>;
+  rounds: { floor: RoundFigures; product: RoundFigures; ratio: number }[];
+  webhooks: ReturnType<Receiver['counts']>;
+}
+
+interface RoundFigures {
+  payments_per_second: number;
+  create_p50: number;
+  callback_to_webhook_p50: number;
+}
+
+export interface Measured {
+  results: Results;
+  options: BenchOptions;
+  servers: Result['servers'];
+  webhooks: Result['webhooks'];
+  tookMs: number;
+}
+
+export function resultOf({ results, options, servers, webhooks, tookMs }: Measured): Result {
+  const { rounds } = results;
+  const { payments, concurrency } = options;
+  const pairRatio = (of: (round: Round) => number): number =>
+    median(rounds.map(({ floor, product }) => of(product) / of(floor)));
+  return rounded({
+    machine: machine(),
+    servers,
+    options: { payments, concurrency, rounds: options.rounds },
+    took_seconds: tookMs / 1_000,
+    floor: figuresOf('floor', results),
+    product: figuresOf('product', results),
+    ratio: {
+      payments_per_second: pairRatio(({ load }) => load.paymentsPerSecond),
+      create_p50: pairRatio(({ calm }) => percentiles(calm.createMs).p50),
+      callback_to_webhook_p50: pairRatio(({ calm }) => percentiles(calm.callbackMs).p50),
+    },
+    rounds: rounds.map(roundFigures),
+    webhooks,
+  });
+}
+
+function figuresOf(name: SubjectName, { rounds, histories }: Results): Figures {
+  const loads = rounds.map((round) => round[name].load);
+  const calms = rounds.map((round) => round[name].calm);
+  const commands = meanCounts(loads.map(({ mongoCommands }) => mongoCommands));
+  return {
+    payments_per_second: median(loads.map(({ paymentsPerSecond }) => paymentsPerSecond)),
+    calm: latenciesOf(calms),
+    under_load: latenciesOf(loads),
+    temporal: histories[name],
+    mongodb_commands: total(commands),
+    mongodb_commands_by_name: commands,
+    cpu_ms: meanCounts(loads.map(({ cpuMs }) => cpuMs)),
+  };
+}
+
+/** Percentiles of all rounds' payments together. */
+function latenciesOf(runs: readonly MeasuredRun[]): Latencies {
+  return {
+    create: percentiles(runs.flatMap(({ createMs }) => createMs)),
+    callback_to_webhook: percentiles(runs.flatMap(({ callbackMs }) => callbackMs)),
+  };
+}
+
+function roundFigures({ floor, product }: RoundPair): Result['rounds'][number] {
+  const figures = ({ load, calm }: Round): RoundFigures => ({
+    payments_per_second: load.paymentsPerSecond,
+    create_p50: percentiles(calm.createMs).p50,
+    callback_to_webhook_p50: percentiles(calm.callbackMs).p50,
+  });
+  const ratio = product.load.paymentsPerSecond / floor.load.paymentsPerSecond;
+  return { floor: figures(floor), product: figures(product), ratio };
+}
+
+function meanCounts(rows: readonly Record<string, number>[]): Record<string, number> {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const means = names.map((name) => [name, mean(rows.map((row) => row[name] ?? 0))] as const);
+  return Object.fromEntries(means.sort(([, a], [, b]) => b - a));
+}
+
+function machine(): Result['machine'] {
+  return {
+    cpus: cpus().length,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    memory_gb: Math.round(totalmem() / 1e9),
+    platform: `${process.platform} ${process.arch}`,
+    node: process.version,
+  };
+}
+
+/** Three decimals are more than is known. */
+function rounded(result: Result): Result {
+  return JSON.parse(
+    JSON.stringify(result, (_name, value: unknown) =>
+      typeof value === 'number' ? Math.round(value * 1_000) / 1_000 : value,
+    ),
+  );
+}

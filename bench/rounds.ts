@@ -1,0 +1,89 @@
+import type { Progress } from '../src/stack/terminal';
+import { countHistories, type HistoryFigures } from './histories';
+import { type Instruments, type MeasuredRun, measure } from './measure';
+import { measureIdle } from './mongo-commands';
+import type { BenchOptions } from './options';
+import type { Subject, SubjectName } from './subject';
+
+/** Of the payments under load, how many are made one at a time for the latencies. */
+const CALM_SHARE = 0.25;
+const CALM_MIN = 10;
+const WARM_UP_SHARE = 0.2;
+const WARM_UP_MIN = 20;
+/** Payments whose histories are read. */
+const SAMPLE = 10;
+
+/** Both runs of one subject in one round. */
+export interface Round {
+  load: MeasuredRun;
+  /** One payment at a time. */
+  calm: MeasuredRun;
+}
+
+export type RoundPair = Record<SubjectName, Round>;
+
+export interface Results {
+  rounds: RoundPair[];
+  histories: Record<SubjectName, HistoryFigures>;
+}
+
+/**
+ * Warms both up, then alternates: floor, product, floor, product… under load, and likewise one at a
+ * time, so that whatever else the machine does falls on both.
+ */
+export async function runRounds(
+  subjects: Record<SubjectName, Subject>,
+  gauges: Omit<Instruments, 'idleCommands'>,
+  { payments, concurrency, rounds }: BenchOptions,
+  progress: Progress,
+): Promise<Results> {
+  const { floor, product } = subjects;
+  const warmUp = Math.max(WARM_UP_MIN, Math.ceil(payments * WARM_UP_SHARE));
+  const calm = { payments: Math.max(CALM_MIN, Math.ceil(payments * CALM_SHARE)), concurrency: 1 };
+  const load = { payments, concurrency };
+  const cold = { ...gauges, idleCommands: {} };
+  for (const subject of [floor, product]) {
+    await measure(cold, subject, { payments: warmUp, concurrency });
+    progress.line(`warm-up  ${subject.name}: ${warmUp} payments`);
+  }
+  const instruments = { ...gauges, idleCommands: await measureIdle(gauges.mongo) };
+  const pairs: RoundPair[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    const told = (name: SubjectName, run: MeasuredRun): MeasuredRun => {
+      progress.line(`round ${round}  ${name}: ${describe(run)}`);
+      return run;
+    };
+    const loads = {
+      floor: told('floor', await measure(instruments, floor, load)),
+      product: told('product', await measure(instruments, product, load)),
+    };
+    const calms = {
+      floor: await measure(instruments, floor, calm),
+      product: await measure(instruments, product, calm),
+    };
+    pairs.push({
+      floor: { load: loads.floor, calm: calms.floor },
+      product: { load: loads.product, calm: calms.product },
+    });
+  }
+  const sample = (name: SubjectName) => sampleOf(subjects[name], pairs.at(-1)?.[name]);
+  return {
+    rounds: pairs,
+    histories: {
+      floor: await countHistories(gauges.temporal, sample('floor')),
+      product: await countHistories(gauges.temporal, sample('product')),
+    },
+  };
+}
+
+function describe({ payments, elapsedMs, paymentsPerSecond }: MeasuredRun): string {
+  const seconds = (elapsedMs / 1_000).toFixed(1);
+  return `${payments} payments in ${seconds} s, ${paymentsPerSecond.toFixed(1)} a second`;
+}
+
+/** Half of them made under load, half one at a time. */
+function sampleOf(subject: Subject, round: Round | undefined): string[][] {
+  const half = SAMPLE / 2;
+  const made = [...(round?.load.made.slice(-half) ?? []), ...(round?.calm.made.slice(-half) ?? [])];
+  return made.map(({ paymentId, eventIds }) => subject.workflowIds(paymentId, eventIds));
+}

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { join, resolve } from 'node:path';
+import type { StackConfig } from '../src/stack/config';
+import type { Executables } from '../src/stack/parts';
+import { freePort } from '../src/stack/ports';
+import { cacheDirectory, mongod, provision, temporalCli } from '../src/stack/provision';
+import { checkRemoteMongo, prepareRemoteTemporal } from '../src/stack/remote-servers';
+import type { Progress } from '../src/stack/terminal';
+
+export interface Setting {
+  /** Temporary folder for all that is written. */
+  dir: string;
+  env: NodeJS.ProcessEnv;
+  progress: Progress;
+  signal: AbortSignal;
+}
+
+/** What `npm start` decides, for a stack of its own: free ports, a new folder, no autoplay. */
+export async function benchConfig({ dir, env }: Setting): Promise<StackConfig> {
+  const port = await freePort();
+  const given = (name: string): string | undefined => env[name] || undefined;
+  return {
+    port,
+    dataDir: join(dir, 'data'),
+    cacheDir: resolve(cacheDirectory(env)),
+    publicUrl: `http://localhost:${port}`,
+    temporalAddress: given('TEMPORAL_ADDRESS'),
+    temporalNamespace: given('TEMPORAL_NAMESPACE') ?? 'default',
+    temporalPort: await freePort(),
+    temporalUiPort: await freePort(),
+    mongodbUri: given('MONGODB_URI'),
+    mongodbPort: await freePort(),
+    // A server that was given may hold other stacks: the databases are this run's own.
+    mongodbDb: `bench_${randomBytes(4).toString('hex')}`,
+    sandboxBankPort: await freePort(),
+    sandboxAutoplay: 'off',
+    logLevel: 'warn',
+  };
+}
+
+/** The servers that `npm start` would take, found or fetched by its own code. */
+export async function findServers(
+  { temporalAddress, temporalNamespace, mongodbUri, cacheDir }: StackConfig,
+  { env, progress, signal }: Setting,
+): Promise<Executables> {
+  const context = { cacheDir, env, progress, signal };
+  const temporal =
+    temporalAddress === undefined
+      ? await provision(temporalCli, context)
+      : await prepareRemoteTemporal(temporalAddress, temporalNamespace, progress);
+  const mongo =
+    mongodbUri === undefined
+      ? await provision(mongod, context)
+      : await checkRemoteMongo(mongodbUri);
+  return { temporal: temporal?.path, mongod: mongo?.path };
+}

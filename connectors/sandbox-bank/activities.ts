@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MongoClient } from 'mongodb';
+import { inTransaction } from '../../src/mongo';
+import type {
+  CloseAnswer,
+  ConnectorActivities,
+  ReversalAnswer,
+  ReversalInstruction,
+  SessionAnswer,
+  SessionInstruction,
+  VoidAnswer,
+} from '../contract/activities';
+import { DECLINED } from './declines';
+import { behaviourOf } from './magic-amounts';
+import type { Outbox } from './outbox';
+import { type BankSession, bankReference, SESSION_STATUSES, type SessionStore } from './sessions';
+
+export interface BankActivityDeps {
+  mongo: MongoClient;
+  sessions: SessionStore;
+  outbox: Outbox;
+  /** Base of the bank's pages, without a slash at the end. */
+  baseUrl: string;
+  /** How long a slow session takes to open, in ms. */
+  slowSessionMs: number;
+}
+
+/** The bank's side of the connector contract: every instruction may be repeated. */
+export function createBankActivities(deps: BankActivityDeps): ConnectorActivities {
+  return {
+    openSession: (input) => openSession(deps, input),
+    closeSession: ({ payment_id }) => closeSession(deps, payment_id),
+    voidPayment: ({ payment_id }) => voidPayment(deps, payment_id),
+    reversePayment: (input) => reversePayment(deps, input),
+  };
+}
+
+async function openSession(
+  { sessions, baseUrl, slowSessionMs }: BankActivityDeps,
+  instruction: SessionInstruction,
+): Promise<SessionAnswer> {
+  const { payment_id, amount, livemode } = instruction;
+  if (livemode) {
+    const message = 'The sandbox bank takes no live payments.';
+    return { outcome: 'declined', code: 'live_not_supported', message };
+  }
+  const behaviour = behaviourOf(amount);
+  const refused = behaviour === 'declined_at_open';
+  const { session, made } = await sessions.make(payment_id, {
+    instruction,
+    ...(refused ? { status: 'declined', reason: 'Declined for this amount.' } : {}),
+  });
+  if (refused) {
+    const message = 'The bank declined the payment: it does not take this amount.';
+    return { outcome: 'declined', code: DECLINED, message };
+  }
+  if (session.status === 'closed' || session.instruction === null) {
+    const message = 'The payment was called off before the bank opened it.';
+    return { outcome: 'declined', code: 'session_closed', message };
+  }
+  // Only the first time: what was opened already is answered at once.
+  if (made && behaviour === 'slow_session') await sleep(slowSessionMs);
+  return {
+    outcome: 'opened',
+    bank_reference: session.bank_reference,
+    session_url: `${baseUrl}/session/${session.token}`,
+  };
+}
+
+async function closeSession(
+  { sessions }: BankActivityDeps,
+  payment_id: string,
+): Promise<CloseAnswer> {
+  // A tombstone where it was never opened: an `openSession` on its way finds it.
+  const { session } = await sessions.make(payment_id, { status: 'closed' });
+  const now =
+    session.status === 'open'
+      ? ((await sessions.step(payment_id, ['open'], { status: 'closed' })) ??
+        (await sessions.get(payment_id)))
+      : session;
+  return now !== null && wasApproved(now)
+    ? { outcome: 'already_authorized' }
+    : { outcome: 'closed' };
+}
+
+function wasApproved({ status }: BankSession): boolean {
+  return status === 'approved' || status === 'settled';
+}
+
+/** In one transaction with the settlement still to come, so that only one of them takes place. */
+async function voidPayment(
+  { mongo, sessions, outbox }: BankActivityDeps,
+  payment_id: string,
+): Promise<VoidAnswer> {
+  await sessions.make(payment_id, { status: 'voided' });
+  return await inTransaction(mongo, async (session) => {
+    const moved = await sessions.get(payment_id, session);
+    if (moved?.status === 'settled' || moved?.status === 'reversed') {
+      return { outcome: 'already_settled' };
+    }
+    await sessions.step(payment_id, SESSION_STATUSES, { status: 'voided' }, session);
+    await outbox.drop(payment_id, session);
+    return { outcome: 'voided' };
+  });
+}
+
+async function reversePayment(
+  { sessions }: BankActivityDeps,
+  { payment_id, instruction_id, amount, currency }: ReversalInstruction,
+): Promise<ReversalAnswer> {
+  const reversal = { instruction_id, amount, currency };
+  const { session } = await sessions.make(payment_id, { status: 'reversed', reversal });
+  const before = session.reversal;
+  if (before !== null && (before.amount !== amount || before.currency !== currency)) {
+    const message = 'The money was sent back already, in another amount.';
+    return { outcome: 'refused', code: 'reversal_mismatch', message };
+  }
+  await sessions.step(payment_id, SESSION_STATUSES, { status: 'reversed', reversal });
+  return { outcome: 'accepted', bank_reference: bankReference(instruction_id) };
+}

@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Client } from '@temporalio/client';
+import { type NativeConnection, Worker } from '@temporalio/worker';
+import type { MongoClient } from 'mongodb';
+import type { Logger } from '../../src/log';
+import type { CallbackStore } from '../../src/store/callbacks';
+import type { PaymentStore } from '../../src/store/payments';
+import type { ConnectorActivities } from '../contract/activities';
+import { deliverCallback } from '../contract/callbacks';
+import { createBankActivities } from './activities';
+import { createBankApp } from './app';
+import { createOutbox } from './outbox';
+import { startSender } from './sender';
+import { createSessionStore } from './sessions';
+
+export interface SandboxBankDeps {
+  mongo: MongoClient;
+  /** Name of the bank's own database. */
+  database: string;
+  /** Stores of the product, for its inbox of callbacks. */
+  callbacks: CallbackStore;
+  payments: Pick<PaymentStore, 'get'>;
+  temporal: Client;
+  connection: NativeConnection;
+  /** The queue it takes instructions from. */
+  taskQueue: string;
+  /** The queue on which ended payments are started again. */
+  lifecycleQueue: string;
+  host: string;
+  /** 0: any free one. */
+  port: number;
+  /** Public base of its pages; `http://localhost:{port}` when not given. */
+  publicUrl?: string;
+  autoplay: boolean;
+  /** 8 s; tests are quicker. */
+  slowSessionMs?: number;
+  now: () => Date;
+  log: Logger;
+}
+
+export interface SandboxBank {
+  url: string;
+  /** The very functions that its worker runs. */
+  activities: ConnectorActivities;
+  /** Settles when the worker has ended; rejects when it broke. */
+  finished: Promise<void>;
+  /** Ends worker, sender and pages, in this order; what runs is finished first. */
+  stop: () => Promise<void>;
+}
+
+const SLOW_SESSION_MS = 8_000;
+const SHUTDOWN_GRACE = '10s';
+
+/**
+ * A bank for tests of every kind: a connector like any other, with pages on which a person plays
+ * the customer. Runs until `stop`. No money moves.
+ */
+export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxBank> {
+  const { mongo, now, log } = deps;
+  const db = mongo.db(deps.database);
+  const sessions = createSessionStore(db, now);
+  const outbox = createOutbox(db, now);
+  await Promise.all([sessions.ensureIndexes(), outbox.ensureIndexes()]);
+
+  const sender = startSender({
+    outbox,
+    sessions,
+    log,
+    deliver: (callback) => deliverCallback(deps, callback),
+  });
+  const app = createBankApp({ ...deps, sessions, outbox, decided: sender.wake });
+  const server = app.listen(deps.port, deps.host);
+  const stopPages = () => closeServer(server);
+  try {
+    await once(server, 'listening');
+    const baseUrl = (deps.publicUrl ?? `http://localhost:${portOf(server)}`).replace(/\/+$/, '');
+    const slowSessionMs = deps.slowSessionMs ?? SLOW_SESSION_MS;
+    const activities = createBankActivities({ mongo, sessions, outbox, baseUrl, slowSessionMs });
+    const worker = await createWorker(deps, activities);
+    const finished = worker.run();
+    const stop = async () => {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await finished.finally(() => Promise.all([sender.stop(), stopPages()]));
+    };
+    return { url: baseUrl, activities, finished, stop };
+  } catch (error) {
+    await Promise.all([sender.stop(), stopPages()]);
+    throw error;
+  }
+}
+
+function createWorker(
+  { connection, temporal, taskQueue }: SandboxBankDeps,
+  activities: ConnectorActivities,
+): Promise<Worker> {
+  return Worker.create({
+    connection,
+    namespace: temporal.options.namespace,
+    taskQueue,
+    activities,
+    // Slow sessions wait here: they must not starve the others.
+    maxConcurrentActivityTaskExecutions: 200,
+    shutdownGraceTime: SHUTDOWN_GRACE,
+  });
+}
+
+function portOf(server: Server): number {
+  const address: AddressInfo | string | null = server.address();
+  if (address === null || typeof address === 'string') throw new Error('not listening on a port');
+  return address.port;
+}
+
+async function closeServer(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, 'close');
+  server.close();
+  server.closeIdleConnections();
+  const force = setTimeout(() => server.closeAllConnections(), 2_000);
+  await closed;
+  clearTimeout(force);
+}

@@ -1,0 +1,58 @@
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { connectorQueue, LIFECYCLE_QUEUE } from '../../src/domain/task-queues';
+import { createLogger } from '../../src/log';
+import { connectMongo } from '../../src/mongo';
+import { createCallbackStore } from '../../src/store/callbacks';
+import { createPaymentStore } from '../../src/store/payments';
+import { createSandboxBank } from './bank';
+import { readSandboxBankConfig } from './config';
+import { SANDBOX } from './sender';
+
+async function main(): Promise<void> {
+  const config = readSandboxBankConfig();
+  const log = createLogger('sandbox-bank', config.LOG_LEVEL);
+  const stopAsked = new Promise<void>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+    // The launcher that started it is gone.
+    process.once('disconnect', () => resolve());
+  });
+
+  const address = config.TEMPORAL_ADDRESS;
+  const [mongo, clientConnection, connection] = await Promise.all([
+    connectMongo(config.MONGODB_URI, 'sandbox-bank'),
+    Connection.connect({ address }),
+    NativeConnection.connect({ address }),
+  ]);
+  const product = mongo.db(config.MONGODB_DB);
+  const bank = await createSandboxBank({
+    mongo,
+    database: `${config.MONGODB_DB}_sandbox_bank`,
+    callbacks: createCallbackStore(product),
+    payments: createPaymentStore(product),
+    temporal: new Client({ connection: clientConnection, namespace: config.TEMPORAL_NAMESPACE }),
+    connection,
+    taskQueue: connectorQueue(SANDBOX),
+    lifecycleQueue: LIFECYCLE_QUEUE,
+    host: config.HOST,
+    port: config.SANDBOX_BANK_PORT,
+    ...(config.SANDBOX_BANK_URL === undefined ? {} : { publicUrl: config.SANDBOX_BANK_URL }),
+    autoplay: config.SANDBOX_AUTOPLAY === 'on',
+    now: () => new Date(),
+    log,
+  });
+  log.info({ address: bank.url }, 'the sandbox bank is open');
+
+  await Promise.race([stopAsked, bank.finished]);
+  await bank.stop();
+  await Promise.all([connection.close(), clientConnection.close(), mongo.close()]);
+}
+
+main().then(
+  // The launcher's channel would keep the process up.
+  () => process.exit(0),
+  (error: unknown) => {
+    console.error(error instanceof Error ? (error.stack ?? error.message) : error);
+    process.exit(1);
+  },
+);

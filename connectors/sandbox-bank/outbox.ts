@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import type { ClientSession, Collection, Db } from 'mongodb';
+import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback';
+import type { Becomes, PlannedCallback } from './plan';
+
+/** A callback to be sent. Written in the transaction of the decision it tells of. */
+export interface OutboxRow {
+  /** The callback's id, with a suffix where it is sent twice on purpose. */
+  _id: string;
+  payment_id: string;
+  name: PaymentCallbackName;
+  body: BankCallback;
+  becomes: Becomes | null;
+  /** `dropped`: it never came true, as the approval was voided first. */
+  state: 'pending' | 'sent' | 'parked' | 'dropped';
+  due_at: Date;
+  attempts: number;
+  last_error: string | null;
+  done_at: Date | null;
+}
+
+const KEEP_S = 30 * 86_400;
+/** A sender that was killed gives its row back after this; sending twice does no harm. */
+const LEASE_MS = 5_000;
+const BACKOFF_MAX_MS = 30_000;
+
+export type Outbox = ReturnType<typeof createOutbox>;
+
+export function createOutbox(db: Db, now: () => Date) {
+  const rows: Collection<OutboxRow> = db.collection<OutboxRow>('outbox');
+  const later = (ms: number) => new Date(now().getTime() + ms);
+  return {
+    ensureIndexes: () =>
+      rows.createIndexes([
+        { key: { state: 1, due_at: 1 }, name: 'due' },
+        { key: { payment_id: 1, state: 1 }, name: 'payment' },
+        { key: { done_at: 1 }, name: 'kept', expireAfterSeconds: KEEP_S },
+      ]),
+    /** Each callback gets its id here, once. */
+    add: async (
+      payment: { id: string; bank_reference: string },
+      planned: PlannedCallback[],
+      session: ClientSession,
+    ): Promise<void> => {
+      await rows.insertMany(toRows(payment, planned, now()), { session });
+    },
+    /** Takes due rows for this sender; others leave them alone until the lease ends. */
+    claim: async (limit: number): Promise<OutboxRow[]> => {
+      const due = await rows
+        .find({ state: 'pending', due_at: { $lte: now() } })
+        .sort({ due_at: 1 })
+        .limit(limit)
+        .toArray();
+      const claimed = await Promise.all(
+        due.map(({ _id, due_at }) =>
+          rows.findOneAndUpdate(
+            { _id, state: 'pending', due_at },
+            { $set: { due_at: later(LEASE_MS) }, $inc: { attempts: 1 } },
+            { returnDocument: 'after' },
+          ),
+        ),
+      );
+      return claimed.filter((row) => row !== null);
+    },
+    finish: (_id: string, state: 'sent' | 'parked' | 'dropped') =>
+      rows.updateOne({ _id, state: 'pending' }, { $set: { state, done_at: now() } }),
+    /** Not sent: tried again, later each time. */
+    retry: ({ _id, attempts }: OutboxRow, last_error: string) => {
+      const wait = Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MAX_MS);
+      return rows.updateOne({ _id }, { $set: { due_at: later(wait), last_error } });
+    },
+    /** What was still to come true for this payment will not. */
+    drop: (payment_id: string, session: ClientSession) =>
+      rows.updateMany(
+        { payment_id, state: 'pending', becomes: { $ne: null } },
+        { $set: { state: 'dropped', done_at: now() } },
+        { session },
+      ),
+    forPayment: (payment_id: string) => rows.find({ payment_id }).limit(20).toArray(),
+  };
+}
+
+function toRows(
+  { id, bank_reference }: { id: string; bank_reference: string },
+  planned: PlannedCallback[],
+  now: Date,
+): OutboxRow[] {
+  const ids = new Map(planned.map(({ name }) => [name, `cb_${randomUUID()}`]));
+  return planned.map(({ name, after_ms, becomes, repeat, code, reason }) => {
+    const callback_id = ids.get(name) ?? `cb_${randomUUID()}`;
+    const due_at = new Date(now.getTime() + after_ms);
+    // What is a fact already occurred now, however late it is told.
+    const occurred_at = (becomes === null ? now : due_at).toISOString();
+    return {
+      _id: repeat === true ? `${callback_id}:again` : callback_id,
+      payment_id: id,
+      name,
+      body: {
+        callback_id,
+        occurred_at,
+        bank_reference,
+        ...(code === undefined ? {} : { code }),
+        ...(reason === undefined ? {} : { reason }),
+      },
+      becomes,
+      state: 'pending',
+      due_at,
+      attempts: 0,
+      last_error: null,
+      done_at: null,
+    };
+  });
+}

@@ -1,0 +1,107 @@
+import type { Logger } from '../../src/log';
+import type { CallbackReceipt, PaymentCallback } from '../contract/callbacks';
+import type { Outbox, OutboxRow } from './outbox';
+import type { SessionStore } from './sessions';
+
+/** The connector's name: its task queue is `connector-sandbox`. */
+export const SANDBOX = 'sandbox';
+
+const BATCH = 50;
+const POLL_MS = 300;
+const TROUBLE_MS = 1_000;
+
+export interface SenderDeps {
+  outbox: Outbox;
+  sessions: SessionStore;
+  deliver: (callback: PaymentCallback) => Promise<CallbackReceipt>;
+  log: Logger;
+}
+
+export interface Sender {
+  /** Something may be due now. */
+  wake: () => void;
+  /** Resolves when the round that runs is done. */
+  stop: () => Promise<void>;
+}
+
+/**
+ * Sends what is due until it is stopped. It may be killed at any point: a row stays pending until
+ * its callback was taken in, and a callback that was taken in twice counts once.
+ */
+export function startSender(deps: SenderDeps): Sender {
+  let stopped = false;
+  let woken = false;
+  let ring: () => void = () => undefined;
+  const wake = () => {
+    woken = true;
+    ring();
+  };
+  const rest = (ms: number) =>
+    new Promise<void>((resolve) => {
+      if (woken || stopped) return resolve();
+      const timer = setTimeout(resolve, ms);
+      ring = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  const run = async () => {
+    while (!stopped) {
+      woken = false;
+      let wait = POLL_MS;
+      try {
+        if ((await sendDue(deps)) === BATCH) wait = 0;
+      } catch (err) {
+        deps.log.error({ err }, 'the outbox could not be read');
+        wait = TROUBLE_MS;
+      }
+      if (wait > 0) await rest(wait);
+    }
+  };
+  const running = run();
+  return {
+    wake,
+    stop: async () => {
+      stopped = true;
+      wake();
+      await running;
+    },
+  };
+}
+
+/** One round: at most a batch, side by side. Answers how many rows were taken. */
+export async function sendDue(deps: SenderDeps): Promise<number> {
+  const rows = await deps.outbox.claim(BATCH);
+  await Promise.all(rows.map((row) => sendOne(deps, row)));
+  return rows.length;
+}
+
+async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<void> {
+  const { outbox, log } = deps;
+  const about = { payment_id: row.payment_id, callback_id: row.body.callback_id };
+  try {
+    if (!(await comesTrue(deps, row))) {
+      await outbox.finish(row._id, 'dropped');
+      return;
+    }
+    const { payment_id, name, body } = row;
+    const receipt = await deps.deliver({ connector: SANDBOX, payment_id, name, callback: body });
+    await outbox.finish(row._id, receipt === 'parked' ? 'parked' : 'sent');
+    log.info({ ...about, status: receipt }, `callback ${name}`);
+  } catch (err) {
+    const message = err instanceof Error ? err.message : String(err);
+    await outbox.retry(row, message.slice(0, 300));
+    log.warn({ ...about, attempt: row.attempts, err }, 'callback not delivered, tried again later');
+  }
+}
+
+/** The moment the money moves: one conditional write, which a void may win instead. */
+async function comesTrue({ sessions }: SenderDeps, row: OutboxRow): Promise<boolean> {
+  if (row.becomes === null) return true;
+  if ((await sessions.step(row.payment_id, ['approved'], { status: row.becomes })) !== null) {
+    return true;
+  }
+  const session = await sessions.get(row.payment_id);
+  // Sent money may have been sent back meanwhile; that it settled is still to be told.
+  return session?.status === row.becomes || session?.status === 'reversed';
+}

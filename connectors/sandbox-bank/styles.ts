@@ -1,0 +1,39 @@
+import { BASE_CSS } from '../../src/pages/styles';
+
+/** The bank has a colour of its own: nobody should take it for the shop's payment page. */
+export const BANK_CSS = `${BASE_CSS}
+:root {
+  --accent: #0f6b5c; --accent-strong: #0b5247; --focus: #0f6b5c; --tint: #e6f4f0; --page: #eaf0ee;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --accent: #6fd6c0; --accent-strong: #97e6d5; --on-accent: #04241e; --focus: #97e6d5;
+    --tint: #12342e; --page: #0a1211; --card: #121c1a;
+  }
+}
+h2 { font-size: 16px; font-weight: 620; }
+main > .amount { margin-top: -12px; }
+fieldset { border: 0; min-width: 0; display: flex; flex-direction: column; gap: 10px; }
+legend { padding: 0 0 12px; }
+.choice {
+  display: flex; align-items: center; gap: 12px; min-height: 52px; padding: 12px 16px;
+  border: 1px solid var(--line); border-radius: 14px; cursor: pointer; font-weight: 550;
+}
+.choice:hover { border-color: var(--edge); }
+.choice:has(:checked) { border-color: var(--accent); background: var(--tint); }
+.choice:has(:focus-visible) { outline: 3px solid var(--focus); outline-offset: 3px; }
+.choice :focus-visible { outline: none; }
+input[type='radio'] { accent-color: var(--accent); width: 20px; height: 20px; margin: 0; }
+.field { display: flex; flex-direction: column; gap: 6px; }
+.field label { font-weight: 600; }
+.field input, .field select {
+  width: 100%; min-width: 0; min-height: 52px; padding: 12px 14px; border-radius: 12px;
+  border: 1px solid var(--edge); background: var(--card); color: var(--ink); font: inherit;
+  font-variant-numeric: tabular-nums;
+}
+.field input[aria-invalid='true'] { border-color: var(--bad); }
+.fault { color: var(--bad); font-weight: 600; }
+.figures dd { font-variant-numeric: tabular-nums; font-size: 18px; }
+.otherwise label { font-weight: 400; color: var(--muted); }
+.otherwise { border-top: 1px solid var(--line); padding-top: 24px; }
+`;

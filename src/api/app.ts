@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import Router from '@koa/router';
+import Koa, { type Middleware } from 'koa';
+import type { MongoClient } from 'mongodb';
+import { Refusal } from '../domain/errors';
+import type { Logger } from '../log';
+import { createPayPages } from '../pages/pay';
+import { mountCatalogue } from './catalogue';
+import { type ApiDeps, requestIdOf } from './context';
+import { answerErrors } from './errors';
+import { mountHealth } from './health';
+import { createMount } from './mount';
+import { openApiDocument, SERVICE_VERSION } from './openapi';
+import { mountPayments } from './payments';
+import { createRateLimit } from './rate-limit';
+import { mountSandbox } from './sandbox';
+
+export interface AppDeps extends ApiDeps {
+  mongo: MongoClient;
+}
+
+/** The HTTP side, whole: the row that every request passes, and then one router per resource. */
+export function createApp(deps: AppDeps): Koa {
+  const app = new Koa();
+  const router = createRouter(deps);
+  const pages = createPages(deps);
+  app.use(nameRequest);
+  app.use(accessLog(deps.log));
+  app.use(pages.routes());
+  app.use(answerErrors(deps.log));
+  app.use(refuseUnknownRoutes(router));
+  app.use(router.routes());
+  app.on('error', (err) => deps.log.warn({ err }, 'connection error'));
+  return app;
+}
+
+function createRouter(deps: AppDeps): Router {
+  // One way to write each path: `/v1/payments/` with an id left out must not answer with the list.
+  const router = new Router({ strict: true, sensitive: true });
+  const mount = createMount(router, deps, createRateLimit(deps.config.RATE_LIMIT_PER_SECOND));
+  mountPayments(mount, deps);
+  mountCatalogue(mount, deps);
+  mountSandbox(mount, deps);
+  const { mongo, temporal, now } = deps;
+  mountHealth(router, { mongo, temporal, now, heartbeats: deps.stores.heartbeats });
+  const document = openApiDocument(deps.config.PUBLIC_URL);
+  router.get('/openapi.json', (ctx) => {
+    ctx.body = document;
+  });
+  return router;
+}
+
+function createPages({ stores, temporal, config, now, log }: AppDeps): Router {
+  return createPayPages({
+    payments: stores.payments,
+    merchantName: async (account_id) => (await stores.accounts.get(account_id))?.name ?? '',
+    cancelPayment: async (payment_id) => {
+      try {
+        await temporal.cancelPayment(payment_id, 'customer');
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.code !== 'cannot_cancel') throw error;
+      }
+      const payment = await stores.payments.get(payment_id);
+      return payment?.status === 'cancelled' ? 'cancelled' : 'cannot_cancel';
+    },
+    publicUrl: config.PUBLIC_URL,
+    now,
+    log,
+  });
+}
+
+const nameRequest: Middleware = async (ctx, next) => {
+  ctx.state['requestId'] = randomUUID();
+  ctx.set('Request-Id', requestIdOf(ctx));
+  ctx.set('Service-Version', SERVICE_VERSION);
+  // What is answered is one merchant's, and may hold a customer's address of payment.
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('X-Content-Type-Options', 'nosniff');
+  await next();
+};
+
+/** One line an answer; the path of a hosted page holds a secret, so the route stands for it. */
+function accessLog(log: Logger): Middleware {
+  return async (ctx, next) => {
+    const begun = performance.now();
+    await next();
+    log.info(
+      {
+        request_id: requestIdOf(ctx),
+        method: ctx.method,
+        route: '_matchedRoute' in ctx ? ctx._matchedRoute : undefined,
+        status: ctx.status,
+        duration_ms: Math.round(performance.now() - begun),
+      },
+      'answered',
+    );
+  };
+}
+
+function refuseUnknownRoutes(router: Router): Middleware {
+  return async (ctx, next) => {
+    const match = router.match(ctx.path, ctx.method);
+    if (match.route) return await next();
+    if (match.path.length === 0) throw new Refusal('route_not_found', 'There is no such route.');
+    const allowed = [...new Set(match.path.flatMap((layer) => layer.methods))].join(', ');
+    throw new Refusal('method_not_allowed', `This route takes ${allowed}.`, {
+      headers: { Allow: allowed },
+    });
+  };
+}

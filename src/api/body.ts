@@ -1,0 +1,57 @@
+import type { Context } from 'koa';
+import getRawBody from 'raw-body';
+import { Refusal } from '../domain/errors';
+import { JsonSyntaxError, type ParsedJson, parseJson } from '../json';
+
+/** Decided: 64 KiB. */
+const BODY_BYTES_MAX = 64 * 1_024;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const EMPTY: ParsedJson = { value: {}, canonical: '{}' };
+
+/**
+ * The body, read without loss.
+ * @throws Refusal 413 `body_too_large`, 415 `unsupported_media_type`, 400 `invalid_json`
+ */
+export async function readBody(
+  ctx: Context,
+  { raw, mayBeEmpty }: { raw: readonly string[]; mayBeEmpty: boolean },
+): Promise<ParsedJson> {
+  const bytes = await readBytes(ctx);
+  if (bytes.length === 0) {
+    if (mayBeEmpty) return EMPTY;
+    throw new Refusal('invalid_json', 'The body is empty: a JSON object is expected.');
+  }
+  checkType(ctx);
+  try {
+    return parseJson(utf8.decode(bytes), { raw });
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw new Refusal('invalid_json', error.message);
+    if (error instanceof TypeError) throw new Refusal('invalid_json', 'The body is not UTF-8.');
+    throw error;
+  }
+}
+
+function checkType(ctx: Context): void {
+  const refuse = (message: string) => new Refusal('unsupported_media_type', message);
+  if (!ctx.is('application/json')) throw refuse('Send the body as Content-Type: application/json.');
+  if (!/^(utf-?8)?$/i.test(ctx.request.charset)) throw refuse('Send the body in UTF-8.');
+  const encoding = ctx.get('Content-Encoding');
+  if (encoding !== '' && encoding !== 'identity') {
+    throw refuse('Send the body without a content encoding.');
+  }
+}
+
+async function readBytes(ctx: Context): Promise<Buffer> {
+  try {
+    const length = ctx.request.length;
+    return await getRawBody(ctx.req, {
+      limit: BODY_BYTES_MAX,
+      ...(length === undefined ? {} : { length }),
+    });
+  } catch (error) {
+    if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') {
+      throw new Refusal('body_too_large', `The body is larger than ${BODY_BYTES_MAX} bytes.`);
+    }
+    throw error;
+  }
+}

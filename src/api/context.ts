@@ -1,0 +1,33 @@
+import type { Context } from 'koa';
+import type { CallbackDeps } from '../../connectors/contract/callbacks';
+import type { Config, Keys } from '../config';
+import type { Connectors } from '../connectors';
+import type { Logger } from '../log';
+import type { Stores } from '../store';
+import type { KeyDocument } from '../store/keys';
+import type { TemporalDoor } from '../temporal';
+
+/** All that the API needs, in one object. */
+export interface ApiDeps {
+  config: Pick<Config, 'PUBLIC_URL' | 'RATE_LIMIT_PER_SECOND'>;
+  stores: Stores;
+  temporal: TemporalDoor;
+  /** For the `simulate` endpoint, which speaks in the sandbox bank's name. */
+  callbacks: CallbackDeps;
+  connectors: Connectors;
+  keys: Pick<Keys, 'pay_token' | 'fingerprint'>;
+  now: () => Date;
+  log: Logger;
+}
+
+/** What the middleware row has found out by the time a handler runs. */
+export interface RequestState {
+  requestId: string;
+  key?: KeyDocument;
+}
+
+/** The id that answers, logs, workflows and activities carry. */
+export function requestIdOf(ctx: Context): string {
+  const state: Partial<RequestState> = ctx.state;
+  return state.requestId ?? 'unknown';
+}

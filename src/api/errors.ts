@@ -1,0 +1,59 @@
+import type { Context, Middleware } from 'koa';
+import { MongoError, MongoServerError } from 'mongodb';
+import { ERROR_CODES, Refusal, unavailable } from '../domain/errors';
+import type { Logger } from '../log';
+import { requestIdOf } from './context';
+
+/** MongoDB is away, stepping down or full: not the caller's fault, and not for good. */
+const UNAVAILABLE_CODES = new Set([50, 89, 91, 189, 262, 10107, 11600, 11602, 13435, 13436, 14031]);
+
+/** The one place where an error becomes an answer. */
+export function answerErrors(log: Logger): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      answer(ctx, toRefusal(error, ctx, log));
+    }
+  };
+}
+
+/** The one shape of every error. @see spec §7 */
+export function errorBody(refusal: Refusal, requestId: string) {
+  const { code, message, details } = refusal;
+  const { type } = ERROR_CODES[code];
+  return {
+    error: { type, code, message, ...(details ? { details } : {}), request_id: requestId },
+  };
+}
+
+function answer(ctx: Context, refusal: Refusal): void {
+  ctx.status = ERROR_CODES[refusal.code].status;
+  ctx.set({ ...refusal.headers });
+  ctx.body = errorBody(refusal, requestIdOf(ctx));
+}
+
+function toRefusal(error: unknown, ctx: Context, log: Logger): Refusal {
+  if (error instanceof Refusal) return error;
+  const request_id = requestIdOf(ctx);
+  if (isMongoAway(error)) {
+    log.warn({ request_id, err: error }, 'the database is away');
+    return unavailable('The database did not answer in time.');
+  }
+  if (isCallersFault(error)) return new Refusal('invalid_request', 'The request cannot be read.');
+  log.error({ request_id, err: error }, 'unexpected error');
+  return new Refusal('internal_error', 'Something went wrong on our side.');
+}
+
+function isMongoAway(error: unknown): boolean {
+  if (!(error instanceof MongoError)) return false;
+  if (error instanceof MongoServerError) return UNAVAILABLE_CODES.has(Number(error.code));
+  return true;
+}
+
+/** Koa's and its libraries' own refusals of what was sent: a bad escape in a path, for one. */
+function isCallersFault(error: unknown): boolean {
+  if (error instanceof URIError) return true;
+  if (!(error instanceof Error) || !('status' in error)) return false;
+  return typeof error.status === 'number' && error.status >= 400 && error.status < 500;
+}

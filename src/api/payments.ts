@@ -1,0 +1,122 @@
+import { availableMethods } from '../connectors';
+import { checkMethodRequirements, isPaymentMethodId, methodRules } from '../domain/catalogue';
+import { Refusal } from '../domain/errors';
+import type { PaymentCreation } from '../domain/payment-request';
+import {
+  type CreatePayment,
+  cancelPayment,
+  createPayment,
+  getPayment,
+  listPayments,
+} from '../domain/wire/payments';
+import type { KeyDocument } from '../store/keys';
+import type { PaymentDocument } from '../store/payments';
+import type { ApiDeps } from './context';
+import type { Mount } from './mount';
+import { presentPage, presentPayment } from './present';
+
+/** @see spec §4.1 */
+export function mountPayments(mount: Mount, deps: ApiDeps): void {
+  const { payments } = deps.stores;
+  const { present, find } = paymentReader(deps);
+
+  mount.creator(createPayment, {
+    accept: ({ key, body }) => acceptPayment(deps, key, body),
+    create: async ({ key, requestId }, payment_id, { routing }) => {
+      const return_url = `${deps.config.PUBLIC_URL}/pay/return/${payment_id}`;
+      await deps.temporal.openPayment({
+        ...routing,
+        payment_id,
+        return_url,
+        request_id: requestId,
+      });
+      return present(await find(payment_id, key));
+    },
+  });
+
+  mount.endpoint(getPayment, async ({ key, params }) => present(await find(params.id, key)));
+
+  mount.endpoint(listPayments, async ({ key, query }) => {
+    const { created_before: before, limit, ...filter } = query;
+    const { account_id, livemode } = key;
+    const rows = await payments.list({ account_id, livemode, ...filter, before, limit: limit + 1 });
+    return presentPage(rows, limit, present);
+  });
+
+  mount.endpoint(cancelPayment, async ({ key, params }) => {
+    const payment = await find(params.id, key);
+    if (payment.status === 'cancelled') return present(payment);
+    await deps.temporal.cancelPayment(payment._id, 'merchant');
+    const now = await find(params.id, key);
+    if (now.status === 'cancelled') return present(now);
+    throw new Refusal('cannot_cancel', cannotCancel(now));
+  });
+}
+
+function cannotCancel({ status }: PaymentDocument): string {
+  const paid = status === 'authorized' || status === 'settled';
+  return `The payment is ${status}; it can no longer be cancelled.${paid ? ' Refund it instead.' : ''}`;
+}
+
+/** One payment, as one account and environment may see it. */
+export function paymentReader({ stores, config, keys }: ApiDeps) {
+  const presentation = { publicUrl: config.PUBLIC_URL, payTokenKey: keys.pay_token };
+  return {
+    present: (payment: PaymentDocument) => presentPayment(presentation, payment),
+    /** @throws Refusal 404, also for another account's or environment's id */
+    find: async (id: string, { account_id, livemode }: KeyDocument): Promise<PaymentDocument> => {
+      const payment = await stores.payments.find(id, account_id, livemode);
+      if (payment === null) throw new Refusal('payment_not_found', 'There is no such payment.');
+      return payment;
+    },
+  };
+}
+
+/**
+ * Checked against the same catalogue that the API shows, before any bank is called.
+ * @throws Refusal 422 `method_requirements_not_met`
+ * @see spec §4.1 rule 1
+ */
+async function acceptPayment(
+  { stores, connectors }: ApiDeps,
+  { account_id, livemode }: KeyDocument,
+  body: CreatePayment,
+): Promise<PaymentCreation> {
+  const account = await stores.accounts.get(account_id);
+  const enabled = availableMethods(connectors, account?.enabled_methods ?? [], livemode);
+  const { method, amount, currency, country, customer } = body;
+  const details = checkMethodRequirements(
+    { method, currency, country, email: customer?.email },
+    new Set<string>(enabled),
+  );
+  const connector = connectors.serving(method, livemode);
+  if (details.length > 0 || connector === undefined || !isPaymentMethodId(method)) {
+    const message = 'The request does not meet the requirements of the payment method.';
+    throw new Refusal('method_requirements_not_met', message, { details });
+  }
+  const { expires_in_seconds, settlement_due_seconds } = methodRules(method);
+  return {
+    stored: storedRequest(body),
+    routing: {
+      ...{ account_id, livemode, amount, currency, method, connector },
+      country: country ?? null,
+      expires_in_seconds,
+      settlement_due_seconds,
+    },
+  };
+}
+
+function storedRequest({ reference, customer, metadata, success_url, error_url }: CreatePayment) {
+  return {
+    reference: reference ?? null,
+    customer: {
+      email: customer?.email ?? null,
+      first_name: customer?.first_name ?? null,
+      last_name: customer?.last_name ?? null,
+      reference: customer?.reference ?? null,
+    },
+    metadata: metadata?.kind === 'object' ? metadata.text : '{}',
+    success_url,
+    error_url,
+  };
+}

@@ -1,0 +1,39 @@
+import { RawJson } from '../json';
+import { redirectUrl } from '../pay-token';
+import type { PaymentDocument } from '../store/payments';
+
+export interface Presentation {
+  publicUrl: string;
+  payTokenKey: Buffer;
+}
+
+/** The payment as merchants see it: exactly the fields of spec §2.1, in their order. */
+export function presentPayment({ publicUrl, payTokenKey }: Presentation, payment: PaymentDocument) {
+  const { _id, status, amount, currency, method, country, reference, customer, failure } = payment;
+  return {
+    id: _id,
+    object: 'payment',
+    ...{ status, amount, currency, method, country, reference },
+    redirect_url: redirectUrl(publicUrl, payTokenKey, _id),
+    ...{ customer, failure },
+    livemode: payment.livemode,
+    metadata: new RawJson(payment.metadata),
+    authorized_at: payment.authorized_at,
+    settled_at: payment.settled_at,
+    cancelled_at: payment.cancelled_at,
+    created_at: payment.created_at,
+    updated_at: payment.updated_at,
+  };
+}
+
+/** One row more than asked for tells whether there is a next page. */
+export function presentPage<Row extends { position: string }>(
+  rows: readonly Row[],
+  limit: number,
+  present: (row: Row) => unknown,
+) {
+  const page = rows.slice(0, limit);
+  const has_more = rows.length > limit;
+  const next_cursor = has_more ? (page.at(-1)?.position ?? null) : null;
+  return { object: 'list', data: page.map(present), has_more, next_cursor };
+}

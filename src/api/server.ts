@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { Refusal } from '../domain/errors';
+import { errorBody } from './errors';
+import { SERVICE_VERSION } from './openapi';
+
+const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000 };
+const CONNECTIONS_MAX = 5_000;
+const HEADERS_MAX = 100;
+const HEADER_BYTES_MAX = 16 * 1_024;
+
+const UNREADABLE: Readonly<Record<string, { status: number; message: string }>> = {
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    message: `The request's headers are larger than ${HEADER_BYTES_MAX} bytes.`,
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
+};
+
+/** The app behind a server with bounds on time, size and number. */
+export function createHttpServer(listener: RequestListener): Server {
+  const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX, ...LIMITS }, listener);
+  server.maxConnections = CONNECTIONS_MAX;
+  server.maxHeadersCount = HEADERS_MAX;
+  server.on('clientError', answerUnreadable);
+  return server;
+}
+
+/** Also what is no HTTP gets the one error shape. */
+function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const { status, message } = UNREADABLE[error.code ?? ''] ?? {
+    status: 400,
+    message: 'The request is not readable as HTTP.',
+  };
+  const requestId = randomUUID();
+  const body = JSON.stringify(errorBody(new Refusal('invalid_request', message), requestId));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Connection: close',
+    `Request-Id: ${requestId}`,
+    `Service-Version: ${SERVICE_VERSION}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+/** Stops taking connections and waits for the answers under way, for so long at most. */
+export async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const force = setTimeout(() => server.closeAllConnections(), graceMs);
+  await closed;
+  clearTimeout(force);
+}

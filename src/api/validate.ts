@@ -1,0 +1,97 @@
+import type { z } from 'zod';
+import { type ErrorCode, type ErrorDetail, Refusal } from '../domain/errors';
+import { NumberLiteral, RawJson } from '../json';
+
+/** Fields whose faults have a code of their own. */
+const FIELD_CODES: Record<string, ErrorCode> = {
+  amount: 'invalid_amount',
+  created_before: 'invalid_cursor',
+};
+
+/** Fields that the message repeats; `details` names them all. */
+const NAMED_MAX = 8;
+const NAME_LENGTH_MAX = 64;
+
+/**
+ * The one bridge from zod to an answer.
+ * @throws Refusal 400 naming every offending field
+ */
+export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+  const parsed = schema.safeParse(withoutLiterals(value), { error: inPlainWords });
+  if (parsed.success) return parsed.data;
+  const details = parsed.error.issues.flatMap((issue) => detailsOf(issue, value));
+  const first = details[0];
+  const only = details.every(({ code }) => code === first?.code) ? first?.code : undefined;
+  const own = Object.values(FIELD_CODES).find((code) => code === only);
+  throw new Refusal(own ?? 'invalid_request', summaryOf(details), { details });
+}
+
+function summaryOf(details: readonly ErrorDetail[]): string {
+  const fields = [...new Set(details.map(({ field }) => field))];
+  const [only = ''] = fields;
+  if (fields.length === 1) {
+    return `${only || 'The body'}: ${details.map(({ message }) => message).join('; ')}`;
+  }
+  const names = fields.slice(0, NAMED_MAX).map((field) => field.slice(0, NAME_LENGTH_MAX));
+  const more = fields.length > NAMED_MAX ? ', …' : '';
+  return `${fields.length} fields of the request are not valid: ${names.join(', ')}${more}.`;
+}
+
+/** To a schema such a number is one, though not one that any field takes; never an object. */
+function withoutLiterals(value: unknown): unknown {
+  if (value instanceof NumberLiteral) return Number.NaN;
+  if (Array.isArray(value)) return value.map(withoutLiterals);
+  if (typeof value !== 'object' || value === null || value instanceof RawJson) return value;
+  const plain: { [key: string]: unknown } = Object.create(null);
+  for (const [key, item] of Object.entries(value)) plain[key] = withoutLiterals(item);
+  return plain;
+}
+
+const KINDS: Readonly<Record<string, string>> = { string: 'a string', object: 'an object' };
+
+/** Faults without words of their own; the schema library's name our classes. */
+function inPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type': {
+      const kind = KINDS[issue.expected] ?? issue.expected;
+      return `must be ${kind}${Array.isArray(issue.input) ? ', not a list' : ''}`;
+    }
+    case 'too_small':
+      return `must be at least ${issue.minimum}${unitOf(issue.origin)}`;
+    case 'too_big':
+      return `must be at most ${issue.maximum}${unitOf(issue.origin)}`;
+    case 'invalid_value':
+      return `must be one of ${issue.values.join(', ')}`;
+    case 'invalid_format':
+      return issue.format === 'email' ? 'must be an e-mail address' : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function unitOf(origin: string): string {
+  return origin === 'string' ? ' characters long' : '';
+}
+
+function detailsOf(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      code: 'unknown_field',
+      field: [...path, key].join('.'),
+      message: 'is not a field of this request',
+    }));
+  }
+  const field = path.join('.');
+  if (isMissing(value, issue.path)) return [{ code: 'required', field, message: 'is required' }];
+  return [{ code: FIELD_CODES[field] ?? 'invalid', field, message: issue.message }];
+}
+
+function isMissing(value: unknown, path: readonly PropertyKey[]): boolean {
+  let at: unknown = value;
+  for (const step of path) {
+    if (typeof at !== 'object' || at === null) return false;
+    at = Object.getOwnPropertyDescriptor(at, step)?.value;
+  }
+  return path.length > 0 && at === undefined;
+}

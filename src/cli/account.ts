@@ -1,0 +1,119 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { hash } from '@node-rs/argon2';
+import { SCOPES, type Scope } from '../domain/api-key';
+import { PAYMENT_METHOD_IDS } from '../domain/catalogue';
+import { isDuplicateKey } from '../mongo';
+import type { Stores } from '../store';
+import type { AccountDocument } from '../store/accounts';
+import { hashKey, type KeyDocument, makeKey } from '../store/keys';
+import { CliFailure } from './failure';
+
+const PASSWORD_BYTES = 16;
+/** What OWASP asks of argon2id at least; it is the library's default algorithm. */
+const PASSWORD_HASH = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+
+export interface AccountDeps {
+  stores: Pick<Stores, 'accounts' | 'keys'>;
+  now: () => Date;
+}
+
+export interface NewAccount {
+  name: string;
+  /** Login of the dashboard, kept in lower case; one is made up when it is left out. */
+  email?: string | undefined;
+}
+
+/** Keys and password are shown this once: only their hashes are kept. */
+export interface CreatedAccount {
+  account_id: string;
+  sandbox_key: string;
+  live_key: string;
+  dashboard_email: string;
+  dashboard_password: string;
+}
+
+/**
+ * A merchant with a key of all scopes in each environment and a dashboard login. Every method of
+ * the catalogue is enabled; crypto is off.
+ * @throws CliFailure `email_taken`
+ */
+export async function createAccount(
+  { stores, now }: AccountDeps,
+  { name, email }: NewAccount,
+): Promise<CreatedAccount> {
+  const uuid = randomUUID();
+  const created_at = now().toISOString();
+  const password = randomBytes(PASSWORD_BYTES).toString('hex');
+  const account: AccountDocument = {
+    _id: `acct_${uuid}`,
+    name,
+    crypto: false,
+    enabled_methods: [...PAYMENT_METHOD_IDS],
+    dashboard: {
+      email: email?.toLowerCase() ?? `merchant-${uuid.slice(-12)}@dashboard.localhost`,
+      password_hash: await hash(password, PASSWORD_HASH),
+    },
+    created_at,
+  };
+  await insertAccount(stores, account);
+  const forAll = { account_id: account._id, scopes: [...SCOPES] };
+  const sandbox = await addKey({ stores, now }, { ...forAll, livemode: false });
+  const live = await addKey({ stores, now }, { ...forAll, livemode: true });
+  return {
+    account_id: account._id,
+    sandbox_key: sandbox.key,
+    live_key: live.key,
+    dashboard_email: account.dashboard.email,
+    dashboard_password: password,
+  };
+}
+
+/** One more key of an account. Decided: several per environment, each shown once. */
+export async function addKey(
+  { stores, now }: { stores: Pick<Stores, 'keys'>; now: () => Date },
+  { account_id, livemode, scopes }: { account_id: string; livemode: boolean; scopes: Scope[] },
+): Promise<{ key_id: string; key: string }> {
+  const key = makeKey(livemode);
+  const document: KeyDocument = {
+    _id: `key_${randomUUID()}`,
+    account_id,
+    livemode,
+    hash: hashKey(key),
+    last4: key.slice(-4),
+    scopes,
+    created_at: now().toISOString(),
+    revoked_at: null,
+    last_used_at: null,
+  };
+  await stores.keys.insert(document);
+  return { key_id: document._id, key };
+}
+
+/** @throws CliFailure `account_not_found` */
+export async function findAccount(
+  { accounts }: Pick<Stores, 'accounts'>,
+  id: string,
+): Promise<AccountDocument> {
+  return existing(await accounts.get(id), id);
+}
+
+/** @throws CliFailure `account_not_found` */
+export function existing(account: AccountDocument | null, id: string): AccountDocument {
+  if (account !== null) return account;
+  throw new CliFailure('account_not_found', `There is no account ${id}.`);
+}
+
+async function insertAccount(
+  { accounts }: Pick<Stores, 'accounts'>,
+  account: AccountDocument,
+): Promise<void> {
+  // Before the service has ever run, nothing else would hold the e-mail address unique.
+  await accounts.ensureIndexes();
+  try {
+    await accounts.insert(account);
+  } catch (error) {
+    if (!isDuplicateKey(error, 'dashboard_email')) throw error;
+    const { email } = account.dashboard;
+    throw new CliFailure('email_taken', `Another account has the dashboard login ${email}.`);
+  }
+}

@@ -1,0 +1,161 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { z } from 'zod';
+import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../domain/catalogue';
+import type { AccountDocument } from '../../store/accounts';
+import { createAccount, existing, findAccount, type NewAccount } from '../account';
+import type { CliContext } from '../context';
+import { CliFailure } from '../failure';
+import { collectMethod, parseLimit } from '../options';
+import { fields, table, when } from '../output';
+
+const NAME_LENGTH_MAX = 100;
+const LIST_MAX = 1_000;
+const EXAMPLES = {
+  group: `
+Examples:
+  npm run -s cli -- account create --name "Acme Shop"
+  npm run -s cli -- account update acct_… --crypto on --disable-method amex`,
+  create: `
+Example:
+  npm run -s cli -- account create --name "Acme Shop" --json
+  {"account_id", "sandbox_key", "live_key", "dashboard_email", "dashboard_password"}`,
+  update: `
+Methods: ${PAYMENT_METHOD_IDS.join(', ')}
+
+Example:
+  npm run -s cli -- account update acct_… --enable-method visa --enable-method ideal`,
+};
+
+interface AccountChange {
+  crypto?: 'on' | 'off';
+  enableMethod?: PaymentMethodId[];
+  disableMethod?: PaymentMethodId[];
+}
+
+export function addAccountCommands(program: Command, context: CliContext): void {
+  const group = program
+    .command('account')
+    .description('merchants: make one, see it, change what it may use')
+    .addHelpText('after', EXAMPLES.group);
+  group
+    .command('create')
+    .description('make an account with a key for each environment and a dashboard login')
+    .requiredOption('--name <name>', "the merchant's name, up to 100 characters", parseName)
+    .option('--email <address>', 'dashboard login (default: one is made up)', parseEmail)
+    .addHelpText('after', EXAMPLES.create)
+    .action((options: NewAccount) => create(context, options));
+  group
+    .command('update')
+    .description('switch crypto and payment methods on or off')
+    .argument('<account_id>')
+    .addOption(new Option('--crypto <state>', 'crypto payments').choices(['on', 'off']))
+    .option('--enable-method <method>', 'enable a payment method (repeatable)', collectMethod)
+    .option('--disable-method <method>', 'disable a payment method (repeatable)', collectMethod)
+    .addHelpText('after', EXAMPLES.update)
+    .action((id: string, change: AccountChange) => update(context, id, change));
+  group
+    .command('show')
+    .description('show one account')
+    .argument('<account_id>')
+    .action(async (id: string) => {
+      printAccount(context, await findAccount(await context.stores(), id));
+    });
+  group
+    .command('list')
+    .description('list the accounts, newest first')
+    .option('--limit <n>', `how many, 1 to ${LIST_MAX}`, parseLimit(LIST_MAX), 100)
+    .action(({ limit }: { limit: number }) => list(context, limit));
+}
+
+async function create(context: CliContext, asked: NewAccount): Promise<void> {
+  const created = await createAccount({ stores: await context.stores(), now: context.now }, asked);
+  const text = fields([
+    ['Account', created.account_id],
+    ['Sandbox key', created.sandbox_key],
+    ['Live key', created.live_key],
+    ['Dashboard login', created.dashboard_email],
+    ['Dashboard password', created.dashboard_password],
+  ]);
+  const note = 'The keys and the password are not stored and not shown again: keep them now.';
+  context.print({ json: created, text: `${text}\n\n${note}` });
+}
+
+async function update(context: CliContext, id: string, change: AccountChange): Promise<void> {
+  const { crypto, enableMethod = [], disableMethod = [] } = change;
+  if (Object.keys(change).length === 0) {
+    throw new CliFailure(
+      'nothing_to_change',
+      'Say what to change: --crypto on|off, --enable-method METHOD or --disable-method METHOD.',
+    );
+  }
+  const both = enableMethod.find((method) => disableMethod.includes(method));
+  if (both !== undefined) {
+    throw new CliFailure('contradiction', `${both} can't be enabled and disabled at once.`);
+  }
+  const { accounts } = await context.stores();
+  let account = existing(await accounts.get(id), id);
+  if (crypto !== undefined) account = existing(await accounts.setCrypto(id, crypto === 'on'), id);
+  for (const method of enableMethod) {
+    account = existing(await accounts.enableMethod(id, method), id);
+  }
+  for (const method of disableMethod) {
+    account = existing(await accounts.disableMethod(id, method), id);
+  }
+  printAccount(context, account);
+}
+
+async function list(context: CliContext, limit: number): Promise<void> {
+  const { accounts } = await context.stores();
+  const found = await accounts.list(limit + 1);
+  const page = found.slice(0, limit);
+  const rows = page.map(({ _id, name, crypto, enabled_methods, created_at }) => [
+    _id,
+    when(created_at),
+    crypto ? 'on' : 'off',
+    `${enabled_methods.length} of ${PAYMENT_METHOD_IDS.length}`,
+    name,
+  ]);
+  const heading = ['ACCOUNT', 'CREATED', 'CRYPTO', 'METHODS', 'NAME'];
+  const has_more = found.length > limit;
+  context.print({
+    json: { data: page.map(present), has_more },
+    text:
+      table(heading, rows, 'There are no accounts yet.') +
+      (has_more ? `\n\nThere are more: --limit takes up to ${LIST_MAX}.` : ''),
+  });
+}
+
+function printAccount(context: CliContext, account: AccountDocument): void {
+  const json = present(account);
+  const text = fields([
+    ['Account', json.account_id],
+    ['Name', json.name],
+    ['Crypto', json.crypto ? 'on' : 'off'],
+    ['Methods', json.enabled_methods.join(', ') || 'none'],
+    ['Dashboard login', json.dashboard_email],
+    ['Created', when(json.created_at)],
+  ]);
+  context.print({ json, text });
+}
+
+function present(account: AccountDocument) {
+  return {
+    account_id: account._id,
+    name: account.name,
+    crypto: account.crypto,
+    enabled_methods: PAYMENT_METHOD_IDS.filter((id) => account.enabled_methods.includes(id)),
+    dashboard_email: account.dashboard.email,
+    created_at: account.created_at,
+  };
+}
+
+function parseName(text: string): string {
+  const name = text.trim();
+  if (name !== '' && [...name].length <= NAME_LENGTH_MAX) return name;
+  throw new InvalidArgumentError(`It must have 1 to ${NAME_LENGTH_MAX} characters.`);
+}
+
+function parseEmail(text: string): string {
+  if (text.length <= 254 && z.email().safeParse(text).success) return text;
+  throw new InvalidArgumentError('It must be an e-mail address, such as ana@example.com.');
+}

@@ -1,0 +1,129 @@
+import { type Command, Option } from 'commander';
+import { checkWebhookUrl } from '../../net/webhook-url';
+import { findAccount } from '../account';
+import type { CliContext } from '../context';
+import { CliFailure } from '../failure';
+import { type Env, envOption, isLive } from '../options';
+import { fields, when } from '../output';
+import { rollSecret, setEndpoint, showEndpoint, type WebhookDeps } from '../webhook';
+
+const HOUR_MS = 3_600_000;
+const AFTER_MS = { now: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS } as const;
+type After = keyof typeof AFTER_MS;
+
+const EXAMPLES = {
+  group: `
+Examples:
+  npm run -s cli -- webhook set acct_… --env sandbox --url http://localhost:4000/hook
+  npm run -s cli -- webhook roll acct_… --env live --after 24h`,
+  set: `
+The URL has to be https, at a public address. With WEBHOOK_ALLOW_PRIVATE=sandbox, as \`npm start\`
+sets it, a sandbox endpoint may also be on this machine, over plain http.
+
+Example:
+  npm run -s cli -- webhook set acct_… --env live --url https://shop.example/hook --json
+  {"url", "signing_secret"}`,
+  roll: `
+Example:
+  npm run -s cli -- webhook roll acct_… --env live --after 24h --json
+  {"url", "signing_secret", "active_from"}`,
+};
+
+export function addWebhookCommands(program: Command, context: CliContext): void {
+  const group = program
+    .command('webhook')
+    .description('where events are sent: one endpoint and signing secret per environment')
+    .addHelpText('after', EXAMPLES.group);
+  group
+    .command('set')
+    .description('register the endpoint, or move it to another URL; the secret stays')
+    .argument('<account_id>')
+    .addOption(envOption())
+    .requiredOption('--url <url>', 'where events are posted')
+    .addHelpText('after', EXAMPLES.set)
+    .action((id: string, options: { env: Env; url: string }) => set(context, id, options));
+  group
+    .command('roll')
+    .description('make a new signing secret, which signs from the moment you choose')
+    .argument('<account_id>')
+    .addOption(envOption())
+    .addOption(
+      new Option('--after <time>', 'from when it signs')
+        .choices(['now', '1h', '24h'])
+        .default('now'),
+    )
+    .addHelpText('after', EXAMPLES.roll)
+    .action((id: string, options: { env: Env; after: After }) => roll(context, id, options));
+  group
+    .command('show')
+    .description('show the endpoint and its signing secret')
+    .argument('<account_id>')
+    .addOption(envOption())
+    .action((id: string, options: { env: Env }) => show(context, id, options.env));
+}
+
+async function set(
+  context: CliContext,
+  accountId: string,
+  { env, url }: { env: Env; url: string },
+): Promise<void> {
+  const deps = await webhookDeps(context, accountId);
+  const allowPrivate = context.settings().allowPrivate && !isLive(env);
+  const checked = await checkWebhookUrl(url, { allowPrivate });
+  if (!checked.ok) throw new CliFailure(checked.code, checked.message);
+  const endpoint = await setEndpoint(deps, { accountId, livemode: isLive(env) }, checked.url);
+  const text = fields([
+    ['URL', endpoint.url],
+    ['Signing secret', endpoint.signing_secret],
+  ]);
+  context.print({ json: endpoint, text });
+}
+
+async function roll(
+  context: CliContext,
+  accountId: string,
+  { env, after }: { env: Env; after: After },
+): Promise<void> {
+  const deps = await webhookDeps(context, accountId);
+  const place = { accountId, livemode: isLive(env) };
+  const rolled = await rollSecret(deps, place, AFTER_MS[after]);
+  if (rolled === null) throw new CliFailure('webhook_not_set', notSet(accountId, env));
+  const text = fields([
+    ['URL', rolled.url],
+    ['New signing secret', rolled.signing_secret],
+    ['Signs from', after === 'now' ? 'now on' : when(rolled.active_from)],
+  ]);
+  context.print({ json: rolled, text });
+}
+
+async function show(context: CliContext, accountId: string, env: Env): Promise<void> {
+  const deps = await webhookDeps(context, accountId);
+  const endpoint = await showEndpoint(deps, { accountId, livemode: isLive(env) });
+  if (endpoint === null) return context.print({ json: null, text: notSet(accountId, env) });
+  const { url, signing_secret, next_secret, next_active_from } = endpoint;
+  const text = fields([
+    ['URL', url],
+    ['Signing secret', signing_secret],
+    ...(next_secret === undefined || next_active_from === undefined
+      ? []
+      : ([
+          ['Next secret', next_secret],
+          ['Signs from', when(next_active_from)],
+        ] as const)),
+  ]);
+  context.print({ json: endpoint, text });
+}
+
+/** What sealing takes. The account comes first: an unknown one needs no keys to be refused. */
+async function webhookDeps(context: CliContext, accountId: string): Promise<WebhookDeps> {
+  const stores = await context.stores();
+  await findAccount(stores, accountId);
+  return { endpoints: stores.endpoints, sealer: context.sealer(), now: context.now };
+}
+
+function notSet(accountId: string, env: Env): string {
+  return (
+    `No ${env} webhook endpoint is registered for ${accountId}: ` +
+    `\`webhook set ${accountId} --env ${env} --url URL\` registers one.`
+  );
+}

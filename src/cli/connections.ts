@@ -1,0 +1,86 @@
+import {
+  Client,
+  Connection,
+  defaultGrpcRetryOptions,
+  makeGrpcRetryInterceptor,
+} from '@temporalio/client';
+import { type MongoClient, MongoServerError } from 'mongodb';
+import { readKeys } from '../config';
+import { connectMongo } from '../mongo';
+import { createSealer, type Sealer } from '../seal';
+import { CliFailure, isMissingFile, reasonOf } from './failure';
+import type { Settings } from './settings';
+
+const CONNECT_TIMEOUT_MS = 2_500;
+const APP_NAME = 'cli';
+const ADDRESS_FAULTS = ['MongoParseError', 'MongoInvalidArgumentError'];
+
+/**
+ * @throws CliFailure `mongodb_unavailable` within about three seconds; `mongodb_uri_invalid`;
+ *   `mongodb_refused`, as for a wrong password
+ */
+export async function openMongo({ mongodb, source }: Settings): Promise<MongoClient> {
+  try {
+    return await connectMongo(mongodb.uri, APP_NAME);
+  } catch (error) {
+    const reason = reasonOf(error).replaceAll(mongodb.uri, 'it');
+    // By name: what parses the address throws an error of another class by the same name.
+    if (error instanceof Error && ADDRESS_FAULTS.includes(error.name)) {
+      const message = `The MongoDB address from ${source} is not usable: ${reason}`;
+      throw new CliFailure('mongodb_uri_invalid', message);
+    }
+    const where = `${withoutLogin(mongodb.uri)} (address from ${source})`;
+    throw error instanceof MongoServerError
+      ? new CliFailure('mongodb_refused', `MongoDB at ${where} refused: ${reason}`)
+      : new CliFailure(
+          'mongodb_unavailable',
+          `MongoDB does not answer at ${where}. Is it running? ${reason}`,
+        );
+  }
+}
+
+/** @throws CliFailure `temporal_unavailable` within about three seconds. */
+export async function openTemporal({ temporal, source }: Settings): Promise<Client> {
+  const { address, namespace } = temporal;
+  try {
+    const connection = await Connection.connect({
+      address,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      // The default goes on trying for 20 s.
+      interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: 3 }))],
+    });
+    return new Client({ connection, namespace, identity: APP_NAME });
+  } catch (error) {
+    throw new CliFailure(
+      'temporal_unavailable',
+      `Temporal does not answer at ${address} (address from ${source}). ` +
+        `Is it running? ${reasonOf(error)}`,
+    );
+  }
+}
+
+/** @throws CliFailure `keys_file_missing` or `keys_file_invalid`. */
+export function openSealer({ keysFile, source }: Settings): Sealer {
+  if (keysFile === undefined) {
+    throw new CliFailure(
+      'keys_file_missing',
+      `KEYS_FILE is not set (nor in ${source}): signing secrets are sealed with the service's keys.`,
+    );
+  }
+  try {
+    return createSealer(readKeys(keysFile).seal);
+  } catch (error) {
+    throw isMissingFile(error)
+      ? new CliFailure('keys_file_missing', `There is no key file at ${keysFile} (KEYS_FILE).`)
+      : // Nothing of its content may reach the terminal.
+        new CliFailure('keys_file_invalid', `${keysFile} (KEYS_FILE) is not a usable key file.`);
+  }
+}
+
+/** The hosts of a MongoDB address, without user name, password or options. */
+function withoutLogin(uri: string): string {
+  return uri
+    .replace(/^mongodb(\+srv)?:\/\//, '')
+    .replace(/^.*@/, '')
+    .replace(/[/?].*$/, '');
+}

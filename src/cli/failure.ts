@@ -1,0 +1,46 @@
+import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
+import { SealError } from '../seal';
+
+/** A command that can't be done: its message is the whole explanation, so no stack is shown. */
+export class CliFailure extends Error {
+  override readonly name = 'CliFailure';
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** What went wrong, in words for the person at the terminal. */
+export function explain(error: unknown): { code: string; message: string } {
+  if (error instanceof CliFailure) return { code: error.code, message: error.message };
+  if (error instanceof SealError) {
+    const message =
+      'The stored signing secret can not be opened with this KEYS_FILE. ' +
+      'Use the file that the service runs with.';
+    return { code: 'keys_file_mismatch', message };
+  }
+  if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) {
+    const message = `MongoDB stopped answering, so the outcome is unknown: ${error.message}`;
+    return { code: 'mongodb_unavailable', message };
+  }
+  if (error instanceof MongoError) {
+    return { code: 'mongodb_error', message: `MongoDB refused: ${error.message}` };
+  }
+  return { code: 'internal_error', message: `Unexpected: ${reasonOf(error)}` };
+}
+
+/** What an unknown thrown value says, with what caused it. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, cause } = error;
+  return cause instanceof Error && cause.message !== message
+    ? `${message}: ${reasonOf(cause)}`
+    : message;
+}
+
+/** Whether a file was not there. Not by `instanceof`: under jest, node's own errors are foreign. */
+export function isMissingFile(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT';
+}

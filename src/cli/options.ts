@@ -1,0 +1,55 @@
+import { InvalidArgumentError, Option } from 'commander';
+import { isScope, SCOPES, type Scope } from '../domain/api-key';
+import { isPaymentMethodId, PAYMENT_METHOD_IDS, type PaymentMethodId } from '../domain/catalogue';
+import { parseCreatedBefore } from '../domain/cursor';
+
+export type Env = 'sandbox' | 'live';
+
+/** `--env sandbox|live`, which every command about one environment needs. */
+export function envOption(): Option {
+  return new Option('--env <env>', 'environment')
+    .choices(['sandbox', 'live'])
+    .makeOptionMandatory();
+}
+
+export function isLive(env: Env): boolean {
+  return env === 'live';
+}
+
+export function envOf(livemode: boolean): Env {
+  return livemode ? 'live' : 'sandbox';
+}
+
+/** For `--limit`. */
+export function parseLimit(max: number): (text: string) => number {
+  return (text) => {
+    const limit = Number(text);
+    if (/^\d{1,6}$/.test(text) && limit >= 1 && limit <= max) return limit;
+    throw new InvalidArgumentError(`It must be an integer from 1 to ${max}.`);
+  };
+}
+
+/** For `--before`: a place in a list, as `next_cursor` gives it. */
+export function parseCursor(text: string): string {
+  const position = parseCreatedBefore(text);
+  if (position !== undefined) return position;
+  throw new InvalidArgumentError(
+    'It must be an ISO 8601 timestamp with an offset, such as the last next_cursor.',
+  );
+}
+
+/** For `--scopes a,b`. */
+export function parseScopes(text: string): Scope[] {
+  const named = text.split(',').map((scope) => scope.trim());
+  const scopes = named.filter(isScope);
+  if (scopes.length !== named.length) {
+    throw new InvalidArgumentError(`Allowed, separated by commas: ${SCOPES.join(', ')}.`);
+  }
+  return SCOPES.filter((scope) => scopes.includes(scope));
+}
+
+/** For a repeatable option that names a method of the catalogue. */
+export function collectMethod(text: string, before: PaymentMethodId[] = []): PaymentMethodId[] {
+  if (isPaymentMethodId(text)) return before.includes(text) ? before : [...before, text];
+  throw new InvalidArgumentError(`Allowed: ${PAYMENT_METHOD_IDS.join(', ')}.`);
+}

@@ -1,0 +1,43 @@
+/** Control characters and direction marks: a name must not move the cursor or reorder a line. */
+const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu;
+/** Characters that take two columns of a terminal. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]|\p{Emoji_Presentation}/u;
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+/** Text safe to print on one line. */
+export function clean(text: string): string {
+  return text.replace(/[\t\r\n]+/g, ' ').replace(UNPRINTABLE, '');
+}
+
+/** `2026-01-31 09:05:00 UTC` for an ISO 8601 time; a dash for none. */
+export function when(iso: string | null): string {
+  return iso === null ? '-' : `${iso.slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** One line a field: the names in a column, then the values. */
+export function fields(rows: readonly (readonly [name: string, value: string])[]): string {
+  return columns(rows.map(([name, value]) => [`${name}:`, value]));
+}
+
+/** Rows under a heading; `none` when there are no rows. */
+export function table(heading: readonly string[], rows: readonly string[][], none: string): string {
+  return rows.length === 0 ? none : columns([heading, ...rows]);
+}
+
+function columns(rows: readonly (readonly string[])[]): string {
+  const cells = rows.map((row) => row.map(clean));
+  const widths = (cells[0] ?? []).map((_, at) =>
+    Math.max(...cells.map((row) => widthOf(row[at] ?? ''))),
+  );
+  const line = (row: readonly string[]) =>
+    row.map((cell, at) => cell + ' '.repeat((widths[at] ?? 0) - widthOf(cell))).join('  ');
+  return cells.map((row) => line(row).trimEnd()).join('\n');
+}
+
+function widthOf(text: string): number {
+  let width = 0;
+  for (const { segment } of graphemes.segment(text)) width += WIDE.test(segment) ? 2 : 1;
+  return width;
+}

@@ -1,0 +1,92 @@
+import { Command, CommanderError } from 'commander';
+import { addAccountCommands } from './commands/account';
+import { addEventCommands } from './commands/event';
+import { addKeyCommands } from './commands/key';
+import { addWebhookCommands } from './commands/webhook';
+import { type CliContext, type CliIo, createContext } from './context';
+import { explain } from './failure';
+import { clean } from './output';
+
+const NAME = 'npm run -s cli --';
+
+const ABOUT = `
+Addresses come from MONGODB_URI, MONGODB_DB, TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, KEYS_FILE and
+WEBHOOK_ALLOW_PRIVATE, or else from the stack that \`npm start\` runs (DATA_DIR/stack.json, where
+DATA_DIR is .data by default).
+
+Examples:
+  ${NAME} account create --name "Acme Shop"
+  ${NAME} webhook set acct_… --env sandbox --url http://localhost:4000/hook
+  ${NAME} event list acct_… --env sandbox --json`;
+
+const EXIT_CODES = `
+Exit codes: 0 done; 1 refused or failed, with the reason on stderr
+(with --json: {"error": {"code", "message"}}).`;
+
+/**
+ * One run of the command line.
+ * @param args without node and script, as `['account', 'list']`
+ * @returns the exit code: 0 done, 1 refused or failed. It does not throw.
+ */
+export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
+  const isJson = wantsJson(args);
+  const { context, close } = createContext(io, isJson);
+  try {
+    await createProgram(context, io, isJson).parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return reportUsage(error, io, isJson);
+    const { code, message } = explain(error);
+    io.stderr(isJson ? errorJson(code, message) : `${clean(message)}\n`);
+    return 1;
+  } finally {
+    await close();
+  }
+}
+
+function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command {
+  const program = new Command()
+    .name(NAME)
+    .usage('<group> <command> [options]')
+    .description('Provision accounts, keys and webhooks, and look into events.')
+    .option('--json', 'print one JSON document, for scripts')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: io.stdout,
+      // In JSON mode the error is written once, by reportUsage.
+      writeErr: isJson ? () => {} : io.stderr,
+      outputError: (text, write) => write(text.replace(/^error: /, '')),
+    })
+    .exitOverride()
+    .showHelpAfterError('Add --help for the options and examples.')
+    .addHelpText('after', ABOUT)
+    .addHelpText('afterAll', EXIT_CODES);
+  addAccountCommands(program, context);
+  addKeyCommands(program, context);
+  addWebhookCommands(program, context);
+  addEventCommands(program, context);
+  return program;
+}
+
+/** Known before parsing, so that a fault of the parsing itself is told in the right form. */
+function wantsJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  return args.slice(0, end === -1 ? args.length : end).includes('--json');
+}
+
+/** What commander made of wrong usage, or of `--help`. */
+function reportUsage(error: CommanderError, io: CliIo, isJson: boolean): number {
+  if (error.exitCode === 0) return 0;
+  if (isJson) {
+    const isHelp = error.code === 'commander.help';
+    const message = isHelp
+      ? 'A command is missing: --help lists them.'
+      : error.message.replace(/^error: /, '');
+    io.stderr(errorJson('invalid_usage', message));
+  }
+  return 1;
+}
+
+function errorJson(code: string, message: string): string {
+  return `${JSON.stringify({ error: { code, message } })}\n`;
+}

@@ -1,0 +1,102 @@
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { startDeliveries } from '../../activities/events';
+import { webhookWorkflowId } from '../domain/event';
+import { WEBHOOK_QUEUE } from '../domain/task-queues';
+import type { Stores } from '../store';
+import type { EventDocument } from '../store/events';
+import { CliFailure, reasonOf } from './failure';
+import { when } from './output';
+
+const CALL_TIMEOUT_MS = 5_000;
+
+export interface RedeliverDeps {
+  stores: Pick<Stores, 'events' | 'endpoints'>;
+  temporal: Client;
+  now: () => Date;
+  /** Another queue than the product's, in tests. */
+  webhookQueue?: string;
+}
+
+/**
+ * Sends an event again, whatever became of it: `webhook:{event id}` starts anew with the next run
+ * number and all its attempts, to the endpoint as it is now.
+ * @throws CliFailure `event_not_found`, `webhook_not_set`, `delivery_running`,
+ *   `temporal_unavailable`
+ */
+export async function redeliverEvent(deps: RedeliverDeps, id: string): Promise<EventDocument> {
+  const event = await findEvent(deps.stores, id);
+  const { account_id, livemode } = event;
+  if ((await deps.stores.endpoints.get(account_id, livemode)) === null) {
+    const env = livemode ? 'live' : 'sandbox';
+    throw new CliFailure(
+      'webhook_not_set',
+      `Nothing to send it to: no ${env} webhook endpoint is registered for ${account_id}.`,
+    );
+  }
+  if (await isRunning(deps, id)) throw stillRunning(event);
+  // Before the start: afterwards the delivery may already have ended, and `pending` would hide it.
+  const { events } = deps.stores;
+  const claimed = await events.claimRun(id, event.delivery.run, deps.now().toISOString());
+  if (claimed === null) throw stillRunning(event);
+  try {
+    await asked(deps.temporal, () =>
+      startDeliveries(
+        { temporal: deps.temporal, webhookQueue: deps.webhookQueue ?? WEBHOOK_QUEUE },
+        [claimed],
+        { number: claimed.delivery.run, again: true },
+      ),
+    );
+  } catch (error) {
+    // Safe also when it did start: each attempt records where the delivery stands.
+    await events.giveBackRun(id, claimed.delivery, event.delivery);
+    throw isAlreadyStarted(error) ? stillRunning(event) : error;
+  }
+  return claimed;
+}
+
+/** @throws CliFailure `event_not_found` */
+export async function findEvent(
+  { events }: Pick<Stores, 'events'>,
+  id: string,
+): Promise<EventDocument> {
+  const event = await events.get(id);
+  if (event !== null) return event;
+  throw new CliFailure('event_not_found', `There is no event ${id}.`);
+}
+
+async function isRunning({ temporal }: RedeliverDeps, id: string): Promise<boolean> {
+  try {
+    const handle = temporal.workflow.getHandle(webhookWorkflowId(id));
+    const { status } = await asked(temporal, () => handle.describe());
+    return status.name === 'RUNNING';
+  } catch (error) {
+    // Never started, or closed so long ago that the server has forgotten it.
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+/** A call to Temporal, within its time. */
+async function asked<T>(temporal: Client, call: () => Promise<T>): Promise<T> {
+  try {
+    return await temporal.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError || isAlreadyStarted(error)) throw error;
+    throw new CliFailure('temporal_unavailable', `Temporal did not do it: ${reasonOf(error)}`);
+  }
+}
+
+function isAlreadyStarted(error: unknown): boolean {
+  return error instanceof Error && error.name === 'WorkflowExecutionAlreadyStartedError';
+}
+
+function stillRunning({ _id, delivery }: EventDocument): CliFailure {
+  const next =
+    delivery.next_attempt_at === null
+      ? ''
+      : ` The next attempt is due at ${when(delivery.next_attempt_at)}.`;
+  return new CliFailure(
+    'delivery_running',
+    `The delivery of ${_id} is still under way, ${delivery.attempts} attempts made.${next}`,
+  );
+}

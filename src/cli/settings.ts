@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { CliFailure, isMissingFile, reasonOf } from './failure';
+
+/** Where the servers are, and the rules that the command line shares with the service. */
+export interface Settings {
+  mongodb: { uri: string; db: string };
+  temporal: { address: string; namespace: string };
+  /** Undefined when neither place names it; only sealing needs it. */
+  keysFile: string | undefined;
+  /** Whether sandbox endpoints may be on this machine. Live ones never. */
+  allowPrivate: boolean;
+  /** Where the addresses come from, for messages. */
+  source: string;
+}
+
+/** What the command line reads of `DATA_DIR/stack.json`. Decided: "Running and provisioning". */
+const StackFile = z.object({
+  temporal: z.object({ address: z.string(), namespace: z.string().optional() }).optional(),
+  mongodb: z.object({ uri: z.string() }).optional(),
+  settings: z
+    .object({
+      MONGODB_DB: z.string(),
+      KEYS_FILE: z.string(),
+      WEBHOOK_ALLOW_PRIVATE: z.string(),
+    })
+    .partial()
+    .optional(),
+});
+
+type Environment = Partial<Record<string, string>>;
+
+const DEFAULT_DB = 'payments';
+const DEFAULT_TEMPORAL = { address: '127.0.0.1:7233', namespace: 'default' };
+
+/**
+ * The environment first, then the stack that runs here. A stack file that speaks of another
+ * database than the environment is left alone: its sealing keys would be the wrong ones.
+ * @throws CliFailure `no_stack` when neither says where MongoDB is; `stack_file_invalid`;
+ *   `setting_invalid`.
+ */
+export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const given: Environment = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
+  );
+  const path = join(given['DATA_DIR'] ?? '.data', 'stack.json');
+  const file = readStackFile(path);
+  const stack = file !== undefined && isSameDatabase(given, file) ? file : undefined;
+  const uri = given['MONGODB_URI'] ?? stack?.mongodb?.uri;
+  if (uri === undefined) {
+    throw new CliFailure(
+      'no_stack',
+      `No stack is running here (nothing in ${path}): run \`npm start\`, or set MONGODB_URI ` +
+        'to the database of the one you mean.',
+    );
+  }
+  const { address, namespace } = { ...DEFAULT_TEMPORAL, ...stack?.temporal };
+  return {
+    mongodb: { uri, db: given['MONGODB_DB'] ?? stack?.settings?.MONGODB_DB ?? DEFAULT_DB },
+    temporal: {
+      address: given['TEMPORAL_ADDRESS'] ?? address,
+      namespace: given['TEMPORAL_NAMESPACE'] ?? namespace,
+    },
+    keysFile: given['KEYS_FILE'] ?? stack?.settings?.KEYS_FILE,
+    allowPrivate: readAllowPrivate(
+      given['WEBHOOK_ALLOW_PRIVATE'] ?? stack?.settings?.WEBHOOK_ALLOW_PRIVATE ?? '',
+    ),
+    source: given['MONGODB_URI'] === undefined ? path : 'the environment',
+  };
+}
+
+function readStackFile(path: string): z.infer<typeof StackFile> | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isMissingFile(error)) return undefined;
+    throw new CliFailure('stack_file_invalid', `${path} can not be read: ${reasonOf(error)}`);
+  }
+  const parsed = StackFile.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  throw new CliFailure('stack_file_invalid', `${path} is not the file that \`npm start\` writes.`);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isSameDatabase(given: Environment, stack: z.infer<typeof StackFile>): boolean {
+  const { MONGODB_URI, MONGODB_DB } = given;
+  const isSameServer = MONGODB_URI === undefined || MONGODB_URI === stack.mongodb?.uri;
+  const stackDb = stack.settings?.MONGODB_DB ?? DEFAULT_DB;
+  return isSameServer && (MONGODB_DB === undefined || MONGODB_DB === stackDb);
+}
+
+function readAllowPrivate(value: string): boolean {
+  if (value === '' || value === 'sandbox') return value === 'sandbox';
+  throw new CliFailure(
+    'setting_invalid',
+    `WEBHOOK_ALLOW_PRIVATE is "${value}": it must be "sandbox" or empty.`,
+  );
+}

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { isDuplicateKey } from '../mongo';
+import type { Sealer } from '../seal';
+import {
+  type EndpointDocument,
+  type EndpointSetting,
+  type EndpointStore,
+  endpointOwner,
+  signingSecret,
+} from '../store/endpoints';
+
+const SECRET_BYTES = 32;
+const RACES_MAX = 3;
+
+export interface WebhookDeps {
+  endpoints: EndpointStore;
+  sealer: Sealer;
+  now: () => Date;
+}
+
+/** One account's endpoint in one environment. */
+export interface Place {
+  accountId: string;
+  livemode: boolean;
+}
+
+export interface ShownEndpoint {
+  url: string;
+  signing_secret: string;
+}
+
+/** `whsec_` + 32 random bytes, base64url. Decided: "Keys". */
+export function makeSigningSecret(): string {
+  return `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
+}
+
+/**
+ * Registers the endpoint or moves it; a secret that exists stays and is given again.
+ * @param url as `checkWebhookUrl` admitted it
+ * @throws SealError when the present secret was sealed with other keys; then nothing is changed
+ */
+export async function setEndpoint(
+  deps: WebhookDeps,
+  place: Place,
+  url: string,
+): Promise<ShownEndpoint> {
+  const { accountId, livemode } = place;
+  const owner = endpointOwner(accountId, livemode);
+  const before = await deps.endpoints.get(accountId, livemode);
+  if (before !== null) await openCurrent(deps, place, before);
+  // Before the service has ever run, nothing else would hold the endpoint unique.
+  await deps.endpoints.ensureIndexes();
+  const stored = await settle(deps.endpoints, {
+    account_id: accountId,
+    livemode,
+    url,
+    sealed: await deps.sealer.seal(makeSigningSecret(), owner),
+    now: deps.now(),
+  });
+  return { url, signing_secret: await openCurrent(deps, place, stored) };
+}
+
+/**
+ * A new secret that signs `afterMs` from now; until then the present one does.
+ * @returns null when there is no endpoint
+ */
+export async function rollSecret(
+  deps: WebhookDeps,
+  { accountId, livemode }: Place,
+  afterMs: number,
+): Promise<(ShownEndpoint & { active_from: string }) | null> {
+  const secret = makeSigningSecret();
+  const now = deps.now();
+  const sealed = await deps.sealer.seal(secret, endpointOwner(accountId, livemode));
+  const rolled = await deps.endpoints.roll({
+    account_id: accountId,
+    livemode,
+    sealed,
+    now,
+    afterMs,
+  });
+  if (rolled === null) return null;
+  const active_from = new Date(now.getTime() + afterMs).toISOString();
+  return { url: rolled.url, signing_secret: secret, active_from };
+}
+
+/** The endpoint with the secret that signs now, and the one to come when a roll is awaited. */
+export async function showEndpoint(
+  deps: WebhookDeps,
+  place: Place,
+): Promise<(ShownEndpoint & { next_secret?: string; next_active_from?: string }) | null> {
+  const endpoint = await deps.endpoints.get(place.accountId, place.livemode);
+  if (endpoint === null) return null;
+  const shown = { url: endpoint.url, signing_secret: await openCurrent(deps, place, endpoint) };
+  const next = endpoint.secrets.at(-1);
+  if (next === undefined || next.active_from <= deps.now().toISOString()) return shown;
+  const next_secret = await deps.sealer.open(
+    next.sealed,
+    endpointOwner(place.accountId, place.livemode),
+  );
+  return { ...shown, next_secret, next_active_from: next.active_from };
+}
+
+async function openCurrent(
+  { sealer, now }: WebhookDeps,
+  { accountId, livemode }: Place,
+  endpoint: EndpointDocument,
+): Promise<string> {
+  // Where clocks differ, the first secret may not be active by ours: it is the one all the same.
+  const sealed = signingSecret(endpoint, now()) ?? endpoint.secrets[0]?.sealed;
+  if (sealed === undefined) throw new Error('The endpoint has no signing secret.');
+  return await sealer.open(sealed, endpointOwner(accountId, livemode));
+}
+
+/** Of two that register the same endpoint at once, the second finds the first's secret. */
+async function settle(
+  endpoints: EndpointStore,
+  setting: EndpointSetting,
+): Promise<EndpointDocument> {
+  for (let race = 1; ; race += 1) {
+    try {
+      return await endpoints.set(setting);
+    } catch (error) {
+      if (race === RACES_MAX || !isDuplicateKey(error, 'account_environment')) throw error;
+    }
+  }
+}

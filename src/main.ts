@@ -1,0 +1,56 @@
+import { createApp } from './api/app';
+import { closeServer, createHttpServer } from './api/server';
+import { readConfig, readKeys } from './config';
+import { connectTemporal } from './connect-temporal';
+import { createConnectors } from './connectors';
+import { LIFECYCLE_QUEUE } from './domain/task-queues';
+import { createLogger } from './log';
+import { connectMongo } from './mongo';
+import { onStop } from './process';
+import { createStores, ensureIndexes } from './store';
+import { createTemporalDoor } from './temporal';
+
+const GRACE_MS = 10_000;
+
+/** The API process. */
+async function main(): Promise<void> {
+  const config = readConfig();
+  const log = createLogger('api', config.LOG_LEVEL);
+  const mongo = await connectMongo(config.MONGODB_URI, 'api');
+  const stores = createStores(mongo.db(config.MONGODB_DB));
+  await ensureIndexes(stores);
+  const client = connectTemporal({
+    address: config.TEMPORAL_ADDRESS,
+    namespace: config.TEMPORAL_NAMESPACE,
+  });
+  const now = () => new Date();
+  const { callbacks, payments } = stores;
+  const app = createApp({
+    config,
+    mongo,
+    stores,
+    temporal: createTemporalDoor({ client, lifecycleQueue: LIFECYCLE_QUEUE }),
+    callbacks: { callbacks, payments, temporal: client, lifecycleQueue: LIFECYCLE_QUEUE, now },
+    connectors: createConnectors(config.SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
+    keys: readKeys(config.KEYS_FILE),
+    now,
+    log,
+  });
+  const server = createHttpServer(app.callback());
+  server.listen(config.PORT, config.HOST, () => log.info({ port: config.PORT }, 'api listens'));
+  server.on('error', (err) => {
+    log.fatal({ err }, 'api cannot listen');
+    process.exit(1);
+  });
+  onStop(log, async () => {
+    await closeServer(server, GRACE_MS);
+    await client.connection.close();
+    await mongo.close();
+    process.exit(0);
+  });
+}
+
+main().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});

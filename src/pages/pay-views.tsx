@@ -1,0 +1,193 @@
+import { isPaymentMethodId, methodRules } from '../domain/catalogue';
+import { formatMoney } from '../domain/money';
+import type { PaymentStatus } from '../domain/payment';
+import type { PaymentDocument } from '../store/payments';
+import { Icon, type IconName } from './icons';
+import { Detail, Monogram, renderPage } from './layout';
+
+/** Addresses of the pages' style sheet and script. */
+export interface PayAssets {
+  css: string;
+  js: string;
+}
+
+export interface Shown {
+  payment: PaymentDocument;
+  merchant: string;
+  assets: PayAssets;
+}
+
+const FOOTER = 'Secure payment page. This link works once.';
+
+/** What the customer is asked to pay, before the bank. */
+export function payPage({ payment, merchant, assets }: Shown, action: string): string {
+  const { name, icon } = methodOf(payment.method);
+  const amount = formatMoney(payment.amount, payment.currency);
+  return renderPage({
+    title: `Pay ${amount} to ${merchant}`,
+    ...shell(payment, assets),
+    children: (
+      <>
+        <Monogram name={merchant} />
+        <h1 class="lines">
+          <span class="muted small">Amount to pay</span>
+          <span class="amount">{amount}</span>
+        </h1>
+        <dl>
+          <Detail name="Pay with">
+            <span class="method">
+              <Icon name={icon} />
+              {name}
+            </span>
+          </Detail>
+          {payment.reference !== null && <Detail name="Reference">{payment.reference}</Detail>}
+        </dl>
+        <div class="stack">
+          <form method="post" action={action}>
+            <button type="submit" data-busy={`Opening ${name}…`}>
+              Continue to {name}
+            </button>
+          </form>
+          <Cancel action={`${action}/cancel`} />
+        </div>
+      </>
+    ),
+  });
+}
+
+/** Shown until the bank has opened its side; then it goes there by itself. */
+export function openingPage(shown: Shown, path: string): string {
+  const { payment, assets } = shown;
+  const { name } = methodOf(payment.method);
+  const ready = payment.session_url;
+  return renderPage({
+    title: `Opening ${name}`,
+    ...shell(payment, assets),
+    ...(ready === null ? { reloadAfter: 2 } : { goTo: ready }),
+    children: (
+      <>
+        <Summary {...shown} />
+        <h1>Opening {name}</h1>
+        {ready === null ? (
+          <Waiting poll={`${path}/status`} later="This takes longer than usual. Please stay here.">
+            The bank is preparing your payment. You will be taken there.
+          </Waiting>
+        ) : (
+          <a class="button" href={ready}>
+            Continue to {name}
+          </a>
+        )}
+        <Cancel action={`${path}/cancel`} />
+      </>
+    ),
+  });
+}
+
+/** Back from the bank, whose answer isn't in yet. */
+export function returnPage(shown: Shown, path: string): string {
+  const { payment, assets } = shown;
+  return renderPage({
+    title: 'Waiting for the bank’s answer',
+    ...shell(payment, assets),
+    reloadAfter: 2,
+    children: (
+      <>
+        <Summary {...shown} />
+        <h1>Waiting for the bank’s answer</h1>
+        <Waiting
+          poll={`${path}/status`}
+          later="No answer yet. If you haven’t paid, go back to the bank or cancel the payment."
+        >
+          This page goes on by itself as soon as the bank answers.
+        </Waiting>
+        <div class="stack">
+          {payment.session_url !== null && (
+            <a class="button plain" href={payment.session_url}>
+              Back to the bank
+            </a>
+          )}
+          <Cancel action={`${path}/cancel`} />
+        </div>
+      </>
+    ),
+  });
+}
+
+const OUTCOMES: Record<PaymentStatus, { title: string; icon: IconName; tone: string }> = {
+  created: { title: 'This payment is open', icon: 'clock', tone: '' },
+  awaiting_customer: { title: 'This payment is open', icon: 'clock', tone: '' },
+  authorized: { title: 'You have paid', icon: 'check', tone: 'good' },
+  settled: { title: 'You have paid', icon: 'check', tone: 'good' },
+  failed: { title: 'The payment did not go through', icon: 'cross', tone: 'bad' },
+  cancelled: { title: 'The payment was cancelled', icon: 'cross', tone: '' },
+  expired: { title: 'This payment has expired', icon: 'clock', tone: '' },
+};
+
+/** For the browser that opened it: what happened, and the way on. */
+export function outcomePage(shown: Shown, onward: string | null): string {
+  const { payment, merchant, assets } = shown;
+  const { title, icon, tone } = OUTCOMES[payment.status];
+  return renderPage({
+    title,
+    ...shell(payment, assets),
+    children: (
+      <>
+        <div class={`sign ${tone}`}>
+          <Icon name={icon} size={28} />
+        </div>
+        <h1>{title}</h1>
+        <Summary {...shown} />
+        {onward !== null && (
+          <a class="button" href={onward}>
+            Back to {merchant}
+          </a>
+        )}
+      </>
+    ),
+  });
+}
+
+function Summary({ payment, merchant }: Shown) {
+  return (
+    <p class="muted">
+      {formatMoney(payment.amount, payment.currency)} to {merchant}
+    </p>
+  );
+}
+
+function Waiting({ poll, later, children }: { poll: string; later: string; children: string }) {
+  return (
+    <div class="stack" data-poll={poll} aria-live="polite">
+      <progress aria-label="Waiting" />
+      <p class="muted">{children}</p>
+      <p data-later hidden>
+        {later}
+      </p>
+    </div>
+  );
+}
+
+function Cancel({ action }: { action: string }) {
+  return (
+    <form method="post" action={action}>
+      <button class="quiet" type="submit" data-busy="Cancelling…">
+        Cancel payment
+      </button>
+    </form>
+  );
+}
+
+function shell(payment: PaymentDocument, assets: PayAssets) {
+  return {
+    stylesheet: assets.css,
+    script: assets.js,
+    footer: FOOTER,
+    ...(payment.livemode ? {} : { banner: 'Sandbox: this is a test, no money moves.' }),
+  };
+}
+
+function methodOf(method: string): { name: string; icon: IconName } {
+  if (!isPaymentMethodId(method)) return { name: 'your bank', icon: 'bank_selector' };
+  const { display_name, page } = methodRules(method);
+  return { name: display_name, icon: page };
+}

@@ -1,0 +1,180 @@
+import Router, { type RouterMiddleware } from '@koa/router';
+import type { Context } from 'koa';
+import type { Logger } from '../log';
+import type { PaymentDocument, PaymentStore } from '../store/payments';
+import { type Asset, createAsset } from './assets';
+import { type BrowserCookie, browserCookie, hashSecret, SECRET } from './browser';
+import { NOTICES, type NoticeName, noticePage } from './notices';
+import { openingPage, outcomePage, type PayAssets, payPage, type Shown } from './pay-views';
+import { addReturnRoutes } from './return';
+import { PAY_JS } from './script';
+import { allowForms, isForeignPost, pageHeaders, seeOther } from './security';
+import { onwardUrl, type Standing, standingOf } from './standing';
+import { PAY_CSS } from './styles';
+
+export interface PayPageDeps {
+  payments: Pick<PaymentStore, 'get' | 'byToken' | 'openPage'>;
+  merchantName: (accountId: string) => Promise<string>;
+  /** The customer's abandon; `cannot_cancel` when it is too late for it. */
+  cancelPayment: (paymentId: string) => Promise<'cancelled' | 'cannot_cancel'>;
+  publicUrl: string;
+  now: () => Date;
+  log: Logger;
+}
+
+/** What the routes share: the deps and the answers they all give. */
+export interface PayPages extends PayPageDeps {
+  browser: BrowserCookie;
+  notice: (ctx: Context, name: NoticeName, onward?: string | null) => void;
+  show: (ctx: Context, payment: PaymentDocument, page: (shown: Shown) => string) => Promise<void>;
+  cancel: (ctx: Context, payment: PaymentDocument) => Promise<void>;
+}
+
+/**
+ * The hosted page: `/pay/{token}`, `/pay/return/{payment_id}` and their assets. Reads no request
+ * body. Redirects only to stored URLs, never to one from the request.
+ * Decided: opens once, is bound to the browser that opened it, expires with the payment.
+ * @see spec §2.1 redirect_url, §4.1 rule 2
+ */
+export function createPayPages(deps: PayPageDeps): Router {
+  const css = createAsset('/pay/assets/pay.css', 'text/css', PAY_CSS);
+  const js = createAsset('/pay/assets/pay.js', 'text/javascript', PAY_JS);
+  const pages = shareAnswers(deps, { css: css.href, js: js.href });
+  const router = new Router();
+  router.use(pageHeaders(deps.publicUrl), answerInWords(pages));
+  addAssetRoutes(router, [css, js]);
+  addReturnRoutes(router, pages);
+  addTokenRoutes(router, pages);
+  return router;
+}
+
+function addTokenRoutes(router: Router, pages: PayPages): void {
+  router.get('/pay/:token', async (ctx) => {
+    const { token = '' } = ctx.params;
+    const payment = await admit(ctx, pages, token);
+    if (payment === null) return;
+    await pages.show(ctx, payment, (shown) => payPage(shown, `/pay/${token}`));
+  });
+
+  router.post('/pay/:token', async (ctx) => {
+    const { token = '' } = ctx.params;
+    const payment = await admit(ctx, pages, token, 'open');
+    if (payment !== null) seeOther(ctx, payment.session_url ?? `/pay/${token}/wait`);
+  });
+
+  router.get('/pay/:token/wait', async (ctx) => {
+    const { token = '' } = ctx.params;
+    const payment = await admit(ctx, pages, token);
+    if (payment === null) return;
+    if (payment.browser_hash === null) return seeOther(ctx, `/pay/${token}`);
+    await pages.show(ctx, payment, (shown) => openingPage(shown, `/pay/${token}`));
+  });
+
+  router.get('/pay/:token/status', async (ctx) => {
+    const { token = '' } = ctx.params;
+    const payment = await admit(ctx, pages, token);
+    if (payment === null) return;
+    ctx.body = { status: payment.status, next: payment.browser_hash && payment.session_url };
+  });
+
+  router.post('/pay/:token/cancel', async (ctx) => {
+    const { token = '' } = ctx.params;
+    const payment = await admit(ctx, pages, token, 'open');
+    if (payment !== null) await pages.cancel(ctx, payment);
+  });
+}
+
+/**
+ * The token's payment when this browser may go on with it; else answers with why not, and null.
+ * With `open` the page is bound to this browser first: of any number at once, one wins.
+ */
+async function admit(
+  ctx: Context,
+  pages: PayPages,
+  token: string,
+  open?: 'open',
+): Promise<PaymentDocument | null> {
+  const found = SECRET.test(token) ? await pages.payments.byToken(hashSecret(token)) : null;
+  if (found === null) {
+    pages.notice(ctx, 'unknown');
+    return null;
+  }
+  const browserHash = pages.browser.hash(ctx);
+  const standing = standingOf(found, browserHash, pages.now());
+  if (standing === 'open' && open === undefined) return found;
+  if (standing === 'open') {
+    const newHash = pages.browser.bind(ctx);
+    const opened = await pages.payments.openPage(
+      found.token_hash,
+      newHash,
+      pages.now().toISOString(),
+    );
+    if (opened !== null) return opened;
+    const winner = (await pages.payments.byToken(found.token_hash)) ?? found;
+    await refuse(ctx, pages, winner, standingOf(winner, newHash, pages.now()));
+    return null;
+  }
+  await refuse(ctx, pages, found, standing);
+  return null;
+}
+
+async function refuse(
+  ctx: Context,
+  pages: PayPages,
+  payment: PaymentDocument,
+  standing: Standing,
+): Promise<void> {
+  if (standing === 'outcome') {
+    return await pages.show(ctx, payment, (shown) => outcomePage(shown, onwardUrl(payment)));
+  }
+  // `open` can't be: who lost the race finds another browser's hash, or the time run out.
+  const name = standing === 'open' ? 'expired' : standing;
+  const bound = name === 'expired' && payment.browser_hash !== null;
+  pages.notice(ctx, name, bound ? payment.error_url : null);
+}
+
+function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
+  return {
+    ...deps,
+    browser: browserCookie(deps.publicUrl),
+    notice: (ctx, name, onward = null) => {
+      ctx.status = NOTICES[name].status;
+      ctx.type = 'text/html; charset=utf-8';
+      ctx.body = noticePage(name, assets, onward);
+    },
+    show: async (ctx, payment, page) => {
+      const { session_url, success_url, error_url, livemode } = payment;
+      const merchant = await deps.merchantName(payment.account_id);
+      allowForms(ctx, { urls: [session_url, success_url, error_url], livemode });
+      ctx.type = 'text/html; charset=utf-8';
+      ctx.body = page({ payment, merchant, assets });
+    },
+    cancel: async (ctx, payment) => {
+      const answer = await deps.cancelPayment(payment._id);
+      // Too late for it: the waiting page knows where to go.
+      seeOther(ctx, answer === 'cancelled' ? payment.error_url : `/pay/return/${payment._id}`);
+    },
+  };
+}
+
+/** Errors end here: a customer reads words, never JSON or a stack. */
+function answerInWords(pages: PayPages): RouterMiddleware {
+  return async (ctx, next) => {
+    try {
+      if (ctx.method === 'POST' && isForeignPost(ctx, pages.publicUrl)) {
+        pages.notice(ctx, 'foreign');
+        return;
+      }
+      await next();
+    } catch (err) {
+      pages.log.error({ err, route: 'pay' }, 'a customer page failed');
+      ctx.set('Retry-After', '5');
+      pages.notice(ctx, 'trouble');
+    }
+  };
+}
+
+function addAssetRoutes(router: Router, [css, js]: [Asset, Asset]): void {
+  router.get('/pay/assets/pay.css', (ctx) => css.serve(ctx));
+  router.get('/pay/assets/pay.js', (ctx) => js.serve(ctx));
+}

@@ -1,0 +1,49 @@
+import type Router from '@koa/router';
+import type { RouterContext } from '@koa/router';
+import type { PaymentDocument } from '../store/payments';
+import type { PayPages } from './pay';
+import { returnPage } from './pay-views';
+import { seeOther } from './security';
+import { onwardUrl } from './standing';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/**
+ * Where the bank sends the customer back. The address holds no secret, so the browser's cookie is
+ * what tells who asks; whoever has none learns nothing, not even whether there is such a payment.
+ */
+export function addReturnRoutes(router: Router, pages: PayPages): void {
+  router.get('/pay/return/:payment_id', async (ctx) => {
+    const payment = await own(ctx, pages);
+    if (payment === null) return pages.notice(ctx, 'done');
+    const onward = onwardUrl(payment);
+    if (onward !== null) return seeOther(ctx, onward);
+    await pages.show(ctx, payment, (shown) => returnPage(shown, `/pay/return/${payment._id}`));
+  });
+
+  router.get('/pay/return/:payment_id/status', async (ctx) => {
+    const payment = await own(ctx, pages);
+    ctx.status = payment === null ? 404 : 200;
+    ctx.body = { status: payment?.status ?? null, next: payment && onwardUrl(payment) };
+  });
+
+  router.post('/pay/return/:payment_id/cancel', async (ctx) => {
+    const payment = await own(ctx, pages);
+    if (payment === null) return pages.notice(ctx, 'done');
+    const onward = onwardUrl(payment);
+    if (onward !== null) return seeOther(ctx, onward);
+    await pages.cancel(ctx, payment);
+  });
+}
+
+/** The payment when this very browser opened it; else null. */
+async function own(
+  ctx: RouterContext,
+  { payments, browser }: PayPages,
+): Promise<PaymentDocument | null> {
+  const { payment_id: id = '' } = ctx.params;
+  const hash = browser.hash(ctx);
+  if (hash === null || !UUID.test(id)) return null;
+  const payment = await payments.get(id);
+  return payment?.browser_hash === hash ? payment : null;
+}

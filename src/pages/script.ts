@@ -1,0 +1,43 @@
+/**
+ * The pages work without it. With it: a waiting page asks each second instead of reloading, and a
+ * button that was pressed says so. Kept as text: the compiler copies no other files.
+ */
+export const PAY_JS = `'use strict';
+(() => {
+  const LATER_MS = 10000;
+  const SLOW_AFTER_MS = 60000;
+  const waiting = document.querySelector('[data-poll]');
+  const started = Date.now();
+
+  async function ask() {
+    try {
+      const response = await fetch(waiting.dataset.poll, { headers: { Accept: 'application/json' } });
+      const json = (response.headers.get('Content-Type') || '').includes('json');
+      // Not ours any more, expired, or over: the page itself says which.
+      if (response.status < 500 && (!response.ok || !json)) return location.reload();
+      const { next } = await response.json();
+      if (typeof next === 'string') return location.replace(next);
+    } catch {
+      // Offline for a moment, or a restart: the next question settles it.
+    }
+    const elapsed = Date.now() - started;
+    if (elapsed > LATER_MS) waiting.querySelector('[data-later]').hidden = false;
+    setTimeout(ask, elapsed > SLOW_AFTER_MS ? 4000 : 1000);
+  }
+  if (waiting) setTimeout(ask, 500);
+
+  for (const form of document.forms) {
+    form.addEventListener('submit', (event) => {
+      if (form.dataset.sent) return event.preventDefault();
+      form.dataset.sent = 'yes';
+      const button = event.submitter;
+      if (button && button.dataset.busy) button.textContent = button.dataset.busy;
+      if (button) button.setAttribute('aria-busy', 'true');
+    });
+  }
+  // Back from the bank: the page may be as it was left.
+  addEventListener('pageshow', (event) => {
+    if (event.persisted) location.reload();
+  });
+})();
+`;

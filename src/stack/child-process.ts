@@ -1,0 +1,115 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { closeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { reasonOf, StackFailure } from './failure';
+import { lastLines, openLog } from './log-file';
+
+const READY_POLL_MS = 100;
+
+export interface ChildOptions {
+  /** In messages, e.g. `MongoDB`. */
+  name: string;
+  command: string;
+  args: readonly string[];
+  env?: NodeJS.ProcessEnv;
+  logFile: string;
+  /** With a channel to this process, whose closing tells the child to end. */
+  ipc?: boolean;
+  /** Between SIGTERM and SIGKILL, milliseconds. */
+  graceMs: number;
+}
+
+/** A process that this one started. */
+export interface Child {
+  name: string;
+  pid: number;
+  /** How it ended, in words; settles when it has, and never rejects. */
+  exited: Promise<string>;
+  hasExited(): boolean;
+  /** SIGTERM, then SIGKILL after its grace; resolves when it is gone. */
+  stop(): Promise<void>;
+  /** SIGKILL at once. */
+  kill(): void;
+}
+
+/**
+ * Starts a child with both outputs in its log file. It gets a process group of its own, so that
+ * Ctrl-C in the terminal reaches the launcher alone, which ends the parts in order.
+ * @throws StackFailure when the program can't be run.
+ */
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const log = openLog(options.logFile);
+  const settings: SpawnOptions = {
+    detached: true,
+    stdio: options.ipc === true ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
+    env: options.env ?? process.env,
+  };
+  const child = spawn(options.command, options.args, settings);
+  closeSync(log);
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', (error) =>
+      reject(new StackFailure(`${options.name} could not be started: ${error.message}`)),
+    );
+  });
+  // A channel that breaks is followed by the exit, which is what counts.
+  child.on('error', () => {});
+  return asChild(child, options);
+}
+
+/**
+ * Waits until `probe` succeeds.
+ * @throws StackFailure with the end of the log when the child ends first or takes too long.
+ */
+export async function waitUntilUp(
+  child: Child,
+  logFile: string,
+  timeoutMs: number,
+  probe: () => Promise<unknown>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    try {
+      await probe();
+      // Another program may have answered on the port while this child failed to get it.
+      if (!child.hasExited()) return;
+    } catch (error) {
+      if (Date.now() > deadline) throw notUp(child, 'did not come up in time', logFile, error);
+    }
+    if (child.hasExited()) throw notUp(child, await child.exited, logFile);
+    await sleep(READY_POLL_MS);
+  }
+}
+
+function asChild(child: ChildProcess, options: ChildOptions): Child {
+  const { pid } = child;
+  if (pid === undefined) throw new StackFailure(`${options.name} could not be started`);
+  const exited = new Promise<string>((resolve) => {
+    child.once('exit', (code, killedBy) =>
+      resolve(killedBy === null ? `ended with exit code ${code}` : `was ended by ${killedBy}`),
+    );
+  });
+  const hasExited = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  return {
+    name: options.name,
+    pid,
+    exited,
+    hasExited,
+    async stop() {
+      child.kill('SIGTERM');
+      const impatience = setTimeout(() => child.kill('SIGKILL'), options.graceMs);
+      await exited;
+      clearTimeout(impatience);
+    },
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+function notUp(child: Child, what: string, logFile: string, cause?: unknown): StackFailure {
+  const why = cause === undefined ? '' : ` (${reasonOf(cause)})`;
+  return new StackFailure(
+    `${child.name} ${what}${why}. The end of ${logFile}:\n${lastLines(logFile)}`,
+  );
+}

@@ -1,0 +1,120 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { StackFailure } from './failure';
+import { freePort, isPortFree } from './ports';
+import { cacheDirectory } from './provision';
+import { writeWhole } from './state-file';
+import type { Progress } from './terminal';
+
+const port = z.coerce.number().int().min(1).max(65535);
+const UI_PORT = 8233;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+const Environment = z.object({
+  PORT: port.default(8080),
+  DATA_DIR: z.string().default('.data'),
+  PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  TEMPORAL_ADDRESS: z.string().optional(),
+  TEMPORAL_NAMESPACE: z.string().default('default'),
+  TEMPORAL_PORT: port.optional(),
+  TEMPORAL_UI_PORT: port.optional(),
+  MONGODB_URI: z
+    .string()
+    .regex(/^mongodb(\+srv)?:\/\//, 'starts with mongodb:// or mongodb+srv://')
+    .optional(),
+  MONGODB_PORT: port.optional(),
+  MONGODB_DB: z.string().default('payments'),
+  SANDBOX_BANK_PORT: port.optional(),
+  SANDBOX_AUTOPLAY: z.enum(['on', 'off']).default('on'),
+  LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
+});
+
+/** The launcher's settings, each of them decided. Folders are absolute. */
+export interface StackConfig {
+  port: number;
+  dataDir: string;
+  cacheDir: string;
+  publicUrl: string;
+  /** Given by address: then no Temporal server is started. */
+  temporalAddress?: string;
+  temporalNamespace: string;
+  temporalPort: number;
+  temporalUiPort: number;
+  /** Given by address: then no MongoDB is started. */
+  mongodbUri?: string;
+  mongodbPort: number;
+  mongodbDb: string;
+  sandboxBankPort: number;
+  sandboxAutoplay: 'on' | 'off';
+  logLevel: (typeof LOG_LEVELS)[number];
+}
+
+type Given = z.infer<typeof Environment>;
+
+/**
+ * Reads the environment; an empty variable counts as not set.
+ * @throws StackFailure naming every variable at fault.
+ */
+export function readEnvironment(env: NodeJS.ProcessEnv): Given {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const parsed = Environment.safeParse(set);
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);
+  throw new StackFailure(`The environment is not usable.\n${faults.join('\n')}`);
+}
+
+/**
+ * Decides every setting. The servers' own ports are chosen at the first start and kept in the data
+ * folder, so that restarts keep the addresses and two stacks never meet.
+ */
+export async function decideConfig(
+  given: Given,
+  env: NodeJS.ProcessEnv,
+  progress: Progress,
+): Promise<StackConfig> {
+  const dataDir = resolve(given.DATA_DIR);
+  const ports = await keptPorts(dataDir);
+  return {
+    port: given.PORT,
+    dataDir,
+    cacheDir: resolve(cacheDirectory(env)),
+    publicUrl: (given.PUBLIC_URL ?? `http://localhost:${given.PORT}`).replace(/\/+$/, ''),
+    temporalAddress: given.TEMPORAL_ADDRESS,
+    temporalNamespace: given.TEMPORAL_NAMESPACE,
+    temporalPort: given.TEMPORAL_PORT ?? ports.temporal,
+    temporalUiPort: given.TEMPORAL_UI_PORT ?? (await defaultUiPort(progress)),
+    mongodbUri: given.MONGODB_URI,
+    mongodbPort: given.MONGODB_PORT ?? ports.mongodb,
+    mongodbDb: given.MONGODB_DB,
+    sandboxBankPort: given.SANDBOX_BANK_PORT ?? given.PORT + 1,
+    sandboxAutoplay: given.SANDBOX_AUTOPLAY,
+    logLevel: given.LOG_LEVEL,
+  };
+}
+
+/** Nothing but a person's browser needs the usual port: a second stack gives way. */
+async function defaultUiPort(progress: Progress): Promise<number> {
+  if (await isPortFree(UI_PORT)) return UI_PORT;
+  const other = await freePort();
+  progress.line(`Port ${UI_PORT} is taken: the Temporal UI is on ${other} (TEMPORAL_UI_PORT)`);
+  return other;
+}
+
+const KeptPorts = z.object({ temporal: port, mongodb: port });
+
+async function keptPorts(dataDir: string): Promise<z.infer<typeof KeptPorts>> {
+  const path = join(dataDir, 'ports.json');
+  if (existsSync(path)) {
+    const kept = KeptPorts.safeParse(JSON.parse(readFileSync(path, 'utf8')));
+    if (kept.success && (await areFree(kept.data))) return kept.data;
+  }
+  const chosen = { temporal: await freePort(), mongodb: await freePort() };
+  mkdirSync(dataDir, { recursive: true });
+  writeWhole(path, `${JSON.stringify(chosen)}\n`);
+  return chosen;
+}
+
+async function areFree(ports: z.infer<typeof KeptPorts>): Promise<boolean> {
+  return (await isPortFree(ports.temporal)) && (await isPortFree(ports.mongodb));
+}

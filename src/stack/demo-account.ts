@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { reasonOf } from './failure';
+import { runCommand } from './provision/command';
+import { writeWhole } from './state-file';
+
+const CLI_MS_MAX = 60_000;
+const CLI = join(__dirname, '..', 'cli', 'main.js');
+
+/** What the command line prints for a new account. The keys are shown this once. */
+const NewAccount = z.object({
+  account_id: z.string(),
+  sandbox_key: z.string(),
+  live_key: z.string(),
+  dashboard_email: z.string(),
+  dashboard_password: z.string(),
+});
+
+/** What is kept of it, so that later starts print the same line to paste. */
+const KeptAccount = z.object({ account_id: z.string(), sandbox_key: z.string() });
+type KeptAccount = z.infer<typeof KeptAccount>;
+
+/**
+ * The lines about the demo account for the terminal. The first start makes the account; the
+ * sandbox key is kept in `demo-account.json` (mode 0600), the other secrets nowhere.
+ */
+export async function demoLines(
+  dataDir: string,
+  baseUrl: string,
+  env: NodeJS.ProcessEnv,
+): Promise<string[]> {
+  const path = join(dataDir, 'demo-account.json');
+  const kept = readKept(path);
+  if (kept !== undefined) return pasteable(kept, baseUrl);
+  try {
+    const args = [CLI, 'account', 'create', '--name', 'Demo', '--json'];
+    const said = await runCommand(process.execPath, args, { env, timeoutMs: CLI_MS_MAX });
+    const account = NewAccount.parse(JSON.parse(said));
+    const { account_id, sandbox_key } = account;
+    writeWhole(path, `${JSON.stringify({ account_id, sandbox_key }, null, 2)}\n`);
+    return [
+      'Demo account, shown this once:',
+      `  account        ${account_id}`,
+      `  sandbox key    ${sandbox_key}`,
+      `  live key       ${account.live_key}`,
+      `  dashboard      ${baseUrl}/dashboard`,
+      `    e-mail       ${account.dashboard_email}`,
+      `    password     ${account.dashboard_password}`,
+      '',
+      ...pasteable(account, baseUrl),
+    ];
+  } catch (error) {
+    return [
+      `The demo account could not be made: ${reasonOf(error)}`,
+      'Try it by hand: npm run -s cli -- account create --name Demo',
+    ];
+  }
+}
+
+function pasteable({ account_id, sandbox_key }: KeptAccount, baseUrl: string): string[] {
+  const body = JSON.stringify({
+    method: 'ideal',
+    amount: 1050,
+    currency: 'EUR',
+    country: 'NL',
+    success_url: 'https://example.com/thanks',
+    error_url: 'https://example.com/sorry',
+    reference: 'order-1001',
+  });
+  return [
+    'Make a payment (paste it):',
+    `curl -sS ${baseUrl}/v1/payments -H 'Authorization: Bearer ${sandbox_key}'` +
+      ` -H 'Content-Type: application/json' -H "Idempotency-Key: demo-$(date +%s)" -d '${body}'`,
+    '',
+    'Have its events sent to you:',
+    `npm run -s cli -- webhook set ${account_id} --env sandbox` +
+      ' --url http://localhost:9000/webhooks',
+  ];
+}
+
+function readKept(path: string): KeptAccount | undefined {
+  try {
+    return KeptAccount.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import { commandLine, isAlive, processIds, terminate } from './process-table';
+import { PART_NAMES, type PartName, readState, removeState } from './state-file';
+
+const GRACE_MS = 8_000;
+
+/** What the command line of a part holds; the servers' name this very data folder. */
+function markOf(part: PartName, dataDir: string): string {
+  switch (part) {
+    case 'mongodb':
+      return `--dbpath ${join(dataDir, 'mongodb')} `;
+    case 'temporal':
+      return `--db-filename ${join(dataDir, 'temporal', 'temporal.db')} `;
+    case 'api':
+      return 'src/main.js';
+    case 'worker':
+      return 'worker/main.js';
+    case 'sandbox_bank':
+      return 'sandbox-bank/main.js';
+  }
+}
+
+/**
+ * Ends what a launcher that was killed has left running: what stack.json names, and servers on
+ * this data folder that had not come up yet. A process id may belong to another program by now:
+ * only one whose command line fits is ended. The caller holds the lock of the folder.
+ * @returns the names of the parts that were ended.
+ */
+export async function endLeftovers(dataDir: string): Promise<PartName[]> {
+  const state = readState(dataDir);
+  const ended: PartName[] = [];
+  for (const part of PART_NAMES) {
+    const known = state?.[part].pid ?? null;
+    const isServer = part === 'mongodb' || part === 'temporal';
+    const candidates = isServer ? processIds() : known === null ? [] : [known];
+    for (const pid of candidates) {
+      if (!isAlive(pid) || !commandLine(pid).includes(markOf(part, dataDir))) continue;
+      await terminate(pid, GRACE_MS);
+      ended.push(part);
+    }
+  }
+  removeState(dataDir);
+  return ended;
+}

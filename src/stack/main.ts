@@ -1,0 +1,112 @@
+import './node-version';
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { decideConfig, readEnvironment, type StackConfig } from './config';
+import { StackFailure } from './failure';
+import { launch } from './launch';
+import { endLeftovers } from './leftovers';
+import { tryLock } from './lock';
+import { needPorts } from './ports';
+import { removeState } from './state-file';
+import { onStopRequest } from './stop-request';
+import type { Supervisor } from './supervisor';
+import { failureLine, type Progress, showProgress } from './terminal';
+import { USAGE } from './usage';
+
+async function main(args: readonly string[]): Promise<number> {
+  if (args.includes('--help') || args.includes('-h')) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  if (args.length > 0) throw new StackFailure(`Unknown argument ${args[0]}; see --help`);
+
+  const progress = showProgress();
+  const given = readEnvironment(process.env);
+  const dataDir = resolve(given.DATA_DIR);
+  const unlock = lockDataDir(dataDir);
+  const stop = new AbortController();
+  let supervisor: Supervisor | undefined;
+  const requests = onStopRequest((count, why) => {
+    if (count === 1) progress.line(`${why}: stopping everything`);
+    stop.abort();
+    if (count > 1) supervisor?.hurry();
+  });
+  let hasCrashed = false;
+  process.on('uncaughtException', (error) => {
+    // Whatever went wrong here, nothing is to be left running.
+    console.error(error);
+    hasCrashed = true;
+    stop.abort();
+  });
+  try {
+    await endAndSay(dataDir, progress);
+    const config = await decideConfig(given, process.env, progress);
+    await needPorts(portsToTake(config));
+    await launch({
+      config,
+      env: process.env,
+      progress,
+      signal: stop.signal,
+      onSupervisor: (made) => {
+        supervisor = made;
+      },
+    });
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+  } finally {
+    requests.dispose();
+    removeState(dataDir);
+    unlock();
+  }
+  progress.line('stopped');
+  return hasCrashed ? 1 : 0;
+}
+
+/** @throws StackFailure when another launcher runs on the same data. */
+function lockDataDir(dataDir: string): () => void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new StackFailure(`DATA_DIR ${dataDir} can't be made: ${failureLine(error)}`);
+  }
+  const lock = tryLock(join(dataDir, 'launcher.lock'));
+  if (lock.held === undefined) return () => lock.release();
+  throw new StackFailure(
+    `Another npm start (pid ${lock.held.pid}) runs on DATA_DIR ${dataDir}. ` +
+      'Stop it first, or set DATA_DIR, PORT and TEMPORAL_UI_PORT for a second stack.',
+  );
+}
+
+async function endAndSay(dataDir: string, progress: Progress): Promise<void> {
+  const ended = await progress.during('Ending what the last start left running', () =>
+    endLeftovers(dataDir),
+  );
+  if (ended.length > 0)
+    progress.line(`Ended what the last start left running: ${ended.join(', ')}`);
+}
+
+function portsToTake(config: StackConfig): Record<string, number> {
+  const ports: Record<string, number> = {
+    PORT: config.port,
+    SANDBOX_BANK_PORT: config.sandboxBankPort,
+  };
+  if (config.mongodbUri === undefined) ports['MONGODB_PORT'] = config.mongodbPort;
+  if (config.temporalAddress === undefined) {
+    ports['TEMPORAL_PORT'] = config.temporalPort;
+    ports['TEMPORAL_UI_PORT'] = config.temporalUiPort;
+  }
+  return ports;
+}
+
+// Whoever read the output may go away (a pipe, a closed terminal): the stack stays up.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+
+main(process.argv.slice(2)).then(
+  (code) => process.exit(code),
+  (error) => {
+    // Anything but a StackFailure is a fault of ours: then the stack helps whoever mends it.
+    const text = error instanceof StackFailure ? failureLine(error) : error;
+    console.error(text);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,135 @@
+import { join } from 'node:path';
+import { startChild } from './child-process';
+import type { StackConfig } from './config';
+import { mongoUri, startMongo } from './mongo-server';
+import { LOOPBACK } from './ports';
+import type { PartName, StackState } from './state-file';
+import type { Part } from './supervisor';
+import { startTemporal } from './temporal-server';
+
+/** The compiled tree: this file is `dist/src/stack/parts.js`. */
+const DIST = join(__dirname, '..', '..');
+const NODE_GRACE_MS = { api: 5_000, worker: 7_000, sandbox_bank: 7_000 } as const;
+
+/** Executables of the servers to start; absent where the server was given by address. */
+export interface Executables {
+  temporal?: string;
+  mongod?: string;
+}
+
+export type StackPart = Part<PartName>;
+
+export function logFile(config: StackConfig, part: PartName): string {
+  return join(config.dataDir, 'logs', `${part}.log`);
+}
+
+/** All parts in the order in which they start: servers, what works for the api, the api. */
+export function stackParts(
+  config: StackConfig,
+  executables: Executables,
+  childEnv: NodeJS.ProcessEnv,
+): StackPart[][] {
+  return [
+    serverParts(config, executables),
+    [
+      nodePart('worker', 'worker/main.js', config, childEnv),
+      nodePart('sandbox_bank', 'connectors/sandbox-bank/main.js', config, childEnv),
+    ],
+    [nodePart('api', 'src/main.js', config, childEnv)],
+  ];
+}
+
+function serverParts(config: StackConfig, { mongod, temporal }: Executables): StackPart[] {
+  const parts: StackPart[] = [];
+  if (mongod !== undefined) {
+    const options = {
+      executable: mongod,
+      dbPath: join(config.dataDir, 'mongodb'),
+      port: config.mongodbPort,
+      logFile: logFile(config, 'mongodb'),
+    };
+    parts.push({ name: 'mongodb', start: (signal) => startMongo({ ...options, signal }) });
+  }
+  if (temporal !== undefined) {
+    const options = {
+      executable: temporal,
+      dbFile: join(config.dataDir, 'temporal', 'temporal.db'),
+      port: config.temporalPort,
+      uiPort: config.temporalUiPort,
+      namespace: config.temporalNamespace,
+      logFile: logFile(config, 'temporal'),
+    };
+    parts.push({ name: 'temporal', start: (signal) => startTemporal({ ...options, signal }) });
+  }
+  return parts;
+}
+
+function nodePart(
+  name: keyof typeof NODE_GRACE_MS,
+  script: string,
+  config: StackConfig,
+  env: NodeJS.ProcessEnv,
+): StackPart {
+  return {
+    name,
+    start: () =>
+      startChild({
+        name,
+        command: process.execPath,
+        args: [join(DIST, script)],
+        env,
+        logFile: logFile(config, name),
+        // Its closing tells them to end: no child outlives a launcher that was killed.
+        ipc: true,
+        graceMs: NODE_GRACE_MS[name],
+      }),
+  };
+}
+
+/** The environment of the api, the worker, the sandbox bank and the command line. */
+export function childEnvironment(
+  config: StackConfig,
+  keysFile: string,
+  env: NodeJS.ProcessEnv,
+): NodeJS.ProcessEnv {
+  return {
+    ...env,
+    PORT: String(config.port),
+    DATA_DIR: config.dataDir,
+    PUBLIC_URL: config.publicUrl,
+    MONGODB_URI: config.mongodbUri ?? mongoUri(config.mongodbPort),
+    MONGODB_DB: config.mongodbDb,
+    TEMPORAL_ADDRESS: config.temporalAddress ?? `${LOOPBACK}:${config.temporalPort}`,
+    TEMPORAL_NAMESPACE: config.temporalNamespace,
+    KEYS_FILE: keysFile,
+    SANDBOX_BANK_PORT: String(config.sandboxBankPort),
+    SANDBOX_BANK_URL: `http://localhost:${config.sandboxBankPort}`,
+    SANDBOX_AUTOPLAY: config.sandboxAutoplay,
+    // Sandbox endpoints may be plain http on this machine; live ones never.
+    WEBHOOK_ALLOW_PRIVATE: 'sandbox',
+    LOG_LEVEL: config.logLevel,
+  };
+}
+
+/** The state of a stack of which nothing runs yet. */
+export function initialState(config: StackConfig, keysFile: string): StackState {
+  const isTemporalOurs = config.temporalAddress === undefined;
+  return {
+    api: { pid: null, url: `http://localhost:${config.port}` },
+    worker: { pid: null },
+    sandbox_bank: { pid: null },
+    temporal: {
+      pid: null,
+      address: config.temporalAddress ?? `${LOOPBACK}:${config.temporalPort}`,
+      ui_url: isTemporalOurs ? `http://localhost:${config.temporalUiPort}` : null,
+      namespace: config.temporalNamespace,
+    },
+    mongodb: { pid: null, uri: config.mongodbUri ?? mongoUri(config.mongodbPort) },
+    settings: {
+      MONGODB_DB: config.mongodbDb,
+      KEYS_FILE: keysFile,
+      WEBHOOK_ALLOW_PRIVATE: 'sandbox',
+      PUBLIC_URL: config.publicUrl,
+    },
+  };
+}

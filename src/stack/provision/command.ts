@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { StackFailure } from '../failure';
+
+const OUTPUT_LINES_MAX = 12;
+
+export interface CommandOptions {
+  cwd?: string;
+  env?: NodeJS.ProcessEnv;
+  /** Milliseconds; the command is killed after it. */
+  timeoutMs: number;
+  signal?: AbortSignal;
+  /** Called with each line of either output. */
+  onLine?(line: string): void;
+}
+
+/**
+ * Runs a tool to its end.
+ * @returns everything it wrote to stdout.
+ * @throws StackFailure with the end of what it wrote, when it fails or takes too long.
+ */
+export async function runCommand(
+  tool: string,
+  args: readonly string[],
+  options: CommandOptions,
+): Promise<string> {
+  const child = spawn(tool, args, {
+    cwd: options.cwd,
+    env: options.env ?? process.env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    signal: options.signal,
+    timeout: options.timeoutMs,
+  });
+  let stdout = '';
+  const lastLines: string[] = [];
+  const hear = (chunk: Buffer): void => {
+    for (const line of chunk.toString().split(/[\r\n]+/)) {
+      if (line.trim() === '') continue;
+      lastLines.push(line.trim());
+      if (lastLines.length > OUTPUT_LINES_MAX) lastLines.shift();
+      options.onLine?.(line.trim());
+    }
+  };
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+    hear(chunk);
+  });
+  child.stderr.on('data', hear);
+  return await new Promise<string>((resolve, reject) => {
+    const fail = (why: string): void => reject(new StackFailure(`\`${tool}\` ${why}`));
+    child.once('error', (error) => fail(`could not be run: ${error.message}`));
+    child.once('close', (code, killedBy) => {
+      if (code === 0) return resolve(stdout);
+      const said = lastLines.length === 0 ? '' : `:\n    ${lastLines.join('\n    ')}`;
+      const how = killedBy === null ? `failed with exit code ${code}` : `was ended by ${killedBy}`;
+      fail(`${how}${said}`);
+    });
+  });
+}
+
+/** The first executable of that name on PATH, apart from npm's own folders of scripts. */
+export function findOnPath(name: string, path = process.env['PATH'] ?? ''): string | undefined {
+  return path
+    .split(delimiter)
+    .filter((folder) => folder !== '' && !folder.includes('node_modules'))
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+}
+
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The path of a tool that a route needs.
+ * @throws StackFailure naming the tool.
+ */
+export function needTool(name: string, ...others: string[]): string {
+  for (const candidate of [name, ...others]) {
+    const found = findOnPath(candidate);
+    if (found !== undefined) return found;
+  }
+  throw new StackFailure(`${name} is not installed`);
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { EnvHttpProxyAgent, request } from 'undici';
+import { StackFailure } from '../failure';
+import type { Task } from '../terminal';
+import { needTool, runCommand } from './command';
+
+/** A blocked host must not hold up the next route. */
+const CONNECT_MS = 5_000;
+const STALLED_MS = 15_000;
+const REDIRECTS_MAX = 5;
+const SMALL_BODY_BYTES_MAX = 64 * 1024;
+
+/**
+ * Fetches a file, through the proxy of the environment where there is one.
+ * @returns its SHA-256, in hex.
+ * @throws StackFailure when the server can't be reached, refuses, or stalls.
+ */
+export async function download(
+  url: string,
+  file: string,
+  task: Task,
+  signal: AbortSignal,
+): Promise<string> {
+  return await overHttp(url, signal, async (body, bytesTotal) => {
+    const hash = createHash('sha256');
+    let bytes = 0;
+    await pipeline(
+      body,
+      async function* (chunks: AsyncIterable<Buffer>) {
+        for await (const chunk of chunks) {
+          hash.update(chunk);
+          bytes += chunk.length;
+          task.say(`downloading ${megabytes(bytes)} of ${megabytes(bytesTotal)} MB`);
+          yield chunk;
+        }
+      },
+      createWriteStream(file),
+    );
+    return hash.digest('hex');
+  });
+}
+
+/** Fetches a small text, such as a checksum file or a JSON answer. */
+export async function downloadText(url: string, signal: AbortSignal): Promise<string> {
+  return await overHttp(url, signal, async (body) => {
+    let text = '';
+    for await (const chunk of body) {
+      text += chunk.toString();
+      if (text.length > SMALL_BODY_BYTES_MAX) throw new StackFailure(`${url} is too long`);
+    }
+    return text;
+  });
+}
+
+/** Unpacks a gzipped tar archive. */
+export async function unpackTar(archive: string, into: string, signal: AbortSignal): Promise<void> {
+  const args = ['-xzf', archive, '-C', into];
+  await runCommand(needTool('tar'), args, { timeoutMs: 120_000, signal });
+}
+
+/** SHA-256 of a file, in hex. */
+export async function sha256Of(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), hash);
+  return hash.digest('hex');
+}
+
+async function overHttp<T>(
+  address: string,
+  signal: AbortSignal,
+  read: (body: AsyncIterable<Buffer>, bytesTotal: number) => Promise<T>,
+): Promise<T> {
+  const dispatcher = new EnvHttpProxyAgent({ connect: { timeout: CONNECT_MS } });
+  try {
+    let url = new URL(address);
+    for (let hop = 0; hop <= REDIRECTS_MAX; hop++) {
+      const options = { dispatcher, signal, headersTimeout: CONNECT_MS, bodyTimeout: STALLED_MS };
+      const { statusCode, headers, body } = await request(url, options);
+      if (statusCode === 200) return await read(body, Number(headers['content-length'] ?? 0));
+      await body.dump();
+      const location = headers['location'];
+      if (statusCode < 300 || statusCode > 399 || typeof location !== 'string') {
+        throw new StackFailure(`${url.host} answered ${statusCode}`);
+      }
+      url = new URL(location, url);
+    }
+    throw new StackFailure(`${address} redirects too often`);
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+function megabytes(bytes: number): string {
+  return bytes === 0 ? '?' : String(Math.round(bytes / 1_000_000));
+}

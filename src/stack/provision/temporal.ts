@@ -1,0 +1,118 @@
+import { chmodSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { StackFailure } from '../failure';
+import type { Task } from '../terminal';
+import { findOnPath, needTool, runCommand } from './command';
+import { download, downloadText, unpackTar } from './download';
+import type { Found, ProvisionContext, Route, Server } from './provision';
+
+const VERSION = '1.5.1';
+const GO_MODULE = 'github.com/temporalio/cli';
+/** The module's hash in Go's checksum database. */
+const GO_MODULE_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
+/** Update-with-start, which every create uses, is on by default from here. */
+const SERVER_MINOR_MIN = 28;
+export const PLATFORM = `${process.platform}-${process.arch}`;
+
+/** The Temporal CLI, which holds the development server and its UI. */
+export const temporalCli: Server = {
+  name: 'Temporal',
+  installed: temporalOnPath,
+  routes: [officialRoute(), goRoute()],
+  help: [
+    'set TEMPORAL_ADDRESS to a Temporal server that runs already (host:port)',
+    `install the Temporal CLI ${VERSION} so that \`temporal\` is on PATH (docs.temporal.io/cli)`,
+    'install Go 1.21 or later (go.dev/dl): the CLI is then built from source, in about 3 minutes',
+  ],
+};
+
+async function temporalOnPath({ env }: ProvisionContext): Promise<Found | undefined> {
+  const path = findOnPath('temporal', env['PATH']);
+  if (path === undefined) return undefined;
+  const said = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
+  return isUsableTemporal(said) ? { path, from: `on PATH, ${said.trim()}` } : undefined;
+}
+
+/** Whether `temporal --version` tells of a CLI 1.x (or a build from source) that can serve us. */
+export function isUsableTemporal(said: string): boolean {
+  const cli = /version (\d+)\.\d+\.\d+(-DEV)?/.exec(said);
+  const server = /Server (\d+)\.(\d+)/.exec(said);
+  if (cli === null || server === null) return false;
+  const isCliUsable = cli[1] === '1' || cli[2] === '-DEV';
+  return isCliUsable && server[1] === '1' && Number(server[2]) >= SERVER_MINOR_MIN;
+}
+
+function officialRoute(): Route {
+  return {
+    name: `the official download of Temporal CLI ${VERSION}`,
+    folder: `temporal-cli-${VERSION}-${PLATFORM}`,
+    executable: 'temporal',
+    megabytes: 600,
+    async fetch(folder, task, { signal }) {
+      await fetchTemporalArtifact('cli', `v${VERSION}`, folder, 'temporal', task, signal);
+      await runCommand(join(folder, 'temporal'), ['--version'], { timeoutMs: 10_000, signal });
+    },
+  };
+}
+
+function goRoute(): Route {
+  return {
+    name: `Temporal CLI ${VERSION} built with Go`,
+    folder: `temporal-${VERSION}-${PLATFORM}`,
+    executable: 'temporal',
+    megabytes: 4_000,
+    async fetch(folder, task, { env, signal }) {
+      const go = needTool('go');
+      const options = {
+        cwd: folder,
+        signal,
+        timeoutMs: 15 * 60_000,
+        // The developer's own GOFLAGS (say -mod=vendor) and workspace must not reach this build.
+        env: { ...env, GOBIN: folder, GOFLAGS: '-modcacherw', GOTOOLCHAIN: 'auto', GOWORK: 'off' },
+      };
+      task.say('building with Go, about 3 minutes');
+      await checkModuleSum(go, options);
+      const module = `${GO_MODULE}/cmd/temporal@v${VERSION}`;
+      await runCommand(go, ['install', '-ldflags', '-s -w', module], options);
+    },
+  };
+}
+
+const ModuleDownload = z.object({ Sum: z.string() });
+
+async function checkModuleSum(
+  go: string,
+  options: Parameters<typeof runCommand>[2],
+): Promise<void> {
+  const args = ['mod', 'download', '-json', `${GO_MODULE}@v${VERSION}`];
+  const answer = ModuleDownload.parse(JSON.parse(await runCommand(go, args, options)));
+  if (answer.Sum === GO_MODULE_SUM) return;
+  throw new StackFailure(`${GO_MODULE} v${VERSION} has the hash ${answer.Sum}, not the known one`);
+}
+
+const ArtifactAnswer = z.object({ archiveUrl: z.url(), fileToExtract: z.string() });
+
+/** Asks Temporal's download service for an archive, as the Temporal SDKs do, and unpacks it. */
+export async function fetchTemporalArtifact(
+  artifact: 'cli' | 'temporal-test-server',
+  version: string,
+  folder: string,
+  executable: string,
+  task: Task,
+  signal: AbortSignal,
+): Promise<void> {
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+  const url = `https://temporal.download/${artifact}/${version}`;
+  const answer = await downloadText(`${url}?arch=${arch}&platform=${process.platform}`, signal);
+  const { archiveUrl, fileToExtract } = ArtifactAnswer.parse(JSON.parse(answer));
+  const archive = join(folder, 'archive.tar.gz');
+  await download(archiveUrl, archive, task, signal);
+  await unpackTar(archive, folder, signal);
+  if (fileToExtract !== executable) {
+    await rename(join(folder, fileToExtract), join(folder, executable));
+  }
+  await rm(archive);
+  chmodSync(join(folder, executable), 0o755);
+}

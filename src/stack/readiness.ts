@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { reasonOf, StackFailure } from './failure';
+import type { Task } from './terminal';
+
+const POLL_MS = 150;
+const CALL_MS_MAX = 3_000;
+const ANSWER_LENGTH_MAX = 200;
+
+/** Something that answers 200 once it is ready. */
+export interface Probe {
+  name: string;
+  url: string;
+}
+
+/**
+ * Waits until every probe answers 200 in one round.
+ * @throws StackFailure naming those that do not after `timeoutMs`, with what they said.
+ */
+export async function waitUntilReady(
+  probes: readonly Probe[],
+  timeoutMs: number,
+  task: Task,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const missing = (await Promise.all(probes.map((probe) => whyNotReady(probe)))).filter(isText);
+    signal.throwIfAborted();
+    if (missing.length === 0) return;
+    task.say(`waiting for ${missing.join('; ')}`);
+    if (Date.now() > deadline) {
+      throw new StackFailure(`Not ready in time: ${missing.join('; ')}`);
+    }
+    await sleep(POLL_MS, undefined, { signal });
+  }
+}
+
+const Answer = z.record(z.string(), z.unknown());
+
+async function whyNotReady({ name, url }: Probe): Promise<string | undefined> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(CALL_MS_MAX) });
+    const text = await response.text();
+    if (response.status === 200) return undefined;
+    return `${name} (${response.status} ${describeAnswer(text)})`;
+  } catch (error) {
+    return `${name} (${reasonOf(error)})`;
+  }
+}
+
+function describeAnswer(text: string): string {
+  try {
+    const answer = Answer.parse(JSON.parse(text));
+    return JSON.stringify(answer).slice(0, ANSWER_LENGTH_MAX);
+  } catch {
+    return text.slice(0, ANSWER_LENGTH_MAX);
+  }
+}
+
+function isText(value: string | undefined): value is string {
+  return value !== undefined;
+}

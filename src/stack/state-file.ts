@@ -1,0 +1,64 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+const pid = z.int().nullable();
+
+/**
+ * `DATA_DIR/stack.json`: what runs, for the command line and for scripts. A pid is null where the
+ * server was given by address, and while a part is being started again.
+ */
+export const StackState = z.object({
+  api: z.object({ pid, url: z.string() }),
+  worker: z.object({ pid }),
+  sandbox_bank: z.object({ pid }),
+  temporal: z.object({
+    pid,
+    address: z.string(),
+    /** Null where the server was given by address. */
+    ui_url: z.string().nullable(),
+    namespace: z.string(),
+  }),
+  mongodb: z.object({ pid, uri: z.string() }),
+  /** What else the command line needs to act on the same stack. */
+  settings: z.object({
+    MONGODB_DB: z.string(),
+    /** Absolute. */
+    KEYS_FILE: z.string(),
+    WEBHOOK_ALLOW_PRIVATE: z.string(),
+    PUBLIC_URL: z.string(),
+  }),
+});
+
+export type StackState = z.infer<typeof StackState>;
+export type PartName = Exclude<keyof StackState, 'settings'>;
+export const PART_NAMES = ['api', 'worker', 'sandbox_bank', 'temporal', 'mongodb'] as const;
+
+export function stateFile(dataDir: string): string {
+  return join(dataDir, 'stack.json');
+}
+
+/** Replaces the file in one step: a reader sees the old state or the new one, never half. */
+export function writeState(dataDir: string, state: StackState): void {
+  writeWhole(stateFile(dataDir), `${JSON.stringify(state, null, 2)}\n`);
+}
+
+/** What the last launcher left behind; undefined when it stopped cleanly. */
+export function readState(dataDir: string): StackState | undefined {
+  try {
+    return StackState.safeParse(JSON.parse(readFileSync(stateFile(dataDir), 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+export function removeState(dataDir: string): void {
+  rmSync(stateFile(dataDir), { force: true });
+}
+
+/** Writes a file under another name and renames it in; readable by its owner only. */
+export function writeWhole(path: string, text: string): void {
+  const next = `${path}.${process.pid}.next`;
+  writeFileSync(next, text, { mode: 0o600 });
+  renameSync(next, path);
+}

@@ -1,0 +1,41 @@
+const PARENT_POLL_MS = 500;
+/** One Ctrl-C may arrive twice: from the terminal and from npm, which passes it on. */
+const SAME_REQUEST_MS = 250;
+
+/**
+ * Calls `onRequest` for each Ctrl-C and SIGTERM, with how many there were. npm's own shell does
+ * not pass signals on: so the end of the `npm start` that this process was started by counts too.
+ */
+export function onStopRequest(onRequest: (count: number, why: string) => void): {
+  dispose(): void;
+} {
+  let count = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  const request = (why: string): void => {
+    const since = performance.now() - last;
+    last = performance.now();
+    if (since > SAME_REQUEST_MS) onRequest(++count, why);
+  };
+  const heard = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const names = { SIGINT: 'Ctrl-C', SIGTERM: 'SIGTERM', SIGHUP: 'The terminal was closed' };
+  const listeners = heard.map((name) => {
+    const listener = (): void => request(names[name]);
+    process.on(name, listener);
+    return () => process.off(name, listener);
+  });
+
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    request('npm has ended');
+  }, PARENT_POLL_MS);
+  if (process.env['npm_lifecycle_event'] !== 'start') clearInterval(watch);
+
+  return {
+    dispose() {
+      clearInterval(watch);
+      for (const unlisten of listeners) unlisten();
+    },
+  };
+}

@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Child } from './child-process';
+import { reasonOf } from './failure';
+
+/** A process that has to run for as long as the stack does. */
+export interface Part<Name extends string = string> {
+  name: Name;
+  /**
+   * Starts it and resolves once it may be counted on; called anew for each restart. On `signal` it
+   * gives up and leaves nothing running.
+   */
+  start(signal: AbortSignal): Promise<Child>;
+}
+
+/** What became of a part; `pid` is null while it is down. */
+export interface PartChange<Name extends string = string> {
+  part: Name;
+  pid: number | null;
+  what: 'up' | 'down' | 'failed to start';
+  /** Why it is down, in words. */
+  reason?: string;
+  /** Until it is started again, milliseconds. */
+  retryInMs?: number;
+}
+
+export interface SupervisorOptions {
+  backoffMsMin: number;
+  backoffMsMax: number;
+  /** A part that stayed up for so long starts with the shortest wait again. */
+  steadyMs: number;
+}
+
+export interface Supervisor {
+  /**
+   * Starts the parts, stage by stage; from then on each that dies is started again.
+   * @throws what a part's first start throws, after ending those that had come up.
+   */
+  start(): Promise<void>;
+  /** Ends all parts in the reverse order of their stages; resolves when none is left. */
+  stop(): Promise<void>;
+  /** Kills whatever still runs, to cut a stop short. */
+  hurry(): void;
+}
+
+const DEFAULTS: SupervisorOptions = { backoffMsMin: 200, backoffMsMax: 5_000, steadyMs: 30_000 };
+
+/**
+ * Keeps parts running. `stages` are started one after the other, the parts of a stage together.
+ * `onChange` hears of every start and every death, except those of `stop`.
+ */
+export function supervise<Name extends string>(
+  stages: readonly (readonly Part<Name>[])[],
+  onChange: (change: PartChange<Name>) => void,
+  options: SupervisorOptions = DEFAULTS,
+): Supervisor {
+  const running = new Map<Part<Name>, Child>();
+  const keepers = new Map<Part<Name>, Promise<void>>();
+  const stopping = new AbortController();
+
+  const run = async (part: Part<Name>): Promise<Child> => {
+    const child = await part.start(stopping.signal);
+    running.set(part, child);
+    onChange({ part: part.name, pid: child.pid, what: 'up' });
+    return child;
+  };
+
+  const keep = async (part: Part<Name>, first: Child): Promise<void> => {
+    let child: Child | undefined = first;
+    let waitMs = options.backoffMsMin;
+    while (!stopping.signal.aborted) {
+      if (child !== undefined) {
+        const since = Date.now();
+        const reason = await child.exited;
+        running.delete(part);
+        if (stopping.signal.aborted) return;
+        if (Date.now() - since >= options.steadyMs) waitMs = options.backoffMsMin;
+        onChange({ part: part.name, pid: null, what: 'down', reason, retryInMs: waitMs });
+      }
+      await sleep(waitMs, undefined, { signal: stopping.signal }).catch(() => {});
+      if (stopping.signal.aborted) return;
+      waitMs = Math.min(waitMs * 2, options.backoffMsMax);
+      child = await run(part).catch((error) => {
+        const reason = reasonOf(error);
+        const change = { part: part.name, pid: null, reason, retryInMs: waitMs } as const;
+        onChange({ ...change, what: 'failed to start' });
+        return undefined;
+      });
+    }
+  };
+
+  const startStage = async (stage: readonly Part<Name>[]): Promise<void> => {
+    const started = await Promise.allSettled(
+      stage.map(async (part) => {
+        const child = await run(part);
+        keepers.set(part, keep(part, child));
+      }),
+    );
+    for (const result of started) if (result.status === 'rejected') throw result.reason;
+  };
+
+  const stopStage = async (stage: readonly Part<Name>[]): Promise<void> => {
+    await Promise.all(
+      stage.map(async (part) => {
+        await running.get(part)?.stop();
+        // A restart that was under way when the stop began brings up one more child.
+        await keepers.get(part);
+        await running.get(part)?.stop();
+        running.delete(part);
+      }),
+    );
+  };
+
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    for (const stage of [...stages].reverse()) await stopStage(stage);
+  };
+
+  return {
+    async start() {
+      try {
+        for (const stage of stages) {
+          if (stopping.signal.aborted) return;
+          await startStage(stage);
+        }
+      } catch (error) {
+        await stop();
+        throw error;
+      }
+    },
+    stop,
+    hurry() {
+      for (const child of running.values()) child.kill();
+    },
+  };
+}

@@ -1,0 +1,106 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
+import { type Child, startChild, waitUntilUp } from './child-process';
+import { LOOPBACK, needPortFor } from './ports';
+
+const UP_MS_MAX = 60_000;
+/** On SIGTERM it ends within about a second; its write-ahead log is replayed at the next start. */
+const STOP_MS_MAX = 6_000;
+const CALL_MS_MAX = 2_000;
+
+/** Closed workflows stay visible to operators, and their ids taken, for 30 days. */
+export const RETENTION_HOURS = 720;
+
+export interface TemporalOptions {
+  /** The temporal executable. */
+  executable: string;
+  /** SQLite file; made when missing, kept over restarts. */
+  dbFile: string;
+  port: number;
+  /** Without one the server has no web UI. */
+  uiPort?: number;
+  namespace?: string;
+  logFile: string;
+  /** Gives up waiting for it to come up, and ends it. */
+  signal?: AbortSignal;
+  retentionHours?: number;
+}
+
+export interface TemporalServer extends Child {
+  /** host:port */
+  address: string;
+}
+
+/**
+ * Starts a Temporal development server on a file, tuned, with the search attributes of this
+ * service, reachable from this machine only. Resolves once its namespace answers.
+ * @throws StackFailure with the end of its log when it does not come up.
+ */
+export async function startTemporal(options: TemporalOptions): Promise<TemporalServer> {
+  await needPortFor('Temporal', options.port);
+  mkdirSync(dirname(options.dbFile), { recursive: true });
+  const namespace = options.namespace ?? 'default';
+  const address = `${LOOPBACK}:${options.port}`;
+  const child = await startChild({
+    name: 'Temporal',
+    command: options.executable,
+    args: serverArguments(options, namespace),
+    logFile: options.logFile,
+    graceMs: STOP_MS_MAX,
+  });
+  try {
+    const hours = options.retentionHours ?? RETENTION_HOURS;
+    const answers = () => keepClosedWorkflows(address, namespace, hours);
+    await waitUntilUp(child, options.logFile, UP_MS_MAX, answers, options.signal);
+  } catch (error) {
+    await child.stop();
+    throw error;
+  }
+  return { ...child, address };
+}
+
+function serverArguments(options: TemporalOptions, namespace: string): string[] {
+  const ui = options.uiPort === undefined ? ['--headless'] : ['--ui-port', String(options.uiPort)];
+  return [
+    ...['server', 'start-dev', '--ip', LOOPBACK, '--port', String(options.port), ...ui],
+    ...['--db-filename', options.dbFile, '--namespace', namespace],
+    ...['--log-format', 'json', '--log-level', 'warn'],
+    // Survives a kill; only a power cut may lose the last commits.
+    ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
+    ...DYNAMIC_CONFIG.flatMap((setting) => ['--dynamic-config-value', setting]),
+    ...Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => [
+      '--search-attribute',
+      `${name}=${type}`,
+    ]),
+  ];
+}
+
+const DYNAMIC_CONFIG = [
+  // The one shard polls 20 times a second by default: every hop would wait up to 50 ms.
+  'history.transferProcessorMaxPollRPS=2000',
+  'history.timerProcessorMaxPollRPS=2000',
+  'history.visibilityProcessorMaxPollRPS=2000',
+  'system.enableActivityEagerExecution=true',
+];
+
+/** Sets the namespace's retention. @throws while the server does not answer for it. */
+async function keepClosedWorkflows(
+  address: string,
+  namespace: string,
+  hours: number,
+): Promise<void> {
+  const connection = await Connection.connect({ address, connectTimeout: CALL_MS_MAX });
+  try {
+    await connection.withDeadline(Date.now() + CALL_MS_MAX, () =>
+      connection.workflowService.updateNamespace({
+        namespace,
+        config: { workflowExecutionRetentionTtl: msToTs(hours * 3_600_000) },
+      }),
+    );
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,25 @@
+/** What `npm start -- --help` prints. */
+export const USAGE = `npm start: runs the whole service on this machine.
+
+Finds or fetches Temporal and MongoDB, starts them, the api, the worker and the sandbox bank,
+restarts a part that dies, and stops all on Ctrl-C or SIGTERM. The first start makes a demo
+account and prints its keys.
+
+Environment:
+  PORT                8080      the api; it listens on this machine only
+  DATA_DIR            .data     data, keys, logs and stack.json; lasts across restarts
+  PUBLIC_URL          http://localhost:PORT    the base of links that customers open
+  TEMPORAL_ADDRESS              host:port of a Temporal server to use; then none is started
+  TEMPORAL_NAMESPACE  default
+  TEMPORAL_PORT                 default: a free port, chosen once and kept in DATA_DIR
+  TEMPORAL_UI_PORT    8233      Temporal's web UI
+  MONGODB_URI                   a MongoDB replica set to use; then none is started
+  MONGODB_PORT                  default: a free port, chosen once and kept in DATA_DIR
+  MONGODB_DB          payments
+  SANDBOX_BANK_PORT   PORT + 1
+  SANDBOX_AUTOPLAY    on        off: refunds and payouts of the sandbox wait to be driven
+  CACHE_DIR           ~/.cache/durable-payments    fetched servers, shared between checkouts
+  LOG_LEVEL           info      fatal, error, warn, info, debug, trace or silent
+
+A second stack runs beside the first with its own PORT, TEMPORAL_UI_PORT and DATA_DIR.
+`;

@@ -1,0 +1,66 @@
+import { type IncomingMessage, request } from 'node:http';
+
+export interface Exchanged {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read into whatever came
+  body: any;
+}
+
+export interface Exchange {
+  method?: string;
+  path?: string;
+  /** As they go on the wire: in this order, a name as often as it stands here. */
+  headers?: readonly (readonly [name: string, value: string])[];
+  body?: string | Uint8Array;
+  /** Sends the body without a Content-Length. */
+  chunked?: boolean;
+}
+
+/** One HTTP exchange just as it is written, where `fetch` would tidy it up. */
+export async function exchange(
+  url: string,
+  { method = 'POST', path = '/v1/payments', headers = [], body, chunked = false }: Exchange,
+): Promise<Exchanged> {
+  const { hostname, port } = new URL(url);
+  const length = body === undefined ? 0 : Buffer.byteLength(body);
+  const framing = chunked
+    ? ['Transfer-Encoding', 'chunked']
+    : body === undefined
+      ? []
+      : ['Content-Length', String(length)];
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request(
+      {
+        ...{ hostname, port, method, path },
+        agent: false,
+        headers: ['Host', `${hostname}:${port}`, ...headers.flat(), ...framing],
+      },
+      resolve,
+    );
+    sent.on('error', reject);
+    sent.end(body);
+  });
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk);
+  const text = Buffer.concat(chunks).toString();
+  return {
+    status: response.statusCode ?? 0,
+    headers: new Headers(
+      Object.entries(response.headersDistinct).flatMap(([name, values = []]) =>
+        values.map((value): [string, string] => [name, value]),
+      ),
+    ),
+    text,
+    body: parsed(text),
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

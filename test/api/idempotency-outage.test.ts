@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { request } from 'node:http';
+import type { ClaimDocument } from '../../src/store/idempotency';
+import { call, eventually, idealPayment } from '../support/http';
+import { type Service, startService } from '../support/service';
+import { expectRefusal } from './refusal';
+
+/** Longest that a caller waits for a 503: the request limit and a little. */
+const ANSWER_MS_MAX = 9_000;
+
+let service: Service;
+let workers: Awaited<ReturnType<Service['startWorkers']>> | undefined;
+let account_id: string;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService({ worker: false });
+  ({ account_id, key } = await service.account());
+});
+afterAll(async () => {
+  await workers?.stop();
+  await service?.stop();
+});
+
+const create = (idempotencyKey: string) =>
+  call(service.url, 'POST', '/v1/payments', { key, body: idealPayment(), idempotencyKey });
+const claims = () => service.mongo.db(service.database).collection<ClaimDocument>('idempotency');
+const claimOf = (idempotencyKey: string) => claims().findOne({ account_id, key: idempotencyKey });
+const payments = () => service.mongo.db(service.database).collection('payments');
+
+/** Claimed by a call whose process died at once: nothing was started at Temporal. */
+async function leaveClaim(template: string, idempotencyKey: string): Promise<string> {
+  const like = await claimOf(template);
+  if (!like?.request) throw new Error('There is no open claim to copy.');
+  const { fingerprint, livemode, operation, request } = like;
+  const resource_id = randomUUID();
+  await service.stores.idempotency.claim(
+    {
+      ...{ account_id, livemode, operation, key: idempotencyKey },
+      ...{ fingerprint, resource_id, request, request_id: randomUUID() },
+    },
+    new Date(Date.now() - 60_000),
+  );
+  return resource_id;
+}
+
+test('with no worker a create ends as 503 in time, with Retry-After; the claim stays', async () => {
+  const begun = performance.now();
+  const answer = await create('outage');
+  expect(performance.now() - begun).toBeLessThan(ANSWER_MS_MAX);
+  expectRefusal(answer, 'temporarily_unavailable');
+  expect(answer.headers.get('Retry-After')).toBe('1');
+  expect(answer.body.error.message).toContain('same key');
+  expect(await claimOf('outage')).toMatchObject({ status: null, request: expect.any(Object) });
+});
+
+test('a second caller during the first call waits, then is told it is in progress', async () => {
+  const first = create('crowd');
+  await eventually('the claim', () => claimOf('crowd'));
+  const begun = performance.now();
+  const second = await create('crowd');
+  expect(performance.now() - begun).toBeLessThan(ANSWER_MS_MAX);
+  expectRefusal(second, 'idempotency_request_in_progress');
+  expect(second.headers.get('Retry-After')).toBe('1');
+  expectRefusal(await first, 'temporarily_unavailable');
+});
+
+test('an open claim is not freed by time, so that nothing is made twice', async () => {
+  const id = await leaveClaim('outage', 'old');
+  const long = new Date(Date.now() - 48 * 60 * 60 * 1_000);
+  await claims().updateOne({ resource_id: id }, { $set: { created_at: long } });
+  expectRefusal(await create('old'), 'temporarily_unavailable');
+  expect((await claimOf('old'))?.resource_id).toBe(id);
+});
+
+describe('once a worker is up', () => {
+  beforeAll(async () => {
+    workers = await service.startWorkers();
+  });
+
+  test('the retry with the same key gives the one payment that the first call began', async () => {
+    const claimed = (await claimOf('outage'))?.resource_id;
+    const retry = await create('outage');
+    expect(retry.status).toBe(201);
+    expect(retry.body.id).toBe(claimed);
+    const again = await create('outage');
+    expect(again.text).toBe(retry.text);
+    expect(again.headers.get('Idempotent-Replayed')).toBe('true');
+    expect(await payments().countDocuments({ _id: { $eq: retry.body.id } })).toBe(1);
+  });
+
+  test('both callers of one key come to the same payment', async () => {
+    const [one, two] = await Promise.all([create('crowd'), create('crowd')]);
+    expect([one.status, two.status]).toEqual([201, 201]);
+    expect(one.text).toBe(two.text);
+  });
+
+  test('a claim left by a process that died is taken up: the payment has its id', async () => {
+    const id = await leaveClaim('old', 'left');
+    const answers = await Promise.all([create('left'), create('left'), create('left')]);
+    expect(answers.map(({ status, body }) => [status, body.id])).toEqual(Array(3).fill([201, id]));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  });
+
+  test('a caller who hangs up gets the payment with the next call', async () => {
+    const { hostname, port } = new URL(service.url);
+    const sent = request({
+      hostname,
+      port,
+      method: 'POST',
+      path: '/v1/payments',
+      headers: {
+        Authorization: `Bearer ${key}`,
+        'Content-Type': 'application/json',
+        'Idempotency-Key': 'gone',
+      },
+    });
+    sent.on('error', () => {});
+    sent.end(JSON.stringify(idealPayment()));
+    const claim = await eventually('the claim', () => claimOf('gone'));
+    sent.destroy();
+    const retry = await create('gone');
+    expect(retry.status).toBe(201);
+    expect(retry.body.id).toBe(claim.resource_id);
+  });
+});

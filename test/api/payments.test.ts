@@ -1,0 +1,119 @@
+import { call, eventually, idealPayment } from '../support/http';
+import { type Service, startService } from '../support/service';
+
+let service: Service;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService();
+  ({ key } = await service.account());
+});
+afterAll(async () => service?.stop());
+
+const post = (path: string, body?: unknown, more: object = {}) =>
+  call(service.url, 'POST', path, { key, body, ...more });
+const get = (path: string, as = key) => call(service.url, 'GET', path, { key: as });
+const simulate = (id: string, event: string, more: object = {}) =>
+  post(`/v1/sandbox/payments/${id}/simulate`, { event, ...more });
+
+test('a payment is created awaiting its customer, with every field of spec §2.1', async () => {
+  const { status, body } = await post('/v1/payments', idealPayment({ metadata: { a: 1 } }));
+  expect(status).toBe(201);
+  expect(body).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    object: 'payment',
+    status: 'awaiting_customer',
+    amount: 1050,
+    currency: 'EUR',
+    method: 'ideal',
+    country: 'NL',
+    reference: 'order-1001',
+    redirect_url: expect.stringMatching(/^http:\/\/localhost:\d+\/pay\/[\w-]{43}$/),
+    customer: { email: null, first_name: null, last_name: null, reference: null },
+    failure: null,
+    livemode: false,
+    metadata: { a: 1 },
+    authorized_at: null,
+    settled_at: null,
+    cancelled_at: null,
+    created_at: expect.any(String),
+    updated_at: expect.any(String),
+  });
+  expect((await get(`/v1/payments/${body.id}`)).body).toEqual(body);
+});
+
+test('a payment is authorised and settled by callbacks', async () => {
+  const { body } = await post('/v1/payments', idealPayment());
+  const authorized = await simulate(body.id, 'authorized');
+  expect(authorized.body).toMatchObject({ status: 'authorized', settled_at: null });
+  const settled = await simulate(body.id, 'settled');
+  expect(settled.body).toMatchObject({
+    status: 'settled',
+    authorized_at: authorized.body.authorized_at,
+    settled_at: expect.any(String),
+  });
+});
+
+test('a settled callback without an authorised one records both, in order', async () => {
+  const { body } = await post('/v1/payments', idealPayment());
+  const settled = await simulate(body.id, 'settled');
+  expect(settled.body.authorized_at).toBe(settled.body.settled_at);
+  const events = await eventually('three events', async () => {
+    const rows = await service.stores.events.list({
+      account_id: (await service.stores.payments.get(body.id))?.account_id ?? '',
+      livemode: false,
+      resource_id: body.id,
+      limit: 10,
+    });
+    return rows.length === 3 && rows;
+  });
+  expect(events.map(({ type }) => type)).toEqual([
+    'payment.settled',
+    'payment.authorized',
+    'payment.awaiting_customer',
+  ]);
+});
+
+test('cancelling before the customer pays gives cancelled; repeating it gives the same', async () => {
+  const { body } = await post('/v1/payments', idealPayment());
+  const cancelled = await post(`/v1/payments/${body.id}/cancel`);
+  expect(cancelled.status).toBe(200);
+  expect(cancelled.body).toMatchObject({
+    status: 'cancelled',
+    failure: { code: 'cancelled_by_merchant', message: expect.any(String) },
+    cancelled_at: expect.any(String),
+  });
+  expect((await post(`/v1/payments/${body.id}/cancel`, {})).body).toEqual(cancelled.body);
+});
+
+test('cancelling once the customer has paid is refused', async () => {
+  const { body } = await post('/v1/payments', idealPayment());
+  await simulate(body.id, 'authorized');
+  const refused = await post(`/v1/payments/${body.id}/cancel`);
+  expect(refused.status).toBe(422);
+  expect(refused.body.error).toMatchObject({
+    type: 'invalid_request_error',
+    code: 'cannot_cancel',
+  });
+  await simulate(body.id, 'settled');
+  expect((await post(`/v1/payments/${body.id}/cancel`)).body.error.code).toBe('cannot_cancel');
+});
+
+test('a customer who authorises after the cancellation is voided, and operators see it', async () => {
+  const { body } = await post('/v1/payments', idealPayment());
+  await post(`/v1/payments/${body.id}/cancel`);
+  expect((await simulate(body.id, 'authorized')).body.status).toBe('cancelled');
+  await eventually('attention', async () => {
+    const payment = await service.stores.payments.get(body.id);
+    return payment?.attention === 'late_authorization_voided';
+  });
+});
+
+test('a failed payment tells why', async () => {
+  const { body } = await post('/v1/payments', idealPayment());
+  const failed = await simulate(body.id, 'failed', { code: 'insufficient_funds', reason: 'No.' });
+  expect(failed.body).toMatchObject({
+    status: 'failed',
+    failure: { code: 'insufficient_funds', message: 'No.' },
+  });
+});

@@ -1,0 +1,36 @@
+import { ERROR_CODES, type ErrorCode } from '../../src/domain/errors';
+
+interface Answered {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read into whatever came
+  body: any;
+}
+
+/** Fails unless the answer is this refusal, in the one shape of spec §7. */
+export function expectRefusal(answer: Answered, code: ErrorCode, fields?: readonly string[]): void {
+  const { status, type } = ERROR_CODES[code];
+  expect({ status: answer.status, body: answer.body }).toMatchObject({
+    status,
+    body: { error: { type, code } },
+  });
+  expectErrorShape(answer);
+  if (fields === undefined) return;
+  const named: { field: string }[] = answer.body.error.details ?? [];
+  expect([...new Set(named.map(({ field }) => field))].sort()).toEqual([...fields].sort());
+}
+
+/** Fails unless the answer has the one shape of every error, and leaks nothing. @see spec §7 */
+export function expectErrorShape({ headers, text, body }: Answered): void {
+  expect(Object.keys(body)).toEqual(['error']);
+  const { type, code, message, request_id, details, ...more } = body.error;
+  expect(more).toEqual({});
+  expect([type, code, message].every((each) => typeof each === 'string' && each !== '')).toBe(true);
+  expect(request_id).toBe(headers.get('Request-Id'));
+  expect(headers.get('Content-Type')).toBe('application/json; charset=utf-8');
+  for (const detail of details ?? []) {
+    expect(Object.keys(detail).sort()).toEqual(['code', 'field', 'message']);
+  }
+  expect(text).not.toMatch(/mongo|temporal|zod|stack|at \/|node_modules|NumberLiteral|RawJson/i);
+}

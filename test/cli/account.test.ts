@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { verify } from '@node-rs/argon2';
+import { SCOPES } from '../../src/domain/api-key';
+import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
+import { hashKey } from '../../src/store/keys';
+import { CreatedAccount, everythingStored, openProvisioning, type Provisioning } from './cli';
+
+let service: Provisioning;
+
+beforeAll(async () => {
+  service = await openProvisioning();
+});
+afterAll(async () => await service.close());
+
+describe('account create', () => {
+  test('makes an account with a working key per environment and a dashboard login', async () => {
+    const made = await service.account();
+    expect(made.account_id).toMatch(/^acct_[0-9a-f-]{36}$/);
+    expect(made.sandbox_key).toMatch(/^sk_sandbox_[\w-]{43}$/);
+    expect(made.live_key).toMatch(/^sk_live_[\w-]{43}$/);
+    expect(made.dashboard_email).toMatch(/^merchant-[0-9a-f]{12}@dashboard\.localhost$/);
+    expect(made.dashboard_password).toMatch(/^[0-9a-f]{32}$/);
+
+    const { accounts, keys } = service.stores;
+    expect(await keys.byHash(hashKey(made.sandbox_key))).toMatchObject({
+      account_id: made.account_id,
+      livemode: false,
+      scopes: SCOPES,
+      revoked_at: null,
+    });
+    expect(await keys.byHash(hashKey(made.live_key))).toMatchObject({ livemode: true });
+    expect(await accounts.get(made.account_id)).toMatchObject({
+      name: 'Acme',
+      crypto: false,
+      enabled_methods: PAYMENT_METHOD_IDS,
+    });
+  });
+
+  test('keeps the password as argon2id of 19 MiB, two passes, one lane', async () => {
+    const made = await service.account();
+    const stored = await service.stores.accounts.get(made.account_id);
+    const password_hash = stored?.dashboard.password_hash ?? '';
+    expect(password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    expect(await verify(password_hash, made.dashboard_password)).toBe(true);
+  });
+
+  test('stores neither keys nor password in clear', async () => {
+    const { sandbox_key, live_key, dashboard_password } = await service.account();
+    const stored = await everythingStored(service.db);
+    expect(stored).toContain(hashKey(live_key));
+    for (const secret of [sandbox_key, live_key, dashboard_password]) {
+      expect(stored).not.toContain(secret.replace(/^sk_\w+?_/, ''));
+    }
+  });
+
+  test('takes the login asked for, in lower case, once', async () => {
+    const args = ['account', 'create', '--name', 'Ana', '--email', 'Ana@Example.com'];
+    const made = CreatedAccount.parse(await service.json(...args));
+    expect(made.dashboard_email).toBe('ana@example.com');
+    expect(await service.refusal(...args)).toEqual({
+      code: 'email_taken',
+      message: 'Another account has the dashboard login ana@example.com.',
+    });
+  });
+
+  test.each([
+    [['--name', ' '], 'It must have 1 to 100 characters.'],
+    [['--name', 'x'.repeat(101)], 'It must have 1 to 100 characters.'],
+    [['--name', 'A', '--email', 'ana'], 'It must be an e-mail address'],
+    [[], "required option '--name <name>' not specified"],
+    [['--name'], "option '--name <name>' argument missing"],
+    [['--name', 'A', '--nam', 'B'], "unknown option '--nam'"],
+    [['--name', 'A', 'B'], 'too many arguments'],
+  ])('refuses %j', async (args, words) => {
+    const before = await service.db.collection('accounts').countDocuments();
+    const { code, message } = await service.refusal('account', 'create', ...args);
+    expect({ code, message }).toEqual({
+      code: 'invalid_usage',
+      message: expect.stringContaining(words),
+    });
+    expect(await service.db.collection('accounts').countDocuments()).toBe(before);
+  });
+});
+
+describe('account update, show and list', () => {
+  test('switch crypto and methods on and off, each time showing the account', async () => {
+    const { account_id, dashboard_email } = await service.account('Update');
+    const off = ['--disable-method', 'amex', '--disable-method', 'visa'];
+    const changed = await service.json('account', 'update', account_id, '--crypto', 'on', ...off);
+    expect(changed).toEqual({
+      account_id,
+      name: 'Update',
+      crypto: true,
+      enabled_methods: PAYMENT_METHOD_IDS.filter((id) => id !== 'amex' && id !== 'visa'),
+      dashboard_email,
+      created_at: expect.stringMatching(/Z$/),
+    });
+    expect(await service.json('account', 'show', account_id)).toEqual(changed);
+    const on = ['--enable-method', 'visa', '--crypto', 'off', '--disable-method', 'ideal'];
+    expect(await service.json('account', 'update', account_id, ...on)).toMatchObject({
+      crypto: false,
+      enabled_methods: PAYMENT_METHOD_IDS.filter((id) => id !== 'amex' && id !== 'ideal'),
+    });
+  });
+
+  test('a refused update changes nothing', async () => {
+    const { account_id } = await service.account();
+    const before = await service.json('account', 'show', account_id);
+    const update = ['account', 'update', account_id];
+    const both = ['--crypto', 'on', '--enable-method', 'visa', '--disable-method', 'visa'];
+    expect((await service.refusal(...update)).code).toBe('nothing_to_change');
+    expect((await service.refusal(...update, ...both)).code).toBe('contradiction');
+    const method = await service.refusal(...update, '--crypto', 'on', '--enable-method', 'Visa');
+    expect(method.message).toContain(`Allowed: ${PAYMENT_METHOD_IDS.join(', ')}.`);
+    const crypto = await service.refusal(...update, '--crypto', 'maybe');
+    expect(crypto.message).toContain('Allowed choices are on, off.');
+    expect(await service.json('account', 'show', account_id)).toEqual(before);
+  });
+
+  test('list gives the newest accounts first, with or without more to come', async () => {
+    const { account_id } = await service.account('Newest');
+    expect(await service.json('account', 'list', '--limit', '1')).toEqual({
+      data: [expect.objectContaining({ account_id, name: 'Newest' })],
+      has_more: true,
+    });
+    expect(await service.json('account', 'list')).toMatchObject({ has_more: false });
+  });
+
+  test('a name is printed without the characters that steer a terminal', async () => {
+    const { account_id } = await service.account('\u001b[2J\u202eEvil\u0007\nLine');
+    const { stdout } = await service.cli('account', 'show', account_id);
+    expect(stdout).toContain('Name:             [2JEvil Line\n');
+    const all = (await service.cli('account', 'list')).stdout;
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
+    expect(all.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+  });
+
+  test('an unknown account is refused by every command about one', async () => {
+    const id = `acct_${randomUUID()}`;
+    const sandbox = ['--env', 'sandbox'];
+    for (const args of [
+      ['account', 'show', id],
+      ['account', 'update', id, '--crypto', 'on'],
+      ['key', 'create', id, ...sandbox],
+      ['key', 'list', id],
+      ['webhook', 'set', id, ...sandbox, '--url', 'http://localhost:4000'],
+      ['webhook', 'roll', id, ...sandbox],
+      ['webhook', 'show', id, ...sandbox],
+      ['event', 'list', id, ...sandbox],
+    ]) {
+      expect(await service.refusal(...args)).toEqual({
+        code: 'account_not_found',
+        message: `There is no account ${id}.`,
+      });
+    }
+  });
+});

@@ -1,0 +1,104 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Db } from 'mongodb';
+import { z } from 'zod';
+import { runCli } from '../../src/cli/program';
+import { connectMongo } from '../../src/mongo';
+import { createStores } from '../../src/store';
+import { mongodbUri, temporalAddress } from '../support/servers';
+
+export const CreatedAccount = z.strictObject({
+  account_id: z.string(),
+  sandbox_key: z.string(),
+  live_key: z.string(),
+  dashboard_email: z.string(),
+  dashboard_password: z.string(),
+});
+
+export const CliError = z.strictObject({
+  error: z.strictObject({ code: z.string(), message: z.string() }),
+});
+
+export interface Outcome {
+  exit: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** One run of the command line, as `main.ts` makes it. */
+export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> {
+  let stdout = '';
+  let stderr = '';
+  const exit = await runCli(args, {
+    env,
+    stdout: (text) => {
+      stdout += text;
+    },
+    stderr: (text) => {
+      stderr += text;
+    },
+  });
+  return { exit, stdout, stderr };
+}
+
+export type Provisioning = Awaited<ReturnType<typeof openProvisioning>>;
+
+/** A command line with a database and a key file of its own. */
+export async function openProvisioning() {
+  const folder = mkdtempSync(join(tmpdir(), 'cli-test-'));
+  const keysFile = writeKeys(join(folder, 'keys.json'));
+  const mongo = await connectMongo(mongodbUri(), 'cli-test');
+  const name = `cli_${randomUUID()}`;
+  const db = mongo.db(name);
+  const env: NodeJS.ProcessEnv = {
+    DATA_DIR: folder,
+    MONGODB_URI: mongodbUri(),
+    MONGODB_DB: name,
+    TEMPORAL_ADDRESS: temporalAddress(),
+    KEYS_FILE: keysFile,
+    WEBHOOK_ALLOW_PRIVATE: 'sandbox',
+  };
+  const cli = (...args: string[]) => run(env, ...args);
+  const json = async (...args: string[]): Promise<unknown> => {
+    const { exit, stdout, stderr } = await cli(...args, '--json');
+    if (exit !== 0 || stderr !== '') throw new Error(`${args.join(' ')}: ${stderr}`);
+    return JSON.parse(stdout);
+  };
+  return {
+    ...{ cli, json, env, folder, db, mongo, stores: createStores(db) },
+    account: async (label = 'Acme') =>
+      CreatedAccount.parse(await json('account', 'create', '--name', label)),
+    /** The `code` and `message` of a command that is refused, in words and in JSON alike. */
+    refusal: async (...args: string[]) => {
+      const inWords = await cli(...args);
+      const inJson = await cli('--json', ...args);
+      expect([inWords.exit, inJson.exit]).toEqual([1, 1]);
+      expect([inWords.stdout, inJson.stdout]).toEqual(['', '']);
+      const { error } = CliError.parse(JSON.parse(inJson.stderr));
+      expect(inWords.stderr).toContain(error.message);
+      return error;
+    },
+    close: async () => {
+      await db.dropDatabase();
+      await mongo.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A key file with fresh keys. */
+export function writeKeys(path: string): string {
+  const key = () => randomBytes(32).toString('base64url');
+  const keys = { pay_token: key(), fingerprint: key() };
+  writeFileSync(path, JSON.stringify({ ...keys, seal: { current: 'k1', keys: { k1: key() } } }));
+  return path;
+}
+
+/** Everything that the database holds, as text to search in. */
+export async function everythingStored(db: Db): Promise<string> {
+  const names = (await db.listCollections().toArray()).map(({ name }) => name);
+  const all = await Promise.all(names.map((name) => db.collection(name).find().toArray()));
+  return JSON.stringify(all);
+}

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import { eventsOf } from '../../activities/events';
+import type { EventType } from '../../src/domain/event';
+import type { EventDocument } from '../../src/store/events';
+import type { Provisioning } from './cli';
+
+/** An endpoint for one account's sandbox. */
+export async function registerEndpoint(service: Provisioning, account: string, url: string) {
+  const place = [account, '--env', 'sandbox', '--url', url];
+  await service.json('webhook', 'set', ...place);
+}
+
+/** Events of one payment, recorded as its moves would, all within one millisecond. */
+export async function recordEvents(
+  { db }: Provisioning,
+  account_id: string,
+  types: EventType[],
+  hasEndpoint = true,
+): Promise<EventDocument[]> {
+  const resource_id = randomUUID();
+  const events = eventsOf(
+    {
+      resource: 'payment',
+      resource_id,
+      account_id,
+      livemode: false,
+      at: '2026-03-01T12:00:00.000Z',
+      data: { payment_id: resource_id },
+      request_id: 'req_1',
+      moves: types.map((type, version) => ({ type, version })),
+    },
+    hasEndpoint,
+  );
+  await db.collection<EventDocument>('events').insertMany(events);
+  return events;
+}

@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { CliError, openProvisioning, type Provisioning, run } from './cli';
+
+const MAIN = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'main.js');
+const COMMANDS = [
+  ...['account create', 'account update', 'account show', 'account list'],
+  ...['key create', 'key list', 'key revoke', 'webhook set', 'webhook roll', 'webhook show'],
+  ...['event list', 'event show', 'event redeliver'],
+];
+
+let service: Provisioning;
+
+beforeAll(async () => {
+  service = await openProvisioning();
+});
+afterAll(async () => await service.close());
+
+test.each(['', 'account', 'key', 'webhook', 'event', ...COMMANDS])(
+  '"%s --help" says how it is used and what its exit codes mean, and exits 0',
+  async (command) => {
+    const args = command.split(' ').filter((word) => word !== '');
+    const { exit, stdout, stderr } = await run({}, ...args, '--help');
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
+    expect(stdout).toContain(`Usage: ${['npm run -s cli --', ...args].join(' ')} `);
+    expect(stdout).toContain('--json');
+    expect(stdout).toContain('Exit codes: 0 done; 1 refused or failed');
+    if (args.length < 2) expect(stdout).toMatch(/Examples?:\n {2}npm run -s cli -- /);
+  },
+);
+
+test.each([['account'], ['nonsense'], ['account', 'nonsense'], ['account', 'list', '--what'], []])(
+  'wrong usage is one error on stderr and exit code 1: %j %j',
+  async (...args) => {
+    const words = args.filter((word) => word !== undefined);
+    const inWords = await run({}, ...words);
+    expect({ exit: inWords.exit, stdout: inWords.stdout }).toEqual({ exit: 1, stdout: '' });
+    expect(inWords.stderr).not.toBe('');
+    const inJson = await run({}, ...words, '--json');
+    expect({ exit: inJson.exit, stdout: inJson.stdout }).toEqual({ exit: 1, stdout: '' });
+    expect(CliError.parse(JSON.parse(inJson.stderr)).error.code).toBe('invalid_usage');
+  },
+);
+
+test('--json is taken before and after the command, and prints one document', async () => {
+  await service.account();
+  const list = ['account', 'list'];
+  const answers = [
+    await service.cli('--json', ...list),
+    await service.cli('account', '--json', 'list'),
+    await service.cli(...list, '--json'),
+  ];
+  for (const { exit, stdout, stderr } of answers) {
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({ has_more: false });
+  }
+});
+
+test('MongoDB away: within about three seconds, in words that do not show its password', async () => {
+  const env = { ...service.env, MONGODB_URI: 'mongodb://me:secret@127.0.0.1:1/' };
+  const startedAt = performance.now();
+  const { exit, stderr } = await run(env, 'account', 'list');
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
+  expect(exit).toBe(1);
+  expect(stderr).toMatch(/^MongoDB does not answer at 127\.0\.0\.1:1 \(address from the env/);
+  expect(stderr).not.toContain('secret');
+  for (const uri of ['localhost', 'mongodb://me:secret@', 'mongodb://me:secret@h/?what=1']) {
+    const wrong = await run({ ...env, MONGODB_URI: uri }, 'account', 'list', '--json');
+    expect(wrong.stderr).toContain('"code":"mongodb_uri_invalid"');
+    expect(wrong.stderr).not.toContain('secret');
+  }
+});
+
+test('a server that accepts and says nothing is given up as quickly', async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const address = silent.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const sockets = new Set<{ destroy(): void }>();
+  silent.on('connection', (socket) => sockets.add(socket.on('error', () => undefined)));
+  const startedAt = performance.now();
+  const env = { ...service.env, MONGODB_URI: `mongodb://127.0.0.1:${port}/` };
+  const { stderr } = await run(env, 'account', 'list');
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  expect(stderr).toContain('MongoDB does not answer');
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => silent.close(resolve));
+});
+
+test('only sealing needs the key file, and says what is wrong with it', async () => {
+  const { account_id } = await service.account();
+  const set = ['webhook', 'set', account_id, '--env', 'sandbox', '--url', 'http://localhost:1/'];
+  const codes = [];
+  const broken = join(service.folder, 'broken.json');
+  writeFileSync(broken, '{"seal": "confidential"}');
+  for (const KEYS_FILE of [undefined, join(service.folder, 'none.json'), broken]) {
+    const env = { ...service.env, KEYS_FILE };
+    const { stderr } = await run(env, ...set, '--json');
+    codes.push(CliError.parse(JSON.parse(stderr)).error.code);
+    expect(stderr).not.toContain('confidential');
+    expect((await run(env, 'key', 'list', account_id)).exit).toBe(0);
+  }
+  expect(codes).toEqual(['keys_file_missing', 'keys_file_missing', 'keys_file_invalid']);
+});
+
+test('as a process: JSON on stdout with exit code 0, errors on stderr with 1', async () => {
+  const made = await spawned('account', 'create', '--name', 'Process', '--json');
+  expect({ exit: made.exit, stderr: made.stderr }).toEqual({ exit: 0, stderr: '' });
+  expect(JSON.parse(made.stdout)).toHaveProperty('sandbox_key');
+  const refused = await spawned('account', 'show', 'acct_1', '--json');
+  expect({ exit: refused.exit, stdout: refused.stdout }).toEqual({ exit: 1, stdout: '' });
+  expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'account_not_found' } });
+});
+
+function spawned(...args: string[]) {
+  const env = { PATH: process.env['PATH'], ...service.env };
+  return new Promise<{ exit: unknown; stdout: string; stderr: string }>((resolve) => {
+    execFile(process.execPath, [MAIN, ...args], { env }, (error, stdout, stderr) =>
+      resolve({ exit: error === null ? 0 : error.code, stdout, stderr }),
+    );
+  });
+}

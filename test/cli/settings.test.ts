@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readSettings } from '../../src/cli/settings';
+
+/** As `npm start` writes it. */
+const STACK = {
+  api: { pid: 1, url: 'http://localhost:8080' },
+  worker: { pid: 2 },
+  sandbox_bank: { pid: null },
+  temporal: { pid: null, address: '127.0.0.1:7301', ui_url: null, namespace: 'shop' },
+  mongodb: { pid: 5, uri: 'mongodb://127.0.0.1:27301/?replicaSet=rs0' },
+  settings: {
+    MONGODB_DB: 'shop',
+    KEYS_FILE: '/data/keys.json',
+    WEBHOOK_ALLOW_PRIVATE: 'sandbox',
+    PUBLIC_URL: 'http://localhost:8080',
+  },
+};
+
+let DATA_DIR: string;
+
+beforeEach(() => {
+  DATA_DIR = mkdtempSync(join(tmpdir(), 'cli-settings-'));
+});
+afterEach(() => rmSync(DATA_DIR, { recursive: true, force: true }));
+
+function writeStack(stack: unknown): void {
+  const text = typeof stack === 'string' ? stack : JSON.stringify(stack);
+  writeFileSync(join(DATA_DIR, 'stack.json'), text);
+}
+
+test('without an environment everything is taken from the stack that runs here', () => {
+  writeStack(STACK);
+  expect(readSettings({ DATA_DIR })).toEqual({
+    mongodb: { uri: STACK.mongodb.uri, db: 'shop' },
+    temporal: { address: '127.0.0.1:7301', namespace: 'shop' },
+    keysFile: '/data/keys.json',
+    allowPrivate: true,
+    source: join(DATA_DIR, 'stack.json'),
+  });
+});
+
+test('without a stack everything is taken from the environment, with its defaults', () => {
+  expect(readSettings({ DATA_DIR, MONGODB_URI: 'mongodb://db.example', KEYS_FILE: '' })).toEqual({
+    mongodb: { uri: 'mongodb://db.example', db: 'payments' },
+    temporal: { address: '127.0.0.1:7233', namespace: 'default' },
+    keysFile: undefined,
+    allowPrivate: false,
+    source: 'the environment',
+  });
+});
+
+test('the environment goes before the stack, variable by variable', () => {
+  writeStack(STACK);
+  const env = { DATA_DIR, TEMPORAL_ADDRESS: 'temporal.example:7233', WEBHOOK_ALLOW_PRIVATE: '' };
+  expect(readSettings({ ...env, MONGODB_URI: STACK.mongodb.uri })).toMatchObject({
+    mongodb: { db: 'shop' },
+    temporal: { address: 'temporal.example:7233', namespace: 'shop' },
+    keysFile: '/data/keys.json',
+  });
+});
+
+test.each([
+  { MONGODB_URI: 'mongodb://elsewhere.example' },
+  { MONGODB_URI: STACK.mongodb.uri, MONGODB_DB: 'other' },
+])('the keys of a stack are not used for another database: %j', (env) => {
+  writeStack(STACK);
+  expect(readSettings({ DATA_DIR, ...env })).toMatchObject({
+    keysFile: undefined,
+    allowPrivate: false,
+    temporal: { address: '127.0.0.1:7233' },
+  });
+});
+
+test('neither a stack nor an address: it says what to do', () => {
+  expect(() => readSettings({ DATA_DIR })).toThrow(
+    /^No stack is running here .*: run `npm start`, or set MONGODB_URI/,
+  );
+});
+
+test.each(['', '{"mongodb": ', '[]', '{"mongodb": {"uri": 5}}'])(
+  'a stack file that is not one is refused: %j',
+  (text) => {
+    writeStack(text);
+    expect(() => readSettings({ DATA_DIR })).toThrow('is not the file that `npm start` writes');
+  },
+);
+
+test('WEBHOOK_ALLOW_PRIVATE is "sandbox" or empty, nothing else', () => {
+  const env = { DATA_DIR, MONGODB_URI: 'mongodb://db.example', WEBHOOK_ALLOW_PRIVATE: 'live' };
+  expect(() => readSettings(env)).toThrow('it must be "sandbox" or empty');
+});

@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import { hashKey } from '../../src/store/keys';
+import { everythingStored, openProvisioning, type Provisioning, run, writeKeys } from './cli';
+
+const Endpoint = z.strictObject({ url: z.string(), signing_secret: z.string() });
+const Rolled = Endpoint.extend({ active_from: z.iso.datetime() });
+const LOCAL = 'http://localhost:4000/hook';
+const HOUR_MS = 3_600_000;
+
+let service: Provisioning;
+
+beforeAll(async () => {
+  service = await openProvisioning();
+});
+afterAll(async () => await service.close());
+
+async function setUrl(account: string, env: string, url: string) {
+  return Endpoint.parse(await service.json('webhook', 'set', account, '--env', env, '--url', url));
+}
+
+describe('webhook set', () => {
+  test('gives a secret of 256 bits per environment, kept when the URL changes', async () => {
+    const { account_id } = await service.account();
+    const sandbox = await setUrl(account_id, 'sandbox', LOCAL);
+    const live = await setUrl(account_id, 'live', 'https://1.1.1.1/hook');
+    expect(sandbox).toEqual({
+      url: LOCAL,
+      signing_secret: expect.stringMatching(/^whsec_[\w-]{43}$/),
+    });
+    expect(live.signing_secret).not.toBe(sandbox.signing_secret);
+    const moved = await setUrl(account_id, 'sandbox', 'http://localhost:4001/');
+    expect(moved).toEqual({
+      url: 'http://localhost:4001/',
+      signing_secret: sandbox.signing_secret,
+    });
+    expect(await service.json('webhook', 'show', account_id, '--env', 'sandbox')).toEqual(moved);
+  });
+
+  test('leaves one endpoint with one secret when several register it at once', async () => {
+    const { account_id } = await service.account();
+    const made = await Promise.all(
+      Array.from({ length: 8 }, (_, port) =>
+        setUrl(account_id, 'sandbox', `http://localhost:${5000 + port}/`),
+      ),
+    );
+    expect(new Set(made.map(({ signing_secret }) => signing_secret)).size).toBe(1);
+    const stored = await service.db.collection('webhook_endpoints').find({ account_id }).toArray();
+    expect(stored).toHaveLength(1);
+    expect(stored[0]?.['secrets']).toHaveLength(1);
+  });
+
+  test.each([
+    ['live', LOCAL, 'url_not_https'],
+    ['live', 'https://localhost/hook', 'url_host_not_public'],
+    ['live', 'https://10.0.0.1/hook', 'url_host_not_public'],
+    ['sandbox', 'http://1.1.1.1/hook', 'url_not_https'],
+    ['sandbox', 'https://192.168.1.1/hook', 'url_host_not_public'],
+    ['sandbox', 'https://me:pw@1.1.1.1/', 'url_userinfo'],
+    ['sandbox', 'hook', 'url_invalid'],
+  ])('refuses for %s %s', async (env, url, code) => {
+    const { account_id } = await service.account();
+    const set = ['webhook', 'set', account_id, '--env', env, '--url', url];
+    expect((await service.refusal(...set)).code).toBe(code);
+    expect(await service.json('webhook', 'show', account_id, '--env', env)).toBeNull();
+  });
+
+  test('refuses this machine in the sandbox too, unless it is allowed', async () => {
+    const { account_id } = await service.account();
+    const env = { ...service.env, WEBHOOK_ALLOW_PRIVATE: '' };
+    const set = ['webhook', 'set', account_id, '--env', 'sandbox', '--url', LOCAL];
+    expect((await run(env, ...set)).stderr).toContain('https://');
+    expect((await run(env, ...set)).exit).toBe(1);
+  });
+
+  test('changes nothing when the present secret was sealed with other keys', async () => {
+    const { account_id } = await service.account();
+    const before = await setUrl(account_id, 'sandbox', LOCAL);
+    const env = { ...service.env, KEYS_FILE: writeKeys(`${service.folder}/other-keys.json`) };
+    const place = [account_id, '--env', 'sandbox'];
+    const { exit, stderr } = await run(env, 'webhook', 'set', ...place, '--url', `${LOCAL}/2`);
+    expect(exit).toBe(1);
+    expect(stderr).toContain('can not be opened with this KEYS_FILE');
+    expect(await service.json('webhook', 'show', ...place)).toEqual(before);
+  });
+});
+
+describe('webhook roll', () => {
+  test.each([
+    ['1h', HOUR_MS],
+    ['24h', 24 * HOUR_MS],
+  ])('--after %s keeps the present secret until then', async (after, ms) => {
+    const { account_id } = await service.account();
+    const place = [account_id, '--env', 'sandbox'];
+    const before = await setUrl(account_id, 'sandbox', LOCAL);
+    const asked = Date.now();
+    const rolled = Rolled.parse(await service.json('webhook', 'roll', ...place, '--after', after));
+    expect(rolled.signing_secret).not.toBe(before.signing_secret);
+    const active = Date.parse(rolled.active_from);
+    expect(active).toBeGreaterThanOrEqual(asked + ms);
+    expect(active).toBeLessThanOrEqual(Date.now() + ms);
+    expect(await service.json('webhook', 'show', ...place)).toEqual({
+      ...before,
+      next_secret: rolled.signing_secret,
+      next_active_from: rolled.active_from,
+    });
+  });
+
+  test('now, which is the default, puts the new secret in the place of the old one', async () => {
+    const { account_id } = await service.account();
+    const place = [account_id, '--env', 'sandbox'];
+    await setUrl(account_id, 'sandbox', LOCAL);
+    const rolled = Rolled.parse(await service.json('webhook', 'roll', ...place));
+    const { url, signing_secret } = rolled;
+    expect(await service.json('webhook', 'show', ...place)).toEqual({ url, signing_secret });
+    const again = Rolled.parse(await service.json('webhook', 'roll', ...place, '--after', 'now'));
+    expect(again.signing_secret).not.toBe(signing_secret);
+  });
+
+  test('is refused without an endpoint, and for another time', async () => {
+    const { account_id } = await service.account();
+    const roll = ['webhook', 'roll', account_id, '--env', 'live'];
+    expect((await service.refusal(...roll)).code).toBe('webhook_not_set');
+    const other = await service.refusal(...roll, '--after', '2h');
+    expect(other.message).toContain('Allowed choices are now, 1h, 24h.');
+  });
+});
+
+test('webhook show says that there is no endpoint: null in JSON, words otherwise', async () => {
+  const { account_id } = await service.account();
+  const show = ['webhook', 'show', account_id, '--env', 'live'];
+  expect(await service.json(...show)).toBeNull();
+  const { exit, stdout } = await service.cli(...show);
+  expect({ exit, stdout }).toEqual({
+    exit: 0,
+    stdout: expect.stringContaining(`No live webhook endpoint is registered for ${account_id}`),
+  });
+});
+
+test('no signing secret is stored in clear, and none opens for another environment', async () => {
+  const { account_id, sandbox_key } = await service.account();
+  const place = [account_id, '--env', 'sandbox'];
+  const { signing_secret } = await setUrl(account_id, 'sandbox', LOCAL);
+  const rolled = Rolled.parse(await service.json('webhook', 'roll', ...place, '--after', '1h'));
+  const stored = await everythingStored(service.db);
+  expect(stored).toContain(hashKey(sandbox_key));
+  for (const secret of [signing_secret, rolled.signing_secret]) {
+    expect(stored).not.toContain(secret.slice('whsec_'.length));
+  }
+  const endpoints = service.db.collection('webhook_endpoints');
+  await endpoints.updateOne({ account_id, livemode: false }, { $set: { livemode: true } });
+  const moved = await service.refusal('webhook', 'show', account_id, '--env', 'live');
+  expect(moved.code).toBe('keys_file_mismatch');
+});

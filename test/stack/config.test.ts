@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decideConfig, readEnvironment } from '../../src/stack/config';
+import { freePort, LOOPBACK, needPorts } from '../../src/stack/ports';
+import { silentProgress } from '../../src/stack/terminal';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'stack-config-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const decide = (env: NodeJS.ProcessEnv) =>
+  decideConfig(readEnvironment({ DATA_DIR: folder, ...env }), env, silentProgress);
+
+test('a setting that is not given has its default, others follow from PORT', async () => {
+  expect(await decide({ PORT: '9100' })).toMatchObject({
+    port: 9100,
+    publicUrl: 'http://localhost:9100',
+    sandboxBankPort: 9101,
+    sandboxAutoplay: 'on',
+    mongodbDb: 'payments',
+    temporalNamespace: 'default',
+  });
+});
+
+test('an empty variable counts as not set', async () => {
+  const config = await decide({ PORT: '', MONGODB_URI: '', TEMPORAL_ADDRESS: '' });
+  expect(config.port).toBe(8080);
+  expect(config.mongodbUri).toBeUndefined();
+  expect(config.temporalAddress).toBeUndefined();
+});
+
+test('every variable at fault is named', () => {
+  const env = { PORT: '99999', SANDBOX_AUTOPLAY: 'maybe', MONGODB_URI: 'localhost:27017' };
+  expect(() => readEnvironment(env)).toThrow(/PORT: .*MONGODB_URI: .*SANDBOX_AUTOPLAY: /s);
+});
+
+test('the servers keep the ports that the first start chose', async () => {
+  const first = await decide({});
+  const second = await decide({});
+  expect([second.mongodbPort, second.temporalPort]).toEqual([
+    first.mongodbPort,
+    first.temporalPort,
+  ]);
+});
+
+describe('with a port that another program listens on', () => {
+  let other: Server;
+  let port: number;
+  beforeEach(async () => {
+    port = await freePort();
+    other = createServer();
+    await new Promise<void>((resolve) => other.listen(port, LOOPBACK, resolve));
+  });
+  afterEach(() => new Promise((resolve) => other.close(resolve)));
+
+  test('the refusal names the port and the variable that moves it', async () => {
+    await expect(needPorts({ PORT: port })).rejects.toThrow(
+      `Port ${port} (PORT) is taken by another program: set PORT to another.`,
+    );
+  });
+
+  test('free ports beside it are not named', async () => {
+    const free = await freePort();
+    await expect(needPorts({ PORT: free, MONGODB_PORT: port })).rejects.not.toThrow(String(free));
+    await expect(needPorts({ PORT: free })).resolves.toBeUndefined();
+  });
+});

@@ -1,0 +1,158 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { tryLock } from '../../src/stack/lock';
+import { freePort, LOOPBACK } from '../../src/stack/ports';
+import { isAlive } from '../../src/stack/process-table';
+import { PART_NAMES, readState, type StackState, stateFile } from '../../src/stack/state-file';
+
+/** What `npm start` runs once it has built. */
+const MAIN = resolve('dist/src/stack/main.js');
+
+interface Launcher {
+  process: ChildProcess;
+  /** What it wrote to the terminal. */
+  said(): string;
+  exited: Promise<number | null>;
+}
+
+let dataDir: string;
+let ports: NodeJS.ProcessEnv;
+let started: Launcher[];
+
+beforeEach(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'stack-launcher-'));
+  started = [];
+  ports = {
+    PORT: String(await freePort()),
+    SANDBOX_BANK_PORT: String(await freePort()),
+    TEMPORAL_UI_PORT: String(await freePort()),
+  };
+});
+afterEach(async () => {
+  for (const launcher of started) launcher.process.kill('SIGTERM');
+  await Promise.all(started.map((launcher) => launcher.exited));
+  rmSync(dataDir, { recursive: true });
+});
+
+function start(env: NodeJS.ProcessEnv = {}, args: string[] = []): Launcher {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      DATA_DIR: dataDir,
+      // As under npm: it stops by itself when its parent, this test, is killed.
+      npm_lifecycle_event: 'start',
+      ...ports,
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  }
+  const exited = new Promise<number | null>((done) => child.once('close', done));
+  const launcher = { process: child, said: () => said, exited };
+  started.push(launcher);
+  return launcher;
+}
+
+async function until<T>(find: () => T | undefined | false): Promise<T> {
+  for (;;) {
+    const found = find();
+    if (found !== undefined && found !== false) return found;
+    await sleep(20);
+  }
+}
+
+async function ready(launcher: Launcher): Promise<StackState> {
+  await until(() => /^ready /m.test(launcher.said()) || launcher.process.exitCode !== null);
+  expect(launcher.said()).toMatch(`ready http://localhost:${ports['PORT']}\n`);
+  return await until(() => readState(dataDir));
+}
+
+const pidsOf = (state: StackState): number[] => PART_NAMES.map((part) => Number(state[part].pid));
+
+describe('the launcher refuses in words', () => {
+  test('a second start on the same data', async () => {
+    const lock = tryLock(join(dataDir, 'launcher.lock'));
+    const second = start();
+    expect(await second.exited).toBe(1);
+    expect(second.said()).toContain(
+      `Another npm start (pid ${process.pid}) runs on DATA_DIR ${dataDir}.`,
+    );
+    lock.release();
+  });
+
+  test('a port that is taken', async () => {
+    const other = createServer();
+    await new Promise<void>((done) => other.listen(Number(ports['PORT']), LOOPBACK, done));
+    const launcher = start();
+    expect(await launcher.exited).toBe(1);
+    expect(launcher.said()).toContain(`Port ${ports['PORT']} (PORT) is taken by another program`);
+    await new Promise((done) => other.close(done));
+  });
+
+  test('a variable that makes no sense', async () => {
+    const launcher = start({ PORT: 'http' });
+    expect(await launcher.exited).toBe(1);
+    expect(launcher.said()).toContain('PORT: ');
+  });
+
+  test('a MongoDB that does not answer', async () => {
+    const launcher = start({
+      MONGODB_URI: `mongodb://127.0.0.1:${await freePort()}/?serverSelectionTimeoutMS=300`,
+      TEMPORAL_ADDRESS: process.env['TEST_TEMPORAL_ADDRESS'],
+    });
+    expect(await launcher.exited).toBe(1);
+    expect(launcher.said()).toContain('No MongoDB at MONGODB_URI');
+  });
+});
+
+test('--help lists every variable', async () => {
+  const launcher = start({}, ['--help']);
+  expect(await launcher.exited).toBe(0);
+  for (const name of ['PORT', 'DATA_DIR', 'TEMPORAL_ADDRESS', 'MONGODB_URI', 'CACHE_DIR']) {
+    expect(launcher.said()).toContain(`  ${name} `);
+  }
+});
+
+test('the stack comes up, mends itself, survives a killed launcher and stops whole', async () => {
+  const first = start();
+  const state = await ready(first);
+  expect(pidsOf(state).every(isAlive)).toBe(true);
+  expect((await fetch(`${state.api.url}/readyz`)).status).toBe(200);
+  expect(first.said()).toMatch(/curl .*sk_sandbox_/);
+
+  process.kill(Number(state.worker.pid), 'SIGKILL');
+  const mended = await until(() => {
+    const now = readState(dataDir);
+    const pid = now?.worker.pid ?? null;
+    return pid !== null && pid !== state.worker.pid && now;
+  });
+  expect(isAlive(Number(mended.worker.pid))).toBe(true);
+  expect(mended.mongodb).toEqual(state.mongodb);
+
+  first.process.kill('SIGKILL');
+  await first.exited;
+  const second = start();
+  const again = await ready(second);
+  expect(second.said()).toMatch(/Ended what the last start left running: .*temporal, mongodb/);
+  expect(pidsOf(mended).some(isAlive)).toBe(false);
+  expect(again.mongodb.uri).toBe(state.mongodb.uri);
+  expect(again.temporal.address).toBe(state.temporal.address);
+  expect(second.said()).toMatch(/curl .*sk_sandbox_/);
+
+  second.process.kill('SIGTERM');
+  expect(await second.exited).toBe(0);
+  expect(pidsOf(again).some(isAlive)).toBe(false);
+  expect(existsSync(stateFile(dataDir))).toBe(false);
+  expect(existsSync(join(dataDir, 'launcher.lock'))).toBe(false);
+  expect(readFileSync(join(dataDir, 'demo-account.json'), 'utf8')).not.toContain('sk_live_');
+});
