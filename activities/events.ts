@@ -68,6 +68,11 @@ const attribute = {
 export interface DeliveryStarter {
   temporal: Client;
   webhookQueue: string;
+  /**
+   * Only where `temporal` shares its connection with a worker of that queue: the server then hands
+   * the first task straight back, which spares it a dispatch.
+   */
+  eager?: boolean;
 }
 
 /**
@@ -75,7 +80,7 @@ export interface DeliveryStarter {
  * the event's, and an event that has been told of is not told again.
  */
 export async function startDeliveries(
-  { temporal, webhookQueue }: DeliveryStarter,
+  { temporal, webhookQueue, eager = false }: DeliveryStarter,
   events: readonly EventDocument[],
   run: { number: number; again: boolean } = { number: 0, again: false },
 ): Promise<void> {
@@ -88,6 +93,7 @@ export async function startDeliveries(
           taskQueue: webhookQueue,
           args: [{ event_id: event._id, run: run.number, request_id: event.request_id }],
           workflowIdReusePolicy: run.again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
+          requestEagerStart: eager,
           staticSummary: `${event.type} ${event.resource_id}`,
           typedSearchAttributes: new TypedSearchAttributes([
             { key: attribute.resource, value: 'webhook' },

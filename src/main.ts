@@ -24,13 +24,11 @@ async function main(): Promise<void> {
     namespace: config.TEMPORAL_NAMESPACE,
   });
   const now = () => new Date();
-  const { callbacks, payments } = stores;
   const app = createApp({
     config,
     mongo,
     stores,
-    temporal: createTemporalDoor({ client, lifecycleQueue: LIFECYCLE_QUEUE }),
-    callbacks: { callbacks, payments, temporal: client, lifecycleQueue: LIFECYCLE_QUEUE, now },
+    temporal: createTemporalDoor({ client, lifecycleQueue: LIFECYCLE_QUEUE, stores, now }),
     connectors: createConnectors(config.SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
     keys: readKeys(config.KEYS_FILE),
     now,

@@ -9,7 +9,7 @@ export async function connectMongo(uri: string, appName: string): Promise<MongoC
     readConcernLevel: 'majority',
     serverSelectionTimeoutMS: 2_000,
     connectTimeoutMS: 2_000,
-    socketTimeoutMS: 10_000,
+    socketTimeoutMS: 5_000,
     maxPoolSize: 50,
     ignoreUndefined: true,
     // Under jest's CommonJS the driver's own dynamic import of `os` fails.
@@ -19,12 +19,15 @@ export async function connectMongo(uri: string, appName: string): Promise<MongoC
   return client;
 }
 
+/** The driver would go on trying for two minutes, long after its caller has given up. */
+const TRANSACTION_TIMEOUT_MS = 5_000;
+
 /** One transaction; `work` may run several times, so it holds no effect but its own writes. */
 export async function inTransaction<T>(
   mongo: MongoClient,
   work: (session: ClientSession) => Promise<T>,
 ): Promise<T> {
-  return await mongo.withSession((session) =>
+  return await mongo.withSession({ defaultTimeoutMS: TRANSACTION_TIMEOUT_MS }, (session) =>
     session.withTransaction(() => work(session), {
       readConcern: { level: 'snapshot' },
       writeConcern: { w: 'majority', journal: true },

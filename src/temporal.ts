@@ -13,10 +13,12 @@ import {
   defineSearchAttributeKey,
   TypedSearchAttributes,
 } from '@temporalio/common';
+import { deliverCallback, type PaymentCallback } from '../connectors/contract/callbacks';
 import { isErrorCode, Refusal, unavailable } from './domain/errors';
 import { formatMoney } from './domain/money';
 import { type CancelledBy, paymentWorkflowId } from './domain/payment';
 import type { CancelInput, PaymentInput, PaymentState } from './domain/payment-workflow';
+import type { Stores } from './store';
 
 /** The API's only door to Temporal. */
 export type TemporalDoor = ReturnType<typeof createTemporalDoor>;
@@ -24,13 +26,16 @@ export type TemporalDoor = ReturnType<typeof createTemporalDoor>;
 export interface TemporalDoorDeps {
   client: Client;
   lifecycleQueue: string;
+  stores: Pick<Stores, 'callbacks' | 'payments'>;
+  now: () => Date;
 }
 
 /** The request limit: past it the caller is told to come back with the same key. */
 const CALL_TIMEOUT_MS = 8_000;
 const HEALTH_TIMEOUT_MS = 1_500;
 
-export function createTemporalDoor({ client, lifecycleQueue }: TemporalDoorDeps) {
+export function createTemporalDoor({ client, lifecycleQueue, stores, now }: TemporalDoorDeps) {
+  const inbox = { ...stores, temporal: client, lifecycleQueue, now };
   return {
     /**
      * Starts the payment's workflow, or joins the one that this id has, and waits until it is
@@ -45,6 +50,12 @@ export function createTemporalDoor({ client, lifecycleQueue }: TemporalDoorDeps)
      */
     cancelPayment: (paymentId: string, by: CancelledBy) =>
       withinLimit(client, () => cancelPayment(client.workflow, paymentId, by)),
+    /**
+     * Takes in what a bank said. Safe to repeat with the same `callback_id`.
+     * @throws Refusal `temporarily_unavailable`: outcome unknown
+     */
+    deliverCallback: (callback: PaymentCallback) =>
+      withinLimit(client, () => deliverCallback(inbox, callback)),
     /** Whether the server answers. */
     answers: async (): Promise<boolean> => {
       try {
@@ -146,7 +157,7 @@ function refusalOf(error: unknown): Refusal | undefined {
     return undefined;
   }
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || isServiceError(error)) {
-    return unavailable('The payment engine did not answer in time.');
+    return unavailable('The payment engine did not answer in time.', error);
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import { Client } from '@temporalio/client';
-import { bundleWorkflowCode, type NativeConnection, Worker } from '@temporalio/worker';
+import { type NativeConnection, Worker, type WorkflowBundleOption } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
 import type { Keys } from '../src/config';
@@ -19,8 +19,7 @@ export interface WorkerDeps {
   allowPrivateWebhooks: boolean;
   log: Logger;
   queues?: { lifecycle: string; webhooks: string };
-  /** Made before, as tests do, to save the seconds that it takes. */
-  workflowBundle?: { code: string };
+  workflowBundle: WorkflowBundleOption;
 }
 
 export interface Workers {
@@ -38,19 +37,13 @@ const SHARED = {
   stickyQueueScheduleToStartTimeout: '2s',
 } as const;
 
-/** The same in production and in tests. */
-export function bundleWorkflows(): Promise<{ code: string }> {
-  return bundleWorkflowCode({ workflowsPath: require.resolve('../workflows') });
-}
-
 /**
  * Two workers in one process: lifecycles, and deliveries, so that a slow receiver can't starve
- * payments.
+ * payments. The same in production and in tests.
  */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
-  const { connection, namespace, stores, keys, log } = deps;
+  const { connection, namespace, stores, keys, log, workflowBundle } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
-  const workflowBundle = deps.workflowBundle ?? (await bundleWorkflows());
   const temporal = new Client({ connection, namespace });
   const common = { ...SHARED, connection, namespace, workflowBundle };
   const lifecycle = await Worker.create({
@@ -61,6 +54,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
       stores,
       temporal,
       webhookQueue: queues.webhooks,
+      eager: true,
       payTokenKey: keys.pay_token,
       log,
     }),

@@ -6,6 +6,7 @@ import { createLogger, type Logger } from '../src/log';
 import { connectMongo } from '../src/mongo';
 import { onStop } from '../src/process';
 import { createStores, ensureIndexes, type Stores } from '../src/store';
+import { workflowBundle } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
 
 const HEARTBEAT_MS = 2_000;
@@ -26,6 +27,7 @@ async function main(): Promise<void> {
     keys: readKeys(config.KEYS_FILE),
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     log,
+    workflowBundle: await workflowBundle(),
   });
   const stopBeating = beat(stores, workers, log);
   onStop(log, async () => workers.shutdown());

@@ -1,22 +1,33 @@
 import { defineSearchAttributeKey, type SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
-import type { PaymentAttention, PaymentStatus } from '../src/domain/payment';
+import { isFinal, type PaymentAttention, type PaymentStatus } from '../src/domain/payment';
 import type { PaymentLife } from './payment-life';
+
+const FINAL = { what: 'nothing: final', levers: 'none' };
 
 const key = {
   status: defineSearchAttributeKey('ServiceStatus', 'KEYWORD'),
   attention: defineSearchAttributeKey('ServiceAttention', 'KEYWORD'),
 };
 
-/** What the payment waits for, by state. */
-const WAITS_FOR: Record<PaymentStatus, string> = {
-  created: 'The bank to open a session for the customer.',
-  awaiting_customer: 'The customer to pay; it expires by itself.',
-  authorized: 'The bank to settle. It never expires.',
-  settled: 'Nothing: final.',
-  failed: 'Nothing: final.',
-  cancelled: 'Nothing: final.',
-  expired: 'Nothing: final.',
+/** What the payment waits for, and what an operator can do about it. */
+const WAITS_FOR: Record<PaymentStatus, { what: string; levers: string }> = {
+  created: {
+    what: 'the bank to open a session for the customer',
+    levers: '`cancel`, `mark_settled`, `mark_failed`',
+  },
+  awaiting_customer: {
+    what: 'the customer to pay',
+    levers: '`cancel`, `mark_settled`, `mark_failed`',
+  },
+  authorized: {
+    what: 'the bank to settle; it never expires',
+    levers: '`mark_settled`, `mark_failed`, `snooze`',
+  },
+  settled: FINAL,
+  failed: FINAL,
+  cancelled: FINAL,
+  expired: FINAL,
 };
 
 /** Why it needs a person, and what mends it. */
@@ -51,12 +62,20 @@ export function show(life: PaymentLife): void {
 }
 
 function showDetails(life: PaymentLife): void {
+  const { what, levers } = WAITS_FOR[life.status];
   const lines = [
     `**${life.status}** since ${new Date(life.since).toISOString()} (version ${life.version})`,
     '',
-    `Waits for: ${WAITS_FOR[life.status]}`,
+    `Waits for: ${what}${until(life)}. Updates: ${levers}.`,
   ];
   if (life.attention !== null) lines.push('', `⚠ **${life.attention}**: ${CURES[life.attention]}`);
   if (life.journal.length > 0) lines.push('', ...life.journal.map((line) => `- ${line}`));
   setCurrentDetails(lines.join('\n'));
+}
+
+function until({ facts, status, since, snoozedUntil }: PaymentLife): string {
+  if (facts === undefined || isFinal(status)) return '';
+  if (status !== 'authorized') return `, until ${new Date(facts.expires_at_ms).toISOString()}`;
+  const due = snoozedUntil ?? since + facts.settlement_due_seconds * 1_000;
+  return `, due ${new Date(due).toISOString()}`;
 }

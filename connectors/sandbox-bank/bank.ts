@@ -52,6 +52,8 @@ export interface SandboxBank {
 
 const SLOW_SESSION_MS = 8_000;
 const SHUTDOWN_GRACE = '10s';
+/** Shorter than a row's lease; the client's own retries would hold the whole round up. */
+const DELIVERY_MS = 4_000;
 
 /**
  * A bank for tests of every kind: a connector like any other, with pages on which a person plays
@@ -68,7 +70,8 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     outbox,
     sessions,
     log,
-    deliver: (callback) => deliverCallback(deps, callback),
+    deliver: (callback) =>
+      deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(deps, callback)),
   });
   const app = createBankApp({ ...deps, sessions, outbox, decided: sender.wake });
   const server = app.listen(deps.port, deps.host);

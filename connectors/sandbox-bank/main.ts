@@ -1,8 +1,9 @@
 import { Client, Connection } from '@temporalio/client';
-import { NativeConnection } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { connectorQueue, LIFECYCLE_QUEUE } from '../../src/domain/task-queues';
-import { createLogger } from '../../src/log';
+import { createLogger, type Logger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
+import { onStop } from '../../src/process';
 import { createCallbackStore } from '../../src/store/callbacks';
 import { createPaymentStore } from '../../src/store/payments';
 import { createSandboxBank } from './bank';
@@ -12,11 +13,7 @@ import { SANDBOX } from './sender';
 async function main(): Promise<void> {
   const config = readSandboxBankConfig();
   const log = createLogger('sandbox-bank', config.LOG_LEVEL);
-  const stopAsked = new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
-    // The launcher that started it is gone.
-    process.once('disconnect', () => resolve());
-  });
+  Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
 
   const address = config.TEMPORAL_ADDRESS;
   const [mongo, clientConnection, connection] = await Promise.all([
@@ -43,9 +40,20 @@ async function main(): Promise<void> {
   });
   log.info({ address: bank.url }, 'the sandbox bank is open');
 
-  await Promise.race([stopAsked, bank.finished]);
+  onStop(log, bank.stop);
+  await bank.finished;
   await bank.stop();
   await Promise.all([connection.close(), clientConnection.close(), mongo.close()]);
+}
+
+/** Temporal's own lines, in the form of ours. */
+function temporalLogger(log: Logger): DefaultLogger {
+  return new DefaultLogger('WARN', ({ level, message, meta }) => {
+    const err = meta?.['error'];
+    const fields = err instanceof Error ? { err } : {};
+    if (level === 'ERROR') log.error(fields, message);
+    else log.warn(fields, message);
+  });
 }
 
 main().then(

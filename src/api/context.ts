@@ -1,5 +1,4 @@
 import type { Context } from 'koa';
-import type { CallbackDeps } from '../../connectors/contract/callbacks';
 import type { Config, Keys } from '../config';
 import type { Connectors } from '../connectors';
 import type { Logger } from '../log';
@@ -12,8 +11,6 @@ export interface ApiDeps {
   config: Pick<Config, 'PUBLIC_URL' | 'RATE_LIMIT_PER_SECOND'>;
   stores: Stores;
   temporal: TemporalDoor;
-  /** For the `simulate` endpoint, which speaks in the sandbox bank's name. */
-  callbacks: CallbackDeps;
   connectors: Connectors;
   keys: Pick<Keys, 'pay_token' | 'fingerprint'>;
   now: () => Date;

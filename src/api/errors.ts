@@ -34,11 +34,15 @@ function answer(ctx: Context, refusal: Refusal): void {
 }
 
 function toRefusal(error: unknown, ctx: Context, log: Logger): Refusal {
-  if (error instanceof Refusal) return error;
   const request_id = requestIdOf(ctx);
+  if (error instanceof Refusal) {
+    const { cause: err } = error;
+    if (err !== undefined) log.warn({ request_id, code: error.code, err }, 'refused by an outage');
+    return error;
+  }
   if (isMongoAway(error)) {
     log.warn({ request_id, err: error }, 'the database is away');
-    return unavailable('The database did not answer in time.');
+    return unavailable('The database did not answer in time.', error);
   }
   if (isCallersFault(error)) return new Refusal('invalid_request', 'The request cannot be read.');
   log.error({ request_id, err: error }, 'unexpected error');

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { deliverCallback } from '../../connectors/contract/callbacks';
 import { Refusal } from '../domain/errors';
 import { simulatePayment } from '../domain/wire/sandbox';
 import { callbackKey } from '../store/callbacks';
@@ -24,7 +23,7 @@ export function mountSandbox(mount: Mount, deps: ApiDeps): void {
     }
     const payment = await find(params.id, key);
     const callback_id = `simulated_${randomUUID()}`;
-    await deliverCallback(deps.callbacks, {
+    await deps.temporal.deliverCallback({
       connector: payment.connector,
       payment_id: payment._id,
       name: body.event,

@@ -69,9 +69,14 @@ export class Refusal extends Error {
   constructor(
     code: ErrorCode,
     message: string,
-    more: { details?: readonly ErrorDetail[]; headers?: Record<string, string> } = {},
+    more: {
+      details?: readonly ErrorDetail[];
+      headers?: Record<string, string>;
+      /** For our logs, never sent. */
+      cause?: unknown;
+    } = {},
   ) {
-    super(message);
+    super(message, { cause: more.cause });
     this.code = code;
     this.details = more.details;
     this.headers = more.headers ?? {};
@@ -79,8 +84,9 @@ export class Refusal extends Error {
 }
 
 /** Outcome unknown; the same key settles it. */
-export function unavailable(what: string): Refusal {
+export function unavailable(what: string, cause: unknown): Refusal {
   return new Refusal('temporarily_unavailable', `${what} Repeat the call with the same key.`, {
     headers: { 'Retry-After': '1' },
+    cause,
   });
 }

@@ -53,7 +53,7 @@ svg { display: block; flex: none; }
 }
 dl { border-top: 1px solid var(--line); }
 dl > div {
-  display: flex; align-items: center; justify-content: space-between; gap: 24px; padding: 14px 0;
+  display: flex; align-items: baseline; justify-content: space-between; gap: 24px; padding: 14px 0;
   border-bottom: 1px solid var(--line);
 }
 dt { color: var(--muted); flex: none; }

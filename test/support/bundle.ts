@@ -1,9 +1,11 @@
-import { bundleWorkflows } from '../../worker/create-worker';
+import type { WorkflowBundleOption } from '@temporalio/worker';
+import { bundleWorkflows } from '../../worker/bundle';
 
-let made: Promise<{ code: string }> | undefined;
+let made: Promise<WorkflowBundleOption> | undefined;
 
-/** Once a test file: it takes seconds. */
-export function workflowBundle(): Promise<{ code: string }> {
-  made ??= bundleWorkflows();
+/** Made once by the global set-up; by itself when a file is run without it. */
+export function workflowBundle(): Promise<WorkflowBundleOption> {
+  const codePath = process.env['TEST_WORKFLOW_BUNDLE'];
+  made ??= codePath === undefined ? bundleWorkflows() : Promise.resolve({ codePath });
   return made;
 }

@@ -84,8 +84,7 @@ export async function startService(options: ServiceOptions = {}) {
   const app = createApp({
     ...{ mongo, stores, keys, now, log },
     config: { PUBLIC_URL: url, RATE_LIMIT_PER_SECOND: options.ratePerSecond ?? 5_000 },
-    temporal: createTemporalDoor({ client: temporal, lifecycleQueue }),
-    callbacks: { callbacks, payments, temporal, lifecycleQueue, now },
+    temporal: createTemporalDoor({ client: temporal, lifecycleQueue, stores, now }),
     connectors: createConnectors(connector),
   });
   server.on('request', app.callback());
