@@ -12,7 +12,6 @@ const Environment = z.object({
   TEMPORAL_NAMESPACE: z.string().default('default'),
   KEYS_FILE: z.string().min(1),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default(''),
-  SANDBOX_CONNECTOR: z.string().default('sandbox'),
   LIVE_CONNECTORS: z.string().default(''),
   RATE_LIMIT_PER_SECOND: z.coerce.number().int().positive().default(500),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),

@@ -1,6 +1,9 @@
 import type { PaymentMethodId } from './domain/catalogue';
 import { isPaymentMethodId, PAYMENT_METHOD_IDS } from './domain/catalogue';
 
+/** The sandbox bank's name: it polls `connector-sandbox`. */
+export const SANDBOX_CONNECTOR = 'sandbox';
+
 /** Which connector serves which method, by environment. */
 export interface Connectors {
   /** Undefined when no connector serves the method there. */

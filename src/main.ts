@@ -2,7 +2,7 @@ import { createApp } from './api/app';
 import { closeServer, createHttpServer } from './api/server';
 import { readConfig, readKeys } from './config';
 import { connectTemporal } from './connect-temporal';
-import { createConnectors } from './connectors';
+import { createConnectors, SANDBOX_CONNECTOR } from './connectors';
 import { LIFECYCLE_QUEUE } from './domain/task-queues';
 import { createLogger } from './log';
 import { connectMongo } from './mongo';
@@ -29,7 +29,7 @@ async function main(): Promise<void> {
     mongo,
     stores,
     temporal: createTemporalDoor({ client, lifecycleQueue: LIFECYCLE_QUEUE, stores, now }),
-    connectors: createConnectors(config.SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
+    connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
     keys: readKeys(config.KEYS_FILE),
     now,
     log,

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { NativeConnection, Runtime } from '@temporalio/worker';
 import { readConfig, readKeys } from '../src/config';
 import { createLogger, type Logger } from '../src/log';
 import { connectMongo } from '../src/mongo';
 import { onStop } from '../src/process';
 import { createStores, ensureIndexes, type Stores } from '../src/store';
+import { temporalLogger } from '../src/temporal-log';
 import { workflowBundle } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
 
@@ -51,20 +52,6 @@ function beat(stores: Stores, workers: Workers, log: Logger): () => Promise<void
     clearInterval(timer);
     await stores.heartbeats.end(id);
   };
-}
-
-/** Temporal's own lines, without the fields that we don't know. */
-function temporalLogger(log: Logger): DefaultLogger {
-  return new DefaultLogger('WARN', ({ level, message, meta }) => {
-    const err = meta?.['error'];
-    const fields = {
-      workflow_id: meta?.['workflowId'],
-      attempt: meta?.['attempt'],
-      ...(err instanceof Error ? { err } : {}),
-    };
-    if (level === 'ERROR') log.error(fields, message);
-    else log.warn(fields, message);
-  });
 }
 
 main().then(

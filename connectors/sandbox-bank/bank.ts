@@ -12,7 +12,7 @@ import { deliverCallback } from '../contract/callbacks';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
 import { createOutbox } from './outbox';
-import { startSender } from './sender';
+import { SANDBOX, startSender } from './sender';
 import { createSessionStore } from './sessions';
 
 export interface SandboxBankDeps {
@@ -24,6 +24,8 @@ export interface SandboxBankDeps {
   payments: Pick<PaymentStore, 'get'>;
   temporal: Client;
   connection: NativeConnection;
+  /** The name it goes by; `sandbox` when not given. */
+  connector?: string;
   /** The queue it takes instructions from. */
   taskQueue: string;
   /** The queue on which ended payments are started again. */
@@ -67,6 +69,7 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
   await Promise.all([sessions.ensureIndexes(), outbox.ensureIndexes()]);
 
   const sender = startSender({
+    connector: deps.connector ?? SANDBOX,
     outbox,
     sessions,
     log,
@@ -83,9 +86,14 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     const activities = createBankActivities({ mongo, sessions, outbox, baseUrl, slowSessionMs });
     const worker = await createWorker(deps, activities);
     const finished = worker.run();
-    const stop = async () => {
+    const end = async () => {
       if (worker.getState() === 'RUNNING') worker.shutdown();
       await finished.finally(() => Promise.all([sender.stop(), stopPages()]));
+    };
+    let ending: Promise<void> | undefined;
+    const stop = () => {
+      ending ??= end();
+      return ending;
     };
     return { url: baseUrl, activities, finished, stop };
   } catch (error) {

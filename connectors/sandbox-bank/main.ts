@@ -1,11 +1,12 @@
 import { Client, Connection } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { NativeConnection, Runtime } from '@temporalio/worker';
 import { connectorQueue, LIFECYCLE_QUEUE } from '../../src/domain/task-queues';
-import { createLogger, type Logger } from '../../src/log';
+import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { onStop } from '../../src/process';
 import { createCallbackStore } from '../../src/store/callbacks';
 import { createPaymentStore } from '../../src/store/payments';
+import { temporalLogger } from '../../src/temporal-log';
 import { createSandboxBank } from './bank';
 import { readSandboxBankConfig } from './config';
 import { SANDBOX } from './sender';
@@ -44,16 +45,6 @@ async function main(): Promise<void> {
   await bank.finished;
   await bank.stop();
   await Promise.all([connection.close(), clientConnection.close(), mongo.close()]);
-}
-
-/** Temporal's own lines, in the form of ours. */
-function temporalLogger(log: Logger): DefaultLogger {
-  return new DefaultLogger('WARN', ({ level, message, meta }) => {
-    const err = meta?.['error'];
-    const fields = err instanceof Error ? { err } : {};
-    if (level === 'ERROR') log.error(fields, message);
-    else log.warn(fields, message);
-  });
 }
 
 main().then(

@@ -11,6 +11,8 @@ const POLL_MS = 300;
 const TROUBLE_MS = 1_000;
 
 export interface SenderDeps {
+  /** In whose name callbacks are delivered. */
+  connector: string;
   outbox: Outbox;
   sessions: SessionStore;
   deliver: (callback: PaymentCallback) => Promise<CallbackReceipt>;
@@ -85,7 +87,12 @@ async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<void> {
       return;
     }
     const { payment_id, name, body } = row;
-    const receipt = await deps.deliver({ connector: SANDBOX, payment_id, name, callback: body });
+    const receipt = await deps.deliver({
+      connector: deps.connector,
+      payment_id,
+      name,
+      callback: body,
+    });
     await outbox.finish(row._id, receipt === 'parked' ? 'parked' : 'sent');
     log.info({ ...about, status: receipt }, `callback ${name}`);
   } catch (err) {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
 import { Refusal } from '../domain/errors';
@@ -5,7 +6,8 @@ import { JsonSyntaxError, type ParsedJson, parseJson } from '../json';
 
 /** Decided: 64 KiB. */
 const BODY_BYTES_MAX = 64 * 1_024;
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** Passes over a byte order mark. */
+const utf8 = new TextDecoder();
 const EMPTY: ParsedJson = { value: {}, canonical: '{}' };
 
 /**
@@ -22,11 +24,11 @@ export async function readBody(
     throw new Refusal('invalid_json', 'The body is empty: a JSON object is expected.');
   }
   checkType(ctx);
+  if (!isUtf8(bytes)) throw new Refusal('invalid_json', 'The body is not UTF-8.');
   try {
     return parseJson(utf8.decode(bytes), { raw });
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw new Refusal('invalid_json', error.message);
-    if (error instanceof TypeError) throw new Refusal('invalid_json', 'The body is not UTF-8.');
     throw error;
   }
 }

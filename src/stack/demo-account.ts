@@ -44,7 +44,7 @@ export async function demoLines(
       `  account        ${account_id}`,
       `  sandbox key    ${sandbox_key}`,
       `  live key       ${account.live_key}`,
-      `  dashboard      ${baseUrl}/dashboard`,
+      '  dashboard      login for the dashboard, which is not built yet',
       `    e-mail       ${account.dashboard_email}`,
       `    password     ${account.dashboard_password}`,
       '',

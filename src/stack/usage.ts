@@ -17,8 +17,10 @@ Environment:
   MONGODB_PORT                  default: a free port, chosen once and kept in DATA_DIR
   MONGODB_DB          payments
   SANDBOX_BANK_PORT   PORT + 1
-  SANDBOX_AUTOPLAY    on        off: refunds and payouts of the sandbox wait to be driven
+  SANDBOX_AUTOPLAY    on        off: the sandbox bank settles nothing by itself
   CACHE_DIR           ~/.cache/durable-payments    fetched servers, shared between checkouts
+  LIVE_CONNECTORS               live banks: name=method|method,name=method
+  RATE_LIMIT_PER_SECOND  500    requests a key may make, over ten seconds
   LOG_LEVEL           info      fatal, error, warn, info, debug, trace or silent
 
 A second stack runs beside the first with its own PORT, TEMPORAL_UI_PORT and DATA_DIR.

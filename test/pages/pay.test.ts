@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import * as http from './http';
 import { type PayServer, startPayServer } from './pay-server';
 
 let server: PayServer;
@@ -12,26 +13,8 @@ beforeEach(() => {
   server.clock.aheadMs = 0;
 });
 
-interface Answer {
-  status: number;
-  location: string | null;
-  cookie: string;
-  headers: Headers;
-  text: string;
-}
-
-/** A browser's request, redirects not followed; `cookie` is what an earlier answer set. */
-async function ask(method: string, path: string, headers: Record<string, string> = {}) {
-  const response = await fetch(`${server.url}${path}`, { method, headers, redirect: 'manual' });
-  const answer: Answer = {
-    status: response.status,
-    location: response.headers.get('location'),
-    cookie: (response.headers.get('set-cookie') ?? '').split(';')[0] ?? '',
-    headers: response.headers,
-    text: await response.text(),
-  };
-  return answer;
-}
+const ask = (method: string, path: string, headers?: Record<string, string>) =>
+  http.ask(server.url, method, path, headers);
 
 const open = async (token: string) => {
   const answer = await ask('POST', `/pay/${token}`);
@@ -63,21 +46,6 @@ describe('the page before it is opened', () => {
       expect([status, cookie]).toEqual([200, '']);
     }
     expect((await server.payments.get(payment._id))?.browser_hash).toBeNull();
-  });
-
-  it('carries the headers that keep it from being framed, cached or scripted', async () => {
-    const { token } = await server.insert();
-    const { headers } = await ask('GET', `/pay/${token}`);
-    const csp = headers.get('content-security-policy') ?? '';
-    expect(csp).toContain("default-src 'none'");
-    expect(csp).toContain("script-src 'self';");
-    expect(csp).toContain("frame-ancestors 'none'");
-    expect(csp).toContain("form-action 'self' https: http://localhost:9 https://shop.example;");
-    expect(headers.get('x-frame-options')).toBe('DENY');
-    expect(headers.get('x-content-type-options')).toBe('nosniff');
-    expect(headers.get('referrer-policy')).toBe('no-referrer');
-    expect(headers.get('cache-control')).toBe('no-store');
-    expect(headers.get('strict-transport-security')).toBeNull();
   });
 });
 
@@ -227,127 +195,4 @@ describe('refusals', () => {
     const back = await ask('GET', `/pay/return/${payment._id}${query}`, { cookie });
     expect(back.text).not.toContain('evil');
   });
-});
-
-describe('abandoning', () => {
-  it('cancels and leads to error_url, also when pressed twice', async () => {
-    const { token, payment } = await server.insert();
-    const { status, location, cookie } = await ask('POST', `/pay/${token}/cancel`);
-    expect([status, location]).toEqual([303, payment.error_url]);
-    expect(server.cancelled).toContain(payment._id);
-    const again = await ask('POST', `/pay/${token}/cancel`, { cookie });
-    expect(again.text).toContain(payment.error_url);
-  });
-
-  it('is refused to another browser', async () => {
-    const { token, payment } = await server.insert();
-    await open(token);
-    expect((await ask('POST', `/pay/${token}/cancel`)).status).toBe(410);
-    expect(server.cancelled).not.toContain(payment._id);
-  });
-
-  it('leads to the waiting page when it is too late, and from there to success_url', async () => {
-    const { token, payment } = await server.insert();
-    const mine = await open(token);
-    const cancel = server.payments.byToken;
-    // The bank's approval lands between the page's own read and the cancel.
-    server.payments.byToken = async (hash) => {
-      const before = await cancel(hash);
-      await server.set(payment._id, { status: 'authorized' });
-      return before;
-    };
-    const { location } = await ask('POST', `/pay/${token}/cancel`, mine).finally(() => {
-      server.payments.byToken = cancel;
-    });
-    expect(location).toBe(`/pay/return/${payment._id}`);
-    const back = await ask('GET', `/pay/return/${payment._id}`, mine);
-    expect([back.status, back.location]).toEqual([303, payment.success_url]);
-  });
-});
-
-describe('the way back from the bank', () => {
-  it('says nothing about the payment to a browser without its cookie', async () => {
-    const { token, payment } = await server.insert({ status: 'settled' });
-    await open(token);
-    const stranger = { cookie: `pay_browser=${randomBytes(32).toString('base64url')}` };
-    const unknown = await ask('GET', '/pay/return/0199a8e0-0000-7000-8000-000000000000', stranger);
-    for (const headers of [{}, stranger]) {
-      const { status, text } = await ask('GET', `/pay/return/${payment._id}`, headers);
-      expect(status).toBe(200);
-      expect(text).toBe(unknown.text);
-      expect((await ask('GET', `/pay/return/${payment._id}/status`, headers)).status).toBe(404);
-    }
-  });
-
-  it('waits with progress, the way back to the bank and a way out', async () => {
-    const { token, payment } = await server.insert();
-    const mine = await open(token);
-    const { status, text } = await ask('GET', `/pay/return/${payment._id}`, mine);
-    expect(status).toBe(200);
-    expect(text).toContain('aria-live="polite"');
-    expect(text).toContain(`href="${payment.session_url}"`);
-    expect(text).toContain(`action="/pay/return/${payment._id}/cancel"`);
-    const cancel = await ask('POST', `/pay/return/${payment._id}/cancel`, mine);
-    expect([cancel.status, cancel.location]).toEqual([303, payment.error_url]);
-  });
-
-  it.each([
-    ['authorized', 'success_url'],
-    ['settled', 'success_url'],
-    ['failed', 'error_url'],
-    ['cancelled', 'error_url'],
-    ['expired', 'error_url'],
-  ] as const)('leads a payment that is %s to %s', async (status, url) => {
-    const { token, payment } = await server.insert();
-    const mine = await open(token);
-    await server.set(payment._id, { status });
-    const { location } = await ask('GET', `/pay/return/${payment._id}`, mine);
-    expect(location).toBe(payment[url]);
-    const { text } = await ask('GET', `/pay/return/${payment._id}/status`, mine);
-    expect(JSON.parse(text)).toEqual({ status, next: payment[url] });
-  });
-});
-
-describe('the pages under https', () => {
-  it('make the cookie Secure and turn HSTS on', async () => {
-    const secure = await startPayServer('https://pay.example');
-    const { token } = await secure.insert();
-    const { headers } = await fetch(`${secure.url}/pay/${token}`, {
-      method: 'POST',
-      redirect: 'manual',
-    }).finally(secure.stop);
-    expect(headers.get('set-cookie')).toMatch(
-      /^__Secure-pay_browser=.*Path=\/pay;.*HttpOnly; SameSite=Lax; Secure$/,
-    );
-    expect(headers.get('strict-transport-security')).toContain('max-age=31536000');
-  });
-});
-
-describe('assets', () => {
-  it('are cached for good under their hash and revalidated without it', async () => {
-    const { token } = await server.insert();
-    const { text } = await ask('GET', `/pay/${token}`);
-    const css = /href="(\/pay\/assets\/pay\.css\?v=[0-9a-f]+)"/.exec(text)?.[1] ?? '';
-    const { status, headers } = await ask('GET', css);
-    expect([status, headers.get('content-type')]).toEqual([200, 'text/css; charset=utf-8']);
-    expect(headers.get('cache-control')).toContain('immutable');
-    const etag = headers.get('etag') ?? '';
-    const fresh = await ask('GET', '/pay/assets/pay.css', {
-      'if-none-match': etag,
-      'cache-control': 'max-age=0',
-    });
-    expect([fresh.status, fresh.headers.get('cache-control')]).toEqual([304, 'no-cache']);
-  });
-});
-
-it('answers trouble in words, not in JSON', async () => {
-  const { token } = await server.insert();
-  const byToken = server.payments.byToken;
-  server.payments.byToken = () => Promise.reject(new Error('MongoDB is away'));
-  const { status, text, headers } = await ask('GET', `/pay/${token}`).finally(() => {
-    server.payments.byToken = byToken;
-  });
-  expect([status, headers.get('retry-after')]).toEqual([503, '5']);
-  expect(text).toContain('trouble is on our side');
-  expect(text).not.toContain('MongoDB');
 });

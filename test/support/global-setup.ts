@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Child } from '../../src/stack/child-process';
@@ -14,6 +14,7 @@ import {
 } from '../../src/stack/provision';
 import { startTemporal } from '../../src/stack/temporal-server';
 import { showProgress } from '../../src/stack/terminal';
+import { bundleWorkflows } from '../../worker/bundle';
 import { startWatchdog, type Watchdog } from '../stack/watchdog';
 import { publishServers } from './servers';
 
@@ -43,6 +44,7 @@ export default async function globalSetup(): Promise<void> {
     provisionChromium(context),
   ]);
   const folder = mkdtempSync(join(tmpdir(), 'durable-payments-test-'));
+  const workflowBundle = await writeBundle(folder);
   const servers: Child[] = [];
   try {
     const uiPort = await freePort();
@@ -72,12 +74,21 @@ export default async function globalSetup(): Promise<void> {
       mongodbUri: mongoServer.uri,
       timeSkippingServer: skipping.path,
       chromium: browser.path,
+      workflowBundle,
     });
   } catch (error) {
     await Promise.all(servers.map((server) => server.stop()));
     rmSync(folder, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** Once for all files: it takes seconds. From the sources, so that a stale build can't be tested. */
+async function writeBundle(folder: string): Promise<string> {
+  const file = join(folder, 'workflow-bundle.js');
+  const { code } = await bundleWorkflows();
+  writeFileSync(file, code);
+  return file;
 }
 
 function keep<T extends Child>(servers: Child[], server: T): T {

@@ -72,6 +72,7 @@ export async function startService(options: ServiceOptions = {}) {
   const bank = await createSandboxBank({
     ...{ mongo, callbacks, payments, temporal, connection, lifecycleQueue, now, log },
     database: `${database}_bank`,
+    connector,
     taskQueue: connectorQueue(connector),
     host: '127.0.0.1',
     port: 0,

@@ -1,0 +1,25 @@
+# One image for the api, the worker and the sandbox bank: they differ in their command only.
+# Debian, not Alpine: Temporal's native core needs glibc.
+FROM node:20.20.2-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci
+COPY tsconfig.json ./
+COPY src src
+COPY workflows workflows
+COPY activities activities
+COPY worker worker
+COPY connectors connectors
+RUN npx tsc -p . && npm prune --omit=dev
+
+FROM node:20.20.2-bookworm-slim
+ENV NODE_ENV=production
+WORKDIR /app
+# Temporal's native core reads the system's certificates when it connects by TLS.
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates \
+  && rm -rf /var/lib/apt/lists/* && mkdir /data && chown node:node /data
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+USER node
+CMD ["node", "dist/src/main.js"]

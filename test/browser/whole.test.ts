@@ -1,0 +1,109 @@
+import { type Browser, chromium as engine, type Page } from 'playwright-core';
+import { call, eventually, idealPayment } from '../support/http';
+import { chromium } from '../support/servers';
+import { type Service, startService } from '../support/service';
+
+/** Nothing of its own goes out: this machine may have no network. */
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+let service: Service;
+let browser: Browser;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService({ autoplay: true });
+  ({ key } = await service.account());
+  browser = await engine.launch({ executablePath: chromium(), args: ARGS });
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+const create = async (changes: object = {}) =>
+  (await call(service.url, 'POST', '/v1/payments', { key, body: idealPayment({ ...changes }) }))
+    .body;
+const read = async (id: string) =>
+  (await call(service.url, 'GET', `/v1/payments/${id}`, { key })).body;
+
+/** A customer's browser in which the shop answers without a network. */
+async function customer(): Promise<Page> {
+  const page = await (await browser.newContext()).newPage();
+  await page.route('https://shop.example/**', (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<h1>The shop</h1>' }),
+  );
+  return page;
+}
+
+test('a customer pays on the page: the shop is reached, and the money settles by itself', async () => {
+  const payment = await create();
+  const page = await customer();
+  await page.goto(payment.redirect_url);
+  await page.getByRole('button', { name: /^Continue/ }).click();
+  await page.getByRole('button', { name: 'Approve payment' }).click();
+  await page.waitForURL('https://shop.example/thanks');
+  const settled = await eventually('settlement', async () => {
+    const now = await read(payment.id);
+    return now.status === 'settled' && now;
+  });
+  expect(settled.authorized_at < settled.settled_at).toBe(true);
+  await page.context().close();
+});
+
+test('a customer whose bank declines is led to the shop, and the payment tells why', async () => {
+  const payment = await create({ method: 'visa' });
+  const page = await customer();
+  await page.goto(payment.redirect_url);
+  await page.getByRole('button', { name: /^Continue/ }).click();
+  await page.getByRole('button', { name: /decline/i }).click();
+  await page.waitForURL('https://shop.example/sorry');
+  expect(await read(payment.id)).toMatchObject({
+    status: 'failed',
+    failure: { code: expect.any(String), message: expect.any(String) },
+  });
+  await page.context().close();
+});
+
+test('a customer who cancels on the page cancels the payment', async () => {
+  const payment = await create();
+  const page = await customer();
+  await page.goto(payment.redirect_url);
+  await page.getByRole('button', { name: 'Cancel payment' }).click();
+  await page.waitForURL('https://shop.example/sorry');
+  expect(await read(payment.id)).toMatchObject({
+    status: 'cancelled',
+    failure: { code: 'cancelled_by_customer' },
+  });
+  await page.context().close();
+});
+
+test('a second browser is refused, and so is a page in a frame', async () => {
+  const payment = await create();
+  const first = await customer();
+  await first.goto(payment.redirect_url);
+  await first.getByRole('button', { name: /^Continue/ }).click();
+  await first.getByRole('button', { name: 'Approve payment' }).waitFor();
+  const second = await customer();
+  const answer = await second.goto(payment.redirect_url);
+  expect(answer?.status()).toBe(410);
+
+  const framed = await create();
+  const page = await customer();
+  const frame = `<iframe src="${framed.redirect_url}" title="pay"></iframe>`;
+  await page.route('https://shop.example/framed', (route) =>
+    route.fulfill({ contentType: 'text/html', body: frame }),
+  );
+  await page.goto('https://shop.example/framed');
+  const inside = page.frames()[1];
+  await inside?.waitForLoadState().catch(() => undefined);
+  expect(await inside?.getByRole('button').count()).toBe(0);
+  for (const each of [first, second, page]) await each.context().close();
+});

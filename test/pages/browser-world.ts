@@ -1,0 +1,66 @@
+import { mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { PaymentDocument } from '../../src/store/payments';
+import { startBankServer } from '../connectors/bank-server';
+import * as servers from '../support/servers';
+import { startPayServer } from './pay-server';
+
+const PICTURES = process.env['TEST_SCREENSHOTS'] ?? join(tmpdir(), 'durable-payments-pictures');
+export const DESKTOP = { width: 1280, height: 860 };
+export const PHONE = { width: 390, height: 844 };
+
+type Options = Parameters<Browser['newContext']>[0];
+
+export type BrowserWorld = Awaited<ReturnType<typeof startBrowserWorld>>;
+
+/** The hosted pages, a real sandbox bank and a real Chromium. */
+export async function startBrowserWorld() {
+  mkdirSync(PICTURES, { recursive: true });
+  const pay = await startPayServer();
+  const bank = await startBankServer(pay.mongo, pay.database);
+  const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
+  const browser = await chromium.launch({ executablePath: servers.chromium(), args });
+  return {
+    pay,
+    /** A browser of its own, in which the shop answers. */
+    visit: async <T>(options: Options, work: (page: Page) => Promise<T>): Promise<T> => {
+      const context: BrowserContext = await browser.newContext({ viewport: DESKTOP, ...options });
+      context.setDefaultTimeout(8_000);
+      await context.route('https://shop.example/**', (route) => {
+        const path = new URL(route.request().url()).pathname;
+        return route.fulfill({ contentType: 'text/html', body: `<h1>Shop ${path}</h1>` });
+      });
+      try {
+        return await work(await context.newPage());
+      } finally {
+        await context.close();
+      }
+    },
+    /** A payment with a session at the bank. */
+    newPayment: async (change: Partial<PaymentDocument> = {}) => {
+      const made = await pay.insert(change);
+      const { _id, amount, currency, method, country, livemode, expires_at } = made.payment;
+      const answer = await bank.bank.activities.openSession({
+        payment_id: _id,
+        ...{ amount, currency, method, country, livemode, expires_at },
+        return_url: `${pay.url}/pay/return/${_id}`,
+      });
+      if (answer.outcome !== 'opened') throw new Error(answer.message);
+      const session = answer.session_url;
+      await pay.set(_id, { session_url: session });
+      return { id: _id, link: `${pay.url}/pay/${made.token}`, session };
+    },
+    end: async () => {
+      await browser.close();
+      await bank.stop();
+      await pay.stop();
+    },
+  };
+}
+
+export const picture = (page: Page, name: string) =>
+  page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+
+export const button = (page: Page, name: string) => page.getByRole('button', { name });
