@@ -10,7 +10,7 @@ COPY workflows workflows
 COPY activities activities
 COPY worker worker
 COPY connectors connectors
-RUN npx tsc -p . && npm prune --omit=dev
+RUN npm run build && npm prune --omit=dev
 
 FROM node:20.20.2-bookworm-slim
 ENV NODE_ENV=production

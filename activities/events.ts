@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
 import { positionOf } from '../src/domain/cursor';
 import { type EventType, webhookWorkflowId } from '../src/domain/event';
 import { eventId } from '../src/ids';
 import type { Stores } from '../src/store';
 import type { EventDocument } from '../src/store/events';
+import { webhookLabels } from '../src/workflow-labels';
 
 /** The facts of one or several moves made at once. */
 export interface Happening {
@@ -59,12 +59,6 @@ export function eventsOf(happening: Happening, hasEndpoint: boolean): EventDocum
   });
 }
 
-const attribute = {
-  resource: defineSearchAttributeKey('ServiceResource', 'KEYWORD'),
-  account: defineSearchAttributeKey('ServiceAccount', 'KEYWORD'),
-  livemode: defineSearchAttributeKey('ServiceLivemode', 'BOOL'),
-};
-
 export interface DeliveryStarter {
   temporal: Client;
   webhookQueue: string;
@@ -94,12 +88,7 @@ export async function startDeliveries(
           args: [{ event_id: event._id, run: run.number, request_id: event.request_id }],
           workflowIdReusePolicy: run.again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
           requestEagerStart: eager,
-          staticSummary: `${event.type} ${event.resource_id}`,
-          typedSearchAttributes: new TypedSearchAttributes([
-            { key: attribute.resource, value: 'webhook' },
-            { key: attribute.account, value: event.account_id },
-            { key: attribute.livemode, value: event.livemode },
-          ]),
+          ...webhookLabels(event),
         });
       } catch (error) {
         if (!(error instanceof WorkflowExecutionAlreadyStartedError) || run.again) throw error;

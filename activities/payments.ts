@@ -99,6 +99,9 @@ async function openPayment(deps: PaymentActivityDeps, input: OpenPayment): Promi
   ]);
   if (existing !== null) return await restart(deps, existing);
   if (!claim?.request) {
+    // Between the two reads another attempt may have written it and emptied the claim.
+    const written = await stores.payments.get(input.payment_id);
+    if (written !== null) return await restart(deps, written);
     throw ApplicationFailure.nonRetryable('No claim holds this payment.', 'claim_missing');
   }
   const payment = newPayment(deps.payTokenKey, input, claim.request.stored);
@@ -115,18 +118,18 @@ async function openPayment(deps: PaymentActivityDeps, input: OpenPayment): Promi
     // Another attempt was first, or (one in a million) the place in the list was taken: look again.
     return await openPayment(deps, input);
   }
-  await startDeliveries(deps, events);
-  deps.log.info(
-    { payment_id: payment._id, request_id: input.request_id, status: payment.status },
-    'payment opened',
-  );
-  return { status: payment.status, version: payment.version };
+  const { _id: payment_id, status, version } = payment;
+  await Promise.all([startDeliveries(deps, events), stores.idempotency.written(payment_id)]);
+  deps.log.info({ payment_id, request_id, status }, 'payment opened');
+  return { status, version };
 }
 
 /** The write was done by an earlier attempt; what followed it may not have been. */
 async function restart(deps: PaymentActivityDeps, payment: PaymentDocument): Promise<Standing> {
   const { _id, account_id, livemode } = payment;
-  await startDeliveries(deps, await deps.stores.events.pending(_id, account_id, livemode));
+  const { events, idempotency } = deps.stores;
+  const pending = await events.pending(_id, account_id, livemode);
+  await Promise.all([startDeliveries(deps, pending), idempotency.written(_id)]);
   return { status: payment.status, version: payment.version };
 }
 

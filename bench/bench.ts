@@ -13,16 +13,21 @@ import { type Stack, startStack } from './stack';
 
 /**
  * The whole benchmark, in a folder of its own; what it started has ended when it returns.
+ * @param broken rejects when the run can't go on
  * @throws StackFailure, or the first error of a payment
  */
-export async function runBench(options: BenchOptions, setting: Setting): Promise<Result> {
+export async function runBench(
+  options: BenchOptions,
+  setting: Setting,
+  broken: Promise<never>,
+): Promise<Result> {
   const began = performance.now();
   const receiver = await startReceiver();
   try {
     const stack = await startStack(setting, receiver.floorUrl);
     try {
       const measuring = measureBoth(stack, receiver, options, setting);
-      const measured = await Promise.race([measuring, stack.died]);
+      const measured = await Promise.race([measuring, stack.died, broken]);
       return resultOf({ ...measured, options, tookMs: performance.now() - began });
     } finally {
       await setting.progress.during('Stopping', () => stack.stop());
@@ -38,7 +43,7 @@ async function measureBoth(
   receiver: Receiver,
   options: BenchOptions,
   { progress, signal }: Setting,
-): Promise<Pick<Measured, 'results' | 'servers' | 'webhooks'>> {
+): Promise<Pick<Measured, 'results' | 'servers' | 'webhooks' | 'slowCreates'>> {
   const { config, mongodbUri, temporalAddress, floorUrl, pids } = stack;
   const { concurrency } = options;
   const { apiKey, signingSecret } = await openAccount(stack.env, receiver.productUrl, signal);
@@ -62,7 +67,13 @@ async function measureBoth(
     if (webhooks.refused > 0) throw new Error(`${webhooks.refused} signatures did not hold.`);
     const origin = (given: string | undefined) => (given === undefined ? 'started' : 'given');
     const { temporalAddress: address, mongodbUri: uri } = config;
-    return { results, webhooks, servers: { temporal: origin(address), mongodb: origin(uri) } };
+    const slowCreates = subjects.product.slowCreates();
+    return {
+      results,
+      webhooks,
+      slowCreates,
+      servers: { temporal: origin(address), mongodb: origin(uri) },
+    };
   } finally {
     await Promise.all([subjects.floor.close(), subjects.product.close()]);
     await Promise.all([temporal.connection.close(), mongo.close()]);

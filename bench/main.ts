@@ -21,10 +21,11 @@ async function main(args: readonly string[]): Promise<number> {
     progress.line(`${why}: stopping everything`);
     stop.abort();
   });
+  const broken = onceBroken(stop.signal);
   const dir = mkdtempSync(join(tmpdir(), 'durable-payments-bench-'));
   try {
     const setting = { dir, env: process.env, progress, signal: stop.signal };
-    const result = await runBench(options, setting);
+    const result = await runBench(options, setting, broken);
     process.stdout.write(options.json ? `${JSON.stringify(result, null, 2)}\n` : report(result));
     return 0;
   } catch (error) {
@@ -34,6 +35,20 @@ async function main(args: readonly string[]): Promise<number> {
     interrupt.dispose();
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/**
+ * Rejects on `stop`, or with the first error that nobody caught. The run then ends like any other
+ * that failed: its servers must not outlive it.
+ */
+function onceBroken(stop: AbortSignal): Promise<never> {
+  const broken = new Promise<never>((_resolve, reject) => {
+    stop.addEventListener('abort', () => reject(stop.reason));
+    process.on('uncaughtException', reject);
+    process.on('unhandledRejection', reject);
+  });
+  broken.catch(() => {});
+  return broken;
 }
 
 main(process.argv.slice(2)).then(

@@ -11,7 +11,7 @@ export interface BenchOptions {
   help: boolean;
 }
 
-const DEFAULTS = { payments: 250, concurrency: 16, rounds: 3 } as const;
+const DEFAULTS = { payments: 150, concurrency: 16, rounds: 3 } as const;
 const LIMITS = { payments: 100_000, concurrency: 500, rounds: 50 } as const;
 
 export const USAGE = `Usage: npm run bench -- [options]

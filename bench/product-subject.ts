@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Db } from 'mongodb';
 import { Pool } from 'undici';
@@ -11,7 +12,12 @@ import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
 import { createStores } from '../src/store';
 import type { Subject } from './subject';
 
-const Answer = z.object({ id: z.uuid(), status: z.literal('awaiting_customer') });
+const Answer = z.object({ id: z.uuid(), status: z.enum(['awaiting_customer', 'created']) });
+
+/** Outcome unknown, or the first call still under way: the same key settles it. */
+const REPEATABLE = new Set([409, 503]);
+const REPEAT_MS = 1_000;
+const ATTEMPTS_MAX = 10;
 
 export interface ProductDeps {
   url: string;
@@ -27,24 +33,27 @@ export function createProduct({ url, apiKey, db, temporal, concurrency }: Produc
   const pool = new Pool(url, { connections: concurrency });
   const { callbacks, payments } = createStores(db);
   const now = () => new Date();
+  const slow = { asked_again: 0, answered_created: 0 };
   const contract = { callbacks, payments, temporal, lifecycleQueue: LIFECYCLE_QUEUE, now };
   return {
     name: 'product',
     async create() {
-      const { statusCode, body } = await pool.request({
-        method: 'POST',
-        path: '/v1/payments',
-        headers: {
-          authorization: `Bearer ${apiKey}`,
-          'content-type': 'application/json',
-          'idempotency-key': randomUUID(),
-        },
-        body: JSON.stringify(PAYMENT),
-      });
-      const text = await body.text();
-      if (statusCode !== 201) throw new Error(`POST /v1/payments answered ${statusCode}: ${text}`);
-      return Answer.parse(JSON.parse(text)).id;
+      const idempotencyKey = randomUUID();
+      for (let attempt = 1; ; attempt += 1) {
+        const { status, text } = await postPayment(pool, apiKey, idempotencyKey);
+        if (status === 201) {
+          const payment = Answer.parse(JSON.parse(text));
+          if (payment.status === 'created') slow.answered_created += 1;
+          return payment.id;
+        }
+        if (!REPEATABLE.has(status) || attempt === ATTEMPTS_MAX) {
+          throw new Error(`POST /v1/payments answered ${status}: ${text}`);
+        }
+        slow.asked_again += 1;
+        await sleep(REPEAT_MS);
+      }
     },
+    slowCreates: () => ({ ...slow }),
     async callback(payment_id, name) {
       const occurred_at = now().toISOString();
       const callback = { callback_id: `cb_${randomUUID()}`, occurred_at };
@@ -59,6 +68,24 @@ export function createProduct({ url, apiKey, db, temporal, concurrency }: Produc
     taskQueues: [LIFECYCLE_QUEUE, WEBHOOK_QUEUE],
     close: () => pool.close(),
   };
+}
+
+async function postPayment(
+  pool: Pool,
+  apiKey: string,
+  idempotencyKey: string,
+): Promise<{ status: number; text: string }> {
+  const { statusCode, body } = await pool.request({
+    method: 'POST',
+    path: '/v1/payments',
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      'idempotency-key': idempotencyKey,
+    },
+    body: JSON.stringify(PAYMENT),
+  });
+  return { status: statusCode, text: await body.text() };
 }
 
 /** An ordinary payment, with every field that merchants usually send. */

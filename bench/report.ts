@@ -1,3 +1,4 @@
+import { total } from './mongo-commands';
 import type { Figures, Latencies, Result } from './result';
 import type { Percentiles } from './statistics';
 
@@ -6,7 +7,7 @@ const COLUMN_WIDTH = 20;
 
 /** The result for people: floor, product, and product over floor. */
 export function report(result: Result): string {
-  const { floor, product, ratio, options, machine, servers, webhooks } = result;
+  const { floor, product, ratio, options, machine, servers, webhooks, slow_creates } = result;
   const both = (name: string, of: (figures: Figures) => number, digits = 1, over?: number) =>
     row(
       name,
@@ -42,12 +43,15 @@ export function report(result: Result): string {
     both('workflow tasks', (of) => of.temporal.workflow_tasks),
     both('Temporal actions', (of) => of.temporal.actions),
     both('MongoDB commands', (of) => of.mongodb_commands),
+    both('processor ms, all processes', (of) => total(of.cpu_ms)),
     '',
     ...details('Temporal actions', floor, product, (of) => of.temporal.actions_by_kind),
     ...details('MongoDB commands', floor, product, (of) => of.mongodb_commands_by_name),
     ...details('processor ms under load', floor, product, (of) => of.cpu_ms),
     `webhooks: ${webhooks.received} received, ${webhooks.verified} signatures verified, ` +
       `${webhooks.refused} refused, ${webhooks.repeated} repeated`,
+    `slow creates: ${slow_creates.asked_again} asked for again, ` +
+      `${slow_creates.answered_created} answered before the bank had`,
     '',
   ].join('\n');
 }

@@ -6,7 +6,7 @@ import type { BenchOptions } from './options';
 import type { Receiver } from './receiver';
 import type { Results, Round, RoundPair } from './rounds';
 import { mean, median, type Percentiles, percentiles } from './statistics';
-import type { SubjectName } from './subject';
+import type { SlowCreates, SubjectName } from './subject';
 
 /** Times in ms. */
 export interface Latencies {
@@ -40,6 +40,8 @@ export interface Result {
   ratio: Record<'payments_per_second' | 'create_p50' | 'callback_to_webhook_p50', number>;
   rounds: { floor: RoundFigures; product: RoundFigures; ratio: number }[];
   webhooks: ReturnType<Receiver['counts']>;
+  /** Of the product's creates; none unless the machine is overloaded. */
+  slow_creates: SlowCreates;
 }
 
 interface RoundFigures {
@@ -53,10 +55,12 @@ export interface Measured {
   options: BenchOptions;
   servers: Result['servers'];
   webhooks: Result['webhooks'];
+  slowCreates: SlowCreates;
   tookMs: number;
 }
 
-export function resultOf({ results, options, servers, webhooks, tookMs }: Measured): Result {
+export function resultOf(measured: Measured): Result {
+  const { results, options, servers, webhooks, slowCreates, tookMs } = measured;
   const { rounds } = results;
   const { payments, concurrency } = options;
   const pairRatio = (of: (round: Round) => number): number =>
@@ -75,6 +79,7 @@ export function resultOf({ results, options, servers, webhooks, tookMs }: Measur
     },
     rounds: rounds.map(roundFigures),
     webhooks,
+    slow_creates: slowCreates,
   });
 }
 

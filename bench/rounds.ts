@@ -6,9 +6,9 @@ import type { BenchOptions } from './options';
 import type { Subject, SubjectName } from './subject';
 
 /** Of the payments under load, how many are made one at a time for the latencies. */
-const CALM_SHARE = 0.25;
+const CALM_SHARE = 1 / 3;
 const CALM_MIN = 10;
-const WARM_UP_SHARE = 0.2;
+const WARM_UP_SHARE = 0.4;
 const WARM_UP_MIN = 20;
 /** Payments whose histories are read. */
 const SAMPLE = 10;

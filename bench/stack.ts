@@ -36,7 +36,7 @@ export interface Stack {
  * @throws StackFailure when a part does not come up; nothing is left running then.
  */
 export async function startStack(setting: Setting, floorReceiverUrl: string): Promise<Stack> {
-  const { progress, signal, dir } = setting;
+  const { progress, signal } = setting;
   const config = await benchConfig(setting);
   mkdirSync(join(config.dataDir, 'logs'), { recursive: true });
   const executables = await findServers(config, setting);
@@ -65,7 +65,7 @@ export async function startStack(setting: Setting, floorReceiverUrl: string): Pr
     await progress.during('Starting', async (task) => {
       for (const stage of stackParts(config, executables, env)) {
         task.say(stage.map(({ name }) => name).join(' and '));
-        await Promise.all(stage.map((part) => start(part.start(signal))));
+        await allOf(stage.map((part) => start(part.start(signal))));
       }
       await start(startFloor(config, 'worker', floorEnv));
       await start(startFloor(config, 'front', floorEnv));
@@ -77,12 +77,19 @@ export async function startStack(setting: Setting, floorReceiverUrl: string): Pr
     throw error;
   }
   return {
-    ...{ config, env, mongodbUri, temporalAddress, floorDb, dir },
+    ...{ config, env, mongodbUri, temporalAddress, floorDb },
     floorUrl: `http://${LOOPBACK}:${floorPort}`,
     pids: Object.fromEntries(children.map(({ name, pid }) => [name, pid])),
     died: guard.died,
     stop: guard.stop,
   };
+}
+
+/** Waits for all, also when one fails: what comes up late must not be left running. */
+async function allOf(starts: readonly Promise<void>[]): Promise<void> {
+  for (const result of await Promise.allSettled(starts)) {
+    if (result.status === 'rejected') throw result.reason;
+  }
 }
 
 function startFloor(

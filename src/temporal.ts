@@ -8,17 +8,13 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import {
-  ApplicationFailure,
-  defineSearchAttributeKey,
-  TypedSearchAttributes,
-} from '@temporalio/common';
+import { ApplicationFailure } from '@temporalio/common';
 import { deliverCallback, type PaymentCallback } from '../connectors/contract/callbacks';
 import { isErrorCode, Refusal, unavailable } from './domain/errors';
-import { formatMoney } from './domain/money';
 import { type CancelledBy, paymentWorkflowId } from './domain/payment';
 import type { CancelInput, PaymentInput, PaymentState } from './domain/payment-workflow';
 import type { Stores } from './store';
+import { paymentLabels } from './workflow-labels';
 
 /** The API's only door to Temporal. */
 export type TemporalDoor = ReturnType<typeof createTemporalDoor>;
@@ -45,8 +41,8 @@ export function createTemporalDoor({ client, lifecycleQueue, stores, now }: Temp
     openPayment: (input: PaymentInput) =>
       withinLimit(client, () => openPayment(client.workflow, lifecycleQueue, input)),
     /**
-     * Undefined when the payment's life has ended: what it came to stands in MongoDB.
-     * @throws Refusal `cannot_cancel`, `temporarily_unavailable`
+     * Asks the payment to be called off; what it came to stands in MongoDB.
+     * @throws Refusal `temporarily_unavailable`: outcome unknown
      */
     cancelPayment: (paymentId: string, by: CancelledBy) =>
       withinLimit(client, () => cancelPayment(client.workflow, paymentId, by)),
@@ -71,46 +67,19 @@ export function createTemporalDoor({ client, lifecycleQueue, stores, now }: Temp
   };
 }
 
-const attribute = {
-  resource: defineSearchAttributeKey('ServiceResource', 'KEYWORD'),
-  status: defineSearchAttributeKey('ServiceStatus', 'KEYWORD'),
-  method: defineSearchAttributeKey('ServiceMethod', 'KEYWORD'),
-  account: defineSearchAttributeKey('ServiceAccount', 'KEYWORD'),
-  connector: defineSearchAttributeKey('ServiceConnector', 'KEYWORD'),
-  currency: defineSearchAttributeKey('ServiceCurrency', 'KEYWORD'),
-  livemode: defineSearchAttributeKey('ServiceLivemode', 'BOOL'),
-  amount: defineSearchAttributeKey('ServiceAmount', 'INT'),
-};
-
-function paymentAttributes(input: PaymentInput): TypedSearchAttributes {
-  return new TypedSearchAttributes([
-    { key: attribute.resource, value: 'payment' },
-    { key: attribute.status, value: 'created' },
-    { key: attribute.method, value: input.method },
-    { key: attribute.account, value: input.account_id },
-    { key: attribute.connector, value: input.connector },
-    { key: attribute.currency, value: input.currency },
-    { key: attribute.livemode, value: input.livemode },
-    { key: attribute.amount, value: input.amount },
-  ]);
-}
-
 /** Update-with-start is not atomic, so the workflow's main function creates; `open` waits for it. */
 async function openPayment(
   workflow: WorkflowClient,
   taskQueue: string,
   input: PaymentInput,
 ): Promise<void> {
-  const { amount, currency, method, livemode } = input;
-  const environment = livemode ? 'live' : 'sandbox';
   const startWorkflowOperation = new WithStartWorkflowOperation('payment', {
     workflowId: paymentWorkflowId(input.payment_id),
     taskQueue,
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
-    typedSearchAttributes: paymentAttributes(input),
-    staticSummary: `payment ${formatMoney(amount, currency)} ${method} (${environment})`,
+    ...paymentLabels(input, 'created'),
   });
   try {
     await workflow.executeUpdateWithStart('open', {
@@ -127,15 +96,23 @@ async function cancelPayment(
   workflow: WorkflowClient,
   paymentId: string,
   by: CancelledBy,
-): Promise<PaymentState | undefined> {
+): Promise<void> {
   try {
-    return await workflow
+    await workflow
       .getHandle(paymentWorkflowId(paymentId))
       .executeUpdate<PaymentState, [CancelInput]>('cancel', { updateId: 'cancel', args: [{ by }] });
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
+    // Refused, or its life has ended already.
+    if (error instanceof WorkflowUpdateFailedError) {
+      if (codeOf(error) === 'cannot_cancel') return;
+    } else if (error instanceof WorkflowNotFoundError) return;
     throw error;
   }
+}
+
+/** `ApplicationFailure.type` of a refused update. */
+function codeOf({ cause }: WorkflowUpdateFailedError): string | undefined {
+  return cause instanceof ApplicationFailure ? (cause.type ?? undefined) : undefined;
 }
 
 /** Ends by the deadline, and speaks the API's errors. */
@@ -147,19 +124,22 @@ async function withinLimit<T>(client: Client, call: () => Promise<T>): Promise<T
   }
 }
 
-/** `ApplicationFailure.type` is the code; an outage of Temporal is the caller's to wait out. */
+/** An update that was refused carries its code; an outage of Temporal is the caller's to wait out. */
 function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof WorkflowUpdateFailedError) {
-    const { cause } = error;
-    if (cause instanceof ApplicationFailure && cause.type && isErrorCode(cause.type)) {
-      return new Refusal(cause.type, cause.message);
-    }
-    return undefined;
+    const code = codeOf(error);
+    return code !== undefined && isErrorCode(code)
+      ? new Refusal(code, causeText(error))
+      : undefined;
   }
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || isServiceError(error)) {
     return unavailable('The payment engine did not answer in time.', error);
   }
   return undefined;
+}
+
+function causeText({ cause, message }: WorkflowUpdateFailedError): string {
+  return cause instanceof Error ? cause.message : message;
 }
 
 function isServiceError(error: unknown): boolean {

@@ -1,4 +1,4 @@
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleOption } from '@temporalio/worker';
 
@@ -13,9 +13,14 @@ export async function bundleWorkflows(): Promise<{ code: string }> {
   });
 }
 
-/** What the build left, or else a bundle made now. */
+/** What the build left, unless it is older than the code; or else a bundle made now. */
 export async function workflowBundle(): Promise<WorkflowBundleOption> {
-  return existsSync(BUILT) ? { codePath: BUILT } : await bundleWorkflows();
+  return isFresh() ? { codePath: BUILT } : await bundleWorkflows();
+}
+
+function isFresh(): boolean {
+  if (!existsSync(BUILT)) return false;
+  return statSync(BUILT).mtimeMs >= statSync(require.resolve('../workflows')).mtimeMs;
 }
 
 /** Whole or not at all: a worker may be starting from it. */

@@ -14,11 +14,11 @@ const key = {
 const WAITS_FOR: Record<PaymentStatus, { what: string; levers: string }> = {
   created: {
     what: 'the bank to open a session for the customer',
-    levers: '`cancel`, `mark_settled`, `mark_failed`',
+    levers: '`mark_settled`, `mark_failed`',
   },
   awaiting_customer: {
     what: 'the customer to pay',
-    levers: '`cancel`, `mark_settled`, `mark_failed`',
+    levers: '`mark_settled`, `mark_failed`',
   },
   authorized: {
     what: 'the bank to settle; it never expires',
@@ -45,7 +45,6 @@ const CURES: Record<PaymentAttention, string> = {
     'Return it by hand and tell the merchant.',
   failed_after_settled: 'The bank reported a failure after it had settled. Ask the bank.',
   expired_after_authorized: 'The bank reported an expiry after it had authorised. Ask the bank.',
-  connector_session_slow: 'The bank takes long to open the session. Check the connector.',
   malformed_callback: 'A callback could not be read; it is in the journal. Ask the connector team.',
 };
 

@@ -35,6 +35,8 @@ export function createFloorActivities({ db, temporal, receiverUrl }: FloorActivi
         workflowId: floorPostWorkflowId(_id, status),
         taskQueue: FLOOR_POST_QUEUE,
         args: [input],
+        // As the product's deliveries: the first task comes with the answer, nothing polls for it.
+        requestEagerStart: true,
       });
     },
     /** Unsigned, over a kept connection, no record of the attempt. */

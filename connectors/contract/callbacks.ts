@@ -3,7 +3,8 @@ import type { PaymentCallbackName } from '../../src/domain/callback';
 import { BankCallback } from '../../src/domain/callback';
 import { paymentWorkflowId } from '../../src/domain/payment';
 import type { CallbackStore } from '../../src/store/callbacks';
-import type { PaymentStore } from '../../src/store/payments';
+import type { PaymentDocument, PaymentStore } from '../../src/store/payments';
+import { paymentLabels } from '../../src/workflow-labels';
 
 export interface CallbackDeps {
   callbacks: CallbackStore;
@@ -44,7 +45,7 @@ export async function deliverCallback(
     payment === null
       ? await signalUnwritten(deps, payment_id, name, body)
       : payment.connector === connector &&
-        (await signalOrReopen(deps, payment_id, name, body, kept._id));
+        (await signalOrReopen(deps, payment, name, body, kept._id));
   if (!known) {
     await deps.callbacks.park(kept._id, 'no such payment at this connector');
     return 'parked';
@@ -71,17 +72,19 @@ async function signalUnwritten(
 
 async function signalOrReopen(
   deps: CallbackDeps,
-  paymentId: string,
+  payment: PaymentDocument,
   name: PaymentCallbackName,
   body: BankCallback,
   requestId: string,
 ): Promise<boolean> {
   await deps.temporal.workflow.signalWithStart('payment', {
-    workflowId: paymentWorkflowId(paymentId),
+    workflowId: paymentWorkflowId(payment._id),
     taskQueue: deps.lifecycleQueue,
     signal: name,
     signalArgs: [body],
-    args: [{ payment_id: paymentId, resume: true, request_id: requestId }],
+    args: [{ payment_id: payment._id, resume: true, request_id: requestId }],
+    // Of the run that this starts when the payment has ended.
+    ...paymentLabels(payment, payment.status),
   });
   return true;
 }

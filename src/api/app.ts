@@ -55,11 +55,7 @@ function createPages({ stores, temporal, config, now, log }: AppDeps): Router {
     payments: stores.payments,
     merchantName: async (account_id) => (await stores.accounts.get(account_id))?.name ?? '',
     cancelPayment: async (payment_id) => {
-      try {
-        await temporal.cancelPayment(payment_id, 'customer');
-      } catch (error) {
-        if (!(error instanceof Refusal) || error.code !== 'cannot_cancel') throw error;
-      }
+      await temporal.cancelPayment(payment_id, 'customer');
       const payment = await stores.payments.get(payment_id);
       return payment?.status === 'cancelled' ? 'cancelled' : 'cannot_cancel';
     },

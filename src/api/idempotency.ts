@@ -30,8 +30,11 @@ export interface Creation {
   now: () => Date;
   /** Checks the request, before anything is claimed. @throws Refusal: burns no key */
   accept: () => CreationRequest | Promise<CreationRequest>;
-  /** Makes the resource of this id, or joins the one that is being made; answers with its body. */
-  create: (resourceId: string, request: CreationRequest) => Promise<string>;
+  /**
+   * Makes the resource of this id, or joins the one that is being made; answers with its body.
+   * Without a request it is written already.
+   */
+  create: (resourceId: string, request: CreationRequest | null) => Promise<string>;
 }
 
 export interface Creating {
@@ -76,7 +79,6 @@ async function join(
   }
   const { status, body, request } = claim;
   if (status !== null && body !== null) return { status, body, replayed: true };
-  if (request === null) throw new Error('A claim that is not done has lost its request.');
   const firstMayRun = creation.now().getTime() - claim.created_at.getTime() < FIRST_CALL_MS;
   try {
     return await finish(creation, claim, request, true);
@@ -92,7 +94,7 @@ async function join(
 async function finish(
   creation: Creation,
   claim: ClaimDocument,
-  request: CreationRequest,
+  request: CreationRequest | null,
   replayed: boolean,
 ): Promise<Creating> {
   const body = await creation.create(claim.resource_id, request);

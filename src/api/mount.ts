@@ -10,7 +10,7 @@ import { authenticate } from './authenticate';
 import { readBody } from './body';
 import { type ApiDeps, requestIdOf } from './context';
 import { createOnce, idempotencyKeyOf } from './idempotency';
-import type { RateLimit } from './rate-limit';
+import { createFailureLimit, type RateLimit } from './rate-limit';
 import { validate } from './validate';
 
 type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
@@ -30,11 +30,11 @@ type CreatingCall<E extends Endpoint> = Omit<Call<E>, 'query'>;
 export interface Creator<E extends Endpoint, Request extends CreationRequest> {
   /** Checks what the schema can't. @throws Refusal: nothing is created, no key burnt */
   accept(call: CreatingCall<E>): Promise<Request>;
-  /** Makes or joins the resource; gives what is answered. */
+  /** Makes or joins the resource, or only reads it when there is no request; gives the answer. */
   create(
     call: { key: KeyDocument; requestId: string },
     id: string,
-    request: Request,
+    request: Request | null,
   ): Promise<object>;
 }
 
@@ -42,9 +42,10 @@ export type Mount = ReturnType<typeof createMount>;
 
 /** Puts endpoints on the router; the definition is the row of checks that each request passes. */
 export function createMount(router: Router, deps: ApiDeps, limit: RateLimit) {
+  const guarded = createFailureLimit();
   /** Authenticate, then limit. */
   const admit = async (ctx: Context, { scope }: Endpoint): Promise<KeyDocument> => {
-    const key = await authenticate(deps, ctx, scope);
+    const key = await guarded(ctx, () => authenticate(deps, ctx, scope));
     ctx.state['key'] = key;
     await limit(ctx, key._id);
     return key;
@@ -98,7 +99,7 @@ export function createMount(router: Router, deps: ApiDeps, limit: RateLimit) {
             return creator.accept({ key, requestId, params, body } as CreatingCall<E>);
           },
           create: async (id, request) =>
-            stringifyJson(await creator.create({ key, requestId }, id, request as Request)),
+            stringifyJson(await creator.create({ key, requestId }, id, request as Request | null)),
         });
         if (made.replayed) ctx.set('Idempotent-Replayed', 'true');
         send(ctx, made.status, made.body);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ERROR_CODES, ErrorBody, type ErrorCode } from '../domain/errors';
-import { EVENT_TYPES, WebhookEvent } from '../domain/event';
+import { EVENT_TYPES, type EventType, webhookEventOf } from '../domain/event';
 import { ENDPOINTS } from '../domain/wire';
 import type { Endpoint } from '../domain/wire/endpoint';
 
@@ -176,7 +176,7 @@ function errorResponses(endpoint: Endpoint, schema: ToSchema): Json {
 
 const RETRIED = new Set<number>([409, 429, 503]);
 
-function webhook(type: string, schema: ToSchema): Json {
+function webhook(type: EventType, schema: ToSchema): Json {
   return {
     post: {
       summary: type,
@@ -184,7 +184,7 @@ function webhook(type: string, schema: ToSchema): Json {
         { name: 'Service-Signature', in: 'header', required: true, schema: { type: 'string' } },
         { name: 'Service-Event-Type', in: 'header', required: true, schema: { const: type } },
       ],
-      requestBody: { required: true, content: json(schema(WebhookEvent, 'output')) },
+      requestBody: { required: true, content: json(schema(webhookEventOf(type), 'output')) },
       responses: { '2XX': { description: 'Acknowledged. Anything else is sent again.' } },
     },
   };

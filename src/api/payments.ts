@@ -22,14 +22,11 @@ export function mountPayments(mount: Mount, deps: ApiDeps): void {
 
   mount.creator(createPayment, {
     accept: ({ key, body }) => acceptPayment(deps, key, body),
-    create: async ({ key, requestId }, payment_id, { routing }) => {
-      const return_url = `${deps.config.PUBLIC_URL}/pay/return/${payment_id}`;
-      await deps.temporal.openPayment({
-        ...routing,
-        payment_id,
-        return_url,
-        request_id: requestId,
-      });
+    create: async ({ key, requestId: request_id }, payment_id, request) => {
+      if (request !== null) {
+        const return_url = `${deps.config.PUBLIC_URL}/pay/return/${payment_id}`;
+        await deps.temporal.openPayment({ ...request.routing, payment_id, return_url, request_id });
+      }
       return present(await find(payment_id, key));
     },
   });

@@ -30,6 +30,32 @@ export function createRateLimit(perSecond: number): RateLimit {
   };
 }
 
+/** Wrong keys that one address may try in a window, before they cost the database nothing more. */
+const FAILURES_MAX = 1_000;
+
+/**
+ * Lets `authenticate` run, unless this address has failed it too often.
+ * @throws Refusal 429 `rate_limited`; whatever `authenticate` throws
+ */
+export function createFailureLimit() {
+  const limiter = new RateLimiterMemory({ points: FAILURES_MAX, duration: WINDOW_SECONDS });
+  return async <T>(ctx: Context, authenticate: () => Promise<T>): Promise<T> => {
+    const failures = await limiter.get(ctx.ip);
+    if (failures !== null && failures.remainingPoints <= 0) {
+      const after = String(Math.max(1, Math.ceil(failures.msBeforeNext / 1_000)));
+      throw new Refusal('rate_limited', 'Too many calls with a wrong API key.', {
+        headers: { 'Retry-After': after },
+      });
+    }
+    try {
+      return await authenticate();
+    } catch (error) {
+      if (error instanceof Refusal) await limiter.penalty(ctx.ip, 1);
+      throw error;
+    }
+  };
+}
+
 async function take(limiter: RateLimiterMemory, keyId: string) {
   try {
     const { msBeforeNext, remainingPoints } = await limiter.consume(keyId);

@@ -85,7 +85,8 @@ export class Refusal extends Error {
 
 /** Outcome unknown; the same key settles it. */
 export function unavailable(what: string, cause: unknown): Refusal {
-  return new Refusal('temporarily_unavailable', `${what} Repeat the call with the same key.`, {
+  const advice = 'Try again; with the same Idempotency-Key, where the call has one.';
+  return new Refusal('temporarily_unavailable', `${what} ${advice}`, {
     headers: { 'Retry-After': '1' },
     cause,
   });

@@ -25,21 +25,34 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Ids of the resource that moved. Decided: `{payment_id}` for payments. */
-export const PaymentEventData = z.object({ payment_id: z.uuid() });
+/** Ids of the resource that moved, by the first words of the type. Decided: "Events". */
+const EVENT_DATA = {
+  payment: z.object({ payment_id: z.string() }),
+  refund: z.object({ refund_id: z.string(), payment_id: z.string() }),
+  payout: z.object({ payout_id: z.string() }),
+  'crypto.payment': z.object({ crypto_payment_id: z.string() }),
+  'crypto.settlement': z.object({ crypto_settlement_id: z.string() }),
+} as const;
 
 /** The body of a webhook, frozen when the fact is recorded. @see spec §2.8 */
-export const WebhookEvent = z
-  .object({
-    id: z.string().regex(/^evt_[0-9a-f-]{36}$/),
-    type: z.enum(EVENT_TYPES),
-    created: z.iso.datetime({ precision: 3 }),
-    livemode: z.boolean(),
-    data: PaymentEventData,
-  })
-  .meta({ id: 'WebhookEvent', description: 'What a webhook carries. Deduplicate on `id`.' });
+export const WebhookEvent = z.object({
+  id: z
+    .string()
+    .regex(/^evt_[0-9a-f-]{36}$/)
+    .meta({ description: 'Deduplicate on it.' }),
+  type: z.enum(EVENT_TYPES),
+  created: z.iso.datetime({ precision: 3 }),
+  livemode: z.boolean(),
+  data: z.record(z.string(), z.string()),
+});
 
 export type WebhookEvent = z.infer<typeof WebhookEvent>;
+
+/** The same of one type, with its own data. */
+export function webhookEventOf(type: EventType) {
+  const data = Object.entries(EVENT_DATA).find(([words]) => type.startsWith(`${words}.`))?.[1];
+  return WebhookEvent.extend({ type: z.literal(type), data: data ?? WebhookEvent.shape.data });
+}
 
 /** Where the delivery of one event stands. `no_endpoint`: none was registered at the time. */
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'exhausted', 'no_endpoint'] as const;

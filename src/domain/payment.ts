@@ -61,7 +61,6 @@ export type PaymentAttention =
   | 'late_settlement_not_reversed'
   | 'failed_after_settled'
   | 'expired_after_authorized'
-  | 'connector_session_slow'
   | 'malformed_callback';
 
 /** What a callback does to a payment in a given state. */

@@ -26,7 +26,7 @@ export interface ClaimDocument extends ClaimKey {
   /** The answer as first sent. */
   body: string | null;
   created_at: Date;
-  /** Set when done: a claim under way never expires. */
+  /** Set when the resource is written: a claim under way never expires. */
   expires_at?: Date;
 }
 
@@ -56,9 +56,11 @@ export function createIdempotencyStore(db: Db) {
     /** Keeps the first answer; the one that is kept is the one to send. */
     complete: (open: ClaimDocument, status: number, body: string) =>
       complete(claims, open, status, body),
-    /** A refusal burns no key. */
-    release: (open: ClaimDocument) =>
-      claims.deleteOne({ _id: open._id, resource_id: open.resource_id, status: null }),
+    /** The resource is written: the request is no longer needed, and the key's day counts. */
+    written: (resource_id: string) =>
+      claims.updateOne({ resource_id, request: { $ne: null } }, [
+        { $set: { request: null, expires_at: { $add: ['$created_at', KEY_LIFETIME_MS] } } },
+      ]),
     forResource: (resource_id: string) => claims.findOne({ resource_id }),
   };
 }

@@ -85,9 +85,9 @@ test('metadata never reaches Temporal', async () => {
   const { body } = await create('{"secret":"metadata-marker-7f3a"}', 'temporal');
   const handle = service.temporal.workflow.getHandle(`payment:${body.id}`);
   const history = await handle.fetchHistory();
-  const payloads = JSON.stringify(history, (name, value) =>
-    name === 'data' ? Buffer.from(value, 'base64').toString() : value,
-  );
+  const payloads = [...JSON.stringify(history).matchAll(/"data":"([^"]+)"/g)]
+    .map(([, base64 = '']) => Buffer.from(base64, 'base64').toString())
+    .join('\n');
   expect(payloads).toContain('ideal');
   expect(payloads).not.toContain('metadata-marker-7f3a');
 });

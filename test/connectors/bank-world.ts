@@ -10,7 +10,13 @@ import type { PaymentDocument } from '../../src/store/payments';
 import { mongodbUri } from '../support/servers';
 import { type BankServer, instruction, startBankServer } from './bank-server';
 
-type Known = Pick<PaymentDocument, '_id' | 'connector'>;
+const KNOWN = { connector: 'sandbox', account_id: 'acct_of_the_test', status: 'settled' } as const;
+
+/** What a callback needs to know of its payment. */
+type Known = Pick<
+  PaymentDocument,
+  '_id' | 'amount' | 'currency' | 'method' | 'livemode' | keyof typeof KNOWN
+>;
 
 export interface BankWorld {
   server: BankServer;
@@ -50,7 +56,9 @@ export async function startBankWorld(): Promise<BankWorld> {
     outbox,
     openFor: async (change = {}) => {
       const input = instruction(change);
-      const known: Known = { _id: input.payment_id, connector: 'sandbox' };
+      const { payment_id: _id, amount, currency, method, livemode } = input;
+      const money = { amount, currency, method, livemode };
+      const known: Known = { _id, ...money, ...KNOWN };
       await product.collection<Known>('payments').insertOne(known);
       const answer = await server.bank.activities.openSession(input);
       if (answer.outcome !== 'opened') throw new Error(answer.message);

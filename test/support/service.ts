@@ -1,13 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { createSandboxBank } from '../../connectors/sandbox-bank/bank';
 import { createApp } from '../../src/api/app';
-import { closeServer } from '../../src/api/server';
+import { closeServer, createHttpServer } from '../../src/api/server';
 import type { Keys } from '../../src/config';
+import { connectTemporal } from '../../src/connect-temporal';
 import { createConnectors } from '../../src/connectors';
 import { SCOPES, type Scope } from '../../src/domain/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
@@ -47,7 +47,8 @@ export async function startService(options: ServiceOptions = {}) {
   await ensureIndexes(stores);
   const address = process.env['TEST_TEMPORAL_ADDRESS'] ?? '';
   const connection = await NativeConnection.connect({ address });
-  const temporal = new Client({ connection });
+  // As in production: the native connection is for workers only.
+  const temporal = connectTemporal({ address, namespace: 'default' });
   const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
   const keys = makeKeys();
   const now = () => new Date();
@@ -78,7 +79,8 @@ export async function startService(options: ServiceOptions = {}) {
     port: 0,
     autoplay: options.autoplay ?? false,
   });
-  const server = createServer();
+  let handle: RequestListener = (_request, response) => response.writeHead(503).end();
+  const server = createHttpServer((request, response) => handle(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://localhost:${portOf(server.address())}`;
@@ -88,7 +90,7 @@ export async function startService(options: ServiceOptions = {}) {
     temporal: createTemporalDoor({ client: temporal, lifecycleQueue, stores, now }),
     connectors: createConnectors(connector),
   });
-  server.on('request', app.callback());
+  handle = app.callback();
   return {
     ...{ url, stores, mongo, temporal, bank, keys, database, connector, queues, startWorkers },
     /** A merchant with a key; each has its own lists and endpoints. */
@@ -98,6 +100,7 @@ export async function startService(options: ServiceOptions = {}) {
       await bank.stop();
       await workers?.stop();
       await connection.close();
+      await temporal.connection.close();
       await mongo.db(database).dropDatabase();
       await mongo.db(`${database}_bank`).dropDatabase();
       await mongo.close();

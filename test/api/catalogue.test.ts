@@ -1,0 +1,177 @@
+import { call, idealPayment } from '../support/http';
+import { openKey, type Service, startService } from '../support/service';
+import { expectRefusal } from './refusal';
+
+let service: Service;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService();
+  ({ key } = await service.account());
+});
+afterAll(async () => service?.stop());
+
+const get = (path: string, as = key) => call(service.url, 'GET', path, { key: as });
+const create = (body: object, as = key) =>
+  call(service.url, 'POST', '/v1/payments', { key: as, body });
+const detailsOf = ({ body }: { body: { error: { details: object[] } } }) => body.error.details;
+
+/** Only what spec §4.1 requires. */
+const bare = (changes: object) => {
+  const { country, reference, ...rest } = idealPayment();
+  return { ...rest, ...changes };
+};
+
+test('the catalogue has every method with exactly the fields of spec §2.6', async () => {
+  const { status, body } = await get('/v1/payment-methods');
+  expect(status).toBe(200);
+  expect(Object.keys(body)).toEqual(['object', 'data']);
+  expect(body.object).toBe('list');
+  const methods = body.data.map(({ method }: { method: string }) => method).sort();
+  expect(methods).toEqual([
+    ...['amex', 'bancontact', 'ideal', 'mastercard', 'mbway', 'multibanco', 'paysafecard'],
+    ...['przelewy24', 'visa'],
+  ]);
+  for (const entry of body.data) {
+    expect(Object.keys(entry).sort()).toEqual([
+      ...['async_settlement', 'chargebacks', 'countries', 'currencies', 'display_name', 'method'],
+      ...['notes', 'refunds', 'required_fields', 'requires_redirect', 'supports_recurring'],
+    ]);
+    expect(Object.keys(entry.refunds)).toEqual(['kind', 'withinDays']);
+    expect(entry.currencies.length).toBeGreaterThan(0);
+    expect(entry.countries.length).toBeGreaterThan(0);
+  }
+});
+
+test.each([
+  ['ideal', 'standard', 365],
+  ['bancontact', 'standard', 365],
+  ['mbway', 'standard', 365],
+  ['przelewy24', 'standard', 90],
+  ['visa', 'standard', 180],
+  ['mastercard', 'standard', 180],
+  ['amex', 'standard', 180],
+  ['multibanco', 'none', 0],
+  ['paysafecard', 'payout_only', 0],
+])('%s refunds: %s within %i days', async (method, kind, withinDays) => {
+  const { data } = (await get('/v1/payment-methods')).body;
+  const entry = data.find((each: { method: string }) => each.method === method);
+  expect(entry.refunds).toEqual({ kind, withinDays });
+});
+
+test('the catalogue is the same for every account and environment', async () => {
+  const few = await service.account({ methods: ['ideal'], livemode: true });
+  const all = await get('/v1/payment-methods');
+  expect((await get('/v1/payment-methods', few.key)).text).toBe(all.text);
+});
+
+test('available methods are those that the account has enabled, with the fields of §2.7', async () => {
+  const few = await service.account({ methods: ['visa', 'ideal', 'no-such-method'] });
+  const { status, body } = await get('/v1/payment-methods/available', few.key);
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    object: 'list',
+    data: [
+      { method: 'ideal', display_name: 'iDEAL', currencies: ['EUR'] },
+      { method: 'visa', display_name: 'Visa', currencies: expect.arrayContaining(['EUR', 'JPY']) },
+    ],
+  });
+});
+
+test('enabling and disabling a method takes effect at once', async () => {
+  const few = await service.account({ methods: [] });
+  const available = async () => (await get('/v1/payment-methods/available', few.key)).body.data;
+  expect(await available()).toEqual([]);
+  expect(detailsOf(await create(idealPayment(), few.key))).toEqual([
+    { code: 'method_not_enabled', field: 'method', message: expect.stringContaining('iDEAL') },
+  ]);
+  await service.stores.accounts.enableMethod(few.account_id, 'ideal');
+  expect(await available()).toHaveLength(1);
+  expect((await create(idealPayment(), few.key)).status).toBe(201);
+  await service.stores.accounts.disableMethod(few.account_id, 'ideal');
+  expect(await available()).toEqual([]);
+  expectRefusal(await create(idealPayment(), few.key), 'method_requirements_not_met');
+});
+
+test('where no connector serves live, nothing is available and nothing can be created', async () => {
+  const { account_id } = await service.account();
+  const live = await openKey(service.stores, account_id, true);
+  expect((await get('/v1/payment-methods/available', live)).body).toEqual({
+    object: 'list',
+    data: [],
+  });
+  const refused = await create(idealPayment(), live);
+  expectRefusal(refused, 'method_requirements_not_met', ['method']);
+  expect(detailsOf(refused)).toMatchObject([{ code: 'method_not_enabled' }]);
+});
+
+test('every available method creates a payment with what its entry asks for, and no more', async () => {
+  const { data } = (await get('/v1/payment-methods')).body;
+  for (const { method, currencies, countries, required_fields } of data) {
+    const asked = {
+      ...(required_fields.includes('country') ? { country: countries[0] } : {}),
+      ...(required_fields.includes('customer.email') ? { customer: { email: 'a@b.nl' } } : {}),
+    };
+    const currency = currencies.at(-1);
+    const { status, body } = await create(bare({ method, currency, ...asked }));
+    expect([method, status]).toEqual([method, 201]);
+    expect(body).toMatchObject({ method, currency, country: asked.country ?? null });
+  }
+});
+
+test.each([
+  ['a currency it lacks', { currency: 'USD' }, ['currency_not_supported:currency']],
+  ['a country it lacks', { country: 'BE' }, ['country_not_supported:country']],
+  [
+    'both',
+    { currency: 'USD', country: 'BE' },
+    ['country_not_supported:country', 'currency_not_supported:currency'],
+  ],
+  ['a method that is none', { method: 'cash' }, ['method_not_found:method']],
+  ['the name of a method of objects', { method: 'toString' }, ['method_not_found:method']],
+  [
+    'neither country nor email where both are needed',
+    { method: 'multibanco', country: null },
+    ['country_required:country', 'email_required:customer.email'],
+  ],
+  [
+    'a customer without email where it is needed',
+    { method: 'przelewy24', country: 'PL', customer: { first_name: 'Jan', email: null } },
+    ['email_required:customer.email'],
+  ],
+  [
+    'three faults at once',
+    { method: 'przelewy24', currency: 'USD', country: 'DE' },
+    [
+      ...['country_not_supported:country', 'currency_not_supported:currency'],
+      'email_required:customer.email',
+    ],
+  ],
+])('%s is method_requirements_not_met, naming every field at fault', async (_, change, faults) => {
+  const refused = await create(idealPayment(change));
+  expectRefusal(refused, 'method_requirements_not_met');
+  expect(
+    detailsOf(refused)
+      .map((detail) =>
+        'code' in detail && 'field' in detail ? `${detail.code}:${detail.field}` : '',
+      )
+      .sort(),
+  ).toEqual(faults);
+});
+
+test('a refused request reaches no bank and no workflow', async () => {
+  const count = (name: string) =>
+    service.mongo.db(service.database).collection(name).countDocuments();
+  const before = [await count('payments'), await count('idempotency')];
+  await create(idealPayment({ country: 'BE' }));
+  expect([await count('payments'), await count('idempotency')]).toEqual(before);
+});
+
+test('the catalogue needs a key but no scope, and takes no parameters', async () => {
+  const narrow = await service.account({ scopes: ['refunds:read'] });
+  for (const path of ['/v1/payment-methods', '/v1/payment-methods/available']) {
+    expect((await get(path, narrow.key)).status).toBe(200);
+    expectRefusal(await call(service.url, 'GET', path), 'api_key_missing');
+    expectRefusal(await get(`${path}?country=NL`), 'invalid_request', ['country']);
+  }
+});

@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import { call, idealPayment } from '../support/http';
+import { type Service, startService } from '../support/service';
+import { expectErrorShape } from './refusal';
+
+let service: Service;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService();
+  ({ key } = await service.account());
+});
+afterAll(async () => service?.stop());
+
+const post = (raw: string) => call(service.url, 'POST', '/v1/payments', { key, raw });
+const count = () => service.mongo.db(service.database).collection('payments').countDocuments({});
+
+/** A value and whether the rules of spec §4.1 allow it, said here a second time. */
+interface Judged {
+  value: unknown;
+  ok: boolean;
+}
+
+const json = fc.jsonValue({ maxDepth: 3 });
+const judged = (arbitrary: fc.Arbitrary<unknown>, rule: (value: unknown) => boolean) =>
+  arbitrary.map((value): Judged => ({ value, ok: rule(value) }));
+const oneOf = (good: unknown[], bad: unknown[]) =>
+  fc.oneof(
+    { weight: 6, arbitrary: judged(fc.constantFrom(...good), () => true) },
+    { weight: 1, arbitrary: judged(fc.constantFrom(...bad), () => false) },
+    { weight: 1, arbitrary: judged(json, (value) => good.includes(value)) },
+  );
+const isText = (max: number) => (value: unknown) =>
+  value === null ||
+  (typeof value === 'string' &&
+    [...value].length <= max &&
+    !/\p{Surrogate}/u.test(value) &&
+    !value.includes('\0'));
+const texts = (max: number) =>
+  judged(fc.oneof({ weight: 5, arbitrary: fc.string({ unit: 'binary' }) }, json), isText(max));
+const isMetadata = (value: unknown) =>
+  value === null ||
+  (typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length <= 50);
+
+const url = oneOf(
+  ['https://shop.example/', 'https://a.b:8443/x?y=z#f', 'https://xn--bcher-kva.example'],
+  ['http://shop.example/', '/x', 'https://u@a.b/', 'javascript:1', 'https://', ''],
+);
+const fields: Record<string, fc.Arbitrary<Judged>> = {
+  amount: fc.oneof(
+    { weight: 5, arbitrary: judged(fc.integer({ min: 1, max: 99_999_999_999 }), () => true) },
+    judged(json, (v) => Number.isInteger(v) && Number(v) >= 1 && Number(v) <= 99_999_999_999),
+    judged(fc.constantFrom(0, -1, 1.5, 100_000_000_000, '1', null), () => false),
+  ),
+  method: oneOf(['ideal'], ['Ideal', 'cash', '', null]),
+  currency: oneOf(['EUR'], ['eur', 'USD', 'XXX', null]),
+  country: oneOf(['NL', null], ['nl', 'BE', 'XX', '']),
+  success_url: url,
+  error_url: url,
+  reference: texts(255),
+  customer: oneOf(
+    [null, {}, { email: 'a@b.nl' }, { first_name: 'Zoë', last_name: null, reference: '1' }],
+    [[], 'x', { email: 'x' }, { phone: '1' }, { first_name: 'x'.repeat(101) }, { reference: 1 }],
+  ).filter(({ value, ok }) => ok || JSON.stringify(value) !== '{}'),
+  metadata: judged(fc.oneof(json, fc.dictionary(fc.string(), json, { maxKeys: 5 })), isMetadata),
+};
+const body = fc.record(fields).chain((all) =>
+  fc.record({
+    all: fc.constant(all),
+    extra: fc.oneof(
+      { weight: 9, arbitrary: fc.constant(undefined) },
+      { weight: 1, arbitrary: fc.string().filter((name) => !(name in fields)) },
+    ),
+    leftOut: fc.oneof(
+      { weight: 9, arbitrary: fc.constant(undefined) },
+      { weight: 1, arbitrary: fc.constantFrom(...Object.keys(fields)) },
+    ),
+  }),
+);
+const REQUIRED = ['amount', 'method', 'currency', 'success_url', 'error_url'];
+
+test('a payment is created exactly when every field satisfies the rules, and never a 5xx', async () => {
+  await fc.assert(
+    fc.asyncProperty(body, async ({ all, extra, leftOut }) => {
+      const kept = Object.entries(all).filter(([name]) => name !== leftOut);
+      const members = kept.map(
+        ([name, { value }]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`,
+      );
+      if (extra !== undefined) members.push(`${JSON.stringify(extra)}:1`);
+      const ok =
+        kept.every(([, judgement]) => judgement.ok) &&
+        extra === undefined &&
+        !REQUIRED.includes(leftOut ?? '');
+      const before = await count();
+      const answer = await post(`{${members.join()}}`);
+      expect({ ok, refused: [400, 422].includes(answer.status), text: answer.text }).toEqual({
+        ok: answer.status === 201,
+        refused: !ok,
+        text: answer.text,
+      });
+      if (!ok) expectErrorShape(answer);
+      expect(await count()).toBe(before + (ok ? 1 : 0));
+    }),
+    { numRuns: 200 },
+  );
+}, 120_000);
+
+test('any other JSON, and any text, is refused as a whole', async () => {
+  const before = await count();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(fc.json(), fc.string({ unit: 'binary' }), mangled()),
+      async (text) => {
+        const answer = await post(text);
+        expect([400, 415, 422]).toContain(answer.status);
+        expectErrorShape(answer);
+      },
+    ),
+    { numRuns: 300 },
+  );
+  expect(await count()).toBe(before);
+}, 120_000);
+
+/** A good body with one character of its syntax lost. */
+function mangled(): fc.Arbitrary<string> {
+  const good = JSON.stringify(idealPayment());
+  const places = [...good].flatMap((char, at) => ('{}:'.includes(char) ? [at] : []));
+  const structural = places.filter((at) => good[at] !== ':' || good[at - 1] === '"');
+  return fc.constantFrom(...structural).map((at) => `${good.slice(0, at)}${good.slice(at + 1)}`);
+}

@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Router from '@koa/router';
+import { Client, Connection } from '@temporalio/client';
+import Koa from 'koa';
+import { mountHealth } from '../../src/api/health';
+import { connectMongo } from '../../src/mongo';
+import { createStores } from '../../src/store';
+import { createTemporalDoor } from '../../src/temporal';
+import { type Service, startService } from '../support/service';
+
+/** Where nothing listens. */
+const NOWHERE = '127.0.0.1:1';
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(async () => service?.stop());
+afterEach(async () => {
+  await service.stores.heartbeats.end('worker-1');
+  await service.stores.heartbeats.end('worker-2');
+});
+
+async function ask(path: string, url = service.url) {
+  const response = await fetch(`${url}${path}`);
+  const body: unknown = await response.json();
+  return { status: response.status, retryAfter: response.headers.get('Retry-After'), body };
+}
+const beat = (worker: string, secondsAgo = 0) =>
+  service.stores.heartbeats.beat(worker, new Date(Date.now() - secondsAgo * 1_000));
+
+const READY = { status: 200, retryAfter: null, body: { status: 'ready', missing: [] } };
+const missing = (...parts: string[]) => ({
+  status: 503,
+  retryAfter: '1',
+  body: { status: 'not_ready', missing: parts },
+});
+
+test('healthz answers while the process lives, without a key, whatever else is away', async () => {
+  expect(await ask('/healthz')).toEqual({
+    status: 200,
+    retryAfter: null,
+    body: { status: 'ok' },
+  });
+});
+
+test('readyz says that no worker polls, until one does', async () => {
+  expect(await ask('/readyz')).toEqual(missing('worker'));
+  await beat('worker-1');
+  expect(await ask('/readyz')).toEqual(READY);
+});
+
+test('a worker that has been silent for long counts as dead, unless another lives', async () => {
+  await beat('worker-1', 30);
+  expect(await ask('/readyz')).toEqual(missing('worker'));
+  await beat('worker-2', 1);
+  expect(await ask('/readyz')).toEqual(READY);
+});
+
+test('a worker that says goodbye is gone at once', async () => {
+  await beat('worker-1');
+  expect(await ask('/readyz')).toEqual(READY);
+  await service.stores.heartbeats.end('worker-1');
+  expect(await ask('/readyz')).toEqual(missing('worker'));
+});
+
+test('with Temporal away readyz names it, and answers in time', async () => {
+  const connection = Connection.lazy({ address: NOWHERE });
+  const client = new Client({ connection });
+  const router = new Router();
+  mountHealth(router, {
+    mongo: service.mongo,
+    temporal: createTemporalDoor({ ...doorDeps(), client }),
+    heartbeats: service.stores.heartbeats,
+    now: () => new Date(),
+  });
+  await beat('worker-1');
+  const answer = await askedOf(router, '/readyz');
+  await connection.close();
+  expect(answer).toEqual(missing('temporal'));
+});
+
+test('with MongoDB away readyz names it and what is kept there, and answers in time', async () => {
+  const mongo = await connectMongo(process.env['TEST_MONGODB_URI'] ?? '', 'health');
+  const stores = createStores(mongo.db(service.database));
+  await mongo.close();
+  const router = new Router();
+  mountHealth(router, {
+    mongo,
+    temporal: createTemporalDoor({ ...doorDeps(), client: service.temporal }),
+    heartbeats: stores.heartbeats,
+    now: () => new Date(),
+  });
+  expect(await askedOf(router, '/readyz')).toEqual(missing('mongodb', 'worker'));
+});
+
+const doorDeps = () => ({
+  lifecycleQueue: 'none',
+  stores: service.stores,
+  now: () => new Date(),
+});
+
+/** One question to a server of its own; within three seconds. */
+async function askedOf(router: Router, path: string) {
+  const server = createServer(new Koa().use(router.routes()).callback());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const begun = performance.now();
+  try {
+    const { port } = server.address() as AddressInfo;
+    return await ask(path, `http://127.0.0.1:${port}`);
+  } finally {
+    server.close();
+    expect(performance.now() - begun).toBeLessThan(3_000);
+  }
+}

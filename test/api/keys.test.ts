@@ -1,0 +1,164 @@
+import { makeKey } from '../../src/store/keys';
+import { call, eventually, idealPayment } from '../support/http';
+import { openKey, type Service, startService } from '../support/service';
+import { exchange } from './exchange';
+import { expectRefusal } from './refusal';
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(async () => service?.stop());
+
+const get = (path: string, key?: string) => call(service.url, 'GET', path, key ? { key } : {});
+const post = (path: string, key: string, body?: unknown) =>
+  call(service.url, 'POST', path, { key, body });
+const authorized = (...values: string[]) =>
+  exchange(service.url, {
+    method: 'GET',
+    path: '/v1/payments',
+    headers: values.map((value): [string, string] => ['Authorization', value]),
+  });
+
+/** One endpoint of each scope, and the two that need none. */
+const ROUTES = [
+  ['GET', '/v1/payments', 'payments:read'],
+  ['GET', '/v1/payments/some-id', 'payments:read'],
+  ['POST', '/v1/payments', 'payments:write'],
+  ['POST', '/v1/payments/some-id/cancel', 'payments:write'],
+  ['POST', '/v1/sandbox/payments/some-id/simulate', 'payments:write'],
+  ['GET', '/v1/payment-methods', null],
+  ['GET', '/v1/payment-methods/available', null],
+] as const;
+
+test.each(ROUTES)('%s %s without a key is api_key_missing', async (method, path) => {
+  const answer = await call(service.url, method, path);
+  expectRefusal(answer, 'api_key_missing');
+  expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
+});
+
+test.each([
+  ['of another scheme', 'Basic c2tfc2FuZGJveF86'],
+  ['without a key', 'Bearer'],
+  ['with two keys', 'Bearer a b'],
+  ['of the key alone', 'sk_sandbox_aaaa'],
+  ['of endless length', `Bearer sk_sandbox_${'a'.repeat(5_000)}`],
+  ['with a key nobody has', `Bearer ${makeKey(false)}`],
+  ['with a key of other letters', 'Bearer \xe9\xe8'],
+])('an Authorization header %s is api_key_invalid', async (_, value) => {
+  const answer = await authorized(value);
+  expectRefusal(answer, 'api_key_invalid');
+  expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
+});
+
+test('a key is not known by its beginning, its end or in other letters', async () => {
+  const { key } = await service.account();
+  const others = [key.slice(0, -1), `${key}A`, key.toUpperCase(), key.replace('sandbox', 'live')];
+  for (const value of others) expectRefusal(await authorized(`Bearer ${value}`), 'api_key_invalid');
+  expect((await authorized(`bearer  ${key}`)).status).toBe(200);
+});
+
+test.each(ROUTES)('%s %s asks for the scope %3$s', async (method, path, scope) => {
+  const without = await service.account({
+    scopes: ['payments:read', 'payments:write', 'refunds:read'].filter(
+      (each): each is 'payments:read' => each !== scope,
+    ),
+  });
+  const answer = await call(service.url, method, path, { key: without.key });
+  if (scope === null) expect(answer.status).toBe(200);
+  else {
+    expectRefusal(answer, 'api_key_scope_insufficient');
+    expect(answer.body.error.message).toContain(scope);
+  }
+});
+
+test('a revoked key is refused with the next request, in words that say so', async () => {
+  const { account_id, key } = await service.account();
+  const other = await openKey(service.stores, account_id, false);
+  expect((await get('/v1/payments', key)).status).toBe(200);
+  const [row] = await service.stores.keys.forAccount(account_id);
+  await service.stores.keys.revoke(row?._id ?? '', new Date().toISOString());
+  for (let i = 0; i < 3; i += 1) {
+    expectRefusal(await get('/v1/payments', key), 'api_key_revoked');
+    expectRefusal(await post('/v1/payments', key, idealPayment()), 'api_key_revoked');
+  }
+  expect((await get('/v1/payments', other)).status).toBe(200);
+});
+
+test("several keys of one account and environment see the account's payments", async () => {
+  const { account_id, key } = await service.account();
+  const second = await openKey(service.stores, account_id, false);
+  const { body } = await post('/v1/payments', key, idealPayment());
+  expect((await get(`/v1/payments/${body.id}`, second)).body).toEqual(body);
+});
+
+describe("another account's or environment's payment is not found", () => {
+  let id: string;
+  let foreign: string;
+  let live: string;
+  beforeAll(async () => {
+    const { account_id, key } = await service.account();
+    id = (await post('/v1/payments', key, idealPayment())).body.id;
+    live = await openKey(service.stores, account_id, true);
+    foreign = (await service.account()).key;
+  });
+
+  test('with the words that an id nobody has gets', async () => {
+    const unknown = await get('/v1/payments/5d0b5a8e-97d5-4e47-9d0c-2b1f6a3f8f11', foreign);
+    for (const key of [foreign, live]) {
+      const answer = await get(`/v1/payments/${id}`, key);
+      expectRefusal(answer, 'payment_not_found');
+      expect(answer.body.error.message).toBe(unknown.body.error.message);
+      expectRefusal(await post(`/v1/payments/${id}/cancel`, key), 'payment_not_found');
+    }
+    const simulate = `/v1/sandbox/payments/${id}/simulate`;
+    expectRefusal(await post(simulate, foreign, { event: 'settled' }), 'payment_not_found');
+    expect((await service.stores.payments.get(id))?.status).toBe('awaiting_customer');
+  });
+
+  test('and a live key cannot simulate anything', async () => {
+    const simulate = `/v1/sandbox/payments/${id}/simulate`;
+    expectRefusal(await post(simulate, live, { event: 'settled' }), 'api_key_scope_insufficient');
+  });
+});
+
+test('the key decides livemode', async () => {
+  const { key } = await service.account();
+  expect((await post('/v1/payments', key, idealPayment())).body.livemode).toBe(false);
+  expectRefusal(
+    await post('/v1/payments', key, { ...idealPayment(), livemode: true }),
+    'invalid_request',
+    ['livemode'],
+  );
+});
+
+test('keys have 256 random bits, name their environment, and only a hash is stored', async () => {
+  const { account_id, key } = await service.account();
+  expect(key).toMatch(/^sk_sandbox_[\w-]{43}$/);
+  expect(makeKey(true)).toMatch(/^sk_live_[\w-]{43}$/);
+  await post('/v1/payments', key, idealPayment());
+  const secret = key.slice('sk_sandbox_'.length);
+  const db = service.mongo.db(service.database);
+  for (const { name } of await db.listCollections().toArray()) {
+    const rows = await db.collection(name).find({}).toArray();
+    expect(JSON.stringify(rows)).not.toContain(secret);
+  }
+  const [row] = await service.stores.keys.forAccount(account_id);
+  expect(row).toMatchObject({
+    hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    last4: key.slice(-4),
+  });
+});
+
+test('a key tells when it was last used; a refused one was not', async () => {
+  const { account_id, key } = await service.account({ scopes: ['refunds:read'] });
+  const lastUsed = async () => (await service.stores.keys.forAccount(account_id))[0]?.last_used_at;
+  expect(await lastUsed()).toBeNull();
+  expectRefusal(await get('/v1/payments', key), 'api_key_scope_insufficient');
+  expect(await lastUsed()).toBeNull();
+  const before = new Date().toISOString();
+  await get('/v1/payment-methods', key);
+  const used = await eventually('its use', lastUsed);
+  expect(used >= before && used <= new Date().toISOString()).toBe(true);
+});

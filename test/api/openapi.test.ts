@@ -1,0 +1,213 @@
+import Ajv2020 from 'ajv/dist/2020';
+import addFormats from 'ajv-formats';
+import { z } from 'zod';
+import { ERROR_CODES } from '../../src/domain/errors';
+import { call, idealPayment } from '../support/http';
+import { type Service, startService } from '../support/service';
+
+/** OpenAPI 3.1 as its specification says it, as far as this document uses it. */
+const Schema = z.union([z.boolean(), z.looseObject({})]);
+const Ref = z.strictObject({ $ref: z.string() });
+const Content = z.strictObject({ 'application/json': z.strictObject({ schema: Schema }) });
+const Parameter = z
+  .strictObject({
+    name: z.string(),
+    in: z.enum(['path', 'query', 'header', 'cookie']),
+    required: z.boolean().optional(),
+    description: z.string().optional(),
+    schema: Schema,
+  })
+  .refine((each) => each.in !== 'path' || each.required === true);
+const Operation = z.strictObject({
+  operationId: z.string().optional(),
+  summary: z.string(),
+  description: z.string().optional(),
+  'x-required-scope': z.string().optional(),
+  parameters: z.array(Parameter).optional(),
+  requestBody: z.strictObject({ required: z.boolean().optional(), content: Content }).optional(),
+  responses: z.record(
+    z.string().regex(/^([1-5]\d\d|[1-5]XX|default)$/),
+    z.strictObject({
+      description: z.string(),
+      headers: z.record(z.string(), Ref).optional(),
+      content: Content.optional(),
+    }),
+  ),
+});
+const PathItem = z.strictObject({ get: Operation.optional(), post: Operation.optional() });
+const Document = z.strictObject({
+  openapi: z.string().regex(/^3\.1\.\d+$/),
+  info: z.strictObject({ title: z.string(), version: z.string(), description: z.string() }),
+  servers: z.array(z.strictObject({ url: z.url() })).min(1),
+  security: z.array(z.record(z.string(), z.array(z.string()))),
+  paths: z.record(z.string().regex(/^\//), PathItem),
+  webhooks: z.record(z.string(), PathItem),
+  components: z.strictObject({
+    schemas: z.record(z.string().regex(/^[\w.-]+$/), Schema),
+    headers: z.record(z.string(), z.strictObject({ description: z.string(), schema: Schema })),
+    securitySchemes: z.record(
+      z.string(),
+      z.strictObject({ type: z.literal('http'), scheme: z.literal('bearer') }),
+    ),
+  }),
+});
+
+let service: Service;
+let raw: unknown;
+let document: z.infer<typeof Document>;
+
+beforeAll(async () => {
+  service = await startService();
+  const response = await fetch(`${service.url}/openapi.json`);
+  expect(response.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
+  raw = await response.json();
+  document = Document.parse(raw);
+});
+afterAll(async () => service?.stop());
+
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, operation]) =>
+      operation === undefined ? [] : [{ path, method, operation }],
+    ),
+  );
+
+/** Every value under this name, wherever it stands. */
+function findAll(name: string, within: unknown): unknown[] {
+  if (typeof within !== 'object' || within === null) return [];
+  return Object.entries(within).flatMap(([key, value]) => [
+    ...(key === name ? [value] : []),
+    ...findAll(name, value),
+  ]);
+}
+
+test('every reference leads somewhere, and every component is referred to', () => {
+  const references = findAll('$ref', raw).map(String);
+  expect(references.length).toBeGreaterThan(0);
+  for (const reference of references) {
+    const found = reference
+      .replace(/^#\//, '')
+      .split('/')
+      .reduce<unknown>((at, step) => Object(at)[step], document);
+    expect([reference, typeof found]).toEqual([reference, 'object']);
+  }
+  for (const [kind, names] of Object.entries({
+    schemas: Object.keys(document.components.schemas),
+    headers: Object.keys(document.components.headers),
+  })) {
+    for (const name of names) expect(references).toContain(`#/components/${kind}/${name}`);
+  }
+});
+
+test('every schema is JSON Schema 2020-12', () => {
+  const ajv = addFormats(new Ajv2020({ strict: false }));
+  const { components } = document;
+  for (const schema of findAll('schema', raw)) {
+    expect(() => ajv.compile({ ...Object(schema), components })).not.toThrow();
+  }
+});
+
+test('operation ids are unique, and the parameters of each path are declared', () => {
+  const ids = operations().map(({ operation }) => operation.operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).not.toContain(undefined);
+  for (const { path, operation } of operations()) {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    const declared = (operation.parameters ?? [])
+      .filter((each) => each.in === 'path')
+      .map(({ name }) => name);
+    expect([path, declared]).toEqual([path, inPath]);
+  }
+});
+
+test('every operation of the specification in scope is there', () => {
+  expect(operations().map(({ method, path }) => `${method} ${path}`)).toEqual(
+    expect.arrayContaining([
+      'post /v1/payments',
+      'get /v1/payments',
+      'get /v1/payments/{id}',
+      'post /v1/payments/{id}/cancel',
+      'get /v1/payment-methods',
+      'get /v1/payment-methods/available',
+      'post /v1/sandbox/payments/{id}/simulate',
+    ]),
+  );
+});
+
+test('every documented operation is reachable, and says which scope it asks for', async () => {
+  const { key } = await service.account({ scopes: [] });
+  for (const { path, method, operation } of operations()) {
+    const to = path.replaceAll(/\{\w+\}/g, 'some-id');
+    const scope = operation['x-required-scope'];
+    const { status, body } = await call(service.url, method.toUpperCase(), to, { key });
+    if (scope === undefined) expect([to, status]).toEqual([to, 200]);
+    else
+      expect([to, status, body.error.message]).toEqual([to, 403, expect.stringContaining(scope)]);
+  }
+});
+
+test('creating operations ask for an Idempotency-Key, and only they', () => {
+  for (const { path, operation } of operations()) {
+    const asks = operation.parameters?.some(({ name }) => name === 'Idempotency-Key') ?? false;
+    expect([path, asks]).toEqual([path, Object.hasOwn(operation.responses, '201')]);
+  }
+});
+
+test.each(Object.entries(ERROR_CODES))('the error code %s is documented', (code, { status }) => {
+  const described = operations().flatMap(({ operation }) =>
+    Object.entries(operation.responses)
+      .filter(([, { description }]) => description.includes(`\`${code}\``))
+      .map(([at]) => Number(at)),
+  );
+  expect(new Set(described.filter((at) => at !== status))).toEqual(new Set());
+  expect(document.info.description).toContain(`| \`${code}\` | ${status} |`);
+  if (code !== 'route_not_found' && code !== 'method_not_allowed') {
+    expect(described).toContain(status);
+  }
+});
+
+test('every event of spec §6 is a webhook with its headers and its body', () => {
+  expect(Object.keys(document.webhooks).sort()).toEqual([
+    ...['crypto.payment.expired', 'crypto.payment.held', 'crypto.payment.received'],
+    ...['crypto.payment.underpaid', 'crypto.settlement.completed', 'crypto.settlement.failed'],
+    ...['payment.authorized', 'payment.awaiting_customer', 'payment.cancelled'],
+    ...['payment.expired', 'payment.failed', 'payment.settled', 'payout.completed'],
+    ...['payout.failed', 'payout.returned', 'payout.sent', 'payout.submitted'],
+    ...['refund.failed', 'refund.settled'],
+  ]);
+  for (const [type, { post }] of Object.entries(document.webhooks)) {
+    const headers = Object.fromEntries(post?.parameters?.map((p) => [p.name, p.schema]) ?? []);
+    expect(headers).toEqual({
+      'Service-Signature': { type: 'string' },
+      'Service-Event-Type': { const: type },
+    });
+    expect(post?.requestBody?.content['application/json'].schema).toBeDefined();
+  }
+});
+
+test('a body that the document allows is taken; one that it does not is refused', async () => {
+  const { key } = await service.account();
+  const ajv = addFormats(new Ajv2020({ strict: false }));
+  const { components } = document;
+  const validate = ajv.compile({ $ref: '#/components/schemas/CreatePayment', components });
+  const bodies = [
+    idealPayment(),
+    idealPayment({ country: null, reference: null, customer: null, metadata: null }),
+    idealPayment({ customer: { email: 'a@b.nl', first_name: null }, metadata: { a: { b: [] } } }),
+    idealPayment({ amount: 10.5 }),
+    idealPayment({ amount: 0 }),
+    idealPayment({ amount: '5' }),
+    idealPayment({ currency: 'eur' }),
+    idealPayment({ success_url: 'http://a.b/' }),
+    idealPayment({ extra: 1 }),
+    idealPayment({ customer: { phone: '1' } }),
+    idealPayment({ metadata: [] }),
+    idealPayment({ reference: 'x'.repeat(256) }),
+    idealPayment({ method: undefined }),
+  ];
+  for (const body of bodies) {
+    const sent: unknown = JSON.parse(JSON.stringify(body));
+    const { status } = await call(service.url, 'POST', '/v1/payments', { key, body: sent });
+    expect({ sent, allowed: validate(sent) }).toEqual({ sent, allowed: status === 201 });
+  }
+});
