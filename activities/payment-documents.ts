@@ -1,10 +1,11 @@
+import type { SessionAnswer } from '../connectors/contract/activities';
 import { isPaymentMethodId, methodRules } from '../src/domain/catalogue';
 import { PAYMENT_EVENTS, type PaymentStatus } from '../src/domain/payment';
 import type { PaymentRequest } from '../src/domain/payment-request';
 import { payToken, payTokenHash } from '../src/pay-token';
 import type { PaymentDocument } from '../src/store/payments';
 import { positionAt, tieBase } from './events';
-import type { OpenPayment, RecordMove } from './payments';
+import type { OpenPayment, RecordMove, Standing } from './payments';
 
 /** The document as it is first written. @see spec §2.1 */
 export function newPayment(
@@ -16,14 +17,12 @@ export function newPayment(
   const opened = session?.outcome === 'opened' ? session : null;
   const failure =
     session?.outcome === 'declined' ? { code: session.code, message: session.message } : null;
-  const status = opened ? 'awaiting_customer' : failure ? 'failed' : 'created';
   return {
     _id: payment_id,
     ...facts,
     ...request,
-    version: status === 'created' ? 1 : 2,
+    ...openingOf(session),
     position: positionAt(input.created_at, 0, tieBase(1)),
-    status,
     failure,
     authorized_at: null,
     settled_at: null,
@@ -37,6 +36,13 @@ export function newPayment(
     attention: null,
     audit: [],
   };
+}
+
+/** State and version that a payment is first written with, by the bank's first answer. */
+export function openingOf(session: SessionAnswer | null): Standing {
+  if (session === null) return { status: 'created', version: 1 };
+  const status = session.outcome === 'opened' ? 'awaiting_customer' : 'failed';
+  return { status, version: 2 };
 }
 
 /** What events of this payment carry. */

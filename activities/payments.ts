@@ -11,7 +11,14 @@ import { callbackKey } from '../src/store/callbacks';
 import type { EventDocument } from '../src/store/events';
 import type { AuditEntry, PaymentDocument } from '../src/store/payments';
 import { type DeliveryStarter, eventsOf, hasEndpoint, startDeliveries } from './events';
-import { changeOf, factsOf, happeningOf, movesTo, newPayment } from './payment-documents';
+import {
+  changeOf,
+  factsOf,
+  happeningOf,
+  movesTo,
+  newPayment,
+  openingOf,
+} from './payment-documents';
 
 export interface PaymentActivityDeps extends DeliveryStarter {
   mongo: MongoClient;
@@ -97,11 +104,11 @@ async function openPayment(deps: PaymentActivityDeps, input: OpenPayment): Promi
     stores.idempotency.forResource(input.payment_id),
     hasEndpoint(stores, input.account_id, input.livemode),
   ]);
-  if (existing !== null) return await restart(deps, existing);
+  if (existing !== null) return await reopened(deps, existing, input);
   if (!claim?.request) {
     // Between the two reads another attempt may have written it and emptied the claim.
     const written = await stores.payments.get(input.payment_id);
-    if (written !== null) return await restart(deps, written);
+    if (written !== null) return await reopened(deps, written, input);
     throw ApplicationFailure.nonRetryable('No claim holds this payment.', 'claim_missing');
   }
   const payment = newPayment(deps.payTokenKey, input, claim.request.stored);
@@ -124,13 +131,22 @@ async function openPayment(deps: PaymentActivityDeps, input: OpenPayment): Promi
   return { status, version };
 }
 
-/** The write was done by an earlier attempt; what followed it may not have been. */
-async function restart(deps: PaymentActivityDeps, payment: PaymentDocument): Promise<Standing> {
+/** Opened by an earlier attempt. Answers as that one did, whatever has happened since. */
+async function reopened(
+  deps: PaymentActivityDeps,
+  payment: PaymentDocument,
+  { session }: OpenPayment,
+): Promise<Standing> {
+  await followUp(deps, payment);
+  return openingOf(session);
+}
+
+/** The write was done by an earlier attempt; what follows it may not have been. */
+async function followUp(deps: PaymentActivityDeps, payment: PaymentDocument): Promise<void> {
   const { _id, account_id, livemode } = payment;
   const { events, idempotency } = deps.stores;
   const pending = await events.pending(_id, account_id, livemode);
   await Promise.all([startDeliveries(deps, pending), idempotency.written(_id)]);
-  return { status: payment.status, version: payment.version };
 }
 
 async function recordMove(deps: PaymentActivityDeps, input: RecordMove): Promise<Standing> {
@@ -157,17 +173,27 @@ async function recordMove(deps: PaymentActivityDeps, input: RecordMove): Promise
   const moved = await commitMove(deps, input, changeOf(input, last, version), audit, events);
   if (!moved) {
     const payment = await deps.stores.payments.get(payment_id);
-    if (payment?.version !== version || payment.status !== last) {
+    if (payment === null || !(await wasMade(deps, events))) {
       // A restored database, most likely: wait in the open for a person, move nothing.
       throw new Error(
         `The stored payment is at version ${payment?.version}; ${from.version} was expected.`,
       );
     }
-    return await restart(deps, payment);
+    await followUp(deps, payment);
+    return { status: last, version };
   }
   await startDeliveries(deps, events);
   deps.log.info({ payment_id, request_id, status: last }, 'payment moved');
   return { status: last, version };
+}
+
+/**
+ * Whether these very moves stand in the record already, made by an attempt whose report was lost.
+ * Later ones may stand on them: a workflow task that is lost takes all its reports with it.
+ */
+async function wasMade({ stores }: PaymentActivityDeps, events: EventDocument[]): Promise<boolean> {
+  const stored = await Promise.all(events.map(({ _id }) => stores.events.get(_id)));
+  return stored.every((event, index) => event !== null && event.type === events[index]?.type);
 }
 
 /** One transaction; true when this call made the move. A taken place in a list throws: retried. */

@@ -14,6 +14,7 @@ import {
   signingSecret,
 } from '../src/store/endpoints';
 import type { EventDocument, EventStore } from '../src/store/events';
+import { patiently } from './patiently';
 
 /** Decided: 10 s per attempt. */
 const ATTEMPT_TIMEOUT_MS = 10_000;
@@ -67,6 +68,28 @@ async function deliverWebhook(
   const { attempt } = activityInfo();
   const { request_id, event_id } = input;
   const fields = { request_id, event_id, attempt };
+  const found = await patiently(() => lookUp(deps, input, attempt));
+  if (found === 'delivered' || found === 'no_endpoint') return found;
+  const { event, endpoint, sealed, atMs } = found;
+  const owner = endpointOwner(event.account_id, event.livemode);
+  const secret = await deps.sealer.open(sealed, owner);
+  const result = await post(deps, event, endpoint, signPayload(secret, event.body, seconds(atMs)));
+  if (isAcknowledged(result)) {
+    const made = { url: endpoint.url, atMs, result, delayMs: null };
+    await patiently(() => record(deps, input, made));
+    deps.log.info(fields, 'webhook delivered');
+    return 'delivered';
+  }
+  const delayMs = nextDelayMs(deps, result);
+  const made = { url: endpoint.url, atMs, result, delayMs };
+  await patiently(() => record(deps, input, made));
+  deps.log.info(fields, 'webhook attempt failed');
+  throw attemptFailed(result, endpoint, delayMs);
+}
+
+/** What is to be posted where, as things stand at this attempt. */
+async function lookUp(deps: WebhookActivityDeps, input: WebhookDeliveryInput, attempt: number) {
+  const { event_id, request_id } = input;
   if (attempt > 1 && (await wasDelivered(deps, input))) return 'delivered';
   const event = await deps.events.get(event_id);
   if (event === null) throw ApplicationFailure.nonRetryable(`No ${event_id}.`, 'EventUnknown');
@@ -75,21 +98,10 @@ async function deliverWebhook(
   const sealed = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
   if (endpoint === null || sealed === undefined) {
     await setDelivery(deps, event_id, 'no_endpoint', null);
-    deps.log.info(fields, 'no webhook endpoint');
+    deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
     return 'no_endpoint';
   }
-  const owner = endpointOwner(event.account_id, event.livemode);
-  const secret = await deps.sealer.open(sealed, owner);
-  const result = await post(deps, event, endpoint, signPayload(secret, event.body, seconds(atMs)));
-  if (isAcknowledged(result)) {
-    await record(deps, input, { url: endpoint.url, atMs, result, delayMs: null });
-    deps.log.info(fields, 'webhook delivered');
-    return 'delivered';
-  }
-  const delayMs = nextDelayMs(deps, result);
-  await record(deps, input, { url: endpoint.url, atMs, result, delayMs });
-  deps.log.info(fields, 'webhook attempt failed');
-  throw attemptFailed(result, endpoint, delayMs);
+  return { event, endpoint, sealed, atMs };
 }
 
 function post(

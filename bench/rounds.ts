@@ -28,8 +28,8 @@ export interface Results {
 }
 
 /**
- * Warms both up, then alternates: floor, product, floor, product… under load, and likewise one at a
- * time, so that whatever else the machine does falls on both.
+ * Warms both up, then alternates: floor, product, floor, product… under load, and likewise one at
+ * a time, so that whatever else the machine does falls on both.
  */
 export async function runRounds(
   subjects: Record<SubjectName, Subject>,

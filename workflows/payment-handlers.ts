@@ -1,8 +1,13 @@
 import { ApplicationFailure, condition, setHandler, Trigger } from '@temporalio/workflow';
-import type { z } from 'zod';
-import { BankCallback, type PaymentCallbackName } from '../src/domain/callback';
+import { type PaymentCallbackName, readCallback } from '../src/domain/callback';
 import { isCancellable, isFinal } from '../src/domain/payment';
-import { OperatorAct, type PaymentState, SnoozeAct } from '../src/domain/payment-workflow';
+import {
+  type OperatorAct,
+  type PaymentState,
+  readOperatorAct,
+  readSnoozeAct,
+} from '../src/domain/payment-workflow';
+import { Faults } from '../src/domain/shape';
 import { type PaymentLife, stateOf } from './payment-life';
 import {
   callbackSignals,
@@ -38,13 +43,12 @@ async function untilStored(life: PaymentLife): Promise<PaymentState> {
 
 /** A malformed callback is kept and shown; it never throws. */
 function take(life: PaymentLife, name: PaymentCallbackName, raw: unknown): void {
-  const parsed = BankCallback.safeParse(raw);
-  if (!parsed.success) {
-    const fault = parsed.error.issues.map((i) => `${i.path.join('.')}: ${i.message}`).join('; ');
-    life.inbox.push({ kind: 'malformed', name, fault });
-  } else if (!life.seen.has(parsed.data.callback_id)) {
-    life.seen.add(parsed.data.callback_id);
-    life.inbox.push({ kind: 'callback', name, callback: parsed.data });
+  const callback = readCallback(raw);
+  if (callback instanceof Faults) {
+    life.inbox.push({ kind: 'malformed', name, fault: callback.text });
+  } else if (!life.seen.has(callback.callback_id)) {
+    life.seen.add(callback.callback_id);
+    life.inbox.push({ kind: 'callback', name, callback });
   }
 }
 
@@ -62,7 +66,7 @@ function listenToOperators(life: PaymentLife): void {
     setHandler(update, (act) => enqueueAct(life, what, act), {
       description: DESCRIPTIONS[what],
       validator: (act) => {
-        wellFormed(OperatorAct, act);
+        wellFormed(readOperatorAct(act));
         if (isFinal(life.status)) {
           refuse('wrong_state', `The payment is ${life.status}; a final state is never left.`);
         }
@@ -72,7 +76,7 @@ function listenToOperators(life: PaymentLife): void {
   setHandler(snoozeUpdate, (act) => enqueueAct(life, 'snooze', act, act.hours), {
     description: DESCRIPTIONS.snooze,
     validator: (act) => {
-      wellFormed(SnoozeAct, act);
+      wellFormed(readSnoozeAct(act));
       if (life.status !== 'authorized') {
         refuse('wrong_state', `Only an authorised payment can be snoozed; it is ${life.status}.`);
       }
@@ -98,11 +102,8 @@ async function enqueueAct(
   return await answer;
 }
 
-function wellFormed(schema: z.ZodType, act: unknown): void {
-  const parsed = schema.safeParse(act);
-  if (parsed.success) return;
-  const faults = parsed.error.issues.map((i) => `${i.path.join('.') || 'payload'}: ${i.message}`);
-  refuse('invalid_request', faults.join('; '));
+function wellFormed(read: object): void {
+  if (read instanceof Faults) refuse('invalid_request', read.text);
 }
 
 /** @throws ApplicationFailure whose type is the code; it fails the update, not the workflow. */

@@ -13,7 +13,7 @@ import type { PaymentState } from '../src/domain/payment-workflow';
 import { show } from './operator-view';
 import { closeAtBank, insist } from './payment-bank';
 import { factsOf, type InboxItem, note, type PaymentLife, stateOf } from './payment-life';
-import { persist } from './persist';
+import { persist, persistRecorded } from './persist';
 
 type Item<Kind extends InboxItem['kind']> = Extract<InboxItem, { kind: Kind }>;
 
@@ -86,7 +86,8 @@ async function move(
   const from = { status: life.status, version: life.version };
   // An overdue mark ends with the state that it spoke of.
   const attention = life.attention === 'settlement_overdue' ? null : life.attention;
-  await persist((activities) =>
+  const write = extras.audit === undefined ? persist : persistRecorded;
+  await write((activities) =>
     activities.recordMove({
       ...{ payment_id, account_id, livemode, request_id },
       ...{ from, to: [...to], at, attention },
@@ -213,7 +214,7 @@ async function snooze(
 ): Promise<void> {
   const { payment_id, request_id } = factsOf(life);
   const at = new Date().toISOString();
-  await persist((activities) =>
+  await persistRecorded((activities) =>
     activities.recordAttention({
       payment_id,
       attention: null,

@@ -20,6 +20,16 @@ const patient = proxyActivities<PaymentActivities>({
 });
 
 /**
+ * A write that an update asks for. An update that is lost with its workflow task leaves no trace,
+ * so its effect must not come before the task is recorded.
+ */
+export function persistRecorded<T>(
+  write: (activities: Pick<PaymentActivities, keyof PaymentActivities>) => Promise<T>,
+): Promise<T> {
+  return write(patient);
+}
+
+/**
  * One write of the lifecycle, repeated until it is done. Each is idempotent, so an attempt that was
  * given up may still finish behind the one that follows.
  * @throws ActivityFailure that is not retryable: a fault of ours, never an outage.

@@ -1,7 +1,7 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import type { PaymentCallbackName } from '../../src/domain/callback';
-import { BankCallback } from '../../src/domain/callback';
+import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback';
 import { paymentWorkflowId } from '../../src/domain/payment';
+import { BankCallback as Payload } from '../../src/domain/wire/callback';
 import type { CallbackStore } from '../../src/store/callbacks';
 import type { PaymentDocument, PaymentStore } from '../../src/store/payments';
 import { paymentLabels } from '../../src/workflow-labels';
@@ -34,7 +34,7 @@ export async function deliverCallback(
   deps: CallbackDeps,
   { connector, payment_id, name, callback }: PaymentCallback,
 ): Promise<CallbackReceipt> {
-  const body = BankCallback.parse(callback);
+  const body = Payload.parse(callback);
   const received_at = deps.now().toISOString();
   const resource = { resource: 'payment', resource_id: payment_id, name } as const;
   const kept = await deps.callbacks.keep({ connector, ...resource, body, received_at });

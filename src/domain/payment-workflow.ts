@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import type { CancelledBy, PaymentStatus } from './payment';
+import { type Faults, object, positive, text } from './shape';
 
 /** Input of the `payment` workflow: ids, money and routing; nothing personal stands in Temporal. */
 export interface PaymentInput {
@@ -42,16 +42,30 @@ export interface CancelInput {
 }
 
 /** Payload of every operator update: who acts, and why. Kept in the audit trail. */
-export const OperatorAct = z.object({
-  operator: z.string().trim().min(1).max(100),
-  reason: z.string().trim().min(1).max(500),
-});
-export type OperatorAct = z.infer<typeof OperatorAct>;
+export interface OperatorAct {
+  /** 1 to 100 characters. */
+  operator: string;
+  /** 1 to 500 characters. */
+  reason: string;
+}
+
+const ACT = {
+  operator: text({ min: 1, max: 100, trimmed: true }),
+  reason: text({ min: 1, max: 500, trimmed: true }),
+};
 
 const SNOOZE_HOURS_MAX = 30 * 24;
 
 /** Payload of the update `snooze`. */
-export const SnoozeAct = OperatorAct.extend({
-  hours: z.number().positive().max(SNOOZE_HOURS_MAX),
-});
-export type SnoozeAct = z.infer<typeof SnoozeAct>;
+export interface SnoozeAct extends OperatorAct {
+  /** Up to 30 days. */
+  hours: number;
+}
+
+export function readOperatorAct(raw: unknown): OperatorAct | Faults {
+  return object<OperatorAct>(raw, ACT);
+}
+
+export function readSnoozeAct(raw: unknown): SnoozeAct | Faults {
+  return object<SnoozeAct>(raw, { ...ACT, hours: positive(SNOOZE_HOURS_MAX) });
+}

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { PaymentCallbackName } from './callback';
 import type { EventType } from './event';
 
@@ -125,8 +124,10 @@ export function decidePayment(
 }
 
 /** Why a payment failed or was cancelled. @see spec §2.1 */
-export const Failure = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Failure' });
-export type Failure = z.infer<typeof Failure>;
+export interface Failure {
+  code: string;
+  message: string;
+}
 
 /** Decided: who cancelled is told by the code. */
 export const CANCELLATIONS = {

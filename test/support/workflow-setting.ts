@@ -1,8 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
-import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { temporal } from '@temporalio/proto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
@@ -194,14 +191,4 @@ export async function eventTypes({ stores }: WorkflowSetting, payment_id: string
     limit: 50,
   });
   return rows.map(({ type }) => type).reverse();
-}
-
-const HISTORIES = join(__dirname, '../replay/histories');
-
-/** Kept for the replay test, only when asked: a history in the tree is never recorded again. */
-export async function keepHistory(handle: WorkflowHandle, name: string): Promise<void> {
-  if (process.env['RECORD_HISTORIES'] === undefined) return;
-  mkdirSync(HISTORIES, { recursive: true });
-  const file = join(HISTORIES, `${name}.json`);
-  writeFileSync(file, historyToJSON(await handle.fetchHistory()), { flag: 'wx' });
 }

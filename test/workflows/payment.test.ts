@@ -1,7 +1,7 @@
+import { keepHistory } from '../support/histories';
 import {
   callback,
   eventTypes,
-  keepHistory,
   openPayment,
   openWorkflowSetting,
   paymentInput,
@@ -122,7 +122,7 @@ test('operator updates are refused in words: wrong state, no reason, unknown sha
     };
     expect(await refusal('snooze', { ...act, hours: 1 })).toMatch(/Only an authorised payment/);
     expect(await refusal('mark_failed', { operator: 'ada' })).toMatch(/reason/);
-    expect(await refusal('mark_settled', null)).toMatch(/payload/);
+    expect(await refusal('mark_settled', null)).toMatch(/must be an object/);
     await handle.executeUpdate('mark_failed', { args: [act] });
     expect(await handle.result()).toMatchObject({ status: 'failed' });
   });

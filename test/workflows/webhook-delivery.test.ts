@@ -4,6 +4,7 @@ import type { WebhookActivities } from '../../activities/webhooks';
 import { ATTEMPTS_MAX, attemptOffsetMs, WINDOW_MS } from '../../src/domain/webhook-schedule';
 import { verifySignature } from '../../src/signature';
 import { type Receiver, receiveHttp } from '../net/receiver';
+import { keepHistory } from '../support/histories';
 import { timeSkippingServer } from '../support/servers';
 import {
   activitiesOn,
@@ -90,6 +91,7 @@ test('a 2xx acknowledges: one attempt, signed over the frozen bytes', async () =
   const event = await recordEvent(stores, url);
   const handle = await startDelivery(delivering, event);
   expect(await handle.result()).toEqual({ outcome: 'delivered' });
+  await keepHistory(handle, 'webhook-delivered');
   expect(received).toHaveLength(1);
   const [{ headers, body, atMs } = { headers: {}, body: '', atMs: 0 }] = received;
   expect(body).toBe(event.body);
@@ -131,6 +133,7 @@ test('one that never acknowledges gets 12 attempts at their offsets, then no mor
   const event = await recordEvent(stores, url);
   const handle = await startDelivery(delivering, event);
   expect(await handle.result()).toEqual({ outcome: 'exhausted' });
+  await keepHistory(handle, 'webhook-exhausted');
   expect(received).toHaveLength(ATTEMPTS_MAX);
   const first = received[0]?.atMs ?? 0;
   for (const [index, { atMs, body, headers }] of received.entries()) {
@@ -225,6 +228,7 @@ test('without an endpoint nothing is sent, and that is recorded', async () => {
   const event = await recordEvent(stores, null);
   const handle = await startDelivery(delivering, event);
   expect(await handle.result()).toEqual({ outcome: 'no_endpoint' });
+  await keepHistory(handle, 'webhook-no-endpoint');
   expect((await stores.events.get(event._id))?.delivery).toMatchObject({
     status: 'no_endpoint',
     attempts: 0,

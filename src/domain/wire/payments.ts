@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RawJson } from '../../json';
 import { PAYMENT_METHOD_IDS } from '../catalogue';
-import { Failure, PAYMENT_STATUSES } from '../payment';
+import { PAYMENT_STATUSES } from '../payment';
 import { endpoint } from './endpoint';
 import {
   Amount,
@@ -60,6 +60,8 @@ export const CreatePayment = z
 export type CreatePayment = z.infer<typeof CreatePayment>;
 
 const nullable = z.string().nullable();
+
+const Failure = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Failure' });
 
 /** @see spec §2.1 */
 export const Payment = z

@@ -1,0 +1,73 @@
+/**
+ * Shapes of what reaches a workflow. zod would do, but Temporal loads a workflow's modules anew for
+ * every run, and a schema library was a quarter of what a payment cost its worker.
+ */
+
+/** Why a value is not of its shape, for people. */
+export class Faults {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** What is wrong with a value; undefined when nothing is. */
+export type Rule = (value: unknown) => string | undefined;
+
+interface TextRule {
+  min?: number;
+  max: number;
+  optional?: boolean;
+  /** Counted without the white space around it. */
+  trimmed?: boolean;
+}
+
+export function text({ min = 0, max, optional = false, trimmed = false }: TextRule): Rule {
+  return (value) => {
+    if (value === undefined) return optional ? undefined : 'is required';
+    if (typeof value !== 'string') return 'must be a string';
+    const length = (trimmed ? value.trim() : value).length;
+    if (length < min) return `must have at least ${min} character${min === 1 ? '' : 's'}`;
+    return length > max ? `must have at most ${max} characters` : undefined;
+  };
+}
+
+/** Greater than 0. */
+export function positive(max: number): Rule {
+  return (value) => {
+    if (value === undefined) return 'is required';
+    if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number';
+    return value > 0 && value <= max ? undefined : `must be more than 0 and at most ${max}`;
+  };
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
+
+/** ISO 8601 with an offset. */
+export const instant: Rule = (value) => {
+  if (value === undefined) return 'is required';
+  const real = typeof value === 'string' && INSTANT.test(value) && !Number.isNaN(Date.parse(value));
+  return real ? undefined : 'must be an ISO 8601 time with an offset';
+};
+
+/** The known fields of an object, each by its rule; others are dropped. */
+export function object<T extends object>(
+  raw: unknown,
+  rules: { [Field in keyof T]-?: Rule },
+): T | Faults {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+    return new Faults('must be an object');
+  }
+  const given = new Map<string, unknown>(Object.entries(raw));
+  const faults: string[] = [];
+  const read: Partial<Record<string, unknown>> = {};
+  for (const [field, rule] of Object.entries<Rule>(rules)) {
+    const value = given.get(field);
+    const fault = rule(value);
+    if (fault !== undefined) faults.push(`${field}: ${fault}`);
+    else if (value !== undefined) read[field] = value;
+  }
+  // Every field was held against its rule.
+  return faults.length > 0 ? new Faults(faults.join('; ')) : (read as T);
+}

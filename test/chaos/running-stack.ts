@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort, isPortFree } from '../../src/stack/ports';
+import { commandLine, isAlive, processIds, signal } from '../../src/stack/process-table';
+import { runCommand } from '../../src/stack/provision/command';
+import { PART_NAMES, readState, type StackState } from '../../src/stack/state-file';
+import { eventually } from '../support/http';
+
+/** What `npm start` and `npm run cli` run once they have built. */
+const LAUNCHER = resolve('dist/src/stack/main.js');
+const CLI = resolve('dist/src/cli/main.js');
+const READY_MS_MAX = 120_000;
+const STOP_MS_MAX = 60_000;
+const CLI_MS_MAX = 60_000;
+/** Settings of the stack that a developer's shell may hold. */
+const SETTINGS = /^(TEMPORAL_|MONGODB_|SANDBOX_|KEYS_FILE$|PUBLIC_URL$|LOG_LEVEL$|DATA_DIR$|PORT$)/;
+
+export interface RunningStack {
+  url: string;
+  bankUrl: string;
+  dataDir: string;
+  /** `stack.json` as it stands; undefined once the stack has stopped. */
+  state(): StackState | undefined;
+  /** What one command of the real command line prints with `--json`. */
+  cli(...args: string[]): Promise<unknown>;
+  /** The launcher's last lines. */
+  said(): string;
+  /** Process ids that `stack.json` names now, and the launcher's. */
+  pids(): number[];
+  /** Of those ports that the stack listens on, the ones that are taken. */
+  takenPorts(): Promise<number[]>;
+  /** SIGTERM to the launcher; its exit code. */
+  stop(): Promise<number | null>;
+  /** For `afterAll`: ends whatever is left, removes the data. */
+  destroy(): Promise<void>;
+}
+
+/** What `npm start` brings up, on free ports and a folder of its own; resolves when it is ready. */
+export async function startStack(): Promise<RunningStack> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'chaos-'));
+  const [port, bankPort, uiPort] = [await freePort(), await freePort(), await freePort()];
+  const env = {
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !SETTINGS.test(name))),
+    DATA_DIR: dataDir,
+    PORT: String(port),
+    SANDBOX_BANK_PORT: String(bankPort),
+    TEMPORAL_UI_PORT: String(uiPort),
+    SANDBOX_AUTOPLAY: 'off',
+    // As under npm: it stops by itself when its parent, this test, is killed.
+    npm_lifecycle_event: 'start',
+  };
+  const launcher = spawn(process.execPath, [LAUNCHER], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = listenTo(launcher);
+  const exited = new Promise<number | null>((done) => launcher.once('close', done));
+  const state = () => readState(dataDir);
+  const destroy = async (): Promise<void> => {
+    await endAll(launcher, exited, dataDir);
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  try {
+    await eventually(
+      'the launcher to say ready',
+      async () => {
+        if (launcher.exitCode !== null) throw new Error('The launcher has ended.');
+        return /^ready /m.test(said());
+      },
+      READY_MS_MAX,
+    );
+  } catch (error) {
+    await destroy();
+    throw new Error(`The stack did not come up:\n${said()}`, { cause: error });
+  }
+  const ports = [port, bankPort, uiPort, ...serverPorts(state())];
+  return {
+    url: `http://localhost:${port}`,
+    bankUrl: `http://localhost:${bankPort}`,
+    dataDir,
+    state,
+    said,
+    destroy,
+    async cli(...args) {
+      const options = { env, timeoutMs: CLI_MS_MAX };
+      return JSON.parse(await runCommand(process.execPath, [CLI, ...args, '--json'], options));
+    },
+    pids: () => [...pidsOf(state()), launcher.pid ?? 0].filter((pid) => pid > 0),
+    async takenPorts() {
+      const free = await Promise.all(ports.map(isPortFree));
+      return ports.filter((_, index) => free[index] === false);
+    },
+    async stop() {
+      launcher.kill('SIGTERM');
+      return await exited;
+    },
+  };
+}
+
+/** Processes of this machine whose command line names the stack's folder: its servers. */
+export function serversOn(dataDir: string): number[] {
+  return processIds().filter((pid) => isAlive(pid) && commandLine(pid).includes(dataDir));
+}
+
+function pidsOf(state: StackState | undefined): number[] {
+  return state === undefined ? [] : PART_NAMES.map((part) => state[part].pid ?? 0);
+}
+
+function serverPorts(state: StackState | undefined): number[] {
+  if (state === undefined) throw new Error('stack.json is missing while the stack runs.');
+  return [state.temporal.address, new URL(state.mongodb.uri).host].map((address) =>
+    Number(address.split(':').at(-1)),
+  );
+}
+
+function listenTo(launcher: ChildProcess): () => string {
+  let said = '';
+  for (const stream of [launcher.stdout, launcher.stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  }
+  return () => said;
+}
+
+/** In the ordinary way where it can, by force where it can't; node parts end with the launcher. */
+async function endAll(
+  launcher: ChildProcess,
+  exited: Promise<number | null>,
+  dataDir: string,
+): Promise<void> {
+  launcher.kill('SIGTERM');
+  const given = new AbortController();
+  const late = sleep(STOP_MS_MAX, undefined, { signal: given.signal }).catch(() => {});
+  await Promise.race([exited, late]);
+  given.abort();
+  launcher.kill('SIGKILL');
+  await exited;
+  for (const pid of serversOn(dataDir)) signal(pid, 'SIGKILL');
+}

@@ -1,0 +1,120 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createPaymentActivities, type RecordMove } from '../../activities/payments';
+import { connectTemporal } from '../../src/connect-temporal';
+import type { PaymentStatus } from '../../src/domain/payment';
+import { createLogger } from '../../src/log';
+import { connectMongo } from '../../src/mongo';
+import { createStores, ensureIndexes, type Stores } from '../../src/store';
+import { mongodbUri, temporalAddress } from '../support/servers';
+import { paymentInput } from '../support/workflow-setting';
+
+/**
+ * A workflow task that is lost takes the reports of all its writes with it, so each write may be
+ * asked for again after later ones were made.
+ */
+const database = `test_${randomUUID().slice(0, 8)}`;
+let stores: Stores;
+let activities: ReturnType<typeof createPaymentActivities>;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  const mongo = await connectMongo(mongodbUri(), 'record-move');
+  stores = createStores(mongo.db(database));
+  await ensureIndexes(stores);
+  const temporal = connectTemporal({ address: temporalAddress(), namespace: 'default' });
+  const payTokenKey = randomBytes(32);
+  const log = createLogger('test', 'silent');
+  activities = createPaymentActivities({
+    ...{ mongo, stores, temporal, payTokenKey, log },
+    webhookQueue: 'unused',
+  });
+  close = async () => {
+    await mongo.db(database).dropDatabase();
+    await mongo.close();
+    await temporal.connection.close();
+  };
+});
+afterAll(async () => close?.());
+
+const SESSION = {
+  outcome: 'opened',
+  bank_reference: 'b',
+  session_url: 'https://b.example',
+} as const;
+
+/** A payment that was opened, and the moves that can be asked for. */
+async function opened() {
+  const { return_url, expires_in_seconds, ...facts } = paymentInput('bank');
+  const { payment_id, account_id, livemode, request_id } = facts;
+  const customer = { email: null, first_name: null, last_name: null, reference: null };
+  const urls = { success_url: 'https://s.example', error_url: 'https://e.example' };
+  const stored = { reference: null, customer, metadata: '{}', ...urls };
+  const routing = { ...facts, expires_in_seconds };
+  const claim = { account_id, livemode, operation: 'createPayment', key: payment_id };
+  await stores.idempotency.claim(
+    {
+      ...claim,
+      fingerprint: 'f',
+      resource_id: payment_id,
+      request_id,
+      request: { stored, routing },
+    },
+    new Date(),
+  );
+  const created_at = new Date().toISOString();
+  const open = () =>
+    activities.openPayment({ ...facts, created_at, expires_at: created_at, session: SESSION });
+  const move = (status: PaymentStatus, version: number, to: PaymentStatus[]) => {
+    const at = new Date().toISOString();
+    const input: RecordMove = {
+      ...{ payment_id, account_id, livemode, request_id, at, to },
+      from: { status, version },
+      attention: null,
+    };
+    return activities.recordMove(input);
+  };
+  const types = async () => {
+    const filter = { account_id, livemode, resource_id: payment_id, limit: 10 };
+    return (await stores.events.list(filter)).map(({ type }) => type).reverse();
+  };
+  return { payment_id, open, move, types };
+}
+
+test('a move that was made is told so again, also under later moves', async () => {
+  const { open, move, types, payment_id } = await opened();
+  await open();
+  await move('awaiting_customer', 2, ['authorized']);
+  await move('authorized', 3, ['settled']);
+  expect(await move('awaiting_customer', 2, ['authorized'])).toEqual({
+    status: 'authorized',
+    version: 3,
+  });
+  expect(await move('authorized', 3, ['settled'])).toEqual({ status: 'settled', version: 4 });
+  expect(await types()).toHaveLength(3);
+  expect(await stores.payments.get(payment_id)).toMatchObject({ status: 'settled', version: 4 });
+});
+
+test('opening again answers as the first time, whatever has happened since', async () => {
+  const { open, move } = await opened();
+  const first = await open();
+  await move('awaiting_customer', 2, ['failed']);
+  expect(await open()).toEqual(first);
+});
+
+test('a move from a version that is gone is refused, and moves nothing', async () => {
+  const { open, move, types } = await opened();
+  await open();
+  await move('awaiting_customer', 2, ['authorized']);
+  await expect(move('awaiting_customer', 2, ['cancelled'])).rejects.toThrow(/at version 3/);
+  expect(await types()).toEqual(['payment.awaiting_customer', 'payment.authorized']);
+});
+
+test('the same move asked for by many at once is made once', async () => {
+  const { open, move, types } = await opened();
+  await Promise.all(Array.from({ length: 8 }, open));
+  const made = await Promise.all(
+    Array.from({ length: 8 }, () => move('awaiting_customer', 2, ['authorized', 'settled'])),
+  );
+  expect(new Set(made.map(({ version }) => version))).toEqual(new Set([4]));
+  expect(await types()).toHaveLength(3);
+});
