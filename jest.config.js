@@ -20,4 +20,6 @@ module.exports = {
   transformIgnorePatterns: ['/node_modules/(?!(jose|preact|preact-render-to-string)/)'],
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
   testTimeout: 60_000,
+  // Two cores: the default would leave one idle.
+  maxWorkers: 2,
 };

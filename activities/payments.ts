@@ -220,6 +220,7 @@ async function loadPayment(
   if (payment === null) {
     throw ApplicationFailure.nonRetryable('No such payment.', 'payment_not_found');
   }
+  await followUp(deps, payment);
   const { status, version, attention } = payment;
   return { facts: factsOf(payment, request_id), status, version, attention };
 }

@@ -35,6 +35,9 @@ const CURES: Record<PaymentAttention, string> = {
   settlement_overdue:
     'Settlement is overdue. Ask the bank, then send the update `mark_settled` or `mark_failed`; ' +
     '`snooze` to wait some more.',
+  late_money_pending:
+    'The customer paid after the payment had ended; the bank is being told to give it back. ' +
+    'If that lasts, check the connector.',
   late_authorization_voided:
     'The customer authorised after the payment had ended; the bank released it. Nothing to do.',
   late_settlement_reversed:

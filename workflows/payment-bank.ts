@@ -47,12 +47,15 @@ export function patientSession(input: PaymentInput, expires_at: string): Promise
   return openSession(sessionInstruction(input, expires_at));
 }
 
-/** A bank that can't be asked is taken as closed: a late authorisation is voided. */
-export async function closeAtBank(life: PaymentLife): Promise<CloseAnswer['outcome']> {
+/** A bank that can't be asked in time is asked again later; a late authorisation is voided. */
+export async function closeAtBank(
+  life: PaymentLife,
+  within: '3s' | '5 minutes',
+): Promise<CloseAnswer['outcome'] | 'unreachable'> {
   const { closeSession } = proxyActivities<ConnectorActivities>({
     taskQueue: connectorQueue(factsOf(life).connector),
-    scheduleToCloseTimeout: '3s',
-    retry: { initialInterval: '200ms', maximumAttempts: 3 },
+    scheduleToCloseTimeout: within,
+    retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '10s' },
     summary: 'Close the session at the bank',
   });
   try {
@@ -60,7 +63,7 @@ export async function closeAtBank(life: PaymentLife): Promise<CloseAnswer['outco
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
     note(life, 'The bank could not be asked to close the session.');
-    return 'closed';
+    return 'unreachable';
   }
 }
 

@@ -29,7 +29,11 @@ export function listen(life: PaymentLife): void {
   }
   setHandler(cancelUpdate, ({ by }) => cancel(life, by), {
     description: DESCRIPTIONS.cancel,
-    validator: (_input) => {
+    validator: (input) => {
+      const by: unknown = Object(input).by;
+      if (by !== 'merchant' && by !== 'customer') {
+        refuse('invalid_request', 'by: must be "merchant" or "customer"');
+      }
       if (!isCancellable(life.status)) refuse('cannot_cancel', `The payment is ${life.status}.`);
     },
   });

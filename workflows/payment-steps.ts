@@ -1,4 +1,9 @@
-import { ApplicationFailure, type Trigger, workflowInfo } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  type Trigger,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { BankCallback, PaymentCallbackName } from '../src/domain/callback';
 import {
   CANCELLATIONS,
@@ -48,10 +53,10 @@ async function applyCallback(
         ...(callback.bank_reference ? { bank_reference: callback.bank_reference } : {}),
       });
     case 'void':
-      await unapply(life, name, callback, `late: the payment is ${life.status}; voided`);
+      await unapply(life, name, callback, `late: the payment is ${life.status}; to be voided`);
       return await voidLate(life);
     case 'reverse':
-      await unapply(life, name, callback, `late: the payment is ${life.status}; reversed`);
+      await unapply(life, name, callback, `late: the payment is ${life.status}; to be sent back`);
       return await reverseLate(life);
     case 'unapplied':
       await unapply(life, name, callback, decision.reason);
@@ -71,13 +76,15 @@ interface MoveExtras {
   bank_reference?: string;
   session_url?: string;
   audit?: { who: string; what: string; why: string };
+  /** Written by an ordinary activity. @see persistRecorded */
+  recorded?: boolean;
 }
 
 /** The one place where a status changes: document, events and memory together. */
 async function move(
   life: PaymentLife,
   to: readonly PaymentStatus[],
-  extras: MoveExtras = {},
+  { recorded = false, ...extras }: MoveExtras = {},
 ): Promise<void> {
   const { payment_id, account_id, livemode, request_id } = factsOf(life);
   const last = to.at(-1);
@@ -86,7 +93,7 @@ async function move(
   const from = { status: life.status, version: life.version };
   // An overdue mark ends with the state that it spoke of.
   const attention = life.attention === 'settlement_overdue' ? null : life.attention;
-  const write = extras.audit === undefined ? persist : persistRecorded;
+  const write = recorded ? persistRecorded : persist;
   await write((activities) =>
     activities.recordMove({
       ...{ payment_id, account_id, livemode, request_id },
@@ -115,6 +122,7 @@ async function unapply(
 }
 
 async function attend(life: PaymentLife, attention: PaymentAttention | null): Promise<void> {
+  if (life.attention === attention) return show(life);
   const { payment_id, request_id } = factsOf(life);
   await persist((activities) =>
     activities.recordAttention({ payment_id, attention, request_id, audit: null }),
@@ -125,57 +133,75 @@ async function attend(life: PaymentLife, attention: PaymentAttention | null): Pr
 
 /** Decided: the bank is asked to close first; where the customer was faster, it is not cancelled. */
 async function cancel(life: PaymentLife, { by, answer }: Item<'cancel'>): Promise<void> {
-  if (isCancellable(life.status) && (await closeAtBank(life)) === 'closed') {
-    await move(life, ['cancelled'], { failure: CANCELLATIONS[by] });
-  } else if (isCancellable(life.status)) {
-    await move(life, authorizing(life));
-  }
-  if (life.status === 'cancelled') return answer.resolve(stateOf(life));
-  reject(answer, 'cannot_cancel', `The payment is ${life.status}.`);
+  const closed = isCancellable(life.status) ? await closeAtBank(life, '3s') : undefined;
+  if (closed === 'already_authorized') await move(life, authorizing(life));
+  else if (closed) await move(life, ['cancelled'], { failure: CANCELLATIONS[by] });
+  if (life.status === 'cancelled') answer.resolve(stateOf(life));
+  else reject(answer, 'cannot_cancel', `The payment is ${life.status}.`);
+  if (closed === 'unreachable') await closeLater(life);
 }
 
 /** By the timer, from `created` and `awaiting_customer`. */
 export async function expire(life: PaymentLife): Promise<void> {
-  const closed = await closeAtBank(life);
-  await move(life, closed === 'closed' ? ['expired'] : authorizing(life));
+  const closed = await closeAtBank(life, '5 minutes');
+  await move(life, closed === 'already_authorized' ? authorizing(life) : ['expired']);
+  if (closed === 'unreachable') await closeLater(life);
+}
+
+/** It has ended here; the bank must still stop taking the customer's money. */
+async function closeLater(life: PaymentLife): Promise<void> {
+  const bank = insist(life, 'Close the session at the bank');
+  const answer = await unlessRefused(bank.closeSession({ payment_id: life.paymentId }));
+  note(life, `session at the bank: ${answer?.outcome ?? 'not closed'}`);
+  if (answer?.outcome === 'already_authorized') await voidLate(life);
+}
+
+/** Undefined when the connector refuses for good, which it should say as a value. */
+async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ActivityFailure) return undefined;
+    throw error;
+  }
 }
 
 function authorizing(life: PaymentLife): PaymentStatus[] {
   return life.status === 'created' ? ['awaiting_customer', 'authorized'] : ['authorized'];
 }
 
+/** When its task is repeated, signals overtake the bank's answer: so its writes are recorded first. */
 async function applySession(life: PaymentLife, { answer }: Item<'session'>): Promise<void> {
   if (life.status !== 'created') return;
   if (answer.outcome === 'declined') {
     const { code, message } = answer;
-    return await move(life, ['failed'], { failure: { code, message } });
+    return await move(life, ['failed'], { failure: { code, message }, recorded: true });
   }
   const { bank_reference, session_url } = answer;
-  await move(life, ['awaiting_customer'], { bank_reference, session_url });
+  await move(life, ['awaiting_customer'], { bank_reference, session_url, recorded: true });
 }
 
 async function voidLate(life: PaymentLife): Promise<void> {
   const { payment_id } = factsOf(life);
-  const { outcome } = await insist(life, 'Void the late authorisation').voidPayment({
-    payment_id,
-    instruction_id: `void:${payment_id}`,
-  });
-  note(life, `void at the bank: ${outcome}`);
-  if (outcome === 'already_settled') return await reverseLate(life);
-  await attend(life, 'late_authorization_voided');
+  await attend(life, 'late_money_pending');
+  const bank = insist(life, 'Void the late authorisation');
+  const instruction_id = `void:${payment_id}`;
+  const answer = await unlessRefused(bank.voidPayment({ payment_id, instruction_id }));
+  note(life, `void at the bank: ${answer?.outcome ?? 'refused'}`);
+  if (answer?.outcome === 'already_settled') return await reverseLate(life);
+  await attend(life, answer ? 'late_authorization_voided' : 'late_settlement_not_reversed');
 }
 
 async function reverseLate(life: PaymentLife): Promise<void> {
   const { payment_id, amount, currency } = factsOf(life);
-  const answer = await insist(life, 'Send the late money back').reversePayment({
-    payment_id,
-    instruction_id: `reversal:${payment_id}`,
-    amount,
-    currency,
-  });
-  note(life, `reversal at the bank: ${answer.outcome}`);
-  const refused = answer.outcome === 'refused';
-  await attend(life, refused ? 'late_settlement_not_reversed' : 'late_settlement_reversed');
+  await attend(life, 'late_money_pending');
+  const bank = insist(life, 'Send the late money back');
+  const instruction_id = `reversal:${payment_id}`;
+  const instruction = { payment_id, instruction_id, amount, currency };
+  const answer = await unlessRefused(bank.reversePayment(instruction));
+  note(life, `reversal at the bank: ${answer?.outcome ?? 'refused'}`);
+  const accepted = answer?.outcome === 'accepted';
+  await attend(life, accepted ? 'late_settlement_reversed' : 'late_settlement_not_reversed');
 }
 
 /** An authorised payment whose settlement does not come. It goes on waiting. */
@@ -193,8 +219,8 @@ async function applyOperator(life: PaymentLife, item: Item<'operator'>): Promise
   note(life, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = { who: act.operator, what, why: act.reason };
   if (what === 'snooze') await snooze(life, item.hours ?? 0, audit);
-  else if (what === 'mark_settled') await move(life, settling(life), { audit });
-  else await move(life, ['failed'], { audit, failure: FAILED_BY_OPERATOR });
+  else if (what === 'mark_settled') await move(life, settling(life), { audit, recorded: true });
+  else await move(life, ['failed'], { audit, failure: FAILED_BY_OPERATOR, recorded: true });
   answer.resolve(stateOf(life));
 }
 

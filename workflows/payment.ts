@@ -1,4 +1,9 @@
-import { allHandlersFinished, CancellationScope, condition } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+} from '@temporalio/workflow';
 import { isFinal } from '../src/domain/payment';
 import type {
   PaymentInput,
@@ -44,8 +49,12 @@ async function open(life: PaymentLife, input: PaymentInput): Promise<void> {
   show(life);
   if (answer === undefined) {
     note(life, 'The bank is slow to open a session; the API has answered `created`.');
-    void patientSession(input, expires_at).then((late) =>
-      life.inbox.push({ kind: 'session', answer: late }),
+    void patientSession(input, expires_at).then(
+      (late) => life.inbox.push({ kind: 'session', answer: late }),
+      (error) => {
+        if (!(error instanceof ActivityFailure)) throw error;
+        note(life, 'The bank refused for good to open a session.');
+      },
     );
   }
 }

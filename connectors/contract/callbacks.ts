@@ -38,6 +38,9 @@ export async function deliverCallback(
   const received_at = deps.now().toISOString();
   const resource = { resource: 'payment', resource_id: payment_id, name } as const;
   const kept = await deps.callbacks.keep({ connector, ...resource, body, received_at });
+  if (kept.name !== name || kept.resource_id !== payment_id) {
+    throw new Error(`callback_id ${body.callback_id} was used for another callback`);
+  }
   if (kept.signalled_at !== null) return 'duplicate';
 
   const payment = await deps.payments.get(payment_id);

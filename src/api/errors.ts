@@ -5,7 +5,9 @@ import type { Logger } from '../log';
 import { requestIdOf } from './context';
 
 /** MongoDB is away, stepping down or full: not the caller's fault, and not for good. */
-const UNAVAILABLE_CODES = new Set([50, 89, 91, 189, 262, 10107, 11600, 11602, 13435, 13436, 14031]);
+const UNAVAILABLE_CODES = new Set([
+  6, 7, 50, 64, 89, 91, 100, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 14031,
+]);
 
 /** The one place where an error becomes an answer. */
 export function answerErrors(log: Logger): Middleware {

@@ -1,6 +1,7 @@
 import { availableMethods } from '../connectors';
 import { checkMethodRequirements, isPaymentMethodId, methodRules } from '../domain/catalogue';
-import { Refusal } from '../domain/errors';
+import { Refusal, unavailable } from '../domain/errors';
+import { isCancellable } from '../domain/payment';
 import type { PaymentCreation } from '../domain/payment-request';
 import {
   type CreatePayment,
@@ -46,6 +47,10 @@ export function mountPayments(mount: Mount, deps: ApiDeps): void {
     await deps.temporal.cancelPayment(payment._id, 'merchant');
     const now = await find(params.id, key);
     if (now.status === 'cancelled') return present(now);
+    if (isCancellable(now.status)) {
+      const cause = new Error('No workflow runs for a payment that is in flight.');
+      throw unavailable('The payment could not be reached.', cause);
+    }
     throw new Refusal('cannot_cancel', cannotCancel(now));
   });
 }

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { Refusal } from '../domain/errors';
+import { ERROR_CODES, Refusal } from '../domain/errors';
 
 /** Bursts are welcome within this window. */
 const WINDOW_SECONDS = 10;
@@ -30,28 +30,27 @@ export function createRateLimit(perSecond: number): RateLimit {
   };
 }
 
-/** Wrong keys that one address may try in a window, before they cost the database nothing more. */
+/** Wrong keys that one address may try in a window. */
 const FAILURES_MAX = 1_000;
 
 /**
- * Lets `authenticate` run, unless this address has failed it too often.
+ * Runs `authenticate`; wrong keys of one address are limited. A valid key never is: behind a proxy
+ * all callers share an address.
  * @throws Refusal 429 `rate_limited`; whatever `authenticate` throws
  */
 export function createFailureLimit() {
   const limiter = new RateLimiterMemory({ points: FAILURES_MAX, duration: WINDOW_SECONDS });
   return async <T>(ctx: Context, authenticate: () => Promise<T>): Promise<T> => {
-    const failures = await limiter.get(ctx.ip);
-    if (failures !== null && failures.remainingPoints <= 0) {
+    try {
+      return await authenticate();
+    } catch (error) {
+      if (!(error instanceof Refusal) || ERROR_CODES[error.code].status !== 401) throw error;
+      const failures = await limiter.penalty(ctx.ip, 1);
+      if (failures.consumedPoints <= FAILURES_MAX) throw error;
       const after = String(Math.max(1, Math.ceil(failures.msBeforeNext / 1_000)));
       throw new Refusal('rate_limited', 'Too many calls with a wrong API key.', {
         headers: { 'Retry-After': after },
       });
-    }
-    try {
-      return await authenticate();
-    } catch (error) {
-      if (error instanceof Refusal) await limiter.penalty(ctx.ip, 1);
-      throw error;
     }
   };
 }

@@ -55,6 +55,7 @@ export function isCancellable(status: PaymentStatus): boolean {
 /** Why a payment needs a person: the values of `ServiceAttention`. */
 export type PaymentAttention =
   | 'settlement_overdue'
+  | 'late_money_pending'
   | 'late_authorization_voided'
   | 'late_settlement_reversed'
   | 'late_settlement_not_reversed'

@@ -29,7 +29,9 @@ export const NOTICES = {
     status: 410,
     icon: 'clock',
     title: 'This payment link has expired',
-    text: 'Nothing was charged. Go back to the shop and start the payment again.',
+    text:
+      'It can no longer be paid here. If you have just paid, do not pay again: the shop hears from ' +
+      'the bank. Otherwise go back to the shop and start again.',
   },
   ended: {
     status: 410,

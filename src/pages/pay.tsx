@@ -53,6 +53,8 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
     const { token = '' } = ctx.params;
     const payment = await admit(ctx, pages, token);
     if (payment === null) return;
+    // Known before the first POST, so that repeating one whose answer was lost is the same browser.
+    if (ctx.method === 'GET') pages.browser.bind(ctx);
     await pages.show(ctx, payment, (shown) => payPage(shown, `/pay/${token}`));
   });
 

@@ -5,6 +5,12 @@ import { isDuplicateKey } from '../mongo';
 /** A key is valid for 24 hours. @see spec §4 */
 const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
 
+/** One that was taken up late keeps its answer a while: the retry that asks for it may follow. */
+const LATE_LIFETIME_MS = 60 * 60 * 1_000;
+const EXPIRES_AT = {
+  $max: [{ $add: ['$created_at', KEY_LIFETIME_MS] }, { $add: ['$$NOW', LATE_LIFETIME_MS] }],
+};
+
 /** What fixes a claim: unique per account, environment and operation. */
 export interface ClaimKey {
   account_id: string;
@@ -59,7 +65,7 @@ export function createIdempotencyStore(db: Db) {
     /** The resource is written: the request is no longer needed, and the key's day counts. */
     written: (resource_id: string) =>
       claims.updateOne({ resource_id, request: { $ne: null } }, [
-        { $set: { request: null, expires_at: { $add: ['$created_at', KEY_LIFETIME_MS] } } },
+        { $set: { request: null, expires_at: EXPIRES_AT } },
       ]),
     forResource: (resource_id: string) => claims.findOne({ resource_id }),
   };
@@ -104,7 +110,6 @@ async function complete(
   status: number,
   body: string,
 ): Promise<{ status: number; body: string }> {
-  const expires_at = new Date(open.created_at.getTime() + KEY_LIFETIME_MS);
   const { _id, resource_id } = open;
   const kept = await claims.findOneAndUpdate(
     { _id, resource_id },
@@ -114,7 +119,7 @@ async function complete(
           status: { $ifNull: ['$status', status] },
           body: { $ifNull: ['$body', { $literal: body }] },
           request: null,
-          expires_at,
+          expires_at: EXPIRES_AT,
         },
       },
     ],

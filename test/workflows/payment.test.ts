@@ -207,6 +207,37 @@ test('a cancellation that meets an authorisation at the bank is refused', async 
   });
 });
 
+test('a bank that cannot be asked to close is asked again after the cancellation', async () => {
+  let asked = 0;
+  const bank = scriptedBank({
+    closeSession: async () => {
+      asked += 1;
+      if (asked <= 12) throw new Error('the bank is away');
+      return { outcome: 'already_authorized' };
+    },
+  });
+  await paying(bank, async ({ handle, id }) => {
+    const cancelled = await handle.executeUpdate<unknown, [unknown]>('cancel', {
+      args: [{ by: 'merchant' }],
+    });
+    expect(cancelled).toMatchObject({ status: 'cancelled' });
+    expect(await handle.result()).toMatchObject({ status: 'cancelled' });
+    expect(bank.told.at(-1)).toBe(`voidPayment void:${id}`);
+    expect((await stored(id)).attention).toBe('late_authorization_voided');
+    await keepHistory(handle, 'payment-closed-later');
+  });
+});
+
+test('a cancel from nobody is refused in words', async () => {
+  await paying(scriptedBank(), async ({ handle }) => {
+    for (const args of [[{ by: 'ops' }], [null]] as const) {
+      const refused = handle.executeUpdate<unknown, [unknown]>('cancel', { args: [...args] });
+      await expect(refused).rejects.toMatchObject({ cause: { type: 'invalid_request' } });
+    }
+    await handle.executeUpdate('cancel', { args: [{ by: 'merchant' }] });
+  });
+});
+
 test('a cancel request from the Temporal UI does not end the payment', async () => {
   await paying(scriptedBank(), async ({ handle }) => {
     await handle.cancel();
