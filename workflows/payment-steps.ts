@@ -1,9 +1,4 @@
-import {
-  ActivityFailure,
-  ApplicationFailure,
-  type Trigger,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { ApplicationFailure, type Trigger, workflowInfo } from '@temporalio/workflow';
 import type { BankCallback, PaymentCallbackName } from '../src/domain/callback';
 import {
   CANCELLATIONS,
@@ -11,14 +6,15 @@ import {
   type Failure,
   isCancellable,
   isFinal,
-  type PaymentAttention,
   type PaymentStatus,
 } from '../src/domain/payment';
 import type { PaymentState } from '../src/domain/payment-workflow';
 import { show } from './operator-view';
-import { closeAtBank, insist } from './payment-bank';
+import { closeAtBank } from './payment-bank';
+import { closeLater, reverseLate, voidLate } from './payment-late';
 import { factsOf, type InboxItem, note, type PaymentLife, stateOf } from './payment-life';
-import { persist, persistRecorded } from './persist';
+import { attend, move, unapply } from './payment-record';
+import { persistRecorded } from './persist';
 
 type Item<Kind extends InboxItem['kind']> = Extract<InboxItem, { kind: Kind }>;
 
@@ -71,66 +67,6 @@ function bankFailure(callback: BankCallback): Failure {
   };
 }
 
-interface MoveExtras {
-  failure?: Failure;
-  bank_reference?: string;
-  session_url?: string;
-  audit?: { who: string; what: string; why: string };
-  /** Written by an ordinary activity. @see persistRecorded */
-  recorded?: boolean;
-}
-
-/** The one place where a status changes: document, events and memory together. */
-async function move(
-  life: PaymentLife,
-  to: readonly PaymentStatus[],
-  { recorded = false, ...extras }: MoveExtras = {},
-): Promise<void> {
-  const { payment_id, account_id, livemode, request_id } = factsOf(life);
-  const last = to.at(-1);
-  if (last === undefined) return;
-  const at = new Date().toISOString();
-  const from = { status: life.status, version: life.version };
-  // An overdue mark ends with the state that it spoke of.
-  const attention = life.attention === 'settlement_overdue' ? null : life.attention;
-  const write = recorded ? persistRecorded : persist;
-  await write((activities) =>
-    activities.recordMove({
-      ...{ payment_id, account_id, livemode, request_id },
-      ...{ from, to: [...to], at, attention },
-      ...extras,
-    }),
-  );
-  life.status = last;
-  life.version += to.length;
-  life.since = Date.now();
-  life.attention = attention;
-  life.snoozedUntil = undefined;
-  show(life);
-}
-
-async function unapply(
-  life: PaymentLife,
-  name: PaymentCallbackName,
-  callback: BankCallback,
-  reason: string,
-): Promise<void> {
-  const { connector, payment_id, request_id } = factsOf(life);
-  await persist((activities) =>
-    activities.recordUnapplied({ payment_id, connector, name, callback, reason, request_id }),
-  );
-}
-
-async function attend(life: PaymentLife, attention: PaymentAttention | null): Promise<void> {
-  if (life.attention === attention) return show(life);
-  const { payment_id, request_id } = factsOf(life);
-  await persist((activities) =>
-    activities.recordAttention({ payment_id, attention, request_id, audit: null }),
-  );
-  life.attention = attention;
-  show(life);
-}
-
 /** Decided: the bank is asked to close first; where the customer was faster, it is not cancelled. */
 async function cancel(life: PaymentLife, { by, answer }: Item<'cancel'>): Promise<void> {
   const closed = isCancellable(life.status) ? await closeAtBank(life, '3s') : undefined;
@@ -148,24 +84,6 @@ export async function expire(life: PaymentLife): Promise<void> {
   if (closed === 'unreachable') await closeLater(life);
 }
 
-/** It has ended here; the bank must still stop taking the customer's money. */
-async function closeLater(life: PaymentLife): Promise<void> {
-  const bank = insist(life, 'Close the session at the bank');
-  const answer = await unlessRefused(bank.closeSession({ payment_id: life.paymentId }));
-  note(life, `session at the bank: ${answer?.outcome ?? 'not closed'}`);
-  if (answer?.outcome === 'already_authorized') await voidLate(life);
-}
-
-/** Undefined when the connector refuses for good, which it should say as a value. */
-async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof ActivityFailure) return undefined;
-    throw error;
-  }
-}
-
 function authorizing(life: PaymentLife): PaymentStatus[] {
   return life.status === 'created' ? ['awaiting_customer', 'authorized'] : ['authorized'];
 }
@@ -179,29 +97,6 @@ async function applySession(life: PaymentLife, { answer }: Item<'session'>): Pro
   }
   const { bank_reference, session_url } = answer;
   await move(life, ['awaiting_customer'], { bank_reference, session_url, recorded: true });
-}
-
-async function voidLate(life: PaymentLife): Promise<void> {
-  const { payment_id } = factsOf(life);
-  await attend(life, 'late_money_pending');
-  const bank = insist(life, 'Void the late authorisation');
-  const instruction_id = `void:${payment_id}`;
-  const answer = await unlessRefused(bank.voidPayment({ payment_id, instruction_id }));
-  note(life, `void at the bank: ${answer?.outcome ?? 'refused'}`);
-  if (answer?.outcome === 'already_settled') return await reverseLate(life);
-  await attend(life, answer ? 'late_authorization_voided' : 'late_settlement_not_reversed');
-}
-
-async function reverseLate(life: PaymentLife): Promise<void> {
-  const { payment_id, amount, currency } = factsOf(life);
-  await attend(life, 'late_money_pending');
-  const bank = insist(life, 'Send the late money back');
-  const instruction_id = `reversal:${payment_id}`;
-  const instruction = { payment_id, instruction_id, amount, currency };
-  const answer = await unlessRefused(bank.reversePayment(instruction));
-  note(life, `reversal at the bank: ${answer?.outcome ?? 'refused'}`);
-  const accepted = answer?.outcome === 'accepted';
-  await attend(life, accepted ? 'late_settlement_reversed' : 'late_settlement_not_reversed');
 }
 
 /** An authorised payment whose settlement does not come. It goes on waiting. */

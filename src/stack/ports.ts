@@ -1,20 +1,22 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { StackFailure } from './failure';
 
 /** Everything that npm start runs is reachable from this machine only. */
 export const LOOPBACK = '127.0.0.1';
 
+/** Below those that systems lend to outgoing connections, any of which may hold one for a while. */
+const LOWEST = 20_000;
+const HIGHEST = 32_000;
+const TRIES_MAX = 100;
+
 /** A port that nothing listens on at this moment. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, LOOPBACK, resolve);
-  });
-  const address = server.address();
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  if (address === null || typeof address === 'string') throw new Error('no port was given');
-  return address.port;
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const port = randomInt(LOWEST, HIGHEST);
+    if (await isPortFree(port)) return port;
+  }
+  throw new StackFailure(`No port from ${LOWEST} to ${HIGHEST} seems to be free.`);
 }
 
 /** Whether a server could listen on that port of the loopback address. */

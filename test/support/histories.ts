@@ -3,12 +3,15 @@ import { join } from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 
-const HISTORIES = join(__dirname, '../replay/histories');
+const ROOT = join(__dirname, '../..');
+const HISTORIES = join(ROOT, 'test/replay/histories');
 
 /** Kept for the replay test, only when asked: a history in the tree is never recorded again. */
 export async function keepHistory(handle: WorkflowHandle, name: string): Promise<void> {
   if (process.env['RECORD_HISTORIES'] === undefined) return;
   mkdirSync(HISTORIES, { recursive: true });
   const file = join(HISTORIES, `${name}.json`);
-  writeFileSync(file, historyToJSON(await handle.fetchHistory()), { flag: 'wx' });
+  // Stack traces name the folder they were made in.
+  const history = historyToJSON(await handle.fetchHistory()).replaceAll(`${ROOT}/`, '');
+  writeFileSync(file, history, { flag: 'wx' });
 }
