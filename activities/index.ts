@@ -1,10 +1,16 @@
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
+import { createRefundActivities } from './refunds';
 import { createWebhookActivities, type WebhookActivityDeps } from './webhooks';
 
 /** Activities of the queue `lifecycle`. */
 export function createLifecycleActivities(deps: PaymentActivityDeps) {
-  return { ...createPaymentActivities(deps) };
+  return {
+    ...createPaymentActivities(deps),
+    ...createRefundActivities(deps),
+  };
 }
+
+export type LifecycleActivities = ReturnType<typeof createLifecycleActivities>;
 
 /** Activities of the queue `webhooks`. */
 export function createDeliveryActivities(deps: WebhookActivityDeps) {

@@ -1,11 +1,12 @@
 import type { SessionAnswer } from '../connectors/contract/activities';
 import { isPaymentMethodId, methodRules } from '../src/domain/catalogue';
+import type { PaymentRequest } from '../src/domain/creation';
+import { LEGS, type PostingOf } from '../src/domain/ledger';
 import { PAYMENT_EVENTS, type PaymentStatus } from '../src/domain/payment';
-import type { PaymentRequest } from '../src/domain/payment-request';
 import { payToken, payTokenHash } from '../src/pay-token';
 import type { PaymentDocument } from '../src/store/payments';
 import { positionAt, tieBase } from './events';
-import type { OpenPayment, RecordMove, Standing } from './payments';
+import type { OpenPayment, PaymentStanding, RecordMove } from './payments';
 
 /** The document as it is first written. @see spec §2.1 */
 export function newPayment(
@@ -24,6 +25,7 @@ export function newPayment(
     ...openingOf(session),
     position: positionAt(input.created_at, 0, tieBase(1)),
     failure,
+    refunded: 0,
     authorized_at: null,
     settled_at: null,
     cancelled_at: null,
@@ -39,7 +41,7 @@ export function newPayment(
 }
 
 /** State and version that a payment is first written with, by the bank's first answer. */
-export function openingOf(session: SessionAnswer | null): Standing {
+export function openingOf(session: SessionAnswer | null): PaymentStanding {
   if (session === null) return { status: 'created', version: 1 };
   const status = session.outcome === 'opened' ? 'awaiting_customer' : 'failed';
   return { status, version: 2 };
@@ -95,4 +97,11 @@ export function factsOf(payment: PaymentDocument, request_id: string) {
 
 function settlementDue(method: string): number {
   return isPaymentMethodId(method) ? methodRules(method).settlement_due_seconds : 0;
+}
+
+/** The settled payment credits the merchant. */
+export function settlementOf(payment: PaymentDocument, at: string): PostingOf {
+  const { _id: resource_id, account_id, livemode, currency, connector, amount } = payment;
+  const legs = LEGS.payment_settled(connector, amount);
+  return { kind: 'payment_settled', resource_id, account_id, livemode, currency, at, legs };
 }

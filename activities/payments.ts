@@ -1,16 +1,15 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import type { MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { SessionAnswer } from '../connectors/contract/activities';
 import type { BankCallback, PaymentCallbackName } from '../src/domain/callback';
 import type { Failure, PaymentAttention, PaymentStatus } from '../src/domain/payment';
 import type { PaymentInput } from '../src/domain/payment-workflow';
-import type { Logger } from '../src/log';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
-import type { Stores } from '../src/store';
+import type { AuditEntry } from '../src/store/attention';
 import { callbackKey } from '../src/store/callbacks';
 import type { EventDocument } from '../src/store/events';
-import type { AuditEntry, PaymentDocument } from '../src/store/payments';
-import { type DeliveryStarter, eventsOf, hasEndpoint, startDeliveries } from './events';
+import type { PaymentDocument } from '../src/store/payments';
+import { eventsOf, hasEndpoint, startDeliveries } from './events';
 import {
   changeOf,
   factsOf,
@@ -18,14 +17,20 @@ import {
   movesTo,
   newPayment,
   openingOf,
+  settlementOf,
 } from './payment-documents';
+import {
+  auditOf,
+  ledgerTurn,
+  type RecordDeps,
+  recordOnce,
+  type Standing,
+  tellPending,
+} from './record';
 
-export interface PaymentActivityDeps extends DeliveryStarter {
-  mongo: MongoClient;
-  stores: Stores;
+export interface PaymentActivityDeps extends RecordDeps {
   /** Under which page tokens are derived. */
   payTokenKey: Buffer;
-  log: Logger;
 }
 
 export type OpenPayment = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'> & {
@@ -51,10 +56,7 @@ export interface RecordMove {
   request_id: string;
 }
 
-export interface Standing {
-  status: PaymentStatus;
-  version: number;
-}
+export type PaymentStanding = Standing<PaymentStatus>;
 
 export type PaymentActivities = ReturnType<typeof createPaymentActivities>;
 
@@ -62,9 +64,9 @@ export type PaymentActivities = ReturnType<typeof createPaymentActivities>;
 export function createPaymentActivities(deps: PaymentActivityDeps) {
   return {
     /** Writes the payment from its claim, with the bank's first answer and its event. */
-    openPayment: (input: OpenPayment): Promise<Standing> => openPayment(deps, input),
+    openPayment: (input: OpenPayment): Promise<PaymentStanding> => openPayment(deps, input),
     /** Document, events and audit entry in one transaction; then the deliveries are started. */
-    recordMove: (input: RecordMove): Promise<Standing> => recordMove(deps, input),
+    recordMove: (input: RecordMove): Promise<PaymentStanding> => recordMove(deps, input),
     /** A callback that moved nothing, kept with its reason. */
     recordUnapplied: async (input: {
       payment_id: string;
@@ -97,7 +99,10 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
   };
 }
 
-async function openPayment(deps: PaymentActivityDeps, input: OpenPayment): Promise<Standing> {
+async function openPayment(
+  deps: PaymentActivityDeps,
+  input: OpenPayment,
+): Promise<PaymentStanding> {
   const { stores } = deps;
   const [existing, claim, listened] = await Promise.all([
     stores.payments.get(input.payment_id),
@@ -105,7 +110,7 @@ async function openPayment(deps: PaymentActivityDeps, input: OpenPayment): Promi
     hasEndpoint(stores, input.account_id, input.livemode),
   ]);
   if (existing !== null) return await reopened(deps, existing, input);
-  if (!claim?.request) {
+  if (!claim?.request || !('stored' in claim.request)) {
     // Between the two reads another attempt may have written it and emptied the claim.
     const written = await stores.payments.get(input.payment_id);
     if (written !== null) return await reopened(deps, written, input);
@@ -136,80 +141,62 @@ async function reopened(
   deps: PaymentActivityDeps,
   payment: PaymentDocument,
   { session }: OpenPayment,
-): Promise<Standing> {
+): Promise<PaymentStanding> {
   await followUp(deps, payment);
   return openingOf(session);
 }
 
 /** The write was done by an earlier attempt; what follows it may not have been. */
 async function followUp(deps: PaymentActivityDeps, payment: PaymentDocument): Promise<void> {
-  const { _id, account_id, livemode } = payment;
-  const { events, idempotency } = deps.stores;
-  const pending = await events.pending(_id, account_id, livemode);
-  await Promise.all([startDeliveries(deps, pending), idempotency.written(_id)]);
+  const { _id: resource_id, account_id, livemode } = payment;
+  await Promise.all([
+    tellPending(deps, { resource_id, account_id, livemode }),
+    deps.stores.idempotency.written(resource_id),
+  ]);
 }
 
-async function recordMove(deps: PaymentActivityDeps, input: RecordMove): Promise<Standing> {
-  const { payment_id, from, to, at, request_id } = input;
+async function recordMove(deps: PaymentActivityDeps, input: RecordMove): Promise<PaymentStanding> {
+  const { payment_id, account_id, livemode, from, to, at, request_id } = input;
   const last = to.at(-1);
   if (last === undefined) return from;
   const version = from.version + to.length;
   const happening = happeningOf({ ...input, _id: payment_id });
   const events = eventsOf(
     { ...happening, at, request_id, moves: movesTo(to, from.version) },
-    await hasEndpoint(deps.stores, input.account_id, input.livemode),
+    await hasEndpoint(deps.stores, account_id, livemode),
   );
-  const audit: AuditEntry[] = input.audit
-    ? [
-        {
-          id: `${payment_id}:${version}`,
-          ...input.audit,
-          when: at,
-          before: from.status,
-          after: last,
-        },
-      ]
-    : [];
-  const moved = await commitMove(deps, input, changeOf(input, last, version), audit, events);
-  if (!moved) {
-    const payment = await deps.stores.payments.get(payment_id);
-    if (payment === null || !(await wasMade(deps, events))) {
-      // A restored database, most likely: wait in the open for a person, move nothing.
-      throw new Error(
-        `The stored payment is at version ${payment?.version}; ${from.version} was expected.`,
-      );
-    }
-    await followUp(deps, payment);
-    return { status: last, version };
-  }
-  await startDeliveries(deps, events);
+  const change = changeOf(input, last, version);
+  const audit = auditOf(input.audit, {
+    id: `${payment_id}:${version}`,
+    when: at,
+    before: from.status,
+    after: last,
+  });
+  await recordOnce(deps, {
+    ...{ resource_id: payment_id, account_id, livemode, events },
+    commit: () => commitMove(deps, input, change, audit, events),
+  });
   deps.log.info({ payment_id, request_id, status: last }, 'payment moved');
   return { status: last, version };
 }
 
-/**
- * Whether these very moves stand in the record already, made by an attempt whose report was lost.
- * Later ones may stand on them: a workflow task that is lost takes all its reports with it.
- */
-async function wasMade({ stores }: PaymentActivityDeps, events: EventDocument[]): Promise<boolean> {
-  const stored = await Promise.all(events.map(({ _id }) => stores.events.get(_id)));
-  return stored.every((event, index) => event !== null && event.type === events[index]?.type);
-}
-
 /** One transaction; true when this call made the move. A taken place in a list throws: retried. */
 async function commitMove(
-  deps: PaymentActivityDeps,
-  { payment_id, from }: RecordMove,
+  { mongo, stores }: PaymentActivityDeps,
+  input: RecordMove,
   change: Partial<PaymentDocument>,
   audit: AuditEntry[],
   events: EventDocument[],
 ): Promise<boolean> {
-  return await inTransaction(deps.mongo, async (session) => {
-    const { payments } = deps.stores;
-    const moved = await payments.update(payment_id, from.version, change, audit, session);
-    if (moved) await deps.stores.events.insert(events, session);
-    return moved;
-  });
+  const { payment_id, from, to, at } = input;
+  const work = async (session: ClientSession): Promise<boolean> => {
+    const moved = await stores.payments.update(payment_id, from.version, change, audit, session);
+    if (moved === null) return false;
+    await stores.events.insert(events, session);
+    if (to.includes('settled')) await stores.ledger.post(settlementOf(moved, at), session);
+    return true;
+  };
+  return await inTransaction(mongo, work, to.includes('settled') ? ledgerTurn(input) : undefined);
 }
 
 async function loadPayment(

@@ -31,10 +31,10 @@ export interface ProductDeps {
 /** The product as a merchant and a bank connector see it. */
 export function createProduct({ url, apiKey, db, temporal, concurrency }: ProductDeps): Subject {
   const pool = new Pool(url, { connections: concurrency });
-  const { callbacks, payments } = createStores(db);
+  const stores = createStores(db);
   const now = () => new Date();
   const slow = { asked_again: 0, answered_created: 0 };
-  const contract = { callbacks, payments, temporal, lifecycleQueue: LIFECYCLE_QUEUE, now };
+  const contract = { stores, temporal, lifecycleQueue: LIFECYCLE_QUEUE, now };
   return {
     name: 'product',
     async create() {
@@ -54,10 +54,16 @@ export function createProduct({ url, apiKey, db, temporal, concurrency }: Produc
       }
     },
     slowCreates: () => ({ ...slow }),
-    async callback(payment_id, name) {
+    async callback(resource_id, name) {
       const occurred_at = now().toISOString();
       const callback = { callback_id: `cb_${randomUUID()}`, occurred_at };
-      const about = { connector: SANDBOX, payment_id, name, callback };
+      const about = {
+        connector: SANDBOX,
+        resource: 'payment',
+        resource_id,
+        name,
+        callback,
+      } as const;
       const receipt = await deliverCallback(contract, about);
       if (receipt !== 'delivered') throw new Error(`callback ${name}: ${receipt}`);
     },

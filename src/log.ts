@@ -7,6 +7,7 @@ const ALLOWED = new Set([
   'key_id',
   'livemode',
   'payment_id',
+  'refund_id',
   'event_id',
   'event_type',
   'callback_id',

@@ -22,18 +22,47 @@ export async function connectMongo(uri: string, appName: string): Promise<MongoC
 /** The driver would go on trying for two minutes, long after its caller has given up. */
 const TRANSACTION_TIMEOUT_MS = 5_000;
 
-/** One transaction; `work` may run several times, so it holds no effect but its own writes. */
+/**
+ * One transaction; `work` may run several times, so it holds no effect but its own writes.
+ * @param turn what it contends for, such as a book of the ledger: those of one process wait for
+ *   each other, since MongoDB lets all but one of them start over
+ * @throws Error when its turn has not come for 5 seconds; nothing is written then
+ */
 export async function inTransaction<T>(
   mongo: MongoClient,
   work: (session: ClientSession) => Promise<T>,
+  turn?: string,
 ): Promise<T> {
-  return await mongo.withSession({ defaultTimeoutMS: TRANSACTION_TIMEOUT_MS }, (session) =>
-    session.withTransaction(() => work(session), {
-      readConcern: { level: 'snapshot' },
-      writeConcern: { w: 'majority', journal: true },
-      readPreference: 'primary',
-    }),
-  );
+  const giveUpAt = Date.now() + TRANSACTION_TIMEOUT_MS;
+  const inTime = async (session: ClientSession): Promise<T> => {
+    if (Date.now() > giveUpAt) throw new Error('The transaction found no turn in 5 seconds.');
+    return await work(session);
+  };
+  const transact = () =>
+    mongo.withSession((session) =>
+      session.withTransaction(() => inTime(session), {
+        readConcern: { level: 'snapshot' },
+        writeConcern: { w: 'majority', journal: true },
+        readPreference: 'primary',
+      }),
+    );
+  return await (turn === undefined ? transact() : turns(turn, transact));
+}
+
+const turns = createTurns();
+
+/** Runs what has the same key one after the other, in the order of asking. */
+function createTurns() {
+  const last = new Map<string, Promise<unknown>>();
+  return async <T>(key: string, run: () => Promise<T>): Promise<T> => {
+    const mine = (last.get(key) ?? Promise.resolve()).then(run, run);
+    last.set(key, mine);
+    try {
+      return await mine;
+    } finally {
+      if (last.get(key) === mine) last.delete(key);
+    }
+  };
 }
 
 /** Whether an insert or update broke the unique index whose name starts with `index`. */

@@ -4,17 +4,25 @@ import {
   WithStartWorkflowOperation,
   type WorkflowClient,
   WorkflowExecutionAlreadyStartedError,
+  WorkflowFailedError,
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
-import { deliverCallback, type PaymentCallback } from '../connectors/contract/callbacks';
+import { ApplicationFailure, type TypedSearchAttributes } from '@temporalio/common';
+import {
+  deliverCallback,
+  type InboxStores,
+  type ResourceCallback,
+} from '../connectors/contract/callbacks';
+import type { CallbackResource } from './domain/callback';
 import { isErrorCode, Refusal, unavailable } from './domain/errors';
 import { type CancelledBy, paymentWorkflowId } from './domain/payment';
 import type { CancelInput, PaymentInput, PaymentState } from './domain/payment-workflow';
+import { refundWorkflowId } from './domain/refund';
+import type { RefundInput, RefundResult } from './domain/refund-workflow';
 import type { Stores } from './store';
-import { paymentLabels } from './workflow-labels';
+import { lifecycleLabels } from './workflow-labels';
 
 /** The API's only door to Temporal. */
 export type TemporalDoor = ReturnType<typeof createTemporalDoor>;
@@ -22,7 +30,7 @@ export type TemporalDoor = ReturnType<typeof createTemporalDoor>;
 export interface TemporalDoorDeps {
   client: Client;
   lifecycleQueue: string;
-  stores: Pick<Stores, 'callbacks' | 'payments'>;
+  stores: InboxStores & Pick<Stores, 'idempotency'>;
   now: () => Date;
 }
 
@@ -30,8 +38,9 @@ export interface TemporalDoorDeps {
 const CALL_TIMEOUT_MS = 8_000;
 const HEALTH_TIMEOUT_MS = 1_500;
 
-export function createTemporalDoor({ client, lifecycleQueue, stores, now }: TemporalDoorDeps) {
-  const inbox = { ...stores, temporal: client, lifecycleQueue, now };
+export function createTemporalDoor(deps: TemporalDoorDeps) {
+  const { client, lifecycleQueue, stores, now } = deps;
+  const inbox = { stores, temporal: client, lifecycleQueue, now };
   return {
     /**
      * Starts the payment's workflow, or joins the one that this id has, and waits until it is
@@ -40,6 +49,13 @@ export function createTemporalDoor({ client, lifecycleQueue, stores, now }: Temp
      */
     openPayment: (input: PaymentInput) =>
       withinLimit(client, () => openPayment(client.workflow, lifecycleQueue, input)),
+    /**
+     * Starts the refund's workflow, or joins the one that this id has, and waits until it is
+     * reserved and stored.
+     * @throws Refusal 422 or 404 when it is refused, and nothing is stored; `temporarily_unavailable`:
+     *   outcome unknown
+     */
+    openRefund: (input: RefundInput) => withinLimit(client, () => openRefund(deps, input)),
     /**
      * Asks the payment to be called off; what it came to stands in MongoDB.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
@@ -50,7 +66,7 @@ export function createTemporalDoor({ client, lifecycleQueue, stores, now }: Temp
      * Takes in what a bank said. Safe to repeat with the same `callback_id`.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
      */
-    deliverCallback: (callback: PaymentCallback) =>
+    deliverCallback: (callback: ResourceCallback) =>
       withinLimit(client, () => deliverCallback(inbox, callback)),
     /** Whether the server answers. */
     answers: async (): Promise<boolean> => {
@@ -67,28 +83,81 @@ export function createTemporalDoor({ client, lifecycleQueue, stores, now }: Temp
   };
 }
 
-/** Update-with-start is not atomic, so the workflow's main function creates; `open` waits for it. */
 async function openPayment(
   workflow: WorkflowClient,
   taskQueue: string,
   input: PaymentInput,
 ): Promise<void> {
-  const startWorkflowOperation = new WithStartWorkflowOperation('payment', {
+  await open(workflow, {
+    type: 'payment',
     workflowId: paymentWorkflowId(input.payment_id),
     taskQueue,
     args: [input],
+    ...lifecycleLabels('payment', input, 'created'),
+  });
+}
+
+async function openRefund(
+  { client, stores, lifecycleQueue: taskQueue }: TemporalDoorDeps,
+  input: RefundInput,
+): Promise<void> {
+  const workflowId = refundWorkflowId(input.refund_id);
+  const opened = await open(client.workflow, {
+    type: 'refund',
+    workflowId,
+    taskQueue,
+    args: [input],
+    ...lifecycleLabels('refund', input, 'processing'),
+  });
+  if (opened === 'joined' || (await stores.refunds.get(input.refund_id)) !== null) return;
+  await stores.idempotency.release(input.refund_id);
+  const result: Promise<RefundResult> = client.workflow.getHandle(workflowId).result();
+  throw await refusalOfEnded(result);
+}
+
+/** Why a resource whose workflow has ended was never stored: refused, or ended from outside. */
+async function refusalOfEnded(
+  result: Promise<{ status: string; code?: string; message?: string }>,
+): Promise<Refusal> {
+  try {
+    const { code = '', message = '' } = await result;
+    if (isErrorCode(code)) return new Refusal(code, message);
+    return unavailable('It was ended before it was accepted.', new Error(message));
+  } catch (error) {
+    if (!(error instanceof WorkflowFailedError)) throw error;
+    return unavailable('It was ended before it was accepted.', error);
+  }
+}
+
+interface Opening {
+  type: CallbackResource;
+  workflowId: string;
+  taskQueue: string;
+  args: unknown[];
+  staticSummary: string;
+  typedSearchAttributes: TypedSearchAttributes;
+}
+
+/**
+ * Update-with-start is not atomic, so the workflow's main function creates; `open` waits for it.
+ * `ended`: the workflow of this id has ended before.
+ */
+async function open(
+  workflow: WorkflowClient,
+  { type, args, ...start }: Opening,
+): Promise<'joined' | 'ended'> {
+  const startWorkflowOperation = new WithStartWorkflowOperation(type, {
+    ...start,
+    args,
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
-    ...paymentLabels(input, 'created'),
   });
   try {
-    await workflow.executeUpdateWithStart('open', {
-      updateId: 'open',
-      startWorkflowOperation,
-    });
+    await workflow.executeUpdateWithStart('open', { updateId: 'open', startWorkflowOperation });
+    return 'joined';
   } catch (error) {
-    // Its life has ended already, so it was stored.
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return 'ended';
+    throw error;
   }
 }
 

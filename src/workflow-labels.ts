@@ -1,6 +1,8 @@
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
+import type { CallbackResource } from './domain/callback';
 import { formatMoney } from './domain/money';
 import type { PaymentStatus } from './domain/payment';
+import type { RefundStatus } from './domain/refund';
 
 const attribute = {
   resource: defineSearchAttributeKey('ServiceResource', 'KEYWORD'),
@@ -14,31 +16,33 @@ const attribute = {
 };
 
 /** What operators see and search by in the Temporal UI. Stored in clear: nothing personal. */
-export function paymentLabels(
-  payment: {
+export function lifecycleLabels(
+  resource: CallbackResource,
+  facts: {
     account_id: string;
     livemode: boolean;
-    /** Minor units. */
-    amount: number;
+    /** Minor units; null while it is not known. */
+    amount: number | null;
     currency: string;
     method: string;
     connector: string;
   },
-  status: PaymentStatus,
+  status: PaymentStatus | RefundStatus,
 ) {
-  const { account_id, livemode, amount, currency, method, connector } = payment;
+  const { account_id, livemode, amount, currency, method, connector } = facts;
   const environment = livemode ? 'live' : 'sandbox';
+  const money = amount === null ? `all that remains, ${currency}` : formatMoney(amount, currency);
   return {
-    staticSummary: `payment ${formatMoney(amount, currency)} ${method} (${environment})`,
+    staticSummary: `${resource} ${money} ${method} (${environment})`,
     typedSearchAttributes: new TypedSearchAttributes([
-      { key: attribute.resource, value: 'payment' },
+      { key: attribute.resource, value: resource },
       { key: attribute.status, value: status },
       { key: attribute.method, value: method },
       { key: attribute.account, value: account_id },
       { key: attribute.connector, value: connector },
       { key: attribute.currency, value: currency },
       { key: attribute.livemode, value: livemode },
-      { key: attribute.amount, value: amount },
+      ...(amount === null ? [] : [{ key: attribute.amount, value: amount }]),
     ]),
   };
 }

@@ -1,2 +1,3 @@
 export { payment } from './payment';
+export { refund } from './refund';
 export { webhookDelivery } from './webhook-delivery';

@@ -7,7 +7,8 @@ import type {
 } from '../connectors/contract/activities';
 import type { PaymentInput } from '../src/domain/payment-workflow';
 import { connectorQueue } from '../src/domain/task-queues';
-import { factsOf, note, type PaymentLife } from './payment-life';
+import { factsOf, note } from './life';
+import type { PaymentLife } from './payment-life';
 
 /** A bank that takes longer lets the API answer `created`. Decided: within 5 s. */
 const SESSION_QUICK = '4s';

@@ -1,14 +1,9 @@
-import { ApplicationFailure, condition, setHandler, Trigger } from '@temporalio/workflow';
-import { type PaymentCallbackName, readCallback } from '../src/domain/callback';
+import { condition, setHandler, Trigger } from '@temporalio/workflow';
 import { isCancellable, isFinal } from '../src/domain/payment';
-import {
-  type OperatorAct,
-  type PaymentState,
-  readOperatorAct,
-  readSnoozeAct,
-} from '../src/domain/payment-workflow';
-import { Faults } from '../src/domain/shape';
-import { type PaymentLife, stateOf } from './payment-life';
+import { type PaymentState, readOperatorAct, readSnoozeAct } from '../src/domain/payment-workflow';
+import { take } from './bank-callbacks';
+import { enqueueAct, listenToAct, type SentAct } from './operator-acts';
+import { type PaymentAct, type PaymentLife, stateOf } from './payment-life';
 import {
   callbackSignals,
   cancelUpdate,
@@ -19,6 +14,7 @@ import {
   snoozeUpdate,
   stateQuery,
 } from './payment-messages';
+import { refuse } from './refusal';
 
 /** Signals enqueue, updates enqueue and wait; nothing is decided here. */
 export function listen(life: PaymentLife): void {
@@ -45,17 +41,6 @@ async function untilStored(life: PaymentLife): Promise<PaymentState> {
   return stateOf(life);
 }
 
-/** A malformed callback is kept and shown; it never throws. */
-function take(life: PaymentLife, name: PaymentCallbackName, raw: unknown): void {
-  const callback = readCallback(raw);
-  if (callback instanceof Faults) {
-    life.inbox.push({ kind: 'malformed', name, fault: callback.text });
-  } else if (!life.seen.has(callback.callback_id)) {
-    life.seen.add(callback.callback_id);
-    life.inbox.push({ kind: 'callback', name, callback });
-  }
-}
-
 async function cancel(life: PaymentLife, by: 'merchant' | 'customer'): Promise<PaymentState> {
   const answer = new Trigger<PaymentState>();
   life.inbox.push({ kind: 'cancel', by, answer });
@@ -63,54 +48,30 @@ async function cancel(life: PaymentLife, by: 'merchant' | 'customer'): Promise<P
 }
 
 function listenToOperators(life: PaymentLife): void {
+  const enqueue = (what: PaymentAct) => (act: SentAct) =>
+    enqueueAct<PaymentAct, PaymentState>(life.inbox, what, act);
+  const final = () =>
+    isFinal(life.status)
+      ? `The payment is ${life.status}; a final state is never left.`
+      : undefined;
   for (const [what, update] of [
     ['mark_settled', markSettledUpdate],
     ['mark_failed', markFailedUpdate],
   ] as const) {
-    setHandler(update, (act) => enqueueAct(life, what, act), {
+    listenToAct(update, {
       description: DESCRIPTIONS[what],
-      validator: (act) => {
-        wellFormed(readOperatorAct(act));
-        if (isFinal(life.status)) {
-          refuse('wrong_state', `The payment is ${life.status}; a final state is never left.`);
-        }
-      },
+      read: readOperatorAct,
+      wrongState: final,
+      enqueue: enqueue(what),
     });
   }
-  setHandler(snoozeUpdate, (act) => enqueueAct(life, 'snooze', act, act.hours), {
+  listenToAct(snoozeUpdate, {
     description: DESCRIPTIONS.snooze,
-    validator: (act) => {
-      wellFormed(readSnoozeAct(act));
-      if (life.status !== 'authorized') {
-        refuse('wrong_state', `Only an authorised payment can be snoozed; it is ${life.status}.`);
-      }
-    },
+    read: readSnoozeAct,
+    wrongState: () =>
+      life.status === 'authorized'
+        ? undefined
+        : `Only an authorised payment can be snoozed; it is ${life.status}.`,
+    enqueue: enqueue('snooze'),
   });
-}
-
-async function enqueueAct(
-  life: PaymentLife,
-  what: 'mark_settled' | 'mark_failed' | 'snooze',
-  act: OperatorAct,
-  hours?: number,
-): Promise<PaymentState> {
-  const answer = new Trigger<PaymentState>();
-  const { operator, reason } = act;
-  life.inbox.push({
-    kind: 'operator',
-    what,
-    act: { operator, reason },
-    ...(hours === undefined ? {} : { hours }),
-    answer,
-  });
-  return await answer;
-}
-
-function wellFormed(read: object): void {
-  if (read instanceof Faults) refuse('invalid_request', read.text);
-}
-
-/** @throws ApplicationFailure whose type is the code; it fails the update, not the workflow. */
-export function refuse(code: string, message: string): never {
-  throw ApplicationFailure.nonRetryable(message, code);
 }

@@ -1,6 +1,7 @@
 import { ActivityFailure } from '@temporalio/workflow';
+import { factsOf, note } from './life';
 import { insist } from './payment-bank';
-import { factsOf, note, type PaymentLife } from './payment-life';
+import type { PaymentLife } from './payment-life';
 import { attend } from './payment-record';
 
 /** It has ended here; the bank must still stop taking the customer's money. */

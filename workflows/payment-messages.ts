@@ -6,6 +6,7 @@ import type {
   PaymentState,
   SnoozeAct,
 } from '../src/domain/payment-workflow';
+import { OPERATOR } from './operator-acts';
 
 /** Messages of the `payment` workflow: a contract, changed only by addition. */
 export const openUpdate = defineUpdate<PaymentState>('open');
@@ -20,8 +21,6 @@ export const callbackSignals = PAYMENT_CALLBACKS.map((name) => ({
   name,
   signal: defineSignal<[unknown]>(name),
 }));
-
-const OPERATOR = '{"operator": "your name", "reason": "how you know"';
 
 /** What the Temporal UI shows beside each message. */
 export const DESCRIPTIONS = {

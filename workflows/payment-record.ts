@@ -1,7 +1,8 @@
 import type { BankCallback, PaymentCallbackName } from '../src/domain/callback';
 import type { Failure, PaymentAttention, PaymentStatus } from '../src/domain/payment';
-import { show } from './operator-view';
-import { factsOf, type PaymentLife } from './payment-life';
+import { factsOf } from './life';
+import type { PaymentLife } from './payment-life';
+import { show } from './payment-view';
 import { persist, persistRecorded } from './persist';
 
 export interface MoveExtras {

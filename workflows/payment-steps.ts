@@ -1,4 +1,3 @@
-import { ApplicationFailure, type Trigger, workflowInfo } from '@temporalio/workflow';
 import type { BankCallback, PaymentCallbackName } from '../src/domain/callback';
 import {
   CANCELLATIONS,
@@ -8,13 +7,15 @@ import {
   isFinal,
   type PaymentStatus,
 } from '../src/domain/payment';
-import type { PaymentState } from '../src/domain/payment-workflow';
-import { show } from './operator-view';
+import { factsOf, note } from './life';
+import { auditOf, datedAudit } from './operator-acts';
 import { closeAtBank } from './payment-bank';
 import { closeLater, reverseLate, voidLate } from './payment-late';
-import { factsOf, type InboxItem, note, type PaymentLife, stateOf } from './payment-life';
+import { type InboxItem, type PaymentLife, stateOf } from './payment-life';
 import { attend, move, unapply } from './payment-record';
+import { show } from './payment-view';
 import { persistRecorded } from './persist';
+import { reject } from './refusal';
 
 type Item<Kind extends InboxItem['kind']> = Extract<InboxItem, { kind: Kind }>;
 
@@ -112,7 +113,7 @@ async function applyOperator(life: PaymentLife, item: Item<'operator'>): Promise
     return reject(answer, 'wrong_state', `The payment is ${life.status} by now.`);
   }
   note(life, `operator ${act.operator}: ${what} (${act.reason})`);
-  const audit = { who: act.operator, what, why: act.reason };
+  const audit = auditOf(item);
   if (what === 'snooze') await snooze(life, item.hours ?? 0, audit);
   else if (what === 'mark_settled') await move(life, settling(life), { audit, recorded: true });
   else await move(life, ['failed'], { audit, failure: FAILED_BY_OPERATOR, recorded: true });
@@ -131,24 +132,14 @@ function settling(life: PaymentLife): PaymentStatus[] {
 async function snooze(
   life: PaymentLife,
   hours: number,
-  audit: { who: string; what: string; why: string },
+  act: ReturnType<typeof auditOf>,
 ): Promise<void> {
   const { payment_id, request_id } = factsOf(life);
-  const at = new Date().toISOString();
+  const audit = datedAudit(act);
   await persistRecorded((activities) =>
-    activities.recordAttention({
-      payment_id,
-      attention: null,
-      request_id,
-      audit: { ...audit, at, id: `${workflowInfo().runId}:${at}` },
-    }),
+    activities.recordAttention({ payment_id, attention: null, request_id, audit }),
   );
   life.snoozedUntil = Date.now() + hours * 3_600_000;
   life.attention = null;
   show(life);
-}
-
-/** Fails the update that waits, not the workflow. */
-function reject(answer: Trigger<PaymentState>, code: string, message: string): void {
-  answer.reject(ApplicationFailure.nonRetryable(message, code));
 }

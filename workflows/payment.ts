@@ -1,9 +1,4 @@
-import {
-  ActivityFailure,
-  allHandlersFinished,
-  CancellationScope,
-  condition,
-} from '@temporalio/workflow';
+import { ActivityFailure, CancellationScope } from '@temporalio/workflow';
 import { isFinal } from '../src/domain/payment';
 import type {
   PaymentInput,
@@ -11,11 +6,13 @@ import type {
   PaymentStart,
   PaymentState,
 } from '../src/domain/payment-workflow';
-import { show } from './operator-view';
+import { note } from './life';
+import { type Due, live } from './live';
 import { patientSession, quickSession } from './payment-bank';
 import { listen } from './payment-handlers';
-import { beginLife, note, type PaymentLife, stateOf } from './payment-life';
+import { beginLife, type PaymentLife, stateOf } from './payment-life';
 import { expire, handle, markOverdue } from './payment-steps';
+import { show } from './payment-view';
 import { persist } from './persist';
 
 /**
@@ -29,7 +26,12 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
   return await CancellationScope.nonCancellable(async () => {
     if ('resume' in start) await resume(life, start);
     else await open(life, start);
-    await live(life);
+    await live({
+      inbox: life.inbox,
+      handle: (item) => handle(life, item),
+      isFinal: () => isFinal(life.status),
+      nextDue: () => nextDue(life),
+    });
     return stateOf(life);
   });
 }
@@ -70,28 +72,6 @@ async function resume(life: PaymentLife, start: PaymentResume): Promise<void> {
   life.stored = true;
   note(life, 'Started again by a callback after the payment had ended.');
   show(life);
-}
-
-/** Takes in one thing after the other; ends when the state is final and nothing is left to answer. */
-async function live(life: PaymentLife): Promise<void> {
-  while (true) {
-    for (let item = life.inbox.shift(); item !== undefined; item = life.inbox.shift()) {
-      await handle(life, item);
-    }
-    if (isFinal(life.status) && allHandlersFinished()) return;
-    const due = nextDue(life);
-    const mail = () => life.inbox.length > 0 || (isFinal(life.status) && allHandlersFinished());
-    if (due === undefined) await condition(mail);
-    else if (!(await condition(mail, Math.max(1, due.at - Date.now()), { summary: due.summary }))) {
-      await due.act();
-    }
-  }
-}
-
-interface Due {
-  at: number;
-  summary: string;
-  act: () => Promise<void>;
 }
 
 function nextDue(life: PaymentLife): Due | undefined {

@@ -5,16 +5,16 @@ import {
   proxyActivities,
   proxyLocalActivities,
 } from '@temporalio/workflow';
-import type { PaymentActivities } from '../activities/payments';
+import type { LifecycleActivities } from '../activities';
 
 /** In the worker's own process and cheap in history; given up soon, so that messages don't stall. */
-const quick = proxyLocalActivities<PaymentActivities>({
+const quick = proxyLocalActivities<LifecycleActivities>({
   startToCloseTimeout: '3s',
   retry: { maximumAttempts: 2, initialInterval: '200ms' },
 });
 
 /** MongoDB is away: wait for it in the open, where the pending activity shows in the UI. */
-const patient = proxyActivities<PaymentActivities>({
+const patient = proxyActivities<LifecycleActivities>({
   startToCloseTimeout: '15s',
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s' },
 });
@@ -24,7 +24,7 @@ const patient = proxyActivities<PaymentActivities>({
  * so its effect must not come before the task is recorded.
  */
 export function persistRecorded<T>(
-  write: (activities: Pick<PaymentActivities, keyof PaymentActivities>) => Promise<T>,
+  write: (activities: Pick<LifecycleActivities, keyof LifecycleActivities>) => Promise<T>,
 ): Promise<T> {
   return write(patient);
 }
@@ -35,7 +35,7 @@ export function persistRecorded<T>(
  * @throws ActivityFailure that is not retryable: a fault of ours, never an outage.
  */
 export async function persist<T>(
-  write: (activities: Pick<PaymentActivities, keyof PaymentActivities>) => Promise<T>,
+  write: (activities: Pick<LifecycleActivities, keyof LifecycleActivities>) => Promise<T>,
 ): Promise<T> {
   try {
     return await write(quick);

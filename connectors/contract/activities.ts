@@ -14,6 +14,13 @@ export interface ConnectorActivities {
   voidPayment(input: { payment_id: string; instruction_id: string }): Promise<VoidAnswer>;
   /** Sends back money that moved too late. Instruction id: `reversal:{payment_id}`. */
   reversePayment(input: ReversalInstruction): Promise<ReversalAnswer>;
+  /** Sends a refund to the customer. Instruction id: `refund_id`. What became of it is a callback. */
+  sendRefund(input: RefundInstruction): Promise<RefundAnswer>;
+  /**
+   * What the bank knows of a refund whose instruction ended without an answer. `not_found` must
+   * mean that it never arrived: the instruction is then sent again, under the same id.
+   */
+  lookUpRefund(input: { refund_id: string }): Promise<RefundLookup>;
 }
 
 export interface SessionInstruction {
@@ -51,3 +58,21 @@ export interface ReversalInstruction {
 export type ReversalAnswer =
   | { outcome: 'accepted'; bank_reference: string }
   | { outcome: 'refused'; code: string; message: string };
+
+export interface RefundInstruction {
+  refund_id: string;
+  payment_id: string;
+  /** The bank's own name for the payment, where it gave one. */
+  payment_bank_reference: string | null;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  method: string;
+  livemode: boolean;
+}
+
+export type RefundAnswer =
+  | { outcome: 'accepted'; bank_reference: string }
+  | { outcome: 'refused'; code: string; message: string };
+
+export type RefundLookup = RefundAnswer | { outcome: 'not_found' };

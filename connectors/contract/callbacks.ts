@@ -1,71 +1,104 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback';
+import {
+  type BankCallback,
+  type CallbackName,
+  type CallbackResource,
+  PAYMENT_CALLBACKS,
+  REFUND_CALLBACKS,
+} from '../../src/domain/callback';
 import { paymentWorkflowId } from '../../src/domain/payment';
+import { refundWorkflowId } from '../../src/domain/refund';
 import { BankCallback as Payload } from '../../src/domain/wire/callback';
-import type { CallbackStore } from '../../src/store/callbacks';
-import type { PaymentDocument, PaymentStore } from '../../src/store/payments';
-import { paymentLabels } from '../../src/workflow-labels';
+import type { Stores } from '../../src/store';
+import { lifecycleLabels } from '../../src/workflow-labels';
+
+/** Stores of the product that the inbox of callbacks draws on. */
+export type InboxStores = Pick<Stores, 'callbacks' | 'payments' | 'refunds'>;
 
 export interface CallbackDeps {
-  callbacks: CallbackStore;
-  payments: Pick<PaymentStore, 'get'>;
+  stores: InboxStores;
   temporal: Client;
   /** Task queue of the lifecycles; tests have their own. */
   lifecycleQueue: string;
   now: () => Date;
 }
 
-export interface PaymentCallback {
+/** What a bank reports: about which resource, and what happened to it. */
+export interface ResourceCallback {
   connector: string;
-  payment_id: string;
-  name: PaymentCallbackName;
+  resource: CallbackResource;
+  resource_id: string;
+  /** One of the resource's own callbacks. */
+  name: CallbackName;
   callback: BankCallback;
 }
 
-/** `parked`: no such payment at this connector; kept for an operator, nothing is started. */
+/** `parked`: no such resource at this connector; kept for an operator, nothing is started. */
 export type CallbackReceipt = 'delivered' | 'duplicate' | 'parked';
 
+/** The workflow behind each kind of resource, and how its document is found. */
+const LIFECYCLES = {
+  payment: {
+    names: PAYMENT_CALLBACKS,
+    workflowId: paymentWorkflowId,
+    get: ({ payments }: InboxStores, id: string) => payments.get(id),
+    resume: (payment_id: string) => ({ payment_id }),
+  },
+  refund: {
+    names: REFUND_CALLBACKS,
+    workflowId: refundWorkflowId,
+    get: ({ refunds }: InboxStores, id: string) => refunds.get(id),
+    resume: (refund_id: string) => ({ refund_id }),
+  },
+} as const;
+
+type Found = NonNullable<Awaited<ReturnType<(typeof LIFECYCLES)[CallbackResource]['get']>>>;
+
 /**
- * Takes in what a bank said: kept first, then signalled to the payment's workflow, which is started
+ * Takes in what a bank said: kept first, then signalled to the resource's workflow, which is started
  * again when it has ended. Safe to repeat with the same `callback_id`: it counts once.
- * @throws ZodError on a malformed callback; any error of MongoDB or Temporal: repeat the call.
+ * @throws ZodError on a malformed callback; RangeError when the resource has no such callback; any
+ *   error of MongoDB or Temporal: repeat the call.
  */
 export async function deliverCallback(
   deps: CallbackDeps,
-  { connector, payment_id, name, callback }: PaymentCallback,
+  { connector, resource, resource_id, name, callback }: ResourceCallback,
 ): Promise<CallbackReceipt> {
+  const { callbacks } = deps.stores;
   const body = Payload.parse(callback);
+  const names: readonly CallbackName[] = LIFECYCLES[resource].names;
+  if (!names.includes(name)) throw new RangeError(`A ${resource} has no callback "${name}".`);
   const received_at = deps.now().toISOString();
-  const resource = { resource: 'payment', resource_id: payment_id, name } as const;
-  const kept = await deps.callbacks.keep({ connector, ...resource, body, received_at });
-  if (kept.name !== name || kept.resource_id !== payment_id) {
+  const about = { resource, resource_id, name };
+  const kept = await callbacks.keep({ connector, ...about, body, received_at });
+  if (kept.name !== name || kept.resource_id !== resource_id) {
     throw new Error(`callback_id ${body.callback_id} was used for another callback`);
   }
   if (kept.signalled_at !== null) return 'duplicate';
 
-  const payment = await deps.payments.get(payment_id);
+  const found = await LIFECYCLES[resource].get(deps.stores, resource_id);
   const known =
-    payment === null
-      ? await signalUnwritten(deps, payment_id, name, body)
-      : payment.connector === connector &&
-        (await signalOrReopen(deps, payment, name, body, kept._id));
+    found === null
+      ? await signalUnwritten(deps, about, body)
+      : found.connector === connector &&
+        (await signalOrReopen(deps, resource, found, name, body, kept._id));
   if (!known) {
-    await deps.callbacks.park(kept._id, 'no such payment at this connector');
+    await callbacks.park(kept._id, `no such ${resource} at this connector`);
     return 'parked';
   }
-  await deps.callbacks.markSignalled(kept._id, deps.now().toISOString());
+  await callbacks.markSignalled(kept._id, deps.now().toISOString());
   return 'delivered';
 }
 
-/** Faster than the payment's own first write: its workflow may run already, else nothing does. */
+/** Faster than the resource's own first write: its workflow may run already, else nothing does. */
 async function signalUnwritten(
   deps: CallbackDeps,
-  paymentId: string,
-  name: PaymentCallbackName,
+  { resource, resource_id, name }: Pick<ResourceCallback, 'resource' | 'resource_id' | 'name'>,
   body: BankCallback,
 ): Promise<boolean> {
+  const workflowId = LIFECYCLES[resource].workflowId(resource_id);
   try {
-    await deps.temporal.workflow.getHandle(paymentWorkflowId(paymentId)).signal(name, body);
+    await deps.temporal.workflow.getHandle(workflowId).signal(name, body);
     return true;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;
@@ -75,19 +108,21 @@ async function signalUnwritten(
 
 async function signalOrReopen(
   deps: CallbackDeps,
-  payment: PaymentDocument,
-  name: PaymentCallbackName,
+  resource: CallbackResource,
+  found: Found,
+  name: CallbackName,
   body: BankCallback,
   requestId: string,
 ): Promise<boolean> {
-  await deps.temporal.workflow.signalWithStart('payment', {
-    workflowId: paymentWorkflowId(payment._id),
+  const { workflowId, resume } = LIFECYCLES[resource];
+  await deps.temporal.workflow.signalWithStart(resource, {
+    workflowId: workflowId(found._id),
     taskQueue: deps.lifecycleQueue,
     signal: name,
     signalArgs: [body],
-    args: [{ payment_id: payment._id, resume: true, request_id: requestId }],
-    // Of the run that this starts when the payment has ended.
-    ...paymentLabels(payment, payment.status),
+    args: [{ ...resume(found._id), resume: true, request_id: requestId }],
+    // Of the run that this starts when the resource has ended.
+    ...lifecycleLabels(resource, found, found.status),
   });
   return true;
 }

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MongoClient } from 'mongodb';
 import { inTransaction } from '../../src/mongo';
 import type {
   CloseAnswer,
@@ -12,13 +11,11 @@ import type {
 } from '../contract/activities';
 import { DECLINED } from './declines';
 import { behaviourOf } from './magic-amounts';
-import type { Outbox } from './outbox';
+import { lookUpRefund, type RefundActivityDeps, sendRefund } from './refund-activities';
 import { type BankSession, bankReference, SESSION_STATUSES, type SessionStore } from './sessions';
 
-export interface BankActivityDeps {
-  mongo: MongoClient;
+export interface BankActivityDeps extends RefundActivityDeps {
   sessions: SessionStore;
-  outbox: Outbox;
   /** Base of the bank's pages, without a slash at the end. */
   baseUrl: string;
   /** How long a slow session takes to open, in ms. */
@@ -32,6 +29,8 @@ export function createBankActivities(deps: BankActivityDeps): ConnectorActivitie
     closeSession: ({ payment_id }) => closeSession(deps, payment_id),
     voidPayment: ({ payment_id }) => voidPayment(deps, payment_id),
     reversePayment: (input) => reversePayment(deps, input),
+    sendRefund: (input) => sendRefund(deps, input),
+    lookUpRefund: ({ refund_id }) => lookUpRefund(deps, refund_id),
   };
 }
 
@@ -99,7 +98,7 @@ async function voidPayment(
       return { outcome: 'already_settled' };
     }
     await sessions.step(payment_id, SESSION_STATUSES, { status: 'voided' }, session);
-    await outbox.drop(payment_id, session);
+    await outbox.drop({ resource: 'payment', resource_id: payment_id }, session);
     return { outcome: 'voided' };
   });
 }

@@ -5,13 +5,12 @@ import type { Client } from '@temporalio/client';
 import { type NativeConnection, Worker } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import type { Logger } from '../../src/log';
-import type { CallbackStore } from '../../src/store/callbacks';
-import type { PaymentStore } from '../../src/store/payments';
 import type { ConnectorActivities } from '../contract/activities';
-import { deliverCallback } from '../contract/callbacks';
+import { deliverCallback, type InboxStores } from '../contract/callbacks';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
 import { createOutbox } from './outbox';
+import { createBankRefundStore } from './refunds';
 import { SANDBOX, startSender } from './sender';
 import { createSessionStore } from './sessions';
 
@@ -20,21 +19,21 @@ export interface SandboxBankDeps {
   /** Name of the bank's own database. */
   database: string;
   /** Stores of the product, for its inbox of callbacks. */
-  callbacks: CallbackStore;
-  payments: Pick<PaymentStore, 'get'>;
+  stores: InboxStores;
   temporal: Client;
   connection: NativeConnection;
   /** The name it goes by; `sandbox` when not given. */
   connector?: string;
   /** The queue it takes instructions from. */
   taskQueue: string;
-  /** The queue on which ended payments are started again. */
+  /** The queue on which ended lifecycles are started again. */
   lifecycleQueue: string;
   host: string;
   /** 0: any free one. */
   port: number;
   /** Public base of its pages; `http://localhost:{port}` when not given. */
   publicUrl?: string;
+  /** Whether settlements follow by themselves. */
   autoplay: boolean;
   /** 8 s; tests are quicker. */
   slowSessionMs?: number;
@@ -62,17 +61,16 @@ const DELIVERY_MS = 4_000;
  * the customer. Runs until `stop`. No money moves.
  */
 export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxBank> {
-  const { mongo, now, log } = deps;
+  const { mongo, now, log, autoplay } = deps;
   const db = mongo.db(deps.database);
   const sessions = createSessionStore(db, now);
+  const refunds = createBankRefundStore(db, now);
   const outbox = createOutbox(db, now);
   await Promise.all([sessions.ensureIndexes(), outbox.ensureIndexes()]);
 
   const sender = startSender({
     connector: deps.connector ?? SANDBOX,
-    outbox,
-    sessions,
-    log,
+    ...{ outbox, sessions, refunds, log },
     deliver: (callback) =>
       deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(deps, callback)),
   });
@@ -83,7 +81,9 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     await once(server, 'listening');
     const baseUrl = (deps.publicUrl ?? `http://localhost:${portOf(server)}`).replace(/\/+$/, '');
     const slowSessionMs = deps.slowSessionMs ?? SLOW_SESSION_MS;
-    const activities = createBankActivities({ mongo, sessions, outbox, baseUrl, slowSessionMs });
+    const activities = createBankActivities({
+      ...{ mongo, sessions, refunds, outbox, autoplay, baseUrl, slowSessionMs },
+    });
     const worker = await createWorker(deps, activities);
     const finished = worker.run();
     const end = async () => {

@@ -29,17 +29,63 @@ export const MAGIC_AMOUNTS = {
       'Three seconds after the approval the bank takes it back: `authorized`, then `failed`; ' +
       'also with autoplay off.',
   },
-} as const satisfies Record<number, { behaviour: string; description: string }>;
+} as const satisfies MagicTable;
 
-type MagicAmount = keyof typeof MAGIC_AMOUNTS;
+/** The same of refunds: it is the refund's amount that counts, whatever the payment's was. */
+export const REFUND_MAGIC_AMOUNTS = {
+  66611: {
+    behaviour: 'refused',
+    description: 'The bank refuses the refund at once: `failed`.',
+  },
+  66612: {
+    behaviour: 'fails_later',
+    description:
+      'The bank accepts the refund; three seconds later it fails, as the customer’s account is ' +
+      'closed; also with autoplay off.',
+  },
+  66613: {
+    behaviour: 'silent',
+    description:
+      'The bank accepts the refund and says nothing more: it stays `processing`, and operators ' +
+      'are told when it is overdue.',
+  },
+  66614: {
+    behaviour: 'answer_lost',
+    description:
+      'The bank takes the refund, but its answer gets lost. It is looked up, and goes on as usual.',
+  },
+  66615: {
+    behaviour: 'instruction_lost',
+    description:
+      'The instruction gets lost on its way to the bank. It is looked up, sent again under the ' +
+      'same id, and goes on as usual.',
+  },
+  66616: {
+    behaviour: 'contradictory',
+    description:
+      'After three seconds the bank says `settled`, a second later `settled` once more, then ' +
+      '`failed`; also with autoplay off. The refund ends `settled`, its event is sent once.',
+  },
+} as const satisfies MagicTable;
 
-export type Behaviour = 'normal' | (typeof MAGIC_AMOUNTS)[MagicAmount]['behaviour'];
+type MagicTable = Record<number, { behaviour: string; description: string }>;
 
-/** @param amount minor units */
+export type Behaviour = 'normal' | (typeof MAGIC_AMOUNTS)[keyof typeof MAGIC_AMOUNTS]['behaviour'];
+
+export type RefundBehaviour =
+  | 'normal'
+  | (typeof REFUND_MAGIC_AMOUNTS)[keyof typeof REFUND_MAGIC_AMOUNTS]['behaviour'];
+
+/** @param amount minor units of a payment */
 export function behaviourOf(amount: number): Behaviour {
-  return isMagic(amount) ? MAGIC_AMOUNTS[amount].behaviour : 'normal';
+  return isIn(MAGIC_AMOUNTS, amount) ? MAGIC_AMOUNTS[amount].behaviour : 'normal';
 }
 
-function isMagic(amount: number): amount is MagicAmount {
-  return Object.hasOwn(MAGIC_AMOUNTS, amount);
+/** @param amount minor units of a refund */
+export function refundBehaviourOf(amount: number): RefundBehaviour {
+  return isIn(REFUND_MAGIC_AMOUNTS, amount) ? REFUND_MAGIC_AMOUNTS[amount].behaviour : 'normal';
+}
+
+function isIn<T extends MagicTable>(table: T, amount: PropertyKey): amount is keyof T {
+  return Object.hasOwn(table, amount);
 }

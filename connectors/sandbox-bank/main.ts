@@ -4,8 +4,7 @@ import { connectorQueue, LIFECYCLE_QUEUE } from '../../src/domain/task-queues';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { onStop } from '../../src/process';
-import { createCallbackStore } from '../../src/store/callbacks';
-import { createPaymentStore } from '../../src/store/payments';
+import { createStores } from '../../src/store';
 import { temporalLogger } from '../../src/temporal-log';
 import { createSandboxBank } from './bank';
 import { readSandboxBankConfig } from './config';
@@ -22,12 +21,10 @@ async function main(): Promise<void> {
     Connection.connect({ address }),
     NativeConnection.connect({ address }),
   ]);
-  const product = mongo.db(config.MONGODB_DB);
   const bank = await createSandboxBank({
     mongo,
     database: `${config.MONGODB_DB}_sandbox_bank`,
-    callbacks: createCallbackStore(product),
-    payments: createPaymentStore(product),
+    stores: createStores(mongo.db(config.MONGODB_DB)),
     temporal: new Client({ connection: clientConnection, namespace: config.TEMPORAL_NAMESPACE }),
     connection,
     taskQueue: connectorQueue(SANDBOX),

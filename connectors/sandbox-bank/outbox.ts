@@ -1,17 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback';
-import type { Becomes, PlannedCallback } from './plan';
+import type { BankCallback, CallbackResource } from '../../src/domain/callback';
+import type { PlannedCallback, Said } from './plan';
+
+/** What a callback is about. */
+export interface About<R extends CallbackResource = CallbackResource> {
+  resource: R;
+  resource_id: string;
+}
 
 /** A callback to be sent. Written in the transaction of the decision it tells of. */
-export interface OutboxRow {
+export interface OutboxRow<R extends CallbackResource = CallbackResource> extends About<R> {
   /** The callback's id, with a suffix where it is sent twice on purpose. */
   _id: string;
-  payment_id: string;
-  name: PaymentCallbackName;
+  name: Said[R]['name'];
   body: BankCallback;
-  becomes: Becomes | null;
-  /** `dropped`: it never came true, as the approval was voided first. */
+  becomes: Said[R]['becomes'] | null;
+  /** `dropped`: it never came true, as where the approval was voided first. */
   state: 'pending' | 'sent' | 'parked' | 'dropped';
   due_at: Date;
   attempts: number;
@@ -33,16 +38,18 @@ export function createOutbox(db: Db, now: () => Date) {
     ensureIndexes: () =>
       rows.createIndexes([
         { key: { state: 1, due_at: 1 }, name: 'due' },
-        { key: { payment_id: 1, state: 1 }, name: 'payment' },
+        { key: { resource: 1, resource_id: 1, state: 1 }, name: 'resource' },
         { key: { done_at: 1 }, name: 'kept', expireAfterSeconds: KEEP_S },
       ]),
     /** Each callback gets its id here, once. */
-    add: async (
-      payment: { id: string; bank_reference: string },
-      planned: PlannedCallback[],
+    add: async <R extends CallbackResource>(
+      about: About<R> & { bank_reference: string },
+      planned: PlannedCallback<R>[],
       session: ClientSession,
     ): Promise<void> => {
-      await rows.insertMany(toRows(payment, planned, now()), { session });
+      // The driver takes no empty list.
+      if (planned.length === 0) return;
+      await rows.insertMany(toRows(about, planned, now()), { session });
     },
     /** Takes due rows for this sender; others leave them alone until the lease ends. */
     claim: async (limit: number): Promise<OutboxRow[]> => {
@@ -69,22 +76,21 @@ export function createOutbox(db: Db, now: () => Date) {
       const wait = Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MAX_MS);
       return rows.updateOne({ _id }, { $set: { due_at: later(wait), last_error } });
     },
-    /** What was still to come true for this payment will not. */
-    drop: (payment_id: string, session: ClientSession) =>
+    /** What was still to come true for it will not. */
+    drop: ({ resource, resource_id }: About, session: ClientSession) =>
       rows.updateMany(
-        { payment_id, state: 'pending', becomes: { $ne: null } },
+        { resource, resource_id, state: 'pending', becomes: { $ne: null } },
         { $set: { state: 'dropped', done_at: now() } },
         { session },
       ),
-    forPayment: (payment_id: string) => rows.find({ payment_id }).limit(20).toArray(),
   };
 }
 
-function toRows(
-  { id, bank_reference }: { id: string; bank_reference: string },
-  planned: PlannedCallback[],
+function toRows<R extends CallbackResource>(
+  { resource, resource_id, bank_reference }: About<R> & { bank_reference: string },
+  planned: PlannedCallback<R>[],
   now: Date,
-): OutboxRow[] {
+): OutboxRow<R>[] {
   const ids = new Map(planned.map(({ name }) => [name, `cb_${randomUUID()}`]));
   return planned.map(({ name, after_ms, becomes, repeat, code, reason }) => {
     const callback_id = ids.get(name) ?? `cb_${randomUUID()}`;
@@ -93,7 +99,8 @@ function toRows(
     const occurred_at = (becomes === null ? now : due_at).toISOString();
     return {
       _id: repeat === true ? `${callback_id}:again` : callback_id,
-      payment_id: id,
+      resource,
+      resource_id,
       name,
       body: {
         callback_id,

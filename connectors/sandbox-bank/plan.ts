@@ -1,15 +1,22 @@
-import type { PaymentCallbackName } from '../../src/domain/callback';
+import type {
+  CallbackResource,
+  PaymentCallbackName,
+  RefundCallbackName,
+} from '../../src/domain/callback';
 import { DECLINED } from './declines';
-import { behaviourOf } from './magic-amounts';
+import { behaviourOf, refundBehaviourOf } from './magic-amounts';
 
-/** What takes place at the bank when the callback falls due. */
-export type Becomes = 'settled' | 'declined';
+/** Of each resource: what the bank says of it, and what may take place when that falls due. */
+export interface Said {
+  payment: { name: PaymentCallbackName; becomes: 'settled' | 'declined' };
+  refund: { name: RefundCallbackName; becomes: 'settled' | 'failed' };
+}
 
-export interface PlannedCallback {
-  name: PaymentCallbackName;
+export interface PlannedCallback<R extends CallbackResource = CallbackResource> {
+  name: Said[R]['name'];
   after_ms: number;
-  /** The session must still become this for the callback to be sent; null: it is a fact already. */
-  becomes: Becomes | null;
+  /** The bank's book must come to say this for the callback to be sent; null: it is a fact already. */
+  becomes: Said[R]['becomes'] | null;
   /** Sent once more, with the same callback id. */
   repeat?: true;
   code?: string;
@@ -23,9 +30,9 @@ export const SETTLES_AFTER_MS = 3_000;
  * @param amount minor units
  * @param autoplay whether a settlement follows by itself
  */
-export function planApproval(amount: number, autoplay: boolean): PlannedCallback[] {
-  const authorized: PlannedCallback = { name: 'authorized', after_ms: 0, becomes: null };
-  const settled: PlannedCallback = {
+export function planApproval(amount: number, autoplay: boolean): PlannedCallback<'payment'>[] {
+  const authorized: PlannedCallback<'payment'> = { name: 'authorized', after_ms: 0, becomes: null };
+  const settled: PlannedCallback<'payment'> = {
     name: 'settled',
     after_ms: SETTLES_AFTER_MS,
     becomes: 'settled',
@@ -56,6 +63,39 @@ export function planApproval(amount: number, autoplay: boolean): PlannedCallback
 }
 
 /** The callback that follows the customer's refusal. */
-export function planDecline(reason: string): PlannedCallback[] {
+export function planDecline(reason: string): PlannedCallback<'payment'>[] {
   return [{ name: 'failed', after_ms: 0, becomes: null, code: DECLINED, reason }];
+}
+
+/**
+ * The callbacks that follow the taking in of a refund. Pure.
+ * @param amount minor units
+ * @param autoplay whether a settlement follows by itself
+ */
+export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'refund'>[] {
+  const after_ms = SETTLES_AFTER_MS;
+  const settled: PlannedCallback<'refund'> = { name: 'settled', after_ms, becomes: 'settled' };
+  switch (refundBehaviourOf(amount)) {
+    case 'refused':
+    case 'silent':
+      return [];
+    case 'fails_later': {
+      const reason = 'The customer’s account is closed.';
+      return [{ name: 'failed', after_ms, becomes: 'failed', code: 'account_closed', reason }];
+    }
+    case 'contradictory': {
+      const reason = 'The bank says now that it could not send the money.';
+      const refused = { code: 'refund_refused', reason };
+      return [
+        settled,
+        { ...settled, after_ms: after_ms + 1_000, repeat: true },
+        // Said of a refund that has settled: there it is a contradiction.
+        { name: 'failed', after_ms: after_ms + 2_000, becomes: 'settled', ...refused },
+      ];
+    }
+    case 'normal':
+    case 'answer_lost':
+    case 'instruction_lost':
+      return autoplay ? [settled] : [];
+  }
 }

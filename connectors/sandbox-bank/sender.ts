@@ -1,6 +1,9 @@
+import type { CallbackResource } from '../../src/domain/callback';
 import type { Logger } from '../../src/log';
-import type { CallbackReceipt, PaymentCallback } from '../contract/callbacks';
+import type { CallbackReceipt, ResourceCallback } from '../contract/callbacks';
 import type { Outbox, OutboxRow } from './outbox';
+import type { Said } from './plan';
+import type { BankRefundStore } from './refunds';
 import type { SessionStore } from './sessions';
 
 /** The connector's name: its task queue is `connector-sandbox`. */
@@ -15,7 +18,8 @@ export interface SenderDeps {
   connector: string;
   outbox: Outbox;
   sessions: SessionStore;
-  deliver: (callback: PaymentCallback) => Promise<CallbackReceipt>;
+  refunds: BankRefundStore;
+  deliver: (callback: ResourceCallback) => Promise<CallbackReceipt>;
   log: Logger;
 }
 
@@ -80,19 +84,15 @@ export async function sendDue(deps: SenderDeps): Promise<number> {
 
 async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<void> {
   const { outbox, log } = deps;
-  const about = { payment_id: row.payment_id, callback_id: row.body.callback_id };
+  const { resource, resource_id, name, body } = row;
+  const about = { [`${resource}_id`]: resource_id, callback_id: body.callback_id };
   try {
     if (!(await comesTrue(deps, row))) {
       await outbox.finish(row._id, 'dropped');
       return;
     }
-    const { payment_id, name, body } = row;
-    const receipt = await deps.deliver({
-      connector: deps.connector,
-      payment_id,
-      name,
-      callback: body,
-    });
+    const { connector } = deps;
+    const receipt = await deps.deliver({ connector, resource, resource_id, name, callback: body });
     await outbox.finish(row._id, receipt === 'parked' ? 'parked' : 'sent');
     log.info({ ...about, status: receipt }, `callback ${name}`);
   } catch (err) {
@@ -102,13 +102,31 @@ async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<void> {
   }
 }
 
-/** The moment the money moves: one conditional write, which a void may win instead. */
-async function comesTrue({ sessions }: SenderDeps, row: OutboxRow): Promise<boolean> {
-  if (row.becomes === null) return true;
-  if ((await sessions.step(row.payment_id, ['approved'], { status: row.becomes })) !== null) {
-    return true;
-  }
-  const session = await sessions.get(row.payment_id);
-  // Sent money may have been sent back meanwhile; that it settled is still to be told.
-  return session?.status === row.becomes || session?.status === 'reversed';
+/** The moment the money moves. Answers whether the row may be told. */
+async function comesTrue<R extends CallbackResource>(
+  deps: SenderDeps,
+  { resource, resource_id, becomes }: OutboxRow<R>,
+): Promise<boolean> {
+  return becomes === null || (await COMES_TRUE[resource](deps, resource_id, becomes));
 }
+
+type Happening<R extends CallbackResource> = (
+  deps: SenderDeps,
+  id: string,
+  becomes: Said[R]['becomes'],
+) => Promise<boolean>;
+
+/** Of each resource: one conditional write in the bank's own book. */
+const COMES_TRUE: { [R in CallbackResource]: Happening<R> } = {
+  /** A void may win instead. */
+  payment: async ({ sessions }, id, becomes) => {
+    if ((await sessions.step(id, ['approved'], { status: becomes })) !== null) return true;
+    const status = (await sessions.get(id))?.status;
+    // Sent money may have been sent back meanwhile; that it settled is still to be told.
+    return status === becomes || status === 'reversed';
+  },
+  refund: async ({ refunds }, id, becomes) => {
+    if ((await refunds.step(id, 'accepted', becomes)) !== null) return true;
+    return (await refunds.get(id))?.status === becomes;
+  },
+};

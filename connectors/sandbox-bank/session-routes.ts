@@ -65,7 +65,8 @@ async function decide(
   const after = await inTransaction(mongo, async (transaction) => {
     const session = await sessions.decide(token, { status, reason: declined }, transaction);
     if (session !== null) {
-      await outbox.add({ id: session._id, bank_reference }, planned, transaction);
+      const about = { resource: 'payment', resource_id: session._id, bank_reference } as const;
+      await outbox.add(about, planned, transaction);
     }
     return session;
   });

@@ -13,6 +13,7 @@ import { createMount } from './mount';
 import { openApiDocument, SERVICE_VERSION } from './openapi';
 import { mountPayments } from './payments';
 import { createRateLimit } from './rate-limit';
+import { mountRefunds } from './refunds';
 import { mountSandbox } from './sandbox';
 
 export interface AppDeps extends ApiDeps {
@@ -39,6 +40,7 @@ function createRouter(deps: AppDeps): Router {
   const router = new Router({ strict: true, sensitive: true });
   const mount = createMount(router, deps, createRateLimit(deps.config.RATE_LIMIT_PER_SECOND));
   mountPayments(mount, deps);
+  mountRefunds(mount, deps);
   mountCatalogue(mount, deps);
   mountSandbox(mount, deps);
   const { mongo, temporal, now } = deps;

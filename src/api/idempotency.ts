@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
+import type { CreationRequest } from '../domain/creation';
 import { Refusal } from '../domain/errors';
-import type { CreationRequest } from '../domain/payment-request';
 import type { ClaimDocument, ClaimKey, IdempotencyStore } from '../store/idempotency';
 
 const KEY_LENGTH_MAX = 255;

@@ -1,8 +1,8 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
+import type { CreationRequest } from '../domain/creation';
 import { Refusal } from '../domain/errors';
-import type { CreationRequest } from '../domain/payment-request';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { type JsonValue, stringifyJson } from '../json';
 import type { KeyDocument } from '../store/keys';

@@ -1,8 +1,8 @@
 import { availableMethods } from '../connectors';
 import { checkMethodRequirements, isPaymentMethodId, methodRules } from '../domain/catalogue';
+import type { PaymentCreation } from '../domain/creation';
 import { Refusal, unavailable } from '../domain/errors';
 import { isCancellable } from '../domain/payment';
-import type { PaymentCreation } from '../domain/payment-request';
 import {
   type CreatePayment,
   cancelPayment,

@@ -1,6 +1,7 @@
 import { RawJson } from '../json';
 import { redirectUrl } from '../pay-token';
 import type { PaymentDocument } from '../store/payments';
+import type { RefundDocument } from '../store/refunds';
 
 export interface Presentation {
   publicUrl: string;
@@ -23,6 +24,18 @@ export function presentPayment({ publicUrl, payTokenKey }: Presentation, payment
     cancelled_at: payment.cancelled_at,
     created_at: payment.created_at,
     updated_at: payment.updated_at,
+  };
+}
+
+/** The refund as merchants see it: exactly the fields of spec §2.2, in their order. */
+export function presentRefund(refund: RefundDocument) {
+  const { _id, payment_id, amount, currency, status, reason, failure } = refund;
+  return {
+    id: _id,
+    object: 'refund',
+    ...{ payment_id, amount, currency, status, reason, failure },
+    settled_at: refund.settled_at,
+    created_at: refund.created_at,
   };
 }
 

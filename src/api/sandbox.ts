@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { CallbackName, CallbackResource } from '../domain/callback';
 import { Refusal } from '../domain/errors';
-import { simulatePayment } from '../domain/wire/sandbox';
+import { simulatePayment, simulateRefund } from '../domain/wire/sandbox';
 import { callbackKey } from '../store/callbacks';
-import type { PaymentDocument } from '../store/payments';
+import type { KeyDocument } from '../store/keys';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
 import { paymentReader } from './payments';
+import { refundReader } from './refunds';
 
 /** How long an answer waits for the workflow to take the event in. */
 const SETTLE_MS = 5_000;
@@ -14,43 +16,71 @@ const LOOK_AGAIN_MS = 20;
 
 /** Decided: "Sandbox". The event goes the way of every bank callback. */
 export function mountSandbox(mount: Mount, deps: ApiDeps): void {
-  const { present, find } = paymentReader(deps);
+  mount.endpoint(simulatePayment, simulation(deps, 'payment', paymentReader(deps)));
+  mount.endpoint(simulateRefund, simulation(deps, 'refund', refundReader(deps)));
+}
 
-  mount.endpoint(simulatePayment, async ({ key, params, body }) => {
+/** What a simulation needs of a document, whatever its resource. */
+interface Simulated {
+  _id: string;
+  version: number;
+  connector: string;
+}
+
+interface Reader<Document extends Simulated> {
+  /** @throws Refusal 404 */
+  find(id: string, key: KeyDocument): Promise<Document>;
+  present(document: Document): object;
+}
+
+interface SimulateCall {
+  key: KeyDocument;
+  params: { id: string };
+  body: { event: CallbackName; code?: string | null; reason?: string | null };
+}
+
+/** The handler that lets the bank speak about one kind of resource. */
+function simulation<Document extends Simulated>(
+  deps: ApiDeps,
+  resource: CallbackResource,
+  { find, present }: Reader<Document>,
+) {
+  return async ({ key, params, body: { event, code, reason } }: SimulateCall): Promise<object> => {
     if (key.livemode) {
       const message = 'Only sandbox keys can simulate what a bank reports.';
       throw new Refusal('api_key_scope_insufficient', message);
     }
-    const payment = await find(params.id, key);
+    const before = await find(params.id, key);
+    const { _id: resource_id, connector } = before;
     const callback_id = `simulated_${randomUUID()}`;
     await deps.temporal.deliverCallback({
-      connector: payment.connector,
-      payment_id: payment._id,
-      name: body.event,
+      ...{ connector, resource, resource_id, name: event },
       callback: {
         callback_id,
         occurred_at: deps.now().toISOString(),
-        ...(body.code == null ? {} : { code: body.code }),
-        ...(body.reason == null ? {} : { reason: body.reason }),
+        ...(code == null ? {} : { code }),
+        ...(reason == null ? {} : { reason }),
       },
     });
-    await takenIn(deps, payment, callback_id);
-    return present(await find(params.id, key));
-  });
+    const look = () => find(params.id, key);
+    return present(await takenIn(deps, look, before, callbackKey(connector, callback_id)));
+  };
 }
 
-/** Until the payment has moved, or the callback is kept as one that moves nothing. */
-async function takenIn(
+/** The document once it has moved, or once the callback is kept as one that moves nothing. */
+async function takenIn<Document extends Simulated>(
   { stores }: ApiDeps,
-  { _id, version, connector }: PaymentDocument,
-  callbackId: string,
-): Promise<void> {
+  look: () => Promise<Document>,
+  before: Document,
+  callback: string,
+): Promise<Document> {
   const giveUpAt = Date.now() + SETTLE_MS;
   while (Date.now() < giveUpAt) {
-    const payment = await stores.payments.get(_id);
-    if (payment !== null && payment.version > version) return;
-    const callback = await stores.callbacks.get(callbackKey(connector, callbackId));
-    if (callback?.unapplied != null || callback?.parked != null) return;
+    const now = await look();
+    if (now.version > before.version) return now;
+    const kept = await stores.callbacks.get(callback);
+    if (kept?.unapplied != null || kept?.parked != null) break;
     await wait(LOOK_AGAIN_MS);
   }
+  return await look();
 }

@@ -6,15 +6,15 @@ import { isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';
 import type { AccountDocument } from '../store/accounts';
 import { hashKey, type KeyDocument, makeKey } from '../store/keys';
-import { CliFailure } from './failure';
+import { CliFailure, reasonOf } from './failure';
+import { type FundDeps, fundSandbox } from './fund';
 
 const PASSWORD_BYTES = 16;
 /** What OWASP asks of argon2id at least; it is the library's default algorithm. */
 const PASSWORD_HASH = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-export interface AccountDeps {
-  stores: Pick<Stores, 'accounts' | 'keys'>;
-  now: () => Date;
+export interface AccountDeps extends FundDeps {
+  stores: Pick<Stores, 'accounts' | 'keys' | 'ledger'>;
 }
 
 export interface NewAccount {
@@ -33,14 +33,15 @@ export interface CreatedAccount {
 }
 
 /**
- * A merchant with a key of all scopes in each environment and a dashboard login. Every method of
- * the catalogue is enabled; crypto is off.
- * @throws CliFailure `email_taken`
+ * A merchant with a key of all scopes in each environment, a dashboard login and test funds in the
+ * sandbox. Every method of the catalogue is enabled; crypto is off.
+ * @throws CliFailure `email_taken`; `funding_failed`, before any key is made
  */
 export async function createAccount(
-  { stores, now }: AccountDeps,
+  deps: AccountDeps,
   { name, email }: NewAccount,
 ): Promise<CreatedAccount> {
+  const { stores, now } = deps;
   const uuid = randomUUID();
   const created_at = now().toISOString();
   const password = randomBytes(PASSWORD_BYTES).toString('hex');
@@ -56,6 +57,7 @@ export async function createAccount(
     created_at,
   };
   await insertAccount(stores, account);
+  await giveTestFunds(deps, account._id);
   const forAll = { account_id: account._id, scopes: [...SCOPES] };
   const sandbox = await addKey({ stores, now }, { ...forAll, livemode: false });
   const live = await addKey({ stores, now }, { ...forAll, livemode: true });
@@ -115,5 +117,17 @@ async function insertAccount(
     if (!isDuplicateKey(error, 'dashboard_email')) throw error;
     const { email } = account.dashboard;
     throw new CliFailure('email_taken', `Another account has the dashboard login ${email}.`);
+  }
+}
+
+async function giveTestFunds(deps: AccountDeps, id: string): Promise<void> {
+  try {
+    await fundSandbox(deps, id);
+  } catch (error) {
+    throw new CliFailure(
+      'funding_failed',
+      `The account ${id} is not usable: its test funds could not be posted, so it got no keys. ` +
+        `Make another one. ${reasonOf(error)}`,
+    );
   }
 }

@@ -1,10 +1,11 @@
+import os from 'node:os';
 import {
   Client,
   Connection,
   defaultGrpcRetryOptions,
   makeGrpcRetryInterceptor,
 } from '@temporalio/client';
-import { type MongoClient, MongoServerError } from 'mongodb';
+import { MongoClient, MongoServerError } from 'mongodb';
 import { readKeys } from '../config';
 import { connectMongo } from '../mongo';
 import { createSealer, type Sealer } from '../seal';
@@ -13,15 +14,42 @@ import type { Settings } from './settings';
 
 const CONNECT_TIMEOUT_MS = 2_500;
 const APP_NAME = 'cli';
+/** The server keeps a snapshot for five minutes: what takes longer can't end well. */
+const LONG_READ_MS = 300_000;
 const ADDRESS_FAULTS = ['MongoParseError', 'MongoInvalidArgumentError'];
 
 /**
  * @throws CliFailure `mongodb_unavailable` within about three seconds; `mongodb_uri_invalid`;
  *   `mongodb_refused`, as for a wrong password
  */
-export async function openMongo({ mongodb, source }: Settings): Promise<MongoClient> {
+export async function openMongo(settings: Settings): Promise<MongoClient> {
+  return await connected(settings, (uri) => connectMongo(uri, APP_NAME));
+}
+
+/**
+ * For reading all there is: such a read outlasts the time that the service grants a request.
+ * @throws CliFailure as `openMongo`
+ */
+export async function openLongReader(settings: Settings): Promise<MongoClient> {
+  return await connected(settings, async (uri) => {
+    const client = new MongoClient(uri, {
+      appName: APP_NAME,
+      serverSelectionTimeoutMS: CONNECT_TIMEOUT_MS,
+      connectTimeoutMS: CONNECT_TIMEOUT_MS,
+      socketTimeoutMS: LONG_READ_MS,
+      // Under jest's CommonJS the driver's own dynamic import of `os` fails.
+      runtimeAdapters: { os },
+    });
+    return await client.connect();
+  });
+}
+
+async function connected(
+  { mongodb, source }: Settings,
+  connect: (uri: string) => Promise<MongoClient>,
+): Promise<MongoClient> {
   try {
-    return await connectMongo(mongodb.uri, APP_NAME);
+    return await connect(mongodb.uri);
   } catch (error) {
     const reason = reasonOf(error).replaceAll(mongodb.uri, 'it');
     // By name: what parses the address throws an error of another class by the same name.

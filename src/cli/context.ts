@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
-import type { Db, MongoClient } from 'mongodb';
+import type { MongoClient } from 'mongodb';
 import type { Sealer } from '../seal';
 import { createStores, type Stores } from '../store';
-import { openMongo, openSealer, openTemporal } from './connections';
+import { openLongReader, openMongo, openSealer, openTemporal } from './connections';
 import { readSettings, type Settings } from './settings';
 
 /** Where a run reads its environment and writes its answer. */
@@ -21,7 +21,10 @@ export interface Answer {
 /** What commands draw on; each server is connected to by the first one that asks. */
 export interface CliContext {
   settings: () => Settings;
-  db: () => Promise<Db>;
+  /** For transactions; every other command goes by its stores. */
+  mongo: () => Promise<MongoClient>;
+  /** For reading all there is. */
+  longReader: () => Promise<MongoClient>;
   stores: () => Promise<Stores>;
   temporal: () => Promise<Client>;
   sealer: () => Sealer;
@@ -35,16 +38,20 @@ export function createContext(
   isJson: boolean,
 ): { context: CliContext; close: () => Promise<void> } {
   const settings = once(() => readSettings(io.env));
-  let mongo: MongoClient | undefined;
+  const clients: MongoClient[] = [];
   let temporal: Client | undefined;
-  const db = once(async () => {
-    mongo = await openMongo(settings());
-    return mongo.db(settings().mongodb.db);
-  });
+  const client = (open: (settings: Settings) => Promise<MongoClient>) =>
+    once(async () => {
+      const opened = await open(settings());
+      clients.push(opened);
+      return opened;
+    });
+  const mongo = client(openMongo);
   const context: CliContext = {
     settings,
-    db,
-    stores: once(async () => createStores(await db())),
+    mongo,
+    longReader: client(openLongReader),
+    stores: once(async () => createStores((await mongo()).db(settings().mongodb.db))),
     temporal: once(async () => {
       temporal = await openTemporal(settings());
       return temporal;
@@ -54,7 +61,7 @@ export function createContext(
     print: ({ json, text }) => io.stdout(`${isJson ? JSON.stringify(json, null, 2) : text}\n`),
   };
   const close = async (): Promise<void> => {
-    await Promise.allSettled([mongo?.close(), temporal?.connection.close()]);
+    await Promise.allSettled([...clients.map((one) => one.close()), temporal?.connection.close()]);
   };
   return { context, close };
 }

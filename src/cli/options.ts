@@ -1,7 +1,10 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { isScope, SCOPES, type Scope } from '../domain/api-key';
 import { isPaymentMethodId, PAYMENT_METHOD_IDS, type PaymentMethodId } from '../domain/catalogue';
+import { isCurrency } from '../domain/currencies';
 import { parseCreatedBefore } from '../domain/cursor';
+import { isBalanceAccountName } from '../domain/ledger';
+import { Amount } from '../domain/wire/fields';
 
 export type Env = 'sandbox' | 'live';
 
@@ -52,4 +55,27 @@ export function parseScopes(text: string): Scope[] {
 export function collectMethod(text: string, before: PaymentMethodId[] = []): PaymentMethodId[] {
   if (isPaymentMethodId(text)) return before.includes(text) ? before : [...before, text];
   throw new InvalidArgumentError(`Allowed: ${PAYMENT_METHOD_IDS.join(', ')}.`);
+}
+
+/** For `--balance-account`. */
+export function parseBalanceAccount(text: string): string {
+  if (isBalanceAccountName(text)) return text;
+  throw new InvalidArgumentError(
+    'It must be 1 to 64 letters, digits, hyphens and underscores, and begin with a letter or digit.',
+  );
+}
+
+/** For `--currency`. */
+export function parseCurrency(text: string): string {
+  if (isCurrency(text)) return text;
+  throw new InvalidArgumentError('It must be an ISO 4217 code in capitals, such as EUR.');
+}
+
+/** For `--amount`, in minor units. A decimal is refused, never rounded. @see spec §1 */
+export function parseAmount(text: string): number {
+  const amount = Amount.safeParse(/^\d+$/.test(text) ? Number(text) : undefined);
+  if (amount.success) return amount.data;
+  throw new InvalidArgumentError(
+    'It must be an integer from 1 to 99999999999, in minor units: 10.50 EUR is 1050.',
+  );
 }

@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands } from './commands/account';
+import { addBalanceCommands } from './commands/balance';
 import { addEventCommands } from './commands/event';
 import { addKeyCommands } from './commands/key';
+import { addLedgerCommands } from './commands/ledger';
 import { addWebhookCommands } from './commands/webhook';
 import { type CliContext, type CliIo, createContext } from './context';
 import { explain } from './failure';
@@ -17,7 +19,8 @@ DATA_DIR is .data by default).
 Examples:
   ${NAME} account create --name "Acme Shop"
   ${NAME} webhook set acct_… --env sandbox --url http://localhost:4000/hook
-  ${NAME} event list acct_… --env sandbox --json`;
+  ${NAME} event list acct_… --env sandbox --json
+  ${NAME} balance show acct_… --env sandbox`;
 
 const EXIT_CODES = `
 Exit codes: 0 done; 1 refused or failed, with the reason on stderr
@@ -48,7 +51,9 @@ function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command
   const program = new Command()
     .name(NAME)
     .usage('<group> <command> [options]')
-    .description('Provision accounts, keys and webhooks, and look into events.')
+    .description(
+      'Provision accounts, keys and webhooks, look into events, fund and verify balances.',
+    )
     .option('--json', 'print one JSON document, for scripts')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
@@ -65,6 +70,8 @@ function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command
   addKeyCommands(program, context);
   addWebhookCommands(program, context);
   addEventCommands(program, context);
+  addBalanceCommands(program, context);
+  addLedgerCommands(program, context);
   return program;
 }
 

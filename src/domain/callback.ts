@@ -4,6 +4,14 @@ import { type Faults, instant, object, text } from './shape';
 export const PAYMENT_CALLBACKS = ['authorized', 'settled', 'failed', 'expired'] as const;
 export type PaymentCallbackName = (typeof PAYMENT_CALLBACKS)[number];
 
+/** Signals of the `refund` workflow. */
+export const REFUND_CALLBACKS = ['settled', 'failed'] as const;
+export type RefundCallbackName = (typeof REFUND_CALLBACKS)[number];
+
+/** What banks report about. */
+export type CallbackResource = 'payment' | 'refund';
+export type CallbackName = PaymentCallbackName | RefundCallbackName;
+
 /**
  * What a bank says about one of our resources: the payload of every signal. The signal's name is
  * what happened. A callback counts once by its `callback_id`.

@@ -34,6 +34,8 @@ export interface PaymentMethodRules extends PublicRules {
   expires_in_seconds: number;
   /** From `authorized` until a missing settlement is shown to operators. */
   settlement_due_seconds: number;
+  /** From the acceptance of a refund until a missing answer is shown to operators. */
+  refund_due_seconds: number;
 }
 
 const DAY_S = 86_400;
@@ -49,6 +51,7 @@ const USUAL = {
   notes: null,
   expires_in_seconds: HALF_HOUR_S,
   settlement_due_seconds: DAY_S,
+  refund_due_seconds: 3 * DAY_S,
 } as const;
 
 /** Decided: cards are taken in every country and currency of the ISO tables. */
@@ -62,11 +65,12 @@ const CARD = {
   page: 'card',
   // An authorisation holds for about a week; what isn't captured by then is lost.
   settlement_due_seconds: 5 * DAY_S,
+  refund_due_seconds: 5 * DAY_S,
 } as const;
 
 /**
  * Every payment method and its rules: what the API validates against, what the hosted page shows,
- * and how long the workflow waits. `page` and the two `_seconds` fields stay inside.
+ * and how long the workflow waits. `page` and the three `_seconds` fields stay inside.
  * @see spec §2.6, §4.2, §4.3
  */
 export const PAYMENT_METHODS = {
@@ -166,7 +170,8 @@ export function methodRules(id: PaymentMethodId): PaymentMethodRules {
 
 /** A method's catalogue entry, without what stays inside. @see spec §2.6 */
 export function catalogueEntry(id: PaymentMethodId): CatalogueEntry {
-  const { page, expires_in_seconds, settlement_due_seconds, ...wire } = methodRules(id);
+  const { page, expires_in_seconds, settlement_due_seconds, refund_due_seconds, ...wire } =
+    methodRules(id);
   return { method: id, ...wire };
 }
 

@@ -10,6 +10,12 @@ const STOP_MS_MAX = 6_000;
 const CALL_MS_MAX = 2_000;
 const ALREADY_INITIALIZED = 23;
 
+/**
+ * A transaction of a process that was killed keeps what it wrote to itself until the server ends it:
+ * a merchant's balance would stand still for a minute, its default.
+ */
+const TRANSACTION_SECONDS_MAX = 3;
+
 export interface MongoOptions {
   /** The mongod executable. */
   executable: string;
@@ -48,6 +54,7 @@ export async function startMongo(options: MongoOptions): Promise<MongoServer> {
       ...['--replSet', REPLICA_SET, '--storageEngine', 'wiredTiger'],
       ...['--wiredTigerCacheSizeGB', String(options.cacheGb ?? 1), '--nounixsocket'],
       ...['--oplogSize', '1024'],
+      ...['--setParameter', `transactionLifetimeLimitSeconds=${TRANSACTION_SECONDS_MAX}`],
     ],
     logFile: options.logFile,
     graceMs: STOP_MS_MAX,

@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import type { BankCallback } from '../domain/callback';
+import type { BankCallback, CallbackResource } from '../domain/callback';
 import { isDuplicateKey } from '../mongo';
 
 /** What a bank said, kept before anything is done about it. */
@@ -7,7 +7,7 @@ export interface CallbackDocument {
   /** `{connector}:{callback_id}`: unique, so a repeat is recognised. */
   _id: string;
   connector: string;
-  resource: 'payment';
+  resource: CallbackResource;
   resource_id: string;
   name: string;
   body: BankCallback;

@@ -1,5 +1,5 @@
-import type { Collection, Db, Filter } from 'mongodb';
-import type { CreationRequest } from '../domain/payment-request';
+import type { ClientSession, Collection, Db, Filter } from 'mongodb';
+import type { CreationRequest } from '../domain/creation';
 import { isDuplicateKey } from '../mongo';
 
 /** A key is valid for 24 hours. @see spec §4 */
@@ -68,6 +68,23 @@ export function createIdempotencyStore(db: Db) {
         { $set: { request: null, expires_at: EXPIRES_AT } },
       ]),
     forResource: (resource_id: string) => claims.findOne({ resource_id }),
+    /**
+     * Empties the claim in the transaction that writes its resource, and starts the key's day.
+     * @returns what it held; null when it was emptied or released already
+     */
+    take: async (resource_id: string, session: ClientSession): Promise<CreationRequest | null> => {
+      const before = await claims.findOneAndUpdate(
+        { resource_id, request: { $ne: null } },
+        [{ $set: { request: null, expires_at: EXPIRES_AT } }],
+        { session, returnDocument: 'before' },
+      );
+      return before?.request ?? null;
+    },
+    /**
+     * The resource was refused: the key is free again. Decided: refusals are not stored. One that
+     * was taken up after all keeps its claim.
+     */
+    release: (resource_id: string) => claims.deleteOne({ resource_id, request: { $ne: null } }),
   };
 }
 

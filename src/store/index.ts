@@ -7,7 +7,9 @@ import { createEventStore } from './events';
 import { createHeartbeatStore } from './heartbeats';
 import { createIdempotencyStore } from './idempotency';
 import { createKeyStore } from './keys';
+import { createLedgerStore } from './ledger';
 import { createPaymentStore } from './payments';
+import { createRefundStore } from './refunds';
 
 export type Stores = ReturnType<typeof createStores>;
 
@@ -22,7 +24,9 @@ export function createStores(db: Db) {
     heartbeats: createHeartbeatStore(db),
     idempotency: createIdempotencyStore(db),
     keys: createKeyStore(db),
+    ledger: createLedgerStore(db),
     payments: createPaymentStore(db),
+    refunds: createRefundStore(db),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Failure, PaymentAttention, PaymentStatus } from '../domain/payment';
+import { type AttentionAct, type AuditEntry, attentionChange } from './attention';
 
 /** The payment as it stands: wire fields in wire names (spec §2.1), and what only we see. */
 export interface PaymentDocument {
@@ -21,6 +22,8 @@ export interface PaymentDocument {
   /** The JSON text as the merchant wrote it. */
   metadata: string;
   failure: Failure | null;
+  /** Minor units: the sum of its refunds that are processing or settled. */
+  refunded: number;
   authorized_at: string | null;
   settled_at: string | null;
   cancelled_at: string | null;
@@ -49,18 +52,6 @@ export interface Customer {
   reference: string | null;
 }
 
-/** One act of an operator. */
-export interface AuditEntry {
-  /** Made once, so that a repeated write adds nothing. */
-  id: string;
-  who: string;
-  when: string;
-  what: string;
-  why: string;
-  before: string;
-  after: string;
-}
-
 export interface PaymentFilter {
   account_id: string;
   livemode: boolean;
@@ -71,6 +62,10 @@ export interface PaymentFilter {
   before?: string;
   limit: number;
 }
+
+/** What is processing or settled as refunds. */
+const REFUNDED = { $ifNull: ['$refunded', 0] };
+const REMAINING = { $subtract: ['$amount', REFUNDED] };
 
 export type PaymentStore = ReturnType<typeof createPaymentStore>;
 
@@ -102,48 +97,42 @@ export function createPaymentStore(db: Db) {
         [{ $set: { browser_hash, opened_at: { $ifNull: ['$opened_at', now] } } }],
         { returnDocument: 'after' },
       ),
-    /** One conditional write; false when the payment is no longer at `version`. */
+    /** One conditional write; null when the payment is no longer at `version`. */
     update: async (
       id: string,
       version: number,
       change: Partial<PaymentDocument>,
       audit: AuditEntry[],
       session: ClientSession,
-    ): Promise<boolean> => {
-      const result = await payments.updateOne(
+    ): Promise<PaymentDocument | null> =>
+      await payments.findOneAndUpdate(
         { _id: id, version },
         { $set: change, ...(audit.length > 0 ? { $push: { audit: { $each: audit } } } : {}) },
-        { session },
-      );
-      return result.modifiedCount === 1;
-    },
+        { session, returnDocument: 'after' },
+      ),
+    /**
+     * Takes the amount of a refund from what remains, in one conditional write; null when that is
+     * too little. The sum of refunds never exceeds the payment. @see spec §4.3
+     * @param amount minor units; null: all that remains
+     * @returns the payment as it was before
+     */
+    reserveRefund: (id: string, amount: number | null, session: ClientSession) =>
+      payments.findOneAndUpdate(
+        { _id: id, status: 'settled', $expr: { $lte: [amount ?? 1, REMAINING] } },
+        [{ $set: { refunded: amount === null ? '$amount' : { $add: [REFUNDED, amount] } } }],
+        { session, returnDocument: 'before' },
+      ),
+    /** A failed refund gives its amount back. In the transaction of its move, so once. */
+    releaseRefund: (
+      { payment_id, amount }: { payment_id: string; amount: number },
+      session: ClientSession,
+    ) => payments.updateOne({ _id: payment_id }, { $inc: { refunded: -amount } }, { session }),
     /** Marks or unmarks it for operators, outside the count of versions: the state stays. */
-    setAttention: (id: string, attention: PaymentAttention | null, act: AttentionAct | null) =>
-      payments.updateOne({ _id: id, ...(act ? { 'audit.id': { $ne: act.id } } : {}) }, [
-        {
-          $set: {
-            attention,
-            ...(act ? { audit: { $concatArrays: ['$audit', [auditOf(act, attention)]] } } : {}),
-          },
-        },
-      ]),
+    setAttention: (id: string, attention: PaymentAttention | null, act: AttentionAct | null) => {
+      const { unlessDone, change } = attentionChange(attention, act);
+      return payments.updateOne({ _id: id, ...unlessDone }, change);
+    },
   };
-}
-
-interface AttentionAct {
-  id: string;
-  who: string;
-  what: string;
-  why: string;
-  at: string;
-}
-
-function auditOf({ at, ...act }: AttentionAct, attention: PaymentAttention | null) {
-  const literal = Object.fromEntries(
-    Object.entries(act).map(([name, value]) => [name, { $literal: value }]),
-  );
-  const before = { $ifNull: ['$attention', 'no attention'] };
-  return { ...literal, when: at, before, after: attention ?? 'no attention' };
 }
 
 function listPayments(

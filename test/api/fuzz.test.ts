@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { call, idealPayment } from '../support/http';
+import { call, idealPayment, settledPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { expectErrorShape } from './refusal';
 
@@ -12,8 +12,9 @@ beforeAll(async () => {
 });
 afterAll(async () => service?.stop());
 
-const post = (raw: string) => call(service.url, 'POST', '/v1/payments', { key, raw });
-const count = () => service.mongo.db(service.database).collection('payments').countDocuments({});
+const post = (raw: string, path = '/v1/payments') => call(service.url, 'POST', path, { key, raw });
+const count = (collection: string) =>
+  service.mongo.db(service.database).collection(collection).countDocuments({});
 
 /** A value and whether the rules of spec §4.1 allow it, said here a second time. */
 interface Judged {
@@ -64,49 +65,79 @@ const fields: Record<string, fc.Arbitrary<Judged>> = {
   ).filter(({ value, ok }) => ok || JSON.stringify(value) !== '{}'),
   metadata: judged(fc.oneof(json, fc.dictionary(fc.string(), json, { maxKeys: 5 })), isMetadata),
 };
-const body = fc.record(fields).chain((all) =>
-  fc.record({
-    all: fc.constant(all),
-    extra: fc.oneof(
-      { weight: 9, arbitrary: fc.constant(undefined) },
-      { weight: 1, arbitrary: fc.string().filter((name) => !(name in fields)) },
-    ),
-    leftOut: fc.oneof(
-      { weight: 9, arbitrary: fc.constant(undefined) },
-      { weight: 1, arbitrary: fc.constantFrom(...Object.keys(fields)) },
-    ),
-  }),
-);
 const REQUIRED = ['amount', 'method', 'currency', 'success_url', 'error_url'];
 
-test('a payment is created exactly when every field satisfies the rules, and never a 5xx', async () => {
-  await fc.assert(
-    fc.asyncProperty(body, async ({ all, extra, leftOut }) => {
+/** A body of these fields, one perhaps left out, one perhaps too many; and whether it is valid. */
+function bodies(of: Record<string, fc.Arbitrary<Judged>>, required: readonly string[]) {
+  return fc
+    .record({
+      all: fc.record(of),
+      extra: rarely(fc.string().filter((name) => !(name in of))),
+      leftOut: rarely(fc.constantFrom(...Object.keys(of))),
+    })
+    .map(({ all, extra, leftOut }) => {
       const kept = Object.entries(all).filter(([name]) => name !== leftOut);
       const members = kept.map(
         ([name, { value }]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`,
       );
       if (extra !== undefined) members.push(`${JSON.stringify(extra)}:1`);
-      const ok =
-        kept.every(([, judgement]) => judgement.ok) &&
-        extra === undefined &&
-        !REQUIRED.includes(leftOut ?? '');
-      const before = await count();
-      const answer = await post(`{${members.join()}}`);
-      expect({ ok, refused: [400, 422].includes(answer.status), text: answer.text }).toEqual({
+      const complete = extra === undefined && !required.includes(leftOut ?? '');
+      return { raw: `{${members.join()}}`, ok: complete && kept.every(([, { ok }]) => ok) };
+    });
+}
+
+function rarely<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
+  return fc.oneof({ weight: 9, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
+}
+
+/** Sends each body; it is taken exactly when it is valid, and then leaves one document more. */
+async function expectJudged(
+  { path, collection, runs }: { path: string; collection: string; runs: number },
+  requests: fc.Arbitrary<{ raw: string; ok: boolean }>,
+): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(requests, async ({ raw, ok }) => {
+      const before = await count(collection);
+      const answer = await post(raw, path);
+      expect({ ok, refused: [400, 404, 422].includes(answer.status), text: answer.text }).toEqual({
         ok: answer.status === 201,
         refused: !ok,
         text: answer.text,
       });
       if (!ok) expectErrorShape(answer);
-      expect(await count()).toBe(before + (ok ? 1 : 0));
+      expect(await count(collection)).toBe(before + (ok ? 1 : 0));
     }),
-    { numRuns: 200 },
+    { numRuns: runs },
+  );
+}
+
+test('a payment is created exactly when every field satisfies the rules, and never a 5xx', async () => {
+  const payments = { path: '/v1/payments', collection: 'payments', runs: 200 };
+  await expectJudged(payments, bodies(fields, REQUIRED));
+}, 120_000);
+
+test('a refund is created exactly when every field satisfies the rules, and never a 5xx', async () => {
+  const { id } = await settledPayment(service, key, { amount: 99_999_999_999 });
+  const amount = fc.oneof(
+    { weight: 5, arbitrary: judged(fc.integer({ min: 1, max: 500_000_000 }), () => true) },
+    judged(
+      // Left out or null is all that remains: the next ones would have nothing.
+      json.filter((value) => value !== null),
+      (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 500_000_000,
+    ),
+    judged(fc.constantFrom(0, -1, 1.5, 100_000_000_000, 99_999_999_999_999, '1'), () => false),
+  );
+  const refund = { payment_id: oneOf([id], ['some-id', '', id.toUpperCase(), [id], null]), amount };
+  const always = bodies({ ...refund, reason: texts(500) }, ['payment_id']);
+  const refunds = { path: '/v1/refunds', collection: 'refunds', runs: 100 };
+  await expectJudged(
+    refunds,
+    always.filter(({ raw }) => raw.includes('"amount":')),
   );
 }, 120_000);
 
 test('any other JSON, and any text, is refused as a whole', async () => {
-  const before = await count();
+  const before = await count('payments');
   await fc.assert(
     fc.asyncProperty(
       fc.oneof(fc.json(), fc.string({ unit: 'binary' }), mangled()),
@@ -118,7 +149,7 @@ test('any other JSON, and any text, is refused as a whole', async () => {
     ),
     { numRuns: 300 },
   );
-  expect(await count()).toBe(before);
+  expect(await count('payments')).toBe(before);
 }, 120_000);
 
 /** A good body with one character of its syntax lost. */

@@ -1,3 +1,4 @@
+import { SCOPES } from '../../src/domain/api-key';
 import { makeKey } from '../../src/store/keys';
 import { call, eventually, idealPayment } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
@@ -21,13 +22,18 @@ const authorized = (...values: string[]) =>
     headers: values.map((value): [string, string] => ['Authorization', value]),
   });
 
-/** One endpoint of each scope, and the two that need none. */
+/** Every endpoint with the scope it asks for, and the two that need none. */
 const ROUTES = [
   ['GET', '/v1/payments', 'payments:read'],
   ['GET', '/v1/payments/some-id', 'payments:read'],
   ['POST', '/v1/payments', 'payments:write'],
   ['POST', '/v1/payments/some-id/cancel', 'payments:write'],
   ['POST', '/v1/sandbox/payments/some-id/simulate', 'payments:write'],
+  ['GET', '/v1/refunds', 'refunds:read'],
+  ['GET', '/v1/refunds/some-id', 'refunds:read'],
+  ['GET', '/v1/payments/some-id/refunds', 'refunds:read'],
+  ['POST', '/v1/refunds', 'refunds:write'],
+  ['POST', '/v1/sandbox/refunds/some-id/simulate', 'refunds:write'],
   ['GET', '/v1/payment-methods', null],
   ['GET', '/v1/payment-methods/available', null],
 ] as const;
@@ -60,11 +66,7 @@ test('a key is not known by its beginning, its end or in other letters', async (
 });
 
 test.each(ROUTES)('%s %s asks for the scope %3$s', async (method, path, scope) => {
-  const without = await service.account({
-    scopes: ['payments:read', 'payments:write', 'refunds:read'].filter(
-      (each): each is 'payments:read' => each !== scope,
-    ),
-  });
+  const without = await service.account({ scopes: SCOPES.filter((each) => each !== scope) });
   const answer = await call(service.url, method, path, { key: without.key });
   if (scope === null) expect(answer.status).toBe(200);
   else {

@@ -4,6 +4,7 @@ import { payTokenHash } from '../../src/pay-token';
 import type { PaymentDocument } from '../../src/store/payments';
 import { call, idealPayment } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
+import { ids, walkPages } from './pages';
 import { expectRefusal } from './refusal';
 
 let service: Service;
@@ -17,27 +18,8 @@ const list = (key: string, query: Record<string, string> | string = {}) =>
   call(service.url, 'GET', `/v1/payments?${new URLSearchParams(query)}`, { key });
 const create = (key: string, changes: object = {}) =>
   call(service.url, 'POST', '/v1/payments', { key, body: idealPayment({ ...changes }) });
-const ids = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
-
-/** Every page in turn; the ids in the order they came. */
-async function walk(key: string, query: Record<string, string>): Promise<string[][]> {
-  const pages: string[][] = [];
-  let cursor: string | null = null;
-  do {
-    const { status, body } = await list(key, {
-      ...query,
-      ...(cursor === null ? {} : { created_before: cursor }),
-    });
-    expect(status).toBe(200);
-    expect(Object.keys(body)).toEqual(['object', 'data', 'has_more', 'next_cursor']);
-    expect(body.object).toBe('list');
-    expect(body.has_more).toBe(body.next_cursor !== null);
-    pages.push(ids(body.data));
-    cursor = body.next_cursor;
-    expect(pages.length).toBeLessThan(1_000);
-  } while (cursor !== null);
-  return pages;
-}
+const walk = (key: string, query: Record<string, string>) =>
+  walkPages((page) => list(key, page), query);
 
 /** Rows as the service writes them, many in one millisecond. */
 async function insert(account_id: string, count: number, at: string, changes: object = {}) {

@@ -2,7 +2,7 @@ import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
 import { ERROR_CODES } from '../../src/domain/errors';
-import { call, idealPayment } from '../support/http';
+import { call, idealPayment, settledPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
 
 /** OpenAPI 3.1 as its specification says it, as far as this document uses it. */
@@ -127,9 +127,14 @@ test('every operation of the specification in scope is there', () => {
       'get /v1/payments',
       'get /v1/payments/{id}',
       'post /v1/payments/{id}/cancel',
+      'get /v1/payments/{id}/refunds',
+      'post /v1/refunds',
+      'get /v1/refunds',
+      'get /v1/refunds/{id}',
       'get /v1/payment-methods',
       'get /v1/payment-methods/available',
       'post /v1/sandbox/payments/{id}/simulate',
+      'post /v1/sandbox/refunds/{id}/simulate',
     ]),
   );
 });
@@ -185,12 +190,21 @@ test('every event of spec §6 is a webhook with its headers and its body', () =>
   }
 });
 
-test('a body that the document allows is taken; one that it does not is refused', async () => {
-  const { key } = await service.account();
+/** Sends each body, and holds the answer against the document's schema of that name. */
+async function expectAllowed(key: string, path: string, schema: string, bodies: object[]) {
   const ajv = addFormats(new Ajv2020({ strict: false }));
   const { components } = document;
-  const validate = ajv.compile({ $ref: '#/components/schemas/CreatePayment', components });
-  const bodies = [
+  const validate = ajv.compile({ $ref: `#/components/schemas/${schema}`, components });
+  for (const body of bodies) {
+    const sent: unknown = JSON.parse(JSON.stringify(body));
+    const { status } = await call(service.url, 'POST', path, { key, body: sent });
+    expect({ sent, allowed: validate(sent) }).toEqual({ sent, allowed: status === 201 });
+  }
+}
+
+test('a payment that the document allows is taken; one that it does not is refused', async () => {
+  const { key } = await service.account();
+  await expectAllowed(key, '/v1/payments', 'CreatePayment', [
     idealPayment(),
     idealPayment({ country: null, reference: null, customer: null, metadata: null }),
     idealPayment({ customer: { email: 'a@b.nl', first_name: null }, metadata: { a: { b: [] } } }),
@@ -204,10 +218,26 @@ test('a body that the document allows is taken; one that it does not is refused'
     idealPayment({ metadata: [] }),
     idealPayment({ reference: 'x'.repeat(256) }),
     idealPayment({ method: undefined }),
-  ];
-  for (const body of bodies) {
-    const sent: unknown = JSON.parse(JSON.stringify(body));
-    const { status } = await call(service.url, 'POST', '/v1/payments', { key, body: sent });
-    expect({ sent, allowed: validate(sent) }).toEqual({ sent, allowed: status === 201 });
-  }
+  ]);
+});
+
+test('a refund that the document allows is taken; one that it does not is refused', async () => {
+  const { key } = await service.account();
+  const { id: payment_id } = await settledPayment(service, key);
+  await expectAllowed(key, '/v1/refunds', 'CreateRefund', [
+    { payment_id, amount: 1 },
+    { payment_id, amount: 1, reason: null },
+    { payment_id, amount: 1, reason: 'x'.repeat(500) },
+    { payment_id, amount: 1, reason: 'x'.repeat(501) },
+    { payment_id, amount: 1, reason: 5 },
+    { payment_id, amount: 1.5 },
+    { payment_id, amount: 0 },
+    { payment_id, amount: '5' },
+    { payment_id, amount: 1, extra: 1 },
+    { payment_id, amount: 1, currency: 'EUR' },
+    { payment_id: null, amount: 1 },
+    { amount: 1 },
+    {},
+    { payment_id, amount: null },
+  ]);
 });

@@ -22,9 +22,13 @@ const ROUTES: readonly [path: string, methods: string[]][] = [
   ['/v1/payments', ['GET', 'HEAD', 'POST']],
   ['/v1/payments/some-id', ['GET', 'HEAD']],
   ['/v1/payments/some-id/cancel', ['POST']],
+  ['/v1/payments/some-id/refunds', ['GET', 'HEAD']],
+  ['/v1/refunds', ['GET', 'HEAD', 'POST']],
+  ['/v1/refunds/some-id', ['GET', 'HEAD']],
   ['/v1/payment-methods', ['GET', 'HEAD']],
   ['/v1/payment-methods/available', ['GET', 'HEAD']],
   ['/v1/sandbox/payments/some-id/simulate', ['POST']],
+  ['/v1/sandbox/refunds/some-id/simulate', ['POST']],
   ['/healthz', ['GET', 'HEAD']],
   ['/readyz', ['GET', 'HEAD']],
   ['/openapi.json', ['GET', 'HEAD']],
@@ -40,7 +44,7 @@ test.each(ROUTES)('%s takes %j; any other method is a 405 that says so', async (
   }
 });
 
-test.each(['/v1/payments', '/v1/payment-methods', '/healthz'])(
+test.each(['/v1/payments', '/v1/refunds', '/v1/payment-methods', '/healthz'])(
   'HEAD %s answers as GET does, without the body',
   async (path) => {
     const [head, get] = [await ask('HEAD', path), await ask('GET', path)];
@@ -58,6 +62,8 @@ test.each([
   ...['/', '/v1', '/v1/', '/v2/payments', '/v1/refund', '/payments', '/v1//payments'],
   ...['//v1/payments', '/v1/payments/', '/v1/payments/some-id/', '/V1/payments', '/v1/Payments'],
   ...['/v1/payments;x=1', '/v1/payments/../payments', '/v1/payments/a/b', '/v1/payments%2Fx'],
+  ...['/v1/refunds/', '/v1/refunds/some-id/', '/v1/refunds/a/b', '/v1/Refunds', '/v1/refunds%2Fx'],
+  ...['/v1/payments/some-id/refunds/', '/v1/payments//refunds', '/v1/sandbox/refunds/simulate'],
   ...['/.env', '/v1/payments/some-id/capture', `/${'x'.repeat(10_000)}`, '/openapi.json/', '*'],
 ])('%s is no route', async (path) => {
   for (const method of ['GET', 'POST', 'DELETE']) {
@@ -72,12 +78,15 @@ test.each([
 ])('the id %s is one that nobody has', async (id) => {
   expectRefusal(await ask('GET', `/v1/payments/${id}`), 'payment_not_found');
   expectRefusal(await ask('POST', `/v1/payments/${id}/cancel`), 'payment_not_found');
+  expectRefusal(await ask('GET', `/v1/payments/${id}/refunds`), 'payment_not_found');
+  expectRefusal(await ask('GET', `/v1/refunds/${id}`), 'refund_not_found');
 });
 
 test.each(['?limit=%E0%A4%A', '?limit=%', '?limit=%00', '?%E0%A4%A=1', '?=', '?limit[]=1'])(
   'the query %s is refused',
   async (query) => {
     expectRefusal(await ask('GET', `/v1/payments${query}`), 'invalid_request');
+    expectRefusal(await ask('GET', `/v1/refunds${query}`), 'invalid_request');
   },
 );
 

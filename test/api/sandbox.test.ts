@@ -1,5 +1,5 @@
-import { call, idealPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { call, idealPayment, settledPayment } from '../support/http';
+import { openKey, type Service, startService } from '../support/service';
 import { expectRefusal } from './refusal';
 
 let service: Service;
@@ -14,6 +14,12 @@ afterAll(async () => service?.stop());
 const post = (path: string, body?: unknown) => call(service.url, 'POST', path, { key, body });
 const create = async () => (await post('/v1/payments', idealPayment())).body;
 const simulate = (id: string, body: unknown) => post(`/v1/sandbox/payments/${id}/simulate`, body);
+const createRefund = async () => {
+  const { id: payment_id } = await settledPayment(service, key);
+  return (await post('/v1/refunds', { payment_id })).body;
+};
+const simulateRefund = (id: string, body: unknown) =>
+  post(`/v1/sandbox/refunds/${id}/simulate`, body);
 
 test('every state that a bank can bring about can be simulated, and read afterwards', async () => {
   for (const [event, status] of [
@@ -46,23 +52,64 @@ test('what a payment can no longer do leaves it unchanged', async () => {
   }
 });
 
-test.each([
-  ['an event that is none', { event: 'paid' }, ['event']],
-  ['an event of a payout', { event: 'returned' }, ['event']],
-  ['no event', {}, ['event']],
-  ['no body', undefined, ['event']],
-  ['a code of 101 characters', { event: 'failed', code: 'x'.repeat(101) }, ['code']],
-  ['a reason of 501 characters', { event: 'failed', reason: 'x'.repeat(501) }, ['reason']],
-  ['wrong types', { event: 1, code: 1.5, reason: [] }, ['event', 'code', 'reason']],
-  ['an unknown field', { event: 'failed', status: 'failed' }, ['status']],
-])('%s is refused and moves nothing', async (_, body, fields) => {
-  const { id } = await create();
-  expectRefusal(await simulate(id, body), 'invalid_request', fields);
-  expect((await service.stores.payments.get(id))?.version).toBe(2);
+test.each(['settled', 'failed'])('a refund can be %s, and stays so', async (event) => {
+  const { id } = await createRefund();
+  const moved = await simulateRefund(id, { event });
+  expect([moved.status, moved.body.status]).toEqual([200, event]);
+  expect((await call(service.url, 'GET', `/v1/refunds/${id}`, { key })).body).toEqual(moved.body);
+  for (const later of ['settled', 'failed', 'settled']) {
+    const after = await simulateRefund(id, { event: later });
+    expect([later, after.status, after.body]).toEqual([later, 200, moved.body]);
+  }
 });
 
-test('a payment that nobody has cannot be simulated', async () => {
-  expectRefusal(await simulate('some-id', { event: 'settled' }), 'payment_not_found');
+test('a failed refund carries what was given, or says that the bank refused it', async () => {
+  const told = { event: 'failed', code: 'x', reason: 'Why.' };
+  const { body } = await simulateRefund((await createRefund()).id, told);
+  expect(body.failure).toEqual({ code: 'x', message: 'Why.' });
+  const bare = await simulateRefund((await createRefund()).id, { event: 'failed', code: null });
+  expect(bare.body.failure).toEqual({ code: 'refund_refused', message: expect.any(String) });
+});
+
+describe.each([
+  ['payment', 'returned'],
+  ['refund', 'authorized'],
+] as const)('about a %s', (resource, foreign) => {
+  test.each([
+    ['an event that is none', { event: 'paid' }, ['event']],
+    ['an event of another resource', { event: foreign }, ['event']],
+    ['no event', {}, ['event']],
+    ['no body', undefined, ['event']],
+    ['a code of 101 characters', { event: 'failed', code: 'x'.repeat(101) }, ['code']],
+    ['a reason of 501 characters', { event: 'failed', reason: 'x'.repeat(501) }, ['reason']],
+    ['wrong types', { event: 1, code: 1.5, reason: [] }, ['event', 'code', 'reason']],
+    ['an unknown field', { event: 'failed', status: 'failed' }, ['status']],
+  ])('%s is refused and moves nothing', async (_, body, fields) => {
+    const { id } = await (resource === 'payment' ? create() : createRefund());
+    const read = () => call(service.url, 'GET', `/v1/${resource}s/${id}`, { key });
+    const before = await read();
+    expectRefusal(await post(`/v1/sandbox/${resource}s/${id}/simulate`, body), 'invalid_request', [
+      ...fields,
+    ]);
+    expect((await read()).text).toBe(before.text);
+  });
+
+  test('what nobody has, or another account has, cannot be simulated', async () => {
+    const code = `${resource}_not_found` as const;
+    const { id } = await (resource === 'payment' ? createRefund() : create());
+    for (const each of ['some-id', id]) {
+      const path = `/v1/sandbox/${resource}s/${each}/simulate`;
+      expectRefusal(await post(path, { event: 'settled' }), code);
+    }
+    const own = await (resource === 'payment' ? create() : createRefund());
+    const path = `/v1/sandbox/${resource}s/${own.id}/simulate`;
+    const body = { event: 'settled' };
+    const { account_id, key: other } = await service.account();
+    expectRefusal(await call(service.url, 'POST', path, { key: other, body }), code);
+    const live = await openKey(service.stores, account_id, true);
+    const answer = await call(service.url, 'POST', path, { key: live, body });
+    expectRefusal(answer, 'api_key_scope_insufficient');
+  });
 });
 
 test('the redirect URL opens the hosted page, and every read returns the same one', async () => {

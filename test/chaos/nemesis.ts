@@ -77,7 +77,7 @@ async function killAndRecover(
   return { part, underWay, readyMs, servedMs: since() };
 }
 
-async function allReady({ url, bankUrl }: RunningStack): Promise<boolean> {
+export async function allReady({ url, bankUrl }: RunningStack): Promise<boolean> {
   const answers = await Promise.all([isOk(`${url}/readyz`), isOk(`${bankUrl}/healthz`)]);
   return answers.every((ok) => ok);
 }

@@ -39,7 +39,11 @@ export interface RunningStack {
 }
 
 /** What `npm start` brings up, on free ports and a folder of its own; resolves when it is ready. */
-export async function startStack(): Promise<RunningStack> {
+export async function startStack({
+  autoplay = 'off',
+}: {
+  autoplay?: 'on' | 'off';
+} = {}): Promise<RunningStack> {
   const dataDir = mkdtempSync(join(tmpdir(), 'chaos-'));
   const [port, bankPort, uiPort] = [await freePort(), await freePort(), await freePort()];
   const env = {
@@ -48,7 +52,7 @@ export async function startStack(): Promise<RunningStack> {
     PORT: String(port),
     SANDBOX_BANK_PORT: String(bankPort),
     TEMPORAL_UI_PORT: String(uiPort),
-    SANDBOX_AUTOPLAY: 'off',
+    SANDBOX_AUTOPLAY: autoplay,
     // As under npm: it stops by itself when its parent, this test, is killed.
     npm_lifecycle_event: 'start',
   };

@@ -138,6 +138,7 @@ describe('account update, show and list', () => {
   test('an unknown account is refused by every command about one', async () => {
     const id = `acct_${randomUUID()}`;
     const sandbox = ['--env', 'sandbox'];
+    const anAmount = ['--balance-account', 'main', '--currency', 'EUR', '--amount', '1'];
     for (const args of [
       ['account', 'show', id],
       ['account', 'update', id, '--crypto', 'on'],
@@ -147,6 +148,8 @@ describe('account update, show and list', () => {
       ['webhook', 'roll', id, ...sandbox],
       ['webhook', 'show', id, ...sandbox],
       ['event', 'list', id, ...sandbox],
+      ['balance', 'show', id, ...sandbox],
+      ['balance', 'fund', id, ...sandbox, ...anAmount],
     ]) {
       expect(await service.refusal(...args)).toEqual({
         code: 'account_not_found',

@@ -10,6 +10,7 @@ const COMMANDS = [
   ...['account create', 'account update', 'account show', 'account list'],
   ...['key create', 'key list', 'key revoke', 'webhook set', 'webhook roll', 'webhook show'],
   ...['event list', 'event show', 'event redeliver'],
+  ...['balance show', 'balance fund', 'ledger verify'],
 ];
 
 let service: Provisioning;
@@ -19,7 +20,9 @@ beforeAll(async () => {
 });
 afterAll(async () => await service.close());
 
-test.each(['', 'account', 'key', 'webhook', 'event', ...COMMANDS])(
+const GROUPS = ['account', 'key', 'webhook', 'event', 'balance', 'ledger'];
+
+test.each(['', ...GROUPS, ...COMMANDS])(
   '"%s --help" says how it is used and what its exit codes mean, and exits 0',
   async (command) => {
     const args = command.split(' ').filter((word) => word !== '');

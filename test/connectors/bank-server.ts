@@ -2,17 +2,19 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
-import type { SessionInstruction } from '../../connectors/contract/activities';
+import type { RefundInstruction, SessionInstruction } from '../../connectors/contract/activities';
+import type { CallbackDeps } from '../../connectors/contract/callbacks';
 import { createSandboxBank, type SandboxBank } from '../../connectors/sandbox-bank/bank';
 import { createLogger } from '../../src/log';
-import { createCallbackStore } from '../../src/store/callbacks';
-import { createPaymentStore } from '../../src/store/payments';
+import { createStores } from '../../src/store';
 import { temporalAddress } from '../support/servers';
 
 export interface BankServer {
   bank: SandboxBank;
   temporal: Client;
   taskQueue: string;
+  /** What the bank delivers its callbacks with. */
+  inbox: CallbackDeps;
   /** The bank again, on the same databases and queues, as after a restart. */
   restart: (change?: { autoplay?: boolean; temporal?: Client }) => Promise<SandboxBank>;
   stop: () => Promise<void>;
@@ -28,22 +30,23 @@ export async function startBankServer(mongo: MongoClient, database: string): Pro
   const temporal = new Client({ connection: clientConnection });
   const suffix = randomBytes(6).toString('hex');
   const taskQueue = `connector-sandbox-${suffix}`;
-  const product = mongo.db(database);
+  const inbox: CallbackDeps = {
+    stores: createStores(mongo.db(database)),
+    temporal,
+    lifecycleQueue: `lifecycle-${suffix}`,
+    now: () => new Date(),
+  };
   const open = (change: { autoplay?: boolean; temporal?: Client } = {}) =>
     createSandboxBank({
+      ...inbox,
       mongo,
       database: `${database}_sandbox_bank`,
-      callbacks: createCallbackStore(product),
-      payments: createPaymentStore(product),
-      temporal,
       connection,
       taskQueue,
-      lifecycleQueue: `lifecycle-${suffix}`,
       host: '127.0.0.1',
       port: 0,
       autoplay: true,
       slowSessionMs: 300,
-      now: () => new Date(),
       log: createLogger('test-bank', process.env['TEST_LOG_LEVEL'] ?? 'silent'),
       ...change,
     });
@@ -51,6 +54,7 @@ export async function startBankServer(mongo: MongoClient, database: string): Pro
   return {
     temporal,
     taskQueue,
+    inbox,
     get bank() {
       return bank;
     },
@@ -77,6 +81,19 @@ export function instruction(change: Partial<SessionInstruction> = {}): SessionIn
     livemode: false,
     return_url: 'http://localhost:9/pay/return/x',
     expires_at: new Date(Date.now() + 1_800_000).toISOString(),
+    ...change,
+  };
+}
+
+export function refundInstruction(change: Partial<RefundInstruction> = {}): RefundInstruction {
+  return {
+    refund_id: randomUUID(),
+    payment_id: randomUUID(),
+    payment_bank_reference: 'SBX0123456789AB',
+    amount: 1_250,
+    currency: 'EUR',
+    method: 'ideal',
+    livemode: false,
     ...change,
   };
 }

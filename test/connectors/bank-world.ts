@@ -1,37 +1,52 @@
 import { randomBytes } from 'node:crypto';
-import type { Collection } from 'mongodb';
-import type { SessionInstruction } from '../../connectors/contract/activities';
+import type { Collection, Db } from 'mongodb';
+import type { RefundInstruction, SessionInstruction } from '../../connectors/contract/activities';
 import type { OutboxRow } from '../../connectors/sandbox-bank/outbox';
+import type { BankRefund } from '../../connectors/sandbox-bank/refunds';
 import type { BankSession } from '../../connectors/sandbox-bank/sessions';
+import type { CallbackResource } from '../../src/domain/callback';
 import { paymentWorkflowId } from '../../src/domain/payment';
+import { refundWorkflowId } from '../../src/domain/refund';
 import { connectMongo } from '../../src/mongo';
-import { type CallbackDocument, createCallbackStore } from '../../src/store/callbacks';
+import type { CallbackDocument } from '../../src/store/callbacks';
 import type { PaymentDocument } from '../../src/store/payments';
+import type { RefundDocument } from '../../src/store/refunds';
 import { mongodbUri } from '../support/servers';
-import { type BankServer, instruction, startBankServer } from './bank-server';
+import { type BankServer, instruction, refundInstruction, startBankServer } from './bank-server';
 
-const KNOWN = { connector: 'sandbox', account_id: 'acct_of_the_test', status: 'settled' } as const;
+const ROUTED = { connector: 'sandbox', account_id: 'acct_of_the_test' } as const;
 
-/** What a callback needs to know of its payment. */
-type Known = Pick<
-  PaymentDocument,
-  '_id' | 'amount' | 'currency' | 'method' | 'livemode' | keyof typeof KNOWN
->;
+type Routing = 'amount' | 'currency' | 'method' | 'livemode' | keyof typeof ROUTED;
+
+/** What a callback needs to know of what it is about. */
+type KnownPayment = Pick<PaymentDocument, '_id' | 'status' | Routing>;
+type KnownRefund = Pick<RefundDocument, '_id' | 'status' | Routing>;
+
+const WORKFLOW_IDS = { payment: paymentWorkflowId, refund: refundWorkflowId };
 
 export interface BankWorld {
   server: BankServer;
+  /** The bank's own database. */
+  own: Db;
   outbox: Collection<OutboxRow>;
+  /** The bank's own book of refunds. */
+  book: Collection<BankRefund>;
   /** Opens a session for a payment that the product knows. */
   openFor: (
     change?: Partial<SessionInstruction>,
   ) => Promise<{ input: SessionInstruction; id: string; url: string }>;
+  /** A refund that the product knows; nobody has instructed the bank yet. */
+  knowRefund: (
+    change?: Partial<RefundInstruction>,
+    connector?: string,
+  ) => Promise<{ input: RefundInstruction; id: string }>;
   decide: (url: string, form: Record<string, string>) => Promise<Response>;
   approve: (url: string) => Promise<Response>;
-  rows: (paymentId: string) => Promise<OutboxRow[]>;
+  rows: (resourceId: string) => Promise<OutboxRow[]>;
   sessionOf: (paymentId: string) => Promise<BankSession | null>;
-  callbacks: (paymentId: string) => Promise<CallbackDocument[]>;
-  /** Names of the signals that the payment's workflow received, in order. */
-  signals: (paymentId: string) => Promise<string[]>;
+  callbacks: (resourceId: string) => Promise<CallbackDocument[]>;
+  /** Names of the signals that the workflow received, in order. */
+  signals: (resourceId: string, resource?: CallbackResource) => Promise<string[]>;
   end: () => Promise<void>;
 }
 
@@ -53,24 +68,34 @@ export async function startBankWorld(): Promise<BankWorld> {
     });
   return {
     server,
+    own,
     outbox,
+    book: own.collection<BankRefund>('refunds'),
     openFor: async (change = {}) => {
       const input = instruction(change);
       const { payment_id: _id, amount, currency, method, livemode } = input;
       const money = { amount, currency, method, livemode };
-      const known: Known = { _id, ...money, ...KNOWN };
-      await product.collection<Known>('payments').insertOne(known);
+      const known: KnownPayment = { _id, status: 'settled', ...money, ...ROUTED };
+      await product.collection<KnownPayment>('payments').insertOne(known);
       const answer = await server.bank.activities.openSession(input);
       if (answer.outcome !== 'opened') throw new Error(answer.message);
       return { input, id: input.payment_id, url: answer.session_url };
     },
+    knowRefund: async (change = {}, connector = ROUTED.connector) => {
+      const input = refundInstruction(change);
+      const { refund_id: _id, amount, currency, method, livemode } = input;
+      const routed = { amount, currency, method, livemode, ...ROUTED, connector };
+      const known: KnownRefund = { _id, status: 'processing', ...routed };
+      await product.collection<KnownRefund>('refunds').insertOne(known);
+      return { input, id: _id };
+    },
     decide,
     approve: (url) => decide(url, { decision: 'approve' }),
-    rows: (payment_id) => outbox.find({ payment_id }).sort({ 'body.occurred_at': 1 }).toArray(),
+    rows: (resource_id) => outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray(),
     sessionOf: (_id) => own.collection<BankSession>('sessions').findOne({ _id }),
-    callbacks: (id) => createCallbackStore(product).forResource(id),
-    signals: async (id) => {
-      const handle = server.temporal.workflow.getHandle(paymentWorkflowId(id));
+    callbacks: (id) => server.inbox.stores.callbacks.forResource(id),
+    signals: async (id, resource = 'payment') => {
+      const handle = server.temporal.workflow.getHandle(WORKFLOW_IDS[resource](id));
       const history = await handle.fetchHistory().catch(() => undefined);
       return (history?.events ?? []).flatMap(
         (event) => event.workflowExecutionSignaledEventAttributes?.signalName ?? [],

@@ -95,7 +95,7 @@ describe('the outbox', () => {
     );
     // As a kill between the delivery and the mark leaves it.
     await world.outbox.updateOne(
-      { payment_id: id },
+      { resource_id: id },
       { $set: { state: 'pending', done_at: null, due_at: new Date() } },
     );
     await until(

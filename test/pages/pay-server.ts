@@ -105,6 +105,7 @@ function newPayment(token_hash: string): PaymentDocument {
     customer: { email: null, first_name: null, last_name: null, reference: null },
     metadata: '{}',
     failure: null,
+    refunded: 0,
     authorized_at: null,
     settled_at: null,
     cancelled_at: null,

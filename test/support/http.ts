@@ -66,6 +66,19 @@ export function idealPayment(changes: Record<string, unknown> = {}) {
   };
 }
 
+/** A payment whose money has moved, as the API shows it. */
+export async function settledPayment(
+  { url }: { url: string },
+  key: string,
+  changes: Record<string, unknown> = {},
+): Promise<Answer['body']> {
+  const created = await call(url, 'POST', '/v1/payments', { key, body: idealPayment(changes) });
+  const simulate = `/v1/sandbox/payments/${created.body.id}/simulate`;
+  const { body } = await call(url, 'POST', simulate, { key, body: { event: 'settled' } });
+  if (body.status !== 'settled') throw new Error(`Not settled: ${created.text}`);
+  return body;
+}
+
 /** Looks again until `look` gives something; bounded, so that what never comes fails in words. */
 export async function eventually<T>(
   what: string,

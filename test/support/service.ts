@@ -52,7 +52,6 @@ export async function startService(options: ServiceOptions = {}) {
   const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
   const keys = makeKeys();
   const now = () => new Date();
-  const { callbacks, payments } = stores;
   const lifecycleQueue = queues.lifecycle;
   const startWorkers = async () => {
     const workers = await createWorkers({
@@ -71,7 +70,7 @@ export async function startService(options: ServiceOptions = {}) {
   const workers = options.worker === false ? undefined : await startWorkers();
   const connector = `sandbox-${name}`;
   const bank = await createSandboxBank({
-    ...{ mongo, callbacks, payments, temporal, connection, lifecycleQueue, now, log },
+    ...{ mongo, stores, temporal, connection, lifecycleQueue, now, log },
     database: `${database}_bank`,
     connector,
     taskQueue: connectorQueue(connector),

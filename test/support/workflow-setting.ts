@@ -1,54 +1,27 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
+import type { UpdateDefinition } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import type { ConnectorActivities } from '../../connectors/contract/activities';
+import type { CreationRequest } from '../../src/domain/creation';
 import type { PaymentInput, PaymentState } from '../../src/domain/payment-workflow';
+import type { RefundInput, RefundState } from '../../src/domain/refund-workflow';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { connectorQueue } from '../../src/domain/task-queues';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { createStores, ensureIndexes } from '../../src/store';
 import { createWorkers } from '../../worker/create-worker';
-import { openUpdate } from '../../workflows/payment-messages';
+import { openUpdate as openPaymentUpdate } from '../../workflows/payment-messages';
+import { openUpdate as openRefundUpdate } from '../../workflows/refund-messages';
 import { workflowBundle } from './bundle';
 import { quietTemporal } from './quiet';
+import type { ScriptedBank } from './scripted-bank';
 
-/** A bank that says yes to everything and remembers what it was told. */
-export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
-  const told: string[] = [];
-  const remember =
-    <Input extends object, Answer>(name: string, act: (input: Input) => Promise<Answer>) =>
-    (input: Input): Promise<Answer> => {
-      told.push('instruction_id' in input ? `${name} ${input.instruction_id}` : name);
-      return act(input);
-    };
-  const bank: ConnectorActivities = {
-    openSession: async ({ payment_id }) => ({
-      outcome: 'opened',
-      bank_reference: `ref-${payment_id}`,
-      session_url: `https://bank.example/${payment_id}`,
-    }),
-    closeSession: async () => ({ outcome: 'closed' }),
-    voidPayment: async () => ({ outcome: 'voided' }),
-    reversePayment: async () => ({ outcome: 'accepted', bank_reference: 'back' }),
-    ...changes,
-  };
-  return {
-    told,
-    activities: {
-      openSession: remember('openSession', bank.openSession),
-      closeSession: remember('closeSession', bank.closeSession),
-      voidPayment: remember('voidPayment', bank.voidPayment),
-      reversePayment: remember('reversePayment', bank.reversePayment),
-    } satisfies ConnectorActivities,
-  };
-}
+export { type ScriptedBank, scriptedBank } from './scripted-bank';
 
-export type ScriptedBank = ReturnType<typeof scriptedBank>;
-
-/** The payment workflow with its real activities and stores, on the time-skipping server. */
+/** The lifecycle workflows with their real activities and stores, on the time-skipping server. */
 export async function openWorkflowSetting() {
   quietTemporal();
   const path = process.env['TEST_TIME_SKIPPING_SERVER'] ?? '';
@@ -83,7 +56,7 @@ export async function openWorkflowSetting() {
     await db.dropDatabase();
     await mongo.close();
   };
-  return { env, stores, queues, close };
+  return { env, mongo, stores, queues, close };
 }
 
 const INDEXED = temporal.api.enums.v1.IndexedValueType;
@@ -140,11 +113,10 @@ export function paymentInput(connector: string, changes: Partial<PaymentInput> =
 
 /** As the API does it: the claim first, then update-with-start. */
 export async function openPayment(
-  { env, stores, queues }: WorkflowSetting,
+  setting: WorkflowSetting,
   input: PaymentInput,
 ): Promise<{ handle: WorkflowHandle; opened: PaymentState }> {
   const { payment_id, return_url, request_id, ...routing } = input;
-  const { account_id, livemode } = input;
   const stored = {
     reference: 'order-1',
     customer: { email: null, first_name: null, last_name: null, reference: null },
@@ -152,22 +124,81 @@ export async function openPayment(
     success_url: 'https://shop.example/thanks',
     error_url: 'https://shop.example/sorry',
   };
+  await claim(setting, 'createPayment', payment_id, input, { stored, routing });
+  return await open(setting, 'payment', payment_id, input, openPaymentUpdate);
+}
+
+/** A payment that can be refunded. */
+export async function settledPayment(
+  setting: WorkflowSetting,
+  connector: string,
+  changes: Partial<PaymentInput> = {},
+): Promise<PaymentInput> {
+  const input = paymentInput(connector, changes);
+  const { handle } = await openPayment(setting, input);
+  await handle.signal('settled', callback());
+  await handle.result();
+  return input;
+}
+
+/** A refund of the whole payment, or of what `changes` say. */
+export function refundInput(
+  { payment_id, account_id, livemode, amount, currency, method, connector }: PaymentInput,
+  changes: Partial<RefundInput> = {},
+): RefundInput {
+  return {
+    refund_id: randomUUID(),
+    ...{ payment_id, account_id, livemode, amount, currency, method, connector },
+    accepted_at: new Date().toISOString(),
+    due_seconds: 259_200,
+    request_id: 'req-2',
+    ...changes,
+  };
+}
+
+/** As the API does it: the claim first, then update-with-start. Fails when it is refused. */
+export async function openRefund(
+  setting: WorkflowSetting,
+  input: RefundInput,
+): Promise<{ handle: WorkflowHandle; opened: RefundState }> {
+  const { refund_id, request_id, ...routing } = input;
+  const refund = { reason: 'returned goods' };
+  await claim(setting, 'createRefund', refund_id, input, { refund, routing });
+  return await open(setting, 'refund', refund_id, input, openRefundUpdate);
+}
+
+async function claim(
+  { stores }: WorkflowSetting,
+  operation: string,
+  resource_id: string,
+  { account_id, livemode, request_id }: PaymentInput | RefundInput,
+  request: CreationRequest,
+): Promise<void> {
   await stores.idempotency.claim(
     {
-      ...{ account_id, livemode, operation: 'createPayment', key: payment_id },
-      ...{ fingerprint: 'f', resource_id: payment_id, request: { stored, routing }, request_id },
+      ...{ account_id, livemode, operation, key: resource_id },
+      ...{ fingerprint: 'f', resource_id, request, request_id },
     },
     new Date(),
   );
-  const workflowId = `payment:${payment_id}`;
-  const startWorkflowOperation = new WithStartWorkflowOperation('payment', {
+}
+
+async function open<State>(
+  { env, queues }: WorkflowSetting,
+  type: 'payment' | 'refund',
+  id: string,
+  input: object,
+  update: UpdateDefinition<State>,
+): Promise<{ handle: WorkflowHandle; opened: State }> {
+  const workflowId = `${type}:${id}`;
+  const startWorkflowOperation = new WithStartWorkflowOperation(type, {
     workflowId,
     taskQueue: queues.lifecycle,
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
   });
-  const opened = await env.client.workflow.executeUpdateWithStart(openUpdate, {
+  const opened = await env.client.workflow.executeUpdateWithStart(update, {
     updateId: 'open',
     startWorkflowOperation,
   });
@@ -182,13 +213,13 @@ export function callback(more: object = {}) {
   return { callback_id: `cb-${callbacks}`, occurred_at: '2026-03-01T12:00:00.000Z', ...more };
 }
 
-/** The types of a payment's events, oldest first. */
-export async function eventTypes({ stores }: WorkflowSetting, payment_id: string) {
-  const rows = await stores.events.list({
-    account_id: `acct_${payment_id}`,
-    livemode: false,
-    resource_id: payment_id,
-    limit: 50,
-  });
+/** The types of a payment's events, oldest first; of its refund's, when that is named. */
+export async function eventTypes(
+  { stores }: WorkflowSetting,
+  payment_id: string,
+  resource_id = payment_id,
+) {
+  const account_id = `acct_${payment_id}`;
+  const rows = await stores.events.list({ account_id, livemode: false, resource_id, limit: 50 });
   return rows.map(({ type }) => type).reverse();
 }

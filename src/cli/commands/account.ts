@@ -5,6 +5,7 @@ import type { AccountDocument } from '../../store/accounts';
 import { createAccount, existing, findAccount, type NewAccount } from '../account';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
+import { SANDBOX_FUNDS } from '../fund';
 import { collectMethod, parseLimit } from '../options';
 import { fields, table, when } from '../output';
 
@@ -16,6 +17,8 @@ Examples:
   npm run -s cli -- account create --name "Acme Shop"
   npm run -s cli -- account update acct_… --crypto on --disable-method amex`,
   create: `
+The sandbox starts with test funds in ${SANDBOX_FUNDS.currencies.join(', ')}: \`balance show\` shows them.
+
 Example:
   npm run -s cli -- account create --name "Acme Shop" --json
   {"account_id", "sandbox_key", "live_key", "dashboard_email", "dashboard_password"}`,
@@ -68,7 +71,8 @@ export function addAccountCommands(program: Command, context: CliContext): void 
 }
 
 async function create(context: CliContext, asked: NewAccount): Promise<void> {
-  const created = await createAccount({ stores: await context.stores(), now: context.now }, asked);
+  const deps = { mongo: await context.mongo(), stores: await context.stores(), now: context.now };
+  const created = await createAccount(deps, asked);
   const text = fields([
     ['Account', created.account_id],
     ['Sandbox key', created.sandbox_key],

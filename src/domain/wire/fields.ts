@@ -57,6 +57,12 @@ function isHttpsUrl(value: string): boolean {
 /** UTC, millisecond precision. @see spec §1 */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 
+/** Why a payment or a refund came to nothing. @see spec §2.1. Decided: refunds have the same. */
+export const Failure = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Failure' });
+
+/** The parameter of a path that names one resource. */
+export const ById = z.object({ id: z.string() });
+
 /** Optional in a request; null says the same. */
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();

@@ -5,8 +5,10 @@ import { PAYMENT_STATUSES } from '../payment';
 import { endpoint } from './endpoint';
 import {
   Amount,
+  ById,
   Country,
   Currency,
+  Failure,
   HttpsUrl,
   optional,
   PersonName,
@@ -61,8 +63,6 @@ export type CreatePayment = z.infer<typeof CreatePayment>;
 
 const nullable = z.string().nullable();
 
-const Failure = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Failure' });
-
 /** @see spec §2.1 */
 export const Payment = z
   .object({
@@ -94,8 +94,6 @@ export const Payment = z
     updated_at: Timestamp,
   })
   .meta({ id: 'Payment' });
-
-const ById = z.object({ id: z.string() });
 
 export const createPayment = endpoint({
   method: 'post',

@@ -1,11 +1,29 @@
 import { z } from 'zod';
-import { PAYMENT_CALLBACKS } from '../callback';
+import { PAYMENT_CALLBACKS, REFUND_CALLBACKS } from '../callback';
 import { endpoint } from './endpoint';
-import { optional, text } from './fields';
+import { ById, optional, text } from './fields';
 import { Payment } from './payments';
+import { Refund } from './refunds';
 
 const CODE_LENGTH_MAX = 100;
 const REASON_LENGTH_MAX = 500;
+
+/** What the sandbox bank is to report: one of the resource's own events. */
+function report<const Names extends readonly string[]>(events: Names) {
+  return z.strictObject({
+    event: z.enum(events),
+    code: optional(text(CODE_LENGTH_MAX)),
+    reason: optional(text(REASON_LENGTH_MAX)),
+  });
+}
+
+/** The same words for every resource. */
+function describe(resource: string): string {
+  return (
+    `Sandbox keys only. The event takes the way of a real bank callback; the answer is the ${resource} ` +
+    `after it. What the ${resource} cannot do any more leaves it unchanged, as with a real bank.`
+  );
+}
 
 /** Decided: "Sandbox". */
 export const simulatePayment = endpoint({
@@ -13,16 +31,23 @@ export const simulatePayment = endpoint({
   path: '/v1/sandbox/payments/{id}/simulate',
   operation: 'simulatePayment',
   summary: 'Let the sandbox bank report something about a payment',
-  description:
-    'Sandbox keys only. The event takes the way of a real bank callback; the answer is the payment ' +
-    'after it. What the payment cannot do any more leaves it unchanged, as with a real bank.',
+  description: describe('payment'),
   scope: 'payments:write',
-  params: z.object({ id: z.string() }),
-  body: z.strictObject({
-    event: z.enum(PAYMENT_CALLBACKS),
-    code: optional(text(CODE_LENGTH_MAX)),
-    reason: optional(text(REASON_LENGTH_MAX)),
-  }),
+  params: ById,
+  body: report(PAYMENT_CALLBACKS),
   success: { status: 200, description: 'The payment after the event.', schema: Payment },
   codes: ['payment_not_found'],
+});
+
+export const simulateRefund = endpoint({
+  method: 'post',
+  path: '/v1/sandbox/refunds/{id}/simulate',
+  operation: 'simulateRefund',
+  summary: 'Let the sandbox bank report something about a refund',
+  description: describe('refund'),
+  scope: 'refunds:write',
+  params: ById,
+  body: report(REFUND_CALLBACKS),
+  success: { status: 200, description: 'The refund after the event.', schema: Refund },
+  codes: ['refund_not_found'],
 });

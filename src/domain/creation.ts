@@ -1,4 +1,5 @@
 import type { PaymentInput } from './payment-workflow';
+import type { RefundInput } from './refund-workflow';
 
 /** What the merchant sent and Temporal must not hold: kept in the claim until it is written. */
 export interface PaymentRequest {
@@ -21,5 +22,15 @@ export interface PaymentCreation {
   routing: Omit<PaymentInput, 'payment_id' | 'return_url' | 'request_id'>;
 }
 
+/** What the merchant says of a refund: it may be about a person, so Temporal does not hold it. */
+export interface RefundRequest {
+  reason: string | null;
+}
+
+export interface RefundCreation {
+  refund: RefundRequest;
+  routing: Omit<RefundInput, 'refund_id' | 'request_id'>;
+}
+
 /** What a claim may hold; each creating operation adds its own. */
-export type CreationRequest = PaymentCreation;
+export type CreationRequest = PaymentCreation | RefundCreation;

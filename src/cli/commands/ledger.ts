@@ -1,0 +1,63 @@
+import type { Command } from 'commander';
+import { CHECKS } from '../../ledger/compare';
+import { type Verification, verifyLedger } from '../../ledger/verify';
+import type { CliContext } from '../context';
+import { CliFailure } from '../failure';
+import { fields, table } from '../output';
+
+const EXAMPLES = {
+  group: `
+Example:
+  npm run -s cli -- ledger verify`,
+  verify: `
+What it looks for:
+${fields(Object.entries(CHECKS)).replace(/^/gm, '  ')}
+
+Everything is read in one snapshot, so the service may be at work meanwhile. The first 100
+differences are listed; all are counted. Exit code 1 when there are any.
+
+Example:
+  npm run -s cli -- ledger verify --json
+  {"data": {"books", "postings", "differences": [{"check", "subject", "part", "expected", "found"}],
+  "differences_total"}}`,
+};
+
+export function addLedgerCommands(program: Command, context: CliContext): void {
+  const group = program
+    .command('ledger')
+    .description('the double-entry ledger behind the balances')
+    .addHelpText('after', EXAMPLES.group);
+  group
+    .command('verify')
+    .description('recompute every balance from its postings, and say what differs')
+    .addHelpText('after', EXAMPLES.verify)
+    .action(() => verify(context));
+}
+
+async function verify(context: CliContext): Promise<void> {
+  const data = await verifyLedger(await context.longReader(), context.settings().mongodb.db);
+  context.print({ json: { data }, text: report(data) });
+  const { differences_total: total } = data;
+  if (total === 0) return;
+  // The report is the answer; this makes the exit code 1.
+  throw new CliFailure('ledger_differs', `The ledger has ${counted(total, 'difference')}.`);
+}
+
+function report({ books, postings, differences, differences_total }: Verification): string {
+  const scope = `${counted(postings, 'posting')} in ${counted(books, 'book')}`;
+  if (differences_total === 0) return `${scope}: nothing differs.`;
+  const rows = differences.map(({ check, subject, part, expected, found }) =>
+    [check, subject, part, expected, found].map((cell) => String(cell ?? '-')),
+  );
+  const heading = ['CHECK', 'SUBJECT', 'PART', 'EXPECTED', 'FOUND'];
+  const more = differences_total - differences.length;
+  return (
+    `${scope}: ${counted(differences_total, 'difference')}.\n\n` +
+    table(heading, rows, '') +
+    (more > 0 ? `\n\nThere are ${more} more.` : '')
+  );
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,115 @@
+/**
+ * The ledger's own language: every transaction is a posting whose legs sum to zero. Money that is
+ * held for a purpose stands in an account of its own (`reserved`, `transit`), so that what is pending
+ * and what is posted can both be read off, and each step is one more immutable posting.
+ *
+ * A book is all that one merchant account has in one environment and currency. Its accounts are
+ * named by the field that keeps their balance:
+ * - `balances.{name}.available`, `balances.{name}.reserved`: the merchant's money; never below 0
+ * - `clearing.{connector}`: what stands with a bank; below 0 is money it holds for the merchant
+ * - `transit.refunds`: on its way out, not confirmed yet; never below 0
+ * - `income.fees`: what the service has earned; `external.funding`: money from outside the product
+ */
+
+/** The balance that always exists. Decided: "Payouts". */
+export const MAIN_BALANCE = 'main';
+
+/** Names of balance accounts and connectors: they are part of a field's path. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
+export function isBalanceAccountName(name: string): boolean {
+  return NAME.test(name);
+}
+
+export interface Leg {
+  /** Path of the balance in its book. */
+  account: string;
+  /** Minor units; above 0 credits, below 0 debits. */
+  amount: number;
+}
+
+/** Everything that can be posted, each at most once per resource. */
+export type PostingKind =
+  | 'funded'
+  | 'payment_settled'
+  | 'refund_accepted'
+  | 'refund_settled'
+  | 'refund_failed';
+
+/** What a posting is about. `resource_id` of a funding is an id of its own. */
+export interface PostingOf {
+  kind: PostingKind;
+  resource_id: string;
+  account_id: string;
+  livemode: boolean;
+  currency: string;
+  /** ISO 8601, ms. */
+  at: string;
+  legs: readonly Leg[];
+}
+
+/** Unique: the same step of the same resource is never posted twice. */
+export function operationId({ kind, resource_id }: Pick<PostingOf, 'kind' | 'resource_id'>) {
+  return `${kind}:${resource_id}`;
+}
+
+export function bookId({
+  account_id,
+  livemode,
+  currency,
+}: Pick<PostingOf, 'account_id' | 'livemode' | 'currency'>): string {
+  return `${account_id}:${livemode ? 'live' : 'sandbox'}:${currency}`;
+}
+
+const available = (name: string) => `balances.${checked(name)}.available`;
+const clearing = (connector: string) => `clearing.${checked(connector)}`;
+const REFUNDS = 'transit.refunds';
+
+/** @throws RangeError: such a name would reach into another field */
+function checked(name: string): string {
+  if (!isBalanceAccountName(name)) throw new RangeError(`No name of a ledger account: ${name}`);
+  return name;
+}
+
+/** `amount` moves from one account to the other. */
+function transfer(from: string, to: string, amount: number): Leg[] {
+  return [
+    { account: from, amount: -amount },
+    { account: to, amount },
+  ];
+}
+
+/** The legs of each kind of posting; amounts in minor units. */
+export const LEGS = {
+  /** An operator credits a balance. */
+  funded: (balance: string, amount: number) =>
+    transfer('external.funding', available(balance), amount),
+  /** Decided: credits `main`, no processing fee. */
+  payment_settled: (connector: string, amount: number) =>
+    transfer(clearing(connector), available(MAIN_BALANCE), amount),
+  /** Decided: debited from the default balance when accepted. */
+  refund_accepted: (amount: number) => transfer(available(MAIN_BALANCE), REFUNDS, amount),
+  refund_settled: (connector: string, amount: number) =>
+    transfer(REFUNDS, clearing(connector), amount),
+  refund_failed: (amount: number) => transfer(REFUNDS, available(MAIN_BALANCE), amount),
+} satisfies Record<PostingKind, (...args: never[]) => Leg[]>;
+
+/** Whether a balance may never fall below 0. */
+export function mustNotBeNegative(account: string): boolean {
+  return account.startsWith('balances.') || account.startsWith('transit.');
+}
+
+/** @throws RangeError unless the legs sum to zero, in whole minor units, one for each account */
+export function assertBalanced(legs: readonly Leg[]): void {
+  const sum = legs.reduce((total, { amount }) => total + amount, 0);
+  const accounts = new Set(legs.map(({ account }) => account));
+  const isWhole = legs.every(({ amount }) => Number.isSafeInteger(amount));
+  if (sum !== 0 || legs.length < 2 || accounts.size < legs.length || !isWhole) {
+    throw new RangeError(`Not a balanced posting: ${JSON.stringify(legs)}`);
+  }
+}
+
+/** The balance does not hold what is to be taken from it; nothing was written. */
+export class InsufficientBalance extends Error {
+  override readonly name = 'InsufficientBalance';
+}

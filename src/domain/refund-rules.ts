@@ -1,0 +1,63 @@
+import { isPaymentMethodId, methodRules } from './catalogue';
+import type { ErrorCode } from './errors';
+import { formatMoney } from './money';
+import type { PaymentStatus } from './payment';
+
+/** What of a payment decides whether it can be refunded. */
+export interface RefundablePayment {
+  status: PaymentStatus;
+  method: string;
+  currency: string;
+  /** Minor units. */
+  amount: number;
+  /** Minor units: refunds processing and settled. */
+  refunded: number;
+  settled_at: string | null;
+}
+
+/** A refusal before it is one of HTTP. */
+export interface RefusedFor {
+  code: ErrorCode;
+  message: string;
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Why the payment can't be refunded; undefined when it can. Decided: the window counts from
+ * `settled_at`, its last millisecond included.
+ * @param amount minor units; null: whatever remains
+ * @param at when the refund was asked for
+ * @see spec §4.3 rules 1 to 3
+ */
+export function refundFault(
+  payment: RefundablePayment,
+  amount: number | null,
+  at: Date,
+): RefusedFor | undefined {
+  const { method, status, settled_at, currency } = payment;
+  const rules = isPaymentMethodId(method) ? methodRules(method) : undefined;
+  if (rules?.refunds.kind !== 'standard') {
+    const name = rules?.display_name ?? method;
+    const instead = rules?.refunds.kind === 'payout_only' ? ' Send the money as a payout.' : '';
+    return { code: 'refund_not_supported', message: `${name} has no refunds.${instead}` };
+  }
+  if (status !== 'settled' || settled_at === null) {
+    const message = `The payment is ${status}; only a settled payment can be refunded.`;
+    const paid = status === 'authorized' || status === 'settled';
+    const open = status === 'created' || status === 'awaiting_customer';
+    const advice = open ? ' Cancel it instead.' : paid ? ' Wait until it settles.' : '';
+    return { code: 'payment_not_settled', message: message + advice };
+  }
+  const days = rules.refunds.withinDays;
+  if (at.getTime() > Date.parse(settled_at) + days * DAY_MS) {
+    const message = `${rules.display_name} can be refunded for ${days} days after settlement.`;
+    return { code: 'refund_window_expired', message };
+  }
+  const remaining = payment.amount - payment.refunded;
+  if (remaining === 0 || (amount ?? 0) > remaining) {
+    const message = `${formatMoney(remaining, currency)} of the payment can still be refunded.`;
+    return { code: 'refund_amount_exceeds_balance', message };
+  }
+  return undefined;
+}

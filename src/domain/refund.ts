@@ -1,0 +1,85 @@
+import type { RefundCallbackName } from './callback';
+import type { EventType } from './event';
+import type { Failure } from './payment';
+
+/** Where a refund stands. @see spec §3.2 */
+export const REFUND_STATUSES = [
+  /** Accepted and debited; the bank is at it. */
+  'processing',
+  /** It reached the customer. Final. */
+  'settled',
+  /** Refused; the money stays with the merchant. Final. */
+  'failed',
+] as const;
+
+export type RefundStatus = (typeof REFUND_STATUSES)[number];
+
+/** The lawful moves. Whatever is not listed does not happen. @see spec §3.2 */
+export const REFUND_MOVES = {
+  processing: ['settled', 'failed'],
+  settled: [],
+  failed: [],
+} as const satisfies Record<RefundStatus, readonly RefundStatus[]>;
+
+/** The event of each move; `processing` emits none. @see spec §6 */
+export const REFUND_EVENTS = {
+  processing: undefined,
+  settled: 'refund.settled',
+  failed: 'refund.failed',
+} as const satisfies Record<RefundStatus, EventType | undefined>;
+
+export function isFinalRefund(status: RefundStatus): boolean {
+  return REFUND_MOVES[status].length === 0;
+}
+
+/** Why a refund needs a person: the values of `ServiceAttention`. */
+export type RefundAttention =
+  | 'refund_overdue'
+  | 'failed_after_settled'
+  | 'settled_after_failed'
+  | 'malformed_callback';
+
+/** What a callback does to a refund in a given state. */
+export type RefundDecision =
+  | { kind: 'move'; to: 'settled' | 'failed' }
+  | { kind: 'unapplied'; reason: string; attention?: RefundAttention };
+
+/** Every status × every callback. A final state is never left. */
+const DECISIONS: Record<RefundStatus, Record<RefundCallbackName, RefundDecision>> = {
+  processing: {
+    settled: { kind: 'move', to: 'settled' },
+    failed: { kind: 'move', to: 'failed' },
+  },
+  settled: {
+    settled: { kind: 'unapplied', reason: 'the refund is settled already' },
+    failed: {
+      kind: 'unapplied',
+      reason: 'a settled refund never fails',
+      attention: 'failed_after_settled',
+    },
+  },
+  failed: {
+    settled: {
+      kind: 'unapplied',
+      reason: 'a failed refund never settles; its amount was given back',
+      attention: 'settled_after_failed',
+    },
+    failed: { kind: 'unapplied', reason: 'the refund has failed already' },
+  },
+};
+
+/** Pure: what `callback` does to a refund in `status`. */
+export function decideRefund(status: RefundStatus, callback: RefundCallbackName): RefundDecision {
+  return DECISIONS[status][callback];
+}
+
+/** The workflow that is the refund's life. */
+export function refundWorkflowId(refundId: string): string {
+  return `refund:${refundId}`;
+}
+
+/** Why a refund failed when the bank gave no reason of its own. */
+export const REFUND_FAILURES = {
+  bank: { code: 'refund_refused', message: 'The bank refused the refund.' },
+  operator: { code: 'failed_at_bank', message: 'The bank reported that the refund failed.' },
+} as const satisfies Record<string, Failure>;

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { REFUND_STATUSES } from '../refund';
+import { endpoint } from './endpoint';
+import { Amount, ById, Failure, optional, Timestamp, text } from './fields';
+import { CreatedBefore, Limit, pageOf } from './lists';
+
+const PAYMENT_ID_LENGTH_MAX = 100;
+/** @see spec §8 */
+const REASON_LENGTH_MAX = 500;
+
+/** @see spec §4.3 */
+export const CreateRefund = z
+  .strictObject({
+    payment_id: text(PAYMENT_ID_LENGTH_MAX).meta({ description: 'A settled payment.' }),
+    amount: optional(Amount).meta({
+      description: 'Minor units, up to what remains. Left out: all that remains.',
+    }),
+    reason: optional(text(REASON_LENGTH_MAX)).meta({ description: 'For your own reporting.' }),
+  })
+  .meta({ id: 'CreateRefund' });
+export type CreateRefund = z.infer<typeof CreateRefund>;
+
+/** @see spec §2.2 */
+export const Refund = z
+  .object({
+    id: z.uuid(),
+    object: z.literal('refund'),
+    payment_id: z.uuid(),
+    amount: Amount,
+    currency: z.string(),
+    status: z.enum(REFUND_STATUSES),
+    reason: z.string().nullable(),
+    failure: Failure.nullable(),
+    settled_at: Timestamp.nullable(),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'Refund' });
+
+const RefundPage = pageOf(Refund, 'RefundList');
+
+/** Decided: both lists of refunds take the same. */
+const RefundQuery = z.strictObject({
+  limit: Limit,
+  status: z.enum(REFUND_STATUSES).optional(),
+  created_before: CreatedBefore,
+});
+
+export const createRefund = endpoint({
+  method: 'post',
+  path: '/v1/refunds',
+  operation: 'createRefund',
+  summary: 'Refund a payment, in full or in part',
+  description:
+    'Answers when the amount is taken from the balance and from what remains of the payment. ' +
+    'Whether it reached the customer is told by a webhook.',
+  scope: 'refunds:write',
+  creates: true,
+  body: CreateRefund,
+  success: { status: 201, description: 'The refund.', schema: Refund },
+  codes: [
+    'invalid_amount',
+    'payment_not_found',
+    'payment_not_settled',
+    'refund_not_supported',
+    'refund_window_expired',
+    'refund_amount_exceeds_balance',
+    'insufficient_balance',
+  ],
+});
+
+export const getRefund = endpoint({
+  method: 'get',
+  path: '/v1/refunds/{id}',
+  operation: 'getRefund',
+  summary: 'Read a refund',
+  description: 'For reconciliation, not for polling: webhooks tell of every change.',
+  scope: 'refunds:read',
+  params: ById,
+  success: { status: 200, description: 'The refund.', schema: Refund },
+  codes: ['refund_not_found'],
+});
+
+export const listRefunds = endpoint({
+  method: 'get',
+  path: '/v1/refunds',
+  operation: 'listRefunds',
+  summary: 'List refunds, newest first',
+  scope: 'refunds:read',
+  query: RefundQuery,
+  success: { status: 200, description: 'A page.', schema: RefundPage },
+  codes: ['invalid_cursor'],
+});
+
+export const listPaymentRefunds = endpoint({
+  method: 'get',
+  path: '/v1/payments/{id}/refunds',
+  operation: 'listPaymentRefunds',
+  summary: 'List the refunds of one payment, newest first',
+  scope: 'refunds:read',
+  params: ById,
+  query: RefundQuery,
+  success: { status: 200, description: 'A page.', schema: RefundPage },
+  codes: ['payment_not_found', 'invalid_cursor'],
+});

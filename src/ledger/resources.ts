@@ -1,0 +1,183 @@
+import type { Document } from 'mongodb';
+import { bookId, LEGS, type Leg, type PostingKind } from '../domain/ledger';
+import type { PaymentStatus } from '../domain/payment';
+import type { RefundStatus } from '../domain/refund';
+import type { PostingDocument } from '../store/ledger';
+import type { PaymentDocument } from '../store/payments';
+import type { RefundDocument } from '../store/refunds';
+import { type Difference, difference, unlessSame } from './compare';
+import { type Pass, pairOf, pass, theOne } from './pass';
+
+type Resource = 'payment' | 'refund';
+
+/** Whose each kind of posting is; a funding stands for itself. */
+const OWNERS = {
+  funded: null,
+  payment_settled: 'payment',
+  refund_accepted: 'refund',
+  refund_settled: 'refund',
+  refund_failed: 'refund',
+} as const satisfies Record<PostingKind, Resource | null>;
+
+type KindOf<Of extends Resource> = {
+  [Kind in PostingKind]: (typeof OWNERS)[Kind] extends Of ? Kind : never;
+}[PostingKind];
+
+/** What every resource tells of itself. */
+type Common = Pick<PaymentDocument, 'account_id' | 'livemode' | 'currency'> & { status: string };
+
+/** What the ledger must hold of the resources of one collection. */
+interface ResourceRule<Part extends Common, Kind extends PostingKind> {
+  collection: string;
+  /** What of the document decides. */
+  fields: readonly (keyof Part & string)[];
+  /** The postings that are there in each state, each once. */
+  postings: Record<Part['status'], readonly Kind[]>;
+  legs: Record<Kind, (part: Part) => Leg[]>;
+}
+
+interface ResourceRow<Part> {
+  _id: string;
+  resource: Part | null;
+  postings: Pick<PostingDocument, '_id' | 'kind' | 'book' | 'legs'>[];
+}
+
+type PaymentPart = Pick<PaymentDocument, keyof Common | 'amount' | 'connector'>;
+type RefundPart = Pick<RefundDocument, keyof Common | 'amount' | 'connector'>;
+
+const COMMON = ['account_id', 'livemode', 'currency', 'status'] as const;
+
+const PAYMENTS: ResourceRule<PaymentPart, KindOf<'payment'>> = {
+  collection: 'payments',
+  fields: [...COMMON, 'amount', 'connector'],
+  postings: {
+    created: [],
+    awaiting_customer: [],
+    authorized: [],
+    settled: ['payment_settled'],
+    failed: [],
+    cancelled: [],
+    expired: [],
+  } satisfies Record<PaymentStatus, readonly PostingKind[]>,
+  legs: { payment_settled: ({ connector, amount }) => LEGS.payment_settled(connector, amount) },
+};
+
+const REFUNDS: ResourceRule<RefundPart, KindOf<'refund'>> = {
+  collection: 'refunds',
+  fields: [...COMMON, 'amount', 'connector'],
+  postings: {
+    processing: ['refund_accepted'],
+    settled: ['refund_accepted', 'refund_settled'],
+    failed: ['refund_accepted', 'refund_failed'],
+  } satisfies Record<RefundStatus, readonly PostingKind[]>,
+  legs: {
+    refund_accepted: ({ amount }) => LEGS.refund_accepted(amount),
+    refund_settled: ({ connector, amount }) => LEGS.refund_settled(connector, amount),
+    refund_failed: ({ amount }) => LEGS.refund_failed(amount),
+  },
+};
+
+interface RefundedRow {
+  _id: string;
+  /** Of the payment. */
+  counted: { amount: number; refunded: number } | null;
+  /** Of its refunds, processing and settled. */
+  sum: number;
+}
+
+/** Only payments and refunds that say anything of it. */
+const REFUNDED = pass<RefundedRow>(
+  'refunds',
+  [
+    { $match: { status: { $in: ['processing', 'settled'] satisfies RefundStatus[] } } },
+    { $project: { _id: '$payment_id', amount: 1 } },
+    ...pairOf(
+      'payments',
+      [
+        { $match: { refunded: { $nin: [0, null] } } },
+        { $project: { counted: { amount: '$amount', refunded: '$refunded' } } },
+      ],
+      { counted: theOne('counted'), sum: { $sum: '$amount' } },
+    ),
+  ],
+  compareRefunded,
+);
+
+/** The resources against their postings. A resource that moves money has its pass here. */
+export const RESOURCE_PASSES: readonly Pass[] = [
+  resourcePass(PAYMENTS),
+  resourcePass(REFUNDS),
+  REFUNDED,
+];
+
+/** Every resource beside every posting of its kinds; either may be alone. */
+function resourcePass<Part extends Common, Kind extends PostingKind>(
+  rule: ResourceRule<Part, Kind>,
+): Pass {
+  const { collection, fields, legs } = rule;
+  const part: Document = Object.fromEntries(fields.map((field) => [field, `$${field}`]));
+  const posting = { _id: '$_id', kind: '$kind', book: '$book', legs: '$legs' };
+  return pass<ResourceRow<Part>>(
+    'ledger_postings',
+    [
+      { $match: { kind: { $in: Object.keys(legs) } } },
+      { $project: { _id: '$resource_id', posting } },
+      ...pairOf(collection, [{ $project: { resource: part } }], {
+        resource: theOne('resource'),
+        postings: { $push: '$posting' },
+      }),
+    ],
+    (row) => compareResource(rule, row),
+  );
+}
+
+/** Pure: each posting that the state calls for is there once, as the resource has it; no other. */
+function compareResource<Part extends Common, Kind extends PostingKind>(
+  { postings: byState, legs }: ResourceRule<Part, Kind>,
+  { _id, resource, postings }: ResourceRow<Part>,
+): Difference[] {
+  if (resource === null) {
+    return postings.map((posting) => difference('resource_missing', _id, posting._id, _id, null));
+  }
+  const states = new Map<string, readonly Kind[]>(Object.entries(byState));
+  const wanted = states.get(resource.status) ?? [];
+  const matched = new Set<string>();
+  const differences = wanted.flatMap((kind): Difference[] => {
+    const expected = describe(bookId(resource), legs[kind](resource));
+    const found = postings.find((posting) => posting.kind === kind);
+    if (found === undefined) return [difference('posting_missing', _id, kind, expected, null)];
+    matched.add(found._id);
+    return unlessSame(
+      'posting_differs',
+      _id,
+      found._id,
+      expected,
+      describe(found.book, found.legs),
+    );
+  });
+  const extra = postings.filter((posting) => !matched.has(posting._id));
+  return [
+    ...differences,
+    ...extra.map(({ _id: id, book, legs: found }) =>
+      difference('posting_extra', _id, id, null, describe(book, found)),
+    ),
+  ];
+}
+
+/** Pure: the count of a payment against its refunds, and against its amount. */
+function compareRefunded({ _id, counted, sum }: RefundedRow): Difference[] {
+  const refunded = counted?.refunded ?? 0;
+  const exceeds = counted !== null && refunded > counted.amount;
+  return [
+    ...unlessSame('refunded_differs', _id, 'refunded', sum, refunded),
+    ...(exceeds
+      ? [difference('refunded_exceeds', _id, 'refunded', `at most ${counted.amount}`, refunded)]
+      : []),
+  ];
+}
+
+/** Legs in an order that does not matter, and where they are posted. */
+function describe(book: string, legs: PostingDocument['legs']): string {
+  const each = legs.map(({ account, amount }) => `${account} ${amount}`).sort();
+  return `${each.join(', ')} in ${book}`;
+}

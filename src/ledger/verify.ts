@@ -1,0 +1,96 @@
+import type { MongoClient } from 'mongodb';
+import { LEGS } from '../domain/ledger';
+import {
+  type BookRow,
+  compareBook,
+  comparePosting,
+  type Difference,
+  type PostingRow,
+} from './compare';
+import { type Pass, pairOf, pass, type Read, theOne } from './pass';
+import { RESOURCE_PASSES } from './resources';
+
+/** Listed differences are cut off here; they are all counted. */
+export const DIFFERENCES_MAX = 100;
+
+export interface Verification {
+  books: number;
+  postings: number;
+  /** The first ones found, up to `DIFFERENCES_MAX`. */
+  differences: Difference[];
+  differences_total: number;
+}
+
+/** By themselves; only those at fault leave the server. */
+const POSTINGS = pass<PostingRow>(
+  'ledger_postings',
+  [
+    { $project: { kind: 1, resource_id: 1, sum: { $sum: '$legs.amount' } } },
+    {
+      $match: {
+        $or: [
+          { sum: { $ne: 0 } },
+          { kind: { $nin: Object.keys(LEGS) } },
+          { $expr: { $ne: ['$_id', { $concat: ['$kind', ':', '$resource_id'] }] } },
+        ],
+      },
+    },
+  ],
+  comparePosting,
+);
+
+/** Kept balances beside the sums of their legs. */
+const BOOKS = pass<BookRow>(
+  'ledger_postings',
+  [
+    { $unwind: '$legs' },
+    {
+      $group: {
+        _id: { book: '$book', account: '$legs.account' },
+        sum: { $sum: '$legs.amount' },
+      },
+    },
+    { $project: { _id: '$_id.book', balance: { account: '$_id.account', sum: '$sum' } } },
+    ...pairOf('ledger_books', [{ $project: { kept: '$$ROOT' } }], {
+      kept: theOne('kept'),
+      posted: { $push: '$balance' },
+    }),
+  ],
+  compareBook,
+);
+
+const PASSES: readonly Pass[] = [POSTINGS, BOOKS, ...RESOURCE_PASSES];
+
+/**
+ * Recomputes every balance from the postings, and holds payments and refunds against theirs. All is
+ * read in one snapshot, so a service at work does not disturb it. The server does the sums and uses
+ * its disk for them; rows are read one at a time.
+ * @param client whose sockets are patient: a pass may take minutes before its first row
+ * @throws MongoServerError `SnapshotTooOld` when it takes longer than the server keeps a snapshot
+ *   (five minutes by default)
+ */
+export async function verifyLedger(client: MongoClient, database: string): Promise<Verification> {
+  const db = client.db(database);
+  return await client.withSession({ snapshot: true }, async (session) => {
+    const read: Read = (collection, pipeline) =>
+      db.collection(collection).aggregate(pipeline, { session, allowDiskUse: true });
+    const result: Verification = {
+      books: await count(read, 'ledger_books'),
+      postings: await count(read, 'ledger_postings'),
+      differences: [],
+      differences_total: 0,
+    };
+    for (const differences of PASSES) {
+      for await (const each of differences(read)) {
+        result.differences_total += 1;
+        if (result.differences.length < DIFFERENCES_MAX) result.differences.push(each);
+      }
+    }
+    return result;
+  });
+}
+
+async function count(read: Read, collection: string): Promise<number> {
+  for await (const row of read<{ n: number }>(collection, [{ $count: 'n' }])) return row.n;
+  return 0;
+}

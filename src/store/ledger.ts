@@ -1,0 +1,129 @@
+import { type ClientSession, type Collection, type Db, Long } from 'mongodb';
+import {
+  assertBalanced,
+  bookId,
+  InsufficientBalance,
+  type Leg,
+  mustNotBeNegative,
+  operationId,
+  type PostingKind,
+  type PostingOf,
+} from '../domain/ledger';
+
+/** One transaction of the ledger, never changed. Its legs sum to zero. */
+export interface PostingDocument {
+  /** `{kind}:{resource_id}`: each step of a resource is posted once. */
+  _id: string;
+  book: string;
+  kind: PostingKind;
+  resource_id: string;
+  /** ISO 8601, ms. */
+  at: string;
+  /** Minor units, as 64-bit integers. */
+  legs: { account: string; amount: number | Long }[];
+}
+
+/** Kept balances of one merchant account, environment and currency, by the paths of its legs. */
+export interface BookDocument {
+  /** `{account_id}:{live|sandbox}:{currency}` */
+  _id: string;
+  account_id: string;
+  livemode: boolean;
+  currency: string;
+  balances?: Record<string, { available?: number; reserved?: number }>;
+  clearing?: Record<string, number>;
+  transit?: Record<string, number>;
+  income?: Record<string, number>;
+  external?: Record<string, number>;
+}
+
+/** One line of `balance show`; minor units. */
+export interface BalanceRow {
+  balance_account: string;
+  currency: string;
+  available: number;
+  reserved: number;
+}
+
+export type LedgerStore = ReturnType<typeof createLedgerStore>;
+
+export function createLedgerStore(db: Db) {
+  const postings: Collection<PostingDocument> = db.collection<PostingDocument>('ledger_postings');
+  const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
+  return {
+    ensureIndexes: async () => {
+      await postings.createIndexes([
+        { key: { book: 1, at: 1 }, name: 'book' },
+        { key: { resource_id: 1, at: 1 }, name: 'resource' },
+      ]);
+      await books.createIndexes([{ key: { account_id: 1, livemode: 1 }, name: 'account' }]);
+    },
+    /**
+     * Writes a posting and moves its balances, in the caller's transaction. Last in it, since a
+     * book is what concurrent transactions meet on.
+     * @throws InsufficientBalance when a balance would fall below 0: let the transaction abort
+     * @throws MongoServerError duplicate key when it was posted already
+     */
+    post: async (posting: PostingOf, session: ClientSession): Promise<void> => {
+      const { legs, kind, resource_id, at, account_id, livemode, currency } = posting;
+      assertBalanced(legs);
+      const book = bookId(posting);
+      await postings.insertOne(
+        { _id: operationId(posting), book, kind, resource_id, at, legs: asLongs(legs) },
+        { session },
+      );
+      const taken = legs.filter(({ account, amount }) => amount < 0 && mustNotBeNegative(account));
+      const enough = taken.map(({ account, amount }) => [account, { $gte: -amount }]);
+      const result = await books.updateOne(
+        { _id: book, ...Object.fromEntries(enough) },
+        {
+          $inc: Object.fromEntries(asLongs(legs).map(({ account, amount }) => [account, amount])),
+          $setOnInsert: { account_id, livemode, currency },
+        },
+        // Money can only be taken from a book that is there.
+        { session, upsert: taken.length === 0 },
+      );
+      if (result.matchedCount + result.upsertedCount === 0) {
+        throw new InsufficientBalance('The balance does not hold this amount.');
+      }
+    },
+    /** Every named balance of an account in one environment, by name and currency. */
+    balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> => {
+      const found = await books.find({ account_id, livemode }).toArray();
+      return found.flatMap(balancesOf).sort(byNameAndCurrency);
+    },
+    /** A balance in the book of a posting, within its transaction; null: never credited. */
+    balance: async (
+      posting: PostingOf,
+      name: string,
+      session: ClientSession,
+    ): Promise<BalanceRow | null> => {
+      const book = await books.findOne({ _id: bookId(posting) }, { session });
+      const rows = book === null ? [] : balancesOf(book);
+      return rows.find(({ balance_account }) => balance_account === name) ?? null;
+    },
+    posting: (id: string) => postings.findOne({ _id: id }),
+    forResource: (resource_id: string) =>
+      postings.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
+    /** For the verification of the whole: both collections, to be read in one snapshot. */
+    collections: { postings, books },
+  };
+}
+
+function asLongs(legs: readonly Leg[]): { account: string; amount: Long }[] {
+  return legs.map(({ account, amount }) => ({ account, amount: Long.fromNumber(amount) }));
+}
+
+function balancesOf({ currency, balances = {} }: BookDocument): BalanceRow[] {
+  return Object.entries(balances).map(([balance_account, { available = 0, reserved = 0 }]) => ({
+    balance_account,
+    currency,
+    available,
+    reserved,
+  }));
+}
+
+function byNameAndCurrency(a: BalanceRow, b: BalanceRow): number {
+  const [left, right] = [a, b].map((row) => `${row.balance_account} ${row.currency}`);
+  return (left ?? '') < (right ?? '') ? -1 : 1;
+}

@@ -1,0 +1,21 @@
+import { randomUUID } from 'node:crypto';
+import { LEGS } from '../../src/domain/ledger';
+import { inTransaction } from '../../src/mongo';
+import type { Service } from '../support/service';
+
+/**
+ * Money from outside to `main`, or back.
+ * @param amount minor units of EUR
+ */
+export async function fund(
+  { mongo, stores }: Service,
+  { account_id, livemode = false }: { account_id: string; livemode?: boolean },
+  amount: number,
+): Promise<void> {
+  const at = new Date().toISOString();
+  const legs = LEGS.funded('main', amount);
+  const facts = { account_id, livemode, currency: 'EUR', at, legs };
+  await inTransaction(mongo, (session) =>
+    stores.ledger.post({ kind: 'funded', resource_id: randomUUID(), ...facts }, session),
+  );
+}

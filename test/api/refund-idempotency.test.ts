@@ -1,0 +1,202 @@
+import { historyToJSON } from '@temporalio/common/lib/proto-utils';
+import { createOnce } from '../../src/api/idempotency';
+import { methodRules } from '../../src/domain/catalogue';
+import { Refusal } from '../../src/domain/errors';
+import { parseJson } from '../../src/json';
+import type { ClaimDocument } from '../../src/store/idempotency';
+import { call, eventually, settledPayment } from '../support/http';
+import { type Service, startService } from '../support/service';
+import { fund } from './fund';
+import { expectRefusal } from './refusal';
+
+let service: Service;
+let account_id: string;
+let key: string;
+let payment_id: string;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(async () => service?.stop());
+beforeEach(async () => {
+  ({ account_id, key } = await service.account());
+  payment_id = (await settledPayment(service, key)).id;
+});
+
+const refund = (idempotencyKey: string, changes: object = {}) =>
+  call(service.url, 'POST', '/v1/refunds', {
+    ...{ key, idempotencyKey, body: { payment_id, amount: 100, ...changes } },
+  });
+const claims = () => service.mongo.db(service.database).collection<ClaimDocument>('idempotency');
+const claimOf = (idempotencyKey: string) =>
+  claims().findOne({ account_id, operation: 'createRefund', key: idempotencyKey });
+const refunds = () =>
+  service.mongo.db(service.database).collection('refunds').countDocuments({ account_id });
+
+test('the same key and body give the first answer again, and refund nothing more', async () => {
+  const first = await refund('same');
+  await call(service.url, 'POST', `/v1/sandbox/refunds/${first.body.id}/simulate`, {
+    ...{ key, body: { event: 'failed' } },
+  });
+  const again = await refund('same');
+  expect(first.headers.get('Idempotent-Replayed')).toBeNull();
+  expect([again.status, again.text]).toEqual([201, first.text]);
+  expect(again.headers.get('Idempotent-Replayed')).toBe('true');
+  expect(await refunds()).toBe(1);
+});
+
+test('a replay of what exhausted the payment is the first answer, not a refusal', async () => {
+  const first = await refund('all', { amount: null });
+  expectRefusal(await refund('more', { amount: null }), 'refund_amount_exceeds_balance');
+  expect((await refund('all', { amount: null })).text).toBe(first.text);
+});
+
+test.each([
+  ['another amount', { amount: 101 }],
+  ['the amount left out', { amount: undefined }],
+  ['a reason', { reason: 'Too big.' }],
+  ['a body that is not valid', { amount: 1.5 }],
+])('the same key with %s is refused, naming the first refund', async (_, changes) => {
+  const first = await refund('other');
+  const other = await refund('other', changes);
+  expectRefusal(other, 'idempotency_key_reused');
+  expect(other.body.error.message).toContain(first.body.id);
+  expect((await refund('other')).text).toBe(first.text);
+  expect(await refunds()).toBe(1);
+});
+
+test('a key of a payment is another key for a refund', async () => {
+  const body = { payment_id, amount: 1 };
+  const own = await claims().findOne({ account_id, operation: 'createPayment' });
+  const idempotencyKey = own?.key ?? '';
+  const answer = await call(service.url, 'POST', '/v1/refunds', { key, body, idempotencyKey });
+  expect([answer.status, answer.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+});
+
+test('twenty calls at once with one key make one refund and get one answer', async () => {
+  const answers = await Promise.all(Array.from({ length: 20 }, () => refund('crowd')));
+  expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201));
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  expect(await refunds()).toBe(1);
+  expect((await service.stores.payments.get(payment_id))?.refunded).toBe(100);
+});
+
+test.each([
+  ['by its body', { amount: 1.5 }, 'invalid_amount'],
+  ['for its payment', { payment_id: 'some-id' }, 'payment_not_found'],
+  ['by the rules', { amount: 1_051 }, 'refund_amount_exceeds_balance'],
+] as const)('what is refused %s burns no key', async (_, changes, code) => {
+  expectRefusal(await refund('again', changes), code);
+  expect(await claimOf('again')).toBeNull();
+  const good = await refund('again');
+  expect([good.status, good.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+});
+
+describe('what only the reservation can refuse', () => {
+  // The balance is not looked at before the claim is made.
+  beforeEach(() => fund(service, { account_id }, -1_000));
+
+  test('burns no key either: it is free for another body, and for the same one', async () => {
+    expectRefusal(await refund('again'), 'insufficient_balance');
+    expect(await claimOf('again')).toBeNull();
+    expectRefusal(await refund('again'), 'insufficient_balance');
+    const less = await refund('again', { amount: 50 });
+    expect([less.status, less.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+    expect((await refund('again', { amount: 50 })).text).toBe(less.text);
+    await fund(service, { account_id }, 1_000);
+    expectRefusal(await refund('again'), 'idempotency_key_reused');
+    expect(await refunds()).toBe(1);
+  });
+
+  test('is refused to every caller of the key, and then made under it', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => refund('crowd')));
+    for (const answer of answers) expectRefusal(answer, 'insufficient_balance');
+    expect([await claimOf('crowd'), await refunds()]).toEqual([null, 0]);
+    await fund(service, { account_id }, 1_000);
+    expect((await refund('crowd')).status).toBe(201);
+  });
+});
+
+/** A call as it is after its checks, with the rest of its life in the test's hands. */
+const callOnce = (
+  idempotencyKey: string,
+  { canonical = '{}', accepted_at = new Date().toISOString() },
+  create: (resource_id: string) => Promise<string>,
+) =>
+  createOnce({
+    ...{ idempotency: service.stores.idempotency, canonical, create },
+    fingerprintKey: service.keys.fingerprint,
+    claimKey: { account_id, livemode: false, operation: 'createRefund', key: idempotencyKey },
+    requestId: 'some-request',
+    now: () => new Date(),
+    accept: () => ({
+      refund: { reason: null },
+      routing: {
+        ...{ payment_id, account_id, livemode: false, amount: 100, currency: 'EUR' },
+        ...{ method: 'ideal', connector: service.connector, accepted_at, due_seconds: 60 },
+      },
+    }),
+  });
+
+test('a caller who joined a claim that is then refused neither answers for it nor keeps it', async () => {
+  const refused = new Refusal('insufficient_balance', 'Too little.');
+  const waiting: ((error: Refusal) => void)[] = [];
+  const resources = new Set<string>();
+  const refuse = (id: string) => {
+    resources.add(id);
+    return new Promise<string>((_, reject) => waiting.push(reject));
+  };
+  const calls = [callOnce('joined', {}, refuse), callOnce('joined', {}, refuse)];
+  const outcomes = Promise.allSettled(calls);
+  await eventually('both at the same claim', async () => waiting.length === 2);
+  expect(resources.size).toBe(1);
+  // The workflow frees the key, then answers; between the two another call takes it.
+  for (const id of resources) await service.stores.idempotency.release(id);
+  const other = { canonical: '{"amount":1}' };
+  const next = await callOnce('joined', other, async () => 'the other body');
+  for (const reject of waiting) reject(refused);
+  expect(await outcomes).toEqual([
+    { status: 'rejected', reason: refused },
+    { status: 'rejected', reason: refused },
+  ]);
+  expect(next).toEqual({ status: 201, body: 'the other body', replayed: false });
+  const claim = await claimOf('joined');
+  expect(resources).not.toContain(claim?.resource_id);
+  expect(claim).toMatchObject({ status: 201, body: 'the other body', request: null });
+});
+
+test('a retry is judged by the time of the first call, also when the window has passed since', async () => {
+  const { canonical } = parseJson(JSON.stringify({ payment_id, amount: 100 }));
+  const ago = (days: number, minutes: number) =>
+    new Date(Date.now() - (days * 24 * 60 + minutes) * 60_000).toISOString();
+  const outage = new Refusal('temporarily_unavailable', 'Gone.');
+  const first = callOnce('late', { canonical, accepted_at: ago(0, 2) }, () =>
+    Promise.reject(outage),
+  );
+  await expect(first).rejects.toBe(outage);
+  const payments = service.mongo.db(service.database).collection<{ _id: string }>('payments');
+  await payments.updateOne({ _id: payment_id }, { $set: { settled_at: ago(365, 1) } });
+  expectRefusal(await refund('fresh'), 'refund_window_expired');
+  const retry = await refund('late');
+  expect([retry.status, retry.headers.get('Idempotent-Replayed')]).toEqual([201, 'true']);
+});
+
+test('Temporal is told when the call was taken in, and never the reason', async () => {
+  const before = new Date().toISOString();
+  const { body } = await refund('told', { reason: 'Ada moved to 12 Long Lane.' });
+  const history = await service.temporal.workflow.getHandle(`refund:${body.id}`).fetchHistory();
+  const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
+  const input = JSON.parse(String(started?.input?.payloads?.[0]?.data));
+  expect(input).toEqual({
+    ...{ refund_id: body.id, payment_id, account_id, livemode: false },
+    ...{ amount: 100, currency: 'EUR', method: 'ideal', connector: service.connector },
+    accepted_at: expect.any(String),
+    due_seconds: methodRules('ideal').refund_due_seconds,
+    request_id: expect.any(String),
+  });
+  expect(input.accepted_at >= before && input.accepted_at <= body.created_at).toBe(true);
+  const bytes = historyToJSON(history).match(/"data": ?"[^"]+"/g) ?? [];
+  const text = bytes.map((each) => Buffer.from(each.split('"')[3] ?? '', 'base64').toString());
+  expect(text.join()).toContain(payment_id);
+  expect(text.join()).not.toContain('Long Lane');
+});

@@ -1,0 +1,242 @@
+import { call, idealPayment, settledPayment } from '../support/http';
+import { openKey, type Service, startService } from '../support/service';
+import { fund } from './fund';
+import { expectRefusal } from './refusal';
+
+let service: Service;
+let account_id: string;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService();
+  ({ account_id, key } = await service.account());
+});
+afterAll(async () => service?.stop());
+
+const get = (path: string, as = key) => call(service.url, 'GET', path, { key: as });
+const refund = (body: object, as = key) =>
+  call(service.url, 'POST', '/v1/refunds', { key: as, body });
+const settled = (changes: Record<string, unknown> = {}) => settledPayment(service, key, changes);
+/** What the payment's refunds hold of it; minor units. */
+const refundedOf = async (id: string) => (await service.stores.payments.get(id))?.refunded;
+const refundsOf = (payment_id: string) =>
+  service.mongo.db(service.database).collection('refunds').countDocuments({ payment_id });
+
+test('a refund is created processing, with exactly the fields of spec §2.2', async () => {
+  const payment = await settled();
+  const { status, body } = await refund({ payment_id: payment.id, amount: 50, reason: 'Too big.' });
+  expect(status).toBe(201);
+  expect(body).toEqual({
+    id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f-]{27}$/),
+    object: 'refund',
+    payment_id: payment.id,
+    amount: 50,
+    currency: 'EUR',
+    status: 'processing',
+    reason: 'Too big.',
+    failure: null,
+    settled_at: null,
+    created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+  });
+  expect((await get(`/v1/refunds/${body.id}`)).body).toEqual(body);
+  expect((await get(`/v1/payments/${payment.id}`)).body).toEqual(payment);
+});
+
+test.each([
+  ['left out', {}],
+  ['null', { amount: null, reason: null }],
+])('with the amount %s it is all that remains', async (_, changes) => {
+  const { id: payment_id } = await settled();
+  expect((await refund({ payment_id, ...changes })).body).toMatchObject({
+    amount: 1_050,
+    reason: null,
+  });
+  const partly = (await settled()).id;
+  await refund({ payment_id: partly, amount: 1_049 });
+  expect((await refund({ payment_id: partly, ...changes })).body.amount).toBe(1);
+  expectRefusal(await refund({ payment_id: partly, ...changes }), 'refund_amount_exceeds_balance');
+});
+
+test('partial refunds go on until the payment is exhausted, to the last minor unit', async () => {
+  const { id: payment_id } = await settled();
+  for (const amount of [1, 500, 548]) {
+    expect((await refund({ payment_id, amount })).status).toBe(201);
+  }
+  const over = await refund({ payment_id, amount: 2 });
+  expectRefusal(over, 'refund_amount_exceeds_balance');
+  expect(over.body.error.message).toContain('€0.01');
+  expect((await refund({ payment_id, amount: 1 })).status).toBe(201);
+  expectRefusal(await refund({ payment_id, amount: 1 }), 'refund_amount_exceeds_balance');
+  expect(await refundedOf(payment_id)).toBe(1_050);
+  expect(await refundsOf(payment_id)).toBe(4);
+});
+
+test('one minor unit more than the payment is refused and takes nothing', async () => {
+  const { id: payment_id } = await settled();
+  expectRefusal(await refund({ payment_id, amount: 1_051 }), 'refund_amount_exceeds_balance');
+  expect([await refundedOf(payment_id), await refundsOf(payment_id)]).toEqual([0, 0]);
+  expect((await refund({ payment_id, amount: 1_050 })).status).toBe(201);
+});
+
+test('refunds at the same time never exceed the payment', async () => {
+  const { id: payment_id } = await settled();
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => refund({ payment_id, amount: 100 })),
+  );
+  const made = answers.filter(({ status }) => status === 201);
+  expect(made).toHaveLength(10);
+  for (const answer of answers.filter((each) => !made.includes(each))) {
+    expectRefusal(answer, 'refund_amount_exceeds_balance');
+  }
+  expect(await refundedOf(payment_id)).toBe(1_000);
+});
+
+test('an amount in yen has no decimals, also in the words of a refusal', async () => {
+  const yen = { method: 'visa', currency: 'JPY', amount: 500 };
+  const { id: payment_id } = await settled(yen);
+  expect((await refund({ payment_id, amount: 1 })).body).toMatchObject({
+    amount: 1,
+    currency: 'JPY',
+  });
+  const over = await refund({ payment_id, amount: 500 });
+  expectRefusal(over, 'refund_amount_exceeds_balance');
+  expect(over.body.error.message).toContain('¥499 of the payment');
+});
+
+test.each([
+  ...['10.5', '10.0', '1e2', '0', '-1', '-0', '100000000000', '9007199254740993'],
+  ...['"10"', '""', 'true', '[]', '{}'],
+])('the amount %s is refused as invalid_amount, never rounded', async (amount) => {
+  const raw = `{"payment_id": "some-id", "amount": ${amount}}`;
+  const answer = await call(service.url, 'POST', '/v1/refunds', { key, raw });
+  expectRefusal(answer, 'invalid_amount', ['amount']);
+});
+
+test('a reason of 500 characters is returned unchanged; one of 501 is refused', async () => {
+  const { id: payment_id } = await settled();
+  for (const reason of ['x'.repeat(500), 'Zoë’s 鞋 <b>"too big"</b>\n👟', '']) {
+    const { status, body } = await refund({ payment_id, amount: 1, reason });
+    expect([status, body.reason]).toEqual([201, reason]);
+    expect((await get(`/v1/refunds/${body.id}`)).body.reason).toBe(reason);
+  }
+  for (const reason of ['x'.repeat(501), 'a\0b', 5, [], {}, true]) {
+    expectRefusal(await refund({ payment_id, amount: 1, reason }), 'invalid_request', ['reason']);
+  }
+});
+
+test.each([
+  ['an unknown field', { payment_id: 'some-id', currency: 'EUR' }, ['currency']],
+  ['a field of the answer', { payment_id: 'some-id', status: 'settled' }, ['status']],
+  ['no payment', { amount: 5 }, ['payment_id']],
+  ['a payment that is null', { payment_id: null }, ['payment_id']],
+  ['a payment of another type', { payment_id: { $ne: null } }, ['payment_id']],
+  ['an id of endless length', { payment_id: 'x'.repeat(101) }, ['payment_id']],
+  ['several faults', { payment_id: 5, amount: 1.5, extra: 1 }, ['payment_id', 'amount', 'extra']],
+])('%s is refused, naming each field at fault', async (_, body, fields) => {
+  expectRefusal(await refund(body), 'invalid_request', fields);
+});
+
+test.each(['authorized', 'failed', 'expired'])(
+  'a payment that is %s is not refunded',
+  async (to) => {
+    const { body } = await call(service.url, 'POST', '/v1/payments', { key, body: idealPayment() });
+    expectRefusal(await refund({ payment_id: body.id }), 'payment_not_settled');
+    const simulate = `/v1/sandbox/payments/${body.id}/simulate`;
+    await call(service.url, 'POST', simulate, { key, body: { event: to } });
+    for (const amount of [undefined, 1, 5_000]) {
+      const answer = await refund({ payment_id: body.id, amount });
+      expectRefusal(answer, 'payment_not_settled');
+      expect(answer.body.error.message).toContain(`The payment is ${to}`);
+    }
+  },
+);
+
+test('a payment that was cancelled is not refunded', async () => {
+  const { body } = await call(service.url, 'POST', '/v1/payments', { key, body: idealPayment() });
+  await call(service.url, 'POST', `/v1/payments/${body.id}/cancel`, { key });
+  expectRefusal(await refund({ payment_id: body.id }), 'payment_not_settled');
+});
+
+const IN_POLAND = { method: 'przelewy24', country: 'PL', customer: { email: 'jan@example.com' } };
+const IN_PORTUGAL = { country: 'PT', customer: { email: 'ana@example.com' } };
+
+test.each([
+  ['multibanco', { method: 'multibanco', ...IN_PORTUGAL }],
+  ['paysafecard', { method: 'paysafecard', country: 'AT' }],
+])('%s has no refunds', async (_, changes) => {
+  const { id: payment_id } = await settled(changes);
+  for (const amount of [undefined, 1, 5_000]) {
+    expectRefusal(await refund({ payment_id, amount }), 'refund_not_supported');
+  }
+  expect(await refundsOf(payment_id)).toBe(0);
+});
+
+test.each([
+  ['ideal', 365, {}],
+  ['mbway', 365, { method: 'mbway', country: 'PT' }],
+  ['przelewy24', 90, IN_POLAND],
+  ['visa', 180, { method: 'visa' }],
+])(
+  '%s can be refunded for %i days from its settlement, and no longer',
+  async (_, days, changes) => {
+    const { id: payment_id } = await settled(changes);
+    const settleAgo = async (ms: number) => {
+      const settled_at = new Date(Date.now() - ms).toISOString();
+      const payments = service.mongo.db(service.database).collection<{ _id: string }>('payments');
+      await payments.updateOne({ _id: payment_id }, { $set: { settled_at } });
+    };
+    const window = days * 24 * 60 * 60 * 1_000;
+    await settleAgo(window + 60_000);
+    const late = await refund({ payment_id, amount: 1 });
+    expectRefusal(late, 'refund_window_expired');
+    expect(late.body.error.message).toContain(`${days} days`);
+    await settleAgo(window - 60_000);
+    expect((await refund({ payment_id, amount: 1 })).status).toBe(201);
+  },
+);
+
+test('what the balance does not hold is not refunded, and nothing is taken', async () => {
+  const shop = await service.account();
+  const { id: payment_id } = await settledPayment(service, shop.key);
+  await fund(service, shop, -50);
+  expectRefusal(await refund({ payment_id }, shop.key), 'insufficient_balance');
+  expectRefusal(await refund({ payment_id, amount: 1_001 }, shop.key), 'insufficient_balance');
+  expect([await refundedOf(payment_id), await refundsOf(payment_id)]).toEqual([0, 0]);
+  expect((await refund({ payment_id, amount: 1_000 }, shop.key)).status).toBe(201);
+});
+
+test("another account's or environment's payment and refund are not found", async () => {
+  const { id: payment_id } = await settled();
+  const { id } = (await refund({ payment_id, amount: 1 })).body;
+  const unknown = await get('/v1/refunds/5d0b5a8e-97d5-4e47-9d0c-2b1f6a3f8f11');
+  expectRefusal(unknown, 'refund_not_found');
+  const live = await openKey(service.stores, account_id, true);
+  for (const other of [(await service.account()).key, live]) {
+    expectRefusal(await refund({ payment_id, amount: 1 }, other), 'payment_not_found');
+    expectRefusal(await get(`/v1/payments/${payment_id}/refunds`, other), 'payment_not_found');
+    const answer = await get(`/v1/refunds/${id}`, other);
+    expectRefusal(answer, 'refund_not_found');
+    expect(answer.body.error.message).toBe(unknown.body.error.message);
+  }
+  expectRefusal(await refund({ payment_id: id }), 'payment_not_found');
+  expectRefusal(await get(`/v1/refunds/${payment_id}`), 'refund_not_found');
+  expect(await refundsOf(payment_id)).toBe(1);
+});
+
+test('a live payment is refunded from the live balance, by a live key only', async () => {
+  const shop = await service.account();
+  const live = await openKey(service.stores, shop.account_id, true);
+  const { id: payment_id } = await settledPayment(service, shop.key);
+  const payments = service.mongo.db(service.database).collection<{ _id: string }>('payments');
+  await payments.updateOne({ _id: payment_id }, { $set: { livemode: true } });
+  expectRefusal(await refund({ payment_id }, shop.key), 'payment_not_found');
+  expectRefusal(await refund({ payment_id }, live), 'insufficient_balance');
+  await fund(service, { ...shop, livemode: true }, 1_050);
+  const { status, body } = await refund({ payment_id }, live);
+  expect(status).toBe(201);
+  expect((await service.stores.refunds.get(body.id))?.livemode).toBe(true);
+  expect((await get('/v1/refunds', shop.key)).body.data).toEqual([]);
+  const simulate = `/v1/sandbox/refunds/${body.id}/simulate`;
+  const settle = { key: live, body: { event: 'settled' } };
+  expectRefusal(await call(service.url, 'POST', simulate, settle), 'api_key_scope_insufficient');
+});

@@ -1,0 +1,178 @@
+import { z } from 'zod';
+import { fundSandbox } from '../../src/cli/fund';
+import { CliError, openProvisioning, type Provisioning, run } from './cli';
+
+const Row = z.strictObject({
+  balance_account: z.string(),
+  currency: z.string(),
+  available: z.int(),
+  reserved: z.int(),
+});
+const Balances = z.strictObject({ data: z.array(Row) });
+const Funded = Row.extend({ operation_id: z.string() });
+
+let service: Provisioning;
+
+beforeAll(async () => {
+  service = await openProvisioning();
+});
+afterAll(async () => await service.close());
+
+async function balances(account: string, env: 'sandbox' | 'live') {
+  return Balances.parse(await service.json('balance', 'show', account, '--env', env)).data;
+}
+
+/** `balance fund` of a live account, with options changed or left out. */
+function funding(account: string, changes: Record<string, string | undefined> = {}) {
+  const options = {
+    ...{ env: 'live', 'balance-account': 'main', currency: 'EUR', amount: '100000' },
+    ...changes,
+  };
+  const given = Object.entries(options).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, value],
+  );
+  return ['balance', 'fund', account, ...given];
+}
+
+const SANDBOX_START = [
+  ...['EUR', 'GBP', 'USD'].map((currency) => ['main', currency, 10_000_000]),
+  ...['EUR', 'GBP', 'USD'].map((currency) => ['marketing', currency, 1_000_000]),
+].map(([balance_account, currency, available]) => ({
+  ...{ balance_account, currency, available, reserved: 0 },
+}));
+
+describe('the test funds of a new account', () => {
+  test('stand on main and marketing in its sandbox, in three currencies; live has none', async () => {
+    const { account_id } = await service.account();
+    expect(await balances(account_id, 'sandbox')).toEqual(SANDBOX_START);
+    expect(await balances(account_id, 'live')).toEqual([]);
+  });
+
+  test('are given once', async () => {
+    const { account_id } = await service.account();
+    const deps = { mongo: service.mongo, stores: service.stores, now: () => new Date() };
+    await expect(fundSandbox(deps, account_id)).rejects.toThrow(/duplicate key/);
+    expect(await balances(account_id, 'sandbox')).toEqual(SANDBOX_START);
+  });
+
+  test('that can not be posted fail the account, before any key is made or shown', async () => {
+    const broken = await openProvisioning();
+    await broken.db.createCollection('ledger_books', { validator: { _id: 'never' } });
+    const { exit, stdout, stderr } = await broken.cli('account', 'create', '--name', 'A', '--json');
+    expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' });
+    const { error } = CliError.parse(JSON.parse(stderr));
+    expect(error.code).toBe('funding_failed');
+    expect(error.message).toMatch(/^The account acct_\S+ is not usable: .+ it got no keys\./);
+    expect(await broken.db.collection('api_keys').countDocuments()).toBe(0);
+    expect(await broken.db.collection('ledger_postings').countDocuments()).toBe(0);
+    await broken.close();
+  });
+});
+
+describe('balance show', () => {
+  test('is a table for people, in the decimals of each currency', async () => {
+    const { account_id } = await service.account();
+    await service.json(...funding(account_id, { currency: 'JPY', amount: '1050' }));
+    await service.json(...funding(account_id, { 'balance-account': 'ads', currency: 'KWD' }));
+    const { stdout } = await service.cli('balance', 'show', account_id, '--env', 'live');
+    expect(stdout.replaceAll('\u00a0', ' ')).toBe(
+      [
+        'BALANCE ACCOUNT  CURRENCY  AVAILABLE    RESERVED',
+        'ads              KWD       KWD 100.000  KWD 0.000',
+        'main             JPY       ¥1,050       ¥0',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('says in words that an account holds nothing yet', async () => {
+    const { account_id } = await service.account();
+    const { exit, stdout } = await service.cli('balance', 'show', account_id, '--env', 'live');
+    expect({ exit, stdout }).toEqual({
+      exit: 0,
+      stdout: 'The live account holds nothing yet: main is there, and empty.\n',
+    });
+  });
+});
+
+describe('balance fund', () => {
+  test('credits the balance, posts it, and gives the balance as it is then', async () => {
+    const { account_id } = await service.account();
+    const first = Funded.parse(await service.json(...funding(account_id)));
+    expect(first).toEqual({
+      ...{ balance_account: 'main', currency: 'EUR', available: 100_000, reserved: 0 },
+      operation_id: expect.stringMatching(/^funded:fund_[0-9a-f-]{36}$/),
+    });
+    const most = funding(account_id, { amount: '99999999999' });
+    const second = Funded.parse(await service.json(...most));
+    expect(second.available).toBe(100_000_099_999);
+    expect(second.operation_id).not.toBe(first.operation_id);
+    const { operation_id, ...row } = second;
+    expect(await balances(account_id, 'live')).toEqual([row]);
+    expect(await service.stores.ledger.posting(operation_id)).toMatchObject({
+      book: `${account_id}:live:EUR`,
+      kind: 'funded',
+      legs: [
+        { account: 'external.funding', amount: -99_999_999_999 },
+        { account: 'balances.main.available', amount: 99_999_999_999 },
+      ],
+    });
+  });
+
+  test('makes a balance account of any good name, and leaves the other environment alone', async () => {
+    const { account_id } = await service.account();
+    const more = { env: 'sandbox', 'balance-account': 'Ads_2-b', amount: '1' };
+    await service.json(...funding(account_id, more));
+    expect(await balances(account_id, 'sandbox')).toEqual([
+      { balance_account: 'Ads_2-b', currency: 'EUR', available: 1, reserved: 0 },
+      ...SANDBOX_START,
+    ]);
+    expect(await balances(account_id, 'live')).toEqual([]);
+  });
+
+  test('tells a person what was credited and what is there', async () => {
+    const { account_id } = await service.account();
+    const { stdout } = await service.cli(...funding(account_id, { env: 'sandbox', amount: '5' }));
+    expect(stdout).toMatch(
+      /^Balance account: +main\nCredited: +€0\.05\nAvailable: +€100,000\.05\nReserved: +€0\.00\n/,
+    );
+  });
+
+  test('many at once all count', async () => {
+    const { account_id } = await service.account();
+    const all = Array.from({ length: 8 }, () => service.json(...funding(account_id)));
+    const seen = (await Promise.all(all)).map((row) => Funded.parse(row).available);
+    expect(seen.sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 8 }, (_, n) => (n + 1) * 100_000),
+    );
+  });
+
+  const AMOUNT = 'It must be an integer from 1 to 99999999999, in minor units: 10.50 EUR is 1050.';
+  const CURRENCY = 'It must be an ISO 4217 code in capitals, such as EUR.';
+  const NAME = 'It must be 1 to 64 letters, digits, hyphens and underscores';
+
+  const WRONG: [changes: Record<string, string | undefined>, words: string][] = [
+    ...each('amount', ['0', '-1', '+1', '10.5', '10.0', '1e3', '0x10', '1_000', '1,000'], AMOUNT),
+    ...each('amount', ['ten', '', ' 5', '100000000000', '9'.repeat(40)], AMOUNT),
+    ...each('currency', ['eur', 'EU', 'XXX', 'XAU', ''], CURRENCY),
+    ...each('balance-account', ['', 'a.b', '$a', '-a', '__proto__', 'a b', 'é'], NAME),
+    ...each('balance-account', ['x'.repeat(65)], NAME),
+    [{ env: 'test' }, 'Allowed choices are sandbox, live.'],
+    [{ env: undefined }, "required option '--env <env>' not specified"],
+    [{ currency: undefined }, "required option '--currency <currency>' not specified"],
+    [{ amount: undefined }, "required option '--amount <minor>' not specified"],
+  ];
+
+  test.each(WRONG)('refuses %p before it asks any server', async (changes, words) => {
+    const { exit, stdout, stderr } = await run({}, ...funding('acct_1', changes), '--json');
+    expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' });
+    expect(CliError.parse(JSON.parse(stderr)).error).toEqual({
+      code: 'invalid_usage',
+      message: expect.stringContaining(words),
+    });
+  });
+});
+
+function each(option: string, values: string[], words: string) {
+  return values.map((value): [Record<string, string>, string] => [{ [option]: value }, words]);
+}

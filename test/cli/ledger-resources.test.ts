@@ -1,0 +1,125 @@
+import { type LedgerSetting, openLedgerSetting } from './ledger-setting';
+
+let setting: LedgerSetting;
+let account_id: string;
+let book: string;
+let ids: LedgerSetting['ids'];
+
+beforeAll(async () => {
+  setting = await openLedgerSetting();
+  ({ account_id, book, ids } = setting);
+});
+afterEach(async () => await setting.restore());
+afterAll(async () => await setting?.close());
+
+describe('ledger verify, of payments and refunds', () => {
+  test('tells a settled payment without its posting, and a posting of one that is not', async () => {
+    await setting.documents('ledger_postings').deleteOne({ _id: `payment_settled:${ids.settled}` });
+    await setting.change('payments', ids.authorized, { status: 'settled' });
+    await setting.change('payments', ids.refunded, { status: 'failed' });
+    const found = (await setting.differences()).filter(({ subject }) => subject !== book);
+    expect(found).toHaveLength(3);
+    expect(found).toEqual(
+      expect.arrayContaining([
+        {
+          check: 'posting_missing',
+          ...{ subject: ids.settled, part: 'payment_settled', found: null },
+          expected: `balances.main.available 99999999999, clearing.bank -99999999999 in ${book}`,
+        },
+        expect.objectContaining({ check: 'posting_missing', subject: ids.authorized }),
+        {
+          check: 'posting_extra',
+          ...{ subject: ids.refunded, part: `payment_settled:${ids.refunded}`, expected: null },
+          found: `balances.main.available 1000, clearing.bank -1000 in ${book}`,
+        },
+      ]),
+    );
+  });
+
+  test('tells a posting twice, and one of a resource that is not there', async () => {
+    const legs = ['clearing.bank', 'balances.main.available'] as const;
+    await setting.post('payment_settled:again', ...legs, 1_000);
+    await setting.change('ledger_postings', 'payment_settled:again', { resource_id: ids.refunded });
+    await setting.post('payment_settled:nobody', ...legs, 5);
+    await setting.documents('refunds').deleteOne({ _id: ids.failed });
+    const found = await setting.differences();
+    expect(found.map(({ check, subject }) => [check, subject]).sort()).toEqual(
+      [
+        ['posting_extra', ids.refunded],
+        ['posting_misnamed', 'payment_settled:again'],
+        ['resource_missing', 'nobody'],
+        ['resource_missing', ids.failed],
+        ['resource_missing', ids.failed],
+      ].sort(),
+    );
+  });
+
+  test('tells an amount, a bank and a currency that are not those of the posting', async () => {
+    await setting.change('payments', ids.settled, { amount: 99_999_999_998 });
+    await setting.change('refunds', ids.back, { connector: 'other' });
+    await setting.change('refunds', ids.failed, { currency: 'USD' });
+    const found = await setting.differences();
+    const usd = `${account_id}:sandbox:USD`;
+    const legs = {
+      refund_accepted: 'balances.main.available -200, transit.refunds 200',
+      refund_failed: 'balances.main.available 200, transit.refunds -200',
+    };
+    expect(found).toHaveLength(4);
+    expect(found).toEqual(
+      expect.arrayContaining([
+        {
+          check: 'posting_differs',
+          ...{ subject: ids.settled, part: `payment_settled:${ids.settled}` },
+          expected: `balances.main.available 99999999998, clearing.bank -99999999998 in ${book}`,
+          found: `balances.main.available 99999999999, clearing.bank -99999999999 in ${book}`,
+        },
+        {
+          check: 'posting_differs',
+          ...{ subject: ids.back, part: `refund_settled:${ids.back}` },
+          expected: `clearing.other 300, transit.refunds -300 in ${book}`,
+          found: `clearing.bank 300, transit.refunds -300 in ${book}`,
+        },
+        ...Object.entries(legs).map(([kind, moved]) => ({
+          check: 'posting_differs',
+          ...{ subject: ids.failed, part: `${kind}:${ids.failed}` },
+          ...{ expected: `${moved} in ${usd}`, found: `${moved} in ${book}` },
+        })),
+      ]),
+    );
+  });
+
+  test('tells a refund whose state its postings do not bear out', async () => {
+    await setting.change('refunds', ids.back, { status: 'failed' });
+    await setting.change('payments', ids.refunded, { refunded: 500 + 200 });
+    expect(
+      (await setting.differences()).map(({ check, subject, part }) => [check, subject, part]),
+    ).toEqual([
+      ['posting_missing', ids.back, 'refund_failed'],
+      ['posting_extra', ids.back, `refund_settled:${ids.back}`],
+    ]);
+  });
+
+  test('tells a payment that counts other refunds than it has, or more than its amount', async () => {
+    await setting.change('payments', ids.refunded, { refunded: 0 });
+    await setting.change('payments', ids.settled, { refunded: 100_000_000_000 });
+    const found = await setting.differences();
+    expect(found).toHaveLength(3);
+    expect(found).toEqual(
+      expect.arrayContaining([
+        {
+          check: 'refunded_differs',
+          ...{ subject: ids.refunded, part: 'refunded', expected: 1_000, found: 0 },
+        },
+        {
+          check: 'refunded_differs',
+          ...{ subject: ids.settled, part: 'refunded', expected: 0, found: 100_000_000_000 },
+        },
+        {
+          check: 'refunded_exceeds',
+          ...{ subject: ids.settled, part: 'refunded' },
+          ...{ expected: 'at most 99999999999', found: 100_000_000_000 },
+        },
+      ]),
+    );
+  });
+});

@@ -1,0 +1,116 @@
+import { type Document, Long } from 'mongodb';
+import { z } from 'zod';
+import { CHECKS } from '../../src/ledger/compare';
+import {
+  authorizedPayment,
+  moveRefund,
+  openRecords,
+  openRefund,
+  type Records,
+  settle,
+} from '../support/records';
+import { mongodbUri } from '../support/servers';
+import { CliError, CreatedAccount, run } from './cli';
+
+const Shown = z.union([z.number(), z.string(), z.null()]);
+export const Report = z.strictObject({
+  data: z.strictObject({
+    books: z.int(),
+    postings: z.int(),
+    differences: z.array(
+      z.strictObject({
+        check: z.enum(Object.keys(CHECKS)),
+        subject: z.string(),
+        part: z.string().nullable(),
+        expected: Shown,
+        found: Shown,
+      }),
+    ),
+    differences_total: z.int(),
+  }),
+});
+
+type Stored = { _id: string } & Document;
+const COLLECTIONS = ['ledger_postings', 'ledger_books', 'payments', 'refunds'] as const;
+export const MOST = 99_999_999_999;
+
+export type LedgerSetting = Awaited<ReturnType<typeof openLedgerSetting>>;
+
+/** A small healthy database to falsify, past the service, and to restore. */
+export async function openLedgerSetting() {
+  const records = await openRecords();
+  const { db, stores, close } = records;
+  const database = db.databaseName;
+  const env = { DATA_DIR: 'none', MONGODB_URI: mongodbUri(), MONGODB_DB: database };
+  const cli = (...args: string[]) => run(env, ...args);
+  const made = await cli('account', 'create', '--name', 'Acme', '--json');
+  const { account_id } = CreatedAccount.parse(JSON.parse(made.stdout));
+  const book = `${account_id}:sandbox:EUR`;
+  const ids = await liveALittle(records, account_id);
+  const documents = (name: (typeof COLLECTIONS)[number]) => db.collection<Stored>(name);
+  const keep = COLLECTIONS.map(async (name) => ({
+    name,
+    all: await documents(name).find({}, { promoteLongs: false }).toArray(),
+  }));
+  const kept = await Promise.all(keep);
+  return {
+    ...{ account_id, book, ids, database, stores, cli, documents, close },
+    restore: async () => {
+      for (const { name, all } of kept) {
+        await documents(name).deleteMany();
+        await documents(name).insertMany(all);
+      }
+    },
+    /** Sets fields of one document. */
+    change: async (name: (typeof COLLECTIONS)[number], _id: string, fields: Document) => {
+      const { modifiedCount } = await documents(name).updateOne({ _id }, { $set: fields });
+      expect(modifiedCount).toBe(1);
+    },
+    /** Posts to the book of euros, balances and all, and asks nothing. */
+    post: async (id: string, from: string, to: string, amount: number) => {
+      const [kind = '', resource_id = ''] = id.split(':');
+      const legs = [
+        { account: from, amount: Long.fromNumber(-amount) },
+        { account: to, amount: Long.fromNumber(amount) },
+      ];
+      const posting = { _id: id, book, kind, resource_id, at: '2026-03-01T12:00:00.000Z', legs };
+      await documents('ledger_postings').insertOne(posting);
+      const moved = { [from]: -amount, [to]: amount };
+      await documents('ledger_books').updateOne({ _id: book }, { $inc: moved });
+    },
+    /** What `ledger verify` finds; its exit code and stderr fit that. */
+    differences: async () => {
+      const { exit, stdout, stderr } = await cli('ledger', 'verify', '--json');
+      const { differences, differences_total } = Report.parse(JSON.parse(stdout)).data;
+      expect(differences_total).toBe(differences.length);
+      expect(exit).toBe(differences.length === 0 ? 0 : 1);
+      if (exit === 0) expect(stderr).toBe('');
+      else expect(CliError.parse(JSON.parse(stderr)).error.code).toBe('ledger_differs');
+      return differences;
+    },
+  };
+}
+
+/** One payment authorised, two settled; of one all is sent back, in three refunds: 7 postings. */
+async function liveALittle(records: Records, account_id: string) {
+  const payment = (amount: number) => authorizedPayment(records, { account_id, amount });
+  const refund = async (amount: number | null, to?: 'settled' | 'failed') => {
+    const { refund_id, opening } = await openRefund(records, small, amount);
+    expect(opening.outcome).toBe('accepted');
+    if (to !== undefined) await moveRefund(records, small, refund_id, to);
+    return refund_id;
+  };
+  const open = await payment(700);
+  const great = await payment(MOST);
+  const small = await payment(1_000);
+  await settle(records, great);
+  await settle(records, small);
+  return {
+    authorized: open.payment_id,
+    settled: great.payment_id,
+    refunded: small.payment_id,
+    back: await refund(300, 'settled'),
+    failed: await refund(200, 'failed'),
+    processing: await refund(null),
+  };
+}

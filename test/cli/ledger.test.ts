@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import os from 'node:os';
+import { type Document, Long, MongoClient } from 'mongodb';
+import { verifyLedger } from '../../src/ledger/verify';
+import { mongodbUri } from '../support/servers';
+import { openProvisioning } from './cli';
+import { type LedgerSetting, openLedgerSetting, Report } from './ledger-setting';
+
+let setting: LedgerSetting;
+let account_id: string;
+let book: string;
+
+beforeAll(async () => {
+  setting = await openLedgerSetting();
+  ({ account_id, book } = setting);
+});
+afterEach(async () => await setting.restore());
+afterAll(async () => await setting?.close());
+
+describe('ledger verify', () => {
+  test('finds nothing where there is nothing', async () => {
+    const empty = await openProvisioning();
+    expect(await empty.json('ledger', 'verify')).toEqual({
+      data: { books: 0, postings: 0, differences: [], differences_total: 0 },
+    });
+    expect((await empty.cli('ledger', 'verify')).stdout).toBe(
+      '0 postings in 0 books: nothing differs.\n',
+    );
+    await empty.close();
+  });
+
+  test('finds nothing wrong with payments and refunds that the product wrote', async () => {
+    expect(await setting.differences()).toEqual([]);
+    const { exit, stdout } = await setting.cli('ledger', 'verify');
+    expect({ exit, stdout }).toEqual({
+      exit: 0,
+      stdout: '13 postings in 3 books: nothing differs.\n',
+    });
+  });
+
+  test('reads one moment, so that money may move meanwhile', async () => {
+    const client = new MongoClient(mongodbUri(), {
+      monitorCommands: true,
+      runtimeAdapters: { os },
+    });
+    const concerns: Document[] = [];
+    client.on('commandStarted', ({ commandName, command }) => {
+      if (commandName === 'aggregate') concerns.push(command['readConcern']);
+    });
+    await verifyLedger(await client.connect(), setting.database);
+    await client.close();
+    const [first, second, ...others] = concerns;
+    expect(first).toEqual({ level: 'snapshot' });
+    expect(second).toEqual({ level: 'snapshot', atClusterTime: expect.anything() });
+    expect(others.length).toBeGreaterThan(3);
+    for (const each of others) expect(each).toEqual(second);
+  });
+
+  test('tells a kept balance that its legs do not sum to', async () => {
+    await setting.change('ledger_books', book, {
+      'balances.main.available': 5,
+      'external.funding': '7',
+    });
+    expect(await setting.differences()).toEqual([
+      {
+        check: 'balance_differs',
+        ...{ subject: book, part: 'balances.main.available' },
+        ...{ expected: 100_009_999_999, found: 5 },
+      },
+      {
+        check: 'balance_differs',
+        ...{ subject: book, part: 'external.funding', expected: -11_000_000, found: '7' },
+      },
+      expect.objectContaining({ check: 'book_unbalanced', subject: book, expected: 0 }),
+    ]);
+  });
+
+  test('tells a balance without legs, legs without a balance, and a book that is gone', async () => {
+    await setting.change('ledger_books', book, { 'balances.other': { available: 0 } });
+    await setting
+      .documents('ledger_books')
+      .updateOne({ _id: book }, { $unset: { 'transit.refunds': 1 } });
+    await setting.documents('ledger_books').deleteOne({ _id: `${account_id}:sandbox:USD` });
+    const found = await setting.differences();
+    expect(found.filter(({ subject }) => subject === book)).toEqual([
+      {
+        check: 'balance_differs',
+        ...{ subject: book, part: 'balances.other.available', expected: null, found: 0 },
+      },
+      {
+        check: 'balance_differs',
+        ...{ subject: book, part: 'transit.refunds', expected: 700, found: null },
+      },
+      { check: 'book_unbalanced', subject: book, part: null, expected: 0, found: -700 },
+    ]);
+    expect(found.filter(({ subject }) => subject.endsWith(':USD'))).toEqual(
+      [
+        ['balances.main.available', 10_000_000],
+        ['balances.marketing.available', 1_000_000],
+        ['external.funding', -11_000_000],
+      ].map(([part, expected]) => ({
+        check: 'balance_differs',
+        ...{ subject: `${account_id}:sandbox:USD`, part, expected, found: null },
+      })),
+    );
+  });
+
+  test('tells a balance that is negative, though every leg is there', async () => {
+    await setting.post(
+      `funded:${randomUUID()}`,
+      'balances.marketing.available',
+      'external.funding',
+      1_000_001,
+    );
+    expect(await setting.differences()).toEqual([
+      {
+        check: 'balance_negative',
+        ...{ subject: book, part: 'balances.marketing.available' },
+        ...{ expected: 'at least 0', found: -1 },
+      },
+    ]);
+  });
+
+  test('tells a posting whose legs do not sum to 0, and the book it unbalances', async () => {
+    const id = `funded:sandbox_funds:${account_id}:main:EUR`;
+    await setting.change('ledger_postings', id, { 'legs.1.amount': Long.fromNumber(10_000_001) });
+    await setting
+      .documents('ledger_books')
+      .updateOne({ _id: book }, { $inc: { 'balances.main.available': 1 } });
+    expect(await setting.differences()).toEqual([
+      { check: 'posting_unbalanced', subject: id, part: null, expected: 0, found: 1 },
+      { check: 'book_unbalanced', subject: book, part: null, expected: 0, found: 1 },
+    ]);
+  });
+
+  test('tells names that the content does not give', async () => {
+    await setting.post('funded:a', 'external.funding', 'balances.main.available', 1);
+    await setting.change('ledger_postings', 'funded:a', { resource_id: 'b' });
+    await setting.post('gift:c', 'external.funding', 'balances.main.available', 1);
+    await setting.change('ledger_books', `${account_id}:sandbox:GBP`, { account_id: 'acct_other' });
+    expect(await setting.differences()).toEqual([
+      {
+        check: 'posting_misnamed',
+        ...{ subject: 'funded:a', part: null, expected: 'funded:b', found: 'funded:a' },
+      },
+      { check: 'posting_unknown', subject: 'gift:c', part: 'kind', expected: null, found: 'gift' },
+      {
+        check: 'book_misnamed',
+        ...{ subject: `${account_id}:sandbox:GBP`, part: null },
+        ...{ expected: 'acct_other:sandbox:GBP', found: `${account_id}:sandbox:GBP` },
+      },
+    ]);
+  });
+
+  test('lists 100 differences and counts the others, in a table with words on stderr', async () => {
+    const legs = [{ account: 'external.funding', amount: 1 }];
+    const faulty = Array.from({ length: 150 }, (_, n) => ({
+      ...{ _id: `funded:${n}`, kind: 'funded', resource_id: `${n}`, book, legs },
+    }));
+    await setting.documents('ledger_postings').insertMany(faulty);
+    const { exit, stdout, stderr } = await setting.cli('ledger', 'verify');
+    expect(exit).toBe(1);
+    expect(stderr).toBe('The ledger has 151 differences.\n');
+    expect(stdout).toMatch(/^163 postings in 3 books: 151 differences\.\n\nCHECK +SUBJECT +PART/);
+    expect(stdout.match(/^posting_unbalanced +funded:\d+ +- +0 +1$/gm)).toHaveLength(100);
+    expect(stdout).toMatch(/\n\nThere are 51 more\.\n$/);
+    const inJson = await setting.cli('ledger', 'verify', '--json');
+    const { data } = Report.parse(JSON.parse(inJson.stdout));
+    expect([data.differences.length, data.differences_total]).toEqual([100, 151]);
+  });
+});

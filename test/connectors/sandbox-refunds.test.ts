@@ -1,0 +1,197 @@
+import { MAGIC_AMOUNTS, REFUND_MAGIC_AMOUNTS } from '../../connectors/sandbox-bank/magic-amounts';
+import { planApproval, planRefund } from '../../connectors/sandbox-bank/plan';
+import { instruction, refundInstruction } from './bank-server';
+import { type BankWorld, startBankWorld, until } from './bank-world';
+
+let world: BankWorld;
+beforeAll(async () => {
+  world = await startBankWorld();
+});
+afterAll(async () => {
+  await world.end();
+});
+
+const activities = () => world.server.bank.activities;
+const ACCEPTED = {
+  outcome: 'accepted',
+  bank_reference: expect.stringMatching(/^SBX[0-9A-F]{12}$/),
+};
+
+/** Waits until the refund's callbacks were all sent; answers the signals. */
+async function told(id: string): Promise<string[]> {
+  await until(
+    () => world.rows(id),
+    (rows) => rows.length > 0 && rows.every(({ state }) => state === 'sent'),
+  );
+  return await world.signals(id, 'refund');
+}
+
+async function statusOf(_id: string): Promise<string | undefined> {
+  return (await world.book.findOne({ _id }))?.status;
+}
+
+describe('sendRefund', () => {
+  it('gives the same answer to a repeat, also at once and after a restart; plans once', async () => {
+    const { input, id } = await world.knowRefund();
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => activities().sendRefund(input)),
+    );
+    await world.server.restart();
+    answers.push(await activities().sendRefund(input));
+    expect(answers[0]).toEqual(ACCEPTED);
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    expect(await world.rows(id)).toHaveLength(1);
+    expect(await world.book.countDocuments({ _id: id })).toBe(1);
+  });
+
+  it('is settled three seconds later, kept and signalled; a repeat is answered as before', async () => {
+    const { input, id } = await world.knowRefund();
+    const answer = await activities().sendRefund(input);
+    expect(await told(id)).toEqual(['settled']);
+    const [callback] = await world.callbacks(id);
+    expect(callback).toMatchObject({ resource: 'refund', connector: 'sandbox', name: 'settled' });
+    expect({ outcome: 'accepted', bank_reference: callback?.body.bank_reference }).toEqual(answer);
+    const accepted = (await world.book.findOne({ _id: id }))?.created_at.getTime() ?? 0;
+    const settled = Date.parse(callback?.body.occurred_at ?? '');
+    expect(settled - accepted).toBeGreaterThanOrEqual(3_000);
+    expect(await statusOf(id)).toBe('settled');
+    expect(await activities().sendRefund(input)).toEqual(answer);
+    expect(await world.rows(id)).toHaveLength(1);
+  });
+
+  it('writes nothing in its book when the callbacks could not be planned', async () => {
+    const { input, id } = await world.knowRefund();
+    await world.own.command({ collMod: 'outbox', validator: { resource: 'payment' } });
+    await expect(activities().sendRefund(input)).rejects.toThrow('validation');
+    expect(await activities().lookUpRefund({ refund_id: id })).toEqual({ outcome: 'not_found' });
+    await world.own.command({ collMod: 'outbox', validator: {} });
+    expect(await activities().sendRefund(input)).toEqual(ACCEPTED);
+    expect(await world.rows(id)).toHaveLength(1);
+  });
+
+  it('leaves it accepted with autoplay off', async () => {
+    await world.server.restart({ autoplay: false });
+    const { input, id } = await world.knowRefund();
+    expect(await activities().sendRefund(input)).toEqual(ACCEPTED);
+    expect([await world.rows(id), await statusOf(id)]).toEqual([[], 'accepted']);
+    await world.server.restart();
+  });
+
+  it('refuses live refunds', async () => {
+    const input = refundInstruction({ livemode: true });
+    expect(await activities().sendRefund(input)).toMatchObject({
+      outcome: 'refused',
+      code: 'live_not_supported',
+    });
+    expect(await world.rows(input.refund_id)).toEqual([]);
+  });
+});
+
+describe('lookUpRefund', () => {
+  const lookUp = (refund_id: string) => activities().lookUpRefund({ refund_id });
+
+  it('does not find what was never sent', async () => {
+    expect(await lookUp(refundInstruction().refund_id)).toEqual({ outcome: 'not_found' });
+  });
+
+  it('says what was answered, also once it has settled', async () => {
+    const { input, id } = await world.knowRefund();
+    const answer = await activities().sendRefund(input);
+    expect(await lookUp(id)).toEqual(answer);
+    await told(id);
+    expect(await lookUp(id)).toEqual(answer);
+  });
+});
+
+describe('magic amounts of refunds', () => {
+  it('are all told of in words, and none is one of payments', () => {
+    for (const { description } of Object.values(REFUND_MAGIC_AMOUNTS)) {
+      expect(description).toMatch(/^[A-Z].{20,}\.$/);
+    }
+    const payments = Object.keys(MAGIC_AMOUNTS);
+    expect(Object.keys(REFUND_MAGIC_AMOUNTS).filter((key) => payments.includes(key))).toEqual([]);
+  });
+
+  it('count for refunds only, and those of payments for payments only', async () => {
+    for (const amount of Object.keys(REFUND_MAGIC_AMOUNTS).map(Number)) {
+      expect(planApproval(amount, true)).toEqual(planApproval(1_050, true));
+      const opened = await activities().openSession(instruction({ amount }));
+      expect(opened.outcome).toBe('opened');
+    }
+    for (const amount of Object.keys(MAGIC_AMOUNTS).map(Number)) {
+      expect(planRefund(amount, true)).toEqual(planRefund(1_050, true));
+      expect(await activities().sendRefund(refundInstruction({ amount }))).toEqual(ACCEPTED);
+    }
+  });
+
+  it('66611 is refused at once, each time, and found as refused', async () => {
+    const { input, id } = await world.knowRefund({ amount: 66_611 });
+    const first = await activities().sendRefund(input);
+    expect(first).toMatchObject({ outcome: 'refused', code: 'refund_refused' });
+    expect(await activities().sendRefund(input)).toEqual(first);
+    expect(await activities().lookUpRefund({ refund_id: id })).toEqual(first);
+    expect([await world.rows(id), await statusOf(id)]).toEqual([[], 'refused']);
+  });
+
+  it('66612 is accepted, then fails with code and reason, also with autoplay off', async () => {
+    await world.server.restart({ autoplay: false });
+    const { input, id } = await world.knowRefund({ amount: 66_612 });
+    const answer = await activities().sendRefund(input);
+    expect(answer).toEqual(ACCEPTED);
+    expect(await told(id)).toEqual(['failed']);
+    const [callback] = await world.callbacks(id);
+    const reason = 'The customer’s account is closed.';
+    expect(callback?.body).toMatchObject({ code: 'account_closed', reason });
+    expect(await statusOf(id)).toBe('failed');
+    expect(await activities().lookUpRefund({ refund_id: id })).toEqual(answer);
+    await world.server.restart();
+  });
+
+  it('66613 is accepted, and nothing is ever said', async () => {
+    const { input, id } = await world.knowRefund({ amount: 66_613 });
+    expect(await activities().sendRefund(input)).toEqual(ACCEPTED);
+    expect([await world.rows(id), await statusOf(id)]).toEqual([[], 'accepted']);
+  });
+
+  it('66614 is taken, its answer is lost; it is found and settles', async () => {
+    const { input, id } = await world.knowRefund({ amount: 66_614 });
+    await expect(activities().sendRefund(input)).rejects.toThrow(
+      'The answer of the bank got lost.',
+    );
+    const found = await activities().lookUpRefund({ refund_id: id });
+    expect(found).toEqual(ACCEPTED);
+    expect(await activities().sendRefund(input)).toEqual(found);
+    expect(await told(id)).toEqual(['settled']);
+    expect(await world.rows(id)).toHaveLength(1);
+  });
+
+  it('66615 gets lost on its way, is not found, and is taken when sent again', async () => {
+    const { input, id } = await world.knowRefund({ amount: 66_615 });
+    await expect(activities().sendRefund(input)).rejects.toThrow('lost on its way');
+    expect(await activities().lookUpRefund({ refund_id: id })).toEqual({ outcome: 'not_found' });
+    expect(await world.rows(id)).toEqual([]);
+    const again = await Promise.all([
+      activities().sendRefund(input),
+      activities().sendRefund(input),
+    ]);
+    expect(again[0]).toEqual(ACCEPTED);
+    expect(again[1]).toEqual(again[0]);
+    expect(await activities().lookUpRefund({ refund_id: id })).toEqual(again[0]);
+    expect(await told(id)).toEqual(['settled']);
+    expect(await world.rows(id)).toHaveLength(1);
+  });
+
+  it('66616 is settled, settled again under the same id, then failed under another', async () => {
+    await world.server.restart({ autoplay: false });
+    const { input, id } = await world.knowRefund({ amount: 66_616 });
+    await activities().sendRefund(input);
+    expect(await told(id)).toEqual(['settled', 'failed']);
+    const rows = await world.rows(id);
+    expect(rows.map(({ name }) => name)).toEqual(['settled', 'settled', 'failed']);
+    const [first, second, third] = rows.map(({ body }) => body.callback_id);
+    expect([second === first, third === first]).toEqual([true, false]);
+    expect(await world.callbacks(id)).toHaveLength(2);
+    expect(await statusOf(id)).toBe('settled');
+    await world.server.restart();
+  });
+});

@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import {
+  assertBalanced,
+  bookId,
+  isBalanceAccountName,
+  LEGS,
+  type Leg,
+  mustNotBeNegative,
+  operationId,
+} from '../../src/domain/ledger';
+
+const amount = fc.integer({ min: 1, max: 99_999_999_999 });
+const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/);
+
+/** Each kind of posting with arguments that it takes. */
+const EVERY_KIND = {
+  funded: fc.tuple(name, amount).map((of) => LEGS.funded(...of)),
+  payment_settled: fc.tuple(name, amount).map((of) => LEGS.payment_settled(...of)),
+  refund_accepted: amount.map(LEGS.refund_accepted),
+  refund_settled: fc.tuple(name, amount).map((of) => LEGS.refund_settled(...of)),
+  refund_failed: amount.map(LEGS.refund_failed),
+} satisfies Record<keyof typeof LEGS, fc.Arbitrary<Leg[]>>;
+
+describe('the legs of every posting', () => {
+  test.each(Object.entries(EVERY_KIND))('%s sum to zero, whatever the amount', (_kind, legs) => {
+    fc.assert(
+      fc.property(legs, (each) => {
+        expect(() => assertBalanced(each)).not.toThrow();
+        expect(each.reduce((sum, leg) => sum + leg.amount, 0)).toBe(0);
+        expect(new Set(each.map(({ account }) => account)).size).toBe(each.length);
+      }),
+    );
+  });
+
+  test('say where the money comes from and where it goes', () => {
+    const moves = (legs: Leg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    expect(moves(LEGS.funded('ads', 5))).toEqual([
+      'external.funding -5',
+      'balances.ads.available 5',
+    ]);
+    expect(moves(LEGS.payment_settled('sandbox', 5))).toEqual([
+      'clearing.sandbox -5',
+      'balances.main.available 5',
+    ]);
+    expect(moves(LEGS.refund_accepted(5))).toEqual([
+      'balances.main.available -5',
+      'transit.refunds 5',
+    ]);
+    expect(moves(LEGS.refund_settled('sandbox', 5))).toEqual([
+      'transit.refunds -5',
+      'clearing.sandbox 5',
+    ]);
+    expect(moves(LEGS.refund_failed(5))).toEqual([
+      'transit.refunds -5',
+      'balances.main.available 5',
+    ]);
+  });
+
+  test('a refund that fails, or settles, leaves nothing in transit', () => {
+    const left = (legs: Leg[]) =>
+      legs
+        .filter(({ account }) => account === 'transit.refunds')
+        .reduce((sum, leg) => sum + leg.amount, 0);
+    fc.assert(
+      fc.property(amount, name, (minor, connector) => {
+        const accepted = LEGS.refund_accepted(minor);
+        expect(left([...accepted, ...LEGS.refund_settled(connector, minor)])).toBe(0);
+        expect(left([...accepted, ...LEGS.refund_failed(minor)])).toBe(0);
+      }),
+    );
+  });
+});
+
+describe('a name', () => {
+  const REACHING = ['', 'a.b', '.', '$inc', 'main.available', '__proto__', '-a', '_a', 'a b', 'é'];
+
+  test.each([...REACHING, 'a\0', 'a\n', 'x'.repeat(65)])(
+    '%j is none, since it could reach into another field',
+    (text) => {
+      expect(isBalanceAccountName(text)).toBe(false);
+      expect(() => LEGS.funded(text, 1)).toThrow(RangeError);
+      expect(() => LEGS.payment_settled(text, 1)).toThrow(RangeError);
+      expect(() => LEGS.refund_settled(text, 1)).toThrow(RangeError);
+    },
+  );
+
+  test.each(['main', 'marketing', 'A-1_b', '0', 'x'.repeat(64), 'constructor'])(
+    '%j is one',
+    (text) => {
+      expect(isBalanceAccountName(text)).toBe(true);
+    },
+  );
+
+  test('that is taken never has a character of a path', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        expect(isBalanceAccountName(text) && /[.$\0]/.test(text)).toBe(false);
+      }),
+    );
+  });
+});
+
+describe('a posting', () => {
+  const leg = (minor: number): Leg => ({ account: `clearing.${minor}`, amount: minor });
+
+  test.each([
+    ['sums to something', [leg(5), leg(-4)]],
+    ['has no legs', []],
+    ['has one leg', [leg(0)]],
+    ['has decimals', [leg(0.5), leg(-0.5)]],
+    ['has no number', [leg(Number.NaN), leg(1)]],
+    ['has more than a number holds', [leg(2 ** 53), leg(-(2 ** 53))]],
+    ['is endless', [leg(Number.POSITIVE_INFINITY), leg(Number.NEGATIVE_INFINITY)]],
+  ])('that %s is refused', (_what, legs) => {
+    expect(() => assertBalanced(legs)).toThrow(RangeError);
+  });
+
+  test('may have any number of legs, and is named by its kind and resource', () => {
+    expect(() => assertBalanced([leg(-10), leg(3), leg(7)])).not.toThrow();
+    const resource = { kind: 'funded', resource_id: 'fund_1' } as const;
+    expect(operationId(resource)).toBe('funded:fund_1');
+    const of = { ...resource, account_id: 'acct_1', currency: 'EUR', at: '' };
+    expect(bookId({ ...of, livemode: true })).toBe('acct_1:live:EUR');
+    expect(bookId({ ...of, livemode: false })).toBe('acct_1:sandbox:EUR');
+  });
+});
+
+test('the money of merchants and in transit never falls below 0; the rest may', () => {
+  const never = ['balances.main.available', 'balances.a.reserved', 'transit.refunds'];
+  expect(never.filter(mustNotBeNegative)).toEqual(never);
+  const may = ['clearing.sandbox', 'external.funding', 'income.fees'];
+  expect(may.filter(mustNotBeNegative)).toEqual([]);
+});

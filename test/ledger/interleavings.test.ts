@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { mustNotBeNegative } from '../../src/domain/ledger';
+import {
+  authorizedPayment,
+  moveRefund,
+  openRecords,
+  openRefund,
+  type PaymentFacts,
+  type Records,
+  settle,
+} from '../support/records';
+
+/**
+ * Whatever order settlements, refunds, failures and late reports come in, one by one or at once and
+ * each perhaps twice, the books stay whole.
+ */
+let records: Records;
+beforeAll(async () => {
+  records = await openRecords();
+});
+afterAll(async () => records?.close());
+
+const PAYMENTS = 2;
+const AMOUNT = 1_000;
+const REFUNDS = 6;
+
+type Step =
+  | { kind: 'settle'; payment: number }
+  /** null: whatever remains. */
+  | { kind: 'refund'; refund: number; payment: number; amount: number | null }
+  | { kind: 'report'; refund: number; to: 'settled' | 'failed' };
+
+const index = (length: number) => fc.nat({ max: length - 1 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constant('settle' as const), payment: index(PAYMENTS) }),
+  fc.record({
+    kind: fc.constant('refund' as const),
+    refund: index(REFUNDS),
+    payment: index(PAYMENTS),
+    amount: fc.option(fc.integer({ min: 1, max: AMOUNT + 100 }), { freq: 4 }),
+  }),
+  fc.record({
+    kind: fc.constant('report' as const),
+    refund: index(REFUNDS),
+    to: fc.constantFrom('settled' as const, 'failed' as const),
+  }),
+);
+/** Batches run at once; those of one batch may hold the same step twice. */
+const program = fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), {
+  minLength: 4,
+  maxLength: 10,
+});
+
+interface World {
+  payments: PaymentFacts[];
+  refunds: { id: string; payment: PaymentFacts | undefined }[];
+}
+
+async function run(world: World, taken: Step): Promise<void> {
+  if (taken.kind === 'settle') {
+    const facts = world.payments[taken.payment];
+    if (facts) await settle(records, facts);
+    return;
+  }
+  const refund = world.refunds[taken.refund];
+  if (refund === undefined) return;
+  if (taken.kind === 'refund') {
+    // An id belongs to the payment that it was first used for, as a claim has it.
+    refund.payment ??= world.payments[taken.payment];
+    if (refund.payment) await openRefund(records, refund.payment, taken.amount, refund.id);
+  } else if (refund.payment) {
+    // A report on a refund that is not there, or that has ended otherwise, is refused.
+    await moveRefund(records, refund.payment, refund.id, taken.to).catch(expectOutOfTurn);
+  }
+}
+
+function expectOutOfTurn(error: unknown): void {
+  expect(String(error)).toMatch(/is not where this move begins/);
+}
+
+async function expectWhole({ payments }: World, account_id: string): Promise<void> {
+  const { postings, books } = records.stores.ledger.collections;
+  const book = `${account_id}:sandbox:EUR`;
+  const kept = await books.findOne({ _id: book });
+  const sums = new Map<string, number>();
+  for (const posting of await postings.find({ book }).toArray()) {
+    expect(posting.legs.reduce((sum, { amount }) => sum + Number(amount), 0)).toBe(0);
+    for (const { account, amount } of posting.legs) {
+      sums.set(account, (sums.get(account) ?? 0) + Number(amount));
+    }
+  }
+  for (const [account, sum] of sums) {
+    expect([account, at(kept, account)]).toEqual([account, sum]);
+    if (mustNotBeNegative(account)) expect(sum).toBeGreaterThanOrEqual(0);
+  }
+  for (const { payment_id } of payments) {
+    const payment = await records.stores.payments.get(payment_id);
+    const refunds = await records.stores.refunds.list({
+      ...{ account_id, livemode: false, payment_id, limit: 100 },
+    });
+    const live = refunds.filter(({ status }) => status !== 'failed');
+    const total = live.reduce((sum, { amount }) => sum + amount, 0);
+    expect(payment?.refunded).toBe(total);
+    expect(total).toBeLessThanOrEqual(payment?.status === 'settled' ? AMOUNT : 0);
+  }
+}
+
+function at(value: unknown, path: string): unknown {
+  return path.split('.').reduce((inner: unknown, name) => Object(inner)[name], value);
+}
+
+test('any interleaving keeps balances and remainders exact, and nothing below zero', async () => {
+  await fc.assert(
+    fc.asyncProperty(program, async (batches) => {
+      const account_id = `acct_${randomUUID()}`;
+      const one = () => authorizedPayment(records, { account_id, amount: AMOUNT });
+      const payments = await Promise.all(Array.from({ length: PAYMENTS }, one));
+      const refunds = Array.from({ length: REFUNDS }, () => ({
+        id: randomUUID(),
+        payment: undefined,
+      }));
+      const world: World = { payments, refunds };
+      for (const batch of batches) {
+        await Promise.all(batch.map((taken) => run(world, taken)));
+        await expectWhole(world, account_id);
+      }
+    }),
+    { numRuns: 60 },
+  );
+}, 120_000);

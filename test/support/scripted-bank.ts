@@ -1,0 +1,47 @@
+import type { ConnectorActivities } from '../../connectors/contract/activities';
+
+/** A bank that says yes to everything and remembers what it was told. */
+export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
+  const told: string[] = [];
+  const remember =
+    <Input extends object, Answer>(name: string, act: (input: Input) => Promise<Answer>) =>
+    (input: Input): Promise<Answer> => {
+      told.push(`${name}${instructionOf(input)}`);
+      return act(input);
+    };
+  const bank: ConnectorActivities = {
+    openSession: async ({ payment_id }) => ({
+      outcome: 'opened',
+      bank_reference: `ref-${payment_id}`,
+      session_url: `https://bank.example/${payment_id}`,
+    }),
+    closeSession: async () => ({ outcome: 'closed' }),
+    voidPayment: async () => ({ outcome: 'voided' }),
+    reversePayment: async () => ({ outcome: 'accepted', bank_reference: 'back' }),
+    sendRefund: async ({ refund_id }) => ({
+      outcome: 'accepted',
+      bank_reference: `ref-${refund_id}`,
+    }),
+    lookUpRefund: async () => ({ outcome: 'not_found' }),
+    ...changes,
+  };
+  return {
+    told,
+    activities: {
+      openSession: remember('openSession', bank.openSession),
+      closeSession: remember('closeSession', bank.closeSession),
+      voidPayment: remember('voidPayment', bank.voidPayment),
+      reversePayment: remember('reversePayment', bank.reversePayment),
+      sendRefund: remember('sendRefund', bank.sendRefund),
+      lookUpRefund: remember('lookUpRefund', bank.lookUpRefund),
+    } satisfies ConnectorActivities,
+  };
+}
+
+export type ScriptedBank = ReturnType<typeof scriptedBank>;
+
+/** What identifies an instruction, where its name does not. */
+function instructionOf(input: object): string {
+  if ('instruction_id' in input) return ` ${input.instruction_id}`;
+  return 'refund_id' in input ? ` ${input.refund_id}` : '';
+}
