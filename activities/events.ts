@@ -9,7 +9,7 @@ import { webhookLabels } from '../src/workflow-labels';
 
 /** The facts of one or several moves made at once. */
 export interface Happening {
-  resource: 'payment' | 'refund';
+  resource: 'payment' | 'refund' | 'payout';
   resource_id: string;
   account_id: string;
   livemode: boolean;

@@ -1,4 +1,5 @@
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
+import { createPayoutActivities } from './payouts';
 import { createRefundActivities } from './refunds';
 import { createWebhookActivities, type WebhookActivityDeps } from './webhooks';
 
@@ -7,6 +8,7 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
   return {
     ...createPaymentActivities(deps),
     ...createRefundActivities(deps),
+    ...createPayoutActivities(deps),
   };
 }
 

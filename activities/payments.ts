@@ -6,7 +6,6 @@ import type { Failure, PaymentAttention, PaymentStatus } from '../src/domain/pay
 import type { PaymentInput } from '../src/domain/payment-workflow';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
 import type { AuditEntry } from '../src/store/attention';
-import { callbackKey } from '../src/store/callbacks';
 import type { EventDocument } from '../src/store/events';
 import type { PaymentDocument } from '../src/store/payments';
 import { eventsOf, hasEndpoint, startDeliveries } from './events';
@@ -21,6 +20,7 @@ import {
 } from './payment-documents';
 import {
   auditOf,
+  keepUnapplied,
   ledgerTurn,
   type RecordDeps,
   recordOnce,
@@ -58,6 +58,15 @@ export interface RecordMove {
 
 export type PaymentStanding = Standing<PaymentStatus>;
 
+interface UnappliedPayment {
+  payment_id: string;
+  connector: string;
+  name: PaymentCallbackName;
+  callback: BankCallback;
+  reason: string;
+  request_id: string;
+}
+
 export type PaymentActivities = ReturnType<typeof createPaymentActivities>;
 
 /** The writes of the payment's life. One activity is one idempotent step. */
@@ -68,23 +77,8 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
     /** Document, events and audit entry in one transaction; then the deliveries are started. */
     recordMove: (input: RecordMove): Promise<PaymentStanding> => recordMove(deps, input),
     /** A callback that moved nothing, kept with its reason. */
-    recordUnapplied: async (input: {
-      payment_id: string;
-      connector: string;
-      name: PaymentCallbackName;
-      callback: BankCallback;
-      reason: string;
-      request_id: string;
-    }): Promise<void> => {
-      const { payment_id, connector, name, callback, reason } = input;
-      await deps.stores.callbacks.markUnapplied(
-        callbackKey(connector, callback.callback_id),
-        reason,
-        { connector, resource: 'payment', resource_id: payment_id, name, body: callback },
-      );
-      const { request_id } = input;
-      deps.log.warn({ payment_id, request_id, connector, code: name }, 'callback moved nothing');
-    },
+    recordUnapplied: ({ payment_id: resource_id, ...input }: UnappliedPayment): Promise<void> =>
+      keepUnapplied(deps, { ...input, resource: 'payment', resource_id }),
     /** Why the payment needs a person, or that it no longer does. */
     recordAttention: async (input: {
       payment_id: string;

@@ -1,7 +1,9 @@
 import type { MongoClient } from 'mongodb';
+import type { BankCallback, CallbackName, CallbackResource } from '../src/domain/callback';
 import type { Logger } from '../src/log';
 import type { Stores } from '../src/store';
 import type { AuditEntry } from '../src/store/attention';
+import { callbackKey } from '../src/store/callbacks';
 import type { EventDocument } from '../src/store/events';
 import { type DeliveryStarter, startDeliveries } from './events';
 
@@ -62,6 +64,26 @@ export async function tellPending(
 async function wasMade({ stores }: RecordDeps, events: EventDocument[]): Promise<boolean> {
   const stored = await Promise.all(events.map(({ _id }) => stores.events.get(_id)));
   return stored.every((event, index) => event !== null && event.type === events[index]?.type);
+}
+
+interface Unapplied {
+  resource: CallbackResource;
+  resource_id: string;
+  connector: string;
+  name: CallbackName;
+  callback: BankCallback;
+  reason: string;
+  request_id: string;
+}
+
+/** A callback that moved nothing, kept with its reason. */
+export async function keepUnapplied({ stores, log }: RecordDeps, input: Unapplied): Promise<void> {
+  const { resource, resource_id, connector, name, callback, reason, request_id } = input;
+  const about = { connector, resource, resource_id, name, body: callback };
+  const key = callbackKey(connector, callback.callback_id);
+  await stores.callbacks.markUnapplied(key, reason, about);
+  const ids = { [`${resource}_id`]: resource_id, request_id, connector };
+  log.warn({ ...ids, code: name }, 'callback moved nothing');
 }
 
 /** The audit entry of a move that an operator asked for; none where none did. */

@@ -8,7 +8,6 @@ import { type RefusedFor, refundFault } from '../src/domain/refund-rules';
 import type { RefundInput } from '../src/domain/refund-workflow';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
 import type { AuditEntry } from '../src/store/attention';
-import { callbackKey } from '../src/store/callbacks';
 import type { EventDocument } from '../src/store/events';
 import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
@@ -16,6 +15,7 @@ import { eventsOf, hasEndpoint } from './events';
 import {
   type Act,
   auditOf,
+  keepUnapplied,
   ledgerTurn,
   type RecordDeps,
   recordOnce,
@@ -52,6 +52,15 @@ export interface RecordRefundMove {
   request_id: string;
 }
 
+interface UnappliedRefund {
+  refund_id: string;
+  connector: string;
+  name: RefundCallbackName;
+  callback: BankCallback;
+  reason: string;
+  request_id: string;
+}
+
 export type RefundActivities = ReturnType<typeof createRefundActivities>;
 
 /** The writes of the refund's life. One activity is one idempotent step. */
@@ -68,22 +77,8 @@ export function createRefundActivities(deps: RecordDeps) {
     recordRefundMove: (input: RecordRefundMove): Promise<Standing<RefundStatus>> =>
       recordMove(deps, input),
     /** A callback that moved nothing, kept with its reason. */
-    recordUnappliedRefund: async (input: {
-      refund_id: string;
-      connector: string;
-      name: RefundCallbackName;
-      callback: BankCallback;
-      reason: string;
-      request_id: string;
-    }): Promise<void> => {
-      const { refund_id, connector, name, callback, reason, request_id } = input;
-      await deps.stores.callbacks.markUnapplied(
-        callbackKey(connector, callback.callback_id),
-        reason,
-        { connector, resource: 'refund', resource_id: refund_id, name, body: callback },
-      );
-      deps.log.warn({ refund_id, request_id, connector, code: name }, 'callback moved nothing');
-    },
+    recordUnappliedRefund: ({ refund_id: resource_id, ...input }: UnappliedRefund): Promise<void> =>
+      keepUnapplied(deps, { ...input, resource: 'refund', resource_id }),
     /** Why the refund needs a person, or that it no longer does. */
     recordRefundAttention: async (input: {
       refund_id: string;

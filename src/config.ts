@@ -41,7 +41,16 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return { ...config, PUBLIC_URL: url.replace(/\/+$/, '') };
 }
 
-/** @throws Error when the file is missing or is no key file. */
+/** @throws Error when the file is missing or is no key file; nothing of its content is in it. */
 export function readKeys(path: string): Keys {
-  return Keys.parse(JSON.parse(readFileSync(path, 'utf8')));
+  return Keys.parse(parsedOrNone(readFileSync(path, 'utf8')));
+}
+
+/** The parser's own fault would quote what it stumbled over. */
+function parsedOrNone(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

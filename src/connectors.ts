@@ -1,34 +1,36 @@
 import type { PaymentMethodId } from './domain/catalogue';
 import { isPaymentMethodId, PAYMENT_METHOD_IDS } from './domain/catalogue';
+import { isRailId, RAIL_IDS, type RailId } from './domain/rails';
 
 /** The sandbox bank's name: it polls `connector-sandbox`. */
 export const SANDBOX_CONNECTOR = 'sandbox';
 
-/** Which connector serves which method, by environment. */
+/** Which connector serves which method and which rail, by environment. */
 export interface Connectors {
-  /** Undefined when no connector serves the method there. */
+  /** By the id of a method or of a rail. Undefined when no connector serves it there. */
   serving(method: string, livemode: boolean): string | undefined;
   /** The name of the sandbox bank's connector. */
   sandbox: string;
 }
 
 /**
- * The sandbox bank serves every method in the sandbox and none live.
- * @param live `name=method|method,name=method`: the live connectors of this installation
- * @throws Error naming a method that the catalogue does not have
+ * The sandbox bank serves every method and every rail in the sandbox and none live.
+ * @param live `name=method|rail,name=method`: the live connectors of this installation
+ * @throws Error naming what is neither a method of the catalogue nor a rail
  */
 export function createConnectors(sandbox: string, live = ''): Connectors {
   const liveBy = new Map<string, string>();
   for (const entry of live.split(',').filter((text) => text.trim() !== '')) {
     const [name = '', methods = ''] = entry.split('=', 2).map((text) => text.trim());
     for (const method of methods.split('|')) {
-      if (!isPaymentMethodId(method)) {
-        throw new Error(`LIVE_CONNECTORS: ${name} names no method of the catalogue: "${method}".`);
+      if (!isPaymentMethodId(method) && !isRailId(method)) {
+        throw new Error(`LIVE_CONNECTORS: ${name} names no method and no rail: "${method}".`);
       }
       liveBy.set(method, name);
     }
   }
-  const sandboxBy = new Map<string, string>(PAYMENT_METHOD_IDS.map((id) => [id, sandbox]));
+  const ids = [...PAYMENT_METHOD_IDS, ...RAIL_IDS];
+  const sandboxBy = new Map<string, string>(ids.map((id) => [id, sandbox]));
   return {
     serving: (method, livemode) => (livemode ? liveBy : sandboxBy).get(method),
     sandbox,
@@ -43,5 +45,16 @@ export function availableMethods(
 ): PaymentMethodId[] {
   return PAYMENT_METHOD_IDS.filter(
     (id) => enabled.includes(id) && connectors.serving(id, livemode) !== undefined,
+  );
+}
+
+/** The same of rails, which an account has unless they were disabled. */
+export function availableRails(
+  connectors: Connectors,
+  disabled: readonly RailId[],
+  livemode: boolean,
+): RailId[] {
+  return RAIL_IDS.filter(
+    (id) => !disabled.includes(id) && connectors.serving(id, livemode) !== undefined,
   );
 }

@@ -8,6 +8,8 @@ const ALLOWED = new Set([
   'livemode',
   'payment_id',
   'refund_id',
+  'payout_id',
+  'recipient_id',
   'event_id',
   'event_type',
   'callback_id',

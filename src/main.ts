@@ -4,9 +4,11 @@ import { readConfig, readKeys } from './config';
 import { connectTemporal } from './connect-temporal';
 import { createConnectors, SANDBOX_CONNECTOR } from './connectors';
 import { LIFECYCLE_QUEUE } from './domain/task-queues';
+import { followKeys } from './key-ring';
 import { createLogger } from './log';
 import { connectMongo } from './mongo';
 import { onStop } from './process';
+import { createSealer } from './seal';
 import { createStores, ensureIndexes } from './store';
 import { createTemporalDoor } from './temporal';
 
@@ -31,6 +33,7 @@ async function main(): Promise<void> {
     temporal: createTemporalDoor({ client, lifecycleQueue: LIFECYCLE_QUEUE, stores, now }),
     connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
     keys: readKeys(config.KEYS_FILE),
+    sealer: createSealer(followKeys(config.KEYS_FILE)),
     now,
     log,
   });

@@ -10,6 +10,7 @@ export async function connectMongo(uri: string, appName: string): Promise<MongoC
     serverSelectionTimeoutMS: 2_000,
     connectTimeoutMS: 2_000,
     socketTimeoutMS: 5_000,
+    waitQueueTimeoutMS: 2_000,
     maxPoolSize: 50,
     ignoreUndefined: true,
     // Under jest's CommonJS the driver's own dynamic import of `os` fails.

@@ -1,10 +1,9 @@
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
 import { z } from 'zod';
-import type { Keys } from './config';
+import { constantRing, type KeyRing, type SealingKeys } from './key-ring';
 
 const KEY_WRAPPING = 'A256GCMKW';
 const CONTENT_ENCRYPTION = 'A256GCM';
-const KEY_BYTES = 32;
 
 /** Ciphertext (JWE compact). The brand keeps it from being mistaken for what it hides. */
 export const Sealed = z
@@ -24,29 +23,17 @@ export class SealError extends Error {
 export type Sealer = ReturnType<typeof createSealer>;
 
 /**
- * Encryption at rest: a fresh content key for every value, wrapped by the key named `current`.
+ * Encryption at rest: a fresh content key for every value, wrapped by the ring's current key.
  * Older keys of the ring still open what they sealed; `kidOf` says what is left to re-seal.
  * A value is bound to its `owner` (as `recipient/{id}`): moved to another record it won't open.
- * @throws Error at once when the ring lacks its current key or holds one that is not 32 bytes.
+ * @param keys a ring that follows the key file, or keys that never change
+ * @throws Error at once when constant keys lack the current one or hold one that is not 32 bytes.
  */
-export function createSealer(ring: Keys['seal']) {
-  for (const [kid, key] of Object.entries(ring.keys)) {
-    if (key.length !== KEY_BYTES) throw new Error(`Sealing key "${kid}" is not 32 bytes long.`);
-  }
-  const current = Object.hasOwn(ring.keys, ring.current) ? ring.keys[ring.current] : undefined;
-  if (current === undefined) throw new Error(`There is no sealing key "${ring.current}".`);
+export function createSealer(keys: KeyRing | SealingKeys) {
+  const ring = 'keys' in keys ? constantRing(keys) : keys;
   return {
-    seal: async (plain: string, owner: string): Promise<Sealed> =>
-      Sealed.parse(
-        await new CompactEncrypt(Buffer.from(plain, 'utf8'))
-          .setProtectedHeader({
-            alg: KEY_WRAPPING,
-            enc: CONTENT_ENCRYPTION,
-            kid: ring.current,
-            sub: owner,
-          })
-          .encrypt(current),
-      ),
+    /** @throws KeyRingError when the current key can't be known */
+    seal: (plain: string, owner: string): Promise<Sealed> => seal(ring, plain, owner),
     /** @throws SealError for another owner, an unknown key, a changed or foreign text. */
     open: (sealed: Sealed, owner: string): Promise<string> => open(ring, sealed, owner),
     /** Which key sealed it. @throws SealError when the text names none. */
@@ -54,9 +41,19 @@ export function createSealer(ring: Keys['seal']) {
   };
 }
 
-async function open(ring: Keys['seal'], sealed: Sealed, owner: string): Promise<string> {
+async function seal(ring: KeyRing, plain: string, owner: string): Promise<Sealed> {
+  const { current: kid, keys } = ring.forSealing();
+  const key = keyNamed(keys, kid);
+  if (key === undefined) throw new Error(`There is no sealing key "${kid}".`);
+  const sealed = await new CompactEncrypt(Buffer.from(plain, 'utf8'))
+    .setProtectedHeader({ alg: KEY_WRAPPING, enc: CONTENT_ENCRYPTION, kid, sub: owner })
+    .encrypt(key);
+  return Sealed.parse(sealed);
+}
+
+async function open(ring: KeyRing, sealed: Sealed, owner: string): Promise<string> {
   const kid = kidOf(sealed);
-  const key = Object.hasOwn(ring.keys, kid) ? ring.keys[kid] : undefined;
+  const key = keyNamed(ring.forOpening(kid).keys, kid);
   if (key === undefined) throw new SealError();
   const opened = await compactDecrypt(sealed, key, {
     keyManagementAlgorithms: [KEY_WRAPPING],
@@ -65,6 +62,10 @@ async function open(ring: Keys['seal'], sealed: Sealed, owner: string): Promise<
   // The header is authenticated with the text, so its owner can be trusted only now.
   if (opened === undefined || opened.protectedHeader['sub'] !== owner) throw new SealError();
   return Buffer.from(opened.plaintext).toString('utf8');
+}
+
+function keyNamed(keys: SealingKeys['keys'], kid: string): Buffer | undefined {
+  return Object.hasOwn(keys, kid) ? keys[kid] : undefined;
 }
 
 function kidOf(sealed: Sealed): string {

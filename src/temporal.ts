@@ -19,6 +19,8 @@ import type { CallbackResource } from './domain/callback';
 import { isErrorCode, Refusal, unavailable } from './domain/errors';
 import { type CancelledBy, paymentWorkflowId } from './domain/payment';
 import type { CancelInput, PaymentInput, PaymentState } from './domain/payment-workflow';
+import { payoutWorkflowId } from './domain/payout';
+import type { PayoutInput, PayoutResult } from './domain/payout-workflow';
 import { refundWorkflowId } from './domain/refund';
 import type { RefundInput, RefundResult } from './domain/refund-workflow';
 import type { Stores } from './store';
@@ -56,6 +58,13 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
      *   outcome unknown
      */
     openRefund: (input: RefundInput) => withinLimit(client, () => openRefund(deps, input)),
+    /**
+     * Starts the payout's workflow, or joins the one that this id has, and waits until the bank has
+     * sent it, or 5 seconds.
+     * @throws Refusal 422 when it is refused, 503 when it was not accepted in time: nothing is stored
+     *   and no money moves; else `temporarily_unavailable`: outcome unknown
+     */
+    openPayout: (input: PayoutInput) => withinLimit(client, () => openPayout(deps, input)),
     /**
      * Asks the payment to be called off; what it came to stands in MongoDB.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
@@ -112,6 +121,24 @@ async function openRefund(
   if (opened === 'joined' || (await stores.refunds.get(input.refund_id)) !== null) return;
   await stores.idempotency.release(input.refund_id);
   const result: Promise<RefundResult> = client.workflow.getHandle(workflowId).result();
+  throw await refusalOfEnded(result);
+}
+
+async function openPayout(
+  { client, stores, lifecycleQueue: taskQueue }: TemporalDoorDeps,
+  input: PayoutInput,
+): Promise<void> {
+  const workflowId = payoutWorkflowId(input.payout_id);
+  const opened = await open(client.workflow, {
+    type: 'payout',
+    workflowId,
+    taskQueue,
+    args: [input],
+    ...lifecycleLabels('payout', input, 'created'),
+  });
+  if (opened === 'joined' || (await stores.payouts.get(input.payout_id)) !== null) return;
+  await stores.idempotency.release(input.payout_id);
+  const result: Promise<PayoutResult> = client.workflow.getHandle(workflowId).result();
   throw await refusalOfEnded(result);
 }
 

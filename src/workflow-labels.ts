@@ -2,6 +2,7 @@ import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/com
 import type { CallbackResource } from './domain/callback';
 import { formatMoney } from './domain/money';
 import type { PaymentStatus } from './domain/payment';
+import type { PayoutStatus } from './domain/payout';
 import type { RefundStatus } from './domain/refund';
 
 const attribute = {
@@ -27,7 +28,7 @@ export function lifecycleLabels(
     method: string;
     connector: string;
   },
-  status: PaymentStatus | RefundStatus,
+  status: PaymentStatus | RefundStatus | PayoutStatus,
 ) {
   const { account_id, livemode, amount, currency, method, connector } = facts;
   const environment = livemode ? 'live' : 'sandbox';

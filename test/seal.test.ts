@@ -1,6 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { CompactEncrypt } from 'jose';
-import { createSealer, SealError, Sealed } from '../src/seal';
+import { followKeys, KeyRingError } from '../src/key-ring';
+import { createSealer, SealError, Sealed, type Sealer } from '../src/seal';
 
 const PLAIN = '4111111111111111';
 const OWNER = 'recipient/1';
@@ -78,6 +82,85 @@ test('a ring without its current key, or with a short one, is refused at once', 
   expect(() => createSealer({ current: 'toString', keys: { a: first } })).toThrow('no sealing key');
   const short = { current: 'a', keys: { a: first, old: randomBytes(16) } };
   expect(() => createSealer(short)).toThrow('"old" is not 32 bytes');
+});
+
+describe('a sealer that follows its key file', () => {
+  let path: string;
+  let now: number;
+  let following: Sealer;
+
+  beforeEach(() => {
+    path = join(mkdtempSync(join(tmpdir(), 'ring-test-')), 'keys.json');
+    now = 0;
+    put('a', { a: first });
+    following = createSealer(followKeys(path, () => now));
+  });
+  afterEach(() => rmSync(path, { force: true }));
+
+  /** Replaced in one step, as the command line does it. */
+  function put(current: string, keys: Record<string, Buffer>): void {
+    const text = Object.entries(keys).map(([kid, key]) => [kid, key.toString('base64url')]);
+    const seal = { current, keys: Object.fromEntries(text) };
+    const other = randomBytes(32).toString('base64url');
+    writeFileSync(`${path}.next`, JSON.stringify({ pay_token: other, fingerprint: other, seal }));
+    renameSync(`${path}.next`, path);
+  }
+  const sealsWith = async () => following.kidOf(await following.seal(PLAIN, OWNER));
+
+  test('seals with the new current key a second after it was put there, not before', async () => {
+    put('b', { a: first, b: second });
+    now = 999;
+    expect(await sealsWith()).toBe('a');
+    now = 1_000;
+    expect(await sealsWith()).toBe('b');
+    put('a', { a: first, b: second });
+    now = 1_999;
+    expect(await sealsWith()).toBe('b');
+    now = 2_000;
+    expect(await sealsWith()).toBe('a');
+  });
+
+  test('opens at once what a newer key sealed', async () => {
+    const newer = createSealer({ current: 'b', keys: { b: second } });
+    const sealed = await newer.seal(PLAIN, OWNER);
+    await expect(following.open(sealed, OWNER)).rejects.toThrow(SealError);
+    put('b', { a: first, b: second });
+    expect(await following.open(sealed, OWNER)).toBe(PLAIN);
+    expect(await following.open(await sealer.seal(PLAIN, OWNER), OWNER)).toBe(PLAIN);
+  });
+
+  test.each([
+    ['is gone', () => rmSync(path)],
+    ['is half written', () => writeFileSync(path, '{"pay_token": "c2VjcmV0')],
+    ['lacks its current key', () => put('b', { a: first })],
+    ['holds a key that is too short', () => put('b', { a: first, b: randomBytes(8) })],
+  ])('while the file %s it seals nothing, opens what it can, and recovers', async (_, spoil) => {
+    const old = await following.seal(PLAIN, OWNER);
+    spoil();
+    now = 1_000;
+    const error: unknown = await following.seal(PLAIN, OWNER).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(KeyRingError);
+    expect(String(error)).not.toContain('c2VjcmV0');
+    expect(await following.open(old, OWNER)).toBe(PLAIN);
+    const newer = createSealer({ current: 'c', keys: { c: second } });
+    await expect(following.open(await newer.seal(PLAIN, OWNER), OWNER)).rejects.toThrow(SealError);
+    put('c', { a: first, c: second });
+    expect(await sealsWith()).toBe('c');
+  });
+
+  test('a file that is no key file is refused at the start, without a word of it', () => {
+    writeFileSync(path, 'c2VjcmV0 as it stands');
+    let refusal = '';
+    try {
+      followKeys(path);
+    } catch (error) {
+      refusal = String(error);
+    }
+    expect(refusal).not.toBe('');
+    expect(refusal).not.toContain('c2VjcmV0');
+    rmSync(path);
+    expect(() => followKeys(path)).toThrow('ENOENT');
+  });
 });
 
 /** One error for every reason, telling nothing. */

@@ -4,6 +4,7 @@ import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
 import type { Keys } from '../src/config';
 import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
+import type { KeyRing } from '../src/key-ring';
 import type { Logger } from '../src/log';
 import { postWebhook } from '../src/net/post-webhook';
 import { createSealer } from '../src/seal';
@@ -15,6 +16,8 @@ export interface WorkerDeps {
   mongo: MongoClient;
   stores: Stores;
   keys: Keys;
+  /** The sealing keys as they change; those of `keys`, for good, when not given. */
+  ring?: KeyRing;
   /** Whether sandbox webhook endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;
   log: Logger;
@@ -69,7 +72,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
       events: stores.events,
       deliveries: stores.deliveries,
       endpoints: stores.endpoints,
-      sealer: createSealer(keys.seal),
+      sealer: createSealer(deps.ring ?? keys.seal),
       allowPrivate: deps.allowPrivateWebhooks,
       post: postWebhook,
       now: Date.now,

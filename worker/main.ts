@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import { readConfig, readKeys } from '../src/config';
+import { followKeys } from '../src/key-ring';
 import { createLogger, type Logger } from '../src/log';
 import { connectMongo } from '../src/mongo';
 import { onStop } from '../src/process';
@@ -26,6 +27,7 @@ async function main(): Promise<void> {
     mongo,
     stores,
     keys: readKeys(config.KEYS_FILE),
+    ring: followKeys(config.KEYS_FILE),
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     log,
     workflowBundle: await workflowBundle(),

@@ -34,9 +34,10 @@ export async function instruct<Answer extends { outcome: string }>(
   let wait = WAIT_MS_MIN;
   while (!isOver()) {
     const answer = mayHaveArrived ? await lookUp(instruction) : await send(instruction);
+    // Also when it is over: an answer that comes too late must not be lost.
+    if (answer !== undefined && !isUnknown(answer)) return answered(answer);
     if (isOver()) return;
     if (answer === undefined) mayHaveArrived = true;
-    else if (!isUnknown(answer)) return answered(answer);
     else if (lookUpFirst && wait === WAIT_MS_MIN) {
       tell('The bank does not know the instruction; it is sent.');
       mayHaveArrived = false;

@@ -1,3 +1,4 @@
 export { payment } from './payment';
+export { payout } from './payout';
 export { refund } from './refund';
 export { webhookDelivery } from './webhook-delivery';

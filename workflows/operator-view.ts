@@ -1,5 +1,6 @@
 import { defineSearchAttributeKey, type SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import type { RefusedFor } from '../src/domain/refund-rules';
 import type { Life, Shown } from './life';
 
 const key = {
@@ -46,6 +47,14 @@ export function showLife<Status extends string, Attention extends string>(
   if (attention !== null) lines.push('', `⚠ **${attention}**: ${cures[attention]}`);
   if (life.journal.length > 0) lines.push('', ...life.journal.map((line) => `- ${line}`));
   setCurrentDetails(lines.join('\n'));
+}
+
+/** It was never accepted: no state of the resource is its. */
+export function showRefusal(life: { shown: Shown }, { code, message }: RefusedFor): void {
+  showColumns(life, { status: 'refused', attention: null });
+  setCurrentDetails(
+    `**Refused** with \`${code}\`: ${message}\n\nNothing is stored, nothing moved.`,
+  );
 }
 
 /** Sets only what changed: each is a line of history. */

@@ -17,6 +17,7 @@ const quick = proxyLocalActivities<LifecycleActivities>({
 const patient = proxyActivities<LifecycleActivities>({
   startToCloseTimeout: '15s',
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s' },
+  summary: 'Write to the record',
 });
 
 /**

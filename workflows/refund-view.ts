@@ -1,8 +1,6 @@
-import { setCurrentDetails } from '@temporalio/workflow';
 import { isFinalRefund, type RefundAttention, type RefundStatus } from '../src/domain/refund';
-import type { RefusedFor } from '../src/domain/refund-rules';
 import { note } from './life';
-import { FINAL, MALFORMED_CURE, showColumns, showLife, type View } from './operator-view';
+import { FINAL, MALFORMED_CURE, showLife, type View } from './operator-view';
 import type { RefundLife } from './refund-life';
 
 const VIEW: View<RefundStatus, RefundAttention> = {
@@ -35,14 +33,6 @@ export function show(life: RefundLife): void {
 export function tell(life: RefundLife, line: string): void {
   note(life, line);
   show(life);
-}
-
-/** It was never accepted: no state of a refund is its. */
-export function showRefusal(life: RefundLife, { code, message }: RefusedFor): void {
-  showColumns(life, { status: 'refused', attention: null });
-  setCurrentDetails(
-    `**Refused** with \`${code}\`: ${message}\n\nNothing is stored, nothing moved.`,
-  );
 }
 
 function until({ facts, status, snoozedUntil }: RefundLife): string {

@@ -9,12 +9,13 @@ import type {
 } from '../src/domain/refund-workflow';
 import { note } from './life';
 import { type Due, live } from './live';
+import { showRefusal } from './operator-view';
 import { persist, persistRecorded } from './persist';
 import { instructRefund } from './refund-bank';
 import { listen } from './refund-handlers';
 import { beginLife, type RefundLife, resultOf } from './refund-life';
 import { handle, markOverdue } from './refund-steps';
-import { show, showRefusal } from './refund-view';
+import { show } from './refund-view';
 
 /**
  * The life of one refund: accepted with its money reserved, or refused; then sent by the bank and
@@ -60,7 +61,10 @@ async function reserve(input: OpenRefund): Promise<RefundOpening> {
 }
 
 async function resume(life: RefundLife, { refund_id, request_id }: RefundResume): Promise<void> {
-  const loaded = await persist((activities) => activities.loadRefund({ refund_id, request_id }));
+  // Recorded: read again after a lost task, it would show what this run has done already.
+  const loaded = await persistRecorded((activities) =>
+    activities.loadRefund({ refund_id, request_id }),
+  );
   life.facts = loaded.facts;
   life.status = loaded.status;
   life.version = loaded.version;

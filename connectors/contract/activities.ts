@@ -21,6 +21,13 @@ export interface ConnectorActivities {
    * mean that it never arrived: the instruction is then sent again, under the same id.
    */
   lookUpRefund(input: { refund_id: string }): Promise<RefundLookup>;
+  /**
+   * Pays a recipient out. Instruction id: `payout_id`. The recipient's details are opened inside
+   * this activity, by the kit; they never stand in an input, an answer or an error.
+   */
+  sendPayout(input: PayoutInstruction): Promise<PayoutAnswer>;
+  /** As `lookUpRefund`. */
+  lookUpPayout(input: { payout_id: string }): Promise<PayoutLookup>;
 }
 
 export interface SessionInstruction {
@@ -76,3 +83,21 @@ export type RefundAnswer =
   | { outcome: 'refused'; code: string; message: string };
 
 export type RefundLookup = RefundAnswer | { outcome: 'not_found' };
+
+export interface PayoutInstruction {
+  payout_id: string;
+  recipient_id: string;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  /** Rail id. */
+  method: string;
+  livemode: boolean;
+}
+
+/** How far the bank has taken it: queued, or handed to the scheme already. */
+export type PayoutAnswer =
+  | { outcome: 'submitted' | 'sent'; bank_reference: string }
+  | { outcome: 'refused'; code: string; message: string };
+
+export type PayoutLookup = PayoutAnswer | { outcome: 'not_found' };

@@ -4,16 +4,18 @@ import {
   type CallbackName,
   type CallbackResource,
   PAYMENT_CALLBACKS,
+  PAYOUT_CALLBACKS,
   REFUND_CALLBACKS,
 } from '../../src/domain/callback';
 import { paymentWorkflowId } from '../../src/domain/payment';
+import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
 import { BankCallback as Payload } from '../../src/domain/wire/callback';
 import type { Stores } from '../../src/store';
 import { lifecycleLabels } from '../../src/workflow-labels';
 
 /** Stores of the product that the inbox of callbacks draws on. */
-export type InboxStores = Pick<Stores, 'callbacks' | 'payments' | 'refunds'>;
+export type InboxStores = Pick<Stores, 'callbacks' | 'payments' | 'payouts' | 'refunds'>;
 
 export interface CallbackDeps {
   stores: InboxStores;
@@ -49,6 +51,12 @@ const LIFECYCLES = {
     workflowId: refundWorkflowId,
     get: ({ refunds }: InboxStores, id: string) => refunds.get(id),
     resume: (refund_id: string) => ({ refund_id }),
+  },
+  payout: {
+    names: PAYOUT_CALLBACKS,
+    workflowId: payoutWorkflowId,
+    get: ({ payouts }: InboxStores, id: string) => payouts.get(id),
+    resume: (payout_id: string) => ({ payout_id }),
   },
 } as const;
 

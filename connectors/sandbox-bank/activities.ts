@@ -11,10 +11,11 @@ import type {
 } from '../contract/activities';
 import { DECLINED } from './declines';
 import { behaviourOf } from './magic-amounts';
+import { lookUpPayout, type PayoutActivityDeps, sendPayout } from './payout-activities';
 import { lookUpRefund, type RefundActivityDeps, sendRefund } from './refund-activities';
 import { type BankSession, bankReference, SESSION_STATUSES, type SessionStore } from './sessions';
 
-export interface BankActivityDeps extends RefundActivityDeps {
+export interface BankActivityDeps extends RefundActivityDeps, PayoutActivityDeps {
   sessions: SessionStore;
   /** Base of the bank's pages, without a slash at the end. */
   baseUrl: string;
@@ -31,6 +32,8 @@ export function createBankActivities(deps: BankActivityDeps): ConnectorActivitie
     reversePayment: (input) => reversePayment(deps, input),
     sendRefund: (input) => sendRefund(deps, input),
     lookUpRefund: ({ refund_id }) => lookUpRefund(deps, refund_id),
+    sendPayout: (input) => sendPayout(deps, input),
+    lookUpPayout: ({ payout_id }) => lookUpPayout(deps, payout_id),
   };
 }
 

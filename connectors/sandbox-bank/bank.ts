@@ -4,13 +4,14 @@ import type { AddressInfo } from 'node:net';
 import type { Client } from '@temporalio/client';
 import { type NativeConnection, Worker } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
+import type { RecipientDetails } from '../../src/domain/recipient';
 import type { Logger } from '../../src/log';
 import type { ConnectorActivities } from '../contract/activities';
 import { deliverCallback, type InboxStores } from '../contract/callbacks';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
+import { createBook } from './book';
 import { createOutbox } from './outbox';
-import { createBankRefundStore } from './refunds';
 import { SANDBOX, startSender } from './sender';
 import { createSessionStore } from './sessions';
 
@@ -20,6 +21,8 @@ export interface SandboxBankDeps {
   database: string;
   /** Stores of the product, for its inbox of callbacks. */
   stores: InboxStores;
+  /** Decrypts a recipient's details. @see connectors/contract/recipients.ts */
+  openRecipient: (recipient_id: string) => Promise<RecipientDetails>;
   temporal: Client;
   connection: NativeConnection;
   /** The name it goes by; `sandbox` when not given. */
@@ -33,7 +36,7 @@ export interface SandboxBankDeps {
   port: number;
   /** Public base of its pages; `http://localhost:{port}` when not given. */
   publicUrl?: string;
-  /** Whether settlements follow by themselves. */
+  /** Whether settlements and completions follow by themselves. */
   autoplay: boolean;
   /** 8 s; tests are quicker. */
   slowSessionMs?: number;
@@ -64,13 +67,15 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
   const { mongo, now, log, autoplay } = deps;
   const db = mongo.db(deps.database);
   const sessions = createSessionStore(db, now);
-  const refunds = createBankRefundStore(db, now);
+  const refunds = createBook(db, 'refunds', now);
+  const payouts = createBook(db, 'payouts', now);
   const outbox = createOutbox(db, now);
   await Promise.all([sessions.ensureIndexes(), outbox.ensureIndexes()]);
 
   const sender = startSender({
     connector: deps.connector ?? SANDBOX,
-    ...{ outbox, sessions, refunds, log },
+    ...{ outbox, sessions, refunds, payouts, log },
+    product: deps.stores,
     deliver: (callback) =>
       deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(deps, callback)),
   });
@@ -82,7 +87,8 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     const baseUrl = (deps.publicUrl ?? `http://localhost:${portOf(server)}`).replace(/\/+$/, '');
     const slowSessionMs = deps.slowSessionMs ?? SLOW_SESSION_MS;
     const activities = createBankActivities({
-      ...{ mongo, sessions, refunds, outbox, autoplay, baseUrl, slowSessionMs },
+      ...{ mongo, sessions, refunds, payouts, outbox, autoplay, baseUrl, slowSessionMs },
+      openRecipient: deps.openRecipient,
     });
     const worker = await createWorker(deps, activities);
     const finished = worker.run();

@@ -6,12 +6,14 @@ const Environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   /** Public base of its pages. */
   SANDBOX_BANK_URL: z.url().optional(),
-  /** Whether settlements follow by themselves. */
+  /** Whether settlements and completions follow by themselves. */
   SANDBOX_AUTOPLAY: z.enum(['on', 'off']).default('on'),
   MONGODB_URI: z.string().min(1),
   MONGODB_DB: z.string().default('payments'),
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
+  /** The service's key file: recipients come to a bank sealed. */
+  KEYS_FILE: z.string().min(1),
   LOG_LEVEL: z.string().default('info'),
 });
 

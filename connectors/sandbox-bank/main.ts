@@ -1,11 +1,14 @@
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import { connectorQueue, LIFECYCLE_QUEUE } from '../../src/domain/task-queues';
+import { followKeys } from '../../src/key-ring';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { onStop } from '../../src/process';
+import { createSealer } from '../../src/seal';
 import { createStores } from '../../src/store';
 import { temporalLogger } from '../../src/temporal-log';
+import { createRecipientOpener } from '../contract/recipients';
 import { createSandboxBank } from './bank';
 import { readSandboxBankConfig } from './config';
 import { SANDBOX } from './sender';
@@ -21,10 +24,13 @@ async function main(): Promise<void> {
     Connection.connect({ address }),
     NativeConnection.connect({ address }),
   ]);
+  const stores = createStores(mongo.db(config.MONGODB_DB));
+  const sealer = createSealer(followKeys(config.KEYS_FILE));
   const bank = await createSandboxBank({
     mongo,
     database: `${config.MONGODB_DB}_sandbox_bank`,
-    stores: createStores(mongo.db(config.MONGODB_DB)),
+    stores,
+    openRecipient: createRecipientOpener({ recipients: stores.recipients, sealer }),
     temporal: new Client({ connection: clientConnection, namespace: config.TEMPORAL_NAMESPACE }),
     connection,
     taskQueue: connectorQueue(SANDBOX),

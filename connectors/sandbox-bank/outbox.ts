@@ -16,13 +16,18 @@ export interface OutboxRow<R extends CallbackResource = CallbackResource> extend
   name: Said[R]['name'];
   body: BankCallback;
   becomes: Said[R]['becomes'] | null;
-  /** `dropped`: it never came true, as where the approval was voided first. */
+  /** It gives way where a simulation has led the resource elsewhere. */
+  autoplay?: true;
+  /** `dropped`: it never came true, as where the approval was voided first, or it gave way. */
   state: 'pending' | 'sent' | 'parked' | 'dropped';
   due_at: Date;
   attempts: number;
   last_error: string | null;
   done_at: Date | null;
 }
+
+/** As rows were written when every callback was about a payment. */
+type EarlierRow = Omit<OutboxRow<'payment'>, keyof About> & { payment_id: string };
 
 const KEEP_S = 30 * 86_400;
 /** A sender that was killed gives its row back after this; sending twice does no harm. */
@@ -32,7 +37,7 @@ const BACKOFF_MAX_MS = 30_000;
 export type Outbox = ReturnType<typeof createOutbox>;
 
 export function createOutbox(db: Db, now: () => Date) {
-  const rows: Collection<OutboxRow> = db.collection<OutboxRow>('outbox');
+  const rows: Collection<OutboxRow | EarlierRow> = db.collection('outbox');
   const later = (ms: number) => new Date(now().getTime() + ms);
   return {
     ensureIndexes: () =>
@@ -67,7 +72,7 @@ export function createOutbox(db: Db, now: () => Date) {
           ),
         ),
       );
-      return claimed.filter((row) => row !== null);
+      return claimed.filter((row) => row !== null).map(readRow);
     },
     finish: (_id: string, state: 'sent' | 'parked' | 'dropped') =>
       rows.updateOne({ _id, state: 'pending' }, { $set: { state, done_at: now() } }),
@@ -86,19 +91,25 @@ export function createOutbox(db: Db, now: () => Date) {
   };
 }
 
+function readRow(row: OutboxRow | EarlierRow): OutboxRow {
+  return 'payment_id' in row ? { ...row, resource: 'payment', resource_id: row.payment_id } : row;
+}
+
 function toRows<R extends CallbackResource>(
   { resource, resource_id, bank_reference }: About<R> & { bank_reference: string },
   planned: PlannedCallback<R>[],
   now: Date,
 ): OutboxRow<R>[] {
-  const ids = new Map(planned.map(({ name }) => [name, `cb_${randomUUID()}`]));
-  return planned.map(({ name, after_ms, becomes, repeat, code, reason }) => {
-    const callback_id = ids.get(name) ?? `cb_${randomUUID()}`;
+  const ids = new Map<string, string>();
+  return planned.map(({ name, after_ms, becomes, repeat, autoplay, code, reason }) => {
+    const before = repeat === true ? ids.get(name) : undefined;
+    const callback_id = before ?? `cb_${randomUUID()}`;
+    ids.set(name, callback_id);
     const due_at = new Date(now.getTime() + after_ms);
     // What is a fact already occurred now, however late it is told.
     const occurred_at = (becomes === null ? now : due_at).toISOString();
     return {
-      _id: repeat === true ? `${callback_id}:again` : callback_id,
+      _id: before === undefined ? callback_id : `${callback_id}:again`,
       resource,
       resource_id,
       name,
@@ -110,6 +121,7 @@ function toRows<R extends CallbackResource>(
         ...(reason === undefined ? {} : { reason }),
       },
       becomes,
+      ...(autoplay === true ? { autoplay } : {}),
       state: 'pending',
       due_at,
       attempts: 0,

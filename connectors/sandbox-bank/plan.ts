@@ -1,15 +1,17 @@
 import type {
   CallbackResource,
   PaymentCallbackName,
+  PayoutCallbackName,
   RefundCallbackName,
 } from '../../src/domain/callback';
 import { DECLINED } from './declines';
-import { behaviourOf, refundBehaviourOf } from './magic-amounts';
+import { behaviourOf, payoutBehaviourOf, refundBehaviourOf } from './magic-amounts';
 
 /** Of each resource: what the bank says of it, and what may take place when that falls due. */
 export interface Said {
   payment: { name: PaymentCallbackName; becomes: 'settled' | 'declined' };
   refund: { name: RefundCallbackName; becomes: 'settled' | 'failed' };
+  payout: { name: PayoutCallbackName; becomes: 'completed' | 'failed' | 'returned' };
 }
 
 export interface PlannedCallback<R extends CallbackResource = CallbackResource> {
@@ -19,11 +21,14 @@ export interface PlannedCallback<R extends CallbackResource = CallbackResource> 
   becomes: Said[R]['becomes'] | null;
   /** Sent once more, with the same callback id. */
   repeat?: true;
+  /** It comes by itself, so it gives way where a simulation has led the resource elsewhere. */
+  autoplay?: true;
   code?: string;
   reason?: string;
 }
 
-export const SETTLES_AFTER_MS = 3_000;
+/** What comes by itself comes after this. */
+const FOLLOWS_AFTER_MS = 3_000;
 
 /**
  * The callbacks that follow the customer's approval. Pure.
@@ -34,7 +39,7 @@ export function planApproval(amount: number, autoplay: boolean): PlannedCallback
   const authorized: PlannedCallback<'payment'> = { name: 'authorized', after_ms: 0, becomes: null };
   const settled: PlannedCallback<'payment'> = {
     name: 'settled',
-    after_ms: SETTLES_AFTER_MS,
+    after_ms: FOLLOWS_AFTER_MS,
     becomes: 'settled',
   };
   switch (behaviourOf(amount)) {
@@ -49,7 +54,7 @@ export function planApproval(amount: number, autoplay: boolean): PlannedCallback
       ];
     case 'fails_after_approval': {
       const reason = 'The bank took the authorisation back.';
-      const after_ms = SETTLES_AFTER_MS;
+      const after_ms = FOLLOWS_AFTER_MS;
       return [
         authorized,
         { name: 'failed', after_ms, becomes: 'declined', code: DECLINED, reason },
@@ -73,7 +78,7 @@ export function planDecline(reason: string): PlannedCallback<'payment'>[] {
  * @param autoplay whether a settlement follows by itself
  */
 export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'refund'>[] {
-  const after_ms = SETTLES_AFTER_MS;
+  const after_ms = FOLLOWS_AFTER_MS;
   const settled: PlannedCallback<'refund'> = { name: 'settled', after_ms, becomes: 'settled' };
   switch (refundBehaviourOf(amount)) {
     case 'refused':
@@ -96,6 +101,60 @@ export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'
     case 'normal':
     case 'answer_lost':
     case 'instruction_lost':
-      return autoplay ? [settled] : [];
+      return autoplay ? [{ ...settled, autoplay }] : [];
   }
 }
+
+/**
+ * The callbacks that follow the sending of a payout. Pure.
+ * @param amount minor units
+ * @param autoplay whether a completion follows by itself
+ */
+export function planPayout(amount: number, autoplay: boolean): PlannedCallback<'payout'>[] {
+  switch (payoutBehaviourOf(amount)) {
+    case 'rejected':
+    case 'silent':
+    case 'stays_submitted':
+      return [];
+    case 'fails_later':
+      return [{ ...NOT_TAKEN, after_ms: FOLLOWS_AFTER_MS, becomes: 'failed' }];
+    case 'comes_back':
+      return [COMPLETED, { ...RETURNED, after_ms: 2 * FOLLOWS_AFTER_MS }];
+    case 'comes_straight_back':
+      return [RETURNED];
+    case 'contradictory':
+      return [
+        COMPLETED,
+        { ...COMPLETED, after_ms: FOLLOWS_AFTER_MS + 1_000, repeat: true },
+        // Said of a payout that has completed: there it is a contradiction.
+        { ...NOT_TAKEN, after_ms: FOLLOWS_AFTER_MS + 2_000, becomes: 'completed' },
+        { ...RETURNED, after_ms: FOLLOWS_AFTER_MS + 3_000 },
+        { ...RETURNED, after_ms: FOLLOWS_AFTER_MS + 4_000 },
+      ];
+    case 'normal':
+    case 'answer_lost':
+    case 'instruction_lost':
+      return autoplay ? [{ ...COMPLETED, autoplay }] : [];
+  }
+}
+
+const COMPLETED: PlannedCallback<'payout'> = {
+  name: 'completed',
+  after_ms: FOLLOWS_AFTER_MS,
+  becomes: 'completed',
+};
+
+const NOT_TAKEN = {
+  name: 'failed',
+  code: 'scheme_rejected',
+  reason: 'The scheme did not take the payout.',
+} as const;
+
+/** With the scheme's own code for it (ISO 20022). */
+const RETURNED: PlannedCallback<'payout'> = {
+  name: 'returned',
+  after_ms: FOLLOWS_AFTER_MS,
+  becomes: 'returned',
+  code: 'AC04',
+  reason: 'Account closed',
+};

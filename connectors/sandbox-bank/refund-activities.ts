@@ -1,14 +1,13 @@
 import type { MongoClient } from 'mongodb';
-import { inTransaction, isDuplicateKey } from '../../src/mongo';
 import type { RefundAnswer, RefundInstruction, RefundLookup } from '../contract/activities';
-import { type RefundBehaviour, refundBehaviourOf } from './magic-amounts';
+import { type BankRefusal, type Book, type BookEntry, takeOnce } from './book';
+import { refundBehaviourOf } from './magic-amounts';
 import type { Outbox } from './outbox';
 import { planRefund } from './plan';
-import type { BankRefund, BankRefundStore } from './refunds';
 
 export interface RefundActivityDeps {
   mongo: MongoClient;
-  refunds: BankRefundStore;
+  refunds: Book;
   outbox: Outbox;
   /** Whether settlements follow by themselves. */
   autoplay: boolean;
@@ -19,64 +18,47 @@ export interface RefundActivityDeps {
  * @throws Error where the sandbox plays that the instruction, or the answer to it, got lost
  */
 export async function sendRefund(
-  deps: RefundActivityDeps,
+  { refunds: book, ...deps }: RefundActivityDeps,
   instruction: RefundInstruction,
 ): Promise<RefundAnswer> {
-  if (instruction.livemode) {
+  const { refund_id: _id, amount, livemode } = instruction;
+  if (livemode) {
     const message = 'The sandbox bank sends no live refunds.';
     return { outcome: 'refused', code: 'live_not_supported', message };
   }
-  const behaviour = refundBehaviourOf(instruction.amount);
-  if (behaviour === 'instruction_lost' && (await deps.refunds.lose(instruction))) {
+  const behaviour = refundBehaviourOf(amount);
+  if (behaviour === 'instruction_lost' && (await book.lose(_id, instruction))) {
     throw new Error('The instruction got lost on its way to the bank.');
   }
-  const { refund, made } = await takeOnce(deps, instruction, refusalOf(behaviour));
+  const { entry, made } = await takeOnce(
+    { ...deps, book },
+    {
+      ...{ resource: 'refund', _id, instruction },
+      ...(behaviour === 'refused' ? REFUSED : ACCEPTED),
+      planned: planRefund(amount, deps.autoplay),
+    },
+  );
   if (made && behaviour === 'answer_lost') throw new Error('The answer of the bank got lost.');
-  return answerOf(refund);
+  return answerOf(entry);
 }
 
 export async function lookUpRefund(
-  { refunds }: RefundActivityDeps,
+  { refunds }: Pick<RefundActivityDeps, 'refunds'>,
   refund_id: string,
 ): Promise<RefundLookup> {
-  const refund = await refunds.get(refund_id);
-  return refund === null || refund.status === 'lost' ? { outcome: 'not_found' } : answerOf(refund);
+  const entry = await refunds.get(refund_id);
+  return entry === null || entry.status === 'lost' ? { outcome: 'not_found' } : answerOf(entry);
 }
 
-/** The refund as its first instruction made it; `made` when that is this one. */
-async function takeOnce(
-  { mongo, refunds, outbox, autoplay }: RefundActivityDeps,
-  instruction: RefundInstruction,
-  refusal: BankRefund['refusal'],
-): Promise<{ refund: BankRefund; made: boolean }> {
-  const { refund_id: resource_id, amount } = instruction;
-  try {
-    const refund = await inTransaction(mongo, async (session) => {
-      const taken = await refunds.take(instruction, refusal, session);
-      const about = {
-        resource: 'refund',
-        resource_id,
-        bank_reference: taken.bank_reference,
-      } as const;
-      await outbox.add(about, planRefund(amount, autoplay), session);
-      return taken;
-    });
-    return { refund, made: true };
-  } catch (error) {
-    const refund = isDuplicateKey(error) ? await refunds.get(resource_id) : null;
-    if (refund === null) throw error;
-    return { refund, made: false };
-  }
-}
-
-function refusalOf(behaviour: RefundBehaviour): BankRefund['refusal'] {
-  if (behaviour !== 'refused') return null;
-  const message = 'The bank refused the refund: it does not send back this amount.';
-  return { code: 'refund_refused', message };
-}
+const REFUSAL: BankRefusal = {
+  code: 'refund_refused',
+  message: 'The bank refused the refund: it does not send back this amount.',
+};
+const REFUSED = { status: 'refused', refusal: REFUSAL } as const;
+const ACCEPTED = { status: 'accepted', refusal: null } as const;
 
 /** Of a refund that arrived: what it was answered, whatever became of it since. */
-function answerOf({ bank_reference, refusal }: BankRefund): RefundAnswer {
+function answerOf({ bank_reference, refusal }: BookEntry): RefundAnswer {
   return refusal === null
     ? { outcome: 'accepted', bank_reference }
     : { outcome: 'refused', ...refusal };

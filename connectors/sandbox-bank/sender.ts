@@ -1,9 +1,11 @@
 import type { CallbackResource } from '../../src/domain/callback';
+import { isEnded } from '../../src/domain/payout';
 import type { Logger } from '../../src/log';
-import type { CallbackReceipt, ResourceCallback } from '../contract/callbacks';
+import { callbackKey } from '../../src/store/callbacks';
+import type { CallbackReceipt, InboxStores, ResourceCallback } from '../contract/callbacks';
+import type { Book, EntryStatus } from './book';
 import type { Outbox, OutboxRow } from './outbox';
 import type { Said } from './plan';
-import type { BankRefundStore } from './refunds';
 import type { SessionStore } from './sessions';
 
 /** The connector's name: its task queue is `connector-sandbox`. */
@@ -18,7 +20,10 @@ export interface SenderDeps {
   connector: string;
   outbox: Outbox;
   sessions: SessionStore;
-  refunds: BankRefundStore;
+  refunds: Book;
+  payouts: Book;
+  /** What the product says of the resources by now. */
+  product: InboxStores;
   deliver: (callback: ResourceCallback) => Promise<CallbackReceipt>;
   log: Logger;
 }
@@ -75,32 +80,72 @@ export function startSender(deps: SenderDeps): Sender {
   };
 }
 
-/** One round: at most a batch, side by side. Answers how many rows were taken. */
+/**
+ * One round: at most a batch. What is about one resource is told in turn, the others side by side.
+ * Answers how many rows were taken.
+ */
 export async function sendDue(deps: SenderDeps): Promise<number> {
   const rows = await deps.outbox.claim(BATCH);
-  await Promise.all(rows.map((row) => sendOne(deps, row)));
+  const ids = [...new Set(rows.map(({ resource_id }) => resource_id))];
+  const turns = ids.map((id) => rows.filter(({ resource_id }) => resource_id === id));
+  await Promise.all(turns.map((turn) => sendInTurn(deps, turn)));
   return rows.length;
 }
 
-async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<void> {
-  const { outbox, log } = deps;
+/** After one that was not delivered the others wait until their lease ends. */
+async function sendInTurn(deps: SenderDeps, rows: OutboxRow[]): Promise<void> {
+  for (const row of rows) {
+    if (!(await sendOne(deps, row))) return;
+  }
+}
+
+/** Answers whether the row is done with. */
+async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<boolean> {
+  const { connector, outbox, log } = deps;
   const { resource, resource_id, name, body } = row;
   const about = { [`${resource}_id`]: resource_id, callback_id: body.callback_id };
   try {
-    if (!(await comesTrue(deps, row))) {
+    if ((await isOvertaken(deps, row)) || !(await comesTrue(deps, row))) {
       await outbox.finish(row._id, 'dropped');
-      return;
+      return true;
     }
-    const { connector } = deps;
     const receipt = await deps.deliver({ connector, resource, resource_id, name, callback: body });
     await outbox.finish(row._id, receipt === 'parked' ? 'parked' : 'sent');
     log.info({ ...about, status: receipt }, `callback ${name}`);
+    return true;
   } catch (err) {
     const message = err instanceof Error ? err.message : String(err);
     await outbox.retry(row, message.slice(0, 300));
     log.warn({ ...about, attempt: row.attempts, err }, 'callback not delivered, tried again later');
+    return false;
   }
 }
+
+/** Whether what would come by itself contradicts what the product was told meanwhile. */
+async function isOvertaken(
+  { connector, product }: SenderDeps,
+  { autoplay, resource, resource_id, body }: OutboxRow,
+): Promise<boolean> {
+  if (autoplay !== true || !(await MOVED_ON[resource](product, resource_id))) return false;
+  // What the inbox has kept was said, and may be what moved it: it is told to the end.
+  return (await product.callbacks.get(callbackKey(connector, body.callback_id))) === null;
+}
+
+type MovedOn = (product: InboxStores, id: string) => Promise<boolean>;
+
+/** Of each resource: whether nothing that comes by itself is waited for any more. */
+const MOVED_ON: Record<CallbackResource, MovedOn> = {
+  /** Its settlement stands in the bank's own book: only a void stops it. */
+  payment: async () => false,
+  refund: async ({ refunds }, id) => {
+    const refund = await refunds.get(id);
+    return refund !== null && refund.status !== 'processing';
+  },
+  payout: async ({ payouts }, id) => {
+    const payout = await payouts.get(id);
+    return payout !== null && isEnded(payout.status);
+  },
+};
 
 /** The moment the money moves. Answers whether the row may be told. */
 async function comesTrue<R extends CallbackResource>(
@@ -126,7 +171,20 @@ const COMES_TRUE: { [R in CallbackResource]: Happening<R> } = {
     return status === becomes || status === 'reversed';
   },
   refund: async ({ refunds }, id, becomes) => {
-    if ((await refunds.step(id, 'accepted', becomes)) !== null) return true;
+    if ((await refunds.step(id, ['accepted'], becomes)) !== null) return true;
     return (await refunds.get(id))?.status === becomes;
   },
+  payout: async ({ payouts }, id, becomes) => {
+    if ((await payouts.step(id, PAYOUT_STEPS[becomes], becomes)) !== null) return true;
+    const status = (await payouts.get(id))?.status;
+    // Money that reached the recipient may have come back meanwhile; both are to be told.
+    return status === becomes || (becomes === 'completed' && status === 'returned');
+  },
 };
+
+/** What of a payout comes after what. */
+const PAYOUT_STEPS = {
+  completed: ['sent'],
+  failed: ['sent'],
+  returned: ['sent', 'completed'],
+} as const satisfies Record<Said['payout']['becomes'], readonly EntryStatus[]>;

@@ -12,7 +12,9 @@ import { mountHealth } from './health';
 import { createMount } from './mount';
 import { openApiDocument, SERVICE_VERSION } from './openapi';
 import { mountPayments } from './payments';
+import { mountPayouts } from './payouts';
 import { createRateLimit } from './rate-limit';
+import { mountRecipients } from './recipients';
 import { mountRefunds } from './refunds';
 import { mountSandbox } from './sandbox';
 
@@ -41,6 +43,8 @@ function createRouter(deps: AppDeps): Router {
   const mount = createMount(router, deps, createRateLimit(deps.config.RATE_LIMIT_PER_SECOND));
   mountPayments(mount, deps);
   mountRefunds(mount, deps);
+  mountRecipients(mount, deps);
+  mountPayouts(mount, deps);
   mountCatalogue(mount, deps);
   mountSandbox(mount, deps);
   const { mongo, temporal, now } = deps;

@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import type { Config, Keys } from '../config';
 import type { Connectors } from '../connectors';
 import type { Logger } from '../log';
+import type { Sealer } from '../seal';
 import type { Stores } from '../store';
 import type { KeyDocument } from '../store/keys';
 import type { TemporalDoor } from '../temporal';
@@ -13,6 +14,8 @@ export interface ApiDeps {
   temporal: TemporalDoor;
   connectors: Connectors;
   keys: Pick<Keys, 'pay_token' | 'fingerprint'>;
+  /** For what identifies recipients. */
+  sealer: Sealer;
   now: () => Date;
   log: Logger;
 }

@@ -28,8 +28,11 @@ export interface Creation {
   fingerprintKey: Buffer;
   requestId: string;
   now: () => Date;
-  /** Checks the request, before anything is claimed. @throws Refusal: burns no key */
-  accept: () => CreationRequest | Promise<CreationRequest>;
+  /**
+   * Checks the request, before anything is claimed, for the resource id that the claim will fix.
+   * @throws Refusal: burns no key
+   */
+  accept: (resourceId: string) => CreationRequest | Promise<CreationRequest>;
   /**
    * Makes the resource of this id, or joins the one that is being made; answers with its body.
    * Without a request it is written already.
@@ -59,8 +62,8 @@ export async function createOnce(creation: Creation): Promise<Creating> {
   const earlier = await idempotency.find(claimKey, now());
   if (earlier !== null) return await join(creation, earlier, fingerprint);
 
-  const request = await creation.accept();
   const resource_id = randomUUID();
+  const request = await creation.accept(resource_id);
   const fresh = { ...claimKey, fingerprint, resource_id, request, request_id: requestId };
   const claim = await idempotency.claim(fresh, now());
   if (claim.resource_id !== resource_id) return await join(creation, claim, fingerprint);

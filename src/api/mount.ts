@@ -28,8 +28,11 @@ type CreatingCall<E extends Endpoint> = Omit<Call<E>, 'query'>;
 
 /** How a creating endpoint makes its resource. */
 export interface Creator<E extends Endpoint, Request extends CreationRequest> {
-  /** Checks what the schema can't. @throws Refusal: nothing is created, no key burnt */
-  accept(call: CreatingCall<E>): Promise<Request>;
+  /**
+   * Checks what the schema can't. What is sealed for the resource needs its `id`, which the claim
+   * will fix. @throws Refusal: nothing is created, no key burnt
+   */
+  accept(call: CreatingCall<E> & { id: string }): Promise<Request>;
   /** Makes or joins the resource, or only reads it when there is no request; gives the answer. */
   create(
     call: { key: KeyDocument; requestId: string },
@@ -93,10 +96,11 @@ export function createMount(router: Router, deps: ApiDeps, limit: RateLimit) {
           fingerprintKey: deps.keys.fingerprint,
           requestId,
           now: deps.now,
-          accept: () => {
+          accept: (id) => {
             const params = parsedOrNone(endpoint.params, paramsOf(ctx));
             const body = parsedOrNone(endpoint.body, value);
-            return creator.accept({ key, requestId, params, body } as CreatingCall<E>);
+            const call = { key, requestId, params, body } as CreatingCall<E>;
+            return creator.accept({ ...call, id });
           },
           create: async (id, request) =>
             stringifyJson(await creator.create({ key, requestId }, id, request as Request | null)),

@@ -1,6 +1,7 @@
 import { RawJson } from '../json';
 import { redirectUrl } from '../pay-token';
 import type { PaymentDocument } from '../store/payments';
+import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
 
 export interface Presentation {
@@ -36,6 +37,22 @@ export function presentRefund(refund: RefundDocument) {
     ...{ payment_id, amount, currency, status, reason, failure },
     settled_at: refund.settled_at,
     created_at: refund.created_at,
+  };
+}
+
+/** The payout as merchants see it: exactly the fields of spec §2.4, in their order. */
+export function presentPayout(payout: PayoutDocument) {
+  const { _id, status, amount, currency, method, recipient_id, reference } = payout;
+  return {
+    id: _id,
+    object: 'payout',
+    ...{ status, amount, currency, method, recipient_id, reference },
+    metadata: new RawJson(payout.metadata),
+    failure: payout.failure,
+    returned: payout.returned,
+    livemode: payout.livemode,
+    created_at: payout.created_at,
+    completed_at: payout.completed_at,
   };
 }
 

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { CallbackName, CallbackResource } from '../domain/callback';
 import { Refusal } from '../domain/errors';
-import { simulatePayment, simulateRefund } from '../domain/wire/sandbox';
+import { simulatePayment, simulatePayout, simulateRefund } from '../domain/wire/sandbox';
 import { callbackKey } from '../store/callbacks';
 import type { KeyDocument } from '../store/keys';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
 import { paymentReader } from './payments';
+import { payoutReader } from './payouts';
 import { refundReader } from './refunds';
 
 /** How long an answer waits for the workflow to take the event in. */
@@ -18,6 +19,7 @@ const LOOK_AGAIN_MS = 20;
 export function mountSandbox(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(simulatePayment, simulation(deps, 'payment', paymentReader(deps)));
   mount.endpoint(simulateRefund, simulation(deps, 'refund', refundReader(deps)));
+  mount.endpoint(simulatePayout, simulation(deps, 'payout', payoutReader(deps)));
 }
 
 /** What a simulation needs of a document, whatever its resource. */

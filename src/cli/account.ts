@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { hash } from '@node-rs/argon2';
 import { SCOPES, type Scope } from '../domain/api-key';
-import { PAYMENT_METHOD_IDS } from '../domain/catalogue';
+import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../domain/catalogue';
+import { isRailId, RAIL_IDS, type RailId } from '../domain/rails';
 import { isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';
 import type { AccountDocument } from '../store/accounts';
@@ -34,7 +35,7 @@ export interface CreatedAccount {
 
 /**
  * A merchant with a key of all scopes in each environment, a dashboard login and test funds in the
- * sandbox. Every method of the catalogue is enabled; crypto is off.
+ * sandbox. Every method of the catalogue and every rail is enabled; crypto is off.
  * @throws CliFailure `email_taken`; `funding_failed`, before any key is made
  */
 export async function createAccount(
@@ -70,6 +71,43 @@ export async function createAccount(
   };
 }
 
+/** What `account update` changes. */
+export interface AccountChange {
+  crypto?: 'on' | 'off';
+  enableMethod?: (PaymentMethodId | RailId)[];
+  disableMethod?: (PaymentMethodId | RailId)[];
+  /** Minor units of the payout's currency, by rail; 0 removes a fee. */
+  payoutFee?: Partial<Record<RailId, number>>;
+}
+
+/**
+ * Step by step: whoever changes the same account meanwhile loses nothing.
+ * @throws CliFailure `account_not_found`
+ */
+export async function updateAccount(
+  { accounts }: Pick<Stores, 'accounts'>,
+  id: string,
+  { crypto, enableMethod = [], disableMethod = [], payoutFee = {} }: AccountChange,
+): Promise<AccountDocument> {
+  const { enableMethod: enable, disableMethod: disable, enableRail, disableRail } = accounts;
+  let account = existing(await accounts.get(id), id);
+  if (crypto !== undefined) account = existing(await accounts.setCrypto(id, crypto === 'on'), id);
+  for (const method of enableMethod) {
+    account = existing(await (isRailId(method) ? enableRail(id, method) : enable(id, method)), id);
+  }
+  for (const method of disableMethod) {
+    account = existing(
+      await (isRailId(method) ? disableRail(id, method) : disable(id, method)),
+      id,
+    );
+  }
+  for (const rail of RAIL_IDS) {
+    const fee = payoutFee[rail];
+    if (fee !== undefined) account = existing(await accounts.setPayoutFee(id, rail, fee), id);
+  }
+  return account;
+}
+
 /** One more key of an account. Decided: several per environment, each shown once. */
 export async function addKey(
   { stores, now }: { stores: Pick<Stores, 'keys'>; now: () => Date },
@@ -100,7 +138,7 @@ export async function findAccount(
 }
 
 /** @throws CliFailure `account_not_found` */
-export function existing(account: AccountDocument | null, id: string): AccountDocument {
+function existing(account: AccountDocument | null, id: string): AccountDocument {
   if (account !== null) return account;
   throw new CliFailure('account_not_found', `There is no account ${id}.`);
 }

@@ -6,7 +6,7 @@ import {
   makeGrpcRetryInterceptor,
 } from '@temporalio/client';
 import { MongoClient, MongoServerError } from 'mongodb';
-import { readKeys } from '../config';
+import { followKeys } from '../key-ring';
 import { connectMongo } from '../mongo';
 import { createSealer, type Sealer } from '../seal';
 import { CliFailure, isMissingFile, reasonOf } from './failure';
@@ -88,15 +88,32 @@ export async function openTemporal({ temporal, source }: Settings): Promise<Clie
 }
 
 /** @throws CliFailure `keys_file_missing` or `keys_file_invalid`. */
-export function openSealer({ keysFile, source }: Settings): Sealer {
-  if (keysFile === undefined) {
-    throw new CliFailure(
-      'keys_file_missing',
-      `KEYS_FILE is not set (nor in ${source}): signing secrets are sealed with the service's keys.`,
-    );
-  }
+export function openSealer(settings: Settings): Sealer {
+  const path = keysFileOf(settings);
+  return createSealer(readable(path, () => followKeys(path)));
+}
+
+/**
+ * The path of a key file that can be used.
+ * @throws CliFailure `keys_file_missing` or `keys_file_invalid`.
+ */
+export function usableKeysFile(settings: Settings): string {
+  const path = keysFileOf(settings);
+  readable(path, () => followKeys(path));
+  return path;
+}
+
+function keysFileOf({ keysFile, source }: Settings): string {
+  if (keysFile !== undefined) return keysFile;
+  throw new CliFailure(
+    'keys_file_missing',
+    `KEYS_FILE is not set (nor in ${source}): secrets are sealed with the service's keys.`,
+  );
+}
+
+function readable<T>(keysFile: string, read: () => T): T {
   try {
-    return createSealer(readKeys(keysFile).seal);
+    return read();
   } catch (error) {
     throw isMissingFile(error)
       ? new CliFailure('keys_file_missing', `There is no key file at ${keysFile} (KEYS_FILE).`)

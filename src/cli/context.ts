@@ -29,6 +29,8 @@ export interface CliContext {
   temporal: () => Promise<Client>;
   sealer: () => Sealer;
   now: () => Date;
+  /** How far a long command is, for a person who waits; scripts are not told. */
+  progress: (line: string) => void;
   print: (answer: Answer) => void;
 }
 
@@ -58,6 +60,9 @@ export function createContext(
     }),
     sealer: once(() => openSealer(settings())),
     now: () => new Date(),
+    progress: (line) => {
+      if (!isJson) io.stderr(`${line}\n`);
+    },
     print: ({ json, text }) => io.stdout(`${isJson ? JSON.stringify(json, null, 2) : text}\n`),
   };
   const close = async (): Promise<void> => {

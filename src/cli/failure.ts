@@ -17,7 +17,7 @@ export function explain(error: unknown): { code: string; message: string } {
   if (error instanceof CliFailure) return { code: error.code, message: error.message };
   if (error instanceof SealError) {
     const message =
-      'The stored signing secret can not be opened with this KEYS_FILE. ' +
+      'A stored value (a signing secret or a recipient) can not be opened with this KEYS_FILE. ' +
       'Use the file that the service runs with.';
     return { code: 'keys_file_mismatch', message };
   }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, MongoClient } from 'mongodb';
-import { LEGS, MAIN_BALANCE, operationId, type PostingOf } from '../domain/ledger';
-import { inTransaction } from '../mongo';
+import { bookId, LEGS, MAIN_BALANCE, operationId, type PostingOf } from '../domain/ledger';
+import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';
-import type { BalanceRow } from '../store/ledger';
+import type { BalanceRow, PostingDocument } from '../store/ledger';
+import { CliFailure } from './failure';
 
 /**
  * What the sandbox of a new account starts with: each balance, in each currency; minor units.
@@ -30,19 +31,79 @@ export interface Funding {
   amount: number;
 }
 
-/** The balance as this very funding left it, and the posting that holds it. */
+/** What makes a funding one of its own, and what is kept beside it. */
+export interface FundingOptions {
+  /** Makes a repeat credit nothing; one is made up where none is given. */
+  id?: string | undefined;
+  /** Kept on the posting, for whoever asks later. */
+  note?: { operator?: string | undefined; reason?: string | undefined };
+}
+
+/** The balance after the funding, and the posting that holds it. */
 export type Funded = BalanceRow & { operation_id: string };
 
-/** Credits a balance with money from outside the product: an operator's act, each time anew. */
-export async function fundBalance(deps: FundDeps, funding: Funding): Promise<Funded> {
+/**
+ * Credits a balance with money from outside the product: an operator's act. Each call credits anew,
+ * but with an id that was posted before nothing moves: the balance is given as it is then.
+ * @throws CliFailure `operation_id_used` when that id stands for another funding
+ */
+export async function fundBalance(
+  deps: FundDeps,
+  funding: Funding,
+  { id = `fund_${randomUUID()}`, note = {} }: FundingOptions = {},
+): Promise<Funded> {
   await deps.stores.ledger.ensureIndexes();
-  const posting = postingOf(funding, `fund_${randomUUID()}`, deps.now());
-  const row = await inTransaction(deps.mongo, async (session) => {
-    await deps.stores.ledger.post(posting, session);
-    return await deps.stores.ledger.balance(posting, funding.balance_account, session);
-  });
-  if (row === null) throw new Error(`${funding.balance_account} is not there after its funding.`);
-  return { ...row, operation_id: operationId(posting) };
+  const posting = postingOf(funding, id, deps.now());
+  const operation_id = operationId(posting);
+  try {
+    const row = await inTransaction(deps.mongo, async (session) => {
+      await deps.stores.ledger.post(posting, session);
+      await annotate(deps, operation_id, note, session);
+      return await deps.stores.ledger.balance(posting, funding.balance_account, session);
+    });
+    return { ...existing(row, funding), operation_id };
+  } catch (error) {
+    const posted = isDuplicateKey(error) ? await deps.stores.ledger.posting(operation_id) : null;
+    if (posted === null) throw error;
+    if (!isSame(posted, posting)) throw usedFor(posted);
+    const rows = await deps.stores.ledger.balances(funding.account_id, funding.livemode);
+    return { ...existing(rows.find(isOf(funding)), funding), operation_id };
+  }
+}
+
+/** In the transaction that writes the posting, which nobody has seen before. */
+async function annotate(
+  { stores }: FundDeps,
+  _id: string,
+  { operator, reason }: NonNullable<FundingOptions['note']>,
+  session: ClientSession,
+): Promise<void> {
+  if (operator === undefined && reason === undefined) return;
+  const note = { operator: operator ?? null, reason: reason ?? null };
+  await stores.ledger.collections.postings.updateOne({ _id }, { $set: { note } }, { session });
+}
+
+function isSame(posted: PostingDocument, posting: PostingOf): boolean {
+  const legs = (of: PostingDocument['legs'] | PostingOf['legs']) =>
+    of.map(({ account, amount }) => `${account} ${amount}`).join();
+  return posted.book === bookId(posting) && legs(posted.legs) === legs(posting.legs);
+}
+
+function usedFor({ _id, book, legs, at }: PostingDocument): CliFailure {
+  const credited = legs.map(({ account, amount }) => `${account} ${amount}`).join(', ');
+  return new CliFailure(
+    'operation_id_used',
+    `${_id} stands for another funding, of ${at}: ${credited} in ${book}. Nothing was credited.`,
+  );
+}
+
+function isOf({ balance_account, currency }: Funding) {
+  return (row: BalanceRow) => row.balance_account === balance_account && row.currency === currency;
+}
+
+function existing(row: BalanceRow | null | undefined, { balance_account }: Funding): BalanceRow {
+  if (row) return row;
+  throw new Error(`${balance_account} is not there after its funding.`);
 }
 
 /**

@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { isScope, SCOPES, type Scope } from '../domain/api-key';
-import { isPaymentMethodId, PAYMENT_METHOD_IDS, type PaymentMethodId } from '../domain/catalogue';
 import { isCurrency } from '../domain/currencies';
 import { parseCreatedBefore } from '../domain/cursor';
 import { isBalanceAccountName } from '../domain/ledger';
@@ -51,12 +50,6 @@ export function parseScopes(text: string): Scope[] {
   return SCOPES.filter((scope) => scopes.includes(scope));
 }
 
-/** For a repeatable option that names a method of the catalogue. */
-export function collectMethod(text: string, before: PaymentMethodId[] = []): PaymentMethodId[] {
-  if (isPaymentMethodId(text)) return before.includes(text) ? before : [...before, text];
-  throw new InvalidArgumentError(`Allowed: ${PAYMENT_METHOD_IDS.join(', ')}.`);
-}
-
 /** For `--balance-account`. */
 export function parseBalanceAccount(text: string): string {
   if (isBalanceAccountName(text)) return text;
@@ -78,4 +71,37 @@ export function parseAmount(text: string): number {
   throw new InvalidArgumentError(
     'It must be an integer from 1 to 99999999999, in minor units: 10.50 EUR is 1050.',
   );
+}
+
+/** For `--operation-id`, also as the command prints it. */
+export function parseOperationId(text: string): string {
+  const id = text.replace(/^funded:/, '');
+  if (/^[A-Za-z0-9_-]{1,100}$/.test(id)) return id;
+  throw new InvalidArgumentError('It must be 1 to 100 letters, digits, hyphens and underscores.');
+}
+
+/** For `--operator`: who acts, as the audit trail keeps it. */
+export function operatorOption(): Option {
+  return new Option('--operator <name>', 'who does it').argParser(parseWords(100));
+}
+
+/** For `--reason`. */
+export function reasonOption(): Option {
+  return new Option('--reason <text>', 'why, in your words').argParser(parseWords(500));
+}
+
+function parseWords(max: number): (text: string) => string {
+  return (text) => {
+    if (text.trim() !== '' && text.length <= max) return text.trim();
+    throw new InvalidArgumentError(`It must have 1 to ${max} characters.`);
+  };
+}
+
+const HOURS_MAX = 30 * 24;
+
+/** For `--hours` of a snooze. */
+export function parseHours(text: string): number {
+  const hours = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && hours > 0 && hours <= HOURS_MAX) return hours;
+  throw new InvalidArgumentError(`It must be more than 0 and at most ${HOURS_MAX}.`);
 }

@@ -3,7 +3,10 @@ import { addAccountCommands } from './commands/account';
 import { addBalanceCommands } from './commands/balance';
 import { addEventCommands } from './commands/event';
 import { addKeyCommands } from './commands/key';
+import { addKeysCommands } from './commands/keys';
 import { addLedgerCommands } from './commands/ledger';
+import { addOrphanCommands } from './commands/orphan';
+import { addResourceCommands } from './commands/resource';
 import { addWebhookCommands } from './commands/webhook';
 import { type CliContext, type CliIo, createContext } from './context';
 import { explain } from './failure';
@@ -20,7 +23,8 @@ Examples:
   ${NAME} account create --name "Acme Shop"
   ${NAME} webhook set acct_… --env sandbox --url http://localhost:4000/hook
   ${NAME} event list acct_… --env sandbox --json
-  ${NAME} balance show acct_… --env sandbox`;
+  ${NAME} balance show acct_… --env sandbox
+  ${NAME} payout show 0d1f…`;
 
 const EXIT_CODES = `
 Exit codes: 0 done; 1 refused or failed, with the reason on stderr
@@ -52,7 +56,8 @@ function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command
     .name(NAME)
     .usage('<group> <command> [options]')
     .description(
-      'Provision accounts, keys and webhooks, look into events, fund and verify balances.',
+      'Provision accounts, keys and webhooks, fund and verify balances, see and act on payments, ' +
+        'refunds and payouts.',
     )
     .option('--json', 'print one JSON document, for scripts')
     .configureHelp({ showGlobalOptions: true })
@@ -68,10 +73,13 @@ function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command
     .addHelpText('afterAll', EXIT_CODES);
   addAccountCommands(program, context);
   addKeyCommands(program, context);
+  addKeysCommands(program, context);
   addWebhookCommands(program, context);
   addEventCommands(program, context);
   addBalanceCommands(program, context);
   addLedgerCommands(program, context);
+  addResourceCommands(program, context);
+  addOrphanCommands(program, context);
   return program;
 }
 

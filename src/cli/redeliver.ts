@@ -1,13 +1,12 @@
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { startDeliveries } from '../../activities/events';
 import { webhookWorkflowId } from '../domain/event';
 import { WEBHOOK_QUEUE } from '../domain/task-queues';
 import type { Stores } from '../store';
 import type { EventDocument } from '../store/events';
-import { CliFailure, reasonOf } from './failure';
+import { CliFailure } from './failure';
 import { when } from './output';
-
-const CALL_TIMEOUT_MS = 5_000;
+import { asked, isAlreadyStarted, statusOf } from './temporal-call';
 
 export interface RedeliverDeps {
   stores: Pick<Stores, 'events' | 'endpoints'>;
@@ -33,7 +32,8 @@ export async function redeliverEvent(deps: RedeliverDeps, id: string): Promise<E
       `Nothing to send it to: no ${env} webhook endpoint is registered for ${account_id}.`,
     );
   }
-  if (await isRunning(deps, id)) throw stillRunning(event);
+  if ((await statusOf(deps.temporal, webhookWorkflowId(id))) === 'RUNNING')
+    throw stillRunning(event);
   // Before the start: afterwards the delivery may already have ended, and `pending` would hide it.
   const { events } = deps.stores;
   const claimed = await events.claimRun(id, event.delivery.run, deps.now().toISOString());
@@ -62,32 +62,6 @@ export async function findEvent(
   const event = await events.get(id);
   if (event !== null) return event;
   throw new CliFailure('event_not_found', `There is no event ${id}.`);
-}
-
-async function isRunning({ temporal }: RedeliverDeps, id: string): Promise<boolean> {
-  try {
-    const handle = temporal.workflow.getHandle(webhookWorkflowId(id));
-    const { status } = await asked(temporal, () => handle.describe());
-    return status.name === 'RUNNING';
-  } catch (error) {
-    // Never started, or closed so long ago that the server has forgotten it.
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
-}
-
-/** A call to Temporal, within its time. */
-async function asked<T>(temporal: Client, call: () => Promise<T>): Promise<T> {
-  try {
-    return await temporal.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError || isAlreadyStarted(error)) throw error;
-    throw new CliFailure('temporal_unavailable', `Temporal did not do it: ${reasonOf(error)}`);
-  }
-}
-
-function isAlreadyStarted(error: unknown): boolean {
-  return error instanceof Error && error.name === 'WorkflowExecutionAlreadyStartedError';
 }
 
 function stillRunning({ _id, delivery }: EventDocument): CliFailure {

@@ -8,9 +8,13 @@ export type PaymentCallbackName = (typeof PAYMENT_CALLBACKS)[number];
 export const REFUND_CALLBACKS = ['settled', 'failed'] as const;
 export type RefundCallbackName = (typeof REFUND_CALLBACKS)[number];
 
+/** Signals of the `payout` workflow. */
+export const PAYOUT_CALLBACKS = ['submitted', 'sent', 'completed', 'failed', 'returned'] as const;
+export type PayoutCallbackName = (typeof PAYOUT_CALLBACKS)[number];
+
 /** What banks report about. */
-export type CallbackResource = 'payment' | 'refund';
-export type CallbackName = PaymentCallbackName | RefundCallbackName;
+export type CallbackResource = 'payment' | 'refund' | 'payout';
+export type CallbackName = PaymentCallbackName | RefundCallbackName | PayoutCallbackName;
 
 /**
  * What a bank says about one of our resources: the payload of every signal. The signal's name is

@@ -1,4 +1,6 @@
 import type { PaymentInput } from './payment-workflow';
+import type { PayoutInput } from './payout-workflow';
+import type { RecipientFacts } from './recipient';
 import type { RefundInput } from './refund-workflow';
 
 /** What the merchant sent and Temporal must not hold: kept in the claim until it is written. */
@@ -32,5 +34,22 @@ export interface RefundCreation {
   routing: Omit<RefundInput, 'refund_id' | 'request_id'>;
 }
 
+/** What the merchant says of a payout beside money and routing. */
+export interface PayoutRequest {
+  reference: string | null;
+  /** JSON text, as written. */
+  metadata: string;
+}
+
+export interface PayoutCreation {
+  payout: PayoutRequest;
+  routing: Omit<PayoutInput, 'payout_id' | 'request_id'>;
+}
+
+/** A recipient as it will be stored: its details are sealed before anything is kept. */
+export interface RecipientCreation {
+  recipient: RecipientFacts & { last4: string; sealed: string; kid: string };
+}
+
 /** What a claim may hold; each creating operation adds its own. */
-export type CreationRequest = PaymentCreation | RefundCreation;
+export type CreationRequest = PaymentCreation | RefundCreation | PayoutCreation | RecipientCreation;

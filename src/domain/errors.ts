@@ -13,6 +13,8 @@ export const ERROR_CODES = {
   api_key_revoked: { status: 401, type: 'authentication_error' },
   api_key_scope_insufficient: { status: 403, type: 'permission_error' },
   payment_not_found: { status: 404, type: 'invalid_request_error' },
+  payout_not_found: { status: 404, type: 'invalid_request_error' },
+  recipient_not_found: { status: 404, type: 'invalid_request_error' },
   refund_not_found: { status: 404, type: 'invalid_request_error' },
   route_not_found: { status: 404, type: 'invalid_request_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
@@ -26,6 +28,9 @@ export const ERROR_CODES = {
   payment_not_settled: { status: 422, type: 'invalid_request_error' },
   refund_window_expired: { status: 422, type: 'invalid_request_error' },
   refund_amount_exceeds_balance: { status: 422, type: 'invalid_request_error' },
+  balance_account_not_found: { status: 422, type: 'invalid_request_error' },
+  rail_requirements_not_met: { status: 422, type: 'invalid_request_error' },
+  recipient_type_mismatch: { status: 422, type: 'invalid_request_error' },
   insufficient_balance: { status: 422, type: 'invalid_request_error' },
   rate_limited: { status: 429, type: 'rate_limit_error' },
   internal_error: { status: 500, type: 'api_error' },
@@ -64,6 +69,8 @@ export const ErrorBody = z
   })
   .meta({ id: 'Error', description: 'The one shape of every error.' });
 
+const RETRY_SOON = { 'Retry-After': '1' };
+
 /** A caller's mistake, or our own unavailability: what `src/api/errors.ts` turns into an answer. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
@@ -85,7 +92,7 @@ export class Refusal extends Error {
     super(message, { cause: more.cause });
     this.code = code;
     this.details = more.details;
-    this.headers = more.headers ?? {};
+    this.headers = more.headers ?? (code === 'temporarily_unavailable' ? RETRY_SOON : {});
   }
 }
 
@@ -93,7 +100,6 @@ export class Refusal extends Error {
 export function unavailable(what: string, cause: unknown): Refusal {
   const advice = 'Try again; with the same Idempotency-Key, where the call has one.';
   return new Refusal('temporarily_unavailable', `${what} ${advice}`, {
-    headers: { 'Retry-After': '1' },
     cause,
   });
 }

@@ -34,7 +34,12 @@ export type PostingKind =
   | 'payment_settled'
   | 'refund_accepted'
   | 'refund_settled'
-  | 'refund_failed';
+  | 'refund_failed'
+  | 'payout_reserved'
+  | 'payout_captured'
+  | 'payout_released'
+  | 'payout_reversed'
+  | 'payout_returned';
 
 /** What a posting is about. `resource_id` of a funding is an id of its own. */
 export interface PostingOf {
@@ -62,8 +67,10 @@ export function bookId({
 }
 
 const available = (name: string) => `balances.${checked(name)}.available`;
+const reserved = (name: string) => `balances.${checked(name)}.reserved`;
 const clearing = (connector: string) => `clearing.${checked(connector)}`;
 const REFUNDS = 'transit.refunds';
+const FEES = 'income.fees';
 
 /** @throws RangeError: such a name would reach into another field */
 function checked(name: string): string {
@@ -79,6 +86,10 @@ function transfer(from: string, to: string, amount: number): Leg[] {
   ];
 }
 
+function nonZero(legs: Leg[]): Leg[] {
+  return legs.filter(({ amount }) => amount !== 0);
+}
+
 /** The legs of each kind of posting; amounts in minor units. */
 export const LEGS = {
   /** An operator credits a balance. */
@@ -92,6 +103,29 @@ export const LEGS = {
   refund_settled: (connector: string, amount: number) =>
     transfer(REFUNDS, clearing(connector), amount),
   refund_failed: (amount: number) => transfer(REFUNDS, available(MAIN_BALANCE), amount),
+  /** Decided: amount and fee are reserved at creation … */
+  payout_reserved: (balance: string, amount: number, fee: number) =>
+    transfer(available(balance), reserved(balance), amount + fee),
+  /** … captured at `sent` … */
+  payout_captured: (balance: string, connector: string, amount: number, fee: number) =>
+    nonZero([
+      { account: reserved(balance), amount: -amount - fee },
+      { account: clearing(connector), amount },
+      { account: FEES, amount: fee },
+    ]),
+  /** … released when it fails before that … */
+  payout_released: (balance: string, amount: number, fee: number) =>
+    transfer(reserved(balance), available(balance), amount + fee),
+  /** … and given back, both, when it fails after it. */
+  payout_reversed: (balance: string, connector: string, amount: number, fee: number) =>
+    nonZero([
+      { account: clearing(connector), amount: -amount },
+      { account: FEES, amount: -fee },
+      { account: available(balance), amount: amount + fee },
+    ]),
+  /** It came back: the amount is credited, the fee stays. */
+  payout_returned: (balance: string, connector: string, amount: number) =>
+    transfer(clearing(connector), available(balance), amount),
 } satisfies Record<PostingKind, (...args: never[]) => Leg[]>;
 
 /** Whether a balance may never fall below 0. */

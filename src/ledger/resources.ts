@@ -1,14 +1,16 @@
 import type { Document } from 'mongodb';
 import { bookId, LEGS, type Leg, type PostingKind } from '../domain/ledger';
 import type { PaymentStatus } from '../domain/payment';
+import type { PayoutStatus } from '../domain/payout';
 import type { RefundStatus } from '../domain/refund';
 import type { PostingDocument } from '../store/ledger';
 import type { PaymentDocument } from '../store/payments';
+import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
 import { type Difference, difference, unlessSame } from './compare';
 import { type Pass, pairOf, pass, theOne } from './pass';
 
-type Resource = 'payment' | 'refund';
+type Resource = 'payment' | 'refund' | 'payout';
 
 /** Whose each kind of posting is; a funding stands for itself. */
 const OWNERS = {
@@ -17,6 +19,11 @@ const OWNERS = {
   refund_accepted: 'refund',
   refund_settled: 'refund',
   refund_failed: 'refund',
+  payout_reserved: 'payout',
+  payout_captured: 'payout',
+  payout_released: 'payout',
+  payout_reversed: 'payout',
+  payout_returned: 'payout',
 } as const satisfies Record<PostingKind, Resource | null>;
 
 type KindOf<Of extends Resource> = {
@@ -26,13 +33,16 @@ type KindOf<Of extends Resource> = {
 /** What every resource tells of itself. */
 type Common = Pick<PaymentDocument, 'account_id' | 'livemode' | 'currency'> & { status: string };
 
+/** The postings of a state; a function where more than the state decides. */
+type Called<Part, Kind> = readonly Kind[] | ((part: Part) => readonly Kind[]);
+
 /** What the ledger must hold of the resources of one collection. */
 interface ResourceRule<Part extends Common, Kind extends PostingKind> {
   collection: string;
   /** What of the document decides. */
   fields: readonly (keyof Part & string)[];
   /** The postings that are there in each state, each once. */
-  postings: Record<Part['status'], readonly Kind[]>;
+  postings: Record<Part['status'], Called<Part, Kind>>;
   legs: Record<Kind, (part: Part) => Leg[]>;
 }
 
@@ -44,6 +54,10 @@ interface ResourceRow<Part> {
 
 type PaymentPart = Pick<PaymentDocument, keyof Common | 'amount' | 'connector'>;
 type RefundPart = Pick<RefundDocument, keyof Common | 'amount' | 'connector'>;
+type PayoutPart = Pick<
+  PayoutDocument,
+  keyof Common | 'amount' | 'connector' | 'fee' | 'balance_account' | 'sent_at'
+>;
 
 const COMMON = ['account_id', 'livemode', 'currency', 'status'] as const;
 
@@ -77,6 +91,35 @@ const REFUNDS: ResourceRule<RefundPart, KindOf<'refund'>> = {
   },
 };
 
+const RESERVED = ['payout_reserved'] as const;
+const CAPTURED = [...RESERVED, 'payout_captured'] as const;
+
+const PAYOUTS: ResourceRule<PayoutPart, KindOf<'payout'>> = {
+  collection: 'payouts',
+  fields: [...COMMON, 'amount', 'connector', 'fee', 'balance_account', 'sent_at'],
+  postings: {
+    created: RESERVED,
+    submitted: RESERVED,
+    sent: CAPTURED,
+    completed: CAPTURED,
+    failed: ({ sent_at }) =>
+      sent_at === null ? [...RESERVED, 'payout_released'] : [...CAPTURED, 'payout_reversed'],
+    returned: [...CAPTURED, 'payout_returned'],
+  } satisfies Record<PayoutStatus, Called<PayoutPart, PostingKind>>,
+  legs: {
+    payout_reserved: ({ balance_account, amount, fee }) =>
+      LEGS.payout_reserved(balance_account, amount, fee),
+    payout_captured: ({ balance_account, connector, amount, fee }) =>
+      LEGS.payout_captured(balance_account, connector, amount, fee),
+    payout_released: ({ balance_account, amount, fee }) =>
+      LEGS.payout_released(balance_account, amount, fee),
+    payout_reversed: ({ balance_account, connector, amount, fee }) =>
+      LEGS.payout_reversed(balance_account, connector, amount, fee),
+    payout_returned: ({ balance_account, connector, amount }) =>
+      LEGS.payout_returned(balance_account, connector, amount),
+  },
+};
+
 interface RefundedRow {
   _id: string;
   /** Of the payment. */
@@ -107,6 +150,7 @@ const REFUNDED = pass<RefundedRow>(
 export const RESOURCE_PASSES: readonly Pass[] = [
   resourcePass(PAYMENTS),
   resourcePass(REFUNDS),
+  resourcePass(PAYOUTS),
   REFUNDED,
 ];
 
@@ -139,8 +183,9 @@ function compareResource<Part extends Common, Kind extends PostingKind>(
   if (resource === null) {
     return postings.map((posting) => difference('resource_missing', _id, posting._id, _id, null));
   }
-  const states = new Map<string, readonly Kind[]>(Object.entries(byState));
-  const wanted = states.get(resource.status) ?? [];
+  const states = new Map<string, Called<Part, Kind>>(Object.entries(byState));
+  const called = states.get(resource.status) ?? [];
+  const wanted = typeof called === 'function' ? called(resource) : called;
   const matched = new Set<string>();
   const differences = wanted.flatMap((kind): Difference[] => {
     const expected = describe(bookId(resource), legs[kind](resource));

@@ -62,9 +62,9 @@ const BOOKS = pass<BookRow>(
 const PASSES: readonly Pass[] = [POSTINGS, BOOKS, ...RESOURCE_PASSES];
 
 /**
- * Recomputes every balance from the postings, and holds payments and refunds against theirs. All is
- * read in one snapshot, so a service at work does not disturb it. The server does the sums and uses
- * its disk for them; rows are read one at a time.
+ * Recomputes every balance from the postings, and holds payments, refunds and payouts against
+ * theirs. All is read in one snapshot, so a service at work does not disturb it. The server does the
+ * sums and uses its disk for them; rows are read one at a time.
  * @param client whose sockets are patient: a pass may take minutes before its first row
  * @throws MongoServerError `SnapshotTooOld` when it takes longer than the server keeps a snapshot
  *   (five minutes by default)

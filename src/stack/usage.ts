@@ -17,9 +17,9 @@ Environment:
   MONGODB_PORT                  default: a free port, chosen once and kept in DATA_DIR
   MONGODB_DB          payments
   SANDBOX_BANK_PORT   PORT + 1
-  SANDBOX_AUTOPLAY    on        off: the sandbox bank settles nothing by itself
+  SANDBOX_AUTOPLAY    on        off: the sandbox bank settles and completes nothing by itself
   CACHE_DIR           ~/.cache/durable-payments    fetched servers, shared between checkouts
-  LIVE_CONNECTORS               live banks: name=method|method,name=method
+  LIVE_CONNECTORS               live banks: name=method|rail,name=method
   RATE_LIMIT_PER_SECOND  500    requests a key may make, over ten seconds
   LOG_LEVEL           info      fatal, error, warn, info, debug, trace or silent
 

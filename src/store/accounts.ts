@@ -1,4 +1,5 @@
 import type { Collection, Db } from 'mongodb';
+import type { RailId } from '../domain/rails';
 
 /** A merchant. */
 export interface AccountDocument {
@@ -7,6 +8,10 @@ export interface AccountDocument {
   /** Crypto endpoints and events. */
   crypto: boolean;
   enabled_methods: string[];
+  /** An account has every rail but these; absent: none. */
+  disabled_rails?: RailId[];
+  /** Minor units of the payout's currency, whichever that is; 0 where not set. */
+  payout_fees?: Partial<Record<RailId, number>>;
   /** Login of the merchant's staff; the hash is argon2id. */
   dashboard: { email: string; password_hash: string };
   created_at: string;
@@ -38,6 +43,27 @@ export function createAccountStore(db: Db) {
       accounts.findOneAndUpdate(
         { _id: id },
         { $pull: { enabled_methods: method } },
+        { returnDocument: 'after' },
+      ),
+    enableRail: (id: string, rail: RailId) =>
+      accounts.findOneAndUpdate(
+        { _id: id },
+        { $pull: { disabled_rails: rail } },
+        { returnDocument: 'after' },
+      ),
+    disableRail: (id: string, rail: RailId) =>
+      accounts.findOneAndUpdate(
+        { _id: id },
+        { $addToSet: { disabled_rails: rail } },
+        { returnDocument: 'after' },
+      ),
+    /** @param fee minor units of the payout's currency; 0 removes it */
+    setPayoutFee: (id: string, rail: RailId, fee: number) =>
+      accounts.findOneAndUpdate(
+        { _id: id },
+        fee === 0
+          ? { $unset: { [`payout_fees.${rail}`]: '' } }
+          : { $set: { [`payout_fees.${rail}`]: fee } },
         { returnDocument: 'after' },
       ),
   };

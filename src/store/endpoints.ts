@@ -1,4 +1,4 @@
-import type { Collection, Db } from 'mongodb';
+import type { Collection, Db, ObjectId } from 'mongodb';
 import type { Sealed } from '../seal';
 
 export interface EndpointSecret {
@@ -70,6 +70,19 @@ export function createEndpointStore(db: Db) {
     roll: (roll: SecretRoll) => rollSecret(endpoints, roll),
     remove: async (account_id: string, livemode: boolean): Promise<boolean> =>
       (await endpoints.deleteOne({ account_id, livemode })).deletedCount === 1,
+    /** Some of all, in the order of their ids, from behind `after`. */
+    page: (limit: number, after?: ObjectId) =>
+      endpoints
+        .find(after === undefined ? {} : { _id: { $gt: after } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray(),
+    /** One secret, only while it is there as it was: a roll may have dropped it meanwhile. */
+    resealSecret: (id: ObjectId, before: Sealed, sealed: Sealed) =>
+      endpoints.updateOne(
+        { _id: id, 'secrets.sealed': before },
+        { $set: { 'secrets.$.sealed': sealed } },
+      ),
   };
 }
 

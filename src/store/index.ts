@@ -9,6 +9,8 @@ import { createIdempotencyStore } from './idempotency';
 import { createKeyStore } from './keys';
 import { createLedgerStore } from './ledger';
 import { createPaymentStore } from './payments';
+import { createPayoutStore } from './payouts';
+import { createRecipientStore } from './recipients';
 import { createRefundStore } from './refunds';
 
 export type Stores = ReturnType<typeof createStores>;
@@ -26,6 +28,8 @@ export function createStores(db: Db) {
     keys: createKeyStore(db),
     ledger: createLedgerStore(db),
     payments: createPaymentStore(db),
+    payouts: createPayoutStore(db),
+    recipients: createRecipientStore(db),
     refunds: createRefundStore(db),
   };
 }

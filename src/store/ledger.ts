@@ -21,6 +21,8 @@ export interface PostingDocument {
   at: string;
   /** Minor units, as 64-bit integers. */
   legs: { account: string; amount: number | Long }[];
+  /** Who funded it and why; only of fundings. */
+  note?: { operator: string | null; reason: string | null };
 }
 
 /** Kept balances of one merchant account, environment and currency, by the paths of its legs. */

@@ -1,3 +1,4 @@
+import { RAIL_IDS, railEntry } from '../../src/domain/rails';
 import { call, idealPayment } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
 import { expectRefusal } from './refusal';
@@ -167,9 +168,40 @@ test('a refused request reaches no bank and no workflow', async () => {
   expect([await count('payments'), await count('idempotency')]).toEqual(before);
 });
 
-test('the catalogue needs a key but no scope, and takes no parameters', async () => {
+describe('the rails', () => {
+  const rails = async (as = key) => {
+    const { status, body } = await get('/v1/payout-methods', as);
+    expect([status, Object.keys(body), body.object]).toEqual([200, ['object', 'data'], 'list']);
+    return body.data;
+  };
+
+  test('are all four, with exactly the fields of spec §2.5', async () => {
+    expect(await rails()).toEqual(RAIL_IDS.map(railEntry));
+  });
+
+  test('are those that the account has enabled, from the moment it has', async () => {
+    const { account_id, key: own } = await service.account();
+    const methods = async () => (await rails(own)).map(({ method }: { method: string }) => method);
+    await service.stores.accounts.disableRail(account_id, 'sepa_instant');
+    await service.stores.accounts.disableRail(account_id, 'card_payout');
+    expect(await methods()).toEqual(['sepa_credit_transfer', 'faster_payments']);
+    await service.stores.accounts.enableRail(account_id, 'sepa_instant');
+    expect(await methods()).toEqual(['sepa_credit_transfer', 'sepa_instant', 'faster_payments']);
+  });
+
+  test('are none where no connector serves live', async () => {
+    const { account_id } = await service.account();
+    expect(await rails(await openKey(service.stores, account_id, true))).toEqual([]);
+  });
+});
+
+test('catalogue and rails need a key but no scope, and take no parameters', async () => {
   const narrow = await service.account({ scopes: ['refunds:read'] });
-  for (const path of ['/v1/payment-methods', '/v1/payment-methods/available']) {
+  for (const path of [
+    '/v1/payment-methods',
+    '/v1/payment-methods/available',
+    '/v1/payout-methods',
+  ]) {
     expect((await get(path, narrow.key)).status).toBe(200);
     expectRefusal(await call(service.url, 'GET', path), 'api_key_missing');
     expectRefusal(await get(`${path}?country=NL`), 'invalid_request', ['country']);

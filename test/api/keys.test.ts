@@ -22,7 +22,7 @@ const authorized = (...values: string[]) =>
     headers: values.map((value): [string, string] => ['Authorization', value]),
   });
 
-/** Every endpoint with the scope it asks for, and the two that need none. */
+/** Every endpoint with the scope it asks for, and the three that need none. */
 const ROUTES = [
   ['GET', '/v1/payments', 'payments:read'],
   ['GET', '/v1/payments/some-id', 'payments:read'],
@@ -34,6 +34,12 @@ const ROUTES = [
   ['GET', '/v1/payments/some-id/refunds', 'refunds:read'],
   ['POST', '/v1/refunds', 'refunds:write'],
   ['POST', '/v1/sandbox/refunds/some-id/simulate', 'refunds:write'],
+  ['POST', '/v1/payout-recipients', 'payouts:write'],
+  ['GET', '/v1/payouts', 'payouts:read'],
+  ['GET', '/v1/payouts/some-id', 'payouts:read'],
+  ['POST', '/v1/payouts', 'payouts:write'],
+  ['POST', '/v1/sandbox/payouts/some-id/simulate', 'payouts:write'],
+  ['GET', '/v1/payout-methods', null],
   ['GET', '/v1/payment-methods', null],
   ['GET', '/v1/payment-methods/available', null],
 ] as const;

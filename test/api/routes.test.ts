@@ -25,10 +25,15 @@ const ROUTES: readonly [path: string, methods: string[]][] = [
   ['/v1/payments/some-id/refunds', ['GET', 'HEAD']],
   ['/v1/refunds', ['GET', 'HEAD', 'POST']],
   ['/v1/refunds/some-id', ['GET', 'HEAD']],
+  ['/v1/payout-recipients', ['POST']],
+  ['/v1/payouts', ['GET', 'HEAD', 'POST']],
+  ['/v1/payouts/some-id', ['GET', 'HEAD']],
+  ['/v1/payout-methods', ['GET', 'HEAD']],
   ['/v1/payment-methods', ['GET', 'HEAD']],
   ['/v1/payment-methods/available', ['GET', 'HEAD']],
   ['/v1/sandbox/payments/some-id/simulate', ['POST']],
   ['/v1/sandbox/refunds/some-id/simulate', ['POST']],
+  ['/v1/sandbox/payouts/some-id/simulate', ['POST']],
   ['/healthz', ['GET', 'HEAD']],
   ['/readyz', ['GET', 'HEAD']],
   ['/openapi.json', ['GET', 'HEAD']],
@@ -44,7 +49,7 @@ test.each(ROUTES)('%s takes %j; any other method is a 405 that says so', async (
   }
 });
 
-test.each(['/v1/payments', '/v1/refunds', '/v1/payment-methods', '/healthz'])(
+test.each(['/v1/payments', '/v1/refunds', '/v1/payouts', '/v1/payout-methods', '/healthz'])(
   'HEAD %s answers as GET does, without the body',
   async (path) => {
     const [head, get] = [await ask('HEAD', path), await ask('GET', path)];
@@ -64,6 +69,8 @@ test.each([
   ...['/v1/payments;x=1', '/v1/payments/../payments', '/v1/payments/a/b', '/v1/payments%2Fx'],
   ...['/v1/refunds/', '/v1/refunds/some-id/', '/v1/refunds/a/b', '/v1/Refunds', '/v1/refunds%2Fx'],
   ...['/v1/payments/some-id/refunds/', '/v1/payments//refunds', '/v1/sandbox/refunds/simulate'],
+  ...['/v1/payouts/', '/v1/payouts/some-id/', '/v1/payouts/some-id/cancel', '/v1/Payouts'],
+  ...['/v1/payout', '/v1/payout-methods/available', '/v1/sandbox/payouts/simulate'],
   ...['/.env', '/v1/payments/some-id/capture', `/${'x'.repeat(10_000)}`, '/openapi.json/', '*'],
 ])('%s is no route', async (path) => {
   for (const method of ['GET', 'POST', 'DELETE']) {
@@ -80,6 +87,7 @@ test.each([
   expectRefusal(await ask('POST', `/v1/payments/${id}/cancel`), 'payment_not_found');
   expectRefusal(await ask('GET', `/v1/payments/${id}/refunds`), 'payment_not_found');
   expectRefusal(await ask('GET', `/v1/refunds/${id}`), 'refund_not_found');
+  expectRefusal(await ask('GET', `/v1/payouts/${id}`), 'payout_not_found');
 });
 
 test.each(['?limit=%E0%A4%A', '?limit=%', '?limit=%00', '?%E0%A4%A=1', '?=', '?limit[]=1'])(
@@ -87,6 +95,7 @@ test.each(['?limit=%E0%A4%A', '?limit=%', '?limit=%00', '?%E0%A4%A=1', '?=', '?l
   async (query) => {
     expectRefusal(await ask('GET', `/v1/payments${query}`), 'invalid_request');
     expectRefusal(await ask('GET', `/v1/refunds${query}`), 'invalid_request');
+    expectRefusal(await ask('GET', `/v1/payouts${query}`), 'invalid_request');
   },
 );
 

@@ -1,13 +1,16 @@
 import { call, idealPayment, settledPayment } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
+import { openShop, type Shop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
 let service: Service;
+let shop: Shop;
 let key: string;
 
 beforeAll(async () => {
   service = await startService();
-  ({ key } = await service.account());
+  shop = await openShop(service);
+  ({ key } = shop);
 });
 afterAll(async () => service?.stop());
 
@@ -18,6 +21,8 @@ const createRefund = async () => {
   const { id: payment_id } = await settledPayment(service, key);
   return (await post('/v1/refunds', { payment_id })).body;
 };
+const createPayout = async () => (await shop.pay()).body;
+const MAKE = { payment: create, refund: createRefund, payout: createPayout };
 const simulateRefund = (id: string, body: unknown) =>
   post(`/v1/sandbox/refunds/${id}/simulate`, body);
 
@@ -74,6 +79,7 @@ test('a failed refund carries what was given, or says that the bank refused it',
 describe.each([
   ['payment', 'returned'],
   ['refund', 'authorized'],
+  ['payout', 'settled'],
 ] as const)('about a %s', (resource, foreign) => {
   test.each([
     ['an event that is none', { event: 'paid' }, ['event']],
@@ -85,7 +91,7 @@ describe.each([
     ['wrong types', { event: 1, code: 1.5, reason: [] }, ['event', 'code', 'reason']],
     ['an unknown field', { event: 'failed', status: 'failed' }, ['status']],
   ])('%s is refused and moves nothing', async (_, body, fields) => {
-    const { id } = await (resource === 'payment' ? create() : createRefund());
+    const { id } = await MAKE[resource]();
     const read = () => call(service.url, 'GET', `/v1/${resource}s/${id}`, { key });
     const before = await read();
     expectRefusal(await post(`/v1/sandbox/${resource}s/${id}/simulate`, body), 'invalid_request', [
@@ -99,11 +105,11 @@ describe.each([
     const { id } = await (resource === 'payment' ? createRefund() : create());
     for (const each of ['some-id', id]) {
       const path = `/v1/sandbox/${resource}s/${each}/simulate`;
-      expectRefusal(await post(path, { event: 'settled' }), code);
+      expectRefusal(await post(path, { event: 'failed' }), code);
     }
-    const own = await (resource === 'payment' ? create() : createRefund());
+    const own = await MAKE[resource]();
     const path = `/v1/sandbox/${resource}s/${own.id}/simulate`;
-    const body = { event: 'settled' };
+    const body = { event: 'failed' };
     const { account_id, key: other } = await service.account();
     expectRefusal(await call(service.url, 'POST', path, { key: other, body }), code);
     const live = await openKey(service.stores, account_id, true);

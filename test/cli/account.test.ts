@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { verify } from '@node-rs/argon2';
 import { SCOPES } from '../../src/domain/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
+import { RAIL_IDS } from '../../src/domain/rails';
 import { hashKey } from '../../src/store/keys';
 import { CreatedAccount, everythingStored, openProvisioning, type Provisioning } from './cli';
 
@@ -92,6 +93,8 @@ describe('account update, show and list', () => {
       name: 'Update',
       crypto: true,
       enabled_methods: PAYMENT_METHOD_IDS.filter((id) => id !== 'amex' && id !== 'visa'),
+      enabled_rails: RAIL_IDS,
+      payout_fees: {},
       dashboard_email,
       created_at: expect.stringMatching(/Z$/),
     });
@@ -103,6 +106,43 @@ describe('account update, show and list', () => {
     });
   });
 
+  test('switch rails on and off, and set what their payouts cost', async () => {
+    const { account_id } = await service.account('Payouts');
+    const update = (...args: string[]) => service.json('account', 'update', account_id, ...args);
+    const off = ['--disable-method', 'card_payout', '--disable-method', 'faster_payments'];
+    const fees = ['--payout-fee', 'sepa_instant=50', '--payout-fee', 'card_payout=120'];
+    const changed = await update(...off, ...fees);
+    expect(changed).toMatchObject({
+      enabled_methods: PAYMENT_METHOD_IDS,
+      enabled_rails: ['sepa_credit_transfer', 'sepa_instant'],
+      payout_fees: { sepa_instant: 50, card_payout: 120 },
+    });
+    expect(await service.json('account', 'show', account_id)).toEqual(changed);
+    const { stdout } = await service.cli('account', 'show', account_id);
+    expect(stdout).toContain('Rails:            sepa_credit_transfer, sepa_instant\n');
+    expect(stdout).toMatch(/Payout fees: {6}.*sepa_instant=50/);
+    const on = ['--enable-method', 'card_payout', '--disable-method', 'ideal'];
+    expect(await update(...on, '--payout-fee', 'sepa_instant=0')).toMatchObject({
+      enabled_methods: PAYMENT_METHOD_IDS.filter((id) => id !== 'ideal'),
+      enabled_rails: ['card_payout', 'sepa_credit_transfer', 'sepa_instant'],
+      payout_fees: { card_payout: 120 },
+    });
+    expect(await update('--payout-fee', 'card_payout=0')).toMatchObject({ payout_fees: {} });
+  });
+
+  test.each([
+    ...['sepa_instant', 'sepa_instant=', 'sepa_instant=-1', 'sepa_instant=1.5', '=5', 'ideal=5'],
+    ...['sepa_instant=1e3', 'sepa_instant=100000000000', 'sepa_instant=1=2', 'toString=1', ''],
+  ])('refuses --payout-fee "%s"', async (fee) => {
+    const { account_id } = await service.account();
+    const refused = await service.refusal('account', 'update', account_id, '--payout-fee', fee);
+    expect(refused.message).toContain('It must be RAIL=MINOR, each rail once');
+    const twice = ['--payout-fee', 'card_payout=1', '--payout-fee', 'card_payout=2'];
+    const again = await service.refusal('account', 'update', account_id, ...twice);
+    expect(again.message).toContain('each rail once');
+    expect(await service.json('account', 'show', account_id)).toMatchObject({ payout_fees: {} });
+  });
+
   test('a refused update changes nothing', async () => {
     const { account_id } = await service.account();
     const before = await service.json('account', 'show', account_id);
@@ -111,7 +151,9 @@ describe('account update, show and list', () => {
     expect((await service.refusal(...update)).code).toBe('nothing_to_change');
     expect((await service.refusal(...update, ...both)).code).toBe('contradiction');
     const method = await service.refusal(...update, '--crypto', 'on', '--enable-method', 'Visa');
-    expect(method.message).toContain(`Allowed: ${PAYMENT_METHOD_IDS.join(', ')}.`);
+    expect(method.message).toContain(
+      `Allowed: ${[...PAYMENT_METHOD_IDS, ...RAIL_IDS].join(', ')}.`,
+    );
     const crypto = await service.refusal(...update, '--crypto', 'maybe');
     expect(crypto.message).toContain('Allowed choices are on, off.');
     expect(await service.json('account', 'show', account_id)).toEqual(before);

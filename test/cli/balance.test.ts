@@ -130,6 +130,58 @@ describe('balance fund', () => {
     expect(await balances(account_id, 'live')).toEqual([]);
   });
 
+  test('credits once under an id of its own, also when it is asked for at once', async () => {
+    const { account_id } = await service.account();
+    const id = `wire-${account_id}`;
+    const once = funding(account_id, { 'operation-id': id, 'balance-account': 'ads' });
+    const runs = await Promise.all([1, 2, 3, 4].map(() => service.json(...once)));
+    const [first] = runs.map((said) => Funded.parse(said));
+    expect(first).toEqual({
+      ...{ balance_account: 'ads', currency: 'EUR', available: 100_000, reserved: 0 },
+      operation_id: `funded:${id}`,
+    });
+    expect(runs).toEqual(runs.map(() => first));
+    const printed = funding(account_id, {
+      ...{ 'operation-id': first?.operation_id, 'balance-account': 'ads' },
+    });
+    expect(await service.json(...printed)).toEqual(first);
+    await service.json(...funding(account_id, { 'balance-account': 'ads', amount: '5' }));
+    expect(await service.json(...once)).toEqual({ ...first, available: 100_005 });
+    expect(await balances(account_id, 'live')).toHaveLength(1);
+  });
+
+  test.each([
+    { amount: '99999' },
+    { currency: 'USD' },
+    { env: 'sandbox' },
+    { 'balance-account': 'main' },
+  ])('refuses an id that stands for another funding: %p', async (changes) => {
+    const { account_id } = await service.account();
+    const id = { 'operation-id': `wire-${account_id}`, 'balance-account': 'ads' };
+    await service.json(...funding(account_id, id));
+    const before = await balances(account_id, 'sandbox');
+    expect(await service.refusal(...funding(account_id, { ...id, ...changes }))).toEqual({
+      code: 'operation_id_used',
+      message: expect.stringMatching(
+        /^funded:wire-\S+ stands for another funding, of .+: external\.funding -100000, .+credited\.$/,
+      ),
+    });
+    expect(await balances(account_id, 'sandbox')).toEqual(before);
+    expect((await balances(account_id, 'live')).map(({ available }) => available)).toEqual([
+      100_000,
+    ]);
+  });
+
+  test('keeps who did it and why beside the posting, and the books verify', async () => {
+    const { account_id } = await service.account();
+    const said = { operator: 'mia', reason: 'Wire of 1 March' };
+    const { operation_id } = Funded.parse(await service.json(...funding(account_id, said)));
+    expect(await service.stores.ledger.posting(operation_id)).toMatchObject({ note: said });
+    const plain = Funded.parse(await service.json(...funding(account_id)));
+    expect(await service.stores.ledger.posting(plain.operation_id)).not.toHaveProperty('note');
+    expect(await service.json('ledger', 'verify')).toMatchObject({ data: { differences: [] } });
+  });
+
   test('tells a person what was credited and what is there', async () => {
     const { account_id } = await service.account();
     const { stdout } = await service.cli(...funding(account_id, { env: 'sandbox', amount: '5' }));
@@ -157,6 +209,9 @@ describe('balance fund', () => {
     ...each('currency', ['eur', 'EU', 'XXX', 'XAU', ''], CURRENCY),
     ...each('balance-account', ['', 'a.b', '$a', '-a', '__proto__', 'a b', 'é'], NAME),
     ...each('balance-account', ['x'.repeat(65)], NAME),
+    ...each('operation-id', ['', 'a b', 'a:b', 'funded:', 'x'.repeat(101)], 'It must be 1 to 100'),
+    ...each('operator', ['', ' ', 'x'.repeat(101)], 'It must have 1 to 100'),
+    ...each('reason', ['', 'x'.repeat(501)], 'It must have 1 to 500'),
     [{ env: 'test' }, 'Allowed choices are sandbox, live.'],
     [{ env: undefined }, "required option '--env <env>' not specified"],
     [{ currency: undefined }, "required option '--currency <currency>' not specified"],

@@ -4,10 +4,11 @@ let setting: LedgerSetting;
 let account_id: string;
 let book: string;
 let ids: LedgerSetting['ids'];
+let paidOut: LedgerSetting['paidOut'];
 
 beforeAll(async () => {
   setting = await openLedgerSetting();
-  ({ account_id, book, ids } = setting);
+  ({ account_id, book, ids, paidOut } = setting);
 });
 afterEach(async () => await setting.restore());
 afterAll(async () => await setting?.close());
@@ -121,5 +122,94 @@ describe('ledger verify, of payments and refunds', () => {
         },
       ]),
     );
+  });
+});
+
+describe('ledger verify, of payouts', () => {
+  const parts = (found: Awaited<ReturnType<LedgerSetting['differences']>>) =>
+    found.map(({ check, subject, part }) => [check, subject, part]).sort();
+  const missing = (id: string, kind: string) => ['posting_missing', id, kind];
+  const extra = (id: string, kind: string) => ['posting_extra', id, `${kind}:${id}`];
+
+  test('tells a state that the postings do not bear out', async () => {
+    await setting.change('payouts', paidOut.created, { status: 'sent' });
+    await setting.change('payouts', paidOut.sent, { status: 'submitted' });
+    await setting.change('payouts', paidOut.completed, { status: 'returned' });
+    await setting.change('payouts', paidOut.returned, { status: 'failed' });
+    expect(parts(await setting.differences())).toEqual(
+      [
+        missing(paidOut.created, 'payout_captured'),
+        extra(paidOut.sent, 'payout_captured'),
+        missing(paidOut.completed, 'payout_returned'),
+        missing(paidOut.returned, 'payout_reversed'),
+        extra(paidOut.returned, 'payout_returned'),
+      ].sort(),
+    );
+  });
+
+  test('tells what was released from what was given back, by whether it was sent', async () => {
+    await setting.change('payouts', paidOut.failed, { sent_at: '2026-03-01T12:00:00.000Z' });
+    await setting.change('payouts', paidOut.failedAfterSent, { sent_at: null });
+    expect(parts(await setting.differences())).toEqual(
+      [
+        missing(paidOut.failed, 'payout_captured'),
+        missing(paidOut.failed, 'payout_reversed'),
+        extra(paidOut.failed, 'payout_released'),
+        missing(paidOut.failedAfterSent, 'payout_released'),
+        extra(paidOut.failedAfterSent, 'payout_captured'),
+        extra(paidOut.failedAfterSent, 'payout_reversed'),
+      ].sort(),
+    );
+  });
+
+  test('tells an amount, a fee, a balance and a bank that are not those of the posting', async () => {
+    await setting.change('payouts', paidOut.created, { fee: 49 });
+    await setting.change('payouts', paidOut.submitted, { balance_account: 'main' });
+    await setting.change('payouts', paidOut.sent, { connector: 'other' });
+    await setting.change('payouts', paidOut.returned, { amount: 999, fee: 51 });
+    const found = await setting.differences();
+    expect(found).toHaveLength(5);
+    const differs = (id: string, kind: string, expected: string, was: string) => ({
+      check: 'posting_differs',
+      ...{ subject: id, part: `${kind}:${id}` },
+      expected: `${expected} in ${setting.payoutsBook}`,
+      found: `${was} in ${setting.payoutsBook}`,
+    });
+    const reserved = 'balances.ads.available -1050, balances.ads.reserved 1050';
+    expect(found).toEqual(
+      expect.arrayContaining([
+        differs(
+          ...([paidOut.created, 'payout_reserved'] as const),
+          ...(['balances.ads.available -1049, balances.ads.reserved 1049', reserved] as const),
+        ),
+        differs(
+          ...([paidOut.submitted, 'payout_reserved'] as const),
+          ...(['balances.main.available -1050, balances.main.reserved 1050', reserved] as const),
+        ),
+        differs(
+          ...([paidOut.sent, 'payout_captured'] as const),
+          'balances.ads.reserved -1050, clearing.other 1000, income.fees 50',
+          'balances.ads.reserved -1050, clearing.bank 1000, income.fees 50',
+        ),
+        differs(
+          ...([paidOut.returned, 'payout_captured'] as const),
+          'balances.ads.reserved -1050, clearing.bank 999, income.fees 51',
+          'balances.ads.reserved -1050, clearing.bank 1000, income.fees 50',
+        ),
+        differs(
+          ...([paidOut.returned, 'payout_returned'] as const),
+          'balances.ads.available 999, clearing.bank -999',
+          'balances.ads.available 1000, clearing.bank -1000',
+        ),
+      ]),
+    );
+  });
+
+  test('tells postings of a payout that is not there', async () => {
+    await setting.documents('payouts').deleteOne({ _id: paidOut.sent });
+    expect(parts(await setting.differences())).toEqual([
+      ['resource_missing', paidOut.sent, `payout_captured:${paidOut.sent}`],
+      ['resource_missing', paidOut.sent, `payout_reserved:${paidOut.sent}`],
+    ]);
   });
 });

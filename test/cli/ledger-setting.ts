@@ -3,9 +3,13 @@ import { z } from 'zod';
 import { CHECKS } from '../../src/ledger/compare';
 import {
   authorizedPayment,
+  fund,
+  movePayout,
   moveRefund,
+  openPayout,
   openRecords,
   openRefund,
+  payoutFacts,
   type Records,
   settle,
 } from '../support/records';
@@ -31,7 +35,7 @@ export const Report = z.strictObject({
 });
 
 type Stored = { _id: string } & Document;
-const COLLECTIONS = ['ledger_postings', 'ledger_books', 'payments', 'refunds'] as const;
+const COLLECTIONS = ['ledger_postings', 'ledger_books', 'payments', 'refunds', 'payouts'] as const;
 export const MOST = 99_999_999_999;
 
 export type LedgerSetting = Awaited<ReturnType<typeof openLedgerSetting>>;
@@ -46,7 +50,9 @@ export async function openLedgerSetting() {
   const made = await cli('account', 'create', '--name', 'Acme', '--json');
   const { account_id } = CreatedAccount.parse(JSON.parse(made.stdout));
   const book = `${account_id}:sandbox:EUR`;
+  const payoutsBook = `${account_id}:sandbox:CHF`;
   const ids = await liveALittle(records, account_id);
+  const paidOut = await payOut(records, account_id);
   const documents = (name: (typeof COLLECTIONS)[number]) => db.collection<Stored>(name);
   const keep = COLLECTIONS.map(async (name) => ({
     name,
@@ -54,7 +60,7 @@ export async function openLedgerSetting() {
   }));
   const kept = await Promise.all(keep);
   return {
-    ...{ account_id, book, ids, database, stores, cli, documents, close },
+    ...{ account_id, book, payoutsBook, ids, paidOut, database, stores, cli, documents, close },
     restore: async () => {
       for (const { name, all } of kept) {
         await documents(name).deleteMany();
@@ -112,5 +118,28 @@ async function liveALittle(records: Records, account_id: string) {
     back: await refund(300, 'settled'),
     failed: await refund(200, 'failed'),
     processing: await refund(null),
+  };
+}
+
+/** A payout in each state and with each history, of 1,000 and a fee of 50: 15 postings in all. */
+async function payOut(records: Records, account_id: string) {
+  const francs = { account_id, currency: 'CHF', balance_account: 'ads' };
+  await fund(records, payoutFacts(francs), 10_000);
+  const payout = async (...to: Parameters<typeof movePayout>[3]) => {
+    const facts = payoutFacts({ ...francs, amount: 1_000, fee: 50 });
+    const { opening } = await openPayout(records, facts);
+    expect(opening.outcome).toBe('accepted');
+    let from: Parameters<typeof movePayout>[2] = { status: 'created', version: 1 };
+    for (const status of to) from = await movePayout(records, facts, from, [status]);
+    return facts.payout_id;
+  };
+  return {
+    created: await payout(),
+    submitted: await payout('submitted'),
+    sent: await payout('submitted', 'sent'),
+    completed: await payout('submitted', 'sent', 'completed'),
+    failed: await payout('failed'),
+    failedAfterSent: await payout('submitted', 'sent', 'failed'),
+    returned: await payout('submitted', 'sent', 'returned'),
   };
 }

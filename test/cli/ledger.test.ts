@@ -29,12 +29,12 @@ describe('ledger verify', () => {
     await empty.close();
   });
 
-  test('finds nothing wrong with payments and refunds that the product wrote', async () => {
+  test('finds nothing wrong with payments, refunds and payouts that the product wrote', async () => {
     expect(await setting.differences()).toEqual([]);
     const { exit, stdout } = await setting.cli('ledger', 'verify');
     expect({ exit, stdout }).toEqual({
       exit: 0,
-      stdout: '13 postings in 3 books: nothing differs.\n',
+      stdout: '28 postings in 4 books: nothing differs.\n',
     });
   });
 
@@ -161,7 +161,7 @@ describe('ledger verify', () => {
     const { exit, stdout, stderr } = await setting.cli('ledger', 'verify');
     expect(exit).toBe(1);
     expect(stderr).toBe('The ledger has 151 differences.\n');
-    expect(stdout).toMatch(/^163 postings in 3 books: 151 differences\.\n\nCHECK +SUBJECT +PART/);
+    expect(stdout).toMatch(/^178 postings in 4 books: 151 differences\.\n\nCHECK +SUBJECT +PART/);
     expect(stdout.match(/^posting_unbalanced +funded:\d+ +- +0 +1$/gm)).toHaveLength(100);
     expect(stdout).toMatch(/\n\nThere are 51 more\.\n$/);
     const inJson = await setting.cli('ledger', 'verify', '--json');

@@ -11,6 +11,8 @@ const COMMANDS = [
   ...['key create', 'key list', 'key revoke', 'webhook set', 'webhook roll', 'webhook show'],
   ...['event list', 'event show', 'event redeliver'],
   ...['balance show', 'balance fund', 'ledger verify'],
+  ...['payment', 'refund', 'payout'].flatMap((kind) => [`${kind} show`, `${kind} act`]),
+  ...['orphan list', 'orphan restart'],
 ];
 
 let service: Provisioning;
@@ -20,7 +22,10 @@ beforeAll(async () => {
 });
 afterAll(async () => await service.close());
 
-const GROUPS = ['account', 'key', 'webhook', 'event', 'balance', 'ledger'];
+const GROUPS = [
+  ...['account', 'key', 'webhook', 'event', 'balance', 'ledger'],
+  ...['payment', 'refund', 'payout', 'orphan'],
+];
 
 test.each(['', ...GROUPS, ...COMMANDS])(
   '"%s --help" says how it is used and what its exit codes mean, and exits 0',

@@ -2,12 +2,23 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
-import type { RefundInstruction, SessionInstruction } from '../../connectors/contract/activities';
+import type {
+  PayoutInstruction,
+  RefundInstruction,
+  SessionInstruction,
+} from '../../connectors/contract/activities';
 import type { CallbackDeps } from '../../connectors/contract/callbacks';
-import { createSandboxBank, type SandboxBank } from '../../connectors/sandbox-bank/bank';
+import {
+  createSandboxBank,
+  type SandboxBank,
+  type SandboxBankDeps,
+} from '../../connectors/sandbox-bank/bank';
+import type { RecipientDetails } from '../../src/domain/recipient';
 import { createLogger } from '../../src/log';
 import { createStores } from '../../src/store';
 import { temporalAddress } from '../support/servers';
+
+type Change = Partial<Pick<SandboxBankDeps, 'autoplay' | 'temporal' | 'openRecipient'>>;
 
 export interface BankServer {
   bank: SandboxBank;
@@ -16,7 +27,7 @@ export interface BankServer {
   /** What the bank delivers its callbacks with. */
   inbox: CallbackDeps;
   /** The bank again, on the same databases and queues, as after a restart. */
-  restart: (change?: { autoplay?: boolean; temporal?: Client }) => Promise<SandboxBank>;
+  restart: (change?: Change) => Promise<SandboxBank>;
   stop: () => Promise<void>;
 }
 
@@ -36,7 +47,7 @@ export async function startBankServer(mongo: MongoClient, database: string): Pro
     lifecycleQueue: `lifecycle-${suffix}`,
     now: () => new Date(),
   };
-  const open = (change: { autoplay?: boolean; temporal?: Client } = {}) =>
+  const open = (change: Change = {}) =>
     createSandboxBank({
       ...inbox,
       mongo,
@@ -46,6 +57,7 @@ export async function startBankServer(mongo: MongoClient, database: string): Pro
       host: '127.0.0.1',
       port: 0,
       autoplay: true,
+      openRecipient: async () => RECIPIENT,
       slowSessionMs: 300,
       log: createLogger('test-bank', process.env['TEST_LOG_LEVEL'] ?? 'silent'),
       ...change,
@@ -97,3 +109,37 @@ export function refundInstruction(change: Partial<RefundInstruction> = {}): Refu
     ...change,
   };
 }
+
+export function payoutInstruction(change: Partial<PayoutInstruction> = {}): PayoutInstruction {
+  return {
+    payout_id: randomUUID(),
+    recipient_id: randomUUID(),
+    amount: 3_400,
+    currency: 'EUR',
+    method: 'sepa_instant',
+    livemode: false,
+    ...change,
+  };
+}
+
+/** What every recipient turns out to be when it is opened. */
+export const RECIPIENT: RecipientDetails = {
+  type: 'bank_account',
+  first_name: 'Philippa',
+  last_name: 'Featherstonehaugh',
+  card_number: null,
+  expiry_month: null,
+  expiry_year: null,
+  date_of_birth: '1961-07-29',
+  iban: 'NL91ABNA0417164300',
+  bic: 'ABNANL2A',
+  sort_code: null,
+  account_number: null,
+  address_line1: 'Keizersgracht 9000',
+  city: 'Amsterdam',
+  postal_code: '1015 CJ',
+  country: 'NL',
+  email: 'philippa@example.com',
+  reference: 'their own words',
+  parent_payment_reference: null,
+};

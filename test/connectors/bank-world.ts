@@ -1,18 +1,30 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
-import type { RefundInstruction, SessionInstruction } from '../../connectors/contract/activities';
+import type {
+  PayoutInstruction,
+  RefundInstruction,
+  SessionInstruction,
+} from '../../connectors/contract/activities';
+import type { BookEntry } from '../../connectors/sandbox-bank/book';
 import type { OutboxRow } from '../../connectors/sandbox-bank/outbox';
-import type { BankRefund } from '../../connectors/sandbox-bank/refunds';
 import type { BankSession } from '../../connectors/sandbox-bank/sessions';
 import type { CallbackResource } from '../../src/domain/callback';
 import { paymentWorkflowId } from '../../src/domain/payment';
+import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
 import { connectMongo } from '../../src/mongo';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import type { PaymentDocument } from '../../src/store/payments';
+import type { PayoutDocument } from '../../src/store/payouts';
 import type { RefundDocument } from '../../src/store/refunds';
 import { mongodbUri } from '../support/servers';
-import { type BankServer, instruction, refundInstruction, startBankServer } from './bank-server';
+import {
+  type BankServer,
+  instruction,
+  payoutInstruction,
+  refundInstruction,
+  startBankServer,
+} from './bank-server';
 
 const ROUTED = { connector: 'sandbox', account_id: 'acct_of_the_test' } as const;
 
@@ -21,16 +33,25 @@ type Routing = 'amount' | 'currency' | 'method' | 'livemode' | keyof typeof ROUT
 /** What a callback needs to know of what it is about. */
 type KnownPayment = Pick<PaymentDocument, '_id' | 'status' | Routing>;
 type KnownRefund = Pick<RefundDocument, '_id' | 'status' | Routing>;
+type KnownPayout = Pick<PayoutDocument, '_id' | 'status' | Routing>;
 
-const WORKFLOW_IDS = { payment: paymentWorkflowId, refund: refundWorkflowId };
+const WORKFLOW_IDS = {
+  payment: paymentWorkflowId,
+  refund: refundWorkflowId,
+  payout: payoutWorkflowId,
+};
+
+type Planted = Pick<OutboxRow, 'resource' | 'resource_id' | 'name' | 'becomes'> &
+  Partial<OutboxRow>;
 
 export interface BankWorld {
   server: BankServer;
   /** The bank's own database. */
   own: Db;
   outbox: Collection<OutboxRow>;
-  /** The bank's own book of refunds. */
-  book: Collection<BankRefund>;
+  /** The bank's own books. */
+  refunds: Collection<BookEntry>;
+  payouts: Collection<BookEntry>;
   /** Opens a session for a payment that the product knows. */
   openFor: (
     change?: Partial<SessionInstruction>,
@@ -40,9 +61,26 @@ export interface BankWorld {
     change?: Partial<RefundInstruction>,
     connector?: string,
   ) => Promise<{ input: RefundInstruction; id: string }>;
+  /** The same of a payout. */
+  knowPayout: (
+    change?: Partial<PayoutInstruction>,
+    connector?: string,
+  ) => Promise<{ input: PayoutInstruction; id: string }>;
+  /** What the product's document says from now on. */
+  productSays: (
+    ...about:
+      | ['refund', string, RefundDocument['status']]
+      | ['payout', string, PayoutDocument['status']]
+  ) => Promise<void>;
   decide: (url: string, form: Record<string, string>) => Promise<Response>;
   approve: (url: string) => Promise<Response>;
   rows: (resourceId: string) => Promise<OutboxRow[]>;
+  /** A row of the outbox, due now. */
+  plant: (row: Planted) => Promise<void>;
+  /** The resource's first row, once it is done with. */
+  doneRow: (resourceId: string) => Promise<OutboxRow | undefined>;
+  /** Waits until all of the resource's rows were sent; answers the signals. */
+  told: (resourceId: string, resource: CallbackResource) => Promise<string[]>;
   sessionOf: (paymentId: string) => Promise<BankSession | null>;
   callbacks: (resourceId: string) => Promise<CallbackDocument[]>;
   /** Names of the signals that the workflow received, in order. */
@@ -59,6 +97,15 @@ export async function startBankWorld(): Promise<BankWorld> {
   const server = await startBankServer(mongo, database);
   const outbox = own.collection<OutboxRow>('outbox');
 
+  const rows = (resource_id: string) =>
+    outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray();
+  const signals = async (id: string, resource: CallbackResource = 'payment') => {
+    const handle = server.temporal.workflow.getHandle(WORKFLOW_IDS[resource](id));
+    const history = await handle.fetchHistory().catch(() => undefined);
+    return (history?.events ?? []).flatMap(
+      (event) => event.workflowExecutionSignaledEventAttributes?.signalName ?? [],
+    );
+  };
   const decide = (url: string, form: Record<string, string>) =>
     // By path: after a restart the bank listens elsewhere.
     fetch(`${server.bank.url}${new URL(url).pathname}/decision`, {
@@ -70,7 +117,8 @@ export async function startBankWorld(): Promise<BankWorld> {
     server,
     own,
     outbox,
-    book: own.collection<BankRefund>('refunds'),
+    refunds: own.collection<BookEntry>('refunds'),
+    payouts: own.collection<BookEntry>('payouts'),
     openFor: async (change = {}) => {
       const input = instruction(change);
       const { payment_id: _id, amount, currency, method, livemode } = input;
@@ -89,18 +137,47 @@ export async function startBankWorld(): Promise<BankWorld> {
       await product.collection<KnownRefund>('refunds').insertOne(known);
       return { input, id: _id };
     },
+    knowPayout: async (change = {}, connector = ROUTED.connector) => {
+      const input = payoutInstruction(change);
+      const { payout_id: _id, amount, currency, method, livemode } = input;
+      const routed = { amount, currency, method, livemode, ...ROUTED, connector };
+      const known: KnownPayout = { _id, status: 'sent', ...routed };
+      await product.collection<KnownPayout>('payouts').insertOne(known);
+      return { input, id: _id };
+    },
+    productSays: async (resource, _id, status) => {
+      const known = product.collection<{ _id: string }>(`${resource}s`);
+      await known.updateOne({ _id }, { $set: { status } });
+    },
     decide,
     approve: (url) => decide(url, { decision: 'approve' }),
-    rows: (resource_id) => outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray(),
+    rows,
+    plant: async (row) => {
+      const callback_id = `cb_${randomUUID()}`;
+      await outbox.insertOne({
+        _id: callback_id,
+        body: { callback_id, occurred_at: new Date().toISOString() },
+        ...{ state: 'pending', due_at: new Date(), attempts: 0, last_error: null, done_at: null },
+        ...row,
+      });
+    },
+    doneRow: async (id) => {
+      const [first] = await until(
+        () => rows(id),
+        ([row]) => row?.done_at != null,
+      );
+      return first;
+    },
+    told: async (id, resource) => {
+      await until(
+        () => rows(id),
+        (all) => all.length > 0 && all.every(({ state }) => state === 'sent'),
+      );
+      return await signals(id, resource);
+    },
     sessionOf: (_id) => own.collection<BankSession>('sessions').findOne({ _id }),
     callbacks: (id) => server.inbox.stores.callbacks.forResource(id),
-    signals: async (id, resource = 'payment') => {
-      const handle = server.temporal.workflow.getHandle(WORKFLOW_IDS[resource](id));
-      const history = await handle.fetchHistory().catch(() => undefined);
-      return (history?.events ?? []).flatMap(
-        (event) => event.workflowExecutionSignaledEventAttributes?.signalName ?? [],
-      );
-    },
+    signals,
     end: async () => {
       await server.stop();
       await product.dropDatabase();

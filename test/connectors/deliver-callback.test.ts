@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { deliverCallback, type ResourceCallback } from '../../connectors/contract/callbacks';
+import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
 import { type BankWorld, startBankWorld } from './bank-world';
 
@@ -19,9 +20,9 @@ function about(resource_id: string, change: Partial<ResourceCallback> = {}): Res
   return { connector: 'sandbox', ...settled, callback, ...change };
 }
 
-/** What the refund's workflow was started as and with. */
-async function startOf(id: string) {
-  const handle = world.server.temporal.workflow.getHandle(refundWorkflowId(id));
+/** What the workflow was started as and with. */
+async function startOf(workflowId: string) {
+  const handle = world.server.temporal.workflow.getHandle(workflowId);
   const [first] = (await handle.fetchHistory()).events ?? [];
   const started = first?.workflowExecutionStartedEventAttributes;
   const input = started?.input?.payloads?.[0]?.data;
@@ -35,7 +36,7 @@ describe('a callback about a refund', () => {
     expect(await deliver(callback)).toBe('delivered');
     expect(await world.signals(id, 'refund')).toEqual(['settled']);
     const request_id = `sandbox:${callback.callback.callback_id}`;
-    expect(await startOf(id)).toEqual({
+    expect(await startOf(refundWorkflowId(id))).toEqual({
       type: 'refund',
       input: { refund_id: id, resume: true, request_id },
     });
@@ -102,4 +103,58 @@ describe('a callback about a refund', () => {
     await expect(deliver({ ...callback, name: 'failed' })).rejects.toThrow('another callback');
     expect(await world.signals(id, 'refund')).toEqual(['settled']);
   });
+});
+
+describe('a callback about a payout', () => {
+  const returned = (id: string, change: Partial<ResourceCallback> = {}) =>
+    about(id, { resource: 'payout', name: 'returned', ...change });
+
+  it('days after it completed starts its workflow to resume, with the signal; counts once', async () => {
+    const { id } = await world.knowPayout();
+    await world.productSays('payout', id, 'completed');
+    const callback = returned(id);
+    const receipts = [await deliver(callback), await deliver(callback)];
+    expect(receipts).toEqual(['delivered', 'duplicate']);
+    expect(await world.signals(id, 'payout')).toEqual(['returned']);
+    const request_id = `sandbox:${callback.callback.callback_id}`;
+    expect(await startOf(payoutWorkflowId(id))).toEqual({
+      type: 'payout',
+      input: { payout_id: id, resume: true, request_id },
+    });
+  });
+
+  it('opens one again whose workflow has ended, with a run of its own', async () => {
+    const { id } = await world.knowPayout();
+    await deliver(about(id, { resource: 'payout', name: 'completed' }));
+    const ended = world.server.temporal.workflow.getHandle(payoutWorkflowId(id));
+    const first = (await ended.describe()).runId;
+    await ended.terminate('its life has ended');
+    expect(await deliver(returned(id))).toBe('delivered');
+    expect((await ended.describe()).runId).not.toBe(first);
+    expect(await world.signals(id, 'payout')).toEqual(['returned']);
+  });
+
+  it('is parked when there is no such payout at this connector; delivered once there is', async () => {
+    const id = randomUUID();
+    const callback = returned(id);
+    expect(await deliver(callback)).toBe('parked');
+    expect((await world.callbacks(id))[0]).toMatchObject({
+      signalled_at: null,
+      parked: 'no such payout at this connector',
+    });
+    expect(await world.signals(id, 'payout')).toEqual([]);
+    await world.knowPayout({ payout_id: id });
+    expect(await deliver(callback)).toBe('delivered');
+    const other = await world.knowPayout({}, 'another-bank');
+    expect(await deliver(returned(other.id))).toBe('parked');
+  });
+
+  it.each(['authorized', 'settled', 'expired'] as const)(
+    'is no `%s`: a RangeError',
+    async (name) => {
+      const { id } = await world.knowPayout();
+      await expect(deliver(returned(id, { name }))).rejects.toThrow(RangeError);
+      expect([await world.callbacks(id), await world.signals(id, 'payout')]).toEqual([[], []]);
+    },
+  );
 });

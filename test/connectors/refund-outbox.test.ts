@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
+import type { EntryStatus } from '../../connectors/sandbox-bank/book';
 import type { OutboxRow } from '../../connectors/sandbox-bank/outbox';
-import type { BankRefundStatus } from '../../connectors/sandbox-bank/refunds';
+
 import { refundInstruction } from './bank-server';
 import { type BankWorld, startBankWorld, until } from './bank-world';
 
@@ -23,40 +23,27 @@ async function silentRefund(): Promise<string> {
 }
 
 /** A row of the outbox about a refund, due now. */
-async function plant(resource_id: string, change: Partial<OutboxRow<'refund'>>): Promise<void> {
-  const callback_id = `cb_${randomUUID()}`;
-  await world.outbox.insertOne({
-    ...{ _id: callback_id, resource: 'refund', resource_id, name: 'settled', becomes: 'settled' },
-    body: { callback_id, occurred_at: new Date().toISOString() },
-    ...{ state: 'pending', due_at: new Date(), attempts: 0, last_error: null, done_at: null },
-    ...change,
-  });
-}
+const plant = (resource_id: string, change: Partial<OutboxRow<'refund'>> = {}) =>
+  world.plant({ resource: 'refund', resource_id, name: 'settled', becomes: 'settled', ...change });
 
-async function doneRow(id: string): Promise<OutboxRow | undefined> {
-  const [row] = await until(
-    () => world.rows(id),
-    ([first]) => first?.done_at != null,
-  );
-  return row;
-}
+const doneRow = (id: string) => world.doneRow(id);
 
-const standsAt = (_id: string, status: BankRefundStatus) =>
-  world.book.updateOne({ _id }, { $set: { status } });
+const standsAt = (_id: string, status: EntryStatus) =>
+  world.refunds.updateOne({ _id }, { $set: { status } });
 
 describe('a row about a refund', () => {
   it.each(['settled', 'failed'] as const)('moves the book to %s, and is told', async (becomes) => {
     const id = await silentRefund();
     await plant(id, { name: becomes, becomes });
     expect((await doneRow(id))?.state).toBe('sent');
-    expect((await world.book.findOne({ _id: id }))?.status).toBe(becomes);
+    expect((await world.refunds.findOne({ _id: id }))?.status).toBe(becomes);
     expect(await world.signals(id, 'refund')).toEqual([becomes]);
   });
 
   it('is told where the book was moved already, as by a sender that was killed', async () => {
     const id = await silentRefund();
     await standsAt(id, 'settled');
-    await plant(id, {});
+    await plant(id);
     expect((await doneRow(id))?.state).toBe('sent');
     expect(await world.signals(id, 'refund')).toEqual(['settled']);
   });
@@ -71,13 +58,13 @@ describe('a row about a refund', () => {
     await standsAt(id, status);
     await plant(id, { name: becomes, becomes });
     expect((await doneRow(id))?.state).toBe('dropped');
-    expect((await world.book.findOne({ _id: id }))?.status).toBe(status);
+    expect((await world.refunds.findOne({ _id: id }))?.status).toBe(status);
     expect([await world.callbacks(id), await world.signals(id, 'refund')]).toEqual([[], []]);
   });
 
   it('is dropped where the book has no such refund', async () => {
     const { id } = await world.knowRefund();
-    await plant(id, {});
+    await plant(id);
     expect((await doneRow(id))?.state).toBe('dropped');
     expect(await world.callbacks(id)).toEqual([]);
   });
@@ -94,14 +81,14 @@ describe('a row about a refund', () => {
   it('of a refund that the product does not know is parked', async () => {
     const input = refundInstruction({ amount: 66_613 });
     await activities().sendRefund(input);
-    await plant(input.refund_id, {});
+    await plant(input.refund_id);
     expect((await doneRow(input.refund_id))?.state).toBe('parked');
     expect(await world.signals(input.refund_id, 'refund')).toEqual([]);
   });
 
   it('is sent again when a killed sender had taken it, and counts once', async () => {
     const id = await silentRefund();
-    await plant(id, {});
+    await plant(id);
     const row = await doneRow(id);
     const again = { state: 'pending', done_at: null, due_at: new Date() } as const;
     await world.outbox.updateOne({ _id: row?._id ?? '' }, { $set: again });
@@ -114,7 +101,7 @@ describe('a row about a refund', () => {
     const connection = Connection.lazy({ address: '127.0.0.1:1' });
     await world.server.restart({ temporal: new Client({ connection }) });
     const id = await silentRefund();
-    await plant(id, {});
+    await plant(id);
     const [failed] = await until(
       () => world.rows(id),
       ([row]) => row?.last_error != null,

@@ -1,7 +1,7 @@
 import { MAGIC_AMOUNTS, REFUND_MAGIC_AMOUNTS } from '../../connectors/sandbox-bank/magic-amounts';
 import { planApproval, planRefund } from '../../connectors/sandbox-bank/plan';
 import { instruction, refundInstruction } from './bank-server';
-import { type BankWorld, startBankWorld, until } from './bank-world';
+import { type BankWorld, startBankWorld } from './bank-world';
 
 let world: BankWorld;
 beforeAll(async () => {
@@ -17,17 +17,10 @@ const ACCEPTED = {
   bank_reference: expect.stringMatching(/^SBX[0-9A-F]{12}$/),
 };
 
-/** Waits until the refund's callbacks were all sent; answers the signals. */
-async function told(id: string): Promise<string[]> {
-  await until(
-    () => world.rows(id),
-    (rows) => rows.length > 0 && rows.every(({ state }) => state === 'sent'),
-  );
-  return await world.signals(id, 'refund');
-}
+const told = (id: string) => world.told(id, 'refund');
 
 async function statusOf(_id: string): Promise<string | undefined> {
-  return (await world.book.findOne({ _id }))?.status;
+  return (await world.refunds.findOne({ _id }))?.status;
 }
 
 describe('sendRefund', () => {
@@ -41,7 +34,7 @@ describe('sendRefund', () => {
     expect(answers[0]).toEqual(ACCEPTED);
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect(await world.rows(id)).toHaveLength(1);
-    expect(await world.book.countDocuments({ _id: id })).toBe(1);
+    expect(await world.refunds.countDocuments({ _id: id })).toBe(1);
   });
 
   it('is settled three seconds later, kept and signalled; a repeat is answered as before', async () => {
@@ -51,7 +44,7 @@ describe('sendRefund', () => {
     const [callback] = await world.callbacks(id);
     expect(callback).toMatchObject({ resource: 'refund', connector: 'sandbox', name: 'settled' });
     expect({ outcome: 'accepted', bank_reference: callback?.body.bank_reference }).toEqual(answer);
-    const accepted = (await world.book.findOne({ _id: id }))?.created_at.getTime() ?? 0;
+    const accepted = (await world.refunds.findOne({ _id: id }))?.created_at.getTime() ?? 0;
     const settled = Date.parse(callback?.body.occurred_at ?? '');
     expect(settled - accepted).toBeGreaterThanOrEqual(3_000);
     expect(await statusOf(id)).toBe('settled');

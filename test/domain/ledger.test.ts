@@ -10,6 +10,7 @@ import {
 } from '../../src/domain/ledger';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });
+const fee = fc.integer({ min: 0, max: 99_999_999_999 });
 const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/);
 
 /** Each kind of posting with arguments that it takes. */
@@ -19,7 +20,16 @@ const EVERY_KIND = {
   refund_accepted: amount.map(LEGS.refund_accepted),
   refund_settled: fc.tuple(name, amount).map((of) => LEGS.refund_settled(...of)),
   refund_failed: amount.map(LEGS.refund_failed),
+  payout_reserved: fc.tuple(name, amount, fee).map((of) => LEGS.payout_reserved(...of)),
+  payout_captured: fc.tuple(name, name, amount, fee).map((of) => LEGS.payout_captured(...of)),
+  payout_released: fc.tuple(name, amount, fee).map((of) => LEGS.payout_released(...of)),
+  payout_reversed: fc.tuple(name, name, amount, fee).map((of) => LEGS.payout_reversed(...of)),
+  payout_returned: fc.tuple(name, name, amount).map((of) => LEGS.payout_returned(...of)),
 } satisfies Record<keyof typeof LEGS, fc.Arbitrary<Leg[]>>;
+
+function sumOf(legs: Leg[], of: string): number {
+  return legs.filter(({ account }) => account === of).reduce((sum, leg) => sum + leg.amount, 0);
+}
 
 describe('the legs of every posting', () => {
   test.each(Object.entries(EVERY_KIND))('%s sum to zero, whatever the amount', (_kind, legs) => {
@@ -56,11 +66,59 @@ describe('the legs of every posting', () => {
     ]);
   });
 
+  test('say the same of a payout, with its fee and without', () => {
+    const moves = (legs: Leg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    expect(moves(LEGS.payout_reserved('ads', 5, 2))).toEqual([
+      'balances.ads.available -7',
+      'balances.ads.reserved 7',
+    ]);
+    expect(moves(LEGS.payout_captured('ads', 'sandbox', 5, 2))).toEqual([
+      'balances.ads.reserved -7',
+      'clearing.sandbox 5',
+      'income.fees 2',
+    ]);
+    expect(moves(LEGS.payout_released('ads', 5, 2))).toEqual([
+      'balances.ads.reserved -7',
+      'balances.ads.available 7',
+    ]);
+    expect(moves(LEGS.payout_reversed('ads', 'sandbox', 5, 2))).toEqual([
+      'clearing.sandbox -5',
+      'income.fees -2',
+      'balances.ads.available 7',
+    ]);
+    expect(moves(LEGS.payout_returned('ads', 'sandbox', 5))).toEqual([
+      'clearing.sandbox -5',
+      'balances.ads.available 5',
+    ]);
+    expect(moves(LEGS.payout_captured('ads', 'sandbox', 5, 0))).toHaveLength(2);
+    expect(moves(LEGS.payout_reversed('ads', 'sandbox', 5, 0))).toHaveLength(2);
+  });
+
+  test('a payout that ends leaves nothing reserved; only one that came back costs its fee', () => {
+    fc.assert(
+      fc.property(amount, fee, name, name, (minor, cost, balance, bank) => {
+        const reserved = LEGS.payout_reserved(balance, minor, cost);
+        const captured = [...reserved, ...LEGS.payout_captured(balance, bank, minor, cost)];
+        const ends = {
+          sent: captured,
+          failed: [...reserved, ...LEGS.payout_released(balance, minor, cost)],
+          failedAfterSent: [...captured, ...LEGS.payout_reversed(balance, bank, minor, cost)],
+          returned: [...captured, ...LEGS.payout_returned(balance, bank, minor)],
+        };
+        const left = (legs: Leg[]) => ({
+          reserved: sumOf(legs, `balances.${balance}.reserved`),
+          available: sumOf(legs, `balances.${balance}.available`),
+        });
+        expect(left(ends.sent)).toEqual({ reserved: 0, available: -minor - cost });
+        expect(left(ends.failed)).toEqual({ reserved: 0, available: 0 });
+        expect(left(ends.failedAfterSent)).toEqual({ reserved: 0, available: 0 });
+        expect(left(ends.returned)).toEqual({ reserved: 0, available: 0 - cost });
+      }),
+    );
+  });
+
   test('a refund that fails, or settles, leaves nothing in transit', () => {
-    const left = (legs: Leg[]) =>
-      legs
-        .filter(({ account }) => account === 'transit.refunds')
-        .reduce((sum, leg) => sum + leg.amount, 0);
+    const left = (legs: Leg[]) => sumOf(legs, 'transit.refunds');
     fc.assert(
       fc.property(amount, name, (minor, connector) => {
         const accepted = LEGS.refund_accepted(minor);
@@ -81,6 +139,9 @@ describe('a name', () => {
       expect(() => LEGS.funded(text, 1)).toThrow(RangeError);
       expect(() => LEGS.payment_settled(text, 1)).toThrow(RangeError);
       expect(() => LEGS.refund_settled(text, 1)).toThrow(RangeError);
+      expect(() => LEGS.payout_reserved(text, 1, 0)).toThrow(RangeError);
+      expect(() => LEGS.payout_captured('main', text, 1, 0)).toThrow(RangeError);
+      expect(() => LEGS.payout_returned(text, 'bank', 1)).toThrow(RangeError);
     },
   );
 

@@ -1,10 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/activity';
 import { createPaymentActivities } from '../../activities/payments';
+import { createPayoutActivities, type RecordPayoutMove } from '../../activities/payouts';
 import { createRefundActivities } from '../../activities/refunds';
 import { connectTemporal } from '../../src/connect-temporal';
+import { LEGS } from '../../src/domain/ledger';
 import { createLogger } from '../../src/log';
-import { connectMongo } from '../../src/mongo';
+import { connectMongo, inTransaction } from '../../src/mongo';
 import { createStores, ensureIndexes } from '../../src/store';
 import { mongodbUri, temporalAddress } from './servers';
 
@@ -19,12 +21,13 @@ export async function openRecords() {
   const deps = { mongo, stores, temporal, log, webhookQueue: 'unused' };
   const payments = createPaymentActivities({ ...deps, payTokenKey: randomBytes(32) });
   const refunds = createRefundActivities(deps);
+  const payouts = createPayoutActivities(deps);
   const close = async () => {
     await db.dropDatabase();
     await mongo.close();
     await temporal.connection.close();
   };
-  return { mongo, db, stores, payments, refunds, close };
+  return { mongo, db, stores, payments, refunds, payouts, close };
 }
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
@@ -76,8 +79,6 @@ export async function settle({ payments }: Records, facts: PaymentFacts): Promis
   await payments.recordMove({ ...facts, from, to: ['settled'], at, attention: null });
 }
 
-const ATTEMPTS_MAX = 10;
-
 /** Asks for a refund as its workflow does; a repeat with the same id joins it. */
 export async function openRefund(
   { stores, refunds }: Records,
@@ -93,14 +94,7 @@ export async function openRefund(
   };
   await claim(stores, 'createRefund', refund_id, facts, { refund: { reason: null }, routing });
   const input = { ...routing, refund_id, request_id, created_at: at };
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return { refund_id, opening: await refunds.openRefund(input) };
-    } catch (error) {
-      // As Temporal does with what may pass.
-      if (attempt === ATTEMPTS_MAX || error instanceof ApplicationFailure) throw error;
-    }
-  }
+  return { refund_id, opening: await persistently(() => refunds.openRefund(input)) };
 }
 
 /** Moves a refund that is processing, as its workflow does. */
@@ -119,11 +113,98 @@ export async function moveRefund(
   });
 }
 
+export interface PayoutFacts {
+  payout_id: string;
+  account_id: string;
+  livemode: boolean;
+  /** Minor units. */
+  amount: number;
+  fee: number;
+  currency: string;
+  method: string;
+  recipient_id: string;
+  balance_account: string;
+  connector: string;
+  can_be_returned: boolean;
+  request_id: string;
+}
+
+/** A payout of 10.00 euros, without a fee, from `main`. */
+export function payoutFacts(changes: Partial<PayoutFacts> = {}): PayoutFacts {
+  const payout_id = randomUUID();
+  return {
+    ...{ payout_id, account_id: `acct_${payout_id}`, livemode: false, amount: 1_000, fee: 0 },
+    ...{ currency: 'EUR', method: 'sepa_instant', recipient_id: 'recipient-1' },
+    ...{ balance_account: 'main', connector: 'bank', can_be_returned: true, request_id: 'req-3' },
+    ...changes,
+  };
+}
+
+const ACCEPT_WITHIN_MS = 60_000;
+
+/** Asks for a payout as its workflow does; a repeat with the same id joins it. */
+export async function openPayout({ stores, payouts }: Records, facts: PayoutFacts) {
+  const { payout_id, request_id, ...routing } = facts;
+  const payout = { reference: null, metadata: '{}' };
+  await claim(stores, 'createPayout', payout_id, facts, { payout, routing });
+  const created_at = new Date().toISOString();
+  const input = { ...facts, created_at, accept_by_ms: Date.now() + ACCEPT_WITHIN_MS };
+  return { payout_id, opening: await persistently(() => payouts.openPayout(input)) };
+}
+
+/** Moves a payout on, as its workflow does. */
+export async function movePayout(
+  { payouts }: Records,
+  { payout_id, account_id, livemode, request_id }: PayoutFacts,
+  from: RecordPayoutMove['from'],
+  to: RecordPayoutMove['to'],
+) {
+  return await payouts.recordPayoutMove({
+    ...{ payout_id, account_id, livemode, request_id, from, to },
+    at: new Date().toISOString(),
+    attention: null,
+    ...(to.includes('failed') ? { failure: { code: 'payout_rejected', message: 'No.' } } : {}),
+    ...(to.includes('returned') ? { returned: { code: 'AC04', reason: 'Account closed' } } : {}),
+  });
+}
+
+/** Credits a balance, once per id. */
+export async function fund(
+  { mongo, stores }: Records,
+  { account_id, livemode, currency, balance_account }: PayoutFacts,
+  amount: number,
+  id: string = randomUUID(),
+): Promise<void> {
+  const legs = LEGS.funded(balance_account, amount);
+  const at = new Date().toISOString();
+  const posting = { resource_id: id, account_id, livemode, currency, at, legs };
+  await inTransaction(mongo, (session) =>
+    stores.ledger.post({ kind: 'funded', ...posting }, session),
+  );
+}
+
+const ATTEMPTS_MAX = 10;
+
+/** As Temporal does with what may pass. */
+async function persistently<T>(call: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      if (attempt === ATTEMPTS_MAX || error instanceof ApplicationFailure) throw error;
+    }
+  }
+}
+
 async function claim(
   { idempotency }: Records['stores'],
   operation: string,
   resource_id: string,
-  { account_id, livemode, request_id }: PaymentFacts,
+  {
+    account_id,
+    livemode,
+    request_id,
+  }: Pick<PaymentFacts, 'account_id' | 'livemode' | 'request_id'>,
   request: Parameters<Records['stores']['idempotency']['claim']>[0]['request'],
 ): Promise<void> {
   await idempotency.claim(

@@ -23,6 +23,11 @@ export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
       bank_reference: `ref-${refund_id}`,
     }),
     lookUpRefund: async () => ({ outcome: 'not_found' }),
+    sendPayout: async ({ payout_id }) => ({
+      outcome: 'sent',
+      bank_reference: `ref-${payout_id}`,
+    }),
+    lookUpPayout: async () => ({ outcome: 'not_found' }),
     ...changes,
   };
   return {
@@ -34,6 +39,8 @@ export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
       reversePayment: remember('reversePayment', bank.reversePayment),
       sendRefund: remember('sendRefund', bank.sendRefund),
       lookUpRefund: remember('lookUpRefund', bank.lookUpRefund),
+      sendPayout: remember('sendPayout', bank.sendPayout),
+      lookUpPayout: remember('lookUpPayout', bank.lookUpPayout),
     } satisfies ConnectorActivities,
   };
 }
@@ -43,5 +50,6 @@ export type ScriptedBank = ReturnType<typeof scriptedBank>;
 /** What identifies an instruction, where its name does not. */
 function instructionOf(input: object): string {
   if ('instruction_id' in input) return ` ${input.instruction_id}`;
-  return 'refund_id' in input ? ` ${input.refund_id}` : '';
+  if ('refund_id' in input) return ` ${input.refund_id}`;
+  return 'payout_id' in input ? ` ${input.payout_id}` : '';
 }

@@ -1,19 +1,25 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { NativeConnection } from '@temporalio/worker';
+import { createRecipientOpener } from '../../connectors/contract/recipients';
 import { createSandboxBank } from '../../connectors/sandbox-bank/bank';
 import { createApp } from '../../src/api/app';
 import { closeServer, createHttpServer } from '../../src/api/server';
-import type { Keys } from '../../src/config';
+import { readKeys } from '../../src/config';
 import { connectTemporal } from '../../src/connect-temporal';
 import { createConnectors } from '../../src/connectors';
 import { SCOPES, type Scope } from '../../src/domain/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
 import { connectorQueue } from '../../src/domain/task-queues';
+import { followKeys } from '../../src/key-ring';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
+import { createSealer } from '../../src/seal';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { hashKey, makeKey } from '../../src/store/keys';
 import { createTemporalDoor } from '../../src/temporal';
@@ -50,12 +56,16 @@ export async function startService(options: ServiceOptions = {}) {
   // As in production: the native connection is for workers only.
   const temporal = connectTemporal({ address, namespace: 'default' });
   const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
-  const keys = makeKeys();
+  const folder = mkdtempSync(join(tmpdir(), 'service-keys-'));
+  const keysFile = writeKeys(join(folder, 'keys.json'));
+  const keys = readKeys(keysFile);
+  const ring = followKeys(keysFile);
+  const sealer = createSealer(ring);
   const now = () => new Date();
   const lifecycleQueue = queues.lifecycle;
   const startWorkers = async () => {
     const workers = await createWorkers({
-      ...{ connection, namespace: 'default', mongo, stores, keys, log, queues },
+      ...{ connection, namespace: 'default', mongo, stores, keys, ring, log, queues },
       allowPrivateWebhooks: true,
       workflowBundle: await workflowBundle(),
     });
@@ -71,6 +81,7 @@ export async function startService(options: ServiceOptions = {}) {
   const connector = `sandbox-${name}`;
   const bank = await createSandboxBank({
     ...{ mongo, stores, temporal, connection, lifecycleQueue, now, log },
+    openRecipient: createRecipientOpener({ recipients: stores.recipients, sealer }),
     database: `${database}_bank`,
     connector,
     taskQueue: connectorQueue(connector),
@@ -84,14 +95,26 @@ export async function startService(options: ServiceOptions = {}) {
   await once(server, 'listening');
   const url = `http://localhost:${portOf(server.address())}`;
   const app = createApp({
-    ...{ mongo, stores, keys, now, log },
+    ...{ mongo, stores, keys, sealer, now, log },
     config: { PUBLIC_URL: url, RATE_LIMIT_PER_SECOND: options.ratePerSecond ?? 5_000 },
     temporal: createTemporalDoor({ client: temporal, lifecycleQueue, stores, now }),
     connectors: createConnectors(connector),
   });
   handle = app.callback();
   return {
-    ...{ url, stores, mongo, temporal, bank, keys, database, connector, queues, startWorkers },
+    ...{
+      url,
+      stores,
+      mongo,
+      temporal,
+      bank,
+      keys,
+      keysFile,
+      database,
+      connector,
+      queues,
+      startWorkers,
+    },
     /** A merchant with a key; each has its own lists and endpoints. */
     account: (more: AccountOptions = {}) => openAccount(stores, more),
     stop: async () => {
@@ -103,16 +126,17 @@ export async function startService(options: ServiceOptions = {}) {
       await mongo.db(database).dropDatabase();
       await mongo.db(`${database}_bank`).dropDatabase();
       await mongo.close();
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-function makeKeys(): Keys {
-  return {
-    pay_token: randomBytes(32),
-    fingerprint: randomBytes(32),
-    seal: { current: 'k1', keys: { k1: randomBytes(32) } },
-  };
+/** A key file with fresh keys, as the service's processes share it. */
+function writeKeys(path: string): string {
+  const key = () => randomBytes(32).toString('base64url');
+  const seal = { current: 'k1', keys: { k1: key() } };
+  writeFileSync(path, JSON.stringify({ pay_token: key(), fingerprint: key(), seal }));
+  return path;
 }
 
 function portOf(address: AddressInfo | string | null): number {

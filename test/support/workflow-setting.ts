@@ -4,6 +4,7 @@ import type { UpdateDefinition } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
+import type { CallbackResource } from '../../src/domain/callback';
 import type { CreationRequest } from '../../src/domain/creation';
 import type { PaymentInput, PaymentState } from '../../src/domain/payment-workflow';
 import type { RefundInput, RefundState } from '../../src/domain/refund-workflow';
@@ -11,52 +12,76 @@ import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { connectorQueue } from '../../src/domain/task-queues';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
-import { createStores, ensureIndexes } from '../../src/store';
+import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { createWorkers } from '../../worker/create-worker';
 import { openUpdate as openPaymentUpdate } from '../../workflows/payment-messages';
 import { openUpdate as openRefundUpdate } from '../../workflows/refund-messages';
 import { workflowBundle } from './bundle';
 import { quietTemporal } from './quiet';
 import type { ScriptedBank } from './scripted-bank';
+import { temporalAddress } from './servers';
 
 export { type ScriptedBank, scriptedBank } from './scripted-bank';
 
-/** The lifecycle workflows with their real activities and stores, on the time-skipping server. */
-export async function openWorkflowSetting() {
+/**
+ * The lifecycle workflows with their real activities and stores, on the time-skipping server or, for
+ * what that one does not do as the real one does, on the shared one.
+ */
+export async function openWorkflowSetting(server: 'time-skipping' | 'real' = 'time-skipping') {
   quietTemporal();
-  const path = process.env['TEST_TIME_SKIPPING_SERVER'] ?? '';
-  const env = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path } },
-  });
-  await registerSearchAttributes(env);
+  const env = await (server === 'real' ? realServer() : timeSkippingServer());
   const name = randomUUID().slice(0, 8);
   const mongo = await connectMongo(process.env['TEST_MONGODB_URI'] ?? '', name);
   const db = mongo.db(`workflows_${name}`);
   const stores = createStores(db);
   await ensureIndexes(stores);
   const queues = { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
-  const workers = await createWorkers({
-    connection: env.nativeConnection,
-    namespace: env.namespace ?? 'default',
-    ...{ mongo, stores, queues },
-    keys: {
-      pay_token: randomBytes(32),
-      fingerprint: randomBytes(32),
-      seal: { current: 'k1', keys: { k1: randomBytes(32) } },
-    },
-    allowPrivateWebhooks: true,
-    log: createLogger(name, 'silent'),
-    workflowBundle: await workflowBundle(),
-  });
-  const running = workers.run();
+  const startWorkers = async (
+    lifecycle: string,
+    own: Stores = stores,
+  ): Promise<() => Promise<void>> => {
+    const webhooks = lifecycle === queues.lifecycle ? queues.webhooks : `webhooks-of-${lifecycle}`;
+    const workers = await createWorkers({
+      connection: env.nativeConnection,
+      namespace: env.namespace ?? 'default',
+      ...{ mongo, stores: own, queues: { lifecycle, webhooks } },
+      keys: {
+        pay_token: randomBytes(32),
+        fingerprint: randomBytes(32),
+        seal: { current: 'k1', keys: { k1: randomBytes(32) } },
+      },
+      allowPrivateWebhooks: true,
+      log: createLogger(name, 'silent'),
+      workflowBundle: await workflowBundle(),
+    });
+    const running = workers.run();
+    return async () => {
+      workers.shutdown();
+      await running;
+    };
+  };
+  const stopWorkers = await startWorkers(queues.lifecycle);
   const close = async () => {
-    workers.shutdown();
-    await running;
+    await stopWorkers();
     await env.teardown();
     await db.dropDatabase();
     await mongo.close();
   };
-  return { env, mongo, stores, queues, close };
+  /** `startWorkers` serves one more queue, on other stores if need be, until its answer is called. */
+  return { env, mongo, stores, queues, startWorkers, close };
+}
+
+function realServer(): Promise<TestWorkflowEnvironment> {
+  return TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() });
+}
+
+async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
+  const path = process.env['TEST_TIME_SKIPPING_SERVER'] ?? '';
+  const env = await TestWorkflowEnvironment.createTimeSkipping({
+    server: { executable: { type: 'existing-path', path } },
+  });
+  await registerSearchAttributes(env);
+  return env;
 }
 
 const INDEXED = temporal.api.enums.v1.IndexedValueType;
@@ -167,11 +192,16 @@ export async function openRefund(
   return await open(setting, 'refund', refund_id, input, openRefundUpdate);
 }
 
-async function claim(
+/** What the API does first: fixes the id and keeps what Temporal must not hold. */
+export async function claim(
   { stores }: WorkflowSetting,
   operation: string,
   resource_id: string,
-  { account_id, livemode, request_id }: PaymentInput | RefundInput,
+  {
+    account_id,
+    livemode,
+    request_id,
+  }: Pick<PaymentInput, 'account_id' | 'livemode' | 'request_id'>,
   request: CreationRequest,
 ): Promise<void> {
   await stores.idempotency.claim(
@@ -183,17 +213,19 @@ async function claim(
   );
 }
 
-async function open<State>(
+/** Update-with-start. Fails when it is refused. */
+export async function open<State>(
   { env, queues }: WorkflowSetting,
-  type: 'payment' | 'refund',
+  type: CallbackResource,
   id: string,
   input: object,
   update: UpdateDefinition<State>,
+  taskQueue: string = queues.lifecycle,
 ): Promise<{ handle: WorkflowHandle; opened: State }> {
   const workflowId = `${type}:${id}`;
   const startWorkflowOperation = new WithStartWorkflowOperation(type, {
     workflowId,
-    taskQueue: queues.lifecycle,
+    taskQueue,
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'REJECT_DUPLICATE',

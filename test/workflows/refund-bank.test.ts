@@ -99,6 +99,37 @@ test('a connector that gives up for good, twice: the bank is asked until it says
   });
 });
 
+test('started again while it is processing: the bank is asked first, and told what it does not know', async () => {
+  const bank = scriptedBank({
+    sendRefund: async ({ refund_id }) => {
+      const isFirst = bank.told.filter((line) => line.startsWith('sendRefund')).length === 1;
+      if (isFirst) throw new Error('the connection was lost');
+      return { outcome: 'accepted', bank_reference: `again-${refund_id}` };
+    },
+    lookUpRefund: async () => {
+      const isFirst = bank.told.filter((line) => line.startsWith('lookUpRefund')).length === 1;
+      if (isFirst) throw ApplicationFailure.nonRetryable('unexpected answer');
+      return { outcome: 'not_found' };
+    },
+  });
+  await refunding(setting, bank, async ({ handle, id }) => {
+    await shows(handle, 'asked again later');
+    await handle.terminate('by hand');
+    const again = await setting.env.client.workflow.start('refund', {
+      workflowId: `refund:${id}`,
+      taskQueue: setting.queues.lifecycle,
+      args: [{ refund_id: id, resume: true, request_id: 'again' }],
+    });
+    expect(await accepted(again)).toContain('Started again in flight.');
+    const round = [`sendRefund ${id}`, `lookUpRefund ${id}`];
+    expect(bank.told).toEqual(['openSession', ...round, `lookUpRefund ${id}`, `sendRefund ${id}`]);
+    await again.signal('settled', callback());
+    expect(await again.result()).toMatchObject({ status: 'settled', version: 2 });
+    expect((await storedRefund(setting, id)).bank_reference).toBe(`again-${id}`);
+    await keepHistory(again, 'refund-resumed-in-flight');
+  });
+});
+
 /** Last: an activity under way, even one left by its workflow, keeps this server from skipping time. */
 describe('final before the bank has answered', () => {
   const gate = () => {

@@ -1,12 +1,23 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../domain/catalogue';
+import {
+  isPaymentMethodId,
+  PAYMENT_METHOD_IDS,
+  type PaymentMethodId,
+} from '../../domain/catalogue';
+import { isRailId, RAIL_IDS, type RailId } from '../../domain/rails';
 import type { AccountDocument } from '../../store/accounts';
-import { createAccount, existing, findAccount, type NewAccount } from '../account';
+import {
+  type AccountChange,
+  createAccount,
+  findAccount,
+  type NewAccount,
+  updateAccount,
+} from '../account';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { SANDBOX_FUNDS } from '../fund';
-import { collectMethod, parseLimit } from '../options';
+import { parseLimit } from '../options';
 import { fields, table, when } from '../output';
 
 const NAME_LENGTH_MAX = 100;
@@ -24,16 +35,15 @@ Example:
   {"account_id", "sandbox_key", "live_key", "dashboard_email", "dashboard_password"}`,
   update: `
 Methods: ${PAYMENT_METHOD_IDS.join(', ')}
+Rails:   ${RAIL_IDS.join(', ')}
 
-Example:
-  npm run -s cli -- account update acct_… --enable-method visa --enable-method ideal`,
+A fee is in minor units of whatever currency is paid out, drawn beside the amount; 0 removes it. It
+counts for the payouts that are made from then on.
+
+Examples:
+  npm run -s cli -- account update acct_… --enable-method visa --disable-method card_payout
+  npm run -s cli -- account update acct_… --payout-fee sepa_instant=50 --payout-fee card_payout=120`,
 };
-
-interface AccountChange {
-  crypto?: 'on' | 'off';
-  enableMethod?: PaymentMethodId[];
-  disableMethod?: PaymentMethodId[];
-}
 
 export function addAccountCommands(program: Command, context: CliContext): void {
   const group = program
@@ -49,11 +59,14 @@ export function addAccountCommands(program: Command, context: CliContext): void 
     .action((options: NewAccount) => create(context, options));
   group
     .command('update')
-    .description('switch crypto and payment methods on or off')
+    .description(
+      'switch crypto, payment methods and payout rails on or off; set the fees of payouts',
+    )
     .argument('<account_id>')
     .addOption(new Option('--crypto <state>', 'crypto payments').choices(['on', 'off']))
-    .option('--enable-method <method>', 'enable a payment method (repeatable)', collectMethod)
-    .option('--disable-method <method>', 'disable a payment method (repeatable)', collectMethod)
+    .option('--enable-method <method>', 'enable a method or rail (repeatable)', collectMethod)
+    .option('--disable-method <method>', 'disable a method or rail (repeatable)', collectMethod)
+    .option('--payout-fee <rail=minor>', 'fee of a payout over a rail (repeatable)', collectFee)
     .addHelpText('after', EXAMPLES.update)
     .action((id: string, change: AccountChange) => update(context, id, change));
   group
@@ -85,27 +98,19 @@ async function create(context: CliContext, asked: NewAccount): Promise<void> {
 }
 
 async function update(context: CliContext, id: string, change: AccountChange): Promise<void> {
-  const { crypto, enableMethod = [], disableMethod = [] } = change;
+  const { enableMethod = [], disableMethod = [] } = change;
   if (Object.keys(change).length === 0) {
     throw new CliFailure(
       'nothing_to_change',
-      'Say what to change: --crypto on|off, --enable-method METHOD or --disable-method METHOD.',
+      'Say what to change: --crypto on|off, --enable-method METHOD, --disable-method METHOD or ' +
+        '--payout-fee RAIL=MINOR.',
     );
   }
   const both = enableMethod.find((method) => disableMethod.includes(method));
   if (both !== undefined) {
     throw new CliFailure('contradiction', `${both} can't be enabled and disabled at once.`);
   }
-  const { accounts } = await context.stores();
-  let account = existing(await accounts.get(id), id);
-  if (crypto !== undefined) account = existing(await accounts.setCrypto(id, crypto === 'on'), id);
-  for (const method of enableMethod) {
-    account = existing(await accounts.enableMethod(id, method), id);
-  }
-  for (const method of disableMethod) {
-    account = existing(await accounts.disableMethod(id, method), id);
-  }
-  printAccount(context, account);
+  printAccount(context, await updateAccount(await context.stores(), id, change));
 }
 
 async function list(context: CliContext, limit: number): Promise<void> {
@@ -136,6 +141,8 @@ function printAccount(context: CliContext, account: AccountDocument): void {
     ['Name', json.name],
     ['Crypto', json.crypto ? 'on' : 'off'],
     ['Methods', json.enabled_methods.join(', ') || 'none'],
+    ['Rails', json.enabled_rails.join(', ') || 'none'],
+    ['Payout fees', feesText(json.payout_fees)],
     ['Dashboard login', json.dashboard_email],
     ['Created', when(json.created_at)],
   ]);
@@ -148,9 +155,38 @@ function present(account: AccountDocument) {
     name: account.name,
     crypto: account.crypto,
     enabled_methods: PAYMENT_METHOD_IDS.filter((id) => account.enabled_methods.includes(id)),
+    enabled_rails: RAIL_IDS.filter((id) => !account.disabled_rails?.includes(id)),
+    payout_fees: account.payout_fees ?? {},
     dashboard_email: account.dashboard.email,
     created_at: account.created_at,
   };
+}
+
+function feesText(fees: Readonly<Record<string, number>>): string {
+  const each = Object.entries(fees).map(([rail, fee]) => `${rail}=${fee}`);
+  return each.join(', ') || 'none';
+}
+
+type MethodOrRail = PaymentMethodId | RailId;
+
+function collectMethod(text: string, before: MethodOrRail[] = []): MethodOrRail[] {
+  if (isPaymentMethodId(text) || isRailId(text)) {
+    return before.includes(text) ? before : [...before, text];
+  }
+  throw new InvalidArgumentError(`Allowed: ${[...PAYMENT_METHOD_IDS, ...RAIL_IDS].join(', ')}.`);
+}
+
+type Fees = NonNullable<AccountChange['payoutFee']>;
+
+function collectFee(text: string, before: Fees = {}): Fees {
+  const [rail = '', minor = '', ...more] = text.split('=');
+  const fee = Number(minor);
+  const isFee = more.length === 0 && /^\d{1,11}$/.test(minor);
+  if (isRailId(rail) && isFee && before[rail] === undefined) return { ...before, [rail]: fee };
+  throw new InvalidArgumentError(
+    `It must be RAIL=MINOR, each rail once: one of ${RAIL_IDS.join(', ')}, and an integer from 0 to ` +
+      '99999999999, in minor units.',
+  );
 }
 
 function parseName(text: string): string {

@@ -9,9 +9,12 @@ import {
   type Env,
   envOption,
   isLive,
+  operatorOption,
   parseAmount,
   parseBalanceAccount,
   parseCurrency,
+  parseOperationId,
+  reasonOption,
 } from '../options';
 import { fields, table } from '../output';
 
@@ -30,8 +33,11 @@ Example:
 Amounts are in minor units: 100000 EUR is €1,000.00. A balance account is made by its first funding.
 No money moves anywhere: this records in the ledger what came in from outside.
 
+With an --operation-id of your own it credits once: should the outcome be unknown, repeat it with the
+same id, and it says what the balance is. Another funding under the same id is refused.
+
 Example:
-  ${FUND_EXAMPLE} --json
+  ${FUND_EXAMPLE} --operation-id wire-2026-03-01 --operator mia --reason "Wire of 1 March" --json
   {"balance_account", "currency", "available", "reserved", "operation_id"}`,
 };
 
@@ -40,6 +46,9 @@ interface FundOptions {
   balanceAccount: string;
   currency: string;
   amount: number;
+  operationId?: string;
+  operator?: string;
+  reason?: string;
 }
 
 export function addBalanceCommands(program: Command, context: CliContext): void {
@@ -62,6 +71,9 @@ export function addBalanceCommands(program: Command, context: CliContext): void 
     .requiredOption('--balance-account <name>', 'which balance', parseBalanceAccount)
     .requiredOption('--currency <currency>', 'ISO 4217 code', parseCurrency)
     .requiredOption('--amount <minor>', 'how much, in minor units', parseAmount)
+    .option('--operation-id <id>', 'makes a repeat credit nothing', parseOperationId)
+    .addOption(operatorOption())
+    .addOption(reasonOption())
     .addHelpText('after', EXAMPLES.fund)
     .action((id: string, options: FundOptions) => fund(context, id, options));
 }
@@ -83,11 +95,13 @@ async function show(context: CliContext, accountId: string, env: Env): Promise<v
 
 async function fund(context: CliContext, accountId: string, options: FundOptions): Promise<void> {
   const { env, balanceAccount: balance_account, currency, amount } = options;
+  const { operationId: id, operator, reason } = options;
   const stores = await context.stores();
   const account = await findAccount(stores, accountId);
   const funded = await fundBalance(
     { mongo: await context.mongo(), stores, now: context.now },
     { account_id: account._id, livemode: isLive(env), balance_account, currency, amount },
+    { id, note: { operator, reason } },
   );
   context.print({ json: funded, text: funding(funded, amount) });
 }

@@ -1,8 +1,10 @@
 import { listAvailablePaymentMethods, listPaymentMethods } from './catalogue';
 import type { Endpoint } from './endpoint';
 import { cancelPayment, createPayment, getPayment, listPayments } from './payments';
+import { createPayout, getPayout, listPayoutMethods, listPayouts } from './payouts';
+import { createRecipient } from './recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from './refunds';
-import { simulatePayment, simulateRefund } from './sandbox';
+import { simulatePayment, simulatePayout, simulateRefund } from './sandbox';
 
 /** Every endpoint, in the order of the document. A new one is added here and in `src/api`. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -14,8 +16,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
   createRefund,
   getRefund,
   listRefunds,
+  createRecipient,
+  createPayout,
+  getPayout,
+  listPayouts,
+  listPayoutMethods,
   listPaymentMethods,
   listAvailablePaymentMethods,
   simulatePayment,
   simulateRefund,
+  simulatePayout,
 ];

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { PAYMENT_CALLBACKS, REFUND_CALLBACKS } from '../callback';
+import { PAYMENT_CALLBACKS, PAYOUT_CALLBACKS, REFUND_CALLBACKS } from '../callback';
 import { endpoint } from './endpoint';
 import { ById, optional, text } from './fields';
 import { Payment } from './payments';
+import { Payout } from './payouts';
 import { Refund } from './refunds';
 
 const CODE_LENGTH_MAX = 100;
@@ -50,4 +51,17 @@ export const simulateRefund = endpoint({
   body: report(REFUND_CALLBACKS),
   success: { status: 200, description: 'The refund after the event.', schema: Refund },
   codes: ['refund_not_found'],
+});
+
+export const simulatePayout = endpoint({
+  method: 'post',
+  path: '/v1/sandbox/payouts/{id}/simulate',
+  operation: 'simulatePayout',
+  summary: 'Let the sandbox bank report something about a payout',
+  description: describe('payout'),
+  scope: 'payouts:write',
+  params: ById,
+  body: report(PAYOUT_CALLBACKS),
+  success: { status: 200, description: 'The payout after the event.', schema: Payout },
+  codes: ['payout_not_found'],
 });

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import type { RecipientDetails } from '../../src/domain/recipient';
+import type { Sealer } from '../../src/seal';
+import type { PayoutStore } from '../../src/store/payouts';
+import { type RecipientStore, recipientOwner } from '../../src/store/recipients';
+
+const nullable = z.string().nullable();
+
+const Details = z.object({
+  type: z.enum(['card', 'bank_account']),
+  first_name: z.string(),
+  last_name: z.string(),
+  card_number: nullable,
+  expiry_month: nullable,
+  expiry_year: nullable,
+  date_of_birth: nullable,
+  iban: nullable,
+  bic: nullable,
+  sort_code: nullable,
+  account_number: nullable,
+  address_line1: nullable,
+  city: nullable,
+  postal_code: nullable,
+  country: nullable,
+  email: nullable,
+  reference: nullable,
+  parent_payment_reference: nullable,
+}) satisfies z.ZodType<RecipientDetails>;
+
+export interface RecipientOpenerDeps {
+  recipients: Pick<RecipientStore, 'get'>;
+  sealer: Pick<Sealer, 'open'>;
+}
+
+/**
+ * Who is to be paid, for the activity that instructs the bank. What it gives belongs in that
+ * instruction only: never in a result, a log line or an error.
+ * @returns a function that throws SealError, or Error for a recipient that there is not
+ */
+export function createRecipientOpener({ recipients, sealer }: RecipientOpenerDeps) {
+  return async (recipient_id: string): Promise<RecipientDetails> => {
+    const recipient = await recipients.get(recipient_id);
+    if (recipient === null) throw new Error('There is no such recipient.');
+    return parsed(await sealer.open(recipient.sealed, recipientOwner(recipient_id)));
+  };
+}
+
+/**
+ * What is shown on the recipient's statement, where the rail carries it; the merchant's own text, so
+ * it stands in no instruction. @see spec §4.5
+ * @returns a function that throws Error for a payout that there is not
+ */
+export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 'get'> }) {
+  return async (payout_id: string): Promise<string | null> => {
+    const payout = await payouts.get(payout_id);
+    if (payout === null) throw new Error('There is no such payout.');
+    return payout.reference;
+  };
+}
+
+/** The parser's own fault would quote what it stumbled over. */
+function parsed(text: string): RecipientDetails {
+  try {
+    return Details.parse(JSON.parse(text));
+  } catch {
+    throw new Error('The details of the recipient are not what this version writes.');
+  }
+}

@@ -1,0 +1,110 @@
+import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../../src/mongo';
+import type { PayoutInstruction, RefundInstruction } from '../contract/activities';
+import type { Outbox } from './outbox';
+import type { PlannedCallback } from './plan';
+import { bankReference } from './sessions';
+
+/**
+ * - `lost`: the instruction never arrived; the bank knows nothing of it
+ * - `refused`: never taken in
+ * - a refund is `accepted`; then `settled`, or `failed` when the money could not be sent
+ * - a payout is `submitted` (queued) or `sent` (with the scheme); then `completed` or `failed`;
+ *   `returned` when the money came back
+ */
+export type EntryStatus =
+  | 'lost'
+  | 'refused'
+  | 'accepted'
+  | 'settled'
+  | 'submitted'
+  | 'sent'
+  | 'completed'
+  | 'failed'
+  | 'returned';
+
+export interface BankRefusal {
+  code: string;
+  message: string;
+}
+
+/** The bank's own book of one refund or payout: ids and money, nothing of a person. */
+export interface BookEntry {
+  /** The resource's id, which is the instruction's too. */
+  _id: string;
+  instruction: RefundInstruction | PayoutInstruction;
+  status: EntryStatus;
+  bank_reference: string;
+  created_at: Date;
+  /** Why it was refused; null where it wasn't. */
+  refusal: BankRefusal | null;
+}
+
+/** What the bank makes of an instruction that has arrived. */
+type Taken = Pick<BookEntry, '_id' | 'instruction' | 'status' | 'refusal'>;
+
+export type Book = ReturnType<typeof createBook>;
+
+export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date) {
+  const entries: Collection<BookEntry> = db.collection<BookEntry>(name);
+  const signed = (_id: string) => ({ bank_reference: bankReference(_id), created_at: now() });
+  return {
+    get: (_id: string) => entries.findOne({ _id }),
+    /** Remembers that an instruction got lost; true for the first one of this id only. */
+    lose: async (_id: string, instruction: BookEntry['instruction']): Promise<boolean> => {
+      const lost = { instruction, status: 'lost', refusal: null, ...signed(_id) } as const;
+      const { upsertedCount } = await entries.updateOne(
+        { _id },
+        { $setOnInsert: lost },
+        { upsert: true },
+      );
+      return upsertedCount === 1;
+    },
+    /**
+     * Writes down what became of an instruction.
+     * @throws a duplicate key error when one of this id has arrived before
+     */
+    take: async ({ _id, ...taken }: Taken, session: ClientSession): Promise<BookEntry> => {
+      const entry = { ...taken, ...signed(_id) };
+      // One that got lost gives way; any other stands, and the insert then meets its id.
+      await entries.replaceOne({ _id, status: 'lost' }, entry, { upsert: true, session });
+      return { _id, ...entry };
+    },
+    /** One conditional step; the entry after it, or null when it isn't in `from` (any more). */
+    step: (_id: string, from: readonly EntryStatus[], to: EntryStatus) =>
+      entries.findOneAndUpdate(
+        { _id, status: { $in: [...from] } },
+        { $set: { status: to } },
+        { returnDocument: 'after' },
+      ),
+  };
+}
+
+/** An instruction on its way into the book, with the callbacks that follow it. */
+interface Taking<R extends 'refund' | 'payout'> extends Taken {
+  resource: R;
+  planned: PlannedCallback<R>[];
+}
+
+/**
+ * Entry and callbacks in one transaction, by the first instruction of an id.
+ * @returns the entry as that one made it; `made` when it is this one
+ */
+export async function takeOnce<R extends 'refund' | 'payout'>(
+  { mongo, outbox, book }: { mongo: MongoClient; outbox: Outbox; book: Book },
+  { resource, planned, ...taken }: Taking<R>,
+): Promise<{ entry: BookEntry; made: boolean }> {
+  const resource_id = taken._id;
+  try {
+    const entry = await inTransaction(mongo, async (session) => {
+      const { bank_reference, ...written } = await book.take(taken, session);
+      await outbox.add({ resource, resource_id, bank_reference }, planned, session);
+      return { bank_reference, ...written };
+    });
+    return { entry, made: true };
+  } catch (error) {
+    const entry = isDuplicateKey(error) ? await book.get(resource_id) : null;
+    if (entry === null) throw error;
+    return { entry, made: false };
+  }
+}

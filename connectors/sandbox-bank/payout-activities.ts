@@ -1,0 +1,96 @@
+import type { MongoClient } from 'mongodb';
+import type { RecipientDetails } from '../../src/domain/recipient';
+import type { PayoutAnswer, PayoutInstruction, PayoutLookup } from '../contract/activities';
+import { type BankRefusal, type Book, type BookEntry, takeOnce } from './book';
+import { type PayoutBehaviour, payoutBehaviourOf } from './magic-amounts';
+import type { Outbox } from './outbox';
+import { planPayout } from './plan';
+
+export interface PayoutActivityDeps {
+  mongo: MongoClient;
+  payouts: Book;
+  outbox: Outbox;
+  /** Whether completions follow by themselves. */
+  autoplay: boolean;
+  /** Decrypts a recipient's details. @see connectors/contract/recipients.ts */
+  openRecipient: (recipient_id: string) => Promise<RecipientDetails>;
+}
+
+/**
+ * Book and callbacks in one transaction; a repeat answers what the book says.
+ * @throws Error where the recipient cannot be opened, and where the sandbox plays that the
+ *   instruction, or the answer to it, got lost; never with anything of the recipient in it
+ */
+export async function sendPayout(
+  { payouts: book, openRecipient, ...deps }: PayoutActivityDeps,
+  instruction: PayoutInstruction,
+): Promise<PayoutAnswer> {
+  const { payout_id: _id, recipient_id, amount, livemode } = instruction;
+  if (livemode) {
+    const message = 'The sandbox bank sends no live payouts.';
+    return { outcome: 'refused', code: 'live_not_supported', message };
+  }
+  const known = await arrived(book, _id);
+  if (known !== null) return answerOf(known);
+  await checkRecipient(openRecipient, recipient_id);
+  const behaviour = payoutBehaviourOf(amount);
+  if (behaviour === 'instruction_lost' && (await book.lose(_id, instruction))) {
+    throw new Error('The instruction got lost on its way to the bank.');
+  }
+  const { entry, made } = await takeOnce(
+    { ...deps, book },
+    {
+      ...{ resource: 'payout', _id, instruction },
+      ...madeOf(behaviour),
+      planned: planPayout(amount, deps.autoplay),
+    },
+  );
+  if (made && behaviour === 'answer_lost') throw new Error('The answer of the bank got lost.');
+  return answerOf(entry);
+}
+
+export async function lookUpPayout(
+  { payouts }: Pick<PayoutActivityDeps, 'payouts'>,
+  payout_id: string,
+): Promise<PayoutLookup> {
+  const entry = await arrived(payouts, payout_id);
+  return entry === null ? { outcome: 'not_found' } : answerOf(entry);
+}
+
+async function arrived(book: Book, payoutId: string): Promise<BookEntry | null> {
+  const entry = await book.get(payoutId);
+  return entry?.status === 'lost' ? null : entry;
+}
+
+/**
+ * A real bank would be sent the details; this one needs only to know that it could be.
+ * @throws Error without the text or the cause of the first one: they may quote what was opened
+ */
+async function checkRecipient(
+  openRecipient: PayoutActivityDeps['openRecipient'],
+  recipientId: string,
+): Promise<void> {
+  try {
+    await openRecipient(recipientId);
+  } catch (error) {
+    const kind = error instanceof Error ? error.name : typeof error;
+    throw new Error(`The recipient’s details could not be opened (${kind}).`);
+  }
+}
+
+function madeOf(behaviour: PayoutBehaviour): Pick<BookEntry, 'status' | 'refusal'> {
+  if (behaviour === 'rejected') return { status: 'refused', refusal: REJECTION };
+  return { status: behaviour === 'stays_submitted' ? 'submitted' : 'sent', refusal: null };
+}
+
+const REJECTION: BankRefusal = {
+  code: 'payout_rejected',
+  message: 'The bank rejected the payout: it does not send this amount.',
+};
+
+/** Of a payout that arrived: what it was answered, whatever became of it since. */
+function answerOf({ bank_reference, refusal, status }: BookEntry): PayoutAnswer {
+  if (refusal !== null) return { outcome: 'refused', ...refusal };
+  // What is queued here stays queued: any other status was reached through `sent`.
+  return { outcome: status === 'submitted' ? 'submitted' : 'sent', bank_reference };
+}

@@ -1,0 +1,74 @@
+import type { RecipientCreation } from '../domain/creation';
+import { Refusal, unavailable } from '../domain/errors';
+import type { RecipientDetails } from '../domain/recipient';
+import { faultsAt, last4Of, recipientDetails, recipientFacts } from '../domain/recipient-check';
+import { createRecipient } from '../domain/wire/recipients';
+import type { KeyDocument } from '../store/keys';
+import { type RecipientDocument, recipientFrom, recipientOwner } from '../store/recipients';
+import type { ApiDeps } from './context';
+import type { Mount } from './mount';
+
+/** @see spec §4.4 */
+export function mountRecipients(mount: Mount, deps: ApiDeps): void {
+  const { recipients, idempotency } = deps.stores;
+
+  mount.creator(createRecipient, {
+    accept: async ({ id, body }) => {
+      const details = recipientDetails(body);
+      refuseOutdated(details, deps.now());
+      return await sealedFor(deps, id, details);
+    },
+    create: async ({ key, requestId: request_id }, id, request) => {
+      const { account_id, livemode } = key;
+      if (request !== null) {
+        const owner = { id, account_id, livemode, request_id };
+        await recipients.insert(recipientFrom(owner, request, deps.now()));
+        await idempotency.written(id);
+      }
+      return present(await find(deps, id, key));
+    },
+  });
+}
+
+/** @throws Refusal 400, in the form of the schema's own */
+function refuseOutdated(details: RecipientDetails, now: Date): void {
+  const faults = faultsAt(details, now);
+  if (faults.length === 0) return;
+  throw new Refusal('invalid_request', [...new Set(faults.map(sentence))].join(' '), {
+    details: faults.map(({ field, message }) => ({ code: 'invalid', field, message })),
+  });
+}
+
+function sentence({ field, message }: { field: string; message: string }): string {
+  return `${field}: ${message}.`;
+}
+
+/** From here on nothing of it is readable. @throws Refusal 503 when there is no key to seal with */
+async function sealedFor(
+  { sealer }: ApiDeps,
+  id: string,
+  details: RecipientDetails,
+): Promise<RecipientCreation> {
+  try {
+    const sealed = await sealer.seal(JSON.stringify(details), recipientOwner(id));
+    const kid = sealer.kidOf(sealed);
+    return { recipient: { ...recipientFacts(details), last4: last4Of(details), sealed, kid } };
+  } catch (error) {
+    throw unavailable('The details can not be encrypted now.', error);
+  }
+}
+
+async function find(
+  { stores }: ApiDeps,
+  id: string,
+  { account_id, livemode }: KeyDocument,
+): Promise<RecipientDocument> {
+  const recipient = await stores.recipients.find(id, account_id, livemode);
+  if (recipient === null) throw new Refusal('recipient_not_found', 'There is no such recipient.');
+  return recipient;
+}
+
+/** The recipient as merchants see it: exactly the fields of spec §2.3, in their order. */
+function present({ _id, type, scheme, last4, created_at }: RecipientDocument) {
+  return { id: _id, object: 'payout_recipient', type, scheme, last4, created_at };
+}

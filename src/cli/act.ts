@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import { WithStartWorkflowOperation } from '@temporalio/client';
+import type { Workflow } from '@temporalio/common';
+import type { CallbackResource } from '../domain/callback';
+import { LIFECYCLE_QUEUE } from '../domain/task-queues';
+import { CliFailure } from './failure';
+import {
+  findResource,
+  isInFlight,
+  type ResourceDocument,
+  type ResourceStores,
+  resumption,
+  rulesOf,
+  type WorkflowDeps,
+} from './resources';
+import { asked, updateFailure } from './temporal-call';
+
+/** The bank may be asked meanwhile. */
+const ACT_TIMEOUT_MS = 20_000;
+
+export interface ActDeps extends WorkflowDeps {
+  stores: ResourceStores;
+  /** Shorter, in tests. */
+  timeoutMs?: number;
+}
+
+/** An operator's act, as the update of the workflow takes it. */
+export interface Act {
+  what: string;
+  operator: string;
+  reason: string;
+  /** Of a snooze. */
+  hours?: number | undefined;
+}
+
+/** Where the resource stands then. */
+export interface Acted {
+  status: string;
+  version: number;
+  /** Of `resubmit`: what the bank said. */
+  bank?: string;
+}
+
+/**
+ * Sends an operator's act to the workflow, which is started again where it has ended or was
+ * terminated. The workflow decides, and keeps the act in the audit trail.
+ * @throws CliFailure `…_not_found`; `wrong_state` or `invalid_request` in the workflow's words;
+ *   `outcome_unknown` without an answer in time; `temporal_unavailable`
+ */
+export async function actOn(
+  deps: ActDeps,
+  kind: CallbackResource,
+  id: string,
+  { what, ...act }: Act,
+): Promise<Acted> {
+  const resource = await findResource(deps.stores, kind, id);
+  const { ended } = rulesOf(kind);
+  if (ended !== undefined) {
+    if (!isInFlight(kind, resource.status)) {
+      throw new CliFailure('wrong_state', `The ${kind} is ${resource.status}; ${ended}.`);
+    }
+    // One that starts again refuses acts until it has loaded its state; `open` waits for that. Under
+    // an id of its own: the server would answer with what an ended run has said.
+    await update(deps, kind, resource, 'open', []);
+  }
+  return await update(deps, kind, resource, what, [act]);
+}
+
+async function update(
+  { temporal, lifecycleQueue = LIFECYCLE_QUEUE, timeoutMs = ACT_TIMEOUT_MS }: ActDeps,
+  kind: CallbackResource,
+  resource: ResourceDocument,
+  name: string,
+  args: object[],
+): Promise<Acted> {
+  const start = resumption(kind, resource, lifecycleQueue, `cli-${randomUUID()}`);
+  const call = () =>
+    temporal.workflow.executeUpdateWithStart<Workflow, Acted, object[]>(name, {
+      args,
+      startWorkflowOperation: new WithStartWorkflowOperation(kind, start),
+    });
+  const late =
+    `The workflow of the ${kind} gave no answer within ${timeoutMs / 1_000} seconds, so the ` +
+    `outcome is unknown: \`${kind} show ${resource._id}\` tells what became of it.`;
+  return await asked(
+    temporal,
+    async () => {
+      try {
+        return await call();
+      } catch (error) {
+        throw updateFailure(error, late);
+      }
+    },
+    timeoutMs,
+  );
+}

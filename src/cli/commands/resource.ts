@@ -1,0 +1,104 @@
+import { Argument, type Command } from 'commander';
+import type { CallbackResource } from '../../domain/callback';
+import { actOn } from '../act';
+import type { CliContext } from '../context';
+import { CliFailure } from '../failure';
+import { operatorOption, parseHours, reasonOption } from '../options';
+import { fields } from '../output';
+import { readPage } from '../resource-page';
+import { pageText } from '../resource-text';
+import { KINDS, rulesOf } from '../resources';
+
+interface ActOptions {
+  operator: string;
+  reason: string;
+  hours?: number;
+}
+
+/** `payment`, `refund` and `payout`: the same commands for each. */
+export function addResourceCommands(program: Command, context: CliContext): void {
+  for (const kind of KINDS) addGroup(program, context, kind);
+}
+
+function addGroup(program: Command, context: CliContext, kind: CallbackResource): void {
+  const { acts } = rulesOf(kind);
+  const id = `<${kind}_id>`;
+  const act = `npm run -s cli -- ${kind} act 0d1f… ${acts[0]} --operator mia --reason "Ticket 42"`;
+  const group = program
+    .command(kind)
+    .description(`see one ${kind}, and act on it`)
+    .addHelpText('after', `\nExamples:\n  npm run -s cli -- ${kind} show 0d1f…\n  ${act}`);
+  group
+    .command('show')
+    .description(`show all that is stored of a ${kind}: moves, ledger, callbacks, audit trail`)
+    .argument(id)
+    .addHelpText('after', showExample(kind))
+    .action((of: string) => show(context, kind, of));
+  group
+    .command('act')
+    .description(`do to a ${kind} what its workflow lets operators do; kept in the audit trail`)
+    .argument(id)
+    .addArgument(new Argument('<act>', 'what to do').choices([...acts]))
+    .addOption(operatorOption().makeOptionMandatory())
+    .addOption(reasonOption().makeOptionMandatory())
+    .option('--hours <n>', 'of a snooze: how long, up to 720', parseHours)
+    .addHelpText('after', actHelp(kind, act))
+    .action((of: string, what: string, options: ActOptions) =>
+      sendAct(context, kind, of, what, options),
+    );
+}
+
+function showExample(kind: CallbackResource): string {
+  const more = { payment: '"refunds", ', refund: '', payout: '"recipient", ' }[kind];
+  return `
+Details of customers and recipients are left out; texts of merchants and banks are shown.
+
+Example:
+  npm run -s cli -- ${kind} show 0d1f… --json
+  {"${kind}", ${more}"events", "postings", "callbacks", "audit"}`;
+}
+
+function actHelp(kind: CallbackResource, example: string): string {
+  const bank = kind === 'payout' ? ', "bank"' : '';
+  return `
+The workflow decides, and refuses in words what the state does not allow. One that was terminated is
+started again for it.
+
+Example:
+  ${example} --json
+  {"${kind}_id", "status", "version"${bank}, "attention"}`;
+}
+
+async function show(context: CliContext, kind: CallbackResource, id: string): Promise<void> {
+  const page = await readPage(await context.stores(), kind, id);
+  const { resource, ...rest } = page;
+  context.print({ json: { [kind]: resource, ...rest }, text: pageText(page) });
+}
+
+async function sendAct(
+  context: CliContext,
+  kind: CallbackResource,
+  id: string,
+  what: string,
+  { operator, reason, hours }: ActOptions,
+): Promise<void> {
+  if ((what === 'snooze') !== (hours !== undefined)) {
+    throw new CliFailure('invalid_usage', 'A snooze, and nothing else, takes --hours.');
+  }
+  const stores = await context.stores();
+  const { get } = rulesOf(kind);
+  const deps = { stores, temporal: await context.temporal() };
+  const { status, version, bank } = await actOn(deps, kind, id, { what, operator, reason, hours });
+  const attention = (await get(stores, id))?.attention ?? null;
+  const said = bank === undefined ? {} : { bank };
+  context.print({
+    json: { [`${kind}_id`]: id, status, version, ...said, attention },
+    text: fields([
+      ['Done', what],
+      ['Status', status],
+      ['Version', String(version)],
+      ...(bank === undefined ? [] : ([['Bank', bank]] as const)),
+      ['Attention', attention ?? '-'],
+    ]),
+  });
+}

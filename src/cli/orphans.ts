@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import type { Db, Document } from 'mongodb';
+import type { CallbackResource } from '../domain/callback';
+import { LIFECYCLE_QUEUE } from '../domain/task-queues';
+import {
+  isInFlight,
+  KINDS,
+  type ResourceStores,
+  resumption,
+  rulesOf,
+  type Startable,
+  type WorkflowDeps,
+} from './resources';
+import { asked, statusOf } from './temporal-call';
+
+const CHECKED_AT_ONCE = 20;
+
+export interface OrphanDeps extends WorkflowDeps {
+  stores: ResourceStores;
+  /** Patient: a walk reads all that is under way. */
+  db: Db;
+}
+
+/** What is under way by its document, while no workflow is. */
+export interface Orphan {
+  kind: CallbackResource;
+  resource: Row;
+  /** How its last run ended, as `TERMINATED`; `NOT_FOUND` when the server knows none. */
+  workflow: string;
+}
+
+/** How far a walk is. */
+export interface Checked {
+  checked: number;
+  orphans: Orphan[];
+}
+
+type Row = Startable & { updated_at: string };
+
+const FACTS = [
+  ...['account_id', 'livemode', 'amount', 'currency', 'method', 'connector'],
+  ...['status', 'updated_at'],
+];
+
+/**
+ * Walks over every resource that is under way, or over those of the given ids, and looks whether
+ * its workflow runs. Some at a time: what came so far is given after each.
+ */
+export async function* findOrphans(
+  deps: OrphanDeps,
+  ids?: readonly string[],
+): AsyncGenerator<Checked> {
+  for (const kind of KINDS) {
+    for await (const rows of inBatches(rowsOf(deps, kind, ids))) {
+      const looked = await Promise.all(rows.map((row) => orphanOf(deps, kind, row)));
+      yield { checked: rows.length, orphans: looked.filter((orphan) => orphan !== undefined) };
+    }
+  }
+}
+
+/** Starts its workflow again, which loads its state and goes on; one that runs is left alone. */
+export async function restart(
+  { temporal, lifecycleQueue = LIFECYCLE_QUEUE }: WorkflowDeps,
+  { kind, resource }: Orphan,
+): Promise<void> {
+  const start = resumption(kind, resource, lifecycleQueue, `cli-${randomUUID()}`);
+  await asked(temporal, () => temporal.workflow.start(kind, start));
+}
+
+function rowsOf({ db }: OrphanDeps, kind: CallbackResource, ids?: readonly string[]) {
+  const { collection, inFlight } = rulesOf(kind);
+  const filter: Document = {
+    ...(ids === undefined ? {} : { _id: { $in: [...ids] } }),
+    status: { $in: [...inFlight] },
+  };
+  const projection = Object.fromEntries(FACTS.map((field) => [field, 1]));
+  return db.collection<Row>(collection).find(filter).project<Row>(projection);
+}
+
+async function orphanOf(
+  { temporal, stores }: OrphanDeps,
+  kind: CallbackResource,
+  resource: Row,
+): Promise<Orphan | undefined> {
+  const { get, workflowId } = rulesOf(kind);
+  const workflow = await statusOf(temporal, workflowId(resource._id));
+  if (workflow === 'RUNNING') return undefined;
+  // It may have ended in good order since its document was read.
+  const now = await get(stores, resource._id);
+  return now !== null && isInFlight(kind, now.status) ? { kind, resource, workflow } : undefined;
+}
+
+async function* inBatches<T>(rows: AsyncIterable<T>): AsyncGenerator<T[]> {
+  let batch: T[] = [];
+  for await (const row of rows) {
+    batch.push(row);
+    if (batch.length < CHECKED_AT_ONCE) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}

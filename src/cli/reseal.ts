@@ -1,0 +1,175 @@
+import type { ObjectId } from 'mongodb';
+import { SealError, type Sealed, type Sealer } from '../seal';
+import type { Stores } from '../store';
+import { endpointOwner } from '../store/endpoints';
+import { recipientFrom, recipientOwner } from '../store/recipients';
+
+const BATCH = 100;
+/** The second finds what changed during the first; more are for a service that rolls secrets. */
+const PASSES_MAX = 10;
+/** Where the text does not even name a key. */
+const NO_KEY = '?';
+
+export type SealedStores = Pick<Stores, 'recipients' | 'endpoints' | 'idempotency'>;
+
+export interface ResealDeps {
+  stores: SealedStores;
+  /** Seals with the key file's current key. */
+  sealer: Sealer;
+  /** The name of that key. */
+  kid: string;
+  now: () => Date;
+  /** One line for the person who waits. */
+  progress: (line: string) => void;
+}
+
+/** What one key has sealed. */
+export interface Held {
+  recipients: number;
+  endpoints: number;
+  /** Recipients that were accepted and are not written yet. */
+  claims: number;
+}
+
+/**
+ * What each key holds. Claims are counted first: a claim that is gone by then has become a
+ * recipient, which is counted next.
+ */
+export async function heldByKeys({ recipients, endpoints }: SealedStores, sealer: Sealer) {
+  const held = new Map<string, Held>();
+  const add = (kid: string, what: keyof Held, count: number) => {
+    const row = held.get(kid) ?? { recipients: 0, endpoints: 0, claims: 0 };
+    held.set(kid, { ...row, [what]: row[what] + count });
+  };
+  for (const [kid, count] of await recipients.countClaimsByKey()) add(kid, 'claims', count);
+  for (const [kid, count] of await recipients.countByKey()) add(kid, 'recipients', count);
+  for await (const { secrets } of everyEndpoint(endpoints)) {
+    const kids = new Set(secrets.map(({ sealed }) => kidOf(sealer, sealed)));
+    for (const kid of kids) add(kid, 'endpoints', 1);
+  }
+  return held;
+}
+
+/** What other keys than `kid` still hold, in all. */
+export function heldByOthers(held: ReadonlyMap<string, Held>, kid: string): number {
+  const others = [...held].filter(([other]) => other !== kid);
+  return others.reduce(
+    (sum, [, { recipients, endpoints, claims }]) => sum + recipients + endpoints + claims,
+    0,
+  );
+}
+
+/**
+ * Seals with the current key what others have sealed. Every write is conditional on the value that
+ * was opened, so it can be stopped anywhere and run again, beside a service at work.
+ * @returns how many values were sealed anew
+ */
+export async function resealAll(deps: ResealDeps): Promise<number> {
+  const unopened = new Set<string>();
+  let resealed = 0;
+  for (let pass = 1; pass <= PASSES_MAX; pass += 1) {
+    await writeClaims(deps);
+    const renewed =
+      (await resealRecipients(deps, unopened)) + (await resealEndpoints(deps, unopened));
+    if (renewed === 0) break;
+    resealed += renewed;
+  }
+  return resealed;
+}
+
+/**
+ * A recipient that was accepted, and whose caller was never answered, is written now, as a retry
+ * would. Sealing it anew in its claim would not do: a retry may have read the claim before, and
+ * write what it read.
+ */
+async function writeClaims({ stores, kid, now, progress }: ResealDeps): Promise<void> {
+  const { recipients, idempotency } = stores;
+  let after = '';
+  for (;;) {
+    const claims = await recipients.claimsByOthers(kid, BATCH, after);
+    const last = claims.at(-1);
+    if (last === undefined) return;
+    after = last._id;
+    for (const { resource_id, account_id, livemode, request_id, request } of claims) {
+      const owner = { id: resource_id, account_id, livemode, request_id };
+      await recipients.insert(recipientFrom(owner, request, now()));
+      await idempotency.written(resource_id);
+    }
+    progress(`recipients that were still to be written: ${claims.length}`);
+  }
+}
+
+async function resealRecipients(deps: ResealDeps, unopened: Set<string>): Promise<number> {
+  const { recipients } = deps.stores;
+  let after = '';
+  let renewed = 0;
+  for (;;) {
+    const batch = await recipients.sealedByOthers(deps.kid, BATCH, after);
+    const last = batch.at(-1);
+    if (last === undefined) return renewed;
+    after = last._id;
+    const each = batch.map(async ({ _id, sealed }) => {
+      const next = await resealed(deps, unopened, sealed, recipientOwner(_id));
+      if (next === undefined) return 0;
+      const { modifiedCount } = await recipients.reseal(_id, sealed, next, deps.sealer.kidOf(next));
+      return modifiedCount;
+    });
+    renewed += sum(await Promise.all(each));
+    deps.progress(`recipients sealed anew: ${renewed}`);
+  }
+}
+
+async function resealEndpoints(deps: ResealDeps, unopened: Set<string>): Promise<number> {
+  const { endpoints } = deps.stores;
+  let renewed = 0;
+  for await (const { _id, account_id, livemode, secrets } of everyEndpoint(endpoints)) {
+    const owner = endpointOwner(account_id, livemode);
+    for (const { sealed } of secrets) {
+      if (kidOf(deps.sealer, sealed) === deps.kid) continue;
+      const next = await resealed(deps, unopened, sealed, owner);
+      if (next === undefined) continue;
+      renewed += (await endpoints.resealSecret(_id, sealed, next)).modifiedCount;
+    }
+  }
+  if (renewed > 0) deps.progress(`signing secrets sealed anew: ${renewed}`);
+  return renewed;
+}
+
+/** Undefined for what no key of the ring opens: it is named once, and left as it is. */
+async function resealed(
+  { sealer, progress }: ResealDeps,
+  unopened: Set<string>,
+  sealed: Sealed,
+  owner: string,
+): Promise<Sealed | undefined> {
+  try {
+    return await sealer.seal(await sealer.open(sealed, owner), owner);
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    if (!unopened.has(owner)) progress(`${owner} can not be opened with this key file`);
+    unopened.add(owner);
+    return undefined;
+  }
+}
+
+async function* everyEndpoint(endpoints: SealedStores['endpoints']) {
+  let after: ObjectId | undefined;
+  for (;;) {
+    const batch = await endpoints.page(BATCH, after);
+    if (batch.length === 0) return;
+    yield* batch;
+    after = batch.at(-1)?._id;
+  }
+}
+
+function kidOf(sealer: Sealer, sealed: Sealed): string {
+  try {
+    return sealer.kidOf(sealed);
+  } catch {
+    return NO_KEY;
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}

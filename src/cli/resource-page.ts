@@ -1,0 +1,129 @@
+import type { CallbackResource } from '../domain/callback';
+import { LEGS } from '../domain/ledger';
+import type { Stores } from '../store';
+import type { AuditEntry } from '../store/attention';
+import type { CallbackDocument } from '../store/callbacks';
+import type { EventDocument } from '../store/events';
+import type { PostingDocument } from '../store/ledger';
+import type { PaymentDocument } from '../store/payments';
+import type { PayoutDocument } from '../store/payouts';
+import type { RecipientDocument } from '../store/recipients';
+import type { RefundDocument } from '../store/refunds';
+import { findResource, type ResourceDocument, rulesOf } from './resources';
+
+const ROWS_MAX = 100;
+
+/** By name: what is not listed stays inside, as do customers, metadata and URLs with tokens. */
+const COMMON = ['account_id', 'livemode', 'status', 'version', 'amount'] as const;
+const TIMES = ['created_at', 'updated_at'] as const;
+const BANK = ['method', 'connector', 'bank_reference'] as const;
+const CARE = ['attention', 'failure', 'request_id'] as const;
+const PAYMENT_FIELDS = [
+  ...COMMON,
+  ...(['refunded', 'currency', 'country', 'reference', ...BANK] as const),
+  ...([...CARE, ...TIMES, 'opened_at', 'expires_at', 'authorized_at'] as const),
+  ...(['settled_at', 'cancelled_at'] as const),
+] satisfies (keyof PaymentDocument)[];
+const REFUND_FIELDS = [
+  ...COMMON,
+  ...(['currency', 'payment_id', 'payment_bank_reference', ...BANK, ...CARE] as const),
+  ...([...TIMES, 'due_at', 'settled_at'] as const),
+] satisfies (keyof RefundDocument)[];
+const PAYOUT_FIELDS = [
+  ...COMMON,
+  ...(['fee', 'currency', 'balance_account', 'recipient_id', 'reference', ...BANK] as const),
+  ...([...CARE, 'returned', ...TIMES, 'due_at', 'sent_at', 'completed_at'] as const),
+] satisfies (keyof PayoutDocument)[];
+const FIELDS: Record<CallbackResource, readonly string[]> = {
+  payment: PAYMENT_FIELDS,
+  refund: REFUND_FIELDS,
+  payout: PAYOUT_FIELDS,
+};
+
+/** Everything that MongoDB holds of one resource and an operator may see. */
+export type ResourcePage = Awaited<ReturnType<typeof readPage>>;
+
+/** @throws CliFailure `payment_not_found`, `refund_not_found`, `payout_not_found` */
+export async function readPage(stores: Stores, kind: CallbackResource, id: string) {
+  const found = await findResource(stores, kind, id);
+  const { account_id, livemode } = found;
+  const [events, postings, callbacks, related] = await Promise.all([
+    stores.events.list({ account_id, livemode, resource_id: id, limit: ROWS_MAX }),
+    stores.ledger.forResource(id),
+    stores.callbacks.forResource(id),
+    relatedTo(stores, found),
+  ]);
+  return {
+    resource: factsOf(kind, found),
+    ...related,
+    events: events.reverse().map(presentEvent),
+    postings: postings.sort(byTimeAndKind).map(presentPosting),
+    callbacks: callbacks.map(presentCallback),
+    audit: found.audit.map(presentAudit),
+  };
+}
+
+function factsOf(kind: CallbackResource, resource: ResourceDocument): Record<string, unknown> {
+  const all = new Map<string, unknown>(Object.entries(resource));
+  const named = FIELDS[kind].map((field) => [field, all.get(field) ?? null]);
+  const workflow_id = rulesOf(kind).workflowId(resource._id);
+  return { id: resource._id, workflow_id, ...Object.fromEntries(named) };
+}
+
+interface Related {
+  /** Of a payout: what of its recipient does not identify a person. */
+  recipient?: Pick<RecipientDocument, 'type' | 'scheme' | 'last4'> | null;
+  /** Of a payment, newest first. */
+  refunds?: ReturnType<typeof presentRefund>[];
+}
+
+async function relatedTo(
+  { refunds, recipients }: Stores,
+  resource: ResourceDocument,
+): Promise<Related> {
+  if ('recipient_id' in resource) {
+    const found = await recipients.get(resource.recipient_id);
+    if (found === null) return { recipient: null };
+    const { type, scheme, last4 } = found;
+    return { recipient: { type, scheme, last4 } };
+  }
+  if ('payment_id' in resource) return {};
+  const { _id: payment_id, account_id, livemode } = resource;
+  const rows = await refunds.list({ account_id, livemode, payment_id, limit: ROWS_MAX });
+  return { refunds: rows.map(presentRefund) };
+}
+
+function presentRefund({ _id, status, amount, created_at, attention }: RefundDocument) {
+  return { id: _id, status, amount, created_at, attention };
+}
+
+function presentEvent({ _id, type, created, delivery }: EventDocument) {
+  const { status, attempts, next_attempt_at } = delivery;
+  return { id: _id, type, created, delivery: { status, attempts, next_attempt_at } };
+}
+
+const ORDER: readonly string[] = Object.keys(LEGS);
+
+/** Steps of one move share their time: then in the order that they can come in. */
+function byTimeAndKind(a: PostingDocument, b: PostingDocument): number {
+  if (a.at !== b.at) return a.at < b.at ? -1 : 1;
+  return ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind);
+}
+
+function presentPosting({ _id, kind, at, book, legs }: PostingDocument) {
+  const plain = legs.map(({ account, amount }) => ({ account, amount: Number(amount) }));
+  return { id: _id, kind, at, book, legs: plain };
+}
+
+function presentCallback(callback: CallbackDocument) {
+  const { connector, name, body, received_at, signalled_at, unapplied, parked } = callback;
+  const { callback_id, occurred_at, bank_reference = null, code = null, reason = null } = body;
+  return {
+    ...{ callback_id, connector, name, occurred_at, received_at, signalled_at },
+    ...{ bank_reference, code, reason, unapplied, parked },
+  };
+}
+
+function presentAudit({ who, when, what, why, before, after }: AuditEntry) {
+  return { who, when, what, why, before, after };
+}

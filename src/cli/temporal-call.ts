@@ -1,0 +1,57 @@
+import {
+  type Client,
+  isGrpcDeadlineError,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { CliFailure, reasonOf } from './failure';
+
+const CALL_TIMEOUT_MS = 5_000;
+
+/**
+ * A call to Temporal, within its time.
+ * @throws CliFailure `temporal_unavailable`; what `call` says of the workflow itself passes
+ */
+export async function asked<T>(
+  temporal: Client,
+  call: () => Promise<T>,
+  timeoutMs = CALL_TIMEOUT_MS,
+): Promise<T> {
+  try {
+    return await temporal.withDeadline(Date.now() + timeoutMs, call);
+  } catch (error) {
+    if (error instanceof CliFailure) throw error;
+    if (error instanceof WorkflowNotFoundError || isAlreadyStarted(error)) throw error;
+    throw new CliFailure('temporal_unavailable', `Temporal did not do it: ${reasonOf(error)}`);
+  }
+}
+
+/** How the newest run of a workflow stands, as `RUNNING`; `NOT_FOUND` when the server knows none. */
+export async function statusOf(temporal: Client, workflowId: string): Promise<string> {
+  try {
+    const handle = temporal.workflow.getHandle(workflowId);
+    return (await asked(temporal, () => handle.describe())).status.name;
+  } catch (error) {
+    // Never started, or closed so long ago that the server has forgotten it.
+    if (error instanceof WorkflowNotFoundError) return 'NOT_FOUND';
+    throw error;
+  }
+}
+
+export function isAlreadyStarted(error: unknown): boolean {
+  return error instanceof Error && error.name === 'WorkflowExecutionAlreadyStartedError';
+}
+
+/** An update's failure: the workflow's refusal in its own words, or no answer in time. */
+export function updateFailure(error: unknown, unknownOutcome: string): unknown {
+  if (error instanceof WorkflowUpdateFailedError) {
+    const { cause } = error;
+    const code = cause instanceof ApplicationFailure ? cause.type : undefined;
+    return new CliFailure(code ?? 'update_failed', cause?.message ?? error.message);
+  }
+  const isLate =
+    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || isGrpcDeadlineError(error);
+  return isLate ? new CliFailure('outcome_unknown', unknownOutcome) : error;
+}

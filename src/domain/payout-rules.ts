@@ -1,0 +1,164 @@
+import type { RawJson } from '../json';
+import type { ErrorCode, ErrorDetail } from './errors';
+import { isBalanceAccountName, MAIN_BALANCE } from './ledger';
+import { formatMoney } from './money';
+import { isRailId, type RailRules, railRules } from './rails';
+import type { CardScheme, RecipientFacts } from './recipient';
+import type { RefusedFor } from './refund-rules';
+
+/** A refusal before it is one of HTTP. */
+export interface PayoutFault extends RefusedFor {
+  code: Extract<
+    ErrorCode,
+    | 'invalid_request'
+    | 'rail_requirements_not_met'
+    | 'recipient_type_mismatch'
+    | 'balance_account_not_found'
+    | 'insufficient_balance'
+  >;
+  details?: ErrorDetail[];
+}
+
+/** What of a request the rail has rules about. */
+export interface RailRequest {
+  /** As the merchant wrote it. */
+  method: string;
+  currency: string;
+  recipient: RecipientFacts;
+}
+
+const NOT_MET = 'The payout does not meet the requirements of the rail.';
+
+/**
+ * Why the rail can't take the payout; undefined when it can. `rail_requirements_not_met` names every
+ * field at fault.
+ * @param available ids of the rails this account can use in this environment
+ * @param at when the payout was asked for
+ * @see spec §4.4, §4.5. Decided: "Payouts"
+ */
+export function railFault(
+  { method, currency, recipient }: RailRequest,
+  available: ReadonlySet<string>,
+  at: Date,
+): PayoutFault | undefined {
+  if (!isRailId(method)) {
+    return notMet([detail('method_not_found', 'method', 'There is no such rail.')]);
+  }
+  const rules = railRules(method);
+  const { display_name: name, recipient_type: wanted } = rules;
+  const disabled = available.has(method)
+    ? []
+    : [detail('method_not_enabled', 'method', `${name} is not enabled on this account.`)];
+  const isOther = recipient.type !== wanted;
+  if (isOther && disabled.length === 0) {
+    const message = `${name} pays out to a ${wanted}; the recipient is a ${recipient.type}.`;
+    return { code: 'recipient_type_mismatch', message };
+  }
+  const details = [
+    ...disabled,
+    ...currencyFaults(rules, currency),
+    ...(isOther ? [] : recipientFaults(rules, recipient, at)),
+  ];
+  return details.length === 0 ? undefined : notMet(details);
+}
+
+function notMet(details: ErrorDetail[]): PayoutFault {
+  return { code: 'rail_requirements_not_met', message: NOT_MET, details };
+}
+
+function detail(code: string, field: string, message: string): ErrorDetail {
+  return { code, field, message };
+}
+
+function currencyFaults({ currencies, display_name }: RailRules, currency: string): ErrorDetail[] {
+  if (currencies.includes(currency)) return [];
+  const message = `${display_name} pays out only in ${currencies.join(', ')}.`;
+  return [detail('currency_not_supported', 'currency', message)];
+}
+
+function recipientFaults(rules: RailRules, facts: RecipientFacts, at: Date): ErrorDetail[] {
+  return [...missingFields(rules, facts), ...cardFaults(facts, at), ...sepaFaults(rules, facts)];
+}
+
+function missingFields(rules: RailRules, { has }: RecipientFacts): ErrorDetail[] {
+  const missing = rules.required_fields.filter((field) => !has.includes(field));
+  return missing.map((field) =>
+    detail('field_required', field, `${rules.display_name} requires it of the recipient.`),
+  );
+}
+
+const SCHEME_NAMES: Record<CardScheme, string> = {
+  visa: 'Visa',
+  mastercard: 'Mastercard',
+  amex: 'American Express',
+};
+
+/** A card is valid to the end of its last month, counted in UTC as every time of the API. */
+function cardFaults({ type, scheme, card_expires }: RecipientFacts, at: Date): ErrorDetail[] {
+  if (type !== 'card') return [];
+  const isPast = card_expires !== null && card_expires < at.toISOString().slice(0, 7);
+  const networks = Object.values(SCHEME_NAMES).join(', ');
+  return [
+    ...(isPast ? [detail('card_expired', 'expiry_year', 'The card has expired.')] : []),
+    ...(scheme === null
+      ? [detail('scheme_not_supported', 'scheme', `Payouts go only to ${networks} cards.`)]
+      : []),
+  ];
+}
+
+function sepaFaults({ sepa, display_name }: RailRules, facts: RecipientFacts): ErrorDetail[] {
+  if (!sepa || facts.iban_in_sepa !== false) return [];
+  const message = `${display_name} reaches only accounts in the SEPA area.`;
+  return [detail('iban_not_in_sepa', 'iban', message)];
+}
+
+/**
+ * The balance account that `metadata.balance_account` names; `main` where it names none.
+ * @see spec §4.5
+ */
+export function balanceAccountOf(
+  metadata: RawJson | null | undefined,
+): { name: string } | { fault: PayoutFault } {
+  const object: object = Object(metadata?.value() ?? {});
+  const named: unknown = Object.getOwnPropertyDescriptor(object, 'balance_account')?.value;
+  if (named == null) return { name: MAIN_BALANCE };
+  if (typeof named !== 'string') {
+    const field = 'metadata.balance_account';
+    const message = 'must be a string';
+    const details = [detail('invalid', field, message)];
+    return { fault: { code: 'invalid_request', message: `${field}: ${message}`, details } };
+  }
+  return isBalanceAccountName(named) ? { name: named } : { fault: neverFunded() };
+}
+
+function neverFunded(): PayoutFault {
+  const message = 'The balance account was never funded in this environment.';
+  return { code: 'balance_account_not_found', message };
+}
+
+/** What of a balance decides. Minor units. */
+export interface Available {
+  balance_account: string;
+  currency: string;
+  available: number;
+}
+
+/**
+ * Why the balance can't bear amount and fee; undefined when it can. Advisory: the reservation
+ * decides again. Decided: `main` always exists, another account once it was credited in any currency.
+ * @param rows all balances of the account in this environment
+ * @param draw minor units, with the fee
+ */
+export function balanceFault(
+  rows: readonly Available[],
+  draw: { balance_account: string; currency: string; amount: number; fee: number },
+): PayoutFault | undefined {
+  const { balance_account, currency, amount, fee } = draw;
+  const funded = rows.filter((row) => row.balance_account === balance_account);
+  if (funded.length === 0 && balance_account !== MAIN_BALANCE) return neverFunded();
+  const available = funded.find((row) => row.currency === currency)?.available ?? 0;
+  if (available >= amount + fee) return undefined;
+  const [held, drawn] = [available, amount + fee].map((minor) => formatMoney(minor, currency));
+  const message = `The balance holds ${held}; the payout and its fee draw ${drawn}.`;
+  return { code: 'insufficient_balance', message };
+}

@@ -1,0 +1,46 @@
+import type { PayoutStatus } from './payout';
+
+/** Input of the `payout` workflow: ids, money and routing; nothing personal stands in Temporal. */
+export interface PayoutInput {
+  payout_id: string;
+  account_id: string;
+  livemode: boolean;
+  /** Minor units. */
+  amount: number;
+  /** Minor units, on top of the amount. */
+  fee: number;
+  currency: string;
+  /** Rail id. */
+  method: string;
+  recipient_id: string;
+  /** The named balance that amount and fee are drawn from. */
+  balance_account: string;
+  connector: string;
+  /** Whether a payout on this rail can come back. */
+  can_be_returned: boolean;
+  request_id: string;
+}
+
+/** Starts the workflow again for a payout that has ended: it loads its state first. */
+export interface PayoutResume {
+  payout_id: string;
+  resume: true;
+  request_id: string;
+}
+
+export type PayoutStart = PayoutInput | PayoutResume;
+
+/** Answer of the updates and of the query `state`. */
+export interface PayoutState {
+  payout_id: string;
+  status: PayoutStatus;
+  version: number;
+}
+
+/** What the workflow ends with. `refused`: never accepted, nothing is stored and nothing moves. */
+export type PayoutResult =
+  | PayoutState
+  | { payout_id: string; status: 'refused'; code: string; message: string };
+
+/** Decided: a payout is accepted within this time or not at all. */
+export const ACCEPT_WITHIN_MS = 5_000;

@@ -1,0 +1,197 @@
+import type { PayoutCallbackName } from './callback';
+import type { EventType } from './event';
+import type { Failure } from './payment';
+
+/** Where a payout stands. @see spec §3.3 */
+export const PAYOUT_STATUSES = [
+  /** Accepted, its money reserved; the bank has not taken it yet. */
+  'created',
+  /** Queued at the bank. */
+  'submitted',
+  /** Handed to the scheme; amount and fee are captured. */
+  'sent',
+  /** It reached the recipient. It may still come back. */
+  'completed',
+  /** The money never left: amount and fee are given back. Final. */
+  'failed',
+  /** It left and came back: the amount is credited, the fee stays. Final. */
+  'returned',
+] as const;
+
+export type PayoutStatus = (typeof PAYOUT_STATUSES)[number];
+
+/** The lawful moves. Whatever is not listed does not happen. @see spec §3.3 */
+export const PAYOUT_MOVES = {
+  created: ['submitted', 'failed'],
+  submitted: ['sent', 'failed'],
+  sent: ['completed', 'failed', 'returned'],
+  completed: ['returned'],
+  failed: [],
+  returned: [],
+} as const satisfies Record<PayoutStatus, readonly PayoutStatus[]>;
+
+/** The event of each move; `created` emits none. @see spec §6 */
+export const PAYOUT_EVENTS = {
+  created: undefined,
+  submitted: 'payout.submitted',
+  sent: 'payout.sent',
+  completed: 'payout.completed',
+  failed: 'payout.failed',
+  returned: 'payout.returned',
+} as const satisfies Record<PayoutStatus, EventType | undefined>;
+
+/** Whether its workflow ends there. A return opens a completed one again. */
+export function isEnded(status: PayoutStatus): boolean {
+  return status === 'completed' || status === 'failed' || status === 'returned';
+}
+
+/** Decided: a payout can come back for 60 days, counted from its completion, or from `sent`. */
+export const RETURN_DAYS = 60;
+
+/** Why a payout needs a person: the values of `ServiceAttention`. */
+export type PayoutAttention =
+  /** Past its due time, by the state it is stuck in. */
+  | 'not_submitted'
+  | 'not_sent'
+  | 'not_completed'
+  /** The workflow was ended from outside and started again. */
+  | 'restarted_in_flight'
+  /** What a bank reported and could not be applied. */
+  | 'failed_after_completed'
+  | 'moved_after_failed'
+  | 'moved_after_returned'
+  | 'second_return'
+  | 'return_too_late'
+  | 'return_not_possible'
+  | 'malformed_callback';
+
+/** The mark of a payout that is past its due time, by its state. */
+export const OVERDUE = {
+  created: 'not_submitted',
+  submitted: 'not_sent',
+  sent: 'not_completed',
+} as const satisfies Partial<Record<PayoutStatus, PayoutAttention>>;
+
+/** What a callback does to a payout in a given state. */
+export type PayoutDecision =
+  | { kind: 'move'; to: readonly PayoutStatus[] }
+  | { kind: 'unapplied'; reason: string; attention?: PayoutAttention };
+
+const move = (...to: PayoutStatus[]): PayoutDecision => ({ kind: 'move', to });
+const unapplied = (reason: string, attention?: PayoutAttention): PayoutDecision => ({
+  kind: 'unapplied',
+  reason,
+  ...(attention === undefined ? {} : { attention }),
+});
+const passed = unapplied('the payout has passed this state already');
+
+/** Every status × every callback. No state is skipped in the record. Decided: "Payouts". */
+const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>> = {
+  created: {
+    submitted: move('submitted'),
+    sent: move('submitted', 'sent'),
+    completed: move('submitted', 'sent', 'completed'),
+    failed: move('failed'),
+    returned: move('submitted', 'sent', 'returned'),
+  },
+  submitted: {
+    submitted: passed,
+    sent: move('sent'),
+    completed: move('sent', 'completed'),
+    failed: move('failed'),
+    returned: move('sent', 'returned'),
+  },
+  sent: {
+    submitted: passed,
+    sent: passed,
+    completed: move('completed'),
+    failed: move('failed'),
+    returned: move('returned'),
+  },
+  completed: {
+    submitted: passed,
+    sent: passed,
+    completed: passed,
+    failed: unapplied('a completed payout never fails', 'failed_after_completed'),
+    returned: move('returned'),
+  },
+  failed: {
+    submitted: passed,
+    sent: unapplied('the payout has failed; its money was given back', 'moved_after_failed'),
+    completed: unapplied('the payout has failed; its money was given back', 'moved_after_failed'),
+    failed: passed,
+    returned: unapplied('the payout has failed; its money was given back', 'moved_after_failed'),
+  },
+  returned: {
+    submitted: passed,
+    sent: passed,
+    completed: unapplied('the payout has come back already', 'moved_after_returned'),
+    failed: unapplied('the payout has come back already', 'moved_after_returned'),
+    returned: unapplied('the payout has come back already', 'second_return'),
+  },
+};
+
+const DAY_MS = 86_400_000;
+
+/** What decides whether a payout can come back. */
+export interface Returnable {
+  can_be_returned: boolean;
+  /** ISO 8601; null before. */
+  sent_at: string | null;
+  completed_at: string | null;
+}
+
+/**
+ * Pure: what `callback` does to a payout in `status`. A return counts only on rails that have them,
+ * and for 60 days, the last millisecond included.
+ * @param at when it was reported, in ms since the epoch
+ */
+export function decidePayout(
+  status: PayoutStatus,
+  callback: PayoutCallbackName,
+  returnable: Returnable,
+  at: number,
+): PayoutDecision {
+  const decision = DECISIONS[status][callback];
+  if (callback !== 'returned' || decision.kind !== 'move') return decision;
+  if (!returnable.can_be_returned) {
+    return unapplied('nothing comes back on this rail', 'return_not_possible');
+  }
+  const since = returnable.completed_at ?? returnable.sent_at;
+  if (since !== null && at > Date.parse(since) + RETURN_DAYS * DAY_MS) {
+    return unapplied(`a payout comes back within ${RETURN_DAYS} days`, 'return_too_late');
+  }
+  return decision;
+}
+
+/** The states passed through on the way to where the bank, or an operator, says it is. */
+export function wayTo(
+  from: PayoutStatus,
+  to: 'submitted' | 'sent' | 'completed' | 'returned',
+): readonly PayoutStatus[] {
+  const decision = DECISIONS[from][to];
+  return decision.kind === 'move' ? decision.to : [];
+}
+
+/** Why a payout failed when the bank gave no reason of its own. */
+export const PAYOUT_FAILURES = {
+  bank: { code: 'payout_rejected', message: 'The bank rejected the payout.' },
+  operator: { code: 'failed_at_bank', message: 'The bank reported that the payout failed.' },
+} as const satisfies Record<string, Failure>;
+
+/** Why it came back. @see spec §2.4 */
+export interface Return {
+  code: string;
+  /** The one given by the receiving bank. */
+  reason: string;
+}
+
+export const RETURNS = {
+  bank: { code: 'returned', reason: 'The receiving bank sent the payout back.' },
+  operator: { code: 'returned', reason: 'The bank reported that the payout came back.' },
+} as const satisfies Record<string, Return>;
+
+/** The workflow that is the payout's life. */
+export function payoutWorkflowId(payoutId: string): string {
+  return `payout:${payoutId}`;
+}

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { PAYOUT_STATUSES } from '../payout';
+import { RAIL_IDS } from '../rails';
+import { endpoint } from './endpoint';
+import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
+import { CreatedBefore, Limit, pageOf } from './lists';
+import { Metadata } from './payments';
+
+const RECIPIENT_ID_LENGTH_MAX = 100;
+const METHOD_LENGTH_MAX = 100;
+
+/** @see spec §4.5 */
+export const CreatePayout = z
+  .strictObject({
+    recipient_id: text(RECIPIENT_ID_LENGTH_MAX).meta({ description: 'Who is paid.' }),
+    method: text(METHOD_LENGTH_MAX).meta({ description: 'A rail id from the list of rails.' }),
+    amount: Amount,
+    currency: Currency,
+    reference: optional(Reference).meta({
+      description: "Shown on the recipient's statement where the rail carries it.",
+    }),
+    metadata: optional(Metadata).meta({
+      description:
+        'Stored and returned unchanged. `balance_account` in it names the balance account that the ' +
+        'payout and its fee draw from; left out: `main`.',
+    }),
+  })
+  .meta({ id: 'CreatePayout' });
+export type CreatePayout = z.infer<typeof CreatePayout>;
+
+/** @see spec §2.4 */
+export const Payout = z
+  .object({
+    id: z.uuid(),
+    object: z.literal('payout'),
+    status: z.enum(PAYOUT_STATUSES),
+    amount: Amount,
+    currency: z.string(),
+    method: z.enum(RAIL_IDS),
+    recipient_id: z.uuid(),
+    reference: z.string().nullable(),
+    metadata: z.record(z.string(), z.unknown()),
+    failure: Failure.nullable(),
+    returned: z
+      .object({
+        code: z.string(),
+        reason: z.string().meta({ description: 'The one given by the receiving bank.' }),
+      })
+      .nullable(),
+    livemode: z.boolean(),
+    created_at: Timestamp,
+    completed_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Payout' });
+
+/** @see spec §2.5 */
+export const PayoutMethod = z
+  .object({
+    method: z.enum(RAIL_IDS),
+    display_name: z.string(),
+    recipient_type: z.enum(['card', 'bank_account']),
+    typical_speed: z.string(),
+    can_be_returned: z.boolean(),
+  })
+  .meta({ id: 'PayoutMethod' });
+
+export const createPayout = endpoint({
+  method: 'post',
+  path: '/v1/payouts',
+  operation: 'createPayout',
+  summary: 'Pay out to a recipient',
+  description:
+    'Answers as soon as the bank has sent it; where the bank is slow, after 5 seconds with the ' +
+    'state reached. Amount and fee are reserved first.',
+  scope: 'payouts:write',
+  creates: true,
+  raw: ['metadata'],
+  body: CreatePayout,
+  success: { status: 201, description: 'The payout.', schema: Payout },
+  codes: [
+    'invalid_amount',
+    'recipient_not_found',
+    'rail_requirements_not_met',
+    'recipient_type_mismatch',
+    'balance_account_not_found',
+    'insufficient_balance',
+  ],
+});
+
+export const getPayout = endpoint({
+  method: 'get',
+  path: '/v1/payouts/{id}',
+  operation: 'getPayout',
+  summary: 'Read a payout',
+  description: 'For reconciliation, not for polling: webhooks tell of every change.',
+  scope: 'payouts:read',
+  params: ById,
+  success: { status: 200, description: 'The payout.', schema: Payout },
+  codes: ['payout_not_found'],
+});
+
+export const listPayouts = endpoint({
+  method: 'get',
+  path: '/v1/payouts',
+  operation: 'listPayouts',
+  summary: 'List payouts, newest first',
+  scope: 'payouts:read',
+  query: z.strictObject({
+    limit: Limit,
+    status: z.enum(PAYOUT_STATUSES).optional(),
+    created_before: CreatedBefore,
+  }),
+  success: { status: 200, description: 'A page.', schema: pageOf(Payout, 'PayoutList') },
+  codes: ['invalid_cursor'],
+});
+
+export const listPayoutMethods = endpoint({
+  method: 'get',
+  path: '/v1/payout-methods',
+  operation: 'listPayoutMethods',
+  summary: 'The rails that this account can pay out over now',
+  scope: null,
+  query: z.strictObject({}),
+  success: {
+    status: 200,
+    description: 'The rails.',
+    schema: z.object({ object: z.literal('list'), data: z.array(PayoutMethod) }),
+  },
+  codes: [],
+});

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { CARD_SCHEMES } from '../recipient';
+import {
+  type GivenRecipient,
+  isBic,
+  isBirthDate,
+  isCardNumber,
+  isIban,
+  recipientFaults,
+} from '../recipient-check';
+import { endpoint } from './endpoint';
+import { Country, optional, PersonName, Reference, Timestamp, text } from './fields';
+
+const ADDRESS_LINE_LENGTH_MAX = 200;
+const CITY_LENGTH_MAX = 100;
+const POSTAL_CODE_LENGTH_MAX = 20;
+const EMAIL_LENGTH_MAX = 254;
+/** 34 characters with a space after each. */
+const IBAN_LENGTH_MAX = 68;
+const TYPES = ['card', 'bank_account'] as const;
+
+/** An empty text would pass for a field that a rail asks for. */
+function filled(schema: z.ZodString) {
+  return schema.refine((value) => value.trim() !== '', 'must not be blank');
+}
+
+/** Matched by a pattern, in words that do not repeat what was sent. */
+function formed(pattern: RegExp, message: string) {
+  return z.string().regex(pattern, message);
+}
+
+const Fields = z.strictObject({
+  type: z.enum(TYPES),
+  first_name: filled(PersonName).meta({ description: 'As held by the bank.' }),
+  last_name: filled(PersonName).meta({ description: 'As held by the bank.' }),
+  card_number: optional(
+    z
+      .string()
+      .refine(isCardNumber, 'must be a card number of 12 to 19 digits')
+      .meta({ pattern: '^[0-9]{12,19}$', description: 'Cards: required.' }),
+  ),
+  expiry_month: optional(formed(/^(0[1-9]|1[0-2])$/, 'must be a month, 01 to 12')),
+  expiry_year: optional(formed(/^\d{4}$/, 'must be a year of four digits')),
+  date_of_birth: optional(
+    z
+      .string()
+      .refine(isBirthDate, 'must be a date, YYYY-MM-DD, from 1900 on')
+      .meta({ format: 'date', description: 'Cards: required.' }),
+  ),
+  iban: optional(
+    z
+      .string()
+      .max(IBAN_LENGTH_MAX)
+      .refine(isIban, 'must be an IBAN with right check digits')
+      .meta({ description: 'Spaces and small letters are accepted.' }),
+  ),
+  bic: optional(
+    z
+      .string()
+      .refine(isBic, 'must be a BIC of 8 or 11 characters')
+      .meta({ description: 'Required with an IBAN outside the SEPA area.' }),
+  ),
+  sort_code: optional(formed(/^\d{6}$/, 'must be six digits')),
+  account_number: optional(formed(/^\d{8}$/, 'must be eight digits')),
+  address_line1: optional(filled(text(ADDRESS_LINE_LENGTH_MAX))),
+  city: optional(filled(text(CITY_LENGTH_MAX))),
+  postal_code: optional(filled(text(POSTAL_CODE_LENGTH_MAX))),
+  last4: optional(
+    formed(/^[0-9A-Z]{4}$/, 'must be four characters').meta({
+      description: 'Has to agree with the number.',
+    }),
+  ),
+  scheme: optional(
+    z.enum(CARD_SCHEMES).meta({ description: 'Cards only. Has to agree with the number.' }),
+  ),
+  country: optional(Country),
+  email: optional(z.email().max(EMAIL_LENGTH_MAX)),
+  reference: optional(Reference).meta({ description: 'Your own identifier.' }),
+  parent_payment_reference: optional(Reference).meta({ description: 'Stored, not interpreted.' }),
+});
+
+/**
+ * What a field must be by itself, and what the fields must be together. The second runs also when
+ * the first has found faults, so that an answer names them all.
+ * @see spec §4.4
+ */
+export const CreateRecipient = Fields.superRefine(
+  (given, ctx) => {
+    const atFault = new Set(ctx.issues.map(({ path }) => path?.[0]));
+    if (atFault.has('type')) return;
+    for (const { field, message } of recipientFaults(soundOf(given, atFault))) {
+      if (!atFault.has(field)) ctx.addIssue({ code: 'custom', path: [field], message });
+    }
+  },
+  { when: ({ value }) => typeof value === 'object' && value !== null },
+).meta({ id: 'CreatePayoutRecipient' });
+export type CreateRecipient = z.infer<typeof Fields>;
+
+/** What is at fault was given, and that is all there is to say of it: it may be of any kind. */
+function soundOf(given: CreateRecipient, atFault: ReadonlySet<unknown>): GivenRecipient {
+  const blanked = Object.keys(given).filter((field) => atFault.has(field));
+  return { ...given, ...Object.fromEntries(blanked.map((field) => [field, ''])) };
+}
+
+/** @see spec §2.3 */
+export const Recipient = z
+  .object({
+    id: z.uuid(),
+    object: z.literal('payout_recipient'),
+    type: z.enum(TYPES),
+    scheme: z.enum(CARD_SCHEMES).nullable().meta({
+      description: 'Null for bank accounts, and for cards that no payout goes to.',
+    }),
+    last4: z.string(),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'PayoutRecipient' });
+
+export const createRecipient = endpoint({
+  method: 'post',
+  path: '/v1/payout-recipients',
+  operation: 'createRecipient',
+  summary: 'Create a payout recipient',
+  description:
+    'What identifies the person and the account is encrypted on arrival and never returned.',
+  scope: 'payouts:write',
+  creates: true,
+  body: CreateRecipient,
+  success: { status: 201, description: 'The recipient.', schema: Recipient },
+  codes: [],
+});

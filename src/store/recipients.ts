@@ -1,0 +1,114 @@
+import type { Collection, Db } from 'mongodb';
+import type { RecipientCreation } from '../domain/creation';
+import type { RecipientFacts } from '../domain/recipient';
+import { isDuplicateKey } from '../mongo';
+import { Sealed } from '../seal';
+import type { ClaimDocument } from './idempotency';
+
+/** A recipient: what must be readable, and everything else sealed. @see spec §2.3, §4.4 */
+export interface RecipientDocument extends RecipientFacts {
+  _id: string;
+  account_id: string;
+  livemode: boolean;
+  last4: string;
+  /** The details as JSON (`RecipientDetails`), bound to `recipient/{id}`. */
+  sealed: Sealed;
+  /** Which key of the ring sealed them. */
+  kid: string;
+  created_at: string;
+  request_id: string;
+}
+
+/** A claim whose recipient is sealed but not written yet. */
+export interface RecipientClaim extends Omit<ClaimDocument, 'request'> {
+  request: RecipientCreation;
+}
+
+export type RecipientStore = ReturnType<typeof createRecipientStore>;
+
+/** What a recipient's details are sealed for. */
+export function recipientOwner(id: string): string {
+  return `recipient/${id}`;
+}
+
+/** The document of what a claim holds. */
+export function recipientFrom(
+  owner: { id: string; account_id: string; livemode: boolean; request_id: string },
+  { recipient }: RecipientCreation,
+  now: Date,
+): RecipientDocument {
+  const { id: _id, account_id, livemode, request_id } = owner;
+  const { sealed, ...clear } = recipient;
+  return {
+    ...{ _id, account_id, livemode },
+    ...clear,
+    sealed: Sealed.parse(sealed),
+    created_at: now.toISOString(),
+    request_id,
+  };
+}
+
+const CLAIM_KID = 'request.recipient.kid';
+
+export function createRecipientStore(db: Db) {
+  const recipients: Collection<RecipientDocument> = db.collection<RecipientDocument>('recipients');
+  const claims = db.collection<RecipientClaim>('idempotency');
+  return {
+    ensureIndexes: async (): Promise<void> => {
+      await recipients.createIndexes([
+        { key: { account_id: 1, livemode: 1, created_at: -1 }, name: 'account' },
+        { key: { kid: 1, _id: 1 }, name: 'kid' },
+      ]);
+      await claims.createIndexes([
+        { key: { [CLAIM_KID]: 1 }, name: 'recipient_kid', sparse: true },
+      ]);
+    },
+    /** Once: a repeat with the same id changes nothing. */
+    insert: async (recipient: RecipientDocument): Promise<void> => {
+      try {
+        await recipients.insertOne(recipient);
+      } catch (error) {
+        if (!isDuplicateKey(error, '_id_')) throw error;
+      }
+    },
+    /** By id alone: for the service's own steps. */
+    get: (id: string) => recipients.findOne({ _id: id }),
+    /** By id within one account and environment: what a merchant may see. */
+    find: (id: string, account_id: string, livemode: boolean) =>
+      recipients.findOne({ _id: id, account_id, livemode }),
+    /** Some that another key than `kid` sealed, in the order of ids, from behind `after`. */
+    sealedByOthers: (kid: string, limit: number, after = '') =>
+      recipients
+        .find({ kid: { $ne: kid }, _id: { $gt: after } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray(),
+    /** Only when nobody has sealed it anew meanwhile. */
+    reseal: (id: string, before: Sealed, sealed: Sealed, kid: string) =>
+      recipients.updateOne({ _id: id, sealed: before }, { $set: { sealed, kid } }),
+    /** How many each key has sealed. */
+    countByKey: () => countBy(recipients, 'kid', {}),
+    /** Claims of recipients that are not written yet and were sealed by another key than `kid`. */
+    claimsByOthers: (kid: string, limit: number, after = '') =>
+      claims
+        .find({ [CLAIM_KID]: { $exists: true, $ne: kid }, _id: { $gt: after } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray(),
+    countClaimsByKey: () => countBy(claims, CLAIM_KID, { [CLAIM_KID]: { $exists: true } }),
+  };
+}
+
+async function countBy<T extends object>(
+  collection: Collection<T>,
+  field: string,
+  match: object,
+): Promise<Map<string, number>> {
+  const groups = await collection
+    .aggregate<{ _id: string; count: number }>([
+      { $match: match },
+      { $group: { _id: `$${field}`, count: { $sum: 1 } } },
+    ])
+    .toArray();
+  return new Map(groups.map(({ _id, count }) => [_id, count]));
+}

@@ -1,0 +1,155 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { fundBalance } from '../../src/cli/fund';
+import { positionOf } from '../../src/domain/cursor';
+import { RAILS, type RailId } from '../../src/domain/rails';
+import type { RecipientDetails, RecipientFacts } from '../../src/domain/recipient';
+import { createSealer } from '../../src/seal';
+import type { PayoutDocument } from '../../src/store/payouts';
+import { call } from '../support/http';
+import type { Service } from '../support/service';
+
+/** Minor units that `openShop` puts on a balance in EUR, GBP and JPY each. */
+export const FUNDS = { main: 1_000_000, marketing: 50_000 };
+
+export const RAIL_CURRENCY: Record<RailId, string> = {
+  card_payout: 'EUR',
+  sepa_credit_transfer: 'EUR',
+  sepa_instant: 'EUR',
+  faster_payments: 'GBP',
+};
+
+const ADDRESS = { address_line1: '12 Long Lane', city: 'London', postal_code: 'EC1A 9PT' };
+const NONE: RecipientDetails = {
+  ...{ type: 'bank_account', first_name: 'Ada', last_name: 'Lovelace', card_number: null },
+  ...{ expiry_month: null, expiry_year: null, date_of_birth: null, iban: null, bic: null },
+  ...{ sort_code: null, account_number: null, address_line1: null, city: null },
+  ...{ postal_code: null, country: null, email: null, reference: null },
+  parent_payment_reference: null,
+};
+const CARD: Partial<RecipientDetails> = {
+  ...{ type: 'card', card_number: '4111111111111111', expiry_month: '12', expiry_year: '2039' },
+  ...{ date_of_birth: '1985-12-10', ...ADDRESS },
+};
+const SEPA: Partial<RecipientDetails> = { iban: 'DE89370400440532013000', ...ADDRESS };
+const UK: Partial<RecipientDetails> = { sort_code: '200000', account_number: '55779911' };
+const DETAILS: Record<RailId, Partial<RecipientDetails>> = {
+  card_payout: CARD,
+  sepa_credit_transfer: SEPA,
+  sepa_instant: SEPA,
+  faster_payments: UK,
+};
+
+/** Written as the service writes it, so that a test may also have one that has grown old. */
+export async function insertRecipient(
+  { stores, keys }: Pick<Service, 'stores' | 'keys'>,
+  owner: { account_id: string; livemode?: boolean },
+  rail: RailId,
+  changes: Partial<RecipientFacts> = {},
+): Promise<string> {
+  const _id = randomUUID();
+  const details: RecipientDetails = { ...NONE, ...DETAILS[rail] };
+  const isCard = details.type === 'card';
+  await stores.recipients.insert({
+    _id,
+    livemode: false,
+    ...owner,
+    type: details.type,
+    scheme: isCard ? 'visa' : null,
+    has: [...RAILS[rail].required_fields],
+    card_expires: isCard ? '2039-12' : null,
+    iban_in_sepa: details.iban === null ? null : true,
+    last4: (details.card_number ?? details.iban ?? details.account_number ?? '').slice(-4),
+    sealed: await createSealer(keys.seal).seal(JSON.stringify(details), `recipient/${_id}`),
+    kid: keys.seal.current,
+    created_at: new Date().toISOString(),
+    request_id: 'some-request',
+    ...changes,
+  });
+  return _id;
+}
+
+/** Credits a balance; minor units. */
+export async function credit(
+  { mongo, stores }: Pick<Service, 'mongo' | 'stores'>,
+  { account_id, livemode = false }: { account_id: string; livemode?: boolean },
+  { balance_account = 'main', currency = 'EUR', amount }: Partial<Balance> & { amount: number },
+): Promise<void> {
+  const deps = { mongo, stores, now: () => new Date() };
+  await fundBalance(deps, { account_id, livemode, balance_account, currency, amount });
+}
+
+interface Balance {
+  balance_account: string;
+  currency: string;
+}
+
+export type Shop = Awaited<ReturnType<typeof openShop>>;
+
+/** A merchant with money in EUR, GBP and JPY, a recipient for each rail, and short words for calls. */
+export async function openShop(service: Service) {
+  const account = await service.account();
+  for (const currency of ['EUR', 'GBP', 'JPY']) {
+    for (const [balance_account, amount] of Object.entries(FUNDS)) {
+      await credit(service, account, { balance_account, currency, amount });
+    }
+  }
+  const recipients: Record<RailId, string> = {
+    card_payout: await insertRecipient(service, account, 'card_payout'),
+    sepa_credit_transfer: await insertRecipient(service, account, 'sepa_credit_transfer'),
+    sepa_instant: await insertRecipient(service, account, 'sepa_instant'),
+    faster_payments: await insertRecipient(service, account, 'faster_payments'),
+  };
+  const { key } = account;
+  const ask = (changes: object = {}) => ({
+    ...{ recipient_id: recipients.sepa_instant, method: 'sepa_instant', amount: 1_000 },
+    ...{ currency: 'EUR', ...changes },
+  });
+  return {
+    ...account,
+    recipients,
+    /** What `pay` sends: by default 10.00 EUR over SEPA Instant. */
+    ask,
+    pay: (changes: object = {}, idempotencyKey?: string) =>
+      call(service.url, 'POST', '/v1/payouts', {
+        ...{ key, body: ask(changes) },
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      }),
+    get: (path: string) => call(service.url, 'GET', path, { key }),
+    simulate: (id: string, body: object) =>
+      call(service.url, 'POST', `/v1/sandbox/payouts/${id}/simulate`, { key, body }),
+    /** Minor units available and reserved on a balance. */
+    balance: async ({ balance_account = 'main', currency = 'EUR' }: Partial<Balance> = {}) => {
+      const rows = await service.stores.ledger.balances(account.account_id, false);
+      const row = rows.find(
+        (each) => each.balance_account === balance_account && each.currency === currency,
+      );
+      return [row?.available, row?.reserved];
+    },
+    /** How many claims of a key are left by an attempt: none where it was refused. */
+    claims: () => claimsOf(service, account.account_id),
+  };
+}
+
+function claimsOf({ mongo, database }: Service, account_id: string): Promise<number> {
+  const claims = mongo.db(database).collection('idempotency');
+  return claims.countDocuments({ account_id, operation: 'createPayout' });
+}
+
+/** A payout as the service writes it, with no workflow behind it. */
+export function storedPayout(
+  owner: { account_id: string },
+  changes: Partial<PayoutDocument> = {},
+): PayoutDocument {
+  const created_at = changes.created_at ?? new Date().toISOString();
+  return {
+    _id: randomUUID(),
+    ...{ account_id: owner.account_id, livemode: false, version: 3, status: 'sent' },
+    position: positionOf(Date.parse(created_at), randomInt(1_000_000)),
+    ...{ amount: 1_000, fee: 0, currency: 'EUR', method: 'sepa_instant' },
+    ...{ recipient_id: randomUUID(), balance_account: 'main', reference: null, metadata: '{}' },
+    ...{ failure: null, returned: null, created_at, updated_at: created_at },
+    ...{ sent_at: created_at, completed_at: null, connector: 'sandbox', bank_reference: null },
+    ...{ due_at: created_at, attention: null, request_id: 'some-request', audit: [] },
+    ...changes,
+  };
+}

@@ -1,0 +1,209 @@
+import { RAIL_IDS, type RAILS } from '../../src/domain/rails';
+import type { RecipientFacts } from '../../src/domain/recipient';
+import { call } from '../support/http';
+import { openKey, type Service, startService } from '../support/service';
+import { insertRecipient, openShop, RAIL_CURRENCY, type Shop } from './payout-setting';
+import { expectRefusal } from './refusal';
+
+let service: Service;
+let shop: Shop;
+
+beforeAll(async () => {
+  service = await startService();
+  shop = await openShop(service);
+});
+afterAll(async () => service?.stop());
+
+const payoutsOf = (account_id: string) =>
+  service.mongo.db(service.database).collection('payouts').countDocuments({ account_id });
+const over = (method: keyof typeof RAILS, changes: object = {}) => ({
+  ...{ method, recipient_id: shop.recipients[method], currency: RAIL_CURRENCY[method] },
+  ...changes,
+});
+
+const BALANCE_FIELD = 'metadata.balance_account';
+const ADDRESS = ['address_line1', 'city', 'postal_code'].map((field) => `field_required:${field}`);
+const CARD_NEEDS = ['field_required:card_number', 'field_required:date_of_birth', ...ADDRESS];
+const SEPA_NEEDS = ['field_required:iban', ...ADDRESS];
+const UK_NEEDS = ['field_required:sort_code', 'field_required:account_number'];
+
+function faultsOf({ body }: { body: { error: { details: { code: string; field: string }[] } } }) {
+  return body.error.details.map(({ code, field }) => `${code}:${field}`);
+}
+
+test.each(RAIL_IDS)('over %s a payout is sent, with the fields of spec §2.4', async (method) => {
+  const more = { reference: 'Salary 11/2026', metadata: { run: 7, tags: ['a'] } };
+  const { status, body, text } = await shop.pay(over(method, more));
+  expect(status).toBe(201);
+  expect(Object.keys(body)).toEqual([
+    ...['id', 'object', 'status', 'amount', 'currency', 'method', 'recipient_id', 'reference'],
+    ...['metadata', 'failure', 'returned', 'livemode', 'created_at', 'completed_at'],
+  ]);
+  expect(body).toEqual({
+    id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f-]{27}$/),
+    object: 'payout',
+    status: 'sent',
+    amount: 1_000,
+    currency: RAIL_CURRENCY[method],
+    method,
+    recipient_id: shop.recipients[method],
+    ...more,
+    failure: null,
+    returned: null,
+    livemode: false,
+    created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    completed_at: null,
+  });
+  expect((await shop.get(`/v1/payouts/${body.id}`)).text).toBe(text);
+});
+
+test.each([
+  ['left out', {}],
+  ['null', { reference: null, metadata: null }],
+])('reference and metadata that are %s are null and {}', async (_, changes) => {
+  const { status, body } = await shop.pay(changes);
+  expect([status, body.reference, body.metadata]).toEqual([201, null, {}]);
+});
+
+test('metadata comes back exactly as it was written, also in the list', async () => {
+  const metadata =
+    '{ "b": 12345678901234567890, "a": 1.10, "__proto__": {"x": null}, "é": "\\u00e9" }';
+  const raw = JSON.stringify(shop.ask()).replace(/}$/, `,"metadata":${metadata}}`);
+  const made = await call(service.url, 'POST', '/v1/payouts', { key: shop.key, raw });
+  expect(made.status).toBe(201);
+  for (const path of [`/v1/payouts/${made.body.id}`, '/v1/payouts?limit=1']) {
+    expect((await shop.get(path)).text).toContain(`"metadata":${metadata}`);
+  }
+});
+
+test('a card takes a payout in yen, which have no decimals', async () => {
+  const { status, body } = await shop.pay(over('card_payout', { currency: 'JPY', amount: 1 }));
+  expect([status, body.status, body.amount, body.currency]).toEqual([201, 'sent', 1, 'JPY']);
+});
+
+describe('what is refused', () => {
+  let before: number;
+  beforeEach(async () => {
+    before = await payoutsOf(shop.account_id);
+  });
+  afterEach(async () => expect(await payoutsOf(shop.account_id)).toBe(before));
+
+  const withFacts = async (rail: keyof typeof RAILS, facts: Partial<RecipientFacts>) =>
+    over(rail, { recipient_id: await insertRecipient(service, shop, rail, facts) });
+
+  test.each([
+    ...['10.5', '10.0', '1e2', '0', '-1', '-0', '100000000000', '9007199254740993'],
+    ...['"10"', '""', 'true', '[]', '{}', 'null'],
+  ])('the amount %s is invalid_amount, never rounded', async (amount) => {
+    const raw = JSON.stringify(shop.ask({ amount: 'AMOUNT' })).replace('"AMOUNT"', amount);
+    const answer = await call(service.url, 'POST', '/v1/payouts', { key: shop.key, raw });
+    expectRefusal(answer, 'invalid_amount', ['amount']);
+  });
+
+  test.each([
+    ['an unknown field', { description: 'x' }, ['description']],
+    ['a fee of its own', { fee: 0 }, ['fee']],
+    ['a field of the answer', { status: 'completed' }, ['status']],
+    ['no recipient', { recipient_id: undefined }, ['recipient_id']],
+    ['a recipient that is no text', { recipient_id: { $ne: null } }, ['recipient_id']],
+    ['an id of endless length', { recipient_id: 'x'.repeat(101) }, ['recipient_id']],
+    ['no rail', { method: undefined }, ['method']],
+    ['a rail that is null', { method: null }, ['method']],
+    ['no currency', { currency: undefined }, ['currency']],
+    ['a currency that is none', { currency: 'XXX' }, ['currency']],
+    ['a reference of 256 characters', { reference: 'x'.repeat(256) }, ['reference']],
+    ['metadata that is a list', { metadata: [] }, ['metadata']],
+    ['a balance account that is a number', { metadata: { balance_account: 1 } }, [BALANCE_FIELD]],
+    ['one that is an object', { metadata: { balance_account: { $ne: 1 } } }, [BALANCE_FIELD]],
+    ['three faults', { method: 1, currency: 'eur', x: 1 }, ['method', 'currency', 'x']],
+  ])('%s is refused, naming every field at fault', async (_, changes, fields) => {
+    expectRefusal(await shop.pay(changes), 'invalid_request', fields);
+  });
+
+  test.each([
+    ['no rail', { method: 'cash' }, ['method_not_found:method']],
+    ['the name of a method of objects', { method: 'toString' }, ['method_not_found:method']],
+    ['a payment method', { method: 'ideal' }, ['method_not_found:method']],
+    ['another currency', { currency: 'GBP' }, ['currency_not_supported:currency']],
+  ])('%s is rail_requirements_not_met', async (_, changes, faults) => {
+    const refused = await shop.pay(changes);
+    expectRefusal(refused, 'rail_requirements_not_met');
+    expect(faultsOf(refused)).toEqual(faults);
+  });
+
+  test.each([
+    ['card_payout', { has: [] }, CARD_NEEDS],
+    ['card_payout', { card_expires: '2026-10' }, ['card_expired:expiry_year']],
+    ['card_payout', { scheme: null }, ['scheme_not_supported:scheme']],
+    ['sepa_credit_transfer', { has: [], iban_in_sepa: null }, SEPA_NEEDS],
+    ['sepa_instant', { has: ['iban', 'city'] }, SEPA_NEEDS.filter((f) => !/iban|city/.test(f))],
+    ['sepa_instant', { iban_in_sepa: false }, ['iban_not_in_sepa:iban']],
+    ['faster_payments', { has: ['iban'] }, UK_NEEDS],
+  ] as const)('%s names every field that the recipient lacks: %j', async (rail, facts, faults) => {
+    const changes: Partial<RecipientFacts> =
+      'has' in facts ? { ...facts, has: [...facts.has] } : facts;
+    const refused = await shop.pay(await withFacts(rail, changes));
+    expectRefusal(refused, 'rail_requirements_not_met');
+    expect(faultsOf(refused)).toEqual([...faults]);
+  });
+
+  test('faults of the request and of the recipient are named together', async () => {
+    const asked = await withFacts('sepa_instant', { has: ['iban'], iban_in_sepa: false });
+    expect(faultsOf(await shop.pay({ ...asked, currency: 'USD' }))).toEqual([
+      ...['currency_not_supported:currency', 'field_required:address_line1', 'field_required:city'],
+      ...['field_required:postal_code', 'iban_not_in_sepa:iban'],
+    ]);
+  });
+
+  test('a rail does not pay out to the other kind of recipient', async () => {
+    const { recipients } = shop;
+    const card = { recipient_id: recipients.card_payout };
+    expectRefusal(await shop.pay(card), 'recipient_type_mismatch');
+    const account = over('card_payout', { recipient_id: recipients.sepa_instant });
+    expectRefusal(await shop.pay(account), 'recipient_type_mismatch');
+  });
+
+  test("what nobody has, and another account's or environment's recipient, is not found", async () => {
+    const live = { account_id: shop.account_id, livemode: true };
+    const foreign = [
+      await insertRecipient(service, await service.account(), 'sepa_instant'),
+      await insertRecipient(service, live, 'sepa_instant'),
+    ];
+    const unknown = await shop.pay({ recipient_id: 'some-id' });
+    expectRefusal(unknown, 'recipient_not_found');
+    for (const recipient_id of ['', shop.account_id, ...foreign]) {
+      const answer = await shop.pay({ recipient_id, method: 'cash' });
+      expectRefusal(answer, 'recipient_not_found');
+      expect(answer.body.error.message).toBe(unknown.body.error.message);
+    }
+  });
+
+  test('a refusal leaves no claim of its key behind', async () => {
+    const claims = await shop.claims();
+    expectRefusal(await shop.pay({ currency: 'GBP' }), 'rail_requirements_not_met');
+    expectRefusal(await shop.pay({ amount: 99_999_999_999 }), 'insufficient_balance');
+    expect(await shop.claims()).toBe(claims);
+  });
+});
+
+test("another account's or environment's payout is not found", async () => {
+  const { id } = (await shop.pay()).body;
+  const unknown = await shop.get('/v1/payouts/5d0b5a8e-97d5-4e47-9d0c-2b1f6a3f8f11');
+  expectRefusal(unknown, 'payout_not_found');
+  const live = await openKey(service.stores, shop.account_id, true);
+  for (const key of [(await service.account()).key, live]) {
+    const answer = await call(service.url, 'GET', `/v1/payouts/${id}`, { key });
+    expectRefusal(answer, 'payout_not_found');
+    expect(answer.body.error.message).toBe(unknown.body.error.message);
+  }
+});
+
+test('where no connector serves live, no rail is there and nothing can be paid out', async () => {
+  const owner = { account_id: shop.account_id, livemode: true };
+  const recipient_id = await insertRecipient(service, owner, 'sepa_instant');
+  const key = await openKey(service.stores, shop.account_id, true);
+  const body = shop.ask({ recipient_id });
+  const refused = await call(service.url, 'POST', '/v1/payouts', { key, body });
+  expectRefusal(refused, 'rail_requirements_not_met');
+  expect(faultsOf(refused)).toEqual(['method_not_enabled:method']);
+});

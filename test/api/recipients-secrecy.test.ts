@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import pino from 'pino';
+import { createRecipientOpener } from '../../connectors/contract/recipients';
+import { createApp } from '../../src/api/app';
+import { createConnectors } from '../../src/connectors';
+import { createSealer, SealError, type Sealer } from '../../src/seal';
+import { createTemporalDoor } from '../../src/temporal';
+import { everythingStored } from '../cli/cli';
+import { call } from '../support/http';
+import { type Service, startService } from '../support/service';
+import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
+import { expectRefusal } from './refusal';
+
+let service: Service;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService({ worker: false });
+  ({ key } = await service.account());
+});
+afterAll(async () => service?.stop());
+afterEach(() => jest.restoreAllMocks());
+
+const PATH = '/v1/payout-recipients';
+const create = (body: object, idempotencyKey: string = randomUUID(), url = service.url) =>
+  call(url, 'POST', PATH, { key, body, idempotencyKey });
+const stored = () => everythingStored(service.mongo.db(service.database));
+const counts = () =>
+  Promise.all(
+    ['recipients', 'idempotency'].map((name) =>
+      service.mongo.db(service.database).collection(name).countDocuments(),
+    ),
+  );
+const opener = (sealer: Sealer) =>
+  createRecipientOpener({ recipients: service.stores.recipients, sealer });
+const sealer = () => createSealer(service.keys.seal);
+
+const OWN = {
+  ...{ first_name: 'Zebedee', last_name: 'Quillfeather', date_of_birth: '1971-03-19' },
+  ...{ address_line1: '77 Hidden Lane', city: 'Nowhereville', postal_code: 'QX9 9ZZ' },
+  ...{ email: 'zebedee@quill.example', reference: 'own-ref-7781', country: 'GB' },
+  parent_payment_reference: 'parent-ref-9912',
+};
+const CARD = cardRecipient({ ...OWN, card_number: '5555555555554444', expiry_year: '2087' });
+const SEPA = bankRecipient({ ...OWN, iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' });
+const UK = ukRecipient({ ...OWN, sort_code: '601613', account_number: '31926819' });
+
+/** All but what may stand in clear: type, network, last four, a card's month, a country code. */
+const SECRETS = [CARD, SEPA, UK].flatMap((body) =>
+  Object.entries(body).flatMap(([field, value]) =>
+    ['type', 'expiry_month', 'expiry_year', 'country'].includes(field) ? [] : [String(value)],
+  ),
+);
+
+function expectNoSecret(text: string): void {
+  for (const secret of SECRETS) {
+    expect(text).not.toContain(secret);
+    expect(text).not.toContain(Buffer.from(secret).toString('base64url'));
+    expect(text).not.toContain(Buffer.from(secret).toString('base64'));
+  }
+}
+
+test('nothing that was sent stands in the database in clear, claims included', async () => {
+  for (const body of [CARD, SEPA, UK]) {
+    const idempotencyKey = randomUUID();
+    expect((await create(body, idempotencyKey)).status).toBe(201);
+    expectRefusal(await create({ ...body, extra: 1 }, idempotencyKey), 'idempotency_key_reused');
+  }
+  const text = await stored();
+  expect(text).toContain('"sealed":"ey');
+  expectNoSecret(text);
+});
+
+test('a creation that was cut off keeps it sealed in its claim, and goes on with it', async () => {
+  const insert = jest.spyOn(service.stores.recipients, 'insert');
+  insert.mockRejectedValueOnce(new Error('cut off'));
+  expectRefusal(await create(CARD, 'cut'), 'internal_error');
+  const claims = service.mongo.db(service.database).collection('idempotency');
+  const open = await claims.findOne({ key: 'cut' });
+  expect(Object.keys(open?.['request'])).toEqual(['recipient']);
+  expect(Object.keys(open?.['request'].recipient).sort()).toEqual([
+    ...['card_expires', 'has', 'iban_in_sepa', 'kid', 'last4', 'scheme', 'sealed', 'type'],
+  ]);
+  expectNoSecret(await stored());
+  const again = await create(CARD, 'cut');
+  expect(again.status).toBe(201);
+  expect(again.body.id).toBe(open?.['resource_id']);
+  expect(await claims.findOne({ key: 'cut' })).toMatchObject({ request: null });
+  expect(await opener(sealer())(again.body.id)).toMatchObject({ last_name: 'Quillfeather' });
+});
+
+test('a connector opens what was sent, normalised', async () => {
+  const sent = { ...SEPA, iban: 'de89 3704 0044 0532 0130 00', last4: '3000' };
+  const { id } = (await create(sent)).body;
+  expect(await opener(sealer())(id)).toEqual({
+    ...SEPA,
+    ...{ card_number: null, expiry_month: null, expiry_year: null },
+    ...{ sort_code: null, account_number: null },
+  });
+  await expect(opener(sealer())(randomUUID())).rejects.toThrow('no such recipient');
+});
+
+test('ciphertexts that were swapped open for neither', async () => {
+  const first = (await create(CARD)).body.id;
+  const second = (await create(UK)).body.id;
+  const recipients = service.mongo.db(service.database).collection<{ _id: string }>('recipients');
+  const [a, b] = [
+    await recipients.findOne({ _id: first }),
+    await recipients.findOne({ _id: second }),
+  ];
+  await recipients.updateOne({ _id: first }, { $set: { sealed: Object(b).sealed } });
+  await recipients.updateOne({ _id: second }, { $set: { sealed: Object(a).sealed } });
+  await expect(opener(sealer())(first)).rejects.toThrow(SealError);
+  await expect(opener(sealer())(second)).rejects.toThrow(SealError);
+});
+
+test('details that are not what was expected are not quoted', async () => {
+  const { id } = (await create(CARD)).body;
+  for (const text of ['not JSON: Quillfeather', '{"last_name": "Quillfeather"}']) {
+    const open = opener({ ...sealer(), open: async () => text });
+    const error: unknown = await open(id).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(Error);
+    expect(Object(error).message).not.toContain('Quill');
+    expect(error).not.toHaveProperty('cause');
+  }
+});
+
+describe('with every log line and every field of an error on show', () => {
+  /** The API as it is, but for a log that keeps all it is given. */
+  async function watched(broken: Sealer, run: (url: string) => Promise<void>): Promise<string> {
+    const lines: string[] = [];
+    const { stores, mongo, keys, temporal: client, queues } = service;
+    const now = () => new Date();
+    const app = createApp({
+      ...{ stores, mongo, keys, now, sealer: broken },
+      config: { PUBLIC_URL: 'http://localhost', RATE_LIMIT_PER_SECOND: 5_000 },
+      temporal: createTemporalDoor({ client, lifecycleQueue: queues.lifecycle, stores, now }),
+      connectors: createConnectors('none'),
+      log: pino({ level: 'trace' }, { write: (line: string) => lines.push(line) }),
+    });
+    const server = createServer(app.callback());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      await run(`http://127.0.0.1:${Object(server.address()).port}`);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+    return lines.join('');
+  }
+
+  test('refusals and successes log nothing of the body', async () => {
+    const log = await watched(sealer(), async (url) => {
+      expect((await create(CARD, randomUUID(), url)).status).toBe(201);
+      const refused = await create({ ...CARD, iban: 'DE89370400440532013000' }, randomUUID(), url);
+      expectRefusal(refused, 'invalid_request', ['iban']);
+      expectNoSecret(refused.text);
+    });
+    expect(log).toContain('answered');
+    expectNoSecret(log);
+  });
+
+  test('without a key to seal with, nothing is created and nothing leaks', async () => {
+    const seal = async () => {
+      throw new Error('no key');
+    };
+    const log = await watched({ ...sealer(), seal }, async (url) => {
+      const before = await counts();
+      const answer = await create(CARD, 'no key', url);
+      expectRefusal(answer, 'temporarily_unavailable');
+      expectNoSecret(answer.text);
+      expect(await counts()).toEqual(before);
+    });
+    expect(log).toContain('no key');
+    expectNoSecret(log);
+  });
+
+  test('an error that nobody expected carries nothing of it', async () => {
+    const log = await watched(sealer(), async (url) => {
+      const { recipients, idempotency } = service.stores;
+      jest.spyOn(recipients, 'insert').mockRejectedValueOnce(new Error('unexpected'));
+      expectRefusal(await create(CARD, randomUUID(), url), 'internal_error');
+      jest.spyOn(idempotency, 'claim').mockRejectedValueOnce(new Error('unexpected'));
+      expectRefusal(await create(SEPA, randomUUID(), url), 'internal_error');
+    });
+    expect(log).toContain('unexpected');
+    expectNoSecret(log);
+  });
+});

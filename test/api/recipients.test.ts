@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import { call } from '../support/http';
+import { openKey, type Service, startService } from '../support/service';
+import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
+import { expectRefusal } from './refusal';
+
+let service: Service;
+let account_id: string;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService({ worker: false });
+  ({ account_id, key } = await service.account());
+});
+afterAll(async () => service?.stop());
+
+const PATH = '/v1/payout-recipients';
+const create = (body: object, idempotencyKey: string = randomUUID(), as = key) =>
+  call(service.url, 'POST', PATH, { key: as, body, idempotencyKey });
+const count = (name: string) =>
+  service.mongo.db(service.database).collection(name).countDocuments();
+const TURKISH = 'TR330006100519786457841326';
+const long = (length: number) => 'x'.repeat(length);
+
+test.each([
+  ['a card', cardRecipient(), 'card', 'visa', '1111'],
+  ['an account in the SEPA area', bankRecipient(), 'bank_account', null, '4300'],
+  ['an account in the United Kingdom', ukRecipient(), 'bank_account', null, '6819'],
+])('%s is answered with what spec §2.3 lists', async (_, body, type, scheme, last4) => {
+  const { status, body: made } = await create(body);
+  expect(status).toBe(201);
+  expect(made).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    object: 'payout_recipient',
+    ...{ type, scheme, last4 },
+    created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+  });
+  expect(Object.keys(made)).toEqual(['id', 'object', 'type', 'scheme', 'last4', 'created_at']);
+});
+
+test.each([
+  ['mastercard', '5555555555554444'],
+  ['mastercard', '2223003122003222'],
+  ['amex', '378282246310005'],
+  [null, '6011111111111117'],
+])('the network is told by the number: %s', async (scheme, card_number) => {
+  const body = cardRecipient({ card_number, scheme, last4: card_number.slice(-4) });
+  expect((await create(body)).body).toMatchObject({ scheme, last4: card_number.slice(-4) });
+});
+
+test.each([
+  ['an IBAN as people write it', bankRecipient({ iban: 'nl91 abna 0417 1643 00' })],
+  ['an IBAN outside the SEPA area with its BIC', bankRecipient({ iban: TURKISH, bic: 'AKBKTRIS' })],
+  ['both kinds of account number', bankRecipient({ ...ukRecipient(), last4: '4300' })],
+  ['an account without an address', bankRecipient({ address_line1: null, city: null })],
+  ['a card without an address', cardRecipient({ address_line1: undefined, postal_code: null })],
+  ['a date of birth of an account holder', ukRecipient({ date_of_birth: '1912-06-23' })],
+  [
+    'null for every field that may be left out',
+    {
+      ...ukRecipient(),
+      ...{ card_number: null, expiry_month: null, expiry_year: null, date_of_birth: null },
+      ...{ iban: null, bic: null, address_line1: null, city: null, postal_code: null, last4: null },
+      ...{ scheme: null, country: null, email: null, reference: null },
+      parent_payment_reference: null,
+    },
+  ],
+  [
+    'every field at its longest',
+    cardRecipient({
+      ...{ first_name: long(100), last_name: long(100), address_line1: long(200), city: long(100) },
+      ...{ postal_code: long(20), reference: long(255), parent_payment_reference: long(255) },
+      ...{ country: 'GB', email: 'ada@example.com', scheme: 'visa', last4: '1111' },
+    }),
+  ],
+])('%s is accepted', async (_, body) => {
+  const answer = await create(body);
+  expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 201 });
+});
+
+type Case = [what: string, body: object, fields: string[]];
+const card = (field: string, ...values: unknown[]): Case[] =>
+  values.map((value) => [field, cardRecipient({ [field]: value }), [field]]);
+const bank = (field: string, ...values: unknown[]): Case[] =>
+  values.map((value) => [field, bankRecipient({ [field]: value }), [field]]);
+const uk = (field: string, ...values: unknown[]): Case[] =>
+  values.map((value) => [field, ukRecipient({ [field]: value }), [field]]);
+
+test.each<Case>([
+  ...card('type', undefined, null, 'iban', 'CARD', 5),
+  ...card('first_name', undefined, null, '', '  ', long(101), 5, 'a\0b'),
+  ...card('last_name', undefined, null, '', '\t', long(101), {}),
+  ...card('card_number', undefined, null, '', '4111111111111112', '41111111111', long(16), 4111),
+  ...card('card_number', '4111 1111 1111 1111', '41111111111111111111'),
+  ...card('expiry_month', undefined, null, '', '0', '00', '13', '1', '012', 12),
+  ...card('expiry_year', undefined, null, '', '99', '20999', 'MMXX', 2099),
+  ...card('date_of_birth', undefined, null, '', '1899-12-31', '2023-02-30', '10-12-1985', 1985),
+  ...card('date_of_birth', '2999-01-01'),
+  ...card('iban', 'NL91ABNA0417164300', 'not one'),
+  ...card('bic', 'ABNANL2A'),
+  ...card('sort_code', '601613'),
+  ...card('account_number', '31926819'),
+  ...card('scheme', 'mastercard', 'maestro', 'VISA', ''),
+  ...card('last4', '1112', '111', '11111', '', 1111),
+  ...card('country', 'gb', 'UK', 'GBR', ''),
+  ...card('email', 'ada', '', 'ada@', `${long(250)}@example.com`),
+  ...card('address_line1', '', ' ', long(201), 1),
+  ...card('city', '', long(101)),
+  ...card('postal_code', '', long(21)),
+  ...card('reference', long(256), 5),
+  ...card('parent_payment_reference', long(256), 5),
+  ...card('token', 'tok_1'),
+  ...bank('iban', '', 'NL92ABNA0417164300', 'NL91ABNA041716430', 'ZZ91ABNA0417164300', 5),
+  ...bank('bic', 'ABNA', 'ABN4NL2A', 'ABNAZZ2A', ''),
+  ...bank('card_number', '4111111111111111'),
+  ...bank('expiry_month', '12'),
+  ...bank('expiry_year', '2099'),
+  ...bank('scheme', 'visa'),
+  ...bank('last4', '4301', '6819'),
+  ...bank('sort_code', '60161', '60-16-13', '6016133', 601_613).map(
+    ([field, body, fields]): Case => [field, { ...body, account_number: '31926819' }, fields],
+  ),
+  ...uk('sort_code', undefined, null, '60161a'),
+  ...uk('account_number', undefined, null, '3192681', '319268190', ''),
+  ...uk('last4', '6813'),
+  ['half an account beside an IBAN', bankRecipient({ sort_code: '601613' }), ['account_number']],
+  ['a foreign IBAN without a BIC', bankRecipient({ iban: TURKISH }), ['bic']],
+  ['no account', bankRecipient({ iban: null }), ['iban', 'sort_code', 'account_number']],
+  ['a card of last year', cardRecipient({ expiry_year: '2001' }), ['expiry_month', 'expiry_year']],
+])('refused, naming the field: %s (%j)', async (_, body, fields) => {
+  const before = [await count('recipients'), await count('idempotency')];
+  const answer = await create(body);
+  expectRefusal(answer, 'invalid_request', fields);
+  for (const field of fields) expectNoEcho(answer.text, Object(body)[field]);
+  expect([await count('recipients'), await count('idempotency')]).toEqual(before);
+});
+
+/** Short ones stand in the words of a refusal by chance: a month, a network. */
+function expectNoEcho(text: string, value: unknown): void {
+  if (typeof value === 'string' && value.length > 4 && value !== 'maestro') {
+    expect(text).not.toContain(value);
+  }
+}
+
+test('every field that is wrong is named at once, alone or together', async () => {
+  const body = cardRecipient({
+    ...{ first_name: ' ', card_number: '4111111111111112', expiry_month: undefined },
+    ...{ date_of_birth: null, iban: 'NL91ABNA0417164300', scheme: 'amex', country: 'XX', extra: 1 },
+  });
+  expectRefusal(await create(body), 'invalid_request', [
+    ...['first_name', 'card_number', 'expiry_month', 'date_of_birth', 'iban', 'country', 'extra'],
+  ]);
+  const account = bankRecipient({ iban: TURKISH, last4: '0000', scheme: 'visa', sort_code: '1' });
+  expectRefusal(await create(account), 'invalid_request', [
+    ...['bic', 'last4', 'scheme', 'sort_code', 'account_number'],
+  ]);
+});
+
+test('a body that is not JSON is not quoted', async () => {
+  const raw = '{"card_number": 4111111111111111x}';
+  const answer = await call(service.url, 'POST', PATH, { key, raw });
+  expectRefusal(answer, 'invalid_json');
+  expect(answer.text).not.toContain('4111');
+});
+
+test('the same key and body give the first answer again; another body is refused', async () => {
+  const first = await create(cardRecipient(), 'same');
+  const before = await count('recipients');
+  const again = await create(cardRecipient(), 'same');
+  expect({ status: again.status, text: again.text }).toEqual({ status: 201, text: first.text });
+  expect(again.headers.get('Idempotent-Replayed')).toBe('true');
+  const other = await create(cardRecipient({ card_number: '5555555555554444' }), 'same');
+  expectRefusal(other, 'idempotency_key_reused');
+  expect(await count('recipients')).toBe(before);
+});
+
+test('twenty calls at once with one key make one recipient and get one answer', async () => {
+  const before = await count('recipients');
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => create(bankRecipient(), 'twenty')),
+  );
+  expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+  expect(answers[0]?.status).toBe(201);
+  expect(await count('recipients')).toBe(before + 1);
+});
+
+test('a key belongs to one account and one environment, and so does what it made', async () => {
+  const other = await service.account();
+  const live = await openKey(service.stores, account_id, true);
+  const made = [
+    await create(cardRecipient(), 'shared'),
+    await create(cardRecipient(), 'shared', live),
+    await create(cardRecipient(), 'shared', other.key),
+  ];
+  expect(made.map(({ status }) => status)).toEqual([201, 201, 201]);
+  const [sandboxId, liveId, otherId] = made.map(({ body }) => body.id);
+  expect(new Set([sandboxId, liveId, otherId]).size).toBe(3);
+  const { recipients } = service.stores;
+  expect(await recipients.find(sandboxId, account_id, false)).not.toBeNull();
+  expect(await recipients.find(sandboxId, account_id, true)).toBeNull();
+  expect(await recipients.find(liveId, account_id, false)).toBeNull();
+  expect(await recipients.find(otherId, account_id, false)).toBeNull();
+});
+
+test('it takes a key with payouts:write', async () => {
+  const reader = await service.account({ scopes: ['payouts:read', 'payments:write'] });
+  const refused = await create(cardRecipient(), 'scope', reader.key);
+  expectRefusal(refused, 'api_key_scope_insufficient');
+  const writer = await service.account({ scopes: ['payouts:write'] });
+  expect((await create(cardRecipient(), 'scope', writer.key)).status).toBe(201);
+});

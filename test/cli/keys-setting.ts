@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import type { KeyDeps } from '../../src/cli/keys';
+import { readKeys } from '../../src/config';
+import { followKeys } from '../../src/key-ring';
+import { createSealer } from '../../src/seal';
+import { ensureIndexes, type Stores } from '../../src/store';
+import { endpointOwner } from '../../src/store/endpoints';
+import { recipientFrom, recipientOwner } from '../../src/store/recipients';
+import { openProvisioning } from './cli';
+
+/** What a recipient's sealed text says here. */
+export const DETAILS = '{"first_name":"Ada"}';
+export const SECRET = 'whsec_of_an_endpoint';
+
+export type KeysSetting = Awaited<ReturnType<typeof openKeysSetting>>;
+
+/** A database with sealed values and a key file of its own; nothing waits. */
+export async function openKeysSetting() {
+  const { stores, db, env, cli, refusal, close } = await openProvisioning();
+  await ensureIndexes(stores);
+  const keysFile = env['KEYS_FILE'] ?? '';
+  const lines: string[] = [];
+  const waits: number[] = [];
+  const deps: KeyDeps = {
+    ...{ stores, keysFile },
+    now: () => new Date(),
+    wait: async (ms) => {
+      waits.push(ms);
+    },
+    progress: (line) => lines.push(line),
+  };
+  /** As a process that has just been started. */
+  const sealer = () => createSealer(followKeys(keysFile));
+  const account_id = 'acct_keys';
+  const sealedRecipient = async (id: string) => {
+    const sealed = await sealer().seal(DETAILS, recipientOwner(id));
+    const facts = { scheme: null, has: [], card_expires: null, iban_in_sepa: null };
+    const clear = { ...facts, type: 'bank_account', last4: '0000' } as const;
+    return { recipient: { ...clear, sealed, kid: sealer().kidOf(sealed) } };
+  };
+  return {
+    ...{ stores, db, cli, refusal, close, keysFile, deps, lines, waits, sealer },
+    current: () => readKeys(keysFile).seal.current,
+    recipient: async (id: string = randomUUID()): Promise<string> => {
+      const owner = { id, account_id, livemode: false, request_id: 'req' };
+      await stores.recipients.insert(recipientFrom(owner, await sealedRecipient(id), new Date()));
+      return id;
+    },
+    /** Accepted, and its writer killed. */
+    claim: async (): Promise<string> => {
+      const resource_id = randomUUID();
+      const use = { account_id, livemode: false, operation: 'createRecipient', key: resource_id };
+      const request = await sealedRecipient(resource_id);
+      const rest = { fingerprint: 'f', resource_id, request, request_id: 'req' };
+      await stores.idempotency.claim({ ...use, ...rest }, new Date());
+      return resource_id;
+    },
+    endpoint: async (account: string): Promise<void> => {
+      const sealed = await sealer().seal(SECRET, endpointOwner(account, false));
+      const place = { account_id: account, livemode: false, url: 'https://shop.example/hook' };
+      await stores.endpoints.set({ ...place, sealed, now: new Date() });
+    },
+    /** Empties the database, keys stay. */
+    clear: async () => {
+      for (const name of ['recipients', 'idempotency', 'webhook_endpoints']) {
+        await db.collection(name).deleteMany();
+      }
+      lines.length = 0;
+      waits.length = 0;
+    },
+  };
+}
+
+/** Stores whose `calls`-th re-sealing of a recipient, and every later one, fails: killed there. */
+export function killedAfter(stores: Stores, calls: number): Stores {
+  let made = 0;
+  const { reseal } = stores.recipients;
+  const recipients = {
+    ...stores.recipients,
+    reseal: (...args: Parameters<typeof reseal>) => {
+      made += 1;
+      if (made > calls) throw new Error('killed');
+      return reseal(...args);
+    },
+  };
+  return { ...stores, recipients };
+}

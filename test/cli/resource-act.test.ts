@@ -1,0 +1,169 @@
+import { actOn } from '../../src/cli/act';
+import type { CallbackResource } from '../../src/domain/callback';
+import { run } from './cli';
+import { openResourceSetting, type ResourceSetting } from './resource-setting';
+
+let setting: ResourceSetting;
+/** Payouts that the bank has queued and says no more of: opening one takes five seconds. */
+let queued: string[];
+beforeAll(async () => {
+  setting = await openResourceSetting();
+  const silent = () => setting.payout({ amount: 66_624 });
+  queued = await Promise.all(Array.from({ length: 3 }, silent));
+}, 20_000);
+afterAll(async () => await setting?.close());
+
+const BY = ['--operator', 'mia', '--reason', 'The bank said so'];
+const act = (kind: CallbackResource, id: string, what: string, ...more: string[]) => [
+  ...[kind, 'act', id, what, ...BY, ...more],
+];
+/** As the command does it, with workers that it does not know: for a workflow that has ended. */
+const actAgain = (kind: CallbackResource, id: string, what: string, hours?: number) =>
+  actOn(setting.deps, kind, id, { what, operator: 'mia', reason: 'The bank said so', hours });
+function queuedPayout(): string {
+  const id = queued.pop();
+  if (id === undefined) throw new Error('All are used.');
+  return id;
+}
+const payout = (id: string) => setting.service.stores.payouts.get(id);
+
+describe('payout act', () => {
+  test('marks one that the bank is silent about, and prints the state after', async () => {
+    const id = queuedPayout();
+    expect(await setting.json(...act('payout', id, 'mark_completed'))).toEqual({
+      ...{ payout_id: id, status: 'completed', version: 4, attention: null },
+    });
+    const other = await setting.payout({ amount: 66_623 });
+    const { exit, stdout } = await setting.cli(...act('payout', other, 'mark_returned'));
+    expect(exit).toBe(0);
+    expect(stdout).toMatch(
+      /^Done: +mark_returned\nStatus: +returned\nVersion: +4\nAttention: +-\n$/,
+    );
+  });
+
+  test('resubmits by asking the bank first, and tells what it said', async () => {
+    const id = queuedPayout();
+    expect(await setting.json(...act('payout', id, 'resubmit'))).toEqual({
+      ...{ payout_id: id, status: 'submitted', version: 2, bank: 'submitted', attention: null },
+    });
+    expect((await payout(id))?.audit).toMatchObject([{ who: 'mia', what: 'resubmit' }]);
+  });
+
+  test('snoozes for some hours', async () => {
+    const id = await setting.payout({ amount: 66_623 });
+    const snoozed = await setting.json(...act('payout', id, 'snooze', '--hours', '1.5'));
+    expect(snoozed).toMatchObject({ status: 'sent', attention: null });
+    expect((await payout(id))?.audit).toMatchObject([{ what: 'snooze' }]);
+  });
+
+  test("is refused in the workflow's words, and changes nothing", async () => {
+    const id = await setting.payout({ amount: 66_623 });
+    const before = await payout(id);
+    expect(await setting.refusal(...act('payout', id, 'resubmit'))).toEqual({
+      code: 'wrong_state',
+      message: 'The payout is sent; only one that the bank has not sent can be given to it again.',
+    });
+    expect(await payout(id)).toEqual(before);
+  });
+
+  test('works after the workflow has ended, and after it was terminated', async () => {
+    const ended = await setting.payout({ amount: 66_623 });
+    await setting.json(...act('payout', ended, 'mark_completed'));
+    await setting.handle('payout', ended).result();
+    expect(await actAgain('payout', ended, 'mark_returned')).toMatchObject({ status: 'returned' });
+    await setting.handle('payout', ended).result();
+    await expect(actAgain('payout', ended, 'mark_failed')).rejects.toMatchObject({
+      ...{ code: 'wrong_state', message: expect.stringMatching(/^The payout is returned; /) },
+    });
+    const terminated = queuedPayout();
+    await setting.terminate('payout', terminated);
+    expect(await actAgain('payout', terminated, 'mark_failed')).toMatchObject({
+      status: 'failed',
+    });
+    expect((await payout(terminated))?.audit).toMatchObject([
+      { who: 'mia', what: 'mark_failed', before: 'submitted', after: 'failed' },
+    ]);
+  });
+});
+
+describe.each([
+  ['refund', async () => (await setting.refund()).id, 'processing'],
+  ['payment', () => setting.payment(), 'awaiting_customer'],
+] as const)('%s act', (kind, open, status) => {
+  test('settles and fails it; what has ended stays as it is', async () => {
+    const settled = await open();
+    const done = { [`${kind}_id`]: settled, status: 'settled', attention: null };
+    expect(await setting.json(...act(kind, settled, 'mark_settled'))).toMatchObject(done);
+    expect(await setting.refusal(...act(kind, settled, 'mark_failed'))).toEqual({
+      code: 'wrong_state',
+      message: `The ${kind} is settled; a final state is never left.`,
+    });
+    const failed = await open();
+    expect(await setting.json(...act(kind, failed, 'mark_failed'))).toMatchObject({
+      status: 'failed',
+    });
+  });
+
+  test('works after the workflow was terminated', async () => {
+    const id = await open();
+    await setting.terminate(kind, id);
+    expect(await actAgain(kind, id, 'mark_settled')).toMatchObject({ status: 'settled' });
+    await setting.handle(kind, id).result();
+  });
+
+  test('speaks of the state that it has, also when the workflow has just started again', async () => {
+    const id = await open();
+    await setting.terminate(kind, id);
+    const snoozed = actAgain(kind, id, 'snooze', 2);
+    if (kind === 'refund') expect(await snoozed).toMatchObject({ status });
+    else {
+      await expect(snoozed).rejects.toMatchObject({
+        message: `Only an authorised payment can be snoozed; it is ${status}.`,
+      });
+    }
+  });
+});
+
+test('an act with no answer in time says that its outcome is unknown', async () => {
+  const id = await setting.payout({ amount: 66_623 });
+  await setting.terminate('payout', id);
+  const nobody = { ...setting.deps, lifecycleQueue: `nobody-${id}`, timeoutMs: 1_000 };
+  const asked = actOn(nobody, 'payout', id, {
+    what: 'mark_failed',
+    operator: 'mia',
+    reason: 'Why',
+  });
+  await expect(asked).rejects.toMatchObject({
+    code: 'outcome_unknown',
+    message: expect.stringMatching(
+      /no answer within 1 seconds, so the outcome is unknown: `payout show \S+` tells/,
+    ),
+  });
+  await setting.terminate('payout', id);
+});
+
+const WRONG: [string[], string][] = [
+  [act('payout', 'x', 'mark_settled'), 'Allowed choices are resubmit, mark_failed, mark_completed'],
+  [act('refund', 'x', 'resubmit'), 'Allowed choices are mark_settled, mark_failed, snooze.'],
+  [act('payout', 'x', 'snooze'), 'A snooze, and nothing else, takes --hours.'],
+  [act('payout', 'x', 'resubmit', '--hours', '1'), 'A snooze, and nothing else, takes --hours.'],
+  [act('payout', 'x', 'snooze', '--hours', '721'), 'It must be more than 0 and at most 720.'],
+  [act('payout', 'x', 'snooze', '--hours', '0'), 'It must be more than 0 and at most 720.'],
+  [['payout', 'act', 'x', 'resubmit', '--operator', 'mia'], "'--reason <text>' not specified"],
+  [['payout', 'act', 'x', 'resubmit', '--reason', 'Why'], "'--operator <name>' not specified"],
+];
+
+test.each(WRONG)('refuses %j before it asks any server', async (args, words) => {
+  const { exit, stderr } = await run({}, ...args);
+  expect(exit).toBe(1);
+  expect(stderr).toContain(words);
+});
+
+test('says when Temporal is away, and does nothing', async () => {
+  const id = await setting.payout({ amount: 66_623 });
+  const env = { ...setting.env, TEMPORAL_ADDRESS: '127.0.0.1:1' };
+  const { exit, stderr } = await run(env, ...act('payout', id, 'mark_failed'));
+  expect(exit).toBe(1);
+  expect(stderr).toContain('Temporal does not answer at 127.0.0.1:1');
+  expect((await payout(id))?.status).toBe('sent');
+});

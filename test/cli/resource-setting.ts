@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import type { CallbackResource } from '../../src/domain/callback';
+import { openShop } from '../api/payout-setting';
+import { call, settledPayment } from '../support/http';
+import { mongodbUri, temporalAddress } from '../support/servers';
+import { startService } from '../support/service';
+import { CliError, run } from './cli';
+
+export type ResourceSetting = Awaited<ReturnType<typeof openResourceSetting>>;
+
+/** The whole product with a merchant, and a command line that looks into its database. */
+export async function openResourceSetting() {
+  const service = await startService();
+  const shop = await openShop(service);
+  const { key } = shop;
+  const env = {
+    DATA_DIR: 'none',
+    MONGODB_URI: mongodbUri(),
+    MONGODB_DB: service.database,
+    TEMPORAL_ADDRESS: temporalAddress(),
+  };
+  const cli = (...args: string[]) => run(env, ...args);
+  const idOf = ({ status, body, text }: Awaited<ReturnType<typeof call>>): string => {
+    if (status !== 201) throw new Error(text);
+    return body.id;
+  };
+  const handle = (kind: CallbackResource, id: string) =>
+    service.temporal.workflow.getHandle(`${kind}:${id}`);
+  return {
+    ...{ service, shop, env, cli, handle },
+    json: async (...args: string[]): Promise<unknown> => {
+      const { exit, stdout, stderr } = await cli(...args, '--json');
+      if (exit !== 0 || stderr !== '') throw new Error(`${args.join(' ')}: ${stderr}`);
+      return JSON.parse(stdout);
+    },
+    refusal: async (...args: string[]) => {
+      const { exit, stdout, stderr } = await cli(...args, '--json');
+      expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' });
+      return CliError.parse(JSON.parse(stderr)).error;
+    },
+    /** What acts and restarts draw on, with workers that the command line does not know. */
+    deps: {
+      stores: service.stores,
+      db: service.mongo.db(service.database),
+      temporal: service.temporal,
+      lifecycleQueue: service.queues.lifecycle,
+    },
+    payout: async (changes: object = {}) => idOf(await shop.pay(changes)),
+    payment: async () => {
+      const body = {
+        ...{ method: 'ideal', amount: 1_050, currency: 'EUR', country: 'NL' },
+        ...{ success_url: 'https://shop.example/a?token=T0', error_url: 'https://shop.example/b' },
+        ...{ customer: { email: 'ada@example.com', first_name: 'Ada' }, metadata: { k: 'M0' } },
+      };
+      return idOf(await call(service.url, 'POST', '/v1/payments', { key, body }));
+    },
+    /** Of a payment that has settled; the bank has not said what became of it. */
+    refund: async () => {
+      const { id: payment_id } = await settledPayment(service, key);
+      const body = { payment_id, amount: 300, reason: 'R0 for Ada' };
+      const id = idOf(await call(service.url, 'POST', '/v1/refunds', { key, body }));
+      return { id, payment_id };
+    },
+    simulate: (kind: CallbackResource, id: string, body: object) =>
+      call(service.url, 'POST', `/v1/sandbox/${kind}s/${id}/simulate`, { key, body }),
+    terminate: (kind: CallbackResource, id: string) => handle(kind, id).terminate('in a test'),
+    unknownId: () => randomUUID(),
+    close: () => service.stop(),
+  };
+}

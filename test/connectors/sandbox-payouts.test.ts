@@ -1,0 +1,159 @@
+import { PAYOUT_MAGIC_AMOUNTS } from '../../connectors/sandbox-bank/magic-amounts';
+import { SealError } from '../../src/seal';
+import { payoutInstruction, RECIPIENT } from './bank-server';
+import { type BankWorld, startBankWorld } from './bank-world';
+
+let world: BankWorld;
+beforeAll(async () => {
+  world = await startBankWorld();
+});
+afterAll(async () => {
+  await world.end();
+});
+
+const activities = () => world.server.bank.activities;
+const lookUp = (payout_id: string) => activities().lookUpPayout({ payout_id });
+const told = (id: string) => world.told(id, 'payout');
+
+const bank_reference = expect.stringMatching(/^SBX[0-9A-F]{12}$/);
+const SENT = { outcome: 'sent', bank_reference };
+
+async function statusOf(_id: string): Promise<string | undefined> {
+  return (await world.payouts.findOne({ _id }))?.status;
+}
+
+describe('sendPayout', () => {
+  it('gives the same answer to a repeat, also at once and after a restart; plans once', async () => {
+    const { input, id } = await world.knowPayout();
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => activities().sendPayout(input)),
+    );
+    await world.server.restart();
+    answers.push(await activities().sendPayout(input));
+    expect(answers[0]).toEqual(SENT);
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    expect(await world.rows(id)).toHaveLength(1);
+    expect(await world.payouts.countDocuments({ _id: id })).toBe(1);
+  });
+
+  it('completes three seconds later, kept and signalled; a repeat is answered as before', async () => {
+    const { input, id } = await world.knowPayout();
+    const answer = await activities().sendPayout(input);
+    expect(await told(id)).toEqual(['completed']);
+    const [callback] = await world.callbacks(id);
+    expect(callback).toMatchObject({ resource: 'payout', connector: 'sandbox', name: 'completed' });
+    expect({ outcome: 'sent', bank_reference: callback?.body.bank_reference }).toEqual(answer);
+    const sent = (await world.payouts.findOne({ _id: id }))?.created_at.getTime() ?? 0;
+    const completed = Date.parse(callback?.body.occurred_at ?? '');
+    expect(completed - sent).toBeGreaterThanOrEqual(3_000);
+    expect(await statusOf(id)).toBe('completed');
+    expect(await activities().sendPayout(input)).toEqual(answer);
+    expect(await world.rows(id)).toHaveLength(1);
+  });
+
+  it('writes nothing in its book when the callbacks could not be planned', async () => {
+    const { input, id } = await world.knowPayout();
+    await world.own.command({ collMod: 'outbox', validator: { resource: 'payment' } });
+    await expect(activities().sendPayout(input)).rejects.toThrow('validation');
+    expect(await lookUp(id)).toEqual({ outcome: 'not_found' });
+    await world.own.command({ collMod: 'outbox', validator: {} });
+    expect(await activities().sendPayout(input)).toEqual(SENT);
+    expect(await world.rows(id)).toHaveLength(1);
+  });
+
+  it('leaves it sent with autoplay off', async () => {
+    await world.server.restart({ autoplay: false });
+    const { input, id } = await world.knowPayout();
+    expect(await activities().sendPayout(input)).toEqual(SENT);
+    expect([await world.rows(id), await statusOf(id)]).toEqual([[], 'sent']);
+    await world.server.restart();
+  });
+
+  it('refuses live payouts without opening the recipient', async () => {
+    const openRecipient = jest.fn(async () => RECIPIENT);
+    await world.server.restart({ openRecipient });
+    const input = payoutInstruction({ livemode: true });
+    expect(await activities().sendPayout(input)).toMatchObject({
+      outcome: 'refused',
+      code: 'live_not_supported',
+    });
+    expect([await world.rows(input.payout_id), await lookUp(input.payout_id)]).toEqual([
+      [],
+      { outcome: 'not_found' },
+    ]);
+    expect(openRecipient).not.toHaveBeenCalled();
+    await world.server.restart();
+  });
+});
+
+describe('the recipient of a payout', () => {
+  it('is opened by its id, and nothing of it is kept, answered or told', async () => {
+    const openRecipient = jest.fn(async () => RECIPIENT);
+    await world.server.restart({ openRecipient });
+    const amounts = [3_400, ...Object.keys(PAYOUT_MAGIC_AMOUNTS).map(Number)];
+    const said: string[] = [];
+    for (const amount of amounts) {
+      const { input } = await world.knowPayout({ amount });
+      const answer = await activities().sendPayout(input).catch(String);
+      said.push(JSON.stringify([answer, await lookUp(input.payout_id)]));
+      expect(openRecipient).toHaveBeenLastCalledWith(input.recipient_id);
+    }
+    const dump = `${said.join()}${await dumpOf(world)}`;
+    expect(dump).toContain('scheme_rejected');
+    for (const value of personalValues()) expect(dump).not.toContain(value);
+    await world.server.restart();
+  });
+
+  it('that cannot be opened: an error to be retried, without its cause; nothing is written', async () => {
+    const openRecipient = async () => {
+      throw new SyntaxError(`Unexpected token in JSON: ${JSON.stringify(RECIPIENT)}`);
+    };
+    await world.server.restart({ openRecipient });
+    const { input, id } = await world.knowPayout();
+    const error = await activities()
+      .sendPayout(input)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toEqual(new Error('The recipient’s details could not be opened (SyntaxError).'));
+    expect(error).not.toHaveProperty('cause');
+    expect(error).not.toHaveProperty('nonRetryable');
+    expect([await world.rows(id), await lookUp(id)]).toEqual([[], { outcome: 'not_found' }]);
+    await world.server.restart();
+    expect(await activities().sendPayout(input)).toEqual(SENT);
+  });
+
+  it('need not be opened for the repeat of a payout that was taken', async () => {
+    const { input, id } = await world.knowPayout();
+    const answer = await activities().sendPayout(input);
+    const openRecipient = () => Promise.reject(new SealError());
+    await world.server.restart({ openRecipient });
+    expect(await activities().sendPayout(input)).toEqual(answer);
+    expect(await lookUp(id)).toEqual(answer);
+    await world.server.restart();
+  });
+});
+
+/** Everything that the bank's own database holds, as text. */
+async function dumpOf({ own }: BankWorld): Promise<string> {
+  const collections = await own.collections();
+  const documents = await Promise.all(collections.map((each) => each.find().toArray()));
+  return JSON.stringify(documents);
+}
+
+function personalValues(): string[] {
+  const { type: _, country: _also, ...personal } = RECIPIENT;
+  return Object.values(personal).filter((value) => value !== null);
+}
+
+describe('lookUpPayout', () => {
+  it('does not find what was never sent', async () => {
+    expect(await lookUp(payoutInstruction().payout_id)).toEqual({ outcome: 'not_found' });
+  });
+
+  it('says what was answered, also once it has completed', async () => {
+    const { input, id } = await world.knowPayout();
+    const answer = await activities().sendPayout(input);
+    expect(await lookUp(id)).toEqual(answer);
+    await told(id);
+    expect(await lookUp(id)).toEqual(answer);
+  });
+});

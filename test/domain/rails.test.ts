@@ -1,0 +1,88 @@
+import { availableRails, createConnectors } from '../../src/connectors';
+import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
+import { CURRENCIES } from '../../src/domain/currencies';
+import { isRailId, RAIL_IDS, railEntry, railRules } from '../../src/domain/rails';
+
+test('the rails are those of spec §2.5, each with exactly its fields', () => {
+  expect(RAIL_IDS.map(railEntry)).toEqual([
+    {
+      method: 'card_payout',
+      display_name: 'Card payout',
+      recipient_type: 'card',
+      typical_speed: 'instant',
+      can_be_returned: false,
+    },
+    {
+      method: 'sepa_credit_transfer',
+      display_name: 'SEPA Credit Transfer',
+      recipient_type: 'bank_account',
+      typical_speed: 'next business day',
+      can_be_returned: true,
+    },
+    {
+      method: 'sepa_instant',
+      display_name: 'SEPA Instant',
+      recipient_type: 'bank_account',
+      typical_speed: 'seconds',
+      can_be_returned: true,
+    },
+    {
+      method: 'faster_payments',
+      display_name: 'Faster Payments',
+      recipient_type: 'bank_account',
+      typical_speed: 'seconds to two hours',
+      can_be_returned: true,
+    },
+  ]);
+});
+
+test('currencies and what a recipient must have are those of spec §2.5 and §4.4', () => {
+  const address = ['address_line1', 'city', 'postal_code'];
+  const rules = Object.fromEntries(
+    RAIL_IDS.map((id) => [id, [railRules(id).currencies, railRules(id).required_fields]]),
+  );
+  expect(rules).toEqual({
+    card_payout: [CURRENCIES, ['card_number', 'date_of_birth', ...address]],
+    sepa_credit_transfer: [['EUR'], ['iban', ...address]],
+    sepa_instant: [['EUR'], ['iban', ...address]],
+    faster_payments: [['GBP'], ['sort_code', 'account_number']],
+  });
+});
+
+test.each(['card', 'CARD_PAYOUT', 'toString', '__proto__', 'ideal', ''])('%j is no rail', (id) => {
+  expect(isRailId(id)).toBe(false);
+});
+
+test('no id is one of a rail and of a payment method: connectors serve both by it', () => {
+  expect(PAYMENT_METHOD_IDS.filter(isRailId)).toEqual([]);
+});
+
+describe('which rails an account can use', () => {
+  test('all in the sandbox but those it has disabled, in the order of the list', () => {
+    const connectors = createConnectors('sandbox');
+    expect(availableRails(connectors, [], false)).toEqual(RAIL_IDS);
+    expect(availableRails(connectors, ['sepa_instant', 'card_payout'], false)).toEqual([
+      ...['sepa_credit_transfer', 'faster_payments'],
+    ]);
+    expect(availableRails(connectors, [], true)).toEqual([]);
+  });
+
+  test('live, those that LIVE_CONNECTORS names beside methods', () => {
+    const live = 'acme=ideal|sepa_instant, other = faster_payments';
+    const connectors = createConnectors('sandbox', live);
+    expect(availableRails(connectors, [], true)).toEqual(['sepa_instant', 'faster_payments']);
+    expect(availableRails(connectors, ['sepa_instant'], true)).toEqual(['faster_payments']);
+    expect(connectors.serving('sepa_instant', true)).toBe('acme');
+    expect(connectors.serving('faster_payments', true)).toBe('other');
+    expect(connectors.serving('ideal', true)).toBe('acme');
+    expect(connectors.serving('sepa_instant', false)).toBe('sandbox');
+    expect(connectors.serving('card_payout', true)).toBeUndefined();
+  });
+
+  test.each(['acme=sepa', 'acme=', 'acme', 'acme=ideal|toString'])(
+    'LIVE_CONNECTORS "%s" is refused, naming the connector',
+    (live) => {
+      expect(() => createConnectors('sandbox', live)).toThrow(/^LIVE_CONNECTORS: acme names no/);
+    },
+  );
+});

@@ -1,0 +1,139 @@
+import { createPatientClient, type PatientClient } from '../chaos/patient-client';
+import { madeBy, openAccount } from '../chaos/race';
+import { type RunningStack, startStack } from '../chaos/running-stack';
+import { eventually } from '../support/http';
+import { filePlaces, findings, historyPlaces, mongoPlaces, type Place } from './scan';
+
+/**
+ * What identifies a recipient stands nowhere in clear: not in MongoDB, not in Temporal, not in a
+ * log, not in a file. The scan must be able to find: what is kept in clear on purpose is its proof.
+ */
+const FIRST = 'Quenntinella';
+const LAST = 'Vanderbrugge-Osei';
+const BORN = '1971-03-17';
+const CARD = '4539148803436467';
+const BAD_CARD = '4539148803436468';
+const IBAN = 'NL91ABNA0417164300';
+const IBAN_SPACED = 'NL91 ABNA 0417 1643 00';
+const ACCOUNT_NUMBER = '31926819';
+const SORT_CODE = '601613';
+const STREET = 'Grimsbyweg 4711';
+const SECRETS = [FIRST, LAST, BORN, CARD, BAD_CARD, IBAN, IBAN_SPACED, ACCOUNT_NUMBER, STREET];
+/** Kept in clear, and found if the scan works. */
+const CONTROL = 'control-7f3b91d2';
+
+const PERSON = { first_name: FIRST, last_name: LAST, date_of_birth: BORN };
+const ADDRESS = { address_line1: STREET, city: 'Utrecht', postal_code: '3511 AA' };
+const EXPIRY = { expiry_month: '11', expiry_year: '2039' };
+const RECIPIENTS = {
+  card: { type: 'card', ...PERSON, ...ADDRESS, ...EXPIRY, card_number: CARD },
+  sepa: { type: 'bank_account', ...PERSON, ...ADDRESS, iban: IBAN_SPACED },
+  uk: {
+    ...{ type: 'bank_account', ...PERSON, ...ADDRESS },
+    ...{ sort_code: SORT_CODE, account_number: ACCOUNT_NUMBER },
+  },
+};
+
+const over = new AbortController();
+let stack: RunningStack;
+let client: PatientClient;
+
+beforeAll(async () => {
+  stack = await startStack({ autoplay: 'on' });
+  const { key } = await openAccount(stack, 'Leaks');
+  client = createPatientClient(stack.url, key, over.signal);
+}, 200_000);
+
+afterAll(async () => {
+  over.abort();
+  await stack?.destroy();
+}, 120_000);
+
+test('no number, name or date of birth of a recipient stands in clear anywhere', async () => {
+  const ids = await recipients();
+  await wrongRequests();
+  await payouts(ids);
+
+  const state = stack.state();
+  if (state === undefined) throw new Error('The stack has stopped.');
+  const stored = await mongoPlaces(state);
+  const histories = await historyPlaces(state);
+  expectControl(stored, CONTROL);
+  expectControl(histories, ids.sepa);
+  expect(findings(stored, SECRETS)).toEqual([]);
+  expect(findings(histories, SECRETS)).toEqual([]);
+
+  const running = filePlaces(stack.dataDir);
+  expectControl(running, CONTROL);
+  expect(findings(running, SECRETS)).toEqual([]);
+  expect(await stack.stop()).toBe(0);
+  // What was still in memory is in the files now.
+  expect(findings(filePlaces(stack.dataDir), SECRETS)).toEqual([]);
+}, 200_000);
+
+function expectControl(places: readonly Place[], value: string): void {
+  expect(findings(places, [value])).not.toEqual([]);
+}
+
+async function recipients() {
+  const made: Record<string, string> = {};
+  for (const [name, body] of Object.entries(RECIPIENTS)) {
+    const call = { method: 'POST', path: '/v1/payout-recipients', body } as const;
+    const first = await client.insist({ ...call, idempotencyKey: name });
+    const again = await client.insist({ ...call, idempotencyKey: name });
+    expect([first.status, again.text]).toEqual([201, first.text]);
+    made[name] = JSON.parse(first.text).id;
+  }
+  const { card = '', sepa = '', uk = '' } = made;
+  return { card, sepa, uk };
+}
+
+/** Refusals must not repeat what they refuse, neither to the caller nor to a log. */
+async function wrongRequests(): Promise<void> {
+  const { card, sepa } = RECIPIENTS;
+  const wrong: object[] = [
+    { ...card, card_number: BAD_CARD },
+    { ...card, [CARD]: CARD },
+    { ...card, card_number: Number(CARD) },
+    { ...sepa, iban: `${IBAN}1` },
+    { ...sepa, country: FIRST },
+    { ...card, date_of_birth: `${BORN}T` },
+  ];
+  for (const [index, body] of wrong.entries()) {
+    const call = { method: 'POST', path: '/v1/payout-recipients', body } as const;
+    const answer = await client.insist({ ...call, idempotencyKey: `wrong-${index}` });
+    expect(answer.status).toBe(400);
+  }
+}
+
+async function payouts({ card, sepa, uk }: { card: string; sepa: string; uk: string }) {
+  const wanted = [
+    { recipient_id: card, method: 'card_payout', currency: 'USD', amount: 1_050 },
+    { recipient_id: sepa, method: 'sepa_credit_transfer', currency: 'EUR', amount: 1_051 },
+    { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 1_052 },
+    { recipient_id: uk, method: 'faster_payments', currency: 'GBP', amount: 1_053 },
+    // Rejected, its answer lost, lost on its way, and one that comes back.
+    { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 66_621 },
+    { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 66_625 },
+    { recipient_id: uk, method: 'faster_payments', currency: 'GBP', amount: 66_626 },
+    { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR', amount: 66_627 },
+  ];
+  const made = await Promise.all(
+    wanted.map(async (body, index) => {
+      const call = { method: 'POST', path: '/v1/payouts' } as const;
+      const sent = { ...body, reference: CONTROL };
+      return madeBy(await client.insist({ ...call, body: sent, idempotencyKey: `p-${index}` }));
+    }),
+  );
+  const goals = [...Array(4).fill('completed'), 'failed', 'completed', 'completed', 'returned'];
+  await eventually(
+    'every payout to end',
+    async () => {
+      const paths = made.map(({ id }) => `/v1/payouts/${id}`);
+      const read = await Promise.all(paths.map((path) => client.insist({ method: 'GET', path })));
+      const statuses = read.map(({ text }) => JSON.parse(text).status);
+      return statuses.every((status, index) => status === goals[index]);
+    },
+    60_000,
+  );
+}
