@@ -1,23 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Db } from 'mongodb';
-import { Pool } from 'undici';
 import { z } from 'zod';
 import { deliverCallback } from '../connectors/contract/callbacks';
 import { SANDBOX } from '../connectors/sandbox-bank/sender';
+import {
+  type CallbackName,
+  type CallbackResource,
+  PAYOUT_CALLBACKS,
+  REFUND_CALLBACKS,
+} from '../src/domain/callback';
 import { webhookWorkflowId } from '../src/domain/event';
 import { paymentWorkflowId } from '../src/domain/payment';
 import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
 import { createStores } from '../src/store';
+import type { Lifecycle, LifecycleName } from './lifecycles';
+import { createProductApi } from './product-api';
 import type { Subject } from './subject';
 
-const Answer = z.object({ id: z.uuid(), status: z.enum(['awaiting_customer', 'created']) });
-
-/** Outcome unknown, or the first call still under way: the same key settles it. */
-const REPEATABLE = new Set([409, 503]);
-const REPEAT_MS = 1_000;
-const ATTEMPTS_MAX = 10;
+const Created = z.object({ id: z.uuid(), status: z.string().optional() });
 
 export interface ProductDeps {
   url: string;
@@ -28,70 +29,69 @@ export interface ProductDeps {
   concurrency: number;
 }
 
+export interface Product extends Subject {
+  /** @param settled ids of payments that can be refunded, each once */
+  lifecycles(settled: readonly string[]): Promise<Record<LifecycleName, Lifecycle>>;
+}
+
 /** The product as a merchant and a bank connector see it. */
-export function createProduct({ url, apiKey, db, temporal, concurrency }: ProductDeps): Subject {
-  const pool = new Pool(url, { connections: concurrency });
-  const stores = createStores(db);
+export function createProduct({ url, apiKey, db, temporal, concurrency }: ProductDeps): Product {
+  const api = createProductApi(url, apiKey, concurrency);
+  const { callbacks, payments, payouts, refunds } = createStores(db);
   const now = () => new Date();
-  const slow = { asked_again: 0, answered_created: 0 };
+  const stores = { callbacks, payments, payouts, refunds };
   const contract = { stores, temporal, lifecycleQueue: LIFECYCLE_QUEUE, now };
+  const report = async (resource: CallbackResource, resource_id: string, name: CallbackName) => {
+    const occurred_at = now().toISOString();
+    const callback = { callback_id: `cb_${randomUUID()}`, occurred_at };
+    const about = { connector: SANDBOX, resource, resource_id, name, callback };
+    const receipt = await deliverCallback(contract, about);
+    if (receipt !== 'delivered') throw new Error(`callback ${name}: ${receipt}`);
+  };
+  const create = async (path: string, body: unknown): Promise<string> =>
+    Created.parse(await api.create(path, body)).id;
   return {
     name: 'product',
     async create() {
-      const idempotencyKey = randomUUID();
-      for (let attempt = 1; ; attempt += 1) {
-        const { status, text } = await postPayment(pool, apiKey, idempotencyKey);
-        if (status === 201) {
-          const payment = Answer.parse(JSON.parse(text));
-          if (payment.status === 'created') slow.answered_created += 1;
-          return payment.id;
-        }
-        if (!REPEATABLE.has(status) || attempt === ATTEMPTS_MAX) {
-          throw new Error(`POST /v1/payments answered ${status}: ${text}`);
-        }
-        slow.asked_again += 1;
-        await sleep(REPEAT_MS);
-      }
+      const { id, status } = Created.parse(await api.create('/v1/payments', PAYMENT));
+      if (status === 'created') api.slow.answered_created += 1;
+      return id;
     },
-    slowCreates: () => ({ ...slow }),
-    async callback(resource_id, name) {
-      const occurred_at = now().toISOString();
-      const callback = { callback_id: `cb_${randomUUID()}`, occurred_at };
-      const about = {
-        connector: SANDBOX,
-        resource: 'payment',
-        resource_id,
-        name,
-        callback,
-      } as const;
-      const receipt = await deliverCallback(contract, about);
-      if (receipt !== 'delivered') throw new Error(`callback ${name}: ${receipt}`);
-    },
+    slowCreates: () => ({ ...api.slow }),
+    callback: (paymentId, name) => report('payment', paymentId, name),
     workflowIds: (paymentId, eventIds) => [
       paymentWorkflowId(paymentId),
       ...eventIds.map(webhookWorkflowId),
     ],
+    async lifecycles(settled) {
+      const left = [...settled];
+      const recipient_id = await create('/v1/payout-recipients', RECIPIENT);
+      return {
+        refunds: {
+          name: 'refunds',
+          create: () => create('/v1/refunds', { payment_id: left.pop(), reason: 'changed mind' }),
+          told: [],
+          reported: ['settled'],
+          report: (id, move) => report('refund', id, nameOf(REFUND_CALLBACKS, move)),
+        },
+        payouts: {
+          name: 'payouts',
+          create: () => create('/v1/payouts', { ...PAYOUT, recipient_id }),
+          told: ['submitted', 'sent'],
+          reported: ['completed'],
+          report: (id, move) => report('payout', id, nameOf(PAYOUT_CALLBACKS, move)),
+        },
+      };
+    },
     taskQueues: [LIFECYCLE_QUEUE, WEBHOOK_QUEUE],
-    close: () => pool.close(),
+    close: () => api.close(),
   };
 }
 
-async function postPayment(
-  pool: Pool,
-  apiKey: string,
-  idempotencyKey: string,
-): Promise<{ status: number; text: string }> {
-  const { statusCode, body } = await pool.request({
-    method: 'POST',
-    path: '/v1/payments',
-    headers: {
-      authorization: `Bearer ${apiKey}`,
-      'content-type': 'application/json',
-      'idempotency-key': idempotencyKey,
-    },
-    body: JSON.stringify(PAYMENT),
-  });
-  return { status: statusCode, text: await body.text() };
+function nameOf<Name extends string>(names: readonly Name[], move: string): Name {
+  const found = names.find((name) => name === move);
+  if (found === undefined) throw new Error(`No bank reports "${move}".`);
+  return found;
 }
 
 /** An ordinary payment, with every field that merchants usually send. */
@@ -105,4 +105,22 @@ const PAYMENT = {
   reference: 'order-1001',
   customer: { email: 'jan@example.com', first_name: 'Jan', last_name: 'Jansen' },
   metadata: { cart: '8812', channel: 'web' },
+};
+
+const RECIPIENT = {
+  type: 'bank_account',
+  first_name: 'Jan',
+  last_name: 'Jansen',
+  iban: 'NL91ABNA0417164300',
+  address_line1: 'Damrak 1',
+  city: 'Amsterdam',
+  postal_code: '1012 LG',
+};
+
+const PAYOUT = {
+  method: 'sepa_instant',
+  amount: 1050,
+  currency: 'EUR',
+  reference: 'winnings-1001',
+  metadata: { game: '8812' },
 };

@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { verifySignature } from '../src/signature';
-import { MOVES, type Move } from './floor/contract';
 
 const ARRIVAL_MS_MAX = 60_000;
 
 const Webhook = z.object({
   id: z.string(),
-  type: z.enum(MOVES.map((move) => `payment.${move}` as const)),
-  data: z.object({ payment_id: z.uuid() }),
+  /** `{resource}.{move}` */
+  type: z.string().regex(/^(payment|refund|payout)\.[a-z_]+$/),
+  data: z.record(z.string(), z.uuid()),
 });
 
 /** The merchant's side: takes in both subjects' posts, and verifies the product's. */
@@ -20,9 +20,9 @@ export interface Receiver {
   /** Needed before the product posts. */
   setSecret(secret: string): void;
   /** When the post of that move came, in ms of `performance.now()`; also when it came before. */
-  arrival(paymentId: string, move: Move): Promise<number>;
-  /** Ids of the events that came for a payment; forgets the payment. */
-  take(paymentId: string): string[];
+  arrival(id: string, move: string): Promise<number>;
+  /** Ids of the events that came for one resource; forgets the resource. */
+  take(id: string): string[];
   /** Posts that came, whose signature held, and that were repeats. */
   counts(): { received: number; verified: number; refused: number; repeated: number };
   close(): Promise<void>;
@@ -34,21 +34,21 @@ interface Post {
 }
 
 export async function startReceiver(): Promise<Receiver> {
-  const arrived = new Map<string, Map<Move, Post>>();
+  const arrived = new Map<string, Map<string, Post>>();
   const waiting = new Map<string, (at: number) => void>();
   const count = { received: 0, verified: 0, refused: 0, repeated: 0 };
   let secret: string | undefined;
 
   const takeIn = (body: Buffer): void => {
     const { id, type, data } = Webhook.parse(JSON.parse(body.toString()));
-    const move = MOVES.find((known) => type === `payment.${known}`);
-    if (move === undefined) return;
-    const posts = arrived.get(data.payment_id) ?? new Map<Move, Post>();
-    arrived.set(data.payment_id, posts);
+    const [resource, move = ''] = type.split('.');
+    const about = data[`${resource}_id`] ?? '';
+    const posts = arrived.get(about) ?? new Map<string, Post>();
+    arrived.set(about, posts);
     count.received += 1;
     if (posts.has(move)) count.repeated += 1;
     else posts.set(move, { eventId: id, at: performance.now() });
-    waiting.get(`${data.payment_id} ${move}`)?.(performance.now());
+    waiting.get(`${about} ${move}`)?.(performance.now());
   };
 
   const isGenuine = (request: IncomingMessage, body: Buffer): boolean => {
@@ -79,18 +79,18 @@ export async function startReceiver(): Promise<Receiver> {
     setSecret: (given) => {
       secret = given;
     },
-    arrival: async (paymentId, move) => {
-      const early = arrived.get(paymentId)?.get(move);
+    arrival: async (about, move) => {
+      const early = arrived.get(about)?.get(move);
       if (early !== undefined) return early.at;
-      const key = `${paymentId} ${move}`;
+      const key = `${about} ${move}`;
       const came = new Promise<number>((resolve) => waiting.set(key, resolve));
-      return await within(came, `The webhook ${move} of payment ${paymentId}`).finally(() =>
+      return await within(came, `The webhook ${move} of ${about}`).finally(() =>
         waiting.delete(key),
       );
     },
-    take: (paymentId) => {
-      const posts = arrived.get(paymentId) ?? new Map<Move, Post>();
-      arrived.delete(paymentId);
+    take: (about) => {
+      const posts = arrived.get(about) ?? new Map<string, Post>();
+      arrived.delete(about);
       return [...posts.values()].map(({ eventId }) => eventId);
     },
     counts: () => ({ ...count }),

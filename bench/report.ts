@@ -1,5 +1,6 @@
+import { LIFECYCLES, type LifecycleName } from './lifecycles';
 import { total } from './mongo-commands';
-import type { Figures, Latencies, Result } from './result';
+import type { BesideFigures, Figures, Latencies, Result } from './result';
 import type { Percentiles } from './statistics';
 
 const LABEL_WIDTH = 34;
@@ -32,11 +33,13 @@ export function report(result: Result): string {
         round.ratio,
       ),
     ),
+    ...LIFECYCLES.map((name) => besideRow(name, result)),
     '',
     heading('one at a time, ms', 'p50 / p95 / p99', 'p50 / p95 / p99', 'of p50'),
     ...latencyRows(floor.calm, product.calm, ratio),
     heading(`${options.concurrency} at a time, ms`, '', '', ''),
     ...latencyRows(floor.under_load, product.under_load),
+    ...LIFECYCLES.flatMap((name) => besideLatencies(name, result.beside[name])),
     '',
     heading('per payment', '', '', ''),
     both('history events', (of) => of.temporal.history_events),
@@ -56,6 +59,17 @@ export function report(result: Result): string {
   ].join('\n');
 }
 
+/** Beside the floor's payments, which are written and told as often as a payout. */
+function besideRow(name: LifecycleName, { floor, beside }: Result): string {
+  const { per_second, over_floor } = beside[name];
+  return row(
+    `${name}/s (floor: payments)`,
+    floor.payments_per_second.toFixed(1),
+    per_second.toFixed(1),
+    over_floor,
+  );
+}
+
 function latencyRows(floor: Latencies, product: Latencies, ratio?: Result['ratio']): string[] {
   const line = (name: string, of: (latencies: Latencies) => Percentiles, over?: number) =>
     row(name, three(of(floor)), three(of(product)), over ?? of(product).p50 / of(floor).p50);
@@ -66,6 +80,14 @@ function latencyRows(floor: Latencies, product: Latencies, ratio?: Result['ratio
       ({ callback_to_webhook }) => callback_to_webhook,
       ratio?.callback_to_webhook_p50,
     ),
+  ];
+}
+
+function besideLatencies(name: LifecycleName, figures: BesideFigures): string[] {
+  const { create, callback_to_webhook } = figures;
+  return [
+    row(`  create, ${name}`, '', three(create)),
+    row(`  callback to webhook, ${name}`, '', three(callback_to_webhook)),
   ];
 }
 

@@ -1,5 +1,6 @@
 import { cpus, totalmem } from 'node:os';
 import type { HistoryFigures } from './histories';
+import type { LifecycleName } from './lifecycles';
 import type { MeasuredRun } from './measure';
 import { total } from './mongo-commands';
 import type { BenchOptions } from './options';
@@ -39,9 +40,21 @@ export interface Result {
   /** Product over floor: of each round's pair, then the median. */
   ratio: Record<'payments_per_second' | 'create_p50' | 'callback_to_webhook_p50', number>;
   rounds: { floor: RoundFigures; product: RoundFigures; ratio: number }[];
+  /** The product's other lifecycles under load. */
+  beside: Record<LifecycleName, BesideFigures>;
   webhooks: ReturnType<Receiver['counts']>;
   /** Of the product's creates; none unless the machine is overloaded. */
   slow_creates: SlowCreates;
+}
+
+/** Times in ms. */
+export interface BesideFigures {
+  /** Median of the rounds. */
+  per_second: number;
+  /** Over the floor's payments a second: each has its state written and told as often, or less. */
+  over_floor: number;
+  create: Percentiles;
+  callback_to_webhook: Percentiles;
 }
 
 interface RoundFigures {
@@ -78,6 +91,10 @@ export function resultOf(measured: Measured): Result {
       callback_to_webhook_p50: pairRatio(({ calm }) => percentiles(calm.callbackMs).p50),
     },
     rounds: rounds.map(roundFigures),
+    beside: {
+      refunds: besideFigures(results, 'refunds'),
+      payouts: besideFigures(results, 'payouts'),
+    },
     webhooks,
     slow_creates: slowCreates,
   });
@@ -95,6 +112,18 @@ function figuresOf(name: SubjectName, { rounds, histories }: Results): Figures {
     mongodb_commands: total(commands),
     mongodb_commands_by_name: commands,
     cpu_ms: meanCounts(loads.map(({ cpuMs }) => cpuMs)),
+  };
+}
+
+function besideFigures({ rounds, beside }: Results, name: LifecycleName): BesideFigures {
+  const runs = beside[name];
+  const floor = median(rounds.map((round) => round.floor.load.paymentsPerSecond));
+  const per_second = median(runs.map(({ perSecond }) => perSecond));
+  return {
+    per_second,
+    over_floor: per_second / floor,
+    create: percentiles(runs.flatMap(({ createMs }) => createMs)),
+    callback_to_webhook: percentiles(runs.flatMap(({ callbackMs }) => callbackMs)),
   };
 }
 

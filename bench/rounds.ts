@@ -1,8 +1,10 @@
 import type { Progress } from '../src/stack/terminal';
 import { countHistories, type HistoryFigures } from './histories';
+import { LIFECYCLES, type LifecycleName, type LifecycleRun, runLifecycle } from './lifecycles';
 import { type Instruments, type MeasuredRun, measure } from './measure';
 import { measureIdle } from './mongo-commands';
 import type { BenchOptions } from './options';
+import type { Product } from './product-subject';
 import type { Subject, SubjectName } from './subject';
 
 /** Of the payments under load, how many are made one at a time for the latencies. */
@@ -25,6 +27,8 @@ export type RoundPair = Record<SubjectName, Round>;
 export interface Results {
   rounds: RoundPair[];
   histories: Record<SubjectName, HistoryFigures>;
+  /** The product's other lifecycles under load, one run for each round. */
+  beside: Record<LifecycleName, LifecycleRun[]>;
 }
 
 /**
@@ -32,7 +36,7 @@ export interface Results {
  * a time, so that whatever else the machine does falls on both.
  */
 export async function runRounds(
-  subjects: Record<SubjectName, Subject>,
+  subjects: { floor: Subject; product: Product },
   gauges: Omit<Instruments, 'idleCommands'>,
   { payments, concurrency, rounds }: BenchOptions,
   progress: Progress,
@@ -67,13 +71,43 @@ export async function runRounds(
     });
   }
   const sample = (name: SubjectName) => sampleOf(subjects[name], pairs.at(-1)?.[name]);
+  const beside = await runBeside(
+    product,
+    pairs,
+    gauges,
+    { payments, concurrency, rounds },
+    progress,
+  );
   return {
     rounds: pairs,
+    beside,
     histories: {
       floor: await countHistories(gauges.temporal, sample('floor')),
       product: await countHistories(gauges.temporal, sample('product')),
     },
   };
+}
+
+/** Refunds of the payments that were made, and payouts, turn by turn. */
+async function runBeside(
+  product: Product,
+  pairs: readonly RoundPair[],
+  { receiver, signal }: Pick<Instruments, 'receiver' | 'signal'>,
+  { payments, concurrency, rounds }: Pick<BenchOptions, 'payments' | 'concurrency' | 'rounds'>,
+  progress: Progress,
+): Promise<Results['beside']> {
+  const settled = pairs.flatMap((pair) => pair.product.load.made.map(({ paymentId }) => paymentId));
+  const lifecycles = await product.lifecycles(settled);
+  const beside: Results['beside'] = { refunds: [], payouts: [] };
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const name of LIFECYCLES) {
+      const load = { count: payments, concurrency, signal };
+      const run = await runLifecycle(lifecycles[name], receiver, load);
+      beside[name].push(run);
+      progress.line(`round ${round}  product: ${run.perSecond.toFixed(1)} ${name} a second`);
+    }
+  }
+  return beside;
 }
 
 function describe({ payments, elapsedMs, paymentsPerSecond }: MeasuredRun): string {

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Receiver } from './receiver';
+
+/** Something beside payments that the product takes from its creation to its end. */
+export interface Lifecycle {
+  name: LifecycleName;
+  /** One HTTP request; the id of what it made. */
+  create(): Promise<string>;
+  /** Moves that the product makes by itself after the creation, each told by a webhook. */
+  told: readonly string[];
+  /** Moves that the bank reports, in order. */
+  reported: readonly string[];
+  report(id: string, move: string): Promise<void>;
+}
+
+export const LIFECYCLES = ['refunds', 'payouts'] as const;
+export type LifecycleName = (typeof LIFECYCLES)[number];
+
+/** One closed-loop run. Times in ms. */
+export interface LifecycleRun {
+  perSecond: number;
+  createMs: number[];
+  callbackMs: number[];
+}
+
+export interface LifecycleLoad {
+  count: number;
+  /** Under way at any moment. */
+  concurrency: number;
+  signal: AbortSignal;
+}
+
+const SETTLE_MS = 500;
+
+/** @throws whatever the first one that fails throws */
+export async function runLifecycle(
+  lifecycle: Lifecycle,
+  receiver: Receiver,
+  { count, concurrency, signal }: LifecycleLoad,
+): Promise<LifecycleRun> {
+  const run: LifecycleRun = { perSecond: 0, createMs: [], callbackMs: [] };
+  let left = count;
+  const loop = async (): Promise<void> => {
+    for (; left > 0 && !signal.aborted; ) {
+      left -= 1;
+      await one(lifecycle, receiver, run);
+    }
+  };
+  const began = performance.now();
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, loop));
+  signal.throwIfAborted();
+  run.perSecond = count / ((performance.now() - began) / 1_000);
+  // What the last ones left to do must not fall on the next run.
+  await sleep(SETTLE_MS);
+  return run;
+}
+
+/** Each report is sent once what came before it has been told. */
+async function one(lifecycle: Lifecycle, receiver: Receiver, run: LifecycleRun): Promise<void> {
+  const began = performance.now();
+  const id = await lifecycle.create();
+  run.createMs.push(performance.now() - began);
+  for (const move of lifecycle.told) await receiver.arrival(id, move);
+  for (const move of lifecycle.reported) {
+    const sent = performance.now();
+    const arrival = receiver.arrival(id, move);
+    const [at] = await Promise.all([arrival, lifecycle.report(id, move)]);
+    run.callbackMs.push(at - sent);
+  }
+  receiver.take(id);
+}

@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'undici';
+import type { SlowCreates } from './subject';
+
+/** Outcome unknown, or the first call still under way: the same key settles it. */
+const REPEATABLE = new Set([409, 503]);
+const REPEAT_MS = 1_000;
+const ATTEMPTS_MAX = 10;
+
+/** The product's API as a merchant calls it. */
+export type ProductApi = ReturnType<typeof createProductApi>;
+
+export function createProductApi(url: string, apiKey: string, concurrency: number) {
+  const pool = new Pool(url, { connections: concurrency });
+  const slow: SlowCreates = { asked_again: 0, answered_created: 0 };
+  const send = async (path: string, body: unknown, idempotencyKey: string) => {
+    const { statusCode, body: answer } = await pool.request({
+      method: 'POST',
+      path,
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        'content-type': 'application/json',
+        'idempotency-key': idempotencyKey,
+      },
+      body: JSON.stringify(body),
+    });
+    return { status: statusCode, text: await answer.text() };
+  };
+  return {
+    slow,
+    /** What a 201 says. @throws Error on any other answer, but for those that say *again* */
+    create: async (path: string, body: unknown): Promise<unknown> => {
+      const idempotencyKey = randomUUID();
+      for (let attempt = 1; ; attempt += 1) {
+        const { status, text } = await send(path, body, idempotencyKey);
+        if (status === 201) return JSON.parse(text);
+        if (!REPEATABLE.has(status) || attempt === ATTEMPTS_MAX) {
+          throw new Error(`POST ${path} answered ${status}: ${text}`);
+        }
+        slow.asked_again += 1;
+        await sleep(REPEAT_MS);
+      }
+    },
+    close: () => pool.close(),
+  };
+}
