@@ -45,7 +45,9 @@ export function showLife<Status extends string, Attention extends string>(
     `Waits for: ${what}${until}. Updates: ${levers}.`,
   ];
   if (attention !== null) lines.push('', `⚠ **${attention}**: ${cures[attention]}`);
-  if (life.journal.length > 0) lines.push('', ...life.journal.map((line) => `- ${line}`));
+  // Newest first: the UI's frame cuts off the end.
+  const journal = [...life.journal].reverse();
+  if (journal.length > 0) lines.push('', ...journal.map((line) => `- ${line}`));
   setCurrentDetails(lines.join('\n'));
 }
 

@@ -17,9 +17,17 @@ export const OVERDUE_AGAIN_MS = 60_000;
 
 const OVERDUE_MARKS: readonly (PayoutAttention | null)[] = Object.values(OVERDUE);
 
+const CURED_BY_RETURN: readonly (PayoutAttention | null)[] = [
+  ...OVERDUE_MARKS,
+  'failed_after_completed',
+  'return_not_possible',
+  'return_too_late',
+];
+
 /** Whether a mark says nothing any more once the payout has moved on to `status`. */
 function isPast(attention: PayoutAttention | null, status: PayoutStatus | undefined): boolean {
   if (attention === 'restarted_in_flight') return status !== undefined && isEnded(status);
+  if (status === 'returned') return CURED_BY_RETURN.includes(attention);
   // An overdue mark ends with the state that it spoke of.
   return OVERDUE_MARKS.includes(attention);
 }

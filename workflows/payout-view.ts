@@ -7,9 +7,7 @@ const UNSENT = '`resubmit`, `mark_completed`, `mark_failed`, `snooze`';
 
 const COMPLETED: Waiting = {
   what: 'nothing: it reached the recipient; where the rail allows it, it may still come back',
-  levers:
-    '`mark_returned`, sent with a start under this id whose input is ' +
-    '`{"payout_id": "…", "resume": true, "request_id": "operator"}`',
+  levers: 'none here; on the command line `payout act ID mark_returned`, which starts it again',
 };
 
 const OVERDUE_CURE =

@@ -55,7 +55,7 @@ test('a rotation makes a key, waits, and seals with it whatever was sealed befor
   expect(waits).toEqual([expect.any(Number)]);
   expect(waits[0]).toBeGreaterThan(14_000);
   expect(lines[0]).toContain(result.kid);
-  expect(lines).toContainEqual(expect.stringContaining('waiting 15 s'));
+  expect(lines).toContainEqual(expect.stringContaining('waiting 19 s'));
   expect(lines).toContainEqual('recipients sealed anew: 250');
 });
 
