@@ -1,0 +1,215 @@
+import { z } from 'zod';
+import { createPatientClient, type PatientClient } from '../chaos/patient-client';
+import { differences, listed, openAccount } from '../chaos/race';
+import { type RunningStack, startStack } from '../chaos/running-stack';
+import { startWebhookReceiver, type WebhookReceiver } from '../chaos/webhook-receiver';
+import { type Desk, openDesk } from './desk';
+import { type Camera, openCamera } from './screenshots';
+import { type OperatorAct, openTemporalCli, type TemporalCli } from './temporal-cli';
+
+/**
+ * One evening on call, with nothing but the Temporal UI's query, the `temporal` command line and
+ * the product's own: of ten payouts three are stuck, each for another reason. Each is found, wrong
+ * acts are refused in words and move nothing, and each is mended by the act that fits.
+ */
+const STUCK =
+  'ServiceAttention IS NOT NULL AND WorkflowType="payout" AND ExecutionStatus="Running"';
+const SILENT_AFTER_SENT = 66_623;
+const STAYS_SUBMITTED = 66_624;
+/** Minor units, in EUR and in GBP; no magic amounts. */
+const SMOOTH = [1_051, 1_052, 1_053, 1_054, 1_055, 1_056];
+const SMOOTH_GBP = 1_057;
+
+const Updated = z.object({ result: z.object({ status: z.string(), bank: z.string().optional() }) });
+const Endpoint = z.object({ signing_secret: z.string() });
+
+const over = new AbortController();
+let stack: RunningStack;
+let temporal: TemporalCli;
+let receiver: WebhookReceiver;
+let client: PatientClient;
+let camera: Camera | undefined;
+let desk: Desk;
+let before: Awaited<ReturnType<Desk['balances']>>;
+/** Ids: sent, then silence; never sent; ended from outside. */
+let a: string;
+let b: string;
+let c: string;
+let smooth: string[];
+
+beforeAll(async () => {
+  [receiver, stack] = await Promise.all([startWebhookReceiver(), startStack({ autoplay: 'on' })]);
+  const state = stack.state();
+  if (state === undefined) throw new Error('The stack has stopped.');
+  temporal = await openTemporalCli(state.temporal.address);
+  camera = await openCamera(state.temporal.ui_url ?? '');
+  const made = await openAccount(stack, 'On call');
+  const place = [made.account, '--env', 'sandbox', '--url', receiver.url];
+  const endpoint = Endpoint.parse(await stack.cli('webhook', 'set', ...place));
+  receiver.setSecret(endpoint.signing_secret);
+  client = createPatientClient(stack.url, made.key, over.signal);
+  desk = openDesk(stack, client, made.account);
+  before = await desk.balances();
+}, 200_000);
+
+afterAll(async () => {
+  over.abort();
+  await camera?.close();
+  await stack?.destroy();
+  await receiver?.close();
+}, 120_000);
+
+test('seven go through; three get stuck, and one query finds just these', async () => {
+  const stuck = [desk.pay('EUR', SILENT_AFTER_SENT), desk.pay('EUR', STAYS_SUBMITTED)] as const;
+  const ended = desk.pay('GBP', STAYS_SUBMITTED);
+  const others = [...SMOOTH.map((amount) => desk.pay('EUR', amount)), desk.pay('GBP', SMOOTH_GBP)];
+  [a, b, c, smooth] = [await stuck[0], await stuck[1], await ended, await Promise.all(others)];
+
+  await terminate(c);
+  expect(await desk.orphans()).toEqual([{ id: c, workflow: 'TERMINATED' }]);
+  await stack.cli('orphan', 'restart', c);
+  expect(await desk.orphans()).toEqual([]);
+
+  await client.persevere('three stuck payouts', async () => {
+    const ids = await temporal.find(STUCK);
+    return ids.length >= 3 ? ids : undefined;
+  });
+  expect((await temporal.find(STUCK)).sort()).toEqual([a, b, c].map(workflowOf).sort());
+  for (const id of smooth) expect((await desk.show(id)).payout.status).toBe('completed');
+  await camera?.list('1-list', STUCK, 3);
+}, 200_000);
+
+test('each says on its page what is wrong, and which updates it takes', async () => {
+  const told = async (id: string) => (await desk.show(id)).payout.attention;
+  expect([await told(a), await told(b), await told(c)]).toEqual([
+    'not_completed',
+    'not_sent',
+    'restarted_in_flight',
+  ]);
+  expect(await temporal.details(workflowOf(a))).toMatch(
+    /\*\*sent\*\*.*mark_completed.*not_completed/s,
+  );
+  expect(await temporal.details(workflowOf(b))).toMatch(/\*\*submitted\*\*.*resubmit.*not_sent/s);
+  expect(await temporal.details(workflowOf(c))).toMatch(/restarted_in_flight.*snooze/s);
+  await camera?.workflow('2-not-completed', workflowOf(a));
+  await camera?.workflow('3-not-sent', workflowOf(b));
+  await camera?.workflow('4-restarted', workflowOf(c));
+});
+
+test('wrong acts are refused in words, and move nothing', async () => {
+  const act = { operator: 'ada', reason: 'a guess' };
+  const then = await Promise.all([a, b].map(desk.show));
+  await refused(b, 'mark_returned', act, 'The payout is submitted; only one that was sent');
+  await refused(a, 'resubmit', act, 'The payout is sent; only one that the bank has not sent');
+  await refused(a, 'mark_completed', { reason: 'a guess' }, 'operator: is required');
+  await refused(b, 'mark_failed', { operator: 'ada' }, 'reason: is required');
+  await refused(b, 'snooze', { ...act, hours: 0 }, 'hours: must be more than 0');
+  await refused(b, 'snooze', act, 'hours: is required');
+  expect(await Promise.all([a, b].map(desk.show))).toEqual(then);
+  expect(await temporal.find(STUCK)).toHaveLength(3);
+});
+
+test('each is mended by its update, and the query finds nothing any more', async () => {
+  const word = { operator: 'ada', reason: 'the bank found it on its statement, line 14' };
+  expect(await updated(a, 'mark_completed', word)).toEqual({ status: 'completed' });
+
+  const ask = { operator: 'ada', reason: 'overdue: where does it stand?' };
+  expect(await updated(b, 'resubmit', ask)).toEqual({ status: 'submitted', bank: 'submitted' });
+  const rejected = { operator: 'ada', reason: 'the bank will not send it, call 4711' };
+  expect(await updated(b, 'mark_failed', rejected)).toEqual({ status: 'failed' });
+
+  expect(await updated(c, 'resubmit', ask)).toEqual({ status: 'submitted', bank: 'submitted' });
+  const wait = { operator: 'ada', reason: 'the bank is at it, ticket 12', hours: 2 };
+  expect(await updated(c, 'snooze', wait)).toEqual({ status: 'submitted' });
+
+  await client.persevere('the query to find nothing', async () =>
+    (await temporal.find(STUCK)).length === 0 ? true : undefined,
+  );
+  await camera?.list('5-list-after', STUCK, 0);
+
+  // Later the bank calls back; this time by the product's own command line.
+  const by = ['--operator', 'ben', '--reason', 'the recipient has it, call 4712'];
+  const done = await stack.cli('payout', 'act', c, 'mark_completed', ...by);
+  expect(done).toMatchObject({ status: 'completed', attention: null });
+});
+
+test('afterwards the API, the audit trail, the books and the events say the same', async () => {
+  const rows = await listed(client, '/v1/payouts');
+  const statuses = new Map(rows.map(({ id, status }) => [id, status]));
+  expect([a, b, c].map((id) => statuses.get(id))).toEqual(['completed', 'failed', 'completed']);
+  expect(smooth.map((id) => statuses.get(id))).toEqual(smooth.map(() => 'completed'));
+  expect(rows).toHaveLength(10);
+
+  await expectAudit(a, [['ada', 'mark_completed', 'sent', 'completed']]);
+  await expectAudit(b, [
+    ['ada', 'resubmit', 'not_sent', 'not_sent'],
+    ['ada', 'mark_failed', 'submitted', 'failed'],
+  ]);
+  await expectAudit(c, [
+    ['ada', 'resubmit', 'restarted_in_flight', 'restarted_in_flight'],
+    ['ada', 'snooze', 'restarted_in_flight', 'no attention'],
+    ['ben', 'mark_completed', 'submitted', 'completed'],
+  ]);
+  expect((await desk.show(b)).payout.failure).toMatchObject({ code: 'failed_at_bank' });
+  for (const id of smooth) expect((await desk.show(id)).audit).toEqual([]);
+
+  const drawn = SILENT_AFTER_SENT + SMOOTH.reduce((sum, amount) => sum + amount, 0);
+  const drawnGbp = STAYS_SUBMITTED + SMOOTH_GBP;
+  const left = (currency: string, by: number) => ({
+    available: (before.get(currency)?.available ?? 0) - by,
+    reserved: 0,
+  });
+  const now = await desk.balances();
+  expect(now.get('EUR')).toEqual(left('EUR', drawn));
+  expect(now.get('GBP')).toEqual(left('GBP', drawnGbp));
+  expect(await differences(stack)).toEqual([]);
+  await expectEventsOnce();
+});
+
+/** Both runs of a terminated workflow write under one id: an event that came twice would show. */
+async function expectEventsOnce(): Promise<void> {
+  const through = ['payout.submitted', 'payout.sent', 'payout.completed'];
+  const wanted = [a, c, ...smooth].flatMap((id) => through.map((type) => `${id} ${type}`));
+  wanted.push(`${b} payout.submitted`, `${b} payout.failed`);
+  await client.persevere('every event to be delivered', async () =>
+    receiver.received.size >= wanted.length ? true : undefined,
+  );
+  const got = [...receiver.received.values()];
+  const named = got.map(({ event }) => `${event.data['payout_id']} ${event.type}`);
+  expect(named.sort()).toEqual(wanted.sort());
+  expect(got.filter(({ times }) => times !== 1)).toEqual([]);
+  expect(receiver.faults).toEqual([]);
+}
+
+/** Before and after are states; of an act that moves nothing, marks. */
+async function expectAudit(id: string, wanted: readonly string[][]): Promise<void> {
+  const { audit } = await desk.show(id);
+  expect(audit.map(({ who, what, before: from, after }) => [who, what, from, after])).toEqual(
+    wanted,
+  );
+  const times = audit.map(({ when }) => Date.parse(when));
+  expect(times).toEqual([...times].sort((one, other) => one - other));
+}
+
+async function refused(id: string, name: string, act: OperatorAct, words: string): Promise<void> {
+  const { code, stderr } = await temporal.update(workflowOf(id), name, act);
+  expect(stderr).toContain(words);
+  expect(code).toBe(1);
+}
+
+/** What the update answered, but for ids and versions. */
+async function updated(id: string, name: string, act: OperatorAct) {
+  const { stdout, stderr } = await temporal.update(workflowOf(id), name, act);
+  expect(stderr).toBe('');
+  return Updated.parse(JSON.parse(stdout)).result;
+}
+
+/** As somebody does by mistake in the UI. */
+async function terminate(id: string): Promise<void> {
+  const end = ['workflow', 'terminate', '--workflow-id', workflowOf(id), '--reason', 'by mistake'];
+  expect(await temporal.run(...end)).toMatchObject({ code: 0 });
+}
+
+function workflowOf(id: string): string {
+  return `payout:${id}`;
+}

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { z } from 'zod';
+import { cacheDirectory, provision, temporalCli } from '../../src/stack/provision';
+import { showProgress } from '../../src/stack/terminal';
+
+const COMMAND_MS_MAX = 30_000;
+
+/** How one command ended, and what it wrote. */
+export interface Ran {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface OperatorAct {
+  operator?: string;
+  reason?: string;
+  hours?: number;
+}
+
+/** The real `temporal` command line, held against one server. */
+export interface TemporalCli {
+  run(...args: string[]): Promise<Ran>;
+  /** Workflow ids that a visibility query gives. */
+  find(query: string): Promise<string[]>;
+  /** `temporal workflow update execute`, however it ends. */
+  update(workflowId: string, name: string, act: OperatorAct): Promise<Ran>;
+  /** Current details, as `temporal workflow metadata` prints them. */
+  details(workflowId: string): Promise<string>;
+}
+
+const Listed = z.array(z.object({ execution: z.object({ workflowId: z.string() }) }));
+
+/** @param address host:port of the server */
+export async function openTemporalCli(address: string): Promise<TemporalCli> {
+  const { path } = await provision(temporalCli, {
+    cacheDir: cacheDirectory(process.env),
+    env: process.env,
+    progress: showProgress(process.stderr),
+    signal: new AbortController().signal,
+  });
+  const run = (...args: string[]) => runTool(path, [...args, '--address', address]);
+  const must = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await run(...args);
+    if (code !== 0) throw new Error(`temporal ${args.join(' ')}: ${stderr}`);
+    return stdout;
+  };
+  return {
+    run,
+    async find(query) {
+      const listed = await must('workflow', 'list', '--query', query, '-o', 'json');
+      return Listed.parse(JSON.parse(listed)).map(({ execution }) => execution.workflowId);
+    },
+    update: (workflowId, name, act) =>
+      run(
+        ...['workflow', 'update', 'execute', '--workflow-id', workflowId, '--name', name],
+        ...['--input', JSON.stringify(act), '-o', 'json'],
+      ),
+    async details(workflowId) {
+      const metadata = await must('workflow', 'metadata', '--workflow-id', workflowId);
+      return metadata.slice(metadata.indexOf('Current Details:'));
+    },
+  };
+}
+
+/** Without the developer's own settings of the tool. */
+async function runTool(path: string, args: readonly string[]): Promise<Ran> {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('TEMPORAL_'));
+  const child = spawn(path, args, {
+    env: Object.fromEntries(own),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: COMMAND_MS_MAX,
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  return await new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
+  });
+}
