@@ -1,4 +1,4 @@
-import { ActivityFailure, sleep } from '@temporalio/workflow';
+import { ActivityFailure, CancellationScope, sleep } from '@temporalio/workflow';
 
 /** An instruction to a bank that moves money, under one id. */
 export interface Instruction<Answer> {
@@ -85,4 +85,48 @@ async function lookUp<Answer>(
     wait = Math.min(wait * 2, WAIT_MS_MAX);
   }
   return undefined;
+}
+
+/** What a lifecycle remembers of the instruction that it gives. */
+export interface Instructing {
+  /** Counts the instructions given: only the newest one goes on. */
+  instruction: number;
+  /** One that is on its way to the bank. */
+  sending: { cancel: () => void; ended: () => Promise<void> } | undefined;
+}
+
+/**
+ * Lets `stopInstructing` take back an instruction that no connector has begun with. The activity's
+ * `cancellationType` must be WAIT_CANCELLATION_COMPLETED: only its end tells what became of it.
+ */
+export async function stoppable<T>(
+  life: Instructing,
+  ended: () => Promise<void>,
+  send: () => Promise<T>,
+): Promise<T> {
+  const scope = new CancellationScope();
+  life.sending = { cancel: () => scope.cancel(), ended };
+  try {
+    return await scope.run(send);
+  } finally {
+    life.sending = undefined;
+  }
+}
+
+/**
+ * Nothing is sent from here on; one that is on its way is waited for, 30 seconds at most.
+ * @returns whether the bank has taken it meanwhile: its answer is in the inbox
+ */
+export async function stopInstructing(
+  life: Instructing & { inbox: readonly { kind: string; answer?: unknown }[] },
+): Promise<boolean> {
+  life.instruction += 1;
+  const { sending } = life;
+  if (sending !== undefined) {
+    sending.cancel();
+    await sending.ended();
+  }
+  return life.inbox.some(
+    ({ kind, answer }) => kind === 'answer' && Object(answer).outcome !== 'refused',
+  );
 }

@@ -1,7 +1,8 @@
 import { PAYOUT_FAILURES, type PayoutStatus, RETURNS, wayTo } from '../src/domain/payout';
+import { stopInstructing } from './bank-instruction';
 import { factsOf } from './life';
 import { auditOf, datedAudit } from './operator-acts';
-import { instructPayout, stopInstructing } from './payout-bank';
+import { instructPayout } from './payout-bank';
 import { type InboxItem, isUnsent, type PayoutAct, type PayoutLife, stateOf } from './payout-life';
 import { move } from './payout-record';
 import { show, tell } from './payout-view';

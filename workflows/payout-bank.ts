@@ -1,4 +1,4 @@
-import { ActivityCancellationType, CancellationScope, proxyActivities } from '@temporalio/workflow';
+import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type {
   ConnectorActivities,
   PayoutAnswer,
@@ -6,7 +6,7 @@ import type {
   PayoutLookup,
 } from '../connectors/contract/activities';
 import { connectorQueue } from '../src/domain/task-queues';
-import { instruct } from './bank-instruction';
+import { instruct, stoppable } from './bank-instruction';
 import { factsOf } from './life';
 import { isUnsent, type PayoutLife } from './payout-life';
 import { tell } from './payout-view';
@@ -22,11 +22,13 @@ export async function instructPayout(life: PayoutLife, again = false): Promise<v
   life.instruction += 1;
   const { instruction } = life;
   let over = Promise.resolve();
-  const sending = { ended: () => over };
   over = instruct<PayoutAnswer>(
     {
       name: 'payout',
-      send: () => stoppable(life, sending, () => sendPayout(instructionOf(life))),
+      send: async () => {
+        const send = () => sendPayout(instructionOf(life));
+        return remember(life, await stoppable(life, () => over, send));
+      },
       lookUp: async () => remember(life, await lookUpPayout({ payout_id })),
       isOver: () => instruction !== life.instruction || !isUnsent(life),
       tell: (line) => tell(life, line),
@@ -56,35 +58,6 @@ function bankOf(connector: string) {
     summary: 'Ask the bank what it knows of the payout',
   });
   return { sendPayout, lookUpPayout };
-}
-
-/** Lets `stopInstructing` take back an instruction that no connector has begun with. */
-async function stoppable(
-  life: PayoutLife,
-  { ended }: { ended: () => Promise<void> },
-  send: () => Promise<PayoutAnswer>,
-): Promise<PayoutAnswer> {
-  const scope = new CancellationScope();
-  life.sending = { cancel: () => scope.cancel(), ended };
-  try {
-    return remember(life, await scope.run(send));
-  } finally {
-    life.sending = undefined;
-  }
-}
-
-/**
- * Nothing is sent from here on; one that is on its way is waited for, 30 seconds at most.
- * @returns whether the bank has taken the payout meanwhile: its answer is in the inbox
- */
-export async function stopInstructing(life: PayoutLife): Promise<boolean> {
-  life.instruction += 1;
-  const { sending } = life;
-  if (sending !== undefined) {
-    sending.cancel();
-    await sending.ended();
-  }
-  return life.inbox.some((item) => item.kind === 'answer' && item.answer.outcome !== 'refused');
 }
 
 /** A callback may overtake the answer; the bank's own name for the payout is kept all the same. */

@@ -6,6 +6,7 @@ import type { PayoutAttention, PayoutStatus } from '../src/domain/payout';
 import type { PayoutResult, PayoutStart, PayoutState } from '../src/domain/payout-workflow';
 import type { RefusedFor } from '../src/domain/refund-rules';
 import type { CallbackItem } from './bank-callbacks';
+import type { Instructing } from './bank-instruction';
 import { type Life, newLife } from './life';
 import type { OperatorItem } from './operator-acts';
 
@@ -26,7 +27,7 @@ export type InboxItem =
   | OperatorItem<PayoutAct, PayoutActed>;
 
 /** A payout's memory within one run. */
-export interface PayoutLife extends Life<PayoutStatus, PayoutAttention, PayoutFacts> {
+export interface PayoutLife extends Life<PayoutStatus, PayoutAttention, PayoutFacts>, Instructing {
   payoutId: string;
   /** Started again: until it is loaded, nothing is known of its state. */
   resumed: boolean;
@@ -46,10 +47,6 @@ export interface PayoutLife extends Life<PayoutStatus, PayoutAttention, PayoutFa
   /** ISO 8601; null before. */
   sentAt: string | null;
   completedAt: string | null;
-  /** Counts the instructions given: only the newest one's answer is taken. */
-  instruction: number;
-  /** An instruction on its way to the bank. */
-  sending: { cancel: () => void; ended: () => Promise<void> } | undefined;
   /** Operators who wait for what the bank says. */
   resubmits: Trigger<PayoutActed>[];
 }

@@ -1,4 +1,4 @@
-import { proxyActivities } from '@temporalio/workflow';
+import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type {
   ConnectorActivities,
   RefundAnswer,
@@ -6,7 +6,7 @@ import type {
 } from '../connectors/contract/activities';
 import { isFinalRefund } from '../src/domain/refund';
 import { connectorQueue } from '../src/domain/task-queues';
-import { instruct } from './bank-instruction';
+import { instruct, stoppable } from './bank-instruction';
 import { factsOf } from './life';
 import type { RefundLife } from './refund-life';
 import { tell } from './refund-view';
@@ -24,6 +24,8 @@ export async function instructRefund(life: RefundLife, again = false): Promise<v
     taskQueue,
     startToCloseTimeout: '30s',
     retry: { maximumAttempts: 1 },
+    // One that a connector has begun is waited for: only its end tells what became of it.
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     summary: 'Send the refund to the bank',
   });
   const { lookUpRefund } = proxyActivities<ConnectorActivities>({
@@ -32,17 +34,26 @@ export async function instructRefund(life: RefundLife, again = false): Promise<v
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '2 minutes' },
     summary: 'Ask the bank what it knows of the refund',
   });
-  await instruct<RefundAnswer>(
+  life.instruction += 1;
+  const { instruction } = life;
+  let over = Promise.resolve();
+  over = instruct<RefundAnswer>(
     {
       name: 'refund',
-      send: () => sendRefund(instructionOf(life)),
+      send: () =>
+        stoppable(
+          life,
+          () => over,
+          () => sendRefund(instructionOf(life)),
+        ),
       lookUp: () => lookUpRefund({ refund_id }),
-      isOver: () => isFinalRefund(life.status),
+      isOver: () => instruction !== life.instruction || isFinalRefund(life.status),
       tell: (line) => tell(life, line),
       answered: (answer) => life.inbox.push({ kind: 'answer', answer }),
     },
     again,
   );
+  await over;
 }
 
 function instructionOf(life: RefundLife): RefundInstruction {

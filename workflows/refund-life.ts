@@ -5,6 +5,7 @@ import type { RefundAttention, RefundStatus } from '../src/domain/refund';
 import type { RefusedFor } from '../src/domain/refund-rules';
 import type { RefundResult, RefundStart, RefundState } from '../src/domain/refund-workflow';
 import type { CallbackItem } from './bank-callbacks';
+import type { Instructing } from './bank-instruction';
 import { type Life, newLife } from './life';
 import type { OperatorItem } from './operator-acts';
 
@@ -19,7 +20,7 @@ export type InboxItem =
   | OperatorItem<RefundAct, RefundState>;
 
 /** A refund's memory within one run. */
-export interface RefundLife extends Life<RefundStatus, RefundAttention, RefundFacts> {
+export interface RefundLife extends Life<RefundStatus, RefundAttention, RefundFacts>, Instructing {
   refundId: string;
   inbox: InboxItem[];
   /** Operators know that it is overdue. */
@@ -35,6 +36,8 @@ export function beginLife(start: RefundStart): RefundLife {
     ...newLife('processing', 'resume' in start),
     refundId: start.refund_id,
     inbox: [],
+    instruction: 0,
+    sending: undefined,
     overdueTold: false,
     refusal: undefined,
     bankReference: undefined,

@@ -1,6 +1,7 @@
 import type { BankCallback, RefundCallbackName } from '../src/domain/callback';
 import type { Failure } from '../src/domain/payment';
 import { decideRefund, isFinalRefund, REFUND_FAILURES } from '../src/domain/refund';
+import { stopInstructing } from './bank-instruction';
 import { factsOf, note } from './life';
 import { auditOf, datedAudit } from './operator-acts';
 import { persistRecorded } from './persist';
@@ -34,6 +35,8 @@ async function applyCallback(
   const decision = decideRefund(life.status, name);
   note(life, `callback \`${name}\` (${callback.callback_id}): ${decision.kind}`);
   if (decision.kind === 'move') {
+    // Nothing is sent behind the bank's own word, also while that is being written.
+    life.instruction += 1;
     return await move(life, decision.to, {
       ...(decision.to === 'failed' ? { failure: bankFailure(callback) } : {}),
       ...(callback.bank_reference ? { bank_reference: callback.bank_reference } : {}),
@@ -72,8 +75,11 @@ async function applyOperator(life: RefundLife, item: Item<'operator'>): Promise<
   if (isFinalRefund(life.status)) {
     return reject(answer, 'wrong_state', `The refund is ${life.status} by now.`);
   }
-  note(life, `operator ${act.operator}: ${what} (${act.reason})`);
+  tell(life, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = auditOf(item);
+  if (what === 'mark_failed' && (await stopInstructing(life))) {
+    return reject(answer, 'wrong_state', 'The bank has just taken the refund; look again.');
+  }
   if (what === 'snooze') await snooze(life, item.hours ?? 0, audit);
   else if (what === 'mark_settled') await move(life, 'settled', { audit, recorded: true });
   else await move(life, 'failed', { audit, failure: REFUND_FAILURES.operator, recorded: true });
