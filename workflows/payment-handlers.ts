@@ -1,4 +1,4 @@
-import { condition, setHandler, Trigger } from '@temporalio/workflow';
+import { CancellationScope, condition, setHandler, Trigger } from '@temporalio/workflow';
 import { isCancellable, isFinal } from '../src/domain/payment';
 import { type PaymentState, readOperatorAct, readSnoozeAct } from '../src/domain/payment-workflow';
 import { take } from './bank-callbacks';
@@ -16,14 +16,19 @@ import {
 } from './payment-messages';
 import { refuse } from './refusal';
 
-/** Signals enqueue, updates enqueue and wait; nothing is decided here. */
+/**
+ * Signals enqueue, updates enqueue and wait; nothing is decided here. Handlers run outside the main
+ * function's scope, and a cancel request that is not heeded must not fail who waits either.
+ */
 export function listen(life: PaymentLife): void {
   setHandler(stateQuery, () => stateOf(life), { description: DESCRIPTIONS.state });
-  setHandler(openUpdate, () => untilStored(life), { description: DESCRIPTIONS.open });
+  setHandler(openUpdate, () => CancellationScope.nonCancellable(() => untilStored(life)), {
+    description: DESCRIPTIONS.open,
+  });
   for (const { name, signal } of callbackSignals) {
     setHandler(signal, (raw) => take(life, name, raw), { description: DESCRIPTIONS[name] });
   }
-  setHandler(cancelUpdate, ({ by }) => cancel(life, by), {
+  setHandler(cancelUpdate, ({ by }) => CancellationScope.nonCancellable(() => cancel(life, by)), {
     description: DESCRIPTIONS.cancel,
     validator: (input) => {
       const by: unknown = Object(input).by;
@@ -49,7 +54,9 @@ async function cancel(life: PaymentLife, by: 'merchant' | 'customer'): Promise<P
 
 function listenToOperators(life: PaymentLife): void {
   const enqueue = (what: PaymentAct) => (act: SentAct) =>
-    enqueueAct<PaymentAct, PaymentState>(life.inbox, what, act);
+    CancellationScope.nonCancellable(() =>
+      enqueueAct<PaymentAct, PaymentState>(life.inbox, what, act),
+    );
   const final = () =>
     isFinal(life.status)
       ? `The payment is ${life.status}; a final state is never left.`

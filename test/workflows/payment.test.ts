@@ -238,12 +238,27 @@ test('a cancel from nobody is refused in words', async () => {
   });
 });
 
-test('a cancel request from the Temporal UI does not end the payment', async () => {
-  await paying(scriptedBank(), async ({ handle }) => {
+test('a cancel request from the Temporal UI ends nothing, and updates are still answered', async () => {
+  await paying(scriptedBank(), async ({ handle, id }) => {
     await handle.cancel();
+    const open = await handle.executeUpdate('open');
+    expect(open).toEqual({ payment_id: id, status: 'awaiting_customer', version: 2 });
+    await handle.signal('authorized', callback());
+    await setting.env.sleep('1s');
+    const args: [object] = [{ operator: 'ada', reason: 'asked the bank', hours: 1 }];
+    const snoozed = await handle.executeUpdate<unknown, [object]>('snooze', { args });
+    expect(snoozed).toEqual({ payment_id: id, status: 'authorized', version: 3 });
     await handle.signal('settled', callback());
     expect(await handle.result()).toMatchObject({ status: 'settled' });
     await keepHistory(handle, 'payment-ui-cancel');
+  });
+});
+
+test('a payment is still cancelled after a cancel request from the Temporal UI', async () => {
+  await paying(scriptedBank(), async ({ handle, id }) => {
+    await handle.cancel();
+    const cancelled = await handle.executeUpdate('cancel', { args: [{ by: 'merchant' }] });
+    expect(cancelled).toEqual({ payment_id: id, status: 'cancelled', version: 3 });
   });
 });
 
