@@ -1,3 +1,4 @@
+import { assertNever } from '../src/domain/assert';
 import type { PayoutRequest } from '../src/domain/creation';
 import { LEGS, type Leg, type PostingKind, type PostingOf } from '../src/domain/ledger';
 import { PAYOUT_EVENTS, type PayoutStatus } from '../src/domain/payout';
@@ -106,8 +107,12 @@ export function postingsOf(
         const legs = LEGS.payout_returned(balance_account, connector, amount);
         return [postingOf('payout_returned', payout, legs, at)];
       }
-      default:
+      case 'created':
+      case 'submitted':
+      case 'completed':
         return [];
+      default:
+        return assertNever(status);
     }
   });
 }

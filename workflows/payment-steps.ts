@@ -1,3 +1,4 @@
+import { assertNever } from '../src/domain/assert';
 import type { BankCallback, PaymentCallbackName } from '../src/domain/callback';
 import {
   CANCELLATIONS,
@@ -33,6 +34,8 @@ export async function handle(life: PaymentLife, item: InboxItem): Promise<void> 
       return await applySession(life, item);
     case 'operator':
       return await applyOperator(life, item);
+    default:
+      assertNever(item);
   }
 }
 
@@ -58,6 +61,9 @@ async function applyCallback(
     case 'unapplied':
       await unapply(life, name, callback, decision.reason);
       if (decision.attention !== undefined) await attend(life, decision.attention);
+      return;
+    default:
+      assertNever(decision);
   }
 }
 

@@ -1,3 +1,4 @@
+import { assertNever } from '../src/domain/assert';
 import { PAYOUT_FAILURES, type PayoutStatus, RETURNS, wayTo } from '../src/domain/payout';
 import { stopInstructing } from './bank-instruction';
 import { factsOf } from './life';
@@ -83,6 +84,8 @@ async function mark(
     }
     case 'mark_completed':
       return await move(life, wayTo(life.status, 'completed'), { audit, recorded });
+    default:
+      assertNever(what);
   }
 }
 

@@ -1,3 +1,4 @@
+import { assertNever } from '../src/domain/assert';
 import type { BankCallback, PayoutCallbackName } from '../src/domain/callback';
 import type { Failure } from '../src/domain/payment';
 import {
@@ -33,6 +34,8 @@ async function apply(life: PayoutLife, item: InboxItem): Promise<void> {
       return await applyAnswer(life, item);
     case 'operator':
       return await applyOperator(life, item);
+    default:
+      assertNever(item);
   }
 }
 

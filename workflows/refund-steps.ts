@@ -1,3 +1,4 @@
+import { assertNever } from '../src/domain/assert';
 import type { BankCallback, RefundCallbackName } from '../src/domain/callback';
 import type { Failure } from '../src/domain/payment';
 import { decideRefund, isFinalRefund, REFUND_FAILURES } from '../src/domain/refund';
@@ -24,6 +25,8 @@ export async function handle(life: RefundLife, item: InboxItem): Promise<void> {
       return await applyAnswer(life, item);
     case 'operator':
       return await applyOperator(life, item);
+    default:
+      assertNever(item);
   }
 }
 

@@ -1,3 +1,4 @@
+import { assertNever } from '../../src/domain/assert';
 import type {
   CallbackResource,
   PaymentCallbackName,
@@ -42,7 +43,8 @@ export function planApproval(amount: number, autoplay: boolean): PlannedCallback
     after_ms: FOLLOWS_AFTER_MS,
     becomes: 'settled',
   };
-  switch (behaviourOf(amount)) {
+  const behaviour = behaviourOf(amount);
+  switch (behaviour) {
     case 'never_settles':
       return [authorized];
     case 'duplicate_out_of_order':
@@ -64,6 +66,8 @@ export function planApproval(amount: number, autoplay: boolean): PlannedCallback
     case 'slow_session':
     case 'declined_at_open':
       return autoplay ? [authorized, settled] : [authorized];
+    default:
+      return assertNever(behaviour);
   }
 }
 
@@ -80,7 +84,8 @@ export function planDecline(reason: string): PlannedCallback<'payment'>[] {
 export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'refund'>[] {
   const after_ms = FOLLOWS_AFTER_MS;
   const settled: PlannedCallback<'refund'> = { name: 'settled', after_ms, becomes: 'settled' };
-  switch (refundBehaviourOf(amount)) {
+  const behaviour = refundBehaviourOf(amount);
+  switch (behaviour) {
     case 'refused':
     case 'silent':
       return [];
@@ -102,6 +107,8 @@ export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'
     case 'answer_lost':
     case 'instruction_lost':
       return autoplay ? [{ ...settled, autoplay }] : [];
+    default:
+      return assertNever(behaviour);
   }
 }
 
@@ -111,7 +118,8 @@ export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'
  * @param autoplay whether a completion follows by itself
  */
 export function planPayout(amount: number, autoplay: boolean): PlannedCallback<'payout'>[] {
-  switch (payoutBehaviourOf(amount)) {
+  const behaviour = payoutBehaviourOf(amount);
+  switch (behaviour) {
     case 'rejected':
     case 'silent':
     case 'stays_submitted':
@@ -135,6 +143,8 @@ export function planPayout(amount: number, autoplay: boolean): PlannedCallback<'
     case 'answer_lost':
     case 'instruction_lost':
       return autoplay ? [{ ...COMPLETED, autoplay }] : [];
+    default:
+      return assertNever(behaviour);
   }
 }
 

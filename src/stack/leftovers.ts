@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { assertNever } from '../domain/assert';
 import { commandLine, isAlive, processIds, terminate } from './process-table';
 import { PART_NAMES, type PartName, readState, removeState } from './state-file';
 
@@ -17,6 +18,8 @@ function markOf(part: PartName, dataDir: string): string {
       return 'worker/main.js';
     case 'sandbox_bank':
       return 'sandbox-bank/main.js';
+    default:
+      return assertNever(part);
   }
 }
 
