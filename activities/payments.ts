@@ -1,8 +1,14 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
 import type { SessionAnswer } from '../connectors/contract/activities';
+import { assertLawful } from '../src/domain/assert';
 import type { BankCallback, PaymentCallbackName } from '../src/domain/callback';
-import type { Failure, PaymentAttention, PaymentStatus } from '../src/domain/payment';
+import {
+  type Failure,
+  PAYMENT_MOVES,
+  type PaymentAttention,
+  type PaymentStatus,
+} from '../src/domain/payment';
 import type { PaymentInput } from '../src/domain/payment-workflow';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
 import type { AuditEntry } from '../src/store/attention';
@@ -183,6 +189,7 @@ async function commitMove(
   events: EventDocument[],
 ): Promise<boolean> {
   const { payment_id, from, to, at } = input;
+  assertLawful(PAYMENT_MOVES, from.status, to);
   const work = async (session: ClientSession): Promise<boolean> => {
     const moved = await stores.payments.update(payment_id, from.version, change, audit, session);
     if (moved === null) return false;

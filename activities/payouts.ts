@@ -1,9 +1,15 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
+import { assertLawful } from '../src/domain/assert';
 import type { BankCallback, PayoutCallbackName } from '../src/domain/callback';
 import { InsufficientBalance, MAIN_BALANCE } from '../src/domain/ledger';
 import type { Failure } from '../src/domain/payment';
-import type { PayoutAttention, PayoutStatus, Return } from '../src/domain/payout';
+import {
+  PAYOUT_MOVES,
+  type PayoutAttention,
+  type PayoutStatus,
+  type Return,
+} from '../src/domain/payout';
 import type { PayoutInput } from '../src/domain/payout-workflow';
 import type { RefusedFor } from '../src/domain/refund-rules';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
@@ -213,7 +219,8 @@ async function commitMove(
   audit: AuditEntry[],
   events: EventDocument[],
 ): Promise<boolean> {
-  const { payout_id, from } = input;
+  const { payout_id, from, to } = input;
+  assertLawful(PAYOUT_MOVES, from.status, to);
   const work = async (session: ClientSession): Promise<boolean> => {
     const moved = await stores.payouts.update(payout_id, from.version, change, audit, session);
     if (moved === null) return false;

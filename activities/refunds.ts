@@ -1,9 +1,10 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
+import { assertLawful } from '../src/domain/assert';
 import type { BankCallback, RefundCallbackName } from '../src/domain/callback';
 import { InsufficientBalance } from '../src/domain/ledger';
 import type { Failure } from '../src/domain/payment';
-import type { RefundAttention, RefundStatus } from '../src/domain/refund';
+import { REFUND_MOVES, type RefundAttention, type RefundStatus } from '../src/domain/refund';
 import { type RefusedFor, refundFault } from '../src/domain/refund-rules';
 import type { RefundInput } from '../src/domain/refund-workflow';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
@@ -222,6 +223,7 @@ async function commitMove(
   events: EventDocument[],
 ): Promise<boolean> {
   const { refund_id, from, to, at } = input;
+  assertLawful(REFUND_MOVES, from.status, [to]);
   const work = async (session: ClientSession): Promise<boolean> => {
     const moved = await stores.refunds.update(refund_id, from.version, change, audit, session);
     if (moved === null) return false;

@@ -111,6 +111,16 @@ test('a move from a version that is gone is refused, and moves nothing', async (
   expect(await types()).toEqual(['payment.awaiting_customer', 'payment.authorized']);
 });
 
+test('a move that no table lists is refused where it is written, and moves nothing', async () => {
+  const { open, move, types, payment_id } = await opened();
+  await open();
+  await expect(move('awaiting_customer', 2, ['settled'])).rejects.toThrow(
+    'No move leads from awaiting_customer to settled.',
+  );
+  expect(await types()).toEqual(['payment.awaiting_customer']);
+  expect(await stores.payments.get(payment_id)).toMatchObject({ version: 2 });
+});
+
 test('the same move asked for by many at once is made once', async () => {
   const { open, move, types } = await opened();
   await Promise.all(Array.from({ length: 8 }, open));
