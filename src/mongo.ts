@@ -12,7 +12,6 @@ export async function connectMongo(uri: string, appName: string): Promise<MongoC
     socketTimeoutMS: 5_000,
     waitQueueTimeoutMS: 2_000,
     maxPoolSize: 50,
-    ignoreUndefined: true,
     // Under jest's CommonJS the driver's own dynamic import of `os` fails.
     runtimeAdapters: { os },
   });

@@ -1,5 +1,5 @@
 import { ActivityFailure, CancellationScope } from '@temporalio/workflow';
-import { isFinal } from '../src/domain/payment';
+import { isFinal, paymentWorkflowId } from '../src/domain/payment';
 import type {
   PaymentInput,
   PaymentResume,
@@ -14,12 +14,14 @@ import { beginLife, type PaymentLife, stateOf } from './payment-life';
 import { expire, handle, markOverdue } from './payment-steps';
 import { show } from './payment-view';
 import { persist } from './persist';
+import { assertIdentity } from './refusal';
 
 /**
  * The life of one payment: opened at the bank and stored, then moved by callbacks, a cancellation or
  * the expiry timer until it is final. @see spec §3.1
  */
 export async function payment(start: PaymentStart): Promise<PaymentState> {
+  assertIdentity('payment_id', Object(start).payment_id, paymentWorkflowId);
   const life = beginLife(start);
   listen(life);
   // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.

@@ -9,7 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { LifecycleActivities } from '../activities';
 import type { OpenPayout, PayoutOpening } from '../activities/payouts';
-import { isEnded } from '../src/domain/payout';
+import { isEnded, payoutWorkflowId } from '../src/domain/payout';
 import {
   ACCEPT_WITHIN_MS,
   type PayoutInput,
@@ -27,12 +27,14 @@ import { attend, OVERDUE_AGAIN_MS } from './payout-record';
 import { handle, markOverdue } from './payout-steps';
 import { show } from './payout-view';
 import { persistRecorded } from './persist';
+import { assertIdentity } from './refusal';
 
 /**
  * The life of one payout: accepted in time with its money reserved, or refused for good; then sent
  * by the bank and moved by its word until it has completed, failed or come back. @see spec §3.3
  */
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
+  assertIdentity('payout_id', Object(start).payout_id, payoutWorkflowId);
   const life = beginLife(start, workflowInfo().startTime.getTime() + ACCEPT_WITHIN_MS);
   listen(life);
   // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.

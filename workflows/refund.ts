@@ -1,6 +1,6 @@
 import { allHandlersFinished, CancellationScope, condition } from '@temporalio/workflow';
 import type { OpenRefund, RefundOpening } from '../activities/refunds';
-import { isFinalRefund } from '../src/domain/refund';
+import { isFinalRefund, refundWorkflowId } from '../src/domain/refund';
 import type {
   RefundInput,
   RefundResult,
@@ -16,12 +16,14 @@ import { listen } from './refund-handlers';
 import { beginLife, type RefundLife, resultOf } from './refund-life';
 import { handle, markOverdue } from './refund-steps';
 import { show } from './refund-view';
+import { assertIdentity } from './refusal';
 
 /**
  * The life of one refund: accepted with its money reserved, or refused; then sent by the bank and
  * moved by its word until it is final. @see spec §3.2
  */
 export async function refund(start: RefundStart): Promise<RefundResult> {
+  assertIdentity('refund_id', Object(start).refund_id, refundWorkflowId);
   const life = beginLife(start);
   listen(life);
   // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.

@@ -7,12 +7,15 @@ import {
   PAYOUT_CALLBACKS,
   REFUND_CALLBACKS,
 } from '../../src/domain/callback';
+import { defined } from '../../src/domain/defined';
 import { paymentWorkflowId } from '../../src/domain/payment';
 import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
-import { BankCallback as Payload } from '../../src/domain/wire/callback';
+import { ResourceCallback } from '../../src/domain/wire/callback';
 import type { Stores } from '../../src/store';
 import { lifecycleLabels } from '../../src/workflow-labels';
+
+export type { ResourceCallback };
 
 /** Stores of the product that the inbox of callbacks draws on. */
 export type InboxStores = Pick<Stores, 'callbacks' | 'payments' | 'payouts' | 'refunds'>;
@@ -23,16 +26,6 @@ export interface CallbackDeps {
   /** Task queue of the lifecycles; tests have their own. */
   lifecycleQueue: string;
   now: () => Date;
-}
-
-/** What a bank reports: about which resource, and what happened to it. */
-export interface ResourceCallback {
-  connector: string;
-  resource: CallbackResource;
-  resource_id: string;
-  /** One of the resource's own callbacks. */
-  name: CallbackName;
-  callback: BankCallback;
 }
 
 /** `parked`: no such resource at this connector; kept for an operator, nothing is started. */
@@ -65,15 +58,16 @@ type Found = NonNullable<Awaited<ReturnType<(typeof LIFECYCLES)[CallbackResource
 /**
  * Takes in what a bank said: kept first, then signalled to the resource's workflow, which is started
  * again when it has ended. Safe to repeat with the same `callback_id`: it counts once.
- * @throws ZodError on a malformed callback; RangeError when the resource has no such callback; any
+ * @throws ZodError on a malformed callback, connector or id; RangeError when the resource has no such callback; any
  *   error of MongoDB or Temporal: repeat the call.
  */
 export async function deliverCallback(
   deps: CallbackDeps,
-  { connector, resource, resource_id, name, callback }: ResourceCallback,
+  reported: ResourceCallback,
 ): Promise<CallbackReceipt> {
   const { callbacks } = deps.stores;
-  const body = Payload.parse(callback);
+  const { connector, resource, resource_id, name, callback } = ResourceCallback.parse(reported);
+  const body = defined(callback);
   const names: readonly CallbackName[] = LIFECYCLES[resource].names;
   if (!names.includes(name)) throw new RangeError(`A ${resource} has no callback "${name}".`);
   const received_at = deps.now().toISOString();

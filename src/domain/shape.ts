@@ -51,6 +51,14 @@ export const instant: Rule = (value) => {
   return real ? undefined : 'must be an ISO 8601 time with an offset';
 };
 
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+
+/** The form of every resource's id. */
+export const uuid: Rule = (value) => {
+  if (value === undefined) return 'is required';
+  return typeof value === 'string' && UUID.test(value) ? undefined : 'must be a UUID';
+};
+
 /** The known fields of an object, each by its rule; others are dropped. */
 export function object<T extends object>(
   raw: unknown,

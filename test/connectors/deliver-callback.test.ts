@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { ZodError } from 'zod';
 import { deliverCallback, type ResourceCallback } from '../../connectors/contract/callbacks';
 import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
@@ -157,4 +158,27 @@ describe('a callback about a payout', () => {
       expect([await world.callbacks(id), await world.signals(id, 'payout')]).toEqual([[], []]);
     },
   );
+});
+
+describe('a report that is malformed', () => {
+  const unparsed = (change: object): ResourceCallback => ({ ...about(randomUUID()), ...change });
+
+  it.each([
+    ['no resource id', { resource_id: undefined }],
+    ['a resource id that is no UUID', { resource_id: '*' }],
+    ['a resource that is none', { resource: 'invoice' }],
+    ['a connector that could be none', { connector: 'a.b' }],
+    ['a callback without an id', { callback: { occurred_at: new Date().toISOString() } }],
+  ])('with %s is refused before anything is kept or read', async (_, change) => {
+    const { id } = await world.knowRefund();
+    await expect(deliver(unparsed(change))).rejects.toThrow(ZodError);
+    expect(await world.signals(id, 'refund')).toEqual([]);
+  });
+
+  it('has its undefined fields left out: nothing is kept as null', async () => {
+    const { id } = await world.knowRefund();
+    const reported = about(id);
+    await deliver({ ...reported, callback: { ...reported.callback, code: undefined } });
+    expect((await world.callbacks(id))[0]?.body).toEqual(reported.callback);
+  });
 });

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import type { BankCallback as Callback } from '../callback';
+import {
+  type BankCallback as Callback,
+  PAYMENT_CALLBACKS,
+  PAYOUT_CALLBACKS,
+  REFUND_CALLBACKS,
+} from '../callback';
+import { isBalanceAccountName } from '../ledger';
 
 /** The payload of every bank callback, as it is published to connector teams. */
 export const BankCallback = z
@@ -11,3 +17,16 @@ export const BankCallback = z
     reason: z.string().max(500).optional(),
   })
   .meta({ id: 'BankCallback' }) satisfies z.ZodType<Callback>;
+
+/** What a connector reports: about which resource, and what happened to it. */
+export const ResourceCallback = z.object({
+  /** Part of a field's path in the ledger. */
+  connector: z.string().refine(isBalanceAccountName, 'must be the name of a connector'),
+  resource: z.enum(['payment', 'refund', 'payout']),
+  resource_id: z.uuid(),
+  /** One of the resource's own callbacks. */
+  name: z.enum([...PAYMENT_CALLBACKS, ...REFUND_CALLBACKS, ...PAYOUT_CALLBACKS]),
+  callback: BankCallback,
+});
+
+export type ResourceCallback = z.infer<typeof ResourceCallback>;
