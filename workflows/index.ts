@@ -1,4 +1,4 @@
-export { payment } from './payment';
-export { payout } from './payout';
-export { refund } from './refund';
-export { webhookDelivery } from './webhook-delivery';
+export { payment } from './payment/lifecycle';
+export { payout } from './payout/lifecycle';
+export { refund } from './refund/lifecycle';
+export { webhookDelivery } from './webhook/delivery';

@@ -161,7 +161,7 @@ async function workingOn(taskQueue: string, work: () => Promise<void>): Promise<
   const worker = await Worker.create({
     connection,
     taskQueue,
-    workflowsPath: require.resolve('../../workflows/webhook-delivery'),
+    workflowsPath: require.resolve('../../workflows/webhook/delivery'),
     activities: createWebhookActivities({
       ...service.stores,
       sealer: createSealer(readKeys(service.env['KEYS_FILE'] ?? '').seal),

@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto';
+import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
+import type { ConnectorActivities } from '../../../connectors/contract/activities';
+import { LEGS } from '../../../src/domain/ledger';
+import type { PayoutInput, PayoutState } from '../../../src/domain/payout-workflow';
+import { inTransaction } from '../../../src/mongo';
+import { type markReturnedUpdate, openUpdate } from '../../../workflows/payout/messages';
+import {
+  callback,
+  claim,
+  open,
+  type ScriptedBank,
+  type WorkflowSetting,
+  withBank,
+} from '../../support/workflow-setting';
+import { shows } from '../refund/setting';
+
+export { postingsOf, refusalOf, shows } from '../refund/setting';
+
+export const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
+
+/** What `main` holds before each payout of 1,000 with its fee of 25; minor units. */
+export const FUNDED = 10_000;
+
+/**
+ * A handle that does not skip time while it waits for the result: with nothing left to wait for,
+ * this server would skip ten years, to where runs time out.
+ */
+export function handleOf({ env }: WorkflowSetting, id: string): WorkflowHandle {
+  const { connection, namespace = 'default' } = env;
+  return new Client({ connection, namespace }).workflow.getHandle(`payout:${id}`);
+}
+
+export function payoutInput(connector: string, changes: Partial<PayoutInput> = {}): PayoutInput {
+  const payout_id = randomUUID();
+  return {
+    payout_id,
+    account_id: `acct_${payout_id}`,
+    livemode: false,
+    amount: 1_000,
+    fee: 25,
+    currency: 'EUR',
+    method: 'sepa_instant',
+    recipient_id: randomUUID(),
+    balance_account: 'main',
+    connector,
+    can_be_returned: true,
+    request_id: 'req-3',
+    ...changes,
+  };
+}
+
+/** Credits the payout's account. */
+export async function fund(
+  { mongo, stores }: WorkflowSetting,
+  { account_id, livemode, currency }: PayoutInput,
+  amount = FUNDED,
+): Promise<void> {
+  const at = new Date().toISOString();
+  const legs = LEGS.funded('main', amount);
+  const posting = { kind: 'funded', resource_id: randomUUID(), account_id, livemode } as const;
+  await inTransaction(mongo, (session) =>
+    stores.ledger.post({ ...posting, currency, at, legs }, session),
+  );
+}
+
+export async function claimPayout(setting: WorkflowSetting, input: PayoutInput): Promise<void> {
+  const { payout_id, request_id, ...routing } = input;
+  const payout = { reference: 'order-7', metadata: '{}' };
+  await claim(setting, 'createPayout', payout_id, input, { payout, routing });
+}
+
+/** As the API does it: the claim first, then update-with-start. Fails when it is refused. */
+export async function openPayout(
+  setting: WorkflowSetting,
+  input: PayoutInput,
+  taskQueue?: string,
+): Promise<{ handle: WorkflowHandle; opened: PayoutState }> {
+  await claimPayout(setting, input);
+  const { payout_id } = input;
+  const { opened } = await open(setting, 'payout', payout_id, input, openUpdate, taskQueue);
+  return { handle: handleOf(setting, payout_id), opened };
+}
+
+export interface PayingOut {
+  handle: WorkflowHandle;
+  /** The payout's. */
+  id: string;
+  input: PayoutInput;
+}
+
+/** Funds an account, opens a payout and runs `story` with it. */
+export function payingOut(
+  setting: WorkflowSetting,
+  bank: ScriptedBank,
+  story: (payingOut: PayingOut & { opened: PayoutState }) => Promise<void>,
+  changes: Partial<PayoutInput> = {},
+): Promise<void> {
+  return withBank(setting, bank, async (connector) => {
+    const input = payoutInput(connector, changes);
+    await fund(setting, input);
+    await story({ ...(await openPayout(setting, input)), id: input.payout_id, input });
+  });
+}
+
+/** The same, where nobody waits for the bank to send it. */
+export function unawaited(
+  setting: WorkflowSetting,
+  bank: ScriptedBank,
+  story: (payingOut: PayingOut) => Promise<void>,
+  changes: Partial<PayoutInput> = {},
+): Promise<void> {
+  return withBank(setting, bank, async (connector) => {
+    const input = payoutInput(connector, changes);
+    await fund(setting, input);
+    await claimPayout(setting, input);
+    const { payout_id: id } = input;
+    await setting.env.client.workflow.start('payout', {
+      workflowId: `payout:${id}`,
+      taskQueue: setting.queues.lifecycle,
+      args: [input],
+    });
+    await story({ handle: handleOf(setting, id), id, input });
+  });
+}
+
+/** Waits until the bank's answer has been taken in. */
+export function answered(handle: WorkflowHandle, outcome: string): Promise<string> {
+  return shows(handle, `instruction at the bank: ${outcome}`);
+}
+
+/** A callback as the kit delivers it: the workflow is started again when it has ended. */
+export async function late(
+  setting: WorkflowSetting,
+  id: string,
+  signal: string,
+  more: object = {},
+): Promise<WorkflowHandle> {
+  const { env, queues } = setting;
+  await env.client.workflow.signalWithStart('payout', {
+    workflowId: `payout:${id}`,
+    taskQueue: queues.lifecycle,
+    signal,
+    signalArgs: [callback(more)],
+    args: [{ payout_id: id, resume: true, request_id: 'late' }],
+  });
+  return handleOf(setting, id);
+}
+
+/** An operator's update, sent with a start: for a payout whose workflow has ended. */
+export async function actAfterEnd(
+  { env, queues }: WorkflowSetting,
+  id: string,
+  update: typeof markReturnedUpdate,
+) {
+  const workflowId = `payout:${id}`;
+  const startWorkflowOperation = new WithStartWorkflowOperation('payout', {
+    workflowId,
+    taskQueue: queues.lifecycle,
+    args: [{ payout_id: id, resume: true, request_id: 'operator' }],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+  return await env.client.workflow.executeUpdateWithStart(update, {
+    args: [ACT],
+    startWorkflowOperation,
+  });
+}
+
+export async function storedPayout({ stores }: WorkflowSetting, id: string) {
+  const payout = await stores.payouts.get(id);
+  if (payout === null) throw new Error('not stored');
+  return payout;
+}
+
+/** What the books of the payout's account say; minor units. */
+export async function moneyOf({ stores }: WorkflowSetting, input: PayoutInput) {
+  const { account_id, currency, connector } = input;
+  const book = await stores.ledger.collections.books.findOne({
+    _id: `${account_id}:sandbox:${currency}`,
+  });
+  const { available = 0, reserved = 0 } = book?.balances?.['main'] ?? {};
+  const fees = book?.income?.['fees'] ?? 0;
+  return { available, reserved, fees, atBank: book?.clearing?.[connector] ?? 0 };
+}
+
+/** The books of a payout in each of its states. */
+export const MONEY = {
+  untouched: { available: 10_000, reserved: 0, fees: 0, atBank: 0 },
+  reserved: { available: 8_975, reserved: 1_025, fees: 0, atBank: 0 },
+  captured: { available: 8_975, reserved: 0, fees: 25, atBank: 1_000 },
+  returned: { available: 9_975, reserved: 0, fees: 25, atBank: 0 },
+} as const;
+
+/** An instruction without an answer. */
+export const lost = async () => {
+  throw new Error('the connection was lost');
+};
+
+/** `first` the first time, `then` ever after. */
+export function changing<Input, Answer>(
+  first: (input: Input) => Promise<Answer>,
+  then: (input: Input) => Promise<Answer>,
+): (input: Input) => Promise<Answer> {
+  let isFirst = true;
+  return (input) => {
+    const act = isFirst ? first : then;
+    isFirst = false;
+    return act(input);
+  };
+}
+
+/** A bank that has sent it, under a reference of its own. */
+export const sent: ConnectorActivities['sendPayout'] = async ({ payout_id }) => ({
+  outcome: 'sent',
+  bank_reference: `again-${payout_id}`,
+});

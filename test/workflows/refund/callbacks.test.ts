@@ -1,0 +1,111 @@
+import { keepHistory } from '../../support/histories';
+import {
+  callback,
+  eventTypes,
+  openWorkflowSetting,
+  scriptedBank,
+  type WorkflowSetting,
+} from '../../support/workflow-setting';
+import { accepted, moneyOf, postingsOf, refunding, shows, storedRefund } from './setting';
+
+let setting: WorkflowSetting;
+
+beforeAll(async () => {
+  setting = await openWorkflowSetting();
+});
+afterAll(async () => setting?.close());
+
+test('a malformed callback never throws: it is shown, and the refund goes on', async () => {
+  await refunding(setting, scriptedBank(), async ({ handle, id }) => {
+    await accepted(handle);
+    await handle.signal('settled', { callback_id: 7 });
+    await handle.signal('failed');
+    const details = await shows(handle, 'unreadable callback `failed`');
+    expect(details).toContain('malformed_callback');
+    await handle.signal('settled', callback());
+    expect(await handle.result()).toMatchObject({ status: 'settled', version: 2 });
+    expect((await storedRefund(setting, id)).attention).toBe('malformed_callback');
+    await keepHistory(handle, 'refund-malformed-callback');
+  });
+});
+
+test('the same callback_id counts once', async () => {
+  await refunding(setting, scriptedBank(), async ({ handle, id, payment }) => {
+    const settled = callback();
+    await handle.signal('settled', settled);
+    await handle.signal('settled', settled).catch(() => 'it has ended already');
+    expect(await handle.result()).toMatchObject({ status: 'settled', version: 2 });
+    expect(await setting.stores.callbacks.forResource(id)).toEqual([]);
+    expect(await eventTypes(setting, payment.payment_id, id)).toHaveLength(1);
+  });
+});
+
+test('a cancel request from the Temporal UI ends nothing, and updates are still answered', async () => {
+  await refunding(setting, scriptedBank(), async ({ handle, id }) => {
+    await accepted(handle);
+    await handle.cancel();
+    const act = { operator: 'ada', reason: 'confirmed by telephone' };
+    const marked = await handle.executeUpdate<unknown, [object]>('mark_settled', { args: [act] });
+    expect(marked).toEqual({ refund_id: id, status: 'settled', version: 2 });
+    expect(await handle.result()).toMatchObject({ status: 'settled' });
+    await keepHistory(handle, 'refund-ui-cancel');
+  });
+});
+
+describe('a callback after the end', () => {
+  const reopen = (id: string, signal: string) =>
+    setting.env.client.workflow.signalWithStart('refund', {
+      workflowId: `refund:${id}`,
+      taskQueue: setting.queues.lifecycle,
+      signal,
+      signalArgs: [callback()],
+      args: [{ refund_id: id, resume: true, request_id: 'late' }],
+    });
+
+  test('settled after failed: moves nothing, operators see it', async () => {
+    const bank = scriptedBank();
+    await refunding(setting, bank, async ({ handle, id, payment }) => {
+      await accepted(handle);
+      await handle.signal('failed', callback());
+      await handle.result();
+      const late = await reopen(id, 'settled');
+      expect(await late.result()).toEqual({ refund_id: id, status: 'failed', version: 2 });
+      expect(await storedRefund(setting, id)).toMatchObject({
+        status: 'failed',
+        attention: 'settled_after_failed',
+      });
+      expect(await setting.stores.callbacks.forResource(id)).toMatchObject([
+        { resource: 'refund', name: 'settled', unapplied: expect.stringMatching(/never settles/) },
+      ]);
+      expect(await postingsOf(setting, id)).toEqual(['refund_accepted', 'refund_failed']);
+      expect(await moneyOf(setting, payment)).toEqual({ refunded: 0, available: 1_050 });
+      expect(bank.told.filter((line) => line.startsWith('sendRefund'))).toHaveLength(1);
+      await keepHistory(late, 'refund-resumed-settled-after-failed');
+    });
+  });
+
+  test('failed after settled: moves nothing, operators see it', async () => {
+    await refunding(setting, scriptedBank(), async ({ handle, id, payment }) => {
+      await handle.signal('settled', callback());
+      await handle.result();
+      await (await reopen(id, 'failed')).result();
+      expect(await storedRefund(setting, id)).toMatchObject({
+        status: 'settled',
+        attention: 'failed_after_settled',
+      });
+      expect(await moneyOf(setting, payment)).toEqual({ refunded: 1_050, available: 0 });
+    });
+  });
+
+  test('settled once more: kept with its reason, nobody is bothered', async () => {
+    await refunding(setting, scriptedBank(), async ({ handle, id }) => {
+      await handle.signal('settled', callback());
+      await handle.result();
+      await (await reopen(id, 'settled')).result();
+      expect((await storedRefund(setting, id)).attention).toBeNull();
+      expect(await setting.stores.callbacks.forResource(id)).toMatchObject([
+        { unapplied: 'the refund is settled already' },
+      ]);
+    });
+  });
+});

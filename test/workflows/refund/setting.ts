@@ -1,0 +1,80 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import type { PaymentInput } from '../../../src/domain/payment-workflow';
+import type { RefundInput, RefundState } from '../../../src/domain/refund-workflow';
+import { eventually } from '../../support/http';
+import {
+  openRefund,
+  refundInput,
+  type ScriptedBank,
+  settledPayment,
+  type WorkflowSetting,
+  withBank,
+} from '../../support/workflow-setting';
+
+export interface Refunding {
+  handle: WorkflowHandle;
+  opened: RefundState;
+  /** The refund's. */
+  id: string;
+  payment: PaymentInput;
+}
+
+/** Settles a payment of 1,050 at `bank`, opens a refund of it and runs `story` with both. */
+export function refunding(
+  setting: WorkflowSetting,
+  bank: ScriptedBank,
+  story: (refunding: Refunding) => Promise<void>,
+  changes: Partial<RefundInput> = {},
+): Promise<void> {
+  return withBank(setting, bank, async (connector) => {
+    const payment = await settledPayment(setting, connector);
+    const input = refundInput(payment, changes);
+    await story({ ...(await openRefund(setting, input)), id: input.refund_id, payment });
+  });
+}
+
+export async function storedRefund({ stores }: WorkflowSetting, id: string) {
+  const refund = await stores.refunds.get(id);
+  if (refund === null) throw new Error('not stored');
+  return refund;
+}
+
+/** What of the payment counts as refunded, and what its merchant has; minor units. */
+export async function moneyOf({ stores }: WorkflowSetting, payment: PaymentInput) {
+  const { payment_id, account_id, livemode } = payment;
+  const [balance] = await stores.ledger.balances(account_id, livemode);
+  const stored = await stores.payments.get(payment_id);
+  return { refunded: stored?.refunded, available: balance?.available };
+}
+
+/** The kinds of the postings about a resource, oldest first. */
+export async function postingsOf({ stores }: WorkflowSetting, id: string): Promise<string[]> {
+  return (await stores.ledger.forResource(id)).map(({ kind }) => kind);
+}
+
+/** Waits until the Temporal UI's details of the workflow say so. */
+export async function shows(handle: WorkflowHandle, words: string): Promise<string> {
+  return await eventually(`the details to say "${words}"`, async () => {
+    const metadata = await handle.query<{ currentDetails?: string }>(
+      '__temporal_workflow_metadata',
+    );
+    const details = metadata.currentDetails ?? '';
+    return details.includes(words) && details;
+  });
+}
+
+/** Waits until the bank's acceptance has been taken in. */
+export function accepted(handle: WorkflowHandle): Promise<string> {
+  return shows(handle, 'instruction at the bank: accepted');
+}
+
+/** What an update or an opening was refused with; undefined when it was not. */
+export async function refusalOf(sent: Promise<unknown>) {
+  const failure = await sent.then(
+    () => undefined,
+    (error: Error) => error.cause,
+  );
+  return failure instanceof Error && 'type' in failure
+    ? { code: failure.type, message: failure.message }
+    : undefined;
+}

@@ -1,0 +1,117 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { createWebhookActivities, type WebhookActivityDeps } from '../../../activities/webhooks';
+import { webhookWorkflowId } from '../../../src/domain/event';
+import { connectMongo } from '../../../src/mongo';
+import { postWebhook } from '../../../src/net/post-webhook';
+import { createSealer, type Sealer } from '../../../src/seal';
+import { createDeliveryStore } from '../../../src/store/deliveries';
+import { createEndpointStore, endpointOwner } from '../../../src/store/endpoints';
+import { createEventStore, type EventDocument } from '../../../src/store/events';
+import { webhookDelivery } from '../../../workflows/webhook/delivery';
+import { mongodbUri } from '../../support/servers';
+
+// Once a test file: failed attempts are what is tested, not news.
+Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
+
+export const SECRET = 'whsec_of_the_sandbox_endpoint';
+
+/** MongoDB, stores and sealer of one test file, in a database of its own. */
+export async function openStores() {
+  const mongo = await connectMongo(mongodbUri(), 'webhook-test');
+  const db = mongo.db(`webhooks_${randomUUID()}`);
+  const stores = {
+    events: createEventStore(db),
+    deliveries: createDeliveryStore(db),
+    endpoints: createEndpointStore(db),
+    sealer: createSealer({ current: 'k1', keys: { k1: randomBytes(32) } }),
+  };
+  for (const store of [stores.events, stores.deliveries, stores.endpoints]) {
+    await store.ensureIndexes();
+  }
+  const close = async () => {
+    await db.dropDatabase();
+    await mongo.close();
+  };
+  return { ...stores, db, close };
+}
+
+export type Stores = Awaited<ReturnType<typeof openStores>>;
+
+/** An event that was recorded and is to be delivered, for an account that has an endpoint. */
+export async function recordEvent(stores: Stores, url: string | null, livemode = false) {
+  const account_id = randomUUID();
+  if (url !== null) await setEndpoint(stores, account_id, url, livemode);
+  const event = eventOf(account_id, livemode);
+  await stores.db.collection<EventDocument>('events').insertOne(event);
+  return event;
+}
+
+async function setEndpoint(
+  { endpoints, sealer }: { endpoints: Stores['endpoints']; sealer: Sealer },
+  account_id: string,
+  url: string,
+  livemode: boolean,
+): Promise<void> {
+  const sealed = await sealer.seal(SECRET, endpointOwner(account_id, livemode));
+  // Long ago, so that it signs also by a clock that tests have moved.
+  await endpoints.set({ account_id, livemode, url, sealed, now: new Date(0) });
+}
+
+function eventOf(account_id: string, livemode: boolean): EventDocument {
+  const _id = `evt_${randomUUID()}`;
+  return {
+    _id,
+    account_id,
+    livemode,
+    type: 'payment.settled',
+    created: '2026-03-01T12:00:00.000Z',
+    resource_id: randomUUID(),
+    position: _id,
+    data: { payment_id: 'p1' },
+    body: `{"id":"${_id}","type":"payment.settled","note":"Zoë"}`,
+    request_id: 'req_1',
+    delivery: { status: 'pending', attempts: 0, next_attempt_at: null, run: 0 },
+  };
+}
+
+/** The worker's activities, on the real stores and the real network. */
+export function activitiesOn(stores: Stores, changes: Partial<WebhookActivityDeps> = {}) {
+  return createWebhookActivities({
+    ...stores,
+    allowPrivate: true,
+    post: postWebhook,
+    now: Date.now,
+    random: () => 0.5,
+    log: { info: () => undefined, warn: () => undefined },
+    ...changes,
+  });
+}
+
+export interface Delivering {
+  env: TestWorkflowEnvironment;
+  taskQueue: string;
+}
+
+export function workerOn(
+  { env, taskQueue }: Delivering,
+  activities: ReturnType<typeof createWebhookActivities>,
+): Promise<Worker> {
+  return Worker.create({
+    connection: env.nativeConnection,
+    taskQueue,
+    workflowsPath: require.resolve('../../../workflows/webhook/delivery'),
+    activities,
+  });
+}
+
+/** Starts the delivery as `recordMove` does for run 0, and a redelivery for later runs. */
+export function startDelivery({ env, taskQueue }: Delivering, event: EventDocument, run = 0) {
+  return env.client.workflow.start(webhookDelivery, {
+    workflowId: webhookWorkflowId(event._id),
+    taskQueue,
+    args: [{ event_id: event._id, run, request_id: event.request_id }],
+    workflowIdReusePolicy: run === 0 ? 'REJECT_DUPLICATE' : 'ALLOW_DUPLICATE',
+  });
+}

@@ -1,0 +1,30 @@
+import { ApplicationFailure, type Trigger, workflowInfo } from '@temporalio/workflow';
+import { Faults, uuid } from '../../src/domain/shape';
+
+/** @throws ApplicationFailure whose type is the code; it fails the update, not the workflow. */
+export function refuse(code: string, message: string): never {
+  throw ApplicationFailure.nonRetryable(message, code);
+}
+
+/**
+ * Holds the id of the input against the workflow's own, before anything is read or written by it.
+ * @throws ApplicationFailure `invalid_request`, which fails the workflow: it was started by hand
+ */
+export function assertIdentity(field: string, id: unknown, workflowIdOf: (id: string) => string) {
+  const fault = uuid(id);
+  if (fault !== undefined) refuse('invalid_request', `${field}: ${fault}`);
+  const { workflowId } = workflowInfo();
+  if (workflowId !== workflowIdOf(String(id))) {
+    refuse('invalid_request', `${field}: must be the id that ${workflowId} names`);
+  }
+}
+
+/** Fails the update that waits, not the workflow. */
+export function reject<State>(answer: Trigger<State>, code: string, message: string): void {
+  answer.reject(ApplicationFailure.nonRetryable(message, code));
+}
+
+/** @throws ApplicationFailure `invalid_request` that names the fields at fault */
+export function wellFormed(read: object): void {
+  if (read instanceof Faults) refuse('invalid_request', read.text);
+}
