@@ -1,8 +1,9 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
 import { assertLawful } from '../src/domain/assert';
+import { MAIN_BALANCE } from '../src/domain/balance-account';
 import type { BankCallback, PayoutCallbackName } from '../src/domain/callback';
-import { InsufficientBalance, MAIN_BALANCE } from '../src/domain/ledger';
+import { InsufficientBalance } from '../src/domain/ledger';
 import type { Failure } from '../src/domain/payment';
 import {
   PAYOUT_MOVES,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, MongoClient } from 'mongodb';
-import { bookId, LEGS, MAIN_BALANCE, operationId, type PostingOf } from '../domain/ledger';
+import { MAIN_BALANCE } from '../domain/balance-account';
+import { bookId, LEGS, operationId, type PostingOf } from '../domain/ledger';
 import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';
 import type { BalanceRow, PostingDocument } from '../store/ledger';

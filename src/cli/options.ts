@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { isScope, SCOPES, type Scope } from '../domain/api-key';
+import { isBalanceAccountName } from '../domain/balance-account';
 import { isCurrency } from '../domain/currencies';
 import { parseCreatedBefore } from '../domain/cursor';
-import { isBalanceAccountName } from '../domain/ledger';
 import { Amount } from '../domain/wire/fields';
 
 export type Env = 'sandbox' | 'live';

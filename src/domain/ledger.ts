@@ -1,3 +1,5 @@
+import { isBalanceAccountName, MAIN_BALANCE } from './balance-account';
+
 /**
  * The ledger's own language: every transaction is a posting whose legs sum to zero. Money that is
  * held for a purpose stands in an account of its own (`reserved`, `transit`), so that what is pending
@@ -10,16 +12,6 @@
  * - `transit.refunds`: on its way out, not confirmed yet; never below 0
  * - `income.fees`: what the service has earned; `external.funding`: money from outside the product
  */
-
-/** The balance that always exists. Decided: "Payouts". */
-export const MAIN_BALANCE = 'main';
-
-/** Names of balance accounts and connectors: they are part of a field's path. */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
-
-export function isBalanceAccountName(name: string): boolean {
-  return NAME.test(name);
-}
 
 export interface Leg {
   /** Path of the balance in its book. */

@@ -1,6 +1,6 @@
 import type { RawJson } from '../json';
+import { isBalanceAccountName, MAIN_BALANCE } from './balance-account';
 import type { ErrorCode, ErrorDetail } from './errors';
-import { isBalanceAccountName, MAIN_BALANCE } from './ledger';
 import { formatMoney } from './money';
 import { isRailId, type RailRules, railRules } from './rails';
 import type { CardScheme, RecipientFacts } from './recipient';

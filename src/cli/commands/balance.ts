@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { MAIN_BALANCE } from '../../domain/ledger';
+import { MAIN_BALANCE } from '../../domain/balance-account';
 import { formatMoney } from '../../domain/money';
 import type { BalanceRow } from '../../store/ledger';
 import { findAccount } from '../account';

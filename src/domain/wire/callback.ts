@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { isBalanceAccountName } from '../balance-account';
 import {
   type BankCallback as Callback,
   PAYMENT_CALLBACKS,
   PAYOUT_CALLBACKS,
   REFUND_CALLBACKS,
 } from '../callback';
-import { isBalanceAccountName } from '../ledger';
 
 /** The payload of every bank callback, as it is published to connector teams. */
 export const BankCallback = z
