@@ -5,7 +5,7 @@ import { type EventType, webhookWorkflowId } from '../src/domain/event';
 import { eventId } from '../src/ids';
 import type { Stores } from '../src/store';
 import type { EventDocument } from '../src/store/events';
-import { webhookLabels } from '../src/workflow-labels';
+import { webhookLabels } from '../src/temporal/labels';
 
 /** The facts of one or several moves made at once. */
 export interface Happening {

@@ -1,9 +1,9 @@
 import type { SessionAnswer } from '../connectors/contract/activities';
 import { isPaymentMethodId, methodRules } from '../src/domain/catalogue';
 import type { PaymentRequest } from '../src/domain/creation';
-import { LEGS, type PostingOf } from '../src/domain/ledger';
 import { PAYMENT_EVENTS, type PaymentStatus } from '../src/domain/payment';
-import { payToken, payTokenHash } from '../src/pay-token';
+import { payToken, payTokenHash } from '../src/keys/pay-token';
+import { LEGS, type PostingOf } from '../src/ledger/postings';
 import type { PaymentDocument } from '../src/store/payments';
 import { positionAt, tieBase } from './events';
 import type { OpenPayment, PaymentStanding, RecordMove } from './payments';

@@ -1,9 +1,9 @@
 import { assertNever } from '../src/domain/assert';
 import type { PayoutRequest } from '../src/domain/creation';
-import { LEGS, type Leg, type PostingKind, type PostingOf } from '../src/domain/ledger';
 import { PAYOUT_EVENTS, type PayoutStatus } from '../src/domain/payout';
 import { isRailId, railRules } from '../src/domain/rails';
 import { endOfNextBusinessDay } from '../src/domain/target2';
+import { LEGS, type Leg, type PostingKind, type PostingOf } from '../src/ledger/postings';
 import type { PayoutDocument } from '../src/store/payouts';
 import { positionAt, tieBase } from './events';
 import type { OpenPayout, RecordPayoutMove } from './payouts';

@@ -3,7 +3,6 @@ import type { ClientSession } from 'mongodb';
 import { assertLawful } from '../src/domain/assert';
 import { MAIN_BALANCE } from '../src/domain/balance-account';
 import type { BankCallback, PayoutCallbackName } from '../src/domain/callback';
-import { InsufficientBalance } from '../src/domain/ledger';
 import type { Failure } from '../src/domain/payment';
 import {
   PAYOUT_MOVES,
@@ -13,6 +12,7 @@ import {
 } from '../src/domain/payout';
 import type { PayoutInput } from '../src/domain/payout-workflow';
 import type { RefusedFor } from '../src/domain/refund-rules';
+import { InsufficientBalance } from '../src/ledger/postings';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
 import type { AuditEntry } from '../src/store/attention';
 import type { EventDocument } from '../src/store/events';

@@ -1,5 +1,5 @@
 import type { RefundRequest } from '../src/domain/creation';
-import { LEGS, type PostingOf } from '../src/domain/ledger';
+import { LEGS, type PostingOf } from '../src/ledger/postings';
 import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
 import { positionAt, tieBase } from './events';

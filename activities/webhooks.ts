@@ -2,10 +2,7 @@ import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { DeliveryStatus, WebhookDeliveryInput } from '../src/domain/event';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../src/domain/webhook-schedule';
-import type { PostResult } from '../src/net/post-result';
-import type { PostWebhook } from '../src/net/post-webhook';
-import type { Sealer } from '../src/seal';
-import { signPayload } from '../src/signature';
+import type { Sealer } from '../src/keys/seal';
 import type { DeliveryDocument, DeliveryStore } from '../src/store/deliveries';
 import {
   type EndpointDocument,
@@ -14,6 +11,9 @@ import {
   signingSecret,
 } from '../src/store/endpoints';
 import type { EventDocument, EventStore } from '../src/store/events';
+import type { PostWebhook } from '../src/webhooks/post';
+import type { PostResult } from '../src/webhooks/post-result';
+import { signPayload } from '../src/webhooks/signature';
 import { patiently } from './patiently';
 
 /** Decided: 10 s per attempt. */

@@ -2,7 +2,7 @@ import '../src/stack/node-version';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StackFailure } from '../src/stack/failure';
+import { StackFailure } from '../src/os/failure';
 import { failureLine, showProgress } from '../src/stack/terminal';
 import { runBench } from './bench';
 import { readOptions, USAGE } from './options';

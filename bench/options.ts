@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { StackFailure } from '../src/stack/failure';
+import { StackFailure } from '../src/os/failure';
 
 export interface BenchOptions {
   /** Of each subject in each round, under load. */

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import type { Db } from 'mongodb';
 import { z } from 'zod';
-import { deliverCallback } from '../connectors/contract/callbacks';
 import { SANDBOX } from '../connectors/sandbox-bank/sender';
 import {
   type CallbackName,
@@ -14,6 +13,7 @@ import { webhookWorkflowId } from '../src/domain/event';
 import { paymentWorkflowId } from '../src/domain/payment';
 import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
 import { createStores } from '../src/store';
+import { deliverCallback } from '../src/temporal/bank-callbacks';
 import type { Lifecycle, LifecycleName } from './lifecycles';
 import { createProductApi } from './product-api';
 import type { Subject } from './subject';

@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { keysFile } from '../src/keys/file';
+import { StackFailure } from '../src/os/failure';
 import { type Child, startChild } from '../src/stack/child-process';
 import type { StackConfig } from '../src/stack/config';
-import { StackFailure } from '../src/stack/failure';
-import { keysFile } from '../src/stack/keys';
 import { lastLines } from '../src/stack/log-file';
 import { childEnvironment, stackParts } from '../src/stack/parts';
 import { freePort, LOOPBACK } from '../src/stack/ports';

@@ -1,16 +1,16 @@
 import { createApp } from './api/app';
 import { closeServer, createHttpServer } from './api/server';
 import { readConfig, readKeys } from './config';
-import { connectTemporal } from './connect-temporal';
-import { createConnectors, SANDBOX_CONNECTOR } from './connectors';
 import { LIFECYCLE_QUEUE } from './domain/task-queues';
-import { followKeys } from './key-ring';
+import { followKeys } from './keys/ring';
+import { createSealer } from './keys/seal';
 import { createLogger } from './log';
 import { connectMongo } from './mongo';
 import { onStop } from './process';
-import { createSealer } from './seal';
+import { createConnectors, SANDBOX_CONNECTOR } from './routing';
 import { createStores, ensureIndexes } from './store';
-import { createTemporalDoor } from './temporal';
+import { connectTemporal } from './temporal/connect';
+import { createTemporalDoor } from './temporal/door';
 
 const GRACE_MS = 10_000;
 

@@ -4,11 +4,11 @@ import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
 import type { Keys } from '../src/config';
 import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
-import type { KeyRing } from '../src/key-ring';
+import type { KeyRing } from '../src/keys/ring';
+import { createSealer } from '../src/keys/seal';
 import type { Logger } from '../src/log';
-import { postWebhook } from '../src/net/post-webhook';
-import { createSealer } from '../src/seal';
 import type { Stores } from '../src/store';
+import { postWebhook } from '../src/webhooks/post';
 
 export interface WorkerDeps {
   connection: NativeConnection;

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import { readConfig, readKeys } from '../src/config';
-import { followKeys } from '../src/key-ring';
+import { followKeys } from '../src/keys/ring';
 import { createLogger, type Logger } from '../src/log';
 import { connectMongo } from '../src/mongo';
 import { onStop } from '../src/process';
 import { createStores, ensureIndexes, type Stores } from '../src/store';
-import { temporalLogger } from '../src/temporal-log';
+import { temporalLogger } from '../src/temporal/log';
 import { workflowBundle } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
 

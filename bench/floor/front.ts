@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
-import { connectTemporal } from '../../src/connect-temporal';
 import { createLogger } from '../../src/log';
 import { onStop } from '../../src/process';
+import { connectTemporal } from '../../src/temporal/connect';
 import { readFloorConfig } from './config';
 import { FLOOR_OPEN, FLOOR_QUEUE, FLOOR_WORKFLOW, floorWorkflowId } from './contract';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RecipientDetails } from '../../src/domain/recipient';
-import type { Sealer } from '../../src/seal';
+import type { Sealer } from '../../src/keys/seal';
 import type { PayoutStore } from '../../src/store/payouts';
 import { type RecipientStore, recipientOwner } from '../../src/store/recipients';
 

@@ -1,13 +1,13 @@
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import { connectorQueue, LIFECYCLE_QUEUE } from '../../src/domain/task-queues';
-import { followKeys } from '../../src/key-ring';
+import { followKeys } from '../../src/keys/ring';
+import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { onStop } from '../../src/process';
-import { createSealer } from '../../src/seal';
 import { createStores } from '../../src/store';
-import { temporalLogger } from '../../src/temporal-log';
+import { temporalLogger } from '../../src/temporal/log';
 import { createRecipientOpener } from '../contract/recipients';
 import { createSandboxBank } from './bank';
 import { readSandboxBankConfig } from './config';

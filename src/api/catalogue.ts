@@ -1,6 +1,6 @@
-import { availableMethods } from '../connectors';
 import { availableEntry, catalogueEntry, PAYMENT_METHOD_IDS } from '../domain/catalogue';
 import { listAvailablePaymentMethods, listPaymentMethods } from '../domain/wire/catalogue';
+import { availableMethods } from '../routing';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
 

@@ -1,11 +1,11 @@
 import type { Context } from 'koa';
 import type { Config, Keys } from '../config';
-import type { Connectors } from '../connectors';
+import type { Sealer } from '../keys/seal';
 import type { Logger } from '../log';
-import type { Sealer } from '../seal';
+import type { Connectors } from '../routing';
 import type { Stores } from '../store';
 import type { KeyDocument } from '../store/keys';
-import type { TemporalDoor } from '../temporal';
+import type { TemporalDoor } from '../temporal/door';
 
 /** All that the API needs, in one object. */
 export interface ApiDeps {

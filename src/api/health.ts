@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { MongoClient } from 'mongodb';
 import type { HeartbeatStore } from '../store/heartbeats';
-import type { TemporalDoor } from '../temporal';
+import type { TemporalDoor } from '../temporal/door';
 
 export interface HealthDeps {
   mongo: MongoClient;

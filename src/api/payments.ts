@@ -1,4 +1,3 @@
-import { availableMethods } from '../connectors';
 import { checkMethodRequirements, isPaymentMethodId, methodRules } from '../domain/catalogue';
 import type { PaymentCreation } from '../domain/creation';
 import { Refusal, unavailable } from '../domain/errors';
@@ -10,6 +9,7 @@ import {
   getPayment,
   listPayments,
 } from '../domain/wire/payments';
+import { availableMethods } from '../routing';
 import type { KeyDocument } from '../store/keys';
 import type { PaymentDocument } from '../store/payments';
 import type { ApiDeps } from './context';

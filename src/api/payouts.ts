@@ -1,4 +1,3 @@
-import { availableRails } from '../connectors';
 import type { PayoutCreation } from '../domain/creation';
 import { Refusal } from '../domain/errors';
 import {
@@ -15,6 +14,7 @@ import {
   listPayoutMethods,
   listPayouts,
 } from '../domain/wire/payouts';
+import { availableRails } from '../routing';
 import type { KeyDocument } from '../store/keys';
 import type { PayoutDocument } from '../store/payouts';
 import type { ApiDeps } from './context';

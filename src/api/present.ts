@@ -1,5 +1,5 @@
 import { RawJson } from '../json';
-import { redirectUrl } from '../pay-token';
+import { redirectUrl } from '../keys/pay-token';
 import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';

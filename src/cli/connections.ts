@@ -6,9 +6,9 @@ import {
   makeGrpcRetryInterceptor,
 } from '@temporalio/client';
 import { MongoClient, MongoServerError } from 'mongodb';
-import { followKeys } from '../key-ring';
+import { followKeys } from '../keys/ring';
+import { createSealer, type Sealer } from '../keys/seal';
 import { connectMongo } from '../mongo';
-import { createSealer, type Sealer } from '../seal';
 import { CliFailure, isMissingFile, reasonOf } from './failure';
 import type { Settings } from './settings';
 

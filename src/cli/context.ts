@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
-import type { Sealer } from '../seal';
+import type { Sealer } from '../keys/seal';
 import { createStores, type Stores } from '../store';
 import { openLongReader, openMongo, openSealer, openTemporal } from './connections';
 import { readSettings, type Settings } from './settings';

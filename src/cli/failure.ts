@@ -1,5 +1,5 @@
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
-import { SealError } from '../seal';
+import { SealError } from '../keys/seal';
 
 /** A command that can't be done: its message is the whole explanation, so no stack is shown. */
 export class CliFailure extends Error {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { MAIN_BALANCE } from '../domain/balance-account';
-import { bookId, LEGS, operationId, type PostingOf } from '../domain/ledger';
+import type { BalanceRow, PostingDocument } from '../ledger/book';
+import { bookId, LEGS, operationId, type PostingOf } from '../ledger/postings';
 import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';
-import type { BalanceRow, PostingDocument } from '../store/ledger';
 import { CliFailure } from './failure';
 
 /**

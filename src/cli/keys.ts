@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { readKeys } from '../config';
-import { followKeys, LOOK_EVERY_MS } from '../key-ring';
-import { createSealer } from '../seal';
-import { StackFailure } from '../stack/failure';
-import { addSealingKey, lockKeyFile, removeSealingKey } from '../stack/keys';
+import { addSealingKey, lockKeyFile, removeSealingKey } from '../keys/file';
+import { followKeys, LOOK_EVERY_MS } from '../keys/ring';
+import { createSealer } from '../keys/seal';
+import { StackFailure } from '../os/failure';
 import { CliFailure, reasonOf } from './failure';
 import { type Held, heldByKeys, heldByOthers, resealAll, type SealedStores } from './reseal';
 

@@ -1,5 +1,5 @@
 import type { ObjectId } from 'mongodb';
-import { SealError, type Sealed, type Sealer } from '../seal';
+import { SealError, type Sealed, type Sealer } from '../keys/seal';
 import type { Stores } from '../store';
 import { endpointOwner } from '../store/endpoints';
 import { recipientFrom, recipientOwner } from '../store/recipients';

@@ -1,10 +1,10 @@
 import type { CallbackResource } from '../domain/callback';
-import { LEGS } from '../domain/ledger';
+import type { PostingDocument } from '../ledger/book';
+import { LEGS } from '../ledger/postings';
 import type { Stores } from '../store';
 import type { AuditEntry } from '../store/attention';
 import type { CallbackDocument } from '../store/callbacks';
 import type { EventDocument } from '../store/events';
-import type { PostingDocument } from '../store/ledger';
 import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
 import type { RecipientDocument } from '../store/recipients';

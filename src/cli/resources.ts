@@ -7,7 +7,7 @@ import type { Stores } from '../store';
 import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
-import { lifecycleLabels } from '../workflow-labels';
+import { lifecycleLabels } from '../temporal/labels';
 import { CliFailure } from './failure';
 
 export type ResourceDocument = PaymentDocument | RefundDocument | PayoutDocument;

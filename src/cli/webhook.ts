@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import type { Sealer } from '../keys/seal';
 import { isDuplicateKey } from '../mongo';
-import type { Sealer } from '../seal';
 import {
   type EndpointDocument,
   type EndpointSetting,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { reasonOf } from './failure';
+import { reasonOf } from '../os/failure';
 import { runCommand } from './provision/command';
 import { writeWhole } from './state-file';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { keysFile } from '../keys/file';
+import { reasonOf, StackFailure } from '../os/failure';
 import type { StackConfig } from './config';
 import { demoLines } from './demo-account';
-import { reasonOf, StackFailure } from './failure';
-import { keysFile } from './keys';
 import { boundLog, lastLines } from './log-file';
 import { childEnvironment, type Executables, initialState, logFile, stackParts } from './parts';
 import { LOOPBACK } from './ports';

@@ -1,11 +1,11 @@
 import './node-version';
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { StackFailure } from '../os/failure';
+import { tryLock } from '../os/lock';
 import { decideConfig, readEnvironment, type StackConfig } from './config';
-import { StackFailure } from './failure';
 import { launch } from './launch';
 import { endLeftovers } from './leftovers';
-import { tryLock } from './lock';
 import { needPorts } from './ports';
 import { removeState } from './state-file';
 import { onStopRequest } from './stop-request';

@@ -2,7 +2,7 @@ import os from 'node:os';
 import { Connection } from '@temporalio/client';
 import { MongoClient } from 'mongodb';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
-import { reasonOf, StackFailure } from './failure';
+import { reasonOf, StackFailure } from '../os/failure';
 import type { Progress } from './terminal';
 
 const CALL_MS_MAX = 5_000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { reasonOf } from '../os/failure';
 import type { Child } from './child-process';
-import { reasonOf } from './failure';
 
 /** A process that has to run for as long as the stack does. */
 export interface Part<Name extends string = string> {

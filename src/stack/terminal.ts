@@ -1,4 +1,4 @@
-import { reasonOf } from './failure';
+import { reasonOf } from '../os/failure';
 
 const REDRAW_MS = 200;
 const LINE_EVERY_MS = 10_000;

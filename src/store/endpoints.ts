@@ -1,5 +1,5 @@
 import type { Collection, Db, ObjectId } from 'mongodb';
-import type { Sealed } from '../seal';
+import type { Sealed } from '../keys/seal';
 
 export interface EndpointSecret {
   sealed: Sealed;

@@ -1,4 +1,5 @@
 import type { Db } from 'mongodb';
+import { createLedgerStore } from '../ledger/book';
 import { createAccountStore } from './accounts';
 import { createCallbackStore } from './callbacks';
 import { createDeliveryStore } from './deliveries';
@@ -7,7 +8,6 @@ import { createEventStore } from './events';
 import { createHeartbeatStore } from './heartbeats';
 import { createIdempotencyStore } from './idempotency';
 import { createKeyStore } from './keys';
-import { createLedgerStore } from './ledger';
 import { createPaymentStore } from './payments';
 import { createPayoutStore } from './payouts';
 import { createRecipientStore } from './recipients';

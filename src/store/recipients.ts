@@ -1,8 +1,8 @@
 import type { Collection, Db } from 'mongodb';
 import type { RecipientCreation } from '../domain/creation';
 import type { RecipientFacts } from '../domain/recipient';
+import { Sealed } from '../keys/seal';
 import { isDuplicateKey } from '../mongo';
-import { Sealed } from '../seal';
 import type { ClaimDocument } from './idempotency';
 
 /** A recipient: what must be readable, and everything else sealed. @see spec §2.3, §4.4 */

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createPaymentActivities, type RecordMove } from '../../activities/payments';
-import { connectTemporal } from '../../src/connect-temporal';
 import type { PaymentStatus } from '../../src/domain/payment';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
+import { connectTemporal } from '../../src/temporal/connect';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { paymentInput } from '../support/workflow-setting';
 

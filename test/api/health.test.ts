@@ -7,7 +7,7 @@ import Koa from 'koa';
 import { mountHealth } from '../../src/api/health';
 import { connectMongo } from '../../src/mongo';
 import { createStores } from '../../src/store';
-import { createTemporalDoor } from '../../src/temporal';
+import { createTemporalDoor } from '../../src/temporal/door';
 import { type Service, startService } from '../support/service';
 
 /** Where nothing listens. */

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { positionOf } from '../../src/domain/cursor';
-import { payTokenHash } from '../../src/pay-token';
+import { payTokenHash } from '../../src/keys/pay-token';
 import type { PaymentDocument } from '../../src/store/payments';
 import { call, idealPayment } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';

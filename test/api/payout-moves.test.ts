@@ -1,11 +1,11 @@
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
 import type { PayoutCallbackName } from '../../src/domain/callback';
-import { createSealer } from '../../src/seal';
+import { createSealer } from '../../src/keys/seal';
 import { endpointOwner } from '../../src/store/endpoints';
-import { type Receiver, receiveHttp } from '../net/receiver';
 import { eventually } from '../support/http';
 import { type Service, startService } from '../support/service';
+import { type Receiver, receiveHttp } from '../webhooks/receiver';
 import { FUNDS, openShop, type Shop } from './payout-setting';
 import { expectRefusal } from './refusal';
 

@@ -3,7 +3,7 @@ import { fundBalance } from '../../src/cli/fund';
 import { positionOf } from '../../src/domain/cursor';
 import { RAILS, type RailId } from '../../src/domain/rails';
 import type { RecipientDetails, RecipientFacts } from '../../src/domain/recipient';
-import { createSealer } from '../../src/seal';
+import { createSealer } from '../../src/keys/seal';
 import type { PayoutDocument } from '../../src/store/payouts';
 import { call } from '../support/http';
 import type { Service } from '../support/service';

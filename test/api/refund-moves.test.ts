@@ -1,10 +1,10 @@
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
-import { createSealer } from '../../src/seal';
+import { createSealer } from '../../src/keys/seal';
 import { endpointOwner } from '../../src/store/endpoints';
-import { type Receiver, receiveHttp } from '../net/receiver';
 import { call, eventually, settledPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
+import { type Receiver, receiveHttp } from '../webhooks/receiver';
 import { expectRefusal } from './refusal';
 
 const Told = z.looseObject({ data: z.looseObject({ refund_id: z.string().optional() }) });

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Stripe from 'stripe';
 import { makeSigningSecret } from '../../src/cli/webhook';
-import { createSealer } from '../../src/seal';
+import { createSealer } from '../../src/keys/seal';
 import { endpointOwner } from '../../src/store/endpoints';
 import { call, eventually, idealPayment } from '../support/http';
 import { type Service, startService } from '../support/service';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { WebhookEvent } from '../../src/domain/event';
-import { verifySignature } from '../../src/signature';
+import { verifySignature } from '../../src/webhooks/signature';
 
 /** One event as the merchant has it: the same bytes, however often they came. */
 export interface Received {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createRecipientOpener } from '../../connectors/contract/recipients';
 import { readKeys } from '../../src/config';
-import { followKeys } from '../../src/key-ring';
-import { createSealer, Sealed } from '../../src/seal';
+import { followKeys } from '../../src/keys/ring';
+import { createSealer, Sealed } from '../../src/keys/seal';
 import { endpointOwner } from '../../src/store/endpoints';
 import { cardRecipient } from '../api/recipient-bodies';
 import { call } from '../support/http';

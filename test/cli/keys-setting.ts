@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { KeyDeps } from '../../src/cli/keys';
 import { readKeys } from '../../src/config';
-import { followKeys } from '../../src/key-ring';
-import { createSealer } from '../../src/seal';
+import { followKeys } from '../../src/keys/ring';
+import { createSealer } from '../../src/keys/seal';
 import { ensureIndexes, type Stores } from '../../src/store';
 import { endpointOwner } from '../../src/store/endpoints';
 import { recipientFrom, recipientOwner } from '../../src/store/recipients';

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resealKeys, retireKey, rotateKeys, showKeys } from '../../src/cli/keys';
 import { readKeys } from '../../src/config';
-import { lockKeyFile } from '../../src/stack/keys';
+import { lockKeyFile } from '../../src/keys/file';
 import { endpointOwner } from '../../src/store/endpoints';
 import { recipientOwner } from '../../src/store/recipients';
 import { DETAILS, type KeysSetting, killedAfter, openKeysSetting, SECRET } from './keys-setting';

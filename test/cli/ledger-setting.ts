@@ -1,6 +1,6 @@
 import { type Document, Long } from 'mongodb';
 import { z } from 'zod';
-import { CHECKS } from '../../src/ledger/compare';
+import { CHECKS } from '../../src/ledger/verify/compare';
 import {
   authorizedPayment,
   fund,

@@ -5,11 +5,11 @@ import { createWebhookActivities } from '../../activities/webhooks';
 import { redeliverEvent } from '../../src/cli/redeliver';
 import { readKeys } from '../../src/config';
 import { webhookWorkflowId } from '../../src/domain/event';
-import { postWebhook } from '../../src/net/post-webhook';
-import { createSealer } from '../../src/seal';
+import { createSealer } from '../../src/keys/seal';
 import type { EventDocument } from '../../src/store/events';
-import { type Receiver, receiveHttp } from '../net/receiver';
+import { postWebhook } from '../../src/webhooks/post';
 import { temporalAddress } from '../support/servers';
+import { type Receiver, receiveHttp } from '../webhooks/receiver';
 import { openProvisioning, type Provisioning, run } from './cli';
 import { recordEvents, registerEndpoint } from './event-log';
 

@@ -1,4 +1,4 @@
-import { deliverCallback } from '../../connectors/contract/callbacks';
+import { deliverCallback } from '../../src/temporal/bank-callbacks';
 import { eventually } from '../support/http';
 import { openResourceSetting, type ResourceSetting } from './resource-setting';
 

@@ -7,7 +7,6 @@ import type {
   RefundInstruction,
   SessionInstruction,
 } from '../../connectors/contract/activities';
-import type { CallbackDeps } from '../../connectors/contract/callbacks';
 import {
   createSandboxBank,
   type SandboxBank,
@@ -16,6 +15,7 @@ import {
 import type { RecipientDetails } from '../../src/domain/recipient';
 import { createLogger } from '../../src/log';
 import { createStores } from '../../src/store';
+import type { CallbackDeps } from '../../src/temporal/bank-callbacks';
 import { temporalAddress } from '../support/servers';
 
 type Change = Partial<Pick<SandboxBankDeps, 'autoplay' | 'temporal' | 'openRecipient'>>;

@@ -1,5 +1,5 @@
 import { PAYOUT_MAGIC_AMOUNTS } from '../../connectors/sandbox-bank/magic-amounts';
-import { SealError } from '../../src/seal';
+import { SealError } from '../../src/keys/seal';
 import { payoutInstruction, RECIPIENT } from './bank-server';
 import { type BankWorld, startBankWorld } from './bank-world';
 

@@ -1,7 +1,7 @@
-import { availableRails, createConnectors } from '../../src/connectors';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
 import { CURRENCIES } from '../../src/domain/currencies';
 import { isRailId, RAIL_IDS, railEntry, railRules } from '../../src/domain/rails';
+import { availableRails, createConnectors } from '../../src/routing';
 
 test('the rails are those of spec §2.5, each with exactly its fields', () => {
   expect(RAIL_IDS.map(railEntry)).toEqual([

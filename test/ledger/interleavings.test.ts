@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { mustNotBeNegative } from '../../src/domain/ledger';
+import { mustNotBeNegative } from '../../src/ledger/postings';
 import {
   authorizedPayment,
   moveRefund,

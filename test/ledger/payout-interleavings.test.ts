@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { mustNotBeNegative } from '../../src/domain/ledger';
 import type { PayoutStatus } from '../../src/domain/payout';
-import { verifyLedger } from '../../src/ledger/verify';
+import { mustNotBeNegative } from '../../src/ledger/postings';
+import { verifyLedger } from '../../src/ledger/verify/verify';
 import {
   fund,
   movePayout,

@@ -10,8 +10,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readKeys } from '../../src/config';
-import { keysFile } from '../../src/stack/keys';
-import { tryLock } from '../../src/stack/lock';
+import { keysFile } from '../../src/keys/file';
+import { tryLock } from '../../src/os/lock';
 import { boundLog, lastLines } from '../../src/stack/log-file';
 import {
   readState,

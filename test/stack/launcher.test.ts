@@ -4,9 +4,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tryLock } from '../../src/stack/lock';
+import { tryLock } from '../../src/os/lock';
+import { isAlive } from '../../src/os/process-table';
 import { freePort, LOOPBACK } from '../../src/stack/ports';
-import { isAlive } from '../../src/stack/process-table';
 import { PART_NAMES, readState, type StackState, stateFile } from '../../src/stack/state-file';
 
 /** What `npm start` runs once it has built. */

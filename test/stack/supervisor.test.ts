@@ -2,8 +2,8 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive } from '../../src/os/process-table';
 import { startChild } from '../../src/stack/child-process';
-import { isAlive } from '../../src/stack/process-table';
 import { type Part, type PartChange, type Supervisor, supervise } from '../../src/stack/supervisor';
 
 const QUICK = { backoffMsMin: 20, backoffMsMax: 80, steadyMs: 10_000 };

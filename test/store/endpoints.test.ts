@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
+import { Sealed } from '../../src/keys/seal';
 import { connectMongo } from '../../src/mongo';
-import { Sealed } from '../../src/seal';
 import { createEndpointStore, type EndpointStore, signingSecret } from '../../src/store/endpoints';
 import { mongodbUri } from '../support/servers';
 

@@ -3,11 +3,11 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities, type RecordPayoutMove } from '../../activities/payouts';
 import { createRefundActivities } from '../../activities/refunds';
-import { connectTemporal } from '../../src/connect-temporal';
-import { LEGS } from '../../src/domain/ledger';
+import { LEGS } from '../../src/ledger/postings';
 import { createLogger } from '../../src/log';
 import { connectMongo, inTransaction } from '../../src/mongo';
 import { createStores, ensureIndexes } from '../../src/store';
+import { connectTemporal } from '../../src/temporal/connect';
 import { mongodbUri, temporalAddress } from './servers';
 
 /** The real activities on a database of their own, with no workflow before them. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { MAIN_BALANCE } from '../../domain/balance-account';
 import { formatMoney } from '../../domain/money';
-import type { BalanceRow } from '../../store/ledger';
+import type { BalanceRow } from '../../ledger/book';
 import { findAccount } from '../account';
 import type { CliContext } from '../context';
 import { fundBalance } from '../fund';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { CHECKS } from '../../ledger/compare';
-import { type Verification, verifyLedger } from '../../ledger/verify';
+import { CHECKS } from '../../ledger/verify/compare';
+import { type Verification, verifyLedger } from '../../ledger/verify/verify';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { fields, table } from '../output';

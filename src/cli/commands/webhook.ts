@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { checkWebhookUrl } from '../../net/webhook-url';
+import { checkWebhookUrl } from '../../webhooks/url';
 import { findAccount } from '../account';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';

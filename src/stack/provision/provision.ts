@@ -1,4 +1,4 @@
-import { reasonOf, StackFailure } from '../failure';
+import { reasonOf, StackFailure } from '../../os/failure';
 import type { Progress, Task } from '../terminal';
 import { type CacheEntry, needSpace, readEntry, withCacheLock, writeEntry } from './cache';
 

@@ -1,5 +1,5 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { createTemporalDoor } from '../../../src/temporal';
+import { createTemporalDoor } from '../../../src/temporal/door';
 import { keepHistory } from '../../support/histories';
 import {
   callback,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import type { ConnectorActivities } from '../../../connectors/contract/activities';
-import { LEGS } from '../../../src/domain/ledger';
 import type { PayoutInput, PayoutState } from '../../../src/domain/payout-workflow';
+import { LEGS } from '../../../src/ledger/postings';
 import { inTransaction } from '../../../src/mongo';
 import { type markReturnedUpdate, openUpdate } from '../../../workflows/payout/messages';
 import {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { LEGS } from '../../../src/domain/ledger';
+import { LEGS } from '../../../src/ledger/postings';
 import { inTransaction } from '../../../src/mongo';
-import { createTemporalDoor } from '../../../src/temporal';
+import { createTemporalDoor } from '../../../src/temporal/door';
 import { keepHistory } from '../../support/histories';
 import {
   callback,

@@ -1,10 +1,10 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { WebhookActivityDeps } from '../../../activities/webhooks';
-import type { PostResult } from '../../../src/net/post-result';
-import type { WebhookPost } from '../../../src/net/post-webhook';
-import { verifySignature } from '../../../src/signature';
 import { endpointOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
+import type { WebhookPost } from '../../../src/webhooks/post';
+import type { PostResult } from '../../../src/webhooks/post-result';
+import { verifySignature } from '../../../src/webhooks/signature';
 import { activitiesOn, openStores, recordEvent, SECRET, type Stores } from './setting';
 
 /** One attempt at a time, at a moment of our choosing; MongoDB is real, nothing is posted. */

@@ -2,10 +2,10 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { Worker } from '@temporalio/worker';
 import type { WebhookActivities } from '../../../activities/webhooks';
 import { ATTEMPTS_MAX, attemptOffsetMs, WINDOW_MS } from '../../../src/domain/webhook-schedule';
-import { verifySignature } from '../../../src/signature';
-import { type Receiver, receiveHttp } from '../../net/receiver';
+import { verifySignature } from '../../../src/webhooks/signature';
 import { keepHistory } from '../../support/histories';
 import { timeSkippingServer } from '../../support/servers';
+import { type Receiver, receiveHttp } from '../../webhooks/receiver';
 import {
   activitiesOn,
   type Delivering,

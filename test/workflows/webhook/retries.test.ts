@@ -1,9 +1,9 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { WebhookActivityDeps } from '../../../activities/webhooks';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../../src/domain/webhook-schedule';
-import { receivers } from '../../net/posting';
-import { receiveHttp } from '../../net/receiver';
 import { temporalAddress } from '../../support/servers';
+import { receivers } from '../../webhooks/posting';
+import { receiveHttp } from '../../webhooks/receiver';
 import {
   activitiesOn,
   type Delivering,

@@ -3,12 +3,12 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { createWebhookActivities, type WebhookActivityDeps } from '../../../activities/webhooks';
 import { webhookWorkflowId } from '../../../src/domain/event';
+import { createSealer, type Sealer } from '../../../src/keys/seal';
 import { connectMongo } from '../../../src/mongo';
-import { postWebhook } from '../../../src/net/post-webhook';
-import { createSealer, type Sealer } from '../../../src/seal';
 import { createDeliveryStore } from '../../../src/store/deliveries';
 import { createEndpointStore, endpointOwner } from '../../../src/store/endpoints';
 import { createEventStore, type EventDocument } from '../../../src/store/events';
+import { postWebhook } from '../../../src/webhooks/post';
 import { webhookDelivery } from '../../../workflows/webhook/delivery';
 import { mongodbUri } from '../../support/servers';
 

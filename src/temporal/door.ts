@@ -10,21 +10,17 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure, type TypedSearchAttributes } from '@temporalio/common';
-import {
-  deliverCallback,
-  type InboxStores,
-  type ResourceCallback,
-} from '../connectors/contract/callbacks';
-import type { CallbackResource } from './domain/callback';
-import { isErrorCode, Refusal, unavailable } from './domain/errors';
-import { type CancelledBy, paymentWorkflowId } from './domain/payment';
-import type { CancelInput, PaymentInput, PaymentState } from './domain/payment-workflow';
-import { payoutWorkflowId } from './domain/payout';
-import type { PayoutInput, PayoutResult } from './domain/payout-workflow';
-import { refundWorkflowId } from './domain/refund';
-import type { RefundInput, RefundResult } from './domain/refund-workflow';
-import type { Stores } from './store';
-import { lifecycleLabels } from './workflow-labels';
+import type { CallbackResource } from '../domain/callback';
+import { isErrorCode, Refusal, unavailable } from '../domain/errors';
+import { type CancelledBy, paymentWorkflowId } from '../domain/payment';
+import type { CancelInput, PaymentInput, PaymentState } from '../domain/payment-workflow';
+import { payoutWorkflowId } from '../domain/payout';
+import type { PayoutInput, PayoutResult } from '../domain/payout-workflow';
+import { refundWorkflowId } from '../domain/refund';
+import type { RefundInput, RefundResult } from '../domain/refund-workflow';
+import type { Stores } from '../store';
+import { deliverCallback, type InboxStores, type ResourceCallback } from './bank-callbacks';
+import { lifecycleLabels } from './labels';
 
 /** The API's only door to Temporal. */
 export type TemporalDoor = ReturnType<typeof createTemporalDoor>;

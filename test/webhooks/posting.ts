@@ -1,4 +1,4 @@
-import { postWebhook, type WebhookPost } from '../../src/net/post-webhook';
+import { postWebhook, type WebhookPost } from '../../src/webhooks/post';
 import type { Receiver } from './receiver';
 
 /** Receivers of one test file, closed after each test. */

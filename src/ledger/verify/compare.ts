@@ -1,5 +1,5 @@
-import { bookId, LEGS, mustNotBeNegative, operationId, type PostingOf } from '../domain/ledger';
-import type { BookDocument } from '../store/ledger';
+import type { BookDocument } from '../book';
+import { bookId, LEGS, mustNotBeNegative, operationId, type PostingOf } from '../postings';
 
 /** Everything that is compared, in the words of the report. */
 export const CHECKS = {

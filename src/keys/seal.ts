@@ -1,6 +1,6 @@
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
 import { z } from 'zod';
-import { constantRing, type KeyRing, type SealingKeys } from './key-ring';
+import { constantRing, type KeyRing, type SealingKeys } from './ring';
 
 const KEY_WRAPPING = 'A256GCMKW';
 const CONTENT_ENCRYPTION = 'A256GCM';

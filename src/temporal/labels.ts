@@ -1,9 +1,9 @@
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type { CallbackResource } from './domain/callback';
-import { formatMoney } from './domain/money';
-import type { PaymentStatus } from './domain/payment';
-import type { PayoutStatus } from './domain/payout';
-import type { RefundStatus } from './domain/refund';
+import type { CallbackResource } from '../domain/callback';
+import { formatMoney } from '../domain/money';
+import type { PaymentStatus } from '../domain/payment';
+import type { PayoutStatus } from '../domain/payout';
+import type { RefundStatus } from '../domain/refund';
 
 const attribute = {
   resource: defineSearchAttributeKey('ServiceResource', 'KEYWORD'),

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
-import { InsufficientBalance, LEGS, operationId, type PostingOf } from '../../src/domain/ledger';
+import { createLedgerStore, type LedgerStore } from '../../src/ledger/book';
+import { InsufficientBalance, LEGS, operationId, type PostingOf } from '../../src/ledger/postings';
 import { connectMongo, inTransaction, isDuplicateKey } from '../../src/mongo';
-import { createLedgerStore, type LedgerStore } from '../../src/store/ledger';
 import { mongodbUri } from '../support/servers';
 
 const MOST = 99_999_999_999;

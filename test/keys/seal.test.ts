@@ -3,8 +3,8 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CompactEncrypt } from 'jose';
-import { followKeys, KeyRingError } from '../src/key-ring';
-import { createSealer, SealError, Sealed, type Sealer } from '../src/seal';
+import { followKeys, KeyRingError } from '../../src/keys/ring';
+import { createSealer, SealError, Sealed, type Sealer } from '../../src/keys/seal';
 
 const PLAIN = '4111111111111111';
 const OWNER = 'recipient/1';

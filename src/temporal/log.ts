@@ -1,5 +1,5 @@
 import { DefaultLogger } from '@temporalio/worker';
-import type { Logger } from './log';
+import type { Logger } from '../log';
 
 /** Temporal's own lines in the form of ours, without the fields that we don't know. */
 export function temporalLogger(log: Logger): DefaultLogger {

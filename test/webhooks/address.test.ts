@@ -1,4 +1,4 @@
-import { addressRefusal, isLoopback } from '../../src/net/address';
+import { addressRefusal, isLoopback } from '../../src/webhooks/address';
 
 test.each(['8.8.8.8', '93.184.216.34', '2606:4700:4700::1111', '::ffff:8.8.8.8', '172.32.0.1'])(
   '%s is public',

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { ZodError } from 'zod';
-import { deliverCallback, type ResourceCallback } from '../../connectors/contract/callbacks';
 import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
-import { type BankWorld, startBankWorld } from './bank-world';
+import { deliverCallback, type ResourceCallback } from '../../src/temporal/bank-callbacks';
+import { type BankWorld, startBankWorld } from '../connectors/bank-world';
 
 let world: BankWorld;
 beforeAll(async () => {

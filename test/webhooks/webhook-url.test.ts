@@ -1,4 +1,4 @@
-import { checkWebhookUrl, type Resolve } from '../../src/net/webhook-url';
+import { checkWebhookUrl, type Resolve } from '../../src/webhooks/url';
 
 const PUBLIC: Resolve = async () => ['93.184.216.34', '2606:4700:4700::1111'];
 

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { type Keys, readKeys } from './config';
+import { type Keys, readKeys } from '../config';
 
 export type SealingKeys = Keys['seal'];
 

@@ -1,12 +1,12 @@
 import type { Document } from 'mongodb';
-import { bookId, LEGS, type Leg, type PostingKind } from '../domain/ledger';
-import type { PaymentStatus } from '../domain/payment';
-import type { PayoutStatus } from '../domain/payout';
-import type { RefundStatus } from '../domain/refund';
-import type { PostingDocument } from '../store/ledger';
-import type { PaymentDocument } from '../store/payments';
-import type { PayoutDocument } from '../store/payouts';
-import type { RefundDocument } from '../store/refunds';
+import type { PaymentStatus } from '../../domain/payment';
+import type { PayoutStatus } from '../../domain/payout';
+import type { RefundStatus } from '../../domain/refund';
+import type { PaymentDocument } from '../../store/payments';
+import type { PayoutDocument } from '../../store/payouts';
+import type { RefundDocument } from '../../store/refunds';
+import type { PostingDocument } from '../book';
+import { bookId, LEGS, type Leg, type PostingKind } from '../postings';
 import { type Difference, difference, unlessSame } from './compare';
 import { type Pass, pairOf, pass, theOne } from './pass';
 

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
+import { isBalanceAccountName } from '../../src/domain/balance-account';
 import {
   assertBalanced,
   bookId,
-  isBalanceAccountName,
   LEGS,
   type Leg,
   mustNotBeNegative,
   operationId,
-} from '../../src/domain/ledger';
+} from '../../src/ledger/postings';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });
 const fee = fc.integer({ min: 0, max: 99_999_999_999 });

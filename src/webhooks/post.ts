@@ -4,7 +4,7 @@ import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { connect as connectTls } from 'node:tls';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
-import { type AdmittedUrl, admitUrl, type Resolve } from './webhook-url';
+import { type AdmittedUrl, admitUrl, type Resolve } from './url';
 
 /** What is read of an answer before the connection is dropped. */
 const ANSWER_BYTES_MAX = 64 * 1_024;

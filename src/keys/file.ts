@@ -16,8 +16,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { StackFailure } from './failure';
-import { tryLock } from './lock';
+import { StackFailure } from '../os/failure';
+import { tryLock } from '../os/lock';
 
 /**
  * The path of the service's key file, made at the first start (mode 0600). Whoever loses it can

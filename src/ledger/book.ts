@@ -8,7 +8,7 @@ import {
   operationId,
   type PostingKind,
   type PostingOf,
-} from '../domain/ledger';
+} from './postings';
 
 /** One transaction of the ledger, never changed. Its legs sum to zero. */
 export interface PostingDocument {

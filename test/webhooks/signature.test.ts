@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import Stripe from 'stripe';
-import { signPayload, verifySignature } from '../src/signature';
+import { signPayload, verifySignature } from '../../src/webhooks/signature';
 
 const SECRET = `whsec_${'k'.repeat(43)}`;
 const BODY = '{"id":"evt_1","data":{"note":"Zoë — 10.50 €"}}';

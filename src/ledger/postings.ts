@@ -1,4 +1,4 @@
-import { isBalanceAccountName, MAIN_BALANCE } from './balance-account';
+import { isBalanceAccountName, MAIN_BALANCE } from '../domain/balance-account';
 
 /**
  * The ledger's own language: every transaction is a posting whose legs sum to zero. Money that is

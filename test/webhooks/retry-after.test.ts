@@ -1,4 +1,4 @@
-import { parseRetryAfter } from '../../src/net/post-result';
+import { parseRetryAfter } from '../../src/webhooks/post-result';
 
 const NOW = Date.parse('2026-03-01T12:00:00.000Z');
 

@@ -1,5 +1,5 @@
 import type { MongoClient } from 'mongodb';
-import { LEGS } from '../domain/ledger';
+import { LEGS } from '../postings';
 import {
   type BookRow,
   compareBook,

@@ -1,0 +1,130 @@
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import {
+  type BankCallback,
+  type CallbackName,
+  type CallbackResource,
+  PAYMENT_CALLBACKS,
+  PAYOUT_CALLBACKS,
+  REFUND_CALLBACKS,
+} from '../domain/callback';
+import { defined } from '../domain/defined';
+import { paymentWorkflowId } from '../domain/payment';
+import { payoutWorkflowId } from '../domain/payout';
+import { refundWorkflowId } from '../domain/refund';
+import { ResourceCallback } from '../domain/wire/callback';
+import type { Stores } from '../store';
+import { lifecycleLabels } from './labels';
+
+export type { ResourceCallback };
+
+/** Stores of the product that the inbox of callbacks draws on. */
+export type InboxStores = Pick<Stores, 'callbacks' | 'payments' | 'payouts' | 'refunds'>;
+
+export interface CallbackDeps {
+  stores: InboxStores;
+  temporal: Client;
+  /** Task queue of the lifecycles; tests have their own. */
+  lifecycleQueue: string;
+  now: () => Date;
+}
+
+/** `parked`: no such resource at this connector; kept for an operator, nothing is started. */
+export type CallbackReceipt = 'delivered' | 'duplicate' | 'parked';
+
+/** The workflow behind each kind of resource, and how its document is found. */
+const LIFECYCLES = {
+  payment: {
+    names: PAYMENT_CALLBACKS,
+    workflowId: paymentWorkflowId,
+    get: ({ payments }: InboxStores, id: string) => payments.get(id),
+    resume: (payment_id: string) => ({ payment_id }),
+  },
+  refund: {
+    names: REFUND_CALLBACKS,
+    workflowId: refundWorkflowId,
+    get: ({ refunds }: InboxStores, id: string) => refunds.get(id),
+    resume: (refund_id: string) => ({ refund_id }),
+  },
+  payout: {
+    names: PAYOUT_CALLBACKS,
+    workflowId: payoutWorkflowId,
+    get: ({ payouts }: InboxStores, id: string) => payouts.get(id),
+    resume: (payout_id: string) => ({ payout_id }),
+  },
+} as const;
+
+type Found = NonNullable<Awaited<ReturnType<(typeof LIFECYCLES)[CallbackResource]['get']>>>;
+
+/**
+ * Takes in what a bank said: kept first, then signalled to the resource's workflow, which is started
+ * again when it has ended. Safe to repeat with the same `callback_id`: it counts once.
+ * @throws ZodError on a malformed callback, connector or id; RangeError when the resource has no such callback; any
+ *   error of MongoDB or Temporal: repeat the call.
+ */
+export async function deliverCallback(
+  deps: CallbackDeps,
+  reported: ResourceCallback,
+): Promise<CallbackReceipt> {
+  const { callbacks } = deps.stores;
+  const { connector, resource, resource_id, name, callback } = ResourceCallback.parse(reported);
+  const body = defined(callback);
+  const names: readonly CallbackName[] = LIFECYCLES[resource].names;
+  if (!names.includes(name)) throw new RangeError(`A ${resource} has no callback "${name}".`);
+  const received_at = deps.now().toISOString();
+  const about = { resource, resource_id, name };
+  const kept = await callbacks.keep({ connector, ...about, body, received_at });
+  if (kept.name !== name || kept.resource_id !== resource_id) {
+    throw new Error(`callback_id ${body.callback_id} was used for another callback`);
+  }
+  if (kept.signalled_at !== null) return 'duplicate';
+
+  const found = await LIFECYCLES[resource].get(deps.stores, resource_id);
+  const known =
+    found === null
+      ? await signalUnwritten(deps, about, body)
+      : found.connector === connector &&
+        (await signalOrReopen(deps, resource, found, name, body, kept._id));
+  if (!known) {
+    await callbacks.park(kept._id, `no such ${resource} at this connector`);
+    return 'parked';
+  }
+  await callbacks.markSignalled(kept._id, deps.now().toISOString());
+  return 'delivered';
+}
+
+/** Faster than the resource's own first write: its workflow may run already, else nothing does. */
+async function signalUnwritten(
+  deps: CallbackDeps,
+  { resource, resource_id, name }: Pick<ResourceCallback, 'resource' | 'resource_id' | 'name'>,
+  body: BankCallback,
+): Promise<boolean> {
+  const workflowId = LIFECYCLES[resource].workflowId(resource_id);
+  try {
+    await deps.temporal.workflow.getHandle(workflowId).signal(name, body);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+async function signalOrReopen(
+  deps: CallbackDeps,
+  resource: CallbackResource,
+  found: Found,
+  name: CallbackName,
+  body: BankCallback,
+  requestId: string,
+): Promise<boolean> {
+  const { workflowId, resume } = LIFECYCLES[resource];
+  await deps.temporal.workflow.signalWithStart(resource, {
+    workflowId: workflowId(found._id),
+    taskQueue: deps.lifecycleQueue,
+    signal: name,
+    signalArgs: [body],
+    args: [{ ...resume(found._id), resume: true, request_id: requestId }],
+    // Of the run that this starts when the resource has ended.
+    ...lifecycleLabels(resource, found, found.status),
+  });
+  return true;
+}
