@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { runCommand } from '../src/stack/provision/command';
+import { runCommand } from '../stack/provision/command';
 
 const CLI = join(__dirname, '..', 'src', 'cli', 'main.js');
 const CLI_MS_MAX = 60_000;

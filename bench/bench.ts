@@ -1,6 +1,6 @@
 import { connectMongo } from '../src/mongo';
-import { LOOPBACK } from '../src/stack/ports';
 import { connectTemporal } from '../src/temporal/connect';
+import { LOOPBACK } from '../stack/ports';
 import { openAccount } from './account';
 import { createFloor } from './floor-subject';
 import type { BenchOptions } from './options';

@@ -1,9 +1,9 @@
-import '../src/stack/node-version';
+import '../stack/node-version';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StackFailure } from '../src/os/failure';
-import { failureLine, showProgress } from '../src/stack/terminal';
+import { failureLine, showProgress } from '../stack/terminal';
 import { runBench } from './bench';
 import { readOptions, USAGE } from './options';
 import { report } from './report';

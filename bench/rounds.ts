@@ -1,4 +1,4 @@
-import type { Progress } from '../src/stack/terminal';
+import type { Progress } from '../stack/terminal';
 import { countHistories, type HistoryFigures } from './histories';
 import { LIFECYCLES, type LifecycleName, type LifecycleRun, runLifecycle } from './lifecycles';
 import { type Instruments, type MeasuredRun, measure } from './measure';

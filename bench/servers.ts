@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import type { StackConfig } from '../src/stack/config';
-import type { Executables } from '../src/stack/parts';
-import { freePort } from '../src/stack/ports';
-import { cacheDirectory, mongod, provision, temporalCli } from '../src/stack/provision';
-import { checkRemoteMongo, prepareRemoteTemporal } from '../src/stack/remote-servers';
-import type { Progress } from '../src/stack/terminal';
+import type { StackConfig } from '../stack/config';
+import type { Executables } from '../stack/parts';
+import { freePort } from '../stack/ports';
+import { cacheDirectory, mongod, provision, temporalCli } from '../stack/provision';
+import { checkRemoteMongo, prepareRemoteTemporal } from '../stack/remote-servers';
+import type { Progress } from '../stack/terminal';
 
 export interface Setting {
   /** Temporary folder for all that is written. */

@@ -2,12 +2,12 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { keysFile } from '../src/keys/file';
 import { StackFailure } from '../src/os/failure';
-import { type Child, startChild } from '../src/stack/child-process';
-import type { StackConfig } from '../src/stack/config';
-import { lastLines } from '../src/stack/log-file';
-import { childEnvironment, stackParts } from '../src/stack/parts';
-import { freePort, LOOPBACK } from '../src/stack/ports';
-import { waitUntilReady } from '../src/stack/readiness';
+import { type Child, startChild } from '../stack/child-process';
+import type { StackConfig } from '../stack/config';
+import { lastLines } from '../stack/log-file';
+import { childEnvironment, stackParts } from '../stack/parts';
+import { freePort, LOOPBACK } from '../stack/ports';
+import { waitUntilReady } from '../stack/readiness';
 import { benchConfig, findServers, type Setting } from './servers';
 
 const READY_MS_MAX = 60_000;

@@ -1,4 +1,4 @@
-import type { PartName } from '../../src/stack/state-file';
+import type { PartName } from '../../stack/state-file';
 import { eventually } from '../support/http';
 import { type Load, STEPS_PER_PAYMENT } from './load';
 import type { RunningStack } from './running-stack';

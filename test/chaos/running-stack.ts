@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { commandLine, isAlive, processIds, signal } from '../../src/os/process-table';
-import { freePort, isPortFree } from '../../src/stack/ports';
-import { runCommand } from '../../src/stack/provision/command';
-import { PART_NAMES, readState, type StackState } from '../../src/stack/state-file';
+import { freePort, isPortFree } from '../../stack/ports';
+import { runCommand } from '../../stack/provision/command';
+import { PART_NAMES, readState, type StackState } from '../../stack/state-file';
 import { eventually } from '../support/http';
 
 /** What `npm start` and `npm run cli` run once they have built. */
-const LAUNCHER = resolve('dist/src/stack/main.js');
+const LAUNCHER = resolve('dist/stack/main.js');
 const CLI = resolve('dist/src/cli/main.js');
 const READY_MS_MAX = 120_000;
 const STOP_MS_MAX = 60_000;

@@ -1,4 +1,4 @@
-import { PART_NAMES } from '../../src/stack/state-file';
+import { PART_NAMES } from '../../stack/state-file';
 import type { Kill } from './nemesis';
 import type { PatientClient } from './patient-client';
 import type { WebhookReceiver } from './webhook-receiver';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { connectMongo } from '../../src/mongo';
-import type { StackState } from '../../src/stack/state-file';
+import type { StackState } from '../../stack/state-file';
 
 /** A place that was searched, and what it holds as one text. */
 export interface Place {

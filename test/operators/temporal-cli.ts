@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { z } from 'zod';
-import { cacheDirectory, provision, temporalCli } from '../../src/stack/provision';
-import { showProgress } from '../../src/stack/terminal';
+import { cacheDirectory, provision, temporalCli } from '../../stack/provision';
+import { showProgress } from '../../stack/terminal';
 
 const COMMAND_MS_MAX = 30_000;
 

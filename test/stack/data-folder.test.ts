@@ -12,14 +12,14 @@ import { join } from 'node:path';
 import { readKeys } from '../../src/config';
 import { keysFile } from '../../src/keys/file';
 import { tryLock } from '../../src/os/lock';
-import { boundLog, lastLines } from '../../src/stack/log-file';
+import { boundLog, lastLines } from '../../stack/log-file';
 import {
   readState,
   type StackState,
   stateFile,
   writeState,
   writeWhole,
-} from '../../src/stack/state-file';
+} from '../../stack/state-file';
 
 let folder: string;
 beforeEach(() => {

@@ -6,11 +6,11 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tryLock } from '../../src/os/lock';
 import { isAlive } from '../../src/os/process-table';
-import { freePort, LOOPBACK } from '../../src/stack/ports';
-import { PART_NAMES, readState, type StackState, stateFile } from '../../src/stack/state-file';
+import { freePort, LOOPBACK } from '../../stack/ports';
+import { PART_NAMES, readState, type StackState, stateFile } from '../../stack/state-file';
 
 /** What `npm start` runs once it has built. */
-const MAIN = resolve('dist/src/stack/main.js');
+const MAIN = resolve('dist/stack/main.js');
 
 interface Launcher {
   process: ChildProcess;

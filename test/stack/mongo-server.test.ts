@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectMongo } from '../../src/mongo';
-import { type MongoServer, startMongo } from '../../src/stack/mongo-server';
-import { freePort } from '../../src/stack/ports';
-import { cacheDirectory, mongod, provision } from '../../src/stack/provision';
-import { silentProgress } from '../../src/stack/terminal';
+import { type MongoServer, startMongo } from '../../stack/mongo-server';
+import { freePort } from '../../stack/ports';
+import { cacheDirectory, mongod, provision } from '../../stack/provision';
+import { silentProgress } from '../../stack/terminal';
 
 let folder: string;
 let executable: string;

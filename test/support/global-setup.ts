@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Child } from '../../src/stack/child-process';
-import { startMongo } from '../../src/stack/mongo-server';
-import { freePort, LOOPBACK } from '../../src/stack/ports';
+import type { Child } from '../../stack/child-process';
+import { startMongo } from '../../stack/mongo-server';
+import { freePort, LOOPBACK } from '../../stack/ports';
 import {
   cacheDirectory,
   mongod,
@@ -11,9 +11,9 @@ import {
   provisionChromium,
   temporalCli,
   testServer,
-} from '../../src/stack/provision';
-import { startTemporal } from '../../src/stack/temporal-server';
-import { showProgress } from '../../src/stack/terminal';
+} from '../../stack/provision';
+import { startTemporal } from '../../stack/temporal-server';
+import { showProgress } from '../../stack/terminal';
 import { bundleWorkflows } from '../../worker/bundle';
 import { startWatchdog, type Watchdog } from '../stack/watchdog';
 import { publishServers } from './servers';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { keysFile } from '../keys/file';
-import { reasonOf, StackFailure } from '../os/failure';
+import { keysFile } from '../src/keys/file';
+import { reasonOf, StackFailure } from '../src/os/failure';
 import type { StackConfig } from './config';
 import { demoLines } from './demo-account';
 import { boundLog, lastLines } from './log-file';

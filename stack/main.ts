@@ -1,8 +1,8 @@
 import './node-version';
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { StackFailure } from '../os/failure';
-import { tryLock } from '../os/lock';
+import { StackFailure } from '../src/os/failure';
+import { tryLock } from '../src/os/lock';
 import { decideConfig, readEnvironment, type StackConfig } from './config';
 import { launch } from './launch';
 import { endLeftovers } from './leftovers';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { EnvHttpProxyAgent, request } from 'undici';
-import { StackFailure } from '../../os/failure';
+import { StackFailure } from '../../src/os/failure';
 import type { Task } from '../terminal';
 import { needTool, runCommand } from './command';
 

@@ -1,4 +1,4 @@
-import { reasonOf, StackFailure } from '../../os/failure';
+import { reasonOf, StackFailure } from '../../src/os/failure';
 import { withCacheLock } from './cache';
 import { findOnPath, isExecutable, runCommand } from './command';
 import type { Found, ProvisionContext } from './provision';

@@ -2,7 +2,7 @@ import { chmodSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { StackFailure } from '../../os/failure';
+import { StackFailure } from '../../src/os/failure';
 import type { Task } from '../terminal';
 import { findOnPath, needTool, runCommand } from './command';
 import { download, downloadText, unpackTar } from './download';

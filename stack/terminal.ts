@@ -1,4 +1,4 @@
-import { reasonOf } from '../os/failure';
+import { reasonOf } from '../src/os/failure';
 
 const REDRAW_MS = 200;
 const LINE_EVERY_MS = 10_000;

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
-import { StackFailure } from '../os/failure';
+import { StackFailure } from '../src/os/failure';
 
 /** Everything that npm start runs is reachable from this machine only. */
 export const LOOPBACK = '127.0.0.1';

@@ -7,8 +7,8 @@ import type { PartName, StackState } from './state-file';
 import type { Part } from './supervisor';
 import { startTemporal } from './temporal-server';
 
-/** The compiled tree: this file is `dist/src/stack/parts.js`. */
-const DIST = join(__dirname, '..', '..');
+/** The compiled tree: this file is `dist/stack/parts.js`. */
+const DIST = join(__dirname, '..');
 const NODE_GRACE_MS = { api: 5_000, worker: 7_000, sandbox_bank: 7_000 } as const;
 
 /** Executables of the servers to start; absent where the server was given by address. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { StackFailure } from '../../os/failure';
+import { StackFailure } from '../../src/os/failure';
 import { findOnPath, isExecutable, needTool, runCommand } from './command';
 import { sha256Of } from './download';
 import type { Found, ProvisionContext, Route, Server } from './provision';

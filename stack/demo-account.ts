@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { reasonOf } from '../os/failure';
+import { reasonOf } from '../src/os/failure';
 import { runCommand } from './provision/command';
 import { writeWhole } from './state-file';
 
 const CLI_MS_MAX = 60_000;
-const CLI = join(__dirname, '..', 'cli', 'main.js');
+const CLI = join(__dirname, '..', 'src', 'cli', 'main.js');
 
 /** What the command line prints for a new account. The keys are shown this once. */
 const NewAccount = z.object({

@@ -1,4 +1,4 @@
-import { reasonOf, StackFailure } from '../../os/failure';
+import { reasonOf, StackFailure } from '../../src/os/failure';
 import type { Progress, Task } from '../terminal';
 import { type CacheEntry, needSpace, readEntry, withCacheLock, writeEntry } from './cache';
 

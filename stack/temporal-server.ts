@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
-import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../src/domain/search-attributes';
 import { type Child, startChild, waitUntilUp } from './child-process';
 import { LOOPBACK, needPortFor } from './ports';
 

@@ -4,8 +4,8 @@ import { stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { StackFailure } from '../../os/failure';
-import { tryLock } from '../../os/lock';
+import { StackFailure } from '../../src/os/failure';
+import { tryLock } from '../../src/os/lock';
 import type { Task } from '../terminal';
 import { sha256Of } from './download';
 

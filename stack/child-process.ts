@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf, StackFailure } from '../os/failure';
+import { reasonOf, StackFailure } from '../src/os/failure';
 import { lastLines, openLog } from './log-file';
 
 const READY_POLL_MS = 100;

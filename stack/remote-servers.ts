@@ -1,8 +1,8 @@
 import os from 'node:os';
 import { Connection } from '@temporalio/client';
 import { MongoClient } from 'mongodb';
-import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
-import { reasonOf, StackFailure } from '../os/failure';
+import { SEARCH_ATTRIBUTES } from '../src/domain/search-attributes';
+import { reasonOf, StackFailure } from '../src/os/failure';
 import type { Progress } from './terminal';
 
 const CALL_MS_MAX = 5_000;

@@ -3,7 +3,7 @@ import { rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { getOS } from 'mongodb-memory-server-core/lib/util/getos';
 import { MongoBinaryDownloadUrl } from 'mongodb-memory-server-core/lib/util/MongoBinaryDownloadUrl';
-import { StackFailure } from '../../os/failure';
+import { StackFailure } from '../../src/os/failure';
 import { findOnPath, needTool, runCommand } from './command';
 import { download, downloadText, sha256Of, unpackTar } from './download';
 import type { Found, ProvisionContext, Route, Server } from './provision';

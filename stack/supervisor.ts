@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf } from '../os/failure';
+import { reasonOf } from '../src/os/failure';
 import type { Child } from './child-process';
 
 /** A process that has to run for as long as the stack does. */

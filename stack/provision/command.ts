@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { StackFailure } from '../../os/failure';
+import { StackFailure } from '../../src/os/failure';
 
 const OUTPUT_LINES_MAX = 12;
 

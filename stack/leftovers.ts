@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { assertNever } from '../domain/assert';
-import { commandLine, isAlive, processIds, terminate } from '../os/process-table';
+import { assertNever } from '../src/domain/assert';
+import { commandLine, isAlive, processIds, terminate } from '../src/os/process-table';
 import { PART_NAMES, type PartName, readState, removeState } from './state-file';
 
 const GRACE_MS = 8_000;

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { StackFailure } from '../os/failure';
+import { StackFailure } from '../src/os/failure';
 import { freePort, isPortFree } from './ports';
 import { cacheDirectory } from './provision';
 import { writeWhole } from './state-file';

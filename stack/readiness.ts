@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { reasonOf, StackFailure } from '../os/failure';
+import { reasonOf, StackFailure } from '../src/os/failure';
 import type { Task } from './terminal';
 
 const POLL_MS = 150;
