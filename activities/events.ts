@@ -7,8 +7,8 @@ import type { Stores } from '../src/store';
 import type { EventDocument } from '../src/store/events';
 import { webhookLabels } from '../src/temporal/labels';
 
-/** The facts of one or several moves made at once. */
-export interface Happening {
+/** One or several moves made at once, as their events tell of them. */
+export interface EventSource {
   resource: 'payment' | 'refund' | 'payout';
   resource_id: string;
   account_id: string;
@@ -32,11 +32,11 @@ export function tieBase(room: number): number {
   return randomInt(TIES - room);
 }
 
-/** The event documents of a happening; the body is frozen here. @see spec §2.8 */
-export function eventsOf(happening: Happening, hasEndpoint: boolean): EventDocument[] {
-  const { account_id, livemode, at, data, request_id, resource, resource_id } = happening;
-  const base = tieBase(happening.moves.length);
-  return happening.moves.map(({ type, version }, offset) => {
+/** The event documents of moves; each body is frozen here. @see spec §2.8 */
+export function eventsOf(source: EventSource, hasEndpoint: boolean): EventDocument[] {
+  const { account_id, livemode, at, data, request_id, resource, resource_id } = source;
+  const base = tieBase(source.moves.length);
+  return source.moves.map(({ type, version }, offset) => {
     const id = eventId(resource, resource_id, version);
     return {
       _id: id,

@@ -1,20 +1,23 @@
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
 import { createPayoutActivities } from './payouts';
+import { recordUnapplied } from './record';
+import type { RecordUnapplied } from './record-inputs';
 import { createRefundActivities } from './refunds';
 import { createWebhookActivities, type WebhookActivityDeps } from './webhooks';
 
-/** Activities of the queue `lifecycle`. */
+/** The activities of the queue `lifecycle`. */
 export function createLifecycleActivities(deps: PaymentActivityDeps) {
   return {
     ...createPaymentActivities(deps),
     ...createRefundActivities(deps),
     ...createPayoutActivities(deps),
+    recordUnapplied: (input: RecordUnapplied): Promise<void> => recordUnapplied(deps, input),
   };
 }
 
 export type LifecycleActivities = ReturnType<typeof createLifecycleActivities>;
 
-/** Activities of the queue `webhooks`. */
+/** The activities of the queue `webhooks`. */
 export function createDeliveryActivities(deps: WebhookActivityDeps) {
   return { ...createWebhookActivities(deps) };
 }

@@ -1,38 +1,30 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import type { ClientSession } from 'mongodb';
 import type { SessionAnswer } from '../connectors/contract/activities';
-import { assertLawful } from '../src/domain/assert';
-import type { BankCallback, PaymentCallbackName } from '../src/domain/callback';
+import { isPaymentMethodId, methodRules } from '../src/domain/catalogue';
+import type { PaymentRequest } from '../src/domain/creation';
 import {
   type Failure,
+  PAYMENT_EVENTS,
   PAYMENT_MOVES,
   type PaymentAttention,
   type PaymentStatus,
 } from '../src/domain/payment';
 import type { PaymentInput } from '../src/domain/payment-workflow';
+import { payToken, payTokenHash } from '../src/keys/pay-token';
+import { settlementOf } from '../src/ledger/steps';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
-import type { AuditEntry } from '../src/store/attention';
-import type { EventDocument } from '../src/store/events';
+import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
-import { eventsOf, hasEndpoint, startDeliveries } from './events';
+import { eventsOf, hasEndpoint, positionAt, startDeliveries, tieBase } from './events';
 import {
-  changeOf,
-  factsOf,
-  happeningOf,
-  movesTo,
-  newPayment,
-  openingOf,
-  settlementOf,
-} from './payment-documents';
-import {
-  auditOf,
-  keepUnapplied,
-  ledgerTurn,
+  createRecord,
+  eventsOfMoves,
   type RecordDeps,
-  recordOnce,
-  type Standing,
-  tellPending,
+  type RecordTable,
+  standingOf,
+  startPendingDeliveries,
 } from './record';
+import type { RecordMove, Standing } from './record-inputs';
 
 export interface PaymentActivityDeps extends RecordDeps {
   /** Under which page tokens are derived. */
@@ -46,56 +38,54 @@ export type OpenPayment = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'
   session: SessionAnswer | null;
 };
 
-export interface RecordMove {
-  payment_id: string;
-  account_id: string;
-  livemode: boolean;
-  from: { status: PaymentStatus; version: number };
-  /** The states passed through, in order; none is skipped in the record. */
-  to: PaymentStatus[];
-  at: string;
-  attention: PaymentAttention | null;
-  failure?: Failure;
-  bank_reference?: string;
-  session_url?: string;
-  audit?: { who: string; what: string; why: string };
-  request_id: string;
+/** Fields that a move of a payment changes beside its status. */
+export interface PaymentChange {
+  failure: Failure;
+  bank_reference: string;
+  session_url: string;
 }
+
+export type RecordPaymentMove = RecordMove<PaymentStatus, PaymentAttention, PaymentChange>;
 
 export type PaymentStanding = Standing<PaymentStatus>;
 
-interface UnappliedPayment {
-  payment_id: string;
-  connector: string;
-  name: PaymentCallbackName;
-  callback: BankCallback;
-  reason: string;
-  request_id: string;
-}
-
-export type PaymentActivities = ReturnType<typeof createPaymentActivities>;
-
-/** The writes of the payment's life. One activity is one idempotent step. */
+/** The writes of a payment's lifecycle. One activity is one idempotent step. */
 export function createPaymentActivities(deps: PaymentActivityDeps) {
+  const record = createRecord(deps, recordTable(deps.stores));
   return {
     /** Writes the payment from its claim, with the bank's first answer and its event. */
     openPayment: (input: OpenPayment): Promise<PaymentStanding> => openPayment(deps, input),
-    /** Document, events and audit entry in one transaction; then the deliveries are started. */
-    recordMove: (input: RecordMove): Promise<PaymentStanding> => recordMove(deps, input),
-    /** A callback that moved nothing, kept with its reason. */
-    recordUnapplied: ({ payment_id: resource_id, ...input }: UnappliedPayment): Promise<void> =>
-      keepUnapplied(deps, { ...input, resource: 'payment', resource_id }),
-    /** Why the payment needs a person, or that it no longer does. */
-    recordAttention: async (input: {
-      payment_id: string;
-      attention: PaymentAttention | null;
-      audit: { id: string; who: string; what: string; why: string; at: string } | null;
-      request_id: string;
-    }): Promise<void> => {
-      await deps.stores.payments.setAttention(input.payment_id, input.attention, input.audit);
+    recordPaymentMove: record.move,
+    recordPaymentAttention: record.setAttention,
+    loadPayment: async (input: Parameters<typeof record.load>[0]) => {
+      await deps.stores.idempotency.written(input.resource_id);
+      return await record.load(input);
     },
-    /** State and facts of a payment whose workflow starts again. */
-    loadPayment: (input: { payment_id: string; request_id: string }) => loadPayment(deps, input),
+  };
+}
+
+/** A payment's record: it credits the merchant when it settles. */
+function recordTable(
+  stores: Stores,
+): RecordTable<
+  PaymentStatus,
+  PaymentAttention,
+  PaymentChange,
+  PaymentDocument,
+  ReturnType<typeof loaded>
+> {
+  return {
+    resource: 'payment',
+    store: stores.payments,
+    moves: PAYMENT_MOVES,
+    events: PAYMENT_EVENTS,
+    eventData,
+    changeOf,
+    posted: ['settled'],
+    post: async (payment, { to, at }, session) => {
+      if (to.includes('settled')) await stores.ledger.post(settlementOf(payment, at), session);
+    },
+    loaded,
   };
 }
 
@@ -118,8 +108,11 @@ async function openPayment(
   }
   const payment = newPayment(deps.payTokenKey, input, claim.request.stored);
   const { created_at: at, request_id } = input;
-  const moves = payment.version > 1 ? movesTo([payment.status], 1) : [];
-  const events = eventsOf({ ...happeningOf(payment), at, request_id, moves }, listened);
+  const moves = payment.version > 1 ? eventsOfMoves(PAYMENT_EVENTS, [payment.status], 1) : [];
+  const { _id: payment_id, account_id, livemode, status, version } = payment;
+  const subject = { resource: 'payment', resource_id: payment_id, account_id, livemode } as const;
+  const data = eventData(payment);
+  const events = eventsOf({ ...subject, data, at, request_id, moves }, listened);
   try {
     await inTransaction(deps.mongo, async (session) => {
       await deps.stores.payments.insert(payment, session);
@@ -130,85 +123,97 @@ async function openPayment(
     // Another attempt was first, or (one in a million) the place in the list was taken: look again.
     return await openPayment(deps, input);
   }
-  const { _id: payment_id, status, version } = payment;
   await Promise.all([startDeliveries(deps, events), stores.idempotency.written(payment_id)]);
   deps.log.info({ payment_id, request_id, status }, 'payment opened');
   return { status, version };
 }
 
-/** Opened by an earlier attempt. Answers as that one did, whatever has happened since. */
+/** Answers as the attempt that opened it did, and finishes what may not have followed its write. */
 async function reopened(
   deps: PaymentActivityDeps,
   payment: PaymentDocument,
   { session }: OpenPayment,
 ): Promise<PaymentStanding> {
-  await followUp(deps, payment);
+  await Promise.all([
+    startPendingDeliveries(deps, payment),
+    deps.stores.idempotency.written(payment._id),
+  ]);
   return openingOf(session);
 }
 
-/** The write was done by an earlier attempt; what follows it may not have been. */
-async function followUp(deps: PaymentActivityDeps, payment: PaymentDocument): Promise<void> {
-  const { _id: resource_id, account_id, livemode } = payment;
-  await Promise.all([
-    tellPending(deps, { resource_id, account_id, livemode }),
-    deps.stores.idempotency.written(resource_id),
-  ]);
-}
-
-async function recordMove(deps: PaymentActivityDeps, input: RecordMove): Promise<PaymentStanding> {
-  const { payment_id, account_id, livemode, from, to, at, request_id } = input;
-  const last = to.at(-1);
-  if (last === undefined) return from;
-  const version = from.version + to.length;
-  const happening = happeningOf({ ...input, _id: payment_id });
-  const events = eventsOf(
-    { ...happening, at, request_id, moves: movesTo(to, from.version) },
-    await hasEndpoint(deps.stores, account_id, livemode),
-  );
-  const change = changeOf(input, last, version);
-  const audit = auditOf(input.audit, {
-    id: `${payment_id}:${version}`,
-    when: at,
-    before: from.status,
-    after: last,
-  });
-  await recordOnce(deps, {
-    ...{ resource_id: payment_id, account_id, livemode, events },
-    commit: () => commitMove(deps, input, change, audit, events),
-  });
-  deps.log.info({ payment_id, request_id, status: last }, 'payment moved');
-  return { status: last, version };
-}
-
-/** One transaction; true when this call made the move. A taken place in a list throws: retried. */
-async function commitMove(
-  { mongo, stores }: PaymentActivityDeps,
-  input: RecordMove,
-  change: Partial<PaymentDocument>,
-  audit: AuditEntry[],
-  events: EventDocument[],
-): Promise<boolean> {
-  const { payment_id, from, to, at } = input;
-  assertLawful(PAYMENT_MOVES, from.status, to);
-  const work = async (session: ClientSession): Promise<boolean> => {
-    const moved = await stores.payments.update(payment_id, from.version, change, audit, session);
-    if (moved === null) return false;
-    await stores.events.insert(events, session);
-    if (to.includes('settled')) await stores.ledger.post(settlementOf(moved, at), session);
-    return true;
+/** The document as it is first written. @see spec §2.1 */
+function newPayment(
+  payTokenKey: Buffer,
+  input: OpenPayment,
+  request: PaymentRequest,
+): PaymentDocument {
+  const { session, payment_id, settlement_due_seconds, ...facts } = input;
+  const opened = session?.outcome === 'opened' ? session : null;
+  const failure =
+    session?.outcome === 'declined' ? { code: session.code, message: session.message } : null;
+  return {
+    _id: payment_id,
+    ...facts,
+    ...request,
+    ...openingOf(session),
+    position: positionAt(input.created_at, 0, tieBase(1)),
+    failure,
+    refunded: 0,
+    authorized_at: null,
+    settled_at: null,
+    cancelled_at: null,
+    updated_at: input.created_at,
+    bank_reference: opened?.bank_reference ?? null,
+    session_url: opened?.session_url ?? null,
+    token_hash: payTokenHash(payToken(payTokenKey, payment_id)),
+    browser_hash: null,
+    opened_at: null,
+    attention: null,
+    audit: [],
   };
-  return await inTransaction(mongo, work, to.includes('settled') ? ledgerTurn(input) : undefined);
 }
 
-async function loadPayment(
-  deps: PaymentActivityDeps,
-  { payment_id, request_id }: { payment_id: string; request_id: string },
-) {
-  const payment = await deps.stores.payments.get(payment_id);
-  if (payment === null) {
-    throw ApplicationFailure.nonRetryable('No such payment.', 'payment_not_found');
-  }
-  await followUp(deps, payment);
+/** State and version that a payment is first written with, by the bank's first answer. */
+function openingOf(session: SessionAnswer | null): PaymentStanding {
+  if (session === null) return { status: 'created', version: 1 };
+  const status = session.outcome === 'opened' ? 'awaiting_customer' : 'failed';
+  return { status, version: 2 };
+}
+
+/** The ids that a payment's events carry. */
+function eventData({ _id }: Pick<PaymentDocument, '_id'>): Record<string, string> {
+  return { payment_id: _id };
+}
+
+function changeOf(move: RecordPaymentMove): Partial<PaymentDocument> {
+  const { at, to, change } = move;
+  return {
+    ...standingOf(move),
+    ...(to.includes('authorized') ? { authorized_at: at } : {}),
+    ...(to.includes('settled') ? { settled_at: at } : {}),
+    ...(to.includes('cancelled') ? { cancelled_at: at } : {}),
+    ...change,
+  };
+}
+
+/** State and facts of a payment whose workflow starts again. */
+function loaded(payment: PaymentDocument, request_id: string) {
   const { status, version, attention } = payment;
   return { facts: factsOf(payment, request_id), status, version, attention };
+}
+
+/** The facts that a workflow needs, from its opening or when it starts again. */
+function factsOf(payment: PaymentDocument, request_id: string) {
+  const { _id, account_id, livemode, amount, currency, method, country, connector } = payment;
+  return {
+    payment_id: _id,
+    ...{ account_id, livemode, amount, currency, method, country, connector },
+    expires_at_ms: Date.parse(payment.expires_at),
+    settlement_due_seconds: settlementDue(method),
+    request_id,
+  };
+}
+
+function settlementDue(method: string): number {
+  return isPaymentMethodId(method) ? methodRules(method).settlement_due_seconds : 0;
 }

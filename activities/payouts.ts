@@ -1,42 +1,26 @@
-import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
-import { assertLawful } from '../src/domain/assert';
 import { MAIN_BALANCE } from '../src/domain/balance-account';
-import type { BankCallback, PayoutCallbackName } from '../src/domain/callback';
+import type { PayoutRequest } from '../src/domain/creation';
 import type { Failure } from '../src/domain/payment';
 import {
+  PAYOUT_EVENTS,
   PAYOUT_MOVES,
   type PayoutAttention,
   type PayoutStatus,
   type Return,
 } from '../src/domain/payout';
 import type { PayoutInput } from '../src/domain/payout-workflow';
+import { isRailId, railRules } from '../src/domain/rails';
 import type { RefusedFor } from '../src/domain/refund-rules';
+import { endOfNextBusinessDay } from '../src/domain/target2';
 import { InsufficientBalance } from '../src/ledger/postings';
+import { payoutPostings, reservationOf } from '../src/ledger/steps';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
-import type { AuditEntry } from '../src/store/attention';
-import type { EventDocument } from '../src/store/events';
+import type { Stores } from '../src/store';
 import type { PayoutDocument } from '../src/store/payouts';
-import { eventsOf, hasEndpoint } from './events';
-import {
-  changeOf,
-  factsOf,
-  happeningOf,
-  movesTo,
-  newPayout,
-  postingsOf,
-  reservationOf,
-} from './payout-documents';
-import {
-  type Act,
-  auditOf,
-  keepUnapplied,
-  ledgerTurn,
-  type RecordDeps,
-  recordOnce,
-  type Standing,
-  tellPending,
-} from './record';
+import { positionAt, tieBase } from './events';
+import { createRecord, ledgerTurn, type RecordDeps, type RecordTable, standingOf } from './record';
+import type { RecordMove, Standing } from './record-inputs';
 
 export type OpenPayout = PayoutInput & {
   /** ISO 8601, ms. */
@@ -53,63 +37,55 @@ export type PayoutOpening =
   /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RefusedFor);
 
-export interface RecordPayoutMove {
-  payout_id: string;
-  account_id: string;
-  livemode: boolean;
-  from: Standing<PayoutStatus>;
-  /** The states passed through, in order; none is skipped in the record. */
-  to: PayoutStatus[];
-  at: string;
-  attention: PayoutAttention | null;
-  failure?: Failure;
-  returned?: Return;
-  bank_reference?: string;
-  audit?: Act;
-  request_id: string;
+/** Fields that a move of a payout changes beside its status. */
+export interface PayoutChange {
+  failure: Failure;
+  returned: Return;
+  bank_reference: string;
 }
 
-interface UnappliedPayout {
-  payout_id: string;
-  connector: string;
-  name: PayoutCallbackName;
-  callback: BankCallback;
-  reason: string;
-  request_id: string;
-}
+export type RecordPayoutMove = RecordMove<PayoutStatus, PayoutAttention, PayoutChange>;
 
-export type PayoutActivities = ReturnType<typeof createPayoutActivities>;
-
-/** The writes of the payout's life. One activity is one idempotent step. */
+/** The writes of a payout's lifecycle. One activity is one idempotent step. */
 export function createPayoutActivities(deps: RecordDeps) {
+  const record = createRecord(deps, recordTable(deps.stores));
   return {
     /** Reserves amount and fee and writes the payout, or says why not; never after its time. */
     openPayout: (input: OpenPayout): Promise<PayoutOpening> => openPayout(deps, input),
     /**
-     * It was not accepted in time: frees its key, so that no attempt still under way can accept it
-     * later. Should one have been faster, the payout stands.
+     * Frees the key of a payout that was not accepted in time, so that no attempt still under way
+     * can accept it later. Should one have been faster, the payout stands.
      */
     abandonPayout: (input: OpenPayout): Promise<PayoutOpening> => abandonPayout(deps, input),
-    /** Document, events, postings and audit entry in one transaction; then the deliveries start. */
-    recordPayoutMove: (input: RecordPayoutMove): Promise<Standing<PayoutStatus>> =>
-      recordMove(deps, input),
-    /** A callback that moved nothing, kept with its reason. */
-    recordUnappliedPayout: ({ payout_id: resource_id, ...input }: UnappliedPayout): Promise<void> =>
-      keepUnapplied(deps, { ...input, resource: 'payout', resource_id }),
-    /** Why the payout needs a person, or that it no longer does. */
-    recordPayoutAttention: async (input: {
-      payout_id: string;
-      /** Of the state that the mark speaks of. */
-      version: number;
-      attention: PayoutAttention | null;
-      audit: (Act & { id: string; at: string }) | null;
-      request_id: string;
-    }): Promise<void> => {
-      const { payout_id, version, attention, audit } = input;
-      await deps.stores.payouts.setAttention(payout_id, version, attention, audit);
+    recordPayoutMove: record.move,
+    recordPayoutAttention: record.setAttention,
+    loadPayout: record.load,
+  };
+}
+
+/** A payout's record: what was reserved is captured, released, reversed or credited. */
+function recordTable(
+  stores: Stores,
+): RecordTable<
+  PayoutStatus,
+  PayoutAttention,
+  PayoutChange,
+  PayoutDocument,
+  ReturnType<typeof loaded>
+> {
+  return {
+    resource: 'payout',
+    store: stores.payouts,
+    moves: PAYOUT_MOVES,
+    events: PAYOUT_EVENTS,
+    eventData: ({ _id }) => ({ payout_id: _id }),
+    changeOf,
+    posted: ['sent', 'failed', 'returned'],
+    post: async (payout, move, session) => {
+      for (const posting of payoutPostings(payout, move))
+        await stores.ledger.post(posting, session);
     },
-    /** State and facts of a payout whose workflow starts again. */
-    loadPayout: (input: { payout_id: string; request_id: string }) => loadPayout(deps, input),
+    loaded,
   };
 }
 
@@ -190,56 +166,64 @@ async function abandonPayout(deps: RecordDeps, input: OpenPayout): Promise<Payou
   return written === null ? TOO_LATE : accepted(written, input.request_id);
 }
 
-async function recordMove(
-  deps: RecordDeps,
-  input: RecordPayoutMove,
-): Promise<Standing<PayoutStatus>> {
-  const { payout_id, account_id, livemode, from, to, at, request_id } = input;
-  const last = to.at(-1);
-  if (last === undefined) return from;
-  const version = from.version + to.length;
-  const events = eventsOf(
-    { ...happeningOf(input), at, request_id, moves: movesTo(to, from.version) },
-    await hasEndpoint(deps.stores, account_id, livemode),
-  );
-  const entry = { id: `${payout_id}:${version}`, when: at, before: from.status, after: last };
-  const audit = auditOf(input.audit, entry);
-  await recordOnce(deps, {
-    ...{ resource_id: payout_id, account_id, livemode, events },
-    commit: () => commitMove(deps, input, changeOf(input, last, version), audit, events),
-  });
-  deps.log.info({ payout_id, request_id, status: last }, 'payout moved');
-  return { status: last, version };
-}
-
-/** One transaction; true when this call made the move. A taken place in a list throws: retried. */
-async function commitMove(
-  { mongo, stores }: RecordDeps,
-  input: RecordPayoutMove,
-  change: Partial<PayoutDocument>,
-  audit: AuditEntry[],
-  events: EventDocument[],
-): Promise<boolean> {
-  const { payout_id, from, to } = input;
-  assertLawful(PAYOUT_MOVES, from.status, to);
-  const work = async (session: ClientSession): Promise<boolean> => {
-    const moved = await stores.payouts.update(payout_id, from.version, change, audit, session);
-    if (moved === null) return false;
-    await stores.events.insert(events, session);
-    for (const posting of postingsOf(moved, input)) await stores.ledger.post(posting, session);
-    return true;
+/** The document as it is first written. @see spec §2.4 */
+function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
+  const { payout_id, accept_by_ms, can_be_returned, ...facts } = input;
+  return {
+    _id: payout_id,
+    ...facts,
+    ...request,
+    version: 1,
+    position: positionAt(input.created_at, 0, tieBase(1)),
+    status: 'created',
+    failure: null,
+    returned: null,
+    updated_at: input.created_at,
+    sent_at: null,
+    completed_at: null,
+    bank_reference: null,
+    due_at: new Date(dueAt(input.method, Date.parse(input.created_at))).toISOString(),
+    attention: null,
+    audit: [],
   };
-  return await inTransaction(mongo, work, ledgerTurn(input));
 }
 
-async function loadPayout(
-  deps: RecordDeps,
-  { payout_id, request_id }: { payout_id: string; request_id: string },
-) {
-  const payout = await deps.stores.payouts.get(payout_id);
-  if (payout === null) throw ApplicationFailure.nonRetryable('No such payout.', 'payout_not_found');
-  const { account_id, livemode, status, version, attention, sent_at, completed_at } = payout;
-  await tellPending(deps, { resource_id: payout_id, account_id, livemode });
+/** When a payout that has not completed is shown to operators. */
+function dueAt(method: string, created: number): number {
+  const due = isRailId(method) ? railRules(method).due : { kind: 'after' as const, seconds: 0 };
+  return due.kind === 'after' ? created + due.seconds * 1_000 : endOfNextBusinessDay(created);
+}
+
+function changeOf(move: RecordPayoutMove): Partial<PayoutDocument> {
+  const { from, at, to, change } = move;
+  // A return straight from `sent` says that it had arrived. @see spec §3.3
+  const arrived =
+    to.includes('completed') || (to.at(-1) === 'returned' && from.status !== 'completed');
+  return {
+    ...standingOf(move),
+    ...(to.includes('sent') ? { sent_at: at } : {}),
+    ...(arrived ? { completed_at: at } : {}),
+    ...change,
+  };
+}
+
+/** The facts that a workflow needs, from its opening or when it starts again. */
+function factsOf(payout: PayoutDocument, request_id: string) {
+  const { _id, account_id, livemode, amount, fee, currency, method, connector } = payout;
+  const { recipient_id, balance_account, due_at } = payout;
+  return {
+    payout_id: _id,
+    ...{ account_id, livemode, amount, fee, currency, method, connector },
+    ...{ recipient_id, balance_account },
+    can_be_returned: isRailId(method) && railRules(method).can_be_returned,
+    due_at_ms: Date.parse(due_at),
+    request_id,
+  };
+}
+
+/** State and facts of a payout whose workflow starts again. */
+function loaded(payout: PayoutDocument, request_id: string) {
+  const { status, version, attention, sent_at, completed_at } = payout;
   const facts = factsOf(payout, request_id);
   return { facts, status, version, attention, sent_at, completed_at };
 }

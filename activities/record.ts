@@ -1,11 +1,16 @@
-import type { MongoClient } from 'mongodb';
-import type { BankCallback, CallbackName, CallbackResource } from '../src/domain/callback';
+import { ApplicationFailure } from '@temporalio/activity';
+import type { ClientSession, MongoClient } from 'mongodb';
+import { assertLawful } from '../src/domain/assert';
+import type { CallbackResource } from '../src/domain/callback';
+import type { EventType } from '../src/domain/event';
+import { eventId } from '../src/ids';
 import type { Logger } from '../src/log';
+import { inTransaction } from '../src/mongo';
 import type { Stores } from '../src/store';
-import type { AuditEntry } from '../src/store/attention';
+import type { AttentionAct, AuditEntry } from '../src/store/attention';
 import { callbackKey } from '../src/store/callbacks';
-import type { EventDocument } from '../src/store/events';
-import { type DeliveryStarter, startDeliveries } from './events';
+import { type DeliveryStarter, eventsOf, hasEndpoint, startDeliveries } from './events';
+import type { Act, RecordAttention, RecordMove, RecordUnapplied, Standing } from './record-inputs';
 
 /** What every lifecycle's activities draw on. */
 export interface RecordDeps extends DeliveryStarter {
@@ -14,27 +19,94 @@ export interface RecordDeps extends DeliveryStarter {
   log: Logger;
 }
 
-/** Where a resource stands after a write. */
-export interface Standing<Status extends string> {
-  status: Status;
-  version: number;
-}
-
-/** An operator's act, as its update tells it. */
-export interface Act {
-  who: string;
-  what: string;
-  why: string;
-}
-
-interface Recording {
-  resource_id: string;
+/** The part of a document that every kind of resource has. */
+interface Recorded<Status extends string, Attention extends string> {
+  _id: string;
   account_id: string;
   livemode: boolean;
-  /** Of these very moves; their ids are derived, so a repeat is recognised. */
-  events: EventDocument[];
-  /** One transaction; true when this call made the moves. */
-  commit: () => Promise<boolean>;
+  status: Status;
+  version: number;
+  updated_at: string;
+  attention: Attention | null;
+}
+
+/** The points in which the record of one kind of resource differs from the others. */
+export interface RecordTable<
+  Status extends string,
+  Attention extends string,
+  Change,
+  Document extends Recorded<Status, Attention>,
+  Loaded,
+> {
+  resource: CallbackResource;
+  store: {
+    get: (id: string) => Promise<Document | null>;
+    /** One conditional write; null when the document is no longer at `version`. */
+    update: (
+      id: string,
+      version: number,
+      change: Partial<Document>,
+      audit: AuditEntry[],
+      session: ClientSession,
+    ) => Promise<Document | null>;
+    setAttention: (
+      id: string,
+      version: number,
+      attention: Attention | null,
+      act: AttentionAct | null,
+    ) => Promise<unknown>;
+  };
+  /** The lawful moves. */
+  moves: Record<Status, readonly Status[]>;
+  /** The event of each state that is reached. */
+  events: Record<Status, EventType | undefined>;
+  /** The ids that its events carry. */
+  eventData: (document: Document) => Record<string, string>;
+  /** Fields that a move changes. @see standingOf */
+  changeOf: (move: RecordMove<Status, Attention, Change>) => Partial<Document>;
+  /** States whose reaching is posted. */
+  posted: readonly Status[];
+  /** The postings of a move, and what else its transaction writes. @param document after the move */
+  post: (
+    document: Document,
+    move: RecordMove<Status, Attention, Change>,
+    session: ClientSession,
+  ) => Promise<void>;
+  /** What a workflow that starts again needs to know. */
+  loaded: (document: Document, request_id: string) => Loaded;
+}
+
+/** The activities that every kind of resource has. */
+export function createRecord<
+  Status extends string,
+  Attention extends string,
+  Change,
+  Document extends Recorded<Status, Attention>,
+  Loaded,
+>(deps: RecordDeps, table: RecordTable<Status, Attention, Change, Document, Loaded>) {
+  return {
+    /** Document, events, postings and audit entry in one transaction; then the deliveries start. */
+    move: (input: RecordMove<Status, Attention, Change>): Promise<Standing<Status>> =>
+      recordMove(deps, table, input),
+    /** Marks or unmarks it for operators while the state stays. */
+    setAttention: async (input: RecordAttention<Attention>): Promise<void> => {
+      const { resource_id, version, attention, audit } = input;
+      await table.store.setAttention(resource_id, version, attention, audit);
+    },
+    /**
+     * State and facts of a resource whose workflow starts again.
+     * @throws ApplicationFailure not retryable, `{resource}_not_found`
+     */
+    load: async (input: { resource_id: string; request_id: string }): Promise<Loaded> => {
+      const document = await table.store.get(input.resource_id);
+      if (document === null) {
+        const code = `${table.resource}_not_found`;
+        throw ApplicationFailure.nonRetryable(`No such ${table.resource}.`, code);
+      }
+      await startPendingDeliveries(deps, document);
+      return table.loaded(document, input.request_id);
+    },
+  };
 }
 
 /**
@@ -43,42 +115,105 @@ interface Recording {
  * @throws Error when the record stands elsewhere: a restored database, most likely. It is retried:
  *   wait in the open for a person, move nothing.
  */
-export async function recordOnce(deps: RecordDeps, recording: Recording): Promise<void> {
-  if (await recording.commit()) return await startDeliveries(deps, recording.events);
-  if (!(await wasMade(deps, recording.events))) {
-    throw new Error(`The record of ${recording.resource_id} is not where this move begins.`);
-  }
-  await tellPending(deps, recording);
-}
-
-/** The write was done by an earlier attempt; its deliveries may not have been started. */
-export async function tellPending(
+async function recordMove<
+  Status extends string,
+  Attention extends string,
+  Change,
+  Document extends Recorded<Status, Attention>,
+  Loaded,
+>(
   deps: RecordDeps,
-  resource: Pick<Recording, 'resource_id' | 'account_id' | 'livemode'>,
+  table: RecordTable<Status, Attention, Change, Document, Loaded>,
+  input: RecordMove<Status, Attention, Change>,
+): Promise<Standing<Status>> {
+  const { resource_id, account_id, livemode, from, to, at, request_id } = input;
+  assertLawful(table.moves, from.status, to);
+  const status = to.at(-1);
+  if (status === undefined) return from;
+  const version = from.version + to.length;
+  const moves = eventsOfMoves(table.events, to, from.version);
+  const listened = await hasEndpoint(deps.stores, account_id, livemode);
+  const audit = auditOf(input.audit, {
+    id: `${resource_id}:${version}`,
+    when: at,
+    before: from.status,
+    after: status,
+  });
+  const commit = async (session: ClientSession) => {
+    const change = table.changeOf(input);
+    const moved = await table.store.update(resource_id, from.version, change, audit, session);
+    if (moved === null) return null;
+    const subject = { resource: table.resource, resource_id, account_id, livemode };
+    const events = eventsOf(
+      { ...subject, at, data: table.eventData(moved), request_id, moves },
+      listened,
+    );
+    await deps.stores.events.insert(events, session);
+    await table.post(moved, input, session);
+    return events;
+  };
+  const isPosted = to.some((reached) => table.posted.includes(reached));
+  const events = await inTransaction(deps.mongo, commit, isPosted ? ledgerTurn(input) : undefined);
+  if (events !== null) await startDeliveries(deps, events);
+  else if (await wasMade(deps, table.resource, resource_id, moves)) {
+    await startPendingDeliveries(deps, { _id: resource_id, account_id, livemode });
+  } else throw new Error(`The record of ${resource_id} is not where this move begins.`);
+  deps.log.info(
+    { [`${table.resource}_id`]: resource_id, request_id, status },
+    `${table.resource} moved`,
+  );
+  return { status, version };
+}
+
+/** The fields that every move changes. */
+export function standingOf<Status extends string, Attention extends string, Change>({
+  from,
+  to,
+  at,
+  attention,
+}: RecordMove<Status, Attention, Change>) {
+  const status = to.at(-1) ?? from.status;
+  return { status, version: from.version + to.length, updated_at: at, attention };
+}
+
+/** The events of moves made at once, each with the version that it reaches. */
+export function eventsOfMoves<Status extends string>(
+  events: Record<Status, EventType | undefined>,
+  to: readonly Status[],
+  fromVersion: number,
+): { type: EventType; version: number }[] {
+  return to.flatMap((status, index) => {
+    const type = events[status];
+    return type === undefined ? [] : [{ type, version: fromVersion + index + 1 }];
+  });
+}
+
+/** Starts deliveries that an earlier attempt may not have started after its write. */
+export async function startPendingDeliveries(
+  deps: RecordDeps,
+  { _id, account_id, livemode }: { _id: string; account_id: string; livemode: boolean },
 ): Promise<void> {
-  const { resource_id, account_id, livemode } = resource;
-  const pending = await deps.stores.events.pending(resource_id, account_id, livemode);
-  await startDeliveries(deps, pending);
+  await startDeliveries(deps, await deps.stores.events.pending(_id, account_id, livemode));
 }
 
-async function wasMade({ stores }: RecordDeps, events: EventDocument[]): Promise<boolean> {
-  const stored = await Promise.all(events.map(({ _id }) => stores.events.get(_id)));
-  return stored.every((event, index) => event !== null && event.type === events[index]?.type);
+/** Whether these very moves stand in the record; their events' ids are derived. */
+async function wasMade(
+  { stores }: RecordDeps,
+  resource: CallbackResource,
+  resource_id: string,
+  moves: readonly { type: EventType; version: number }[],
+): Promise<boolean> {
+  const stored = await Promise.all(
+    moves.map(({ version }) => stores.events.get(eventId(resource, resource_id, version))),
+  );
+  return stored.every((event, index) => event !== null && event.type === moves[index]?.type);
 }
 
-interface Unapplied {
-  resource: CallbackResource;
-  resource_id: string;
-  connector: string;
-  name: CallbackName;
-  callback: BankCallback;
-  reason: string;
-  request_id: string;
-}
-
-/** A callback that moved nothing, kept with its reason. */
-export async function keepUnapplied({ stores, log }: RecordDeps, input: Unapplied): Promise<void> {
-  const { resource, resource_id, connector, name, callback, reason, request_id } = input;
+/** Keeps a callback that moved nothing, with its reason. */
+export async function recordUnapplied(
+  { stores, log }: RecordDeps,
+  { resource, resource_id, connector, name, callback, reason, request_id }: RecordUnapplied,
+): Promise<void> {
   const about = { connector, resource, resource_id, name, body: callback };
   const key = callbackKey(connector, callback.callback_id);
   await stores.callbacks.markUnapplied(key, reason, about);
@@ -86,15 +221,15 @@ export async function keepUnapplied({ stores, log }: RecordDeps, input: Unapplie
   log.warn({ ...ids, code: name }, 'callback moved nothing');
 }
 
-/** The audit entry of a move that an operator asked for; none where none did. */
-export function auditOf(
+/** The audit entry of a move that an operator asked for; none for any other. */
+function auditOf(
   act: Act | undefined,
   move: { id: string; when: string; before: string; after: string },
 ): AuditEntry[] {
   return act === undefined ? [] : [{ ...act, ...move }];
 }
 
-/** Whoever posts to the books of one account takes turns. @see inTransaction */
+/** Postings of one account run one at a time in this process. @see inTransaction */
 export function ledgerTurn(owner: { account_id: string; livemode: boolean }): string {
   return `ledger:${owner.account_id}:${owner.livemode}`;
 }

@@ -1,29 +1,24 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
-import { assertLawful } from '../src/domain/assert';
-import type { BankCallback, RefundCallbackName } from '../src/domain/callback';
+import type { RefundRequest } from '../src/domain/creation';
 import type { Failure } from '../src/domain/payment';
-import { REFUND_MOVES, type RefundAttention, type RefundStatus } from '../src/domain/refund';
+import {
+  REFUND_EVENTS,
+  REFUND_MOVES,
+  type RefundAttention,
+  type RefundStatus,
+} from '../src/domain/refund';
 import { type RefusedFor, refundFault } from '../src/domain/refund-rules';
 import type { RefundInput } from '../src/domain/refund-workflow';
 import { InsufficientBalance } from '../src/ledger/postings';
+import { refundPosting } from '../src/ledger/steps';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
-import type { AuditEntry } from '../src/store/attention';
-import type { EventDocument } from '../src/store/events';
+import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
-import { eventsOf, hasEndpoint } from './events';
-import {
-  type Act,
-  auditOf,
-  keepUnapplied,
-  ledgerTurn,
-  type RecordDeps,
-  recordOnce,
-  type Standing,
-  tellPending,
-} from './record';
-import { changeOf, factsOf, happeningOf, newRefund, postingOf } from './refund-documents';
+import { positionAt, tieBase } from './events';
+import { createRecord, ledgerTurn, type RecordDeps, type RecordTable, standingOf } from './record';
+import type { RecordMove, Standing } from './record-inputs';
 
 export type OpenRefund = RefundInput & {
   /** ISO 8601, ms. */
@@ -38,62 +33,56 @@ export type RefundOpening =
   /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RefusedFor);
 
-export interface RecordRefundMove {
-  refund_id: string;
-  payment_id: string;
-  account_id: string;
-  livemode: boolean;
-  from: Standing<RefundStatus>;
-  to: 'settled' | 'failed';
-  at: string;
-  attention: RefundAttention | null;
-  failure?: Failure;
-  bank_reference?: string;
-  audit?: Act;
-  request_id: string;
+/** Fields that a move of a refund changes beside its status. */
+export interface RefundChange {
+  failure: Failure;
+  bank_reference: string;
 }
 
-interface UnappliedRefund {
-  refund_id: string;
-  connector: string;
-  name: RefundCallbackName;
-  callback: BankCallback;
-  reason: string;
-  request_id: string;
-}
+export type RecordRefundMove = RecordMove<RefundStatus, RefundAttention, RefundChange>;
 
-export type RefundActivities = ReturnType<typeof createRefundActivities>;
-
-/** The writes of the refund's life. One activity is one idempotent step. */
+/** The writes of a refund's lifecycle. One activity is one idempotent step. */
 export function createRefundActivities(deps: RecordDeps) {
+  const record = createRecord(deps, recordTable(deps.stores));
   return {
     /** Reserves the amount, debits the balance and writes the refund, or says why not. */
     openRefund: (input: OpenRefund): Promise<RefundOpening> => openRefund(deps, input),
     /**
-     * After a refusal: frees the key, so that no attempt still under way can be accepted later.
+     * Frees the key after a refusal, so that no attempt still under way can be accepted later.
      * @returns the acceptance, should one have been faster; null when there is none
      */
     abandonRefund: (input: OpenRefund): Promise<RefundOpening | null> => abandonRefund(deps, input),
-    /** Document, event, postings and audit entry in one transaction; then the delivery starts. */
-    recordRefundMove: (input: RecordRefundMove): Promise<Standing<RefundStatus>> =>
-      recordMove(deps, input),
-    /** A callback that moved nothing, kept with its reason. */
-    recordUnappliedRefund: ({ refund_id: resource_id, ...input }: UnappliedRefund): Promise<void> =>
-      keepUnapplied(deps, { ...input, resource: 'refund', resource_id }),
-    /** Why the refund needs a person, or that it no longer does. */
-    recordRefundAttention: async (input: {
-      refund_id: string;
-      /** Of the state that the mark speaks of. */
-      version: number;
-      attention: RefundAttention | null;
-      audit: (Act & { id: string; at: string }) | null;
-      request_id: string;
-    }): Promise<void> => {
-      const { refund_id, version, attention, audit } = input;
-      await deps.stores.refunds.setAttention(refund_id, version, attention, audit);
+    recordRefundMove: record.move,
+    recordRefundAttention: record.setAttention,
+    loadRefund: record.load,
+  };
+}
+
+/** A refund's record: a failed one gives its amount back to the payment and to the balance. */
+function recordTable(
+  stores: Stores,
+): RecordTable<
+  RefundStatus,
+  RefundAttention,
+  RefundChange,
+  RefundDocument,
+  ReturnType<typeof loaded>
+> {
+  return {
+    resource: 'refund',
+    store: stores.refunds,
+    moves: REFUND_MOVES,
+    events: REFUND_EVENTS,
+    eventData: ({ _id, payment_id }) => ({ refund_id: _id, payment_id }),
+    changeOf,
+    posted: ['settled', 'failed'],
+    post: async (refund, { to, at }, session) => {
+      if (to.includes('failed')) {
+        await stores.payments.releaseRefund(refund, session);
+        await stores.ledger.post(refundPosting('refund_failed', refund, at), session);
+      } else await stores.ledger.post(refundPosting('refund_settled', refund, at), session);
     },
-    /** State and facts of a refund whose workflow starts again. */
-    loadRefund: (input: { refund_id: string; request_id: string }) => loadRefund(deps, input),
+    loaded,
   };
 }
 
@@ -146,7 +135,7 @@ async function reserve(
   if (request === null || !('refund' in request)) return await abandon(session);
   const refund = newRefund(input, payment, request.refund);
   await stores.refunds.insert(refund, session);
-  await stores.ledger.post(postingOf('refund_accepted', refund, input.created_at), session);
+  await stores.ledger.post(refundPosting('refund_accepted', refund, input.created_at), session);
   return refund;
 }
 
@@ -194,54 +183,61 @@ async function abandonRefund(
   return written === null ? null : accepted(written, request_id);
 }
 
-async function recordMove(
-  deps: RecordDeps,
-  input: RecordRefundMove,
-): Promise<Standing<RefundStatus>> {
-  const { refund_id, account_id, livemode, from, to, at, request_id } = input;
-  const version = from.version + 1;
-  const events = eventsOf(
-    { ...happeningOf(input), at, request_id, moves: [{ type: `refund.${to}`, version }] },
-    await hasEndpoint(deps.stores, account_id, livemode),
-  );
-  const entry = { id: `${refund_id}:${version}`, when: at, before: from.status, after: to };
-  const audit = auditOf(input.audit, entry);
-  await recordOnce(deps, {
-    ...{ resource_id: refund_id, account_id, livemode, events },
-    commit: () => commitMove(deps, input, changeOf(input, version), audit, events),
-  });
-  deps.log.info({ refund_id, request_id, status: to }, 'refund moved');
-  return { status: to, version };
-}
-
-/** One transaction; true when this call made the move. A taken place in a list throws: retried. */
-async function commitMove(
-  { mongo, stores }: RecordDeps,
-  input: RecordRefundMove,
-  change: Partial<RefundDocument>,
-  audit: AuditEntry[],
-  events: EventDocument[],
-): Promise<boolean> {
-  const { refund_id, from, to, at } = input;
-  assertLawful(REFUND_MOVES, from.status, [to]);
-  const work = async (session: ClientSession): Promise<boolean> => {
-    const moved = await stores.refunds.update(refund_id, from.version, change, audit, session);
-    if (moved === null) return false;
-    await stores.events.insert(events, session);
-    if (to === 'failed') await stores.payments.releaseRefund(moved, session);
-    await stores.ledger.post(postingOf(`refund_${to}`, moved, at), session);
-    return true;
+/**
+ * The document as it is first written.
+ * @param payment as it was before the reservation
+ * @see spec §2.2
+ */
+function newRefund(
+  input: OpenRefund,
+  payment: PaymentDocument,
+  { reason }: RefundRequest,
+): RefundDocument {
+  const { refund_id, payment_id, account_id, livemode, created_at, request_id } = input;
+  const { method, connector, currency, bank_reference } = payment;
+  const due = Date.parse(created_at) + input.due_seconds * 1_000;
+  return {
+    _id: refund_id,
+    ...{ account_id, livemode, payment_id, reason, currency, method, connector, request_id },
+    version: 1,
+    position: positionAt(created_at, 0, tieBase(1)),
+    amount: input.amount ?? payment.amount - (payment.refunded ?? 0),
+    status: 'processing',
+    failure: null,
+    settled_at: null,
+    created_at,
+    updated_at: created_at,
+    payment_bank_reference: bank_reference,
+    bank_reference: null,
+    due_at: new Date(due).toISOString(),
+    attention: null,
+    audit: [],
   };
-  return await inTransaction(mongo, work, ledgerTurn(input));
 }
 
-async function loadRefund(
-  deps: RecordDeps,
-  { refund_id, request_id }: { refund_id: string; request_id: string },
-) {
-  const refund = await deps.stores.refunds.get(refund_id);
-  if (refund === null) throw ApplicationFailure.nonRetryable('No such refund.', 'refund_not_found');
-  const { account_id, livemode, status, version, attention } = refund;
-  await tellPending(deps, { resource_id: refund_id, account_id, livemode });
+function changeOf(move: RecordRefundMove): Partial<RefundDocument> {
+  const { at, to, change } = move;
+  return {
+    ...standingOf(move),
+    ...(to.includes('settled') ? { settled_at: at } : {}),
+    ...change,
+  };
+}
+
+/** The facts that a workflow needs, from its opening or when it starts again. */
+function factsOf(refund: RefundDocument, request_id: string) {
+  const { _id, payment_id, account_id, livemode, amount, currency, method, connector } = refund;
+  return {
+    refund_id: _id,
+    ...{ payment_id, account_id, livemode, amount, currency, method, connector },
+    payment_bank_reference: refund.payment_bank_reference,
+    due_at_ms: Date.parse(refund.due_at),
+    request_id,
+  };
+}
+
+/** State and facts of a refund whose workflow starts again. */
+function loaded(refund: RefundDocument, request_id: string) {
+  const { status, version, attention } = refund;
   return { facts: factsOf(refund, request_id), status, version, attention };
 }

@@ -52,6 +52,10 @@ export function isCancellable(status: PaymentStatus): boolean {
   return status === 'created' || status === 'awaiting_customer';
 }
 
+/** The acts that an operator may ask of a payment. */
+export const PAYMENT_ACTS = ['mark_settled', 'mark_failed', 'snooze'] as const;
+export type PaymentAct = (typeof PAYMENT_ACTS)[number];
+
 /** Why a payment needs a person: the values of `ServiceAttention`. */
 export type PaymentAttention =
   | 'settlement_overdue'
@@ -124,6 +128,12 @@ export function decidePayment(
   return DECISIONS[status][callback];
 }
 
+/** The states passed through on the way to where the bank, or an operator, says it is. */
+export function wayTo(from: PaymentStatus, to: 'authorized' | 'settled'): readonly PaymentStatus[] {
+  const decision = DECISIONS[from][to];
+  return decision.kind === 'move' ? decision.to : [];
+}
+
 /** Why a payment failed or was cancelled. @see spec §2.1 */
 export interface Failure {
   code: string;
@@ -137,6 +147,12 @@ export const CANCELLATIONS = {
 } as const satisfies Record<string, Failure>;
 
 export type CancelledBy = keyof typeof CANCELLATIONS;
+
+/** Why a payment failed when the bank gave no reason of its own. */
+export const PAYMENT_FAILURES = {
+  bank: { code: 'declined', message: 'The bank declined the payment.' },
+  operator: { code: 'failed_at_bank', message: 'The bank reported that the payment failed.' },
+} as const satisfies Record<string, Failure>;
 
 /** The workflow that is the payment's life. */
 export function paymentWorkflowId(paymentId: string): string {

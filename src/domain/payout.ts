@@ -48,6 +48,21 @@ export function isEnded(status: PayoutStatus): boolean {
 /** Decided: a payout can come back for 60 days, counted from its completion, or from `sent`. */
 export const RETURN_DAYS = 60;
 
+/** The acts that an operator may ask of a payout. */
+export const PAYOUT_ACTS = [
+  'resubmit',
+  'mark_failed',
+  'mark_returned',
+  'mark_completed',
+  'snooze',
+] as const;
+export type PayoutAct = (typeof PAYOUT_ACTS)[number];
+
+/** Whether the bank still has to hand it to the scheme. */
+export function isUnsent(status: PayoutStatus): boolean {
+  return status === 'created' || status === 'submitted';
+}
+
 /** Why a payout needs a person: the values of `ServiceAttention`. */
 export type PayoutAttention =
   /** Past its due time, by the state it is stuck in. */

@@ -32,6 +32,10 @@ export function isFinalRefund(status: RefundStatus): boolean {
   return REFUND_MOVES[status].length === 0;
 }
 
+/** The acts that an operator may ask of a refund. */
+export const REFUND_ACTS = ['mark_settled', 'mark_failed', 'snooze'] as const;
+export type RefundAct = (typeof REFUND_ACTS)[number];
+
 /** Why a refund needs a person: the values of `ServiceAttention`. */
 export type RefundAttention =
   | 'refund_overdue'

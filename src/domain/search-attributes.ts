@@ -16,4 +16,15 @@ export const SEARCH_ATTRIBUTES = {
   ServiceAmount: 'Int',
 } as const;
 
-export type SearchAttributeName = keyof typeof SEARCH_ATTRIBUTES;
+/** Keys of these attributes in the form that the SDK takes. */
+export const SEARCH_KEYS = {
+  resource: { name: 'ServiceResource', type: 'KEYWORD' },
+  status: { name: 'ServiceStatus', type: 'KEYWORD' },
+  method: { name: 'ServiceMethod', type: 'KEYWORD' },
+  account: { name: 'ServiceAccount', type: 'KEYWORD' },
+  connector: { name: 'ServiceConnector', type: 'KEYWORD' },
+  currency: { name: 'ServiceCurrency', type: 'KEYWORD' },
+  attention: { name: 'ServiceAttention', type: 'KEYWORD' },
+  livemode: { name: 'ServiceLivemode', type: 'BOOL' },
+  amount: { name: 'ServiceAmount', type: 'INT' },
+} as const satisfies Record<string, { name: keyof typeof SEARCH_ATTRIBUTES; type: string }>;

@@ -128,9 +128,14 @@ export function createPaymentStore(db: Db) {
       session: ClientSession,
     ) => payments.updateOne({ _id: payment_id }, { $inc: { refunded: -amount } }, { session }),
     /** Marks or unmarks it for operators, outside the count of versions: the state stays. */
-    setAttention: (id: string, attention: PaymentAttention | null, act: AttentionAct | null) => {
+    setAttention: (
+      id: string,
+      version: number,
+      attention: PaymentAttention | null,
+      act: AttentionAct | null,
+    ) => {
       const { unlessDone, change } = attentionChange(attention, act);
-      return payments.updateOne({ _id: id, ...unlessDone }, change);
+      return payments.updateOne({ _id: id, version, ...unlessDone }, change);
     },
   };
 }

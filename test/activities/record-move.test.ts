@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createPaymentActivities, type RecordMove } from '../../activities/payments';
+import { createPaymentActivities, type RecordPaymentMove } from '../../activities/payments';
 import type { PaymentStatus } from '../../src/domain/payment';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
@@ -66,12 +66,13 @@ async function opened() {
     activities.openPayment({ ...facts, created_at, expires_at: created_at, session: SESSION });
   const move = (status: PaymentStatus, version: number, to: PaymentStatus[]) => {
     const at = new Date().toISOString();
-    const input: RecordMove = {
-      ...{ payment_id, account_id, livemode, request_id, at, to },
+    const input: RecordPaymentMove = {
+      ...{ resource_id: payment_id, account_id, livemode, request_id, at, to },
+      change: {},
       from: { status, version },
       attention: null,
     };
-    return activities.recordMove(input);
+    return activities.recordPaymentMove(input);
   };
   const types = async () => {
     const filter = { account_id, livemode, resource_id: payment_id, limit: 10 };

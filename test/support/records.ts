@@ -68,7 +68,9 @@ export async function authorizedPayment(
   const { expires_in_seconds, ...opening } = routing;
   await payments.openPayment({ ...opening, created_at: at, expires_at: at, session });
   const from = { status: 'awaiting_customer', version: 2 } as const;
-  await payments.recordMove({ ...facts, from, to: ['authorized'], at, attention: null });
+  const { account_id, livemode, request_id } = facts;
+  const move = { resource_id: payment_id, account_id, livemode, request_id, at, attention: null };
+  await payments.recordPaymentMove({ ...move, from, to: ['authorized'], change: {} });
   return facts;
 }
 
@@ -76,7 +78,9 @@ export async function authorizedPayment(
 export async function settle({ payments }: Records, facts: PaymentFacts): Promise<void> {
   const from = { status: 'authorized', version: 3 } as const;
   const at = new Date().toISOString();
-  await payments.recordMove({ ...facts, from, to: ['settled'], at, attention: null });
+  const { payment_id: resource_id, account_id, livemode, request_id } = facts;
+  const move = { resource_id, account_id, livemode, request_id, at, attention: null };
+  await payments.recordPaymentMove({ ...move, from, to: ['settled'], change: {} });
 }
 
 /** Asks for a refund as its workflow does; a repeat with the same id joins it. */
@@ -100,16 +104,20 @@ export async function openRefund(
 /** Moves a refund that is processing, as its workflow does. */
 export async function moveRefund(
   { refunds }: Records,
-  { payment_id, account_id, livemode, request_id }: PaymentFacts,
+  { account_id, livemode, request_id }: PaymentFacts,
   refund_id: string,
   to: 'settled' | 'failed',
 ) {
   return await refunds.recordRefundMove({
-    ...{ refund_id, payment_id, account_id, livemode, request_id, to },
+    resource_id: refund_id,
+    account_id,
+    livemode,
+    request_id,
     from: { status: 'processing', version: 1 },
+    to: [to],
     at: new Date().toISOString(),
     attention: null,
-    ...(to === 'failed' ? { failure: { code: 'refund_refused', message: 'No.' } } : {}),
+    change: to === 'failed' ? { failure: { code: 'refund_refused', message: 'No.' } } : {},
   });
 }
 
@@ -160,11 +168,18 @@ export async function movePayout(
   to: RecordPayoutMove['to'],
 ) {
   return await payouts.recordPayoutMove({
-    ...{ payout_id, account_id, livemode, request_id, from, to },
+    resource_id: payout_id,
+    account_id,
+    livemode,
+    request_id,
+    from,
+    to,
     at: new Date().toISOString(),
     attention: null,
-    ...(to.includes('failed') ? { failure: { code: 'payout_rejected', message: 'No.' } } : {}),
-    ...(to.includes('returned') ? { returned: { code: 'AC04', reason: 'Account closed' } } : {}),
+    change: {
+      ...(to.includes('failed') ? { failure: { code: 'payout_rejected', message: 'No.' } } : {}),
+      ...(to.includes('returned') ? { returned: { code: 'AC04', reason: 'Account closed' } } : {}),
+    },
   });
 }
 

@@ -14,8 +14,8 @@ import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { createWorkers } from '../../worker/create-worker';
-import { openUpdate as openPaymentUpdate } from '../../workflows/payment/messages';
-import { openUpdate as openRefundUpdate } from '../../workflows/refund/messages';
+import { messages as paymentMessages } from '../../workflows/payment/messages';
+import { messages as refundMessages } from '../../workflows/refund/messages';
 import { workflowBundle } from './bundle';
 import { quietTemporal } from './quiet';
 import type { ScriptedBank } from './scripted-bank';
@@ -150,7 +150,7 @@ export async function openPayment(
     error_url: 'https://shop.example/sorry',
   };
   await claim(setting, 'createPayment', payment_id, input, { stored, routing });
-  return await open(setting, 'payment', payment_id, input, openPaymentUpdate);
+  return await open(setting, 'payment', payment_id, input, paymentMessages.open);
 }
 
 /** A payment that can be refunded. */
@@ -189,7 +189,7 @@ export async function openRefund(
   const { refund_id, request_id, ...routing } = input;
   const refund = { reason: 'returned goods' };
   await claim(setting, 'createRefund', refund_id, input, { refund, routing });
-  return await open(setting, 'refund', refund_id, input, openRefundUpdate);
+  return await open(setting, 'refund', refund_id, input, refundMessages.open);
 }
 
 /** What the API does first: fixes the id and keeps what Temporal must not hold. */

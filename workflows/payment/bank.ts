@@ -7,8 +7,8 @@ import type {
 } from '../../connectors/contract/activities';
 import type { PaymentInput } from '../../src/domain/payment-workflow';
 import { connectorQueue } from '../../src/domain/task-queues';
-import { factsOf, note } from '../shared/life';
-import type { PaymentLife } from './life';
+import { note } from '../shared/life';
+import { type Payment, record } from './life';
 
 /** A bank that takes longer lets the API answer `created`. Decided: within 5 s. */
 const SESSION_QUICK = '4s';
@@ -29,12 +29,7 @@ export async function quickSession(
     retry: { initialInterval: '200ms', maximumAttempts: 3 },
     summary: 'Open a session at the bank',
   });
-  try {
-    return await openSession(sessionInstruction(input, expires_at));
-  } catch (error) {
-    if (error instanceof ActivityFailure) return undefined;
-    throw error;
-  }
+  return await unlessFailed(openSession(sessionInstruction(input, expires_at)));
 }
 
 /** Goes on asking, under the same instruction id, until the bank answers. */
@@ -48,32 +43,80 @@ export function patientSession(input: PaymentInput, expires_at: string): Promise
   return openSession(sessionInstruction(input, expires_at));
 }
 
-/** A bank that can't be asked in time is asked again later; a late authorisation is voided. */
+/** Asks the bank to stop; one that can't be asked in time is asked again after the end. */
 export async function closeAtBank(
-  life: PaymentLife,
+  payment: Payment,
   within: '3s' | '5 minutes',
 ): Promise<CloseAnswer['outcome'] | 'unreachable'> {
   const { closeSession } = proxyActivities<ConnectorActivities>({
-    taskQueue: connectorQueue(factsOf(life).connector),
+    taskQueue: connectorQueue(payment.facts.connector),
     scheduleToCloseTimeout: within,
     retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '10s' },
     summary: 'Close the session at the bank',
   });
-  try {
-    return (await closeSession({ payment_id: life.paymentId })).outcome;
-  } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
-    note(life, 'The bank could not be asked to close the session.');
-    return 'unreachable';
-  }
+  const answer = await unlessFailed(closeSession({ payment_id: payment.id }));
+  if (answer === undefined) note(payment, 'The bank could not be asked to close the session.');
+  return answer?.outcome ?? 'unreachable';
 }
 
-/** Instructions at the bank that must happen in the end, however long it is away. */
-export function insist(life: PaymentLife, summary: string) {
+/** Closes the session after the payment has ended: the bank must still stop taking the money. */
+export async function closeLater(payment: Payment): Promise<void> {
+  const bank = untilAnswered(payment, 'Close the session at the bank');
+  const answer = await unlessFailed(bank.closeSession({ payment_id: payment.id }));
+  note(payment, `session at the bank: ${answer?.outcome ?? 'not closed'}`);
+  if (answer?.outcome === 'already_authorized') await voidLate(payment);
+}
+
+/** Releases the money of a customer who authorised after the end. */
+export async function voidLate(payment: Payment): Promise<void> {
+  const { id: payment_id } = payment;
+  await record.setAttention(payment, 'late_money_pending');
+  const bank = untilAnswered(payment, 'Void the late authorisation');
+  const instruction_id = `void:${payment_id}`;
+  const answer = await unlessFailed(bank.voidPayment({ payment_id, instruction_id }));
+  note(payment, `void at the bank: ${answer?.outcome ?? 'refused'}`);
+  if (answer?.outcome === 'already_settled') return await reverseLate(payment);
+  const voided = answer !== undefined;
+  await record.setAttention(
+    payment,
+    voided ? 'late_authorization_voided' : 'late_settlement_not_reversed',
+  );
+}
+
+/** Sends back money that moved after the end. */
+export async function reverseLate(payment: Payment): Promise<void> {
+  const { id: payment_id } = payment;
+  const { amount, currency } = payment.facts;
+  await record.setAttention(payment, 'late_money_pending');
+  const bank = untilAnswered(payment, 'Send the late money back');
+  const instruction_id = `reversal:${payment_id}`;
+  const answer = await unlessFailed(
+    bank.reversePayment({ payment_id, instruction_id, amount, currency }),
+  );
+  note(payment, `reversal at the bank: ${answer?.outcome ?? 'refused'}`);
+  const accepted = answer?.outcome === 'accepted';
+  await record.setAttention(
+    payment,
+    accepted ? 'late_settlement_reversed' : 'late_settlement_not_reversed',
+  );
+}
+
+/** The bank for what must happen in the end, however long it is away. */
+function untilAnswered(payment: Payment, summary: string) {
   return proxyActivities<ConnectorActivities>({
-    taskQueue: connectorQueue(factsOf(life).connector),
+    taskQueue: connectorQueue(payment.facts.connector),
     startToCloseTimeout: '60s',
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10 minutes' },
     summary,
   });
+}
+
+/** Undefined when no answer comes in time, or the connector refuses for good by an exception. */
+async function unlessFailed<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ActivityFailure) return undefined;
+    throw error;
+  }
 }

@@ -1,37 +1,122 @@
 import type { Trigger } from '@temporalio/workflow';
+import type { PaymentChange } from '../../activities/payments';
 import type { SessionAnswer } from '../../connectors/contract/activities';
 import type { PaymentCallbackName } from '../../src/domain/callback';
-import type { CancelledBy, PaymentAttention, PaymentStatus } from '../../src/domain/payment';
-import type { PaymentInput, PaymentStart, PaymentState } from '../../src/domain/payment-workflow';
-import { type Life, newLife } from '../shared/life';
-import type { CallbackItem } from '../shared/mailbox';
+import {
+  type CancelledBy,
+  isFinal,
+  type PaymentAct,
+  type PaymentAttention,
+  type PaymentStatus,
+} from '../../src/domain/payment';
+import type { PaymentInput, PaymentState } from '../../src/domain/payment-workflow';
+import { type Life, type Loaded, newLife } from '../shared/life';
+import { type CallbackItem, type Mailbox, openedIn } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';
+import { createRecord } from '../shared/record';
+import { FINAL, MALFORMED_CURE, type View } from '../shared/view';
 
-/** What an operator can do to a payment. */
-export type PaymentAct = 'mark_settled' | 'mark_failed' | 'snooze';
+/** The facts that the loop needs of the input; after a resume they are the same. */
+export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'> & {
+  expires_at_ms: number;
+};
 
-/** What the loop takes in, in order of arrival. Handlers only enqueue; the loop decides. */
-export type InboxItem =
+/** A payment in memory, within one run. */
+export interface Payment extends Life<PaymentStatus, PaymentAttention, PaymentFacts> {
+  /** Its own mailbox, for what the bank answers. */
+  readonly inbox: PaymentItem[];
+}
+
+/** @param resumed the search attributes may say anything: they are brought up to date */
+export function newPayment(
+  { inbox }: PaymentMailbox,
+  id: string,
+  loaded: Loaded<PaymentStatus, PaymentAttention, PaymentFacts>,
+  resumed: boolean,
+): Payment {
+  const labels = { status: resumed ? null : 'created', attention: null };
+  return { ...newLife(id, loaded, labels), inbox };
+}
+
+export type PaymentMailbox = Mailbox<PaymentItem, Payment>;
+
+export type PaymentItem =
   | CallbackItem<PaymentCallbackName>
   | { kind: 'cancel'; by: CancelledBy; answer: Trigger<PaymentState> }
   | { kind: 'session'; answer: SessionAnswer }
   | OperatorItem<PaymentAct, PaymentState>;
 
-/** What the loop needs of the input; the same after a resume. */
-export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'> & {
-  expires_at_ms: number;
+export function stateOf({ id, status, version }: Payment): PaymentState {
+  return { payment_id: id, status, version };
+}
+
+/** Answers the query, also before the payment is stored. */
+export function stateIn(mail: PaymentMailbox, payment_id: string): PaymentState {
+  const payment = openedIn(mail);
+  return payment === undefined ? { payment_id, status: 'created', version: 0 } : stateOf(payment);
+}
+
+const VIEW: View<PaymentStatus, PaymentAttention> = {
+  waitsFor: {
+    created: {
+      what: 'the bank to open a session for the customer',
+      levers: '`mark_settled`, `mark_failed`',
+    },
+    awaiting_customer: {
+      what: 'the customer to pay',
+      levers: '`mark_settled`, `mark_failed`',
+    },
+    authorized: {
+      what: 'the bank to settle; it never expires',
+      levers: '`mark_settled`, `mark_failed`, `snooze`',
+    },
+    settled: FINAL,
+    failed: FINAL,
+    cancelled: FINAL,
+    expired: FINAL,
+  },
+  cures: {
+    settlement_overdue:
+      'Settlement is overdue. Ask the bank, then send the update `mark_settled` or `mark_failed`; ' +
+      '`snooze` to wait some more.',
+    late_money_pending:
+      'The customer paid after the payment had ended; the bank is being told to give it back. ' +
+      'If that lasts, check the connector.',
+    late_authorization_voided:
+      'The customer authorised after the payment had ended; the bank released it. Nothing to do.',
+    late_settlement_reversed:
+      'The money moved after the payment had ended; the bank was told to send it back. ' +
+      'Check that it did.',
+    late_settlement_not_reversed:
+      'The money moved after the payment had ended and the bank refused to send it back. ' +
+      'Return it by hand and tell the merchant.',
+    failed_after_settled: 'The bank reported a failure after it had settled. Ask the bank.',
+    expired_after_authorized: 'The bank reported an expiry after it had authorised. Ask the bank.',
+    malformed_callback: MALFORMED_CURE,
+  },
 };
 
-/** A payment's memory within one run. */
-export interface PaymentLife extends Life<PaymentStatus, PaymentAttention, PaymentFacts> {
-  paymentId: string;
-  inbox: InboxItem[];
+export const record = createRecord<PaymentStatus, PaymentAttention, Payment, PaymentChange>({
+  noun: 'payment',
+  view: VIEW,
+  until,
+  isPast: (attention) => attention === 'settlement_overdue',
+  weakMarks: [],
+  known: () => ({}),
+  remember: () => {},
+  writeMove: (input) => (activities) => activities.recordPaymentMove(input),
+  writeAttention: (input) => (activities) => activities.recordPaymentAttention(input),
+});
+
+function until(payment: Payment): string {
+  const { status, facts } = payment;
+  if (isFinal(status)) return '';
+  const at = status === 'authorized' ? settlementDue(payment) : facts.expires_at_ms;
+  const word = status === 'authorized' ? 'due' : 'until';
+  return `, ${word} ${new Date(at).toISOString()}`;
 }
 
-export function beginLife(start: PaymentStart): PaymentLife {
-  return { ...newLife('created', 'resume' in start), paymentId: start.payment_id, inbox: [] };
-}
-
-export function stateOf(life: PaymentLife): PaymentState {
-  return { payment_id: life.paymentId, status: life.status, version: life.version };
+/** When operators are told that the settlement does not come, in ms since the epoch. */
+export function settlementDue({ since, snoozedUntil, facts }: Payment): number {
+  return snoozedUntil ?? since + facts.settlement_due_seconds * 1_000;
 }

@@ -1,20 +1,41 @@
-import { ActivityFailure, CancellationScope } from '@temporalio/workflow';
-import { isFinal, paymentWorkflowId } from '../../src/domain/payment';
+import { ActivityFailure, CancellationScope, setHandler, Trigger } from '@temporalio/workflow';
+import { assertNever } from '../../src/domain/assert';
+import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback';
+import {
+  CANCELLATIONS,
+  type CancelledBy,
+  decidePayment,
+  isCancellable,
+  isFinal,
+  PAYMENT_FAILURES,
+  paymentWorkflowId,
+  wayTo,
+} from '../../src/domain/payment';
 import type {
   PaymentInput,
   PaymentResume,
   PaymentStart,
   PaymentState,
 } from '../../src/domain/payment-workflow';
+import { listen, uncancelled, untilOpened } from '../shared/handlers';
 import { note } from '../shared/life';
-import { persist } from '../shared/persist';
-import { assertIdentity } from '../shared/refusal';
-import { type Due, live } from '../shared/run-loop';
-import { patientSession, quickSession } from './bank';
-import { listen } from './handlers';
-import { beginLife, type PaymentLife, stateOf } from './life';
-import { expire, handle, markOverdue } from './steps';
-import { show } from './view';
+import { openMailbox } from '../shared/mailbox';
+import { writeLocally, writeScheduled } from '../shared/persist';
+import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
+import { type Due, runUntilFinal } from '../shared/run-loop';
+import { actFault, applyAct } from './acts';
+import * as bank from './bank';
+import {
+  newPayment,
+  type Payment,
+  type PaymentItem,
+  type PaymentMailbox,
+  record,
+  settlementDue,
+  stateIn,
+  stateOf,
+} from './life';
+import { messages } from './messages';
 
 /**
  * The life of one payment: opened at the bank and stored, then moved by callbacks, a cancellation or
@@ -22,67 +43,186 @@ import { show } from './view';
  */
 export async function payment(start: PaymentStart): Promise<PaymentState> {
   assertIdentity('payment_id', Object(start).payment_id, paymentWorkflowId);
-  const life = beginLife(start);
-  listen(life);
+  const mail: PaymentMailbox = openMailbox();
+  takeMessages(mail, start);
   // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.
   return await CancellationScope.nonCancellable(async () => {
-    if ('resume' in start) await resume(life, start);
-    else await open(life, start);
-    await live({
-      inbox: life.inbox,
-      handle: (item) => handle(life, item),
-      isFinal: () => isFinal(life.status),
-      nextDue: () => nextDue(life),
+    const payment = 'resume' in start ? await load(mail, start) : await open(mail, start);
+    mail.opening = { outcome: 'accepted', resource: payment };
+    await runUntilFinal({
+      inbox: mail.inbox,
+      handle: (item) => handle(payment, item),
+      isFinal: () => isFinal(payment.status),
+      nextDue: () => nextDue(payment),
     });
-    return stateOf(life);
+    return stateOf(payment);
   });
 }
 
-async function open(life: PaymentLife, input: PaymentInput): Promise<void> {
-  const { return_url, expires_in_seconds, ...facts } = input;
-  const created_at = new Date(life.since).toISOString();
-  life.facts = { ...facts, expires_at_ms: life.since + expires_in_seconds * 1_000 };
-  const expires_at = new Date(life.facts.expires_at_ms).toISOString();
-  const answer = await quickSession(input, expires_at);
-  const opened = await persist((activities) =>
-    activities.openPayment({ ...facts, created_at, expires_at, session: answer ?? null }),
+async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
+  const startedAt = Date.now();
+  const { return_url, expires_in_seconds, ...money } = input;
+  const facts = { ...money, expires_at_ms: startedAt + expires_in_seconds * 1_000 };
+  const created_at = new Date(startedAt).toISOString();
+  const expires_at = new Date(facts.expires_at_ms).toISOString();
+  const session = await bank.quickSession(input, expires_at);
+  const opened = await writeLocally((activities) =>
+    activities.openPayment({ ...money, created_at, expires_at, session: session ?? null }),
   );
-  life.status = opened.status;
-  life.version = opened.version;
-  life.stored = true;
-  show(life);
-  if (answer === undefined) {
-    note(life, 'The bank is slow to open a session; the API has answered `created`.');
-    void patientSession(input, expires_at).then(
-      (late) => life.inbox.push({ kind: 'session', answer: late }),
-      (error) => {
-        if (!(error instanceof ActivityFailure)) throw error;
-        note(life, 'The bank refused for good to open a session.');
+  const stored = { facts, ...opened, attention: null };
+  const payment = newPayment(mail, facts.payment_id, stored, false);
+  payment.since = startedAt;
+  record.show(payment);
+  if (session === undefined) awaitSession(payment, input, expires_at);
+  return payment;
+}
+
+/** The bank is slow: its session comes by the inbox, or the payment expires without one. */
+function awaitSession(payment: Payment, input: PaymentInput, expires_at: string): void {
+  note(payment, 'The bank is slow to open a session; the API has answered `created`.');
+  void bank.patientSession(input, expires_at).then(
+    (answer) => payment.inbox.push({ kind: 'session', answer }),
+    (error) => {
+      if (!(error instanceof ActivityFailure)) throw error;
+      note(payment, 'The bank refused for good to open a session.');
+    },
+  );
+}
+
+async function load(mail: PaymentMailbox, start: PaymentResume): Promise<Payment> {
+  const { payment_id: resource_id, request_id } = start;
+  const loaded = await writeScheduled((activities) =>
+    activities.loadPayment({ resource_id, request_id }),
+  );
+  const payment = newPayment(mail, resource_id, loaded, true);
+  payment.overdueTold = payment.attention === 'settlement_overdue';
+  const ended = isFinal(payment.status);
+  record.tell(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
+  return payment;
+}
+
+function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
+  listen(mail, messages, {
+    noun: 'payment',
+    resumed: 'resume' in start,
+    state: () => stateIn(mail, start.payment_id),
+    opened: async () => stateOf(await untilOpened(mail)),
+    actFault,
+  });
+  const enqueue = async (by: CancelledBy): Promise<PaymentState> => {
+    const answer = new Trigger<PaymentState>();
+    mail.inbox.push({ kind: 'cancel', by, answer });
+    return await answer;
+  };
+  setHandler(
+    messages.cancel,
+    uncancelled(({ by }) => enqueue(by)),
+    {
+      description: messages.descriptions.cancel,
+      validator: (input) => {
+        const by: unknown = Object(input).by;
+        if (by !== 'merchant' && by !== 'customer') {
+          refuse('invalid_request', 'by: must be "merchant" or "customer"');
+        }
+        const { status } = stateIn(mail, start.payment_id);
+        if (!isCancellable(status)) refuse('cannot_cancel', `The payment is ${status}.`);
       },
-    );
-  }
-}
-
-async function resume(life: PaymentLife, start: PaymentResume): Promise<void> {
-  const stored = await persist((activities) =>
-    activities.loadPayment({ payment_id: start.payment_id, request_id: start.request_id }),
+    },
   );
-  life.facts = stored.facts;
-  life.status = stored.status;
-  life.version = stored.version;
-  life.attention = stored.attention;
-  life.stored = true;
-  note(life, 'Started again by a callback after the payment had ended.');
-  show(life);
 }
 
-function nextDue(life: PaymentLife): Due | undefined {
-  const facts = life.facts;
-  if (facts === undefined || isFinal(life.status)) return undefined;
-  if (life.status !== 'authorized') {
-    return { at: facts.expires_at_ms, summary: 'Payment expires', act: () => expire(life) };
+/** One item, whole: all that it changes is written when this returns. */
+async function handle(payment: Payment, item: PaymentItem): Promise<void> {
+  switch (item.kind) {
+    case 'callback':
+      return await applyCallback(payment, item.name, item.callback);
+    case 'malformed':
+      note(payment, `unreadable callback \`${item.name}\`: ${item.fault}`);
+      return await record.setAttention(payment, 'malformed_callback');
+    case 'cancel':
+      return await cancel(payment, item);
+    case 'session':
+      return await applySession(payment, item);
+    case 'operator':
+      return await applyAct(payment, item);
+    default:
+      assertNever(item);
   }
-  if (life.attention === 'settlement_overdue') return undefined;
-  const at = life.snoozedUntil ?? life.since + facts.settlement_due_seconds * 1_000;
-  return { at, summary: 'Settlement is due', act: () => markOverdue(life) };
+}
+
+type Item<Kind extends PaymentItem['kind']> = Extract<PaymentItem, { kind: Kind }>;
+
+async function applyCallback(
+  payment: Payment,
+  name: PaymentCallbackName,
+  callback: BankCallback,
+): Promise<void> {
+  const { code, reason, bank_reference } = callback;
+  const decision = decidePayment(payment.status, name);
+  note(payment, `callback \`${name}\` (${callback.callback_id}): ${decision.kind}`);
+  const unapplied = (why: string) => record.recordUnapplied(payment, name, callback, why);
+  switch (decision.kind) {
+    case 'move': {
+      const { bank: ours } = PAYMENT_FAILURES;
+      const failure = { code: code ?? ours.code, message: reason ?? ours.message };
+      const change = {
+        ...(name === 'failed' ? { failure } : {}),
+        ...(bank_reference ? { bank_reference } : {}),
+      };
+      return await record.move(payment, decision.to, { change });
+    }
+    case 'void':
+      await unapplied(`late: the payment is ${payment.status}; to be voided`);
+      return await bank.voidLate(payment);
+    case 'reverse':
+      await unapplied(`late: the payment is ${payment.status}; to be sent back`);
+      return await bank.reverseLate(payment);
+    case 'unapplied':
+      await unapplied(decision.reason);
+      if (decision.attention !== undefined) await record.setAttention(payment, decision.attention);
+      return;
+    default:
+      assertNever(decision);
+  }
+}
+
+/** Asks the bank to close first: where the customer was faster, the payment is not cancelled. */
+async function cancel(payment: Payment, { by, answer }: Item<'cancel'>): Promise<void> {
+  const closed = isCancellable(payment.status) ? await bank.closeAtBank(payment, '3s') : undefined;
+  if (closed === 'already_authorized') {
+    await record.move(payment, wayTo(payment.status, 'authorized'));
+  } else if (closed) {
+    await record.move(payment, ['cancelled'], { change: { failure: CANCELLATIONS[by] } });
+  }
+  if (payment.status === 'cancelled') answer.resolve(stateOf(payment));
+  else rejectUpdate(answer, 'cannot_cancel', `The payment is ${payment.status}.`);
+  if (closed === 'unreachable') await bank.closeLater(payment);
+}
+
+async function applySession(payment: Payment, { answer }: Item<'session'>): Promise<void> {
+  if (payment.status !== 'created') return;
+  if (answer.outcome === 'declined') {
+    const failure = { code: answer.code, message: answer.message };
+    return await record.move(payment, ['failed'], { change: { failure }, scheduled: true });
+  }
+  const { bank_reference, session_url } = answer;
+  const change = { bank_reference, session_url };
+  await record.move(payment, ['awaiting_customer'], { change, scheduled: true });
+}
+
+function nextDue(payment: Payment): Due | undefined {
+  const { status, facts, overdueTold } = payment;
+  if (isCancellable(status)) {
+    return { at: facts.expires_at_ms, summary: 'Payment expires', act: () => expire(payment) };
+  }
+  if (status !== 'authorized' || overdueTold) return undefined;
+  const act = () => record.markOverdue(payment, 'settlement_overdue');
+  return { at: settlementDue(payment), summary: 'Settlement is due', act };
+}
+
+async function expire(payment: Payment): Promise<void> {
+  const closed = await bank.closeAtBank(payment, '5 minutes');
+  const authorized = closed === 'already_authorized';
+  await record.move(payment, authorized ? wayTo(payment.status, 'authorized') : ['expired']);
+  if (closed === 'unreachable') await bank.closeLater(payment);
 }

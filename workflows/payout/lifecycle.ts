@@ -1,33 +1,45 @@
+import { allHandlersFinished, CancellationScope, condition } from '@temporalio/workflow';
+import { assertNever } from '../../src/domain/assert';
+import type { BankCallback, PayoutCallbackName } from '../../src/domain/callback';
 import {
-  allHandlersFinished,
-  CancellationScope,
-  condition,
-  proxyLocalActivities,
-  sleep,
-  TemporalFailure,
-  workflowInfo,
-} from '@temporalio/workflow';
-import type { LifecycleActivities } from '../../activities';
-import type { OpenPayout, PayoutOpening } from '../../activities/payouts';
-import { isEnded, payoutWorkflowId } from '../../src/domain/payout';
-import {
-  ACCEPT_WITHIN_MS,
-  type PayoutInput,
-  type PayoutResult,
-  type PayoutResume,
-  type PayoutStart,
+  decidePayout,
+  isEnded,
+  isUnsent,
+  OVERDUE,
+  PAYOUT_FAILURES,
+  payoutWorkflowId,
+  RETURNS,
+  wayTo,
+} from '../../src/domain/payout';
+import type {
+  PayoutInput,
+  PayoutResult,
+  PayoutResume,
+  PayoutStart,
 } from '../../src/domain/payout-workflow';
+import { listen } from '../shared/handlers';
 import { note } from '../shared/life';
-import { persistRecorded } from '../shared/persist';
+import type { Opening } from '../shared/mailbox';
+import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { type Due, live } from '../shared/run-loop';
+import { type Due, runUntilFinal } from '../shared/run-loop';
 import { showRefusal } from '../shared/view';
+import { actFault, applyAct } from './acts';
 import { instructPayout } from './bank';
-import { listen } from './handlers';
-import { beginLife, isUnsent, type PayoutLife, resultOf } from './life';
-import { attend, OVERDUE_AGAIN_MS } from './record';
-import { handle, markOverdue } from './steps';
-import { show } from './view';
+import {
+  dueAt,
+  newPayout,
+  OVERDUE_AGAIN_MS,
+  type Payout,
+  type PayoutActed,
+  type PayoutItem,
+  type PayoutMailbox,
+  record,
+  resultIn,
+  stateOf,
+} from './life';
+import { messages } from './messages';
+import { openPayoutMailbox, reserve, untilSent } from './opening';
 
 /**
  * The life of one payout: accepted in time with its money reserved, or refused for good; then sent
@@ -35,104 +47,146 @@ import { show } from './view';
  */
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
   assertIdentity('payout_id', Object(start).payout_id, payoutWorkflowId);
-  const life = beginLife(start, workflowInfo().startTime.getTime() + ACCEPT_WITHIN_MS);
-  listen(life);
+  const mail = openPayoutMailbox('resume' in start);
+  listen(mail, messages, {
+    noun: 'payout',
+    resumed: 'resume' in start,
+    state: () => resultIn(mail, start.payout_id),
+    opened: async () => stateOf(await untilSent(mail)),
+    actFault,
+  });
   // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.
   return await CancellationScope.nonCancellable(async () => {
-    if ('resume' in start) await resume(life, start);
-    else await open(life, start);
-    if (life.refusal !== undefined) await condition(allHandlersFinished);
-    else await liveOn(life);
-    return resultOf(life);
+    const opening = 'resume' in start ? await load(mail, start) : await open(mail, start);
+    mail.opening = opening;
+    if (opening.outcome === 'refused') await condition(allHandlersFinished);
+    else await live(mail, opening.resource);
+    return resultIn(mail, start.payout_id);
   });
 }
 
-async function open(life: PayoutLife, input: PayoutInput): Promise<void> {
-  const created_at = new Date(life.since).toISOString();
-  const opening = await reserve(life, { ...input, created_at, accept_by_ms: life.acceptBy });
+async function open(mail: PayoutMailbox, input: PayoutInput): Promise<Opening<Payout>> {
+  const created_at = new Date().toISOString();
+  const opening = await reserve(mail, { ...input, created_at, accept_by_ms: mail.acceptBy });
   if (opening.outcome === 'refused') {
-    const { code, message } = opening;
-    life.refusal = { code, message };
-    return showRefusal(life, life.refusal);
+    showRefusal({ status: 'created', attention: null }, opening);
+    return opening;
   }
-  life.facts = opening.facts;
-  life.status = opening.status;
-  life.version = opening.version;
-  life.stored = true;
-  show(life);
-  void instructPayout(life);
+  const payout = newPayout(mail, input.payout_id, { ...opening, attention: null }, false);
+  record.show(payout);
+  void instructPayout(payout);
+  return { outcome: 'accepted', resource: payout };
 }
 
-/** Without an acceptance its key is freed; an attempt that was given up may have been faster. */
-async function reserve(life: PayoutLife, input: OpenPayout): Promise<PayoutOpening> {
-  const opening = await reserveInTime(input);
-  life.attempted = true;
-  if (opening?.outcome === 'accepted') return opening;
-  // Recorded first: an opening whose task is repeated must find its claim again.
-  const behind = await persistRecorded((activities) => activities.abandonPayout(input));
-  return behind.outcome === 'accepted' ? behind : (opening ?? behind);
-}
-
-/** Longer than the slowest acceptance seen, short enough for a second attempt. */
-const ATTEMPT_MS_MAX = 3_000;
-const PAUSE_MS = 200;
-
-/**
- * Undefined when it could not be recorded in time, or no worker was up. Each attempt is an activity
- * of its own: while the SDK repeats a local one, the workflow's clock stands still.
- */
-async function reserveInTime(input: OpenPayout): Promise<PayoutOpening | undefined> {
-  const timeLeft = () => input.accept_by_ms - Date.now();
-  for (let left = timeLeft(); left > 0; left = timeLeft()) {
-    const { openPayout } = proxyLocalActivities<LifecycleActivities>({
-      scheduleToCloseTimeout: Math.min(left, ATTEMPT_MS_MAX),
-      retry: { maximumAttempts: 1 },
-    });
-    try {
-      return await openPayout(input);
-    } catch (error) {
-      // A local time-out is an `ActivityFailure` at first, and a bare `TimeoutFailure` in a replay.
-      if (!(error instanceof TemporalFailure)) throw error;
-    }
-    await sleep(PAUSE_MS, { summary: 'Accept the payout again' });
-  }
-  return undefined;
-}
-
-async function resume(life: PayoutLife, { payout_id, request_id }: PayoutResume): Promise<void> {
-  // Recorded: read again after a lost task, it would show what this run has done already.
-  const loaded = await persistRecorded((activities) =>
-    activities.loadPayout({ payout_id, request_id }),
+async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<Payout>> {
+  const { payout_id: resource_id, request_id } = start;
+  const loaded = await writeScheduled((activities) =>
+    activities.loadPayout({ resource_id, request_id }),
   );
-  life.facts = loaded.facts;
-  life.status = loaded.status;
-  life.version = loaded.version;
-  life.attention = loaded.attention;
-  life.sentAt = loaded.sent_at;
-  life.completedAt = loaded.completed_at;
-  life.stored = true;
-  if (isEnded(life.status)) {
-    note(life, 'Started again after the payout had ended.');
-    return show(life);
-  }
-  note(life, 'Started again in flight: its workflow was ended from outside.');
-  life.notOverdueBefore = Date.now() + OVERDUE_AGAIN_MS;
-  await attend(life, 'restarted_in_flight');
-  if (isUnsent(life)) void instructPayout(life, true);
+  const payout = newPayout(mail, resource_id, loaded, true);
+  payout.sentAt = loaded.sent_at;
+  payout.completedAt = loaded.completed_at;
+  if (isEnded(payout.status)) record.tell(payout, 'Started again after the end.');
+  else await goOn(payout);
+  return { outcome: 'accepted', resource: payout };
 }
 
-function liveOn(life: PayoutLife): Promise<void> {
-  return live({
-    inbox: life.inbox,
-    handle: (item) => handle(life, item),
-    isFinal: () => isEnded(life.status),
-    nextDue: () => nextDue(life),
+/** Its workflow was ended from outside: operators are told, and the bank is asked what it knows. */
+async function goOn(payout: Payout): Promise<void> {
+  note(payout, 'Started again in flight: its workflow was ended from outside.');
+  payout.notOverdueBefore = Date.now() + OVERDUE_AGAIN_MS;
+  await record.setAttention(payout, 'restarted_in_flight');
+  if (isUnsent(payout.status)) void instructPayout(payout, true);
+}
+
+function live({ inbox }: PayoutMailbox, payout: Payout): Promise<void> {
+  return runUntilFinal({
+    inbox,
+    handle: async (item) => {
+      await handle(payout, item);
+      // Those who wait for the bank's answer need not wait for one that no longer matters.
+      if (!isUnsent(payout.status)) answerResubmits(payout, {});
+    },
+    isFinal: () => isEnded(payout.status),
+    nextDue: () => nextDue(payout),
   });
 }
 
-function nextDue(life: PayoutLife): Due | undefined {
-  const { facts, status, overdueTold, snoozedUntil, notOverdueBefore } = life;
-  if (facts === undefined || isEnded(status) || overdueTold) return undefined;
-  const at = snoozedUntil ?? Math.max(facts.due_at_ms, notOverdueBefore);
-  return { at, summary: 'The payout is due', act: () => markOverdue(life) };
+/** One item, whole: all that it changes is written when this returns. */
+async function handle(payout: Payout, item: PayoutItem): Promise<void> {
+  switch (item.kind) {
+    case 'callback':
+      return await applyCallback(payout, item.name, item.callback);
+    case 'malformed':
+      note(payout, `unreadable callback \`${item.name}\`: ${item.fault}`);
+      return await record.setAttention(payout, 'malformed_callback');
+    case 'answer':
+      return await applyAnswer(payout, item);
+    case 'operator':
+      return await applyAct(payout, item);
+    default:
+      assertNever(item);
+  }
+}
+
+async function applyCallback(
+  payout: Payout,
+  name: PayoutCallbackName,
+  callback: BankCallback,
+): Promise<void> {
+  const { code, reason, bank_reference } = callback;
+  const { can_be_returned } = payout.facts;
+  const returnable = { can_be_returned, sent_at: payout.sentAt, completed_at: payout.completedAt };
+  const decision = decidePayout(payout.status, name, returnable, Date.now());
+  note(payout, `callback \`${name}\` (${callback.callback_id}): ${decision.kind}`);
+  switch (decision.kind) {
+    case 'move': {
+      // Nothing is sent behind the bank's own word, also while that is being written.
+      if (decision.to.includes('failed')) payout.instruction += 1;
+      const failed = PAYOUT_FAILURES.bank;
+      const back = RETURNS.bank;
+      const failure = { code: code ?? failed.code, message: reason ?? failed.message };
+      const returned = { code: code ?? back.code, reason: reason ?? back.reason };
+      const change = {
+        ...(decision.to.includes('failed') ? { failure } : {}),
+        ...(decision.to.includes('returned') ? { returned } : {}),
+        ...(bank_reference ? { bank_reference } : {}),
+      };
+      return await record.move(payout, decision.to, { change });
+    }
+    case 'unapplied':
+      await record.recordUnapplied(payout, name, callback, decision.reason);
+      if (decision.attention !== undefined) await record.setAttention(payout, decision.attention);
+      return;
+    default:
+      assertNever(decision);
+  }
+}
+
+async function applyAnswer(
+  payout: Payout,
+  { answer }: Extract<PayoutItem, { kind: 'answer' }>,
+): Promise<void> {
+  record.tell(payout, `instruction at the bank: ${answer.outcome}`);
+  if (payout.status === 'failed' && answer.outcome !== 'refused') {
+    return await record.setAttention(payout, 'moved_after_failed');
+  }
+  if (!isUnsent(payout.status)) return;
+  if (answer.outcome === 'refused') {
+    const failure = { code: answer.code, message: answer.message };
+    await record.move(payout, ['failed'], { change: { failure }, scheduled: true });
+  } else await record.move(payout, wayTo(payout.status, answer.outcome), { scheduled: true });
+  answerResubmits(payout, { bank: answer.outcome });
+}
+
+function answerResubmits(payout: Payout, said: Pick<PayoutActed, 'bank'>): void {
+  for (const answer of payout.resubmits.splice(0)) answer.resolve({ ...stateOf(payout), ...said });
+}
+
+function nextDue(payout: Payout): Due | undefined {
+  const { status, overdueTold } = payout;
+  if (status !== 'created' && status !== 'submitted' && status !== 'sent') return undefined;
+  if (overdueTold) return undefined;
+  const act = () => record.markOverdue(payout, OVERDUE[status]);
+  return { at: dueAt(payout), summary: 'The payout is due', act };
 }

@@ -1,22 +1,39 @@
 import { allHandlersFinished, CancellationScope, condition } from '@temporalio/workflow';
 import type { OpenRefund, RefundOpening } from '../../activities/refunds';
-import { isFinalRefund, refundWorkflowId } from '../../src/domain/refund';
+import { assertNever } from '../../src/domain/assert';
+import type { BankCallback, RefundCallbackName } from '../../src/domain/callback';
+import {
+  decideRefund,
+  isFinalRefund,
+  REFUND_FAILURES,
+  refundWorkflowId,
+} from '../../src/domain/refund';
 import type {
   RefundInput,
   RefundResult,
   RefundResume,
   RefundStart,
 } from '../../src/domain/refund-workflow';
+import { listen, untilOpened } from '../shared/handlers';
 import { note } from '../shared/life';
-import { persist, persistRecorded } from '../shared/persist';
+import { type Opening, openMailbox } from '../shared/mailbox';
+import { writeLocally, writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { type Due, live } from '../shared/run-loop';
-import { showRefusal } from '../shared/view';
+import { type Due, runUntilFinal } from '../shared/run-loop';
+import { showRefusal, upsertLabels } from '../shared/view';
+import { actFault, applyAct } from './acts';
 import { instructRefund } from './bank';
-import { listen } from './handlers';
-import { beginLife, type RefundLife, resultOf } from './life';
-import { handle, markOverdue } from './steps';
-import { show } from './view';
+import {
+  dueAt,
+  newRefund,
+  type Refund,
+  type RefundItem,
+  type RefundMailbox,
+  record,
+  resultIn,
+  stateOf,
+} from './life';
+import { messages } from './messages';
 
 /**
  * The life of one refund: accepted with its money reserved, or refused; then sent by the bank and
@@ -24,74 +41,133 @@ import { show } from './view';
  */
 export async function refund(start: RefundStart): Promise<RefundResult> {
   assertIdentity('refund_id', Object(start).refund_id, refundWorkflowId);
-  const life = beginLife(start);
-  listen(life);
+  const mail: RefundMailbox = openMailbox();
+  listen(mail, messages, {
+    noun: 'refund',
+    resumed: 'resume' in start,
+    state: () => resultIn(mail, start.refund_id),
+    opened: async () => stateOf(await untilOpened(mail)),
+    actFault,
+  });
   // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.
   return await CancellationScope.nonCancellable(async () => {
-    if ('resume' in start) await resume(life, start);
-    else await open(life, start);
-    if (life.refusal !== undefined) await condition(allHandlersFinished);
-    else await liveOn(life);
-    return resultOf(life);
+    const opening = 'resume' in start ? await load(mail, start) : await open(mail, start);
+    mail.opening = opening;
+    if (opening.outcome === 'refused') await condition(allHandlersFinished);
+    else await live(mail, opening.resource);
+    return resultIn(mail, start.refund_id);
   });
 }
 
-async function open(life: RefundLife, input: RefundInput): Promise<void> {
-  const created_at = new Date(life.since).toISOString();
+async function open(mail: RefundMailbox, input: RefundInput): Promise<Opening<Refund>> {
+  const created_at = new Date().toISOString();
   const opening = await reserve({ ...input, created_at });
   if (opening.outcome === 'refused') {
-    const { code, message } = opening;
-    life.refusal = { code, message };
-    return showRefusal(life, life.refusal);
+    showRefusal({ status: 'processing', attention: null }, opening);
+    return opening;
   }
-  life.facts = opening.facts;
-  life.status = opening.status;
-  life.version = opening.version;
-  if (input.amount === null) life.amount = opening.facts.amount;
-  life.stored = true;
-  show(life);
-  void instructRefund(life);
+  const refund = newRefund(mail, input.refund_id, { ...opening, attention: null }, false);
+  if (input.amount === null) {
+    upsertLabels(refund, { ...refund.labels, amount: opening.facts.amount });
+  }
+  record.show(refund);
+  void instructRefund(refund);
+  return { outcome: 'accepted', resource: refund };
 }
 
-/** A refusal frees the key; an attempt that was given up may have been accepted behind it. */
+/**
+ * A refusal releases the idempotency key. An attempt that was given up may still succeed, so its
+ * document is looked for; scheduled, since an opening whose task is repeated must find its claim.
+ */
 async function reserve(input: OpenRefund): Promise<RefundOpening> {
-  const opening = await persist((activities) => activities.openRefund(input));
+  const opening = await writeLocally((activities) => activities.openRefund(input));
   if (opening.outcome === 'accepted') return opening;
-  // Recorded first: an opening whose task is repeated must find its claim again.
-  const behind = await persistRecorded((activities) => activities.abandonRefund(input));
-  return behind ?? opening;
+  return (await writeScheduled((activities) => activities.abandonRefund(input))) ?? opening;
 }
 
-async function resume(life: RefundLife, { refund_id, request_id }: RefundResume): Promise<void> {
-  // Recorded: read again after a lost task, it would show what this run has done already.
-  const loaded = await persistRecorded((activities) =>
-    activities.loadRefund({ refund_id, request_id }),
+async function load(mail: RefundMailbox, start: RefundResume): Promise<Opening<Refund>> {
+  const { refund_id: resource_id, request_id } = start;
+  const loaded = await writeScheduled((activities) =>
+    activities.loadRefund({ resource_id, request_id }),
   );
-  life.facts = loaded.facts;
-  life.status = loaded.status;
-  life.version = loaded.version;
-  life.attention = loaded.attention;
-  life.overdueTold = loaded.attention === 'refund_overdue';
-  life.stored = true;
-  const ended = isFinalRefund(life.status);
-  note(life, ended ? 'Started again after the refund had ended.' : 'Started again in flight.');
-  show(life);
-  if (!ended) void instructRefund(life, true);
+  const refund = newRefund(mail, resource_id, loaded, true);
+  refund.overdueTold = refund.attention === 'refund_overdue';
+  const ended = isFinalRefund(refund.status);
+  record.tell(refund, ended ? 'Started again after the end.' : 'Started again in flight.');
+  if (!ended) void instructRefund(refund, true);
+  return { outcome: 'accepted', resource: refund };
 }
 
-function liveOn(life: RefundLife): Promise<void> {
-  return live({
-    inbox: life.inbox,
-    handle: (item) => handle(life, item),
-    isFinal: () => isFinalRefund(life.status),
-    nextDue: () => nextDue(life),
+function live({ inbox }: RefundMailbox, refund: Refund): Promise<void> {
+  return runUntilFinal({
+    inbox,
+    handle: (item) => handle(refund, item),
+    isFinal: () => isFinalRefund(refund.status),
+    nextDue: () => nextDue(refund),
   });
 }
 
-function nextDue(life: RefundLife): Due | undefined {
-  const { facts, status, snoozedUntil } = life;
-  if (facts === undefined || isFinalRefund(status)) return undefined;
-  if (life.overdueTold) return undefined;
-  const at = snoozedUntil ?? facts.due_at_ms;
-  return { at, summary: 'The refund is due', act: () => markOverdue(life) };
+/** One item, whole: all that it changes is written when this returns. */
+async function handle(refund: Refund, item: RefundItem): Promise<void> {
+  switch (item.kind) {
+    case 'callback':
+      return await applyCallback(refund, item.name, item.callback);
+    case 'malformed':
+      note(refund, `unreadable callback \`${item.name}\`: ${item.fault}`);
+      return await record.setAttention(refund, 'malformed_callback');
+    case 'answer':
+      return await applyAnswer(refund, item);
+    case 'operator':
+      return await applyAct(refund, item);
+    default:
+      assertNever(item);
+  }
+}
+
+async function applyCallback(
+  refund: Refund,
+  name: RefundCallbackName,
+  callback: BankCallback,
+): Promise<void> {
+  const { code, reason, bank_reference } = callback;
+  const decision = decideRefund(refund.status, name);
+  note(refund, `callback \`${name}\` (${callback.callback_id}): ${decision.kind}`);
+  switch (decision.kind) {
+    case 'move': {
+      // Nothing is sent behind the bank's own word, also while that is being written.
+      refund.instruction += 1;
+      const { bank: ours } = REFUND_FAILURES;
+      const failure = { code: code ?? ours.code, message: reason ?? ours.message };
+      const change = {
+        ...(decision.to === 'failed' ? { failure } : {}),
+        ...(bank_reference ? { bank_reference } : {}),
+      };
+      return await record.move(refund, [decision.to], { change });
+    }
+    case 'unapplied':
+      await record.recordUnapplied(refund, name, callback, decision.reason);
+      if (decision.attention !== undefined) await record.setAttention(refund, decision.attention);
+      return;
+    default:
+      assertNever(decision);
+  }
+}
+
+async function applyAnswer(
+  refund: Refund,
+  { answer }: Extract<RefundItem, { kind: 'answer' }>,
+): Promise<void> {
+  record.tell(refund, `instruction at the bank: ${answer.outcome}`);
+  if (isFinalRefund(refund.status)) return;
+  if (answer.outcome === 'refused') {
+    const failure = { code: answer.code, message: answer.message };
+    return await record.move(refund, ['failed'], { change: { failure }, scheduled: true });
+  }
+  refund.bankReference = answer.bank_reference;
+}
+
+function nextDue(refund: Refund): Due | undefined {
+  if (isFinalRefund(refund.status) || refund.overdueTold) return undefined;
+  const act = () => record.markOverdue(refund, 'refund_overdue');
+  return { at: dueAt(refund), summary: 'The refund is due', act };
 }

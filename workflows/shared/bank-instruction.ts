@@ -1,4 +1,12 @@
-import { ActivityFailure, CancellationScope, sleep } from '@temporalio/workflow';
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  CancellationScope,
+  proxyActivities,
+  sleep,
+} from '@temporalio/workflow';
+import type { ConnectorActivities } from '../../connectors/contract/activities';
+import { connectorQueue } from '../../src/domain/task-queues';
 
 /** An instruction to a bank that moves money, under one id. */
 export interface Instruction<Answer> {
@@ -14,23 +22,79 @@ export interface Instruction<Answer> {
   answered: (answer: Answer) => void;
 }
 
-/** Doubles; its bound keeps months of trying within the size of a history. */
+/** The part of a resource that remembers the instruction it gives. */
+export interface Instructing {
+  /** Counts the instructions given: only the newest one goes on. */
+  instruction: number;
+  /** One that is on its way to the bank. */
+  sending: { cancel: () => void; ended: () => Promise<void> } | undefined;
+}
+
+/** The bank's activities for an instruction that moves money: `once` to send, `patient` to look up. */
+export function moneyActivities(connector: string, name: string) {
+  const taskQueue = connectorQueue(connector);
+  return {
+    // One attempt, since a second could pass the first; and no limit to how long it may wait for a
+    // connector, since what waits there was not sent.
+    once: proxyActivities<ConnectorActivities>({
+      taskQueue,
+      startToCloseTimeout: '30s',
+      retry: { maximumAttempts: 1 },
+      // One that a connector has begun is waited for: only its end tells what became of it.
+      cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+      summary: `Send the ${name} to the bank`,
+    }),
+    patient: proxyActivities<ConnectorActivities>({
+      taskQueue,
+      startToCloseTimeout: '30s',
+      retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '2 minutes' },
+      summary: `Ask the bank what it knows of the ${name}`,
+    }),
+  };
+}
+
+/**
+ * Gives the bank its instruction. An instruction given earlier in this run no longer counts, so that
+ * an operator need not wait for its next turn.
+ * @param again an earlier instruction may have arrived
+ */
+export async function giveInstruction<Answer extends { outcome: string }>(
+  resource: Instructing,
+  instruction: Instruction<Answer>,
+  again: boolean,
+): Promise<void> {
+  resource.instruction += 1;
+  const number = resource.instruction;
+  let over = Promise.resolve();
+  over = instruct<Answer>(
+    {
+      ...instruction,
+      send: () => stoppable(resource, () => over, instruction.send),
+      isOver: () => number !== resource.instruction || instruction.isOver(),
+    },
+    again,
+  );
+  await over;
+}
+
+/** The first wait; each further one doubles, so that months of trying fit into a history. */
 const WAIT_MS_MIN = 1_000;
 const LOOK_UP_WAIT_MS_MIN = 60_000;
 const WAIT_MS_MAX = 3_600_000;
 
 /**
- * Gives a bank its instruction, until it has answered or no answer is needed. One that ends without
- * an answer may have arrived: what the bank knows decides, and it is sent again, under the same id,
- * only when the bank does not know it.
+ * Instructs until the bank has answered or no answer is needed. An attempt that ends without an
+ * answer may have arrived: the bank is asked what it knows, and the instruction is sent again, under
+ * the same id, only when the bank does not know it.
  * @param lookUpFirst an earlier run may have sent it
  */
-export async function instruct<Answer extends { outcome: string }>(
+async function instruct<Answer extends { outcome: string }>(
   instruction: Instruction<Answer>,
-  lookUpFirst = false,
+  lookUpFirst: boolean,
 ): Promise<void> {
   const { name, isOver, tell, answered } = instruction;
   let mayHaveArrived = lookUpFirst;
+  let isFirstTurn = lookUpFirst;
   let wait = WAIT_MS_MIN;
   while (!isOver()) {
     const answer = mayHaveArrived ? await lookUp(instruction) : await send(instruction);
@@ -38,16 +102,16 @@ export async function instruct<Answer extends { outcome: string }>(
     if (answer !== undefined && !isUnknown(answer)) return answered(answer);
     if (isOver()) return;
     if (answer === undefined) mayHaveArrived = true;
-    else if (lookUpFirst && wait === WAIT_MS_MIN) {
+    else if (isFirstTurn) {
       tell('The bank does not know the instruction; it is sent.');
       mayHaveArrived = false;
-      wait *= 2;
     } else {
       tell('The instruction never reached the bank; it is sent again.');
       await sleep(wait, { summary: `Send the ${name} again` });
       mayHaveArrived = false;
       wait = Math.min(wait * 2, WAIT_MS_MAX);
     }
+    isFirstTurn = false;
   }
 }
 
@@ -87,46 +151,40 @@ async function lookUp<Answer>(
   return undefined;
 }
 
-/** What a lifecycle remembers of the instruction that it gives. */
-export interface Instructing {
-  /** Counts the instructions given: only the newest one goes on. */
-  instruction: number;
-  /** One that is on its way to the bank. */
-  sending: { cancel: () => void; ended: () => Promise<void> } | undefined;
-}
-
 /**
  * Lets `stopInstructing` take back an instruction that no connector has begun with. The activity's
  * `cancellationType` must be WAIT_CANCELLATION_COMPLETED: only its end tells what became of it.
  */
-export async function stoppable<T>(
-  life: Instructing,
+async function stoppable<T>(
+  resource: Instructing,
   ended: () => Promise<void>,
   send: () => Promise<T>,
 ): Promise<T> {
   const scope = new CancellationScope();
-  life.sending = { cancel: () => scope.cancel(), ended };
+  const mine = { cancel: () => scope.cancel(), ended };
+  resource.sending = mine;
   try {
     return await scope.run(send);
   } finally {
-    life.sending = undefined;
+    // A newer instruction may be on its way by now.
+    if (resource.sending === mine) resource.sending = undefined;
   }
 }
 
 /**
- * Nothing is sent from here on; one that is on its way is waited for, 30 seconds at most.
+ * Stops instructing; an attempt that is on its way is waited for, 30 seconds at most.
  * @returns whether the bank has taken it meanwhile: its answer is in the inbox
  */
 export async function stopInstructing(
-  life: Instructing & { inbox: readonly { kind: string; answer?: unknown }[] },
+  resource: Instructing & { inbox: readonly { kind: string; answer?: unknown }[] },
 ): Promise<boolean> {
-  life.instruction += 1;
-  const { sending } = life;
+  resource.instruction += 1;
+  const { sending } = resource;
   if (sending !== undefined) {
     sending.cancel();
     await sending.ended();
   }
-  return life.inbox.some(
+  return resource.inbox.some(
     ({ kind, answer }) => kind === 'answer' && Object(answer).outcome !== 'refused',
   );
 }

@@ -1,49 +1,64 @@
-import { ApplicationFailure } from '@temporalio/workflow';
+/** The facts that every kind of resource has. */
+export interface CommonFacts {
+  account_id: string;
+  livemode: boolean;
+  connector: string;
+  request_id: string;
+}
 
-/** What every lifecycle remembers within one run. MongoDB holds its projection. */
-export interface Life<Status extends string, Attention extends string, Facts> {
-  facts: Facts | undefined;
+/** What every resource remembers within one run. MongoDB holds its projection. */
+export interface Life<Status extends string, Attention extends string, Facts extends CommonFacts> {
+  readonly id: string;
+  readonly facts: Facts;
   status: Status;
+  /** Moves made so far; every write is conditional on it. */
   version: number;
-  /** The document is written; the API may answer. */
-  stored: boolean;
-  /** Callbacks that were taken in, by `callback_id`. */
-  seen: Set<string>;
+  /** Why it needs a person; null when it doesn't. */
   attention: Attention | null;
   /** When the state was reached, in ms since the epoch. */
   since: number;
+  /** Operators know that it is overdue in this state. */
+  overdueTold: boolean;
+  /** In ms since the epoch; past it operators are told again. */
   snoozedUntil: number | undefined;
-  /** Minor units, where the start did not know them. */
-  amount?: number;
   /** What was tried, for operators: newest last, bounded. */
   journal: string[];
   /** What the search attributes say now. */
-  shown: Shown;
+  labels: UpsertedLabels;
 }
 
-export interface Shown {
+export interface UpsertedLabels {
   status: string | null;
   attention: string | null;
   /** Minor units; undefined: as the start said. */
   amount?: number | undefined;
 }
 
-/** @param resumed the search attributes may say anything: they are brought up to date */
-export function newLife<Status extends string, Attention extends string, Facts>(
-  status: Status,
-  resumed: boolean,
+/** A resource as it was opened or loaded. */
+export interface Loaded<Status extends string, Attention extends string, Facts> {
+  facts: Facts;
+  status: Status;
+  version: number;
+  attention: Attention | null;
+}
+
+/** @param labels what the search attributes say; null where they may say anything */
+export function newLife<Status extends string, Attention extends string, Facts extends CommonFacts>(
+  id: string,
+  { facts, status, version, attention }: Loaded<Status, Attention, Facts>,
+  labels: UpsertedLabels,
 ): Life<Status, Attention, Facts> {
   return {
-    facts: undefined,
+    id,
+    facts,
     status,
-    version: 0,
-    stored: false,
-    seen: new Set(),
-    attention: null,
+    version,
+    attention,
     since: Date.now(),
+    overdueTold: false,
     snoozedUntil: undefined,
     journal: [],
-    shown: { status: resumed ? null : status, attention: null },
+    labels,
   };
 }
 
@@ -52,10 +67,4 @@ const JOURNAL_LINES_MAX = 20;
 export function note({ journal }: { journal: string[] }, line: string): void {
   journal.push(`${new Date().toISOString()} ${line}`);
   if (journal.length > JOURNAL_LINES_MAX) journal.shift();
-}
-
-/** @throws ApplicationFailure before the resource is stored or loaded: a fault of ours. */
-export function factsOf<Facts>({ facts }: { facts: Facts | undefined }): Facts {
-  if (facts === undefined) throw ApplicationFailure.nonRetryable('The resource is not loaded.');
-  return facts;
 }

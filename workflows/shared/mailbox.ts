@@ -1,5 +1,34 @@
 import { type BankCallback, readCallback } from '../../src/domain/callback';
+import type { RefusedFor } from '../../src/domain/refund-rules';
 import { Faults } from '../../src/domain/shape';
+
+/** Takes messages from the first instant on; the resource comes when it is opened or loaded. */
+export interface Mailbox<Item, Resource> {
+  /** In order of arrival. Handlers only enqueue; the loop decides. */
+  readonly inbox: Item[];
+  /** The `callback_id`s of this run: each counts once. */
+  readonly seen: Set<string>;
+  /** Undefined until it is known. */
+  opening: Opening<Resource> | undefined;
+}
+
+export type Opening<Resource> =
+  | { outcome: 'accepted'; resource: Resource }
+  /** Nothing is stored and nothing moved. */
+  | ({ outcome: 'refused' } & RefusedFor);
+
+export function openMailbox<Item, Resource>(): Mailbox<Item, Resource> {
+  return { inbox: [], seen: new Set(), opening: undefined };
+}
+
+/** The resource, once it is opened or loaded. */
+export function openedIn<Resource>({
+  opening,
+}: {
+  opening: Opening<Resource> | undefined;
+}): Resource | undefined {
+  return opening?.outcome === 'accepted' ? opening.resource : undefined;
+}
 
 /** What a bank's signal leaves in the inbox. */
 export type CallbackItem<Name extends string> =
@@ -7,7 +36,7 @@ export type CallbackItem<Name extends string> =
   | { kind: 'malformed'; name: Name; fault: string };
 
 /** Takes a signal in, each `callback_id` once. A malformed one is kept too; it never throws. */
-export function take<Name extends string>(
+export function receiveCallback<Name extends string>(
   { inbox, seen }: { inbox: { push(item: CallbackItem<Name>): unknown }; seen: Set<string> },
   name: Name,
   raw: unknown,

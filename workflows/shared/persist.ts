@@ -7,6 +7,11 @@ import {
 } from '@temporalio/workflow';
 import type { LifecycleActivities } from '../../activities';
 
+/** One write of a lifecycle to the record. */
+export type Write<T> = (
+  activities: Pick<LifecycleActivities, keyof LifecycleActivities>,
+) => Promise<T>;
+
 /** In the worker's own process and cheap in history; given up soon, so that messages don't stall. */
 const quick = proxyLocalActivities<LifecycleActivities>({
   startToCloseTimeout: '3s',
@@ -21,23 +26,20 @@ const patient = proxyActivities<LifecycleActivities>({
 });
 
 /**
- * A write that an update asks for. An update that is lost with its workflow task leaves no trace,
- * so its effect must not come before the task is recorded.
+ * Writes by a scheduled activity, which keeps its place in the history. If a workflow task is lost,
+ * an update accepted in it is gone and signals are delivered again before a bank's answer; a local
+ * activity might have run already.
  */
-export function persistRecorded<T>(
-  write: (activities: Pick<LifecycleActivities, keyof LifecycleActivities>) => Promise<T>,
-): Promise<T> {
+export function writeScheduled<T>(write: Write<T>): Promise<T> {
   return write(patient);
 }
 
 /**
- * One write of the lifecycle, repeated until it is done. Each is idempotent, so an attempt that was
- * given up may still finish behind the one that follows.
+ * Writes by a local activity, repeated until it is done. Each write is idempotent, so an attempt
+ * that was given up may still finish behind the one that follows.
  * @throws ActivityFailure that is not retryable: a fault of ours, never an outage.
  */
-export async function persist<T>(
-  write: (activities: Pick<LifecycleActivities, keyof LifecycleActivities>) => Promise<T>,
-): Promise<T> {
+export async function writeLocally<T>(write: Write<T>): Promise<T> {
   try {
     return await write(quick);
   } catch (error) {

@@ -6,25 +6,29 @@ export function refuse(code: string, message: string): never {
   throw ApplicationFailure.nonRetryable(message, code);
 }
 
+/** Fails the update that waits, not the workflow. */
+export function rejectUpdate<State>(answer: Trigger<State>, code: string, message: string): void {
+  answer.reject(ApplicationFailure.nonRetryable(message, code));
+}
+
+/** @throws ApplicationFailure `invalid_request` that names the fields at fault */
+export function assertWellFormed(read: object): void {
+  if (read instanceof Faults) refuse('invalid_request', read.text);
+}
+
 /**
  * Holds the id of the input against the workflow's own, before anything is read or written by it.
  * @throws ApplicationFailure `invalid_request`, which fails the workflow: it was started by hand
  */
-export function assertIdentity(field: string, id: unknown, workflowIdOf: (id: string) => string) {
+export function assertIdentity(
+  field: string,
+  id: unknown,
+  workflowIdOf: (id: string) => string,
+): void {
   const fault = uuid(id);
   if (fault !== undefined) refuse('invalid_request', `${field}: ${fault}`);
   const { workflowId } = workflowInfo();
   if (workflowId !== workflowIdOf(String(id))) {
     refuse('invalid_request', `${field}: must be the id that ${workflowId} names`);
   }
-}
-
-/** Fails the update that waits, not the workflow. */
-export function reject<State>(answer: Trigger<State>, code: string, message: string): void {
-  answer.reject(ApplicationFailure.nonRetryable(message, code));
-}
-
-/** @throws ApplicationFailure `invalid_request` that names the fields at fault */
-export function wellFormed(read: object): void {
-  if (read instanceof Faults) refuse('invalid_request', read.text);
 }

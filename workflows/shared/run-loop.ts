@@ -10,15 +10,15 @@ export interface Due {
 
 interface Lifecycle<Item> {
   inbox: Item[];
-  /** One thing, whole: whatever it changes is written when this returns. */
+  /** One item, whole: all that it changes is written when this returns. */
   handle: (item: Item) => Promise<void>;
   isFinal: () => boolean;
   /** Undefined when there is only to wait. */
   nextDue: () => Due | undefined;
 }
 
-/** Takes in one thing after the other; ends when the state is final and nothing is left to answer. */
-export async function live<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
+/** Takes in one item after the other; ends when the state is final and nothing is left to answer. */
+export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
   const { inbox, handle, isFinal, nextDue } = lifecycle;
   const ended = () => isFinal() && allHandlersFinished();
   const mail = () => inbox.length > 0 || ended();

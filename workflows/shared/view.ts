@@ -1,13 +1,8 @@
-import { defineSearchAttributeKey, type SearchAttributeUpdatePair } from '@temporalio/common';
+import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { RefusedFor } from '../../src/domain/refund-rules';
-import type { Life, Shown } from './life';
-
-const key = {
-  status: defineSearchAttributeKey('ServiceStatus', 'KEYWORD'),
-  attention: defineSearchAttributeKey('ServiceAttention', 'KEYWORD'),
-  amount: defineSearchAttributeKey('ServiceAmount', 'INT'),
-};
+import { SEARCH_KEYS } from '../../src/domain/search-attributes';
+import type { CommonFacts, Life, UpsertedLabels } from './life';
 
 /** What a resource waits for, and what an operator can do about it. */
 export interface Waiting {
@@ -31,13 +26,17 @@ export interface View<Status extends string, Attention extends string> {
  * Brings the list (search attributes) and the details up to date.
  * @param until how long it waits, as the end of a clause; empty where nothing is due
  */
-export function showLife<Status extends string, Attention extends string>(
-  life: Life<Status, Attention, unknown>,
+export function showLife<
+  Status extends string,
+  Attention extends string,
+  Facts extends CommonFacts,
+>(
+  life: Life<Status, Attention, Facts>,
   { waitsFor, cures }: View<Status, Attention>,
   until: string,
 ): void {
-  const { status, attention, amount } = life;
-  showColumns(life, { status, attention, amount });
+  const { status, attention, labels } = life;
+  upsertLabels(life, { status, attention, amount: labels.amount });
   const { what, levers } = waitsFor[status];
   const lines = [
     `**${status}** since ${new Date(life.since).toISOString()} (version ${life.version})`,
@@ -51,25 +50,25 @@ export function showLife<Status extends string, Attention extends string>(
   setCurrentDetails(lines.join('\n'));
 }
 
-/** It was never accepted: no state of the resource is its. */
-export function showRefusal(life: { shown: Shown }, { code, message }: RefusedFor): void {
-  showColumns(life, { status: 'refused', attention: null });
+/** Shows that it was never accepted: it has no state of the resource. */
+export function showRefusal(labels: UpsertedLabels, { code, message }: RefusedFor): void {
+  upsertLabels({ labels }, { status: 'refused', attention: null });
   setCurrentDetails(
     `**Refused** with \`${code}\`: ${message}\n\nNothing is stored, nothing moved.`,
   );
 }
 
 /** Sets only what changed: each is a line of history. */
-export function showColumns(life: { shown: Shown }, now: Shown): void {
+export function upsertLabels(life: { labels: UpsertedLabels }, now: UpsertedLabels): void {
   const { status, attention, amount } = now;
   const pairs: SearchAttributeUpdatePair[] = [];
-  if (life.shown.status !== status) pairs.push({ key: key.status, value: status });
-  if (life.shown.attention !== attention) {
-    pairs.push({ key: key.attention, value: attention }); // null unsets it
+  if (life.labels.status !== status) pairs.push({ key: SEARCH_KEYS.status, value: status });
+  if (life.labels.attention !== attention) {
+    pairs.push({ key: SEARCH_KEYS.attention, value: attention }); // null unsets it
   }
-  if (amount !== undefined && life.shown.amount !== amount) {
-    pairs.push({ key: key.amount, value: amount });
+  if (amount !== undefined && life.labels.amount !== amount) {
+    pairs.push({ key: SEARCH_KEYS.amount, value: amount });
   }
   if (pairs.length > 0) upsertSearchAttributes(pairs);
-  life.shown = now;
+  life.labels = now;
 }

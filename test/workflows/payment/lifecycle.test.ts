@@ -254,6 +254,23 @@ test('a cancel request from the Temporal UI ends nothing, and updates are still 
   });
 });
 
+test('a mark that says more than lateness stays, and lateness is told once', async () => {
+  await paying(scriptedBank(), async ({ handle, id }) => {
+    await handle.signal('authorized', callback());
+    await setting.env.sleep('25h');
+    expect((await stored(id)).attention).toBe('settlement_overdue');
+    await handle.signal('settled', { occurred_at: 'yesterday' });
+    await setting.env.sleep('1h');
+    expect((await stored(id)).attention).toBe('malformed_callback');
+    const events = (await handle.fetchHistory()).events?.length;
+    await setting.env.sleep('24h');
+    expect((await stored(id)).attention).toBe('malformed_callback');
+    expect((await handle.fetchHistory()).events).toHaveLength(events ?? 0);
+    await handle.signal('settled', callback());
+    expect(await handle.result()).toMatchObject({ status: 'settled' });
+  });
+});
+
 test('a payment is still cancelled after a cancel request from the Temporal UI', async () => {
   await paying(scriptedBank(), async ({ handle, id }) => {
     await handle.cancel();

@@ -1,4 +1,3 @@
-import { markReturnedUpdate } from '../../../workflows/payout/messages';
 import { keepHistory } from '../../support/histories';
 import {
   callback,
@@ -153,7 +152,7 @@ describe('returned', () => {
       expect(await unapplied(id)).toEqual(['returned: a payout comes back within 60 days']);
       expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
 
-      const marked = await actAfterEnd(setting, id, markReturnedUpdate);
+      const marked = await actAfterEnd(setting, id, 'mark_returned');
       expect(marked).toEqual({ payout_id: id, status: 'returned', version: 5 });
       const handle = handleOf(setting, id);
       expect(await handle.result()).toMatchObject({ status: 'returned' });

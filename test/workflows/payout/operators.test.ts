@@ -1,10 +1,5 @@
-import type { PayoutAct } from '../../../workflows/payout/life';
-import {
-  markCompletedUpdate,
-  markFailedUpdate,
-  markReturnedUpdate,
-  resubmitUpdate,
-} from '../../../workflows/payout/messages';
+import { randomUUID } from 'node:crypto';
+import type { PayoutAct } from '../../../src/domain/payout';
 import { keepHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
@@ -114,7 +109,7 @@ test('on a rail where nothing comes back, none can be marked as returned', async
     });
     await act(paying, 'mark_completed');
     expect(await paying.handle.result()).toMatchObject({ status: 'completed' });
-    const afterEnd = actAfterEnd(setting, paying.id, markReturnedUpdate);
+    const afterEnd = actAfterEnd(setting, paying.id, 'mark_returned');
     expect(await refusalOf(afterEnd)).toMatchObject({ code: 'wrong_state' });
   };
   await payingOut(setting, scriptedBank(), story, card);
@@ -123,9 +118,9 @@ test('on a rail where nothing comes back, none can be marked as returned', async
 describe('after the end, through a start', () => {
   const END = { completed: MONEY.captured, failed: MONEY.untouched, returned: MONEY.returned };
   test.each([
-    ['completed', [resubmitUpdate, markFailedUpdate, markCompletedUpdate]],
-    ['failed', [resubmitUpdate, markReturnedUpdate, markCompletedUpdate, markFailedUpdate]],
-    ['returned', [resubmitUpdate, markReturnedUpdate, markCompletedUpdate, markFailedUpdate]],
+    ['completed', ['resubmit', 'mark_failed', 'mark_completed']],
+    ['failed', ['resubmit', 'mark_returned', 'mark_completed', 'mark_failed']],
+    ['returned', ['resubmit', 'mark_returned', 'mark_completed', 'mark_failed']],
   ] as const)(
     'a payout that has %s refuses in words, and its workflow ends again',
     async (end, updates) => {
@@ -147,8 +142,8 @@ describe('after the end, through a start', () => {
   );
 
   test('a payout that never was: refused, and nothing runs on', async () => {
-    const id = 'no-such-payout';
-    await expect(actAfterEnd(setting, id, markReturnedUpdate)).rejects.toThrow();
+    const id = randomUUID();
+    await expect(actAfterEnd(setting, id, 'mark_returned')).rejects.toThrow();
     const { status } = await setting.env.client.workflow.getHandle(`payout:${id}`).describe();
     expect(status.name).toBe('FAILED');
   });

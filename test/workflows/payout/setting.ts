@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import type { ConnectorActivities } from '../../../connectors/contract/activities';
+import type { PayoutAct } from '../../../src/domain/payout';
 import type { PayoutInput, PayoutState } from '../../../src/domain/payout-workflow';
 import { LEGS } from '../../../src/ledger/postings';
 import { inTransaction } from '../../../src/mongo';
-import { type markReturnedUpdate, openUpdate } from '../../../workflows/payout/messages';
+import { messages } from '../../../workflows/payout/messages';
 import {
   callback,
   claim,
@@ -78,7 +79,7 @@ export async function openPayout(
 ): Promise<{ handle: WorkflowHandle; opened: PayoutState }> {
   await claimPayout(setting, input);
   const { payout_id } = input;
-  const { opened } = await open(setting, 'payout', payout_id, input, openUpdate, taskQueue);
+  const { opened } = await open(setting, 'payout', payout_id, input, messages.open, taskQueue);
   return { handle: handleOf(setting, payout_id), opened };
 }
 
@@ -148,11 +149,7 @@ export async function late(
 }
 
 /** An operator's update, sent with a start: for a payout whose workflow has ended. */
-export async function actAfterEnd(
-  { env, queues }: WorkflowSetting,
-  id: string,
-  update: typeof markReturnedUpdate,
-) {
+export async function actAfterEnd({ env, queues }: WorkflowSetting, id: string, update: PayoutAct) {
   const workflowId = `payout:${id}`;
   const startWorkflowOperation = new WithStartWorkflowOperation('payout', {
     workflowId,

@@ -45,6 +45,17 @@ test('a bank that says nothing: overdue, snoozed, overdue again, marked as settl
   });
 });
 
+test('a mark that says more than lateness stays', async () => {
+  await refunding(setting, scriptedBank(), async ({ handle, id }) => {
+    await accepted(handle);
+    await handle.signal('settled', { occurred_at: 'yesterday' });
+    await setting.env.sleep('73h');
+    expect((await storedRefund(setting, id)).attention).toBe('malformed_callback');
+    await handle.executeUpdate('mark_settled', { args: [ACT] });
+    expect(await handle.result()).toMatchObject({ status: 'settled' });
+  });
+});
+
 test('marked as failed: the amount is given back, under our words', async () => {
   await refunding(setting, scriptedBank(), async ({ handle, id, payment }) => {
     await accepted(handle);
@@ -100,7 +111,7 @@ test('two operators at once: the second is refused in words, the refund moves on
     expect(await first.result()).toEqual({ refund_id: id, status: 'settled', version: 2 });
     expect(await refusalOf(second.result())).toEqual({
       code: 'wrong_state',
-      message: 'The refund is settled by now.',
+      message: 'The refund is settled; a final state is never left.',
     });
     expect(await handle.result()).toMatchObject({ status: 'settled', version: 2 });
     expect(await eventTypes(setting, payment.payment_id, id)).toEqual(['refund.settled']);

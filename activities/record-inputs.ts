@@ -1,0 +1,53 @@
+import type { BankCallback, CallbackName, CallbackResource } from '../src/domain/callback';
+import type { AttentionAct } from '../src/store/attention';
+
+/** Where a resource stands after a write. */
+export interface Standing<Status extends string> {
+  status: Status;
+  version: number;
+}
+
+/** An operator's act, as its update tells it. */
+export interface Act {
+  who: string;
+  what: string;
+  why: string;
+}
+
+/** One or several moves made at once. */
+export interface RecordMove<Status extends string, Attention extends string, Change> {
+  resource_id: string;
+  account_id: string;
+  livemode: boolean;
+  from: Standing<Status>;
+  /** The states passed through, in order; none is skipped in the record. */
+  to: Status[];
+  /** ISO 8601, ms. */
+  at: string;
+  attention: Attention | null;
+  /** Fields that change beside the status. */
+  change: Partial<Change>;
+  audit?: Act;
+  request_id: string;
+}
+
+/** Why a resource needs a person, or that it no longer does. */
+export interface RecordAttention<Attention extends string> {
+  resource_id: string;
+  /** The version at which the mark was set. */
+  version: number;
+  attention: Attention | null;
+  audit: AttentionAct | null;
+  request_id: string;
+}
+
+/** A callback that moved nothing. */
+export interface RecordUnapplied {
+  resource: CallbackResource;
+  resource_id: string;
+  connector: string;
+  name: CallbackName;
+  callback: BankCallback;
+  reason: string;
+  request_id: string;
+}

@@ -1,0 +1,59 @@
+import { assertNever } from '../../src/domain/assert';
+import {
+  PAYMENT_FAILURES,
+  type PaymentAct,
+  type PaymentStatus,
+  wayTo,
+} from '../../src/domain/payment';
+import type { PaymentState } from '../../src/domain/payment-workflow';
+import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
+import { rejectUpdate } from '../shared/refusal';
+import { type Payment, record, stateOf } from './life';
+
+const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized'] as const;
+
+const neverLeft = (status: PaymentStatus) =>
+  `The payment is ${status}; a final state is never left.`;
+
+/** From which states each act is possible; read by the updates' validators and by the loop. */
+const ACTS: Record<PaymentAct, ActRule<PaymentStatus>> = {
+  mark_settled: { from: IN_FLIGHT, refusal: neverLeft },
+  mark_failed: { from: IN_FLIGHT, refusal: neverLeft },
+  snooze: {
+    from: ['authorized'],
+    refusal: (status) => `Only an authorised payment can be snoozed; it is ${status}.`,
+  },
+};
+
+/** Why an operator can't do it now, in words; undefined when it can be done. */
+export function actFault(payment: Payment, what: PaymentAct): string | undefined {
+  return stateFault(ACTS[what], payment.status);
+}
+
+/** Decides an operator's act anew: the state may have changed since its update was accepted. */
+export async function applyAct(
+  payment: Payment,
+  item: OperatorItem<PaymentAct, PaymentState>,
+): Promise<void> {
+  const { what, act, hours, answer } = item;
+  const fault = actFault(payment, what);
+  if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+  record.tell(payment, `operator ${act.operator}: ${what} (${act.reason})`);
+  const audit = auditOf(item);
+  switch (what) {
+    case 'mark_settled':
+      await record.move(payment, wayTo(payment.status, 'settled'), { audit, scheduled: true });
+      break;
+    case 'mark_failed': {
+      const change = { failure: PAYMENT_FAILURES.operator };
+      await record.move(payment, ['failed'], { change, audit, scheduled: true });
+      break;
+    }
+    case 'snooze':
+      await record.snooze(payment, audit, hours);
+      break;
+    default:
+      assertNever(what);
+  }
+  answer.resolve(stateOf(payment));
+}

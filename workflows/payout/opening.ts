@@ -1,0 +1,80 @@
+import {
+  condition,
+  proxyLocalActivities,
+  sleep,
+  TemporalFailure,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { LifecycleActivities } from '../../activities';
+import type { OpenPayout, PayoutOpening } from '../../activities/payouts';
+import { isUnsent } from '../../src/domain/payout';
+import { ACCEPT_WITHIN_MS } from '../../src/domain/payout-workflow';
+import { acceptedOf } from '../shared/handlers';
+import { openedIn, openMailbox } from '../shared/mailbox';
+import { writeScheduled } from '../shared/persist';
+import { refuse } from '../shared/refusal';
+import type { Payout, PayoutMailbox } from './life';
+
+/** How much longer the opening may take to become known. */
+const GRACE_MS = 1_000;
+
+/** Longer than the slowest acceptance seen, short enough for a second attempt. */
+const ATTEMPT_MS_MAX = 3_000;
+const PAUSE_MS = 200;
+
+/** @param resumed accepted already */
+export function openPayoutMailbox(resumed: boolean): PayoutMailbox {
+  const acceptBy = workflowInfo().startTime.getTime() + ACCEPT_WITHIN_MS;
+  return { ...openMailbox(), acceptBy, attempted: resumed };
+}
+
+/** Waits until the bank has sent it, but no longer than a request may take: then where it stands. */
+export async function untilSent(mail: PayoutMailbox): Promise<Payout> {
+  const isKnown = () => mail.opening !== undefined;
+  const isSent = () => {
+    const payout = openedIn(mail);
+    return isKnown() && (payout === undefined || !isUnsent(payout.status));
+  };
+  // A timer would only start when the local activity that accepts has ended, and run on after it.
+  await condition(() => mail.attempted);
+  const left = Math.max(1, mail.acceptBy - Date.now());
+  await condition(isSent, left, { summary: 'The API answers' });
+  if (!isKnown()) await condition(isKnown, GRACE_MS, { summary: 'The API answers' });
+  if (isKnown()) return acceptedOf(mail.opening);
+  return refuse('temporarily_unavailable', 'It is not known yet whether the payout was accepted.');
+}
+
+/**
+ * Reserves in time or never. Without an acceptance the idempotency key is released; an attempt that
+ * was given up may still succeed, so its document is looked for; scheduled, since an opening whose
+ * task is repeated must find its claim.
+ */
+export async function reserve(mail: PayoutMailbox, input: OpenPayout): Promise<PayoutOpening> {
+  const opening = await reserveInTime(input);
+  mail.attempted = true;
+  if (opening?.outcome === 'accepted') return opening;
+  const behind = await writeScheduled((activities) => activities.abandonPayout(input));
+  return behind.outcome === 'accepted' ? behind : (opening ?? behind);
+}
+
+/**
+ * Undefined when it could not be recorded in time, or no worker was up. Each attempt is an activity
+ * of its own: while the SDK repeats a local one, the workflow's clock stands still.
+ */
+async function reserveInTime(input: OpenPayout): Promise<PayoutOpening | undefined> {
+  const timeLeft = () => input.accept_by_ms - Date.now();
+  for (let left = timeLeft(); left > 0; left = timeLeft()) {
+    const { openPayout } = proxyLocalActivities<LifecycleActivities>({
+      scheduleToCloseTimeout: Math.min(left, ATTEMPT_MS_MAX),
+      retry: { maximumAttempts: 1 },
+    });
+    try {
+      return await openPayout(input);
+    } catch (error) {
+      // A local time-out is an `ActivityFailure` at first, and a bare `TimeoutFailure` in a replay.
+      if (!(error instanceof TemporalFailure)) throw error;
+    }
+    await sleep(PAUSE_MS, { summary: 'Accept the payout again' });
+  }
+  return undefined;
+}

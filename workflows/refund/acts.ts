@@ -1,0 +1,56 @@
+import { assertNever } from '../../src/domain/assert';
+import { REFUND_FAILURES, type RefundAct, type RefundStatus } from '../../src/domain/refund';
+import type { RefundState } from '../../src/domain/refund-workflow';
+import { stopInstructing } from '../shared/bank-instruction';
+import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
+import { rejectUpdate } from '../shared/refusal';
+import { type Refund, record, stateOf } from './life';
+
+const IN_FLIGHT: ActRule<RefundStatus> = {
+  from: ['processing'],
+  refusal: (status) => `The refund is ${status}; a final state is never left.`,
+};
+
+/** From which states each act is possible; read by the updates' validators and by the loop. */
+const ACTS: Record<RefundAct, ActRule<RefundStatus>> = {
+  mark_settled: IN_FLIGHT,
+  mark_failed: IN_FLIGHT,
+  snooze: IN_FLIGHT,
+};
+
+/** Why an operator can't do it now, in words; undefined when it can be done. */
+export function actFault(refund: Refund, what: RefundAct): string | undefined {
+  return stateFault(ACTS[what], refund.status);
+}
+
+/** Decides an operator's act anew: the state may have changed since its update was accepted. */
+export async function applyAct(
+  refund: Refund,
+  item: OperatorItem<RefundAct, RefundState>,
+): Promise<void> {
+  const { what, act, hours, answer } = item;
+  const fault = actFault(refund, what);
+  if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+  record.tell(refund, `operator ${act.operator}: ${what} (${act.reason})`);
+  const audit = auditOf(item);
+  switch (what) {
+    case 'mark_settled':
+      await record.move(refund, ['settled'], { audit, scheduled: true });
+      break;
+    case 'mark_failed': {
+      if (await stopInstructing(refund)) {
+        const taken = 'The bank has just taken the refund; look again.';
+        return rejectUpdate(answer, 'wrong_state', taken);
+      }
+      const change = { failure: REFUND_FAILURES.operator };
+      await record.move(refund, ['failed'], { change, audit, scheduled: true });
+      break;
+    }
+    case 'snooze':
+      await record.snooze(refund, audit, hours);
+      break;
+    default:
+      assertNever(what);
+  }
+  answer.resolve(stateOf(refund));
+}

@@ -1,0 +1,102 @@
+import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
+import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import { readOperatorAct, readSnoozeAct } from '../../src/domain/payment-workflow';
+import {
+  type CallbackItem,
+  type Mailbox,
+  type Opening,
+  openedIn,
+  receiveCallback,
+} from './mailbox';
+import { enqueueAct, type OperatorItem, type SentAct } from './operator-acts';
+import { assertWellFormed, refuse } from './refusal';
+
+/** The messages that every lifecycle takes. */
+interface Contract<Name extends string, Act extends string, Result, Opened, Acted> {
+  state: QueryDefinition<Result>;
+  open: UpdateDefinition<Opened>;
+  callbacks: readonly { name: Name; signal: SignalDefinition<[unknown]> }[];
+  acts: readonly { name: Act; update: UpdateDefinition<Acted, [SentAct]> }[];
+  /** What the Temporal UI shows beside each message. */
+  descriptions: Record<'open' | 'state' | Name | Act, string>;
+}
+
+/** The answers in which one lifecycle differs from the others. */
+interface Answers<Resource, Act extends string, Result, Opened> {
+  noun: string;
+  /** Started again: until it is loaded, nothing is known of its state. */
+  resumed: boolean;
+  state: () => Result;
+  /** Resolves once the opening is known. @throws ApplicationFailure when it was refused */
+  opened: () => Promise<Opened>;
+  /** Why an act can't be done now, in words; undefined when it can. */
+  actFault: (resource: Resource, act: Act) => string | undefined;
+}
+
+/**
+ * Sets the handlers: signals enqueue, updates enqueue and wait, and the loop decides. Handlers run
+ * outside the main function's scope, so a cancel request must not fail those who wait in them.
+ */
+export function listen<
+  Resource,
+  Name extends string,
+  Act extends string,
+  Result,
+  Opened,
+  Acted,
+  Item,
+>(
+  mail: Mailbox<Item | CallbackItem<Name> | OperatorItem<Act, Acted>, Resource>,
+  { state, open, callbacks, acts, descriptions }: Contract<Name, Act, Result, Opened, Acted>,
+  answers: Answers<Resource, Act, Result, Opened>,
+): void {
+  setHandler(state, answers.state, { description: descriptions.state });
+  setHandler(open, uncancelled(answers.opened), { description: descriptions.open });
+  for (const { name, signal } of callbacks) {
+    const receive = (raw: unknown) => receiveCallback(mail, name, raw);
+    setHandler(signal, receive, { description: descriptions[name] });
+  }
+  for (const { name, update } of acts) {
+    const enqueue = uncancelled((act: SentAct) => enqueueAct(mail.inbox, name, act));
+    setHandler<Acted, [SentAct], UpdateDefinition<Acted, [SentAct]>>(update, enqueue, {
+      description: descriptions[name],
+      validator: (act) => {
+        assertWellFormed(name === 'snooze' ? readSnoozeAct(act) : readOperatorAct(act));
+        const fault = actFaultIn(mail, name, answers);
+        if (fault !== undefined) refuse('wrong_state', fault);
+      },
+    });
+  }
+}
+
+/** A validator can't wait until the state is loaded; the loop looks again. */
+function actFaultIn<Resource, Act extends string>(
+  mail: Mailbox<unknown, Resource>,
+  act: Act,
+  { noun, resumed, actFault }: Answers<Resource, Act, unknown, unknown>,
+): string | undefined {
+  const resource = openedIn(mail);
+  if (resource !== undefined) return actFault(resource, act);
+  return resumed ? undefined : `The ${noun} has not been accepted.`;
+}
+
+/** Runs a handler in a scope that a cancel request does not reach. */
+export function uncancelled<Args extends unknown[], T>(
+  handler: (...args: Args) => Promise<T>,
+): (...args: Args) => Promise<T> {
+  return (...args) => CancellationScope.nonCancellable(() => handler(...args));
+}
+
+/** Waits for the opening. @throws ApplicationFailure when it was refused */
+export async function untilOpened<Item, Resource>(
+  mail: Mailbox<Item, Resource>,
+): Promise<Resource> {
+  await condition(() => mail.opening !== undefined);
+  return acceptedOf(mail.opening);
+}
+
+/** @throws ApplicationFailure when it was refused */
+export function acceptedOf<Resource>(opening: Opening<Resource> | undefined): Resource {
+  if (opening?.outcome === 'accepted') return opening.resource;
+  return refuse(opening?.code ?? 'temporarily_unavailable', opening?.message ?? 'Not known yet.');
+}

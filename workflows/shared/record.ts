@@ -1,0 +1,153 @@
+import type { RecordAttention, RecordMove, Standing } from '../../activities/record-inputs';
+import type { BankCallback, CallbackName, CallbackResource } from '../../src/domain/callback';
+import { type CommonFacts, type Life, note } from './life';
+import { type AuditedAct, datedAudit } from './operator-acts';
+import { type Write, writeLocally, writeScheduled } from './persist';
+import { showLife, type View } from './view';
+
+/** The points in which one kind of resource differs from the others when it is written and shown. */
+interface RecordTable<Status extends string, Attention extends string, Resource, Change> {
+  noun: CallbackResource;
+  view: View<Status, Attention>;
+  /** How long it waits, as the end of a clause; empty when nothing is due. */
+  until: (resource: Resource) => string;
+  /** Whether a mark says nothing any more once the resource has moved on to `status`. */
+  isPast: (attention: Attention, status: Status) => boolean;
+  /** Marks that lateness replaces: any other speaks of more. */
+  weakMarks: readonly Attention[];
+  /** Facts that are written with the next move, such as the bank's own name for it. */
+  known: (resource: Resource) => Partial<Change>;
+  /** Keeps in memory what a move says beside its status. */
+  remember: (resource: Resource, to: readonly Status[], at: string) => void;
+  writeMove: (input: RecordMove<Status, Attention, Change>) => Write<Standing<Status>>;
+  writeAttention: (input: RecordAttention<Attention>) => Write<void>;
+}
+
+export interface MoveOptions<Change> {
+  /** Fields that change with the status. */
+  change?: Partial<Change>;
+  audit?: AuditedAct;
+  /** Written by a scheduled activity. @see writeScheduled */
+  scheduled?: boolean;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** How one kind of resource is written and shown: each step is written, then remembered, then shown. */
+export function createRecord<
+  Status extends string,
+  Attention extends string,
+  Resource extends Life<Status, Attention, CommonFacts>,
+  Change,
+>(table: RecordTable<Status, Attention, Resource, Change>) {
+  const show = (resource: Resource) => showLife(resource, table.view, table.until(resource));
+
+  const setAttention = async (resource: Resource, attention: Attention | null) => {
+    if (resource.attention !== attention) {
+      const { version } = resource;
+      await writeLocally(
+        table.writeAttention({ ...addressOf(resource), version, attention, audit: null }),
+      );
+      resource.attention = attention;
+    }
+    show(resource);
+  };
+
+  const recordAct = async (resource: Resource, act: AuditedAct, attention: Attention | null) => {
+    const audit = datedAudit(act);
+    await writeScheduled(
+      table.writeAttention({ ...addressOf(resource), version: resource.version, attention, audit }),
+    );
+    resource.attention = attention;
+  };
+
+  return {
+    /** Brings what operators see up to date. */
+    show,
+
+    /** Shows one more line of what was tried. */
+    tell: (resource: Resource, line: string): void => {
+      note(resource, line);
+      show(resource);
+    },
+
+    /** The one place where a status changes: document, events, postings and memory together. */
+    move: async (
+      resource: Resource,
+      to: readonly Status[],
+      { change, audit, scheduled = false }: MoveOptions<Change> = {},
+    ): Promise<void> => {
+      const last = to.at(-1);
+      if (last === undefined) return;
+      const { account_id, livemode } = resource.facts;
+      const at = new Date().toISOString();
+      const mark = resource.attention;
+      const attention = mark !== null && table.isPast(mark, last) ? null : mark;
+      const write = scheduled ? writeScheduled : writeLocally;
+      const moved = await write(
+        table.writeMove({
+          ...addressOf(resource),
+          account_id,
+          livemode,
+          from: { status: resource.status, version: resource.version },
+          to: [...to],
+          at,
+          attention,
+          change: { ...table.known(resource), ...change },
+          ...(audit === undefined ? {} : { audit }),
+        }),
+      );
+      resource.status = moved.status;
+      resource.version = moved.version;
+      resource.since = Date.now();
+      resource.attention = attention;
+      resource.snoozedUntil = undefined;
+      resource.overdueTold = false;
+      table.remember(resource, to, at);
+      show(resource);
+    },
+
+    /** Keeps a callback that moves nothing, with its reason. */
+    recordUnapplied: async (
+      resource: Resource,
+      name: CallbackName,
+      callback: BankCallback,
+      reason: string,
+    ): Promise<void> => {
+      const { connector } = resource.facts;
+      const about = { resource: table.noun, connector, name, callback, reason };
+      await writeLocally((activities) =>
+        activities.recordUnapplied({ ...addressOf(resource), ...about }),
+      );
+    },
+
+    /** Says why it needs a person; null when it no longer does. */
+    setAttention,
+
+    /** Tells operators once that the bank has not done its part in time; it goes on waiting. */
+    markOverdue: async (resource: Resource, mark: Attention): Promise<void> => {
+      note(resource, `the ${table.noun} is overdue: still ${resource.status}`);
+      resource.snoozedUntil = undefined;
+      resource.overdueTold = true;
+      const { attention } = resource;
+      if (attention === null || table.weakMarks.includes(attention)) {
+        await setAttention(resource, mark);
+      } else show(resource);
+    },
+
+    /** Keeps an operator's act that moves nothing; the mark becomes what it says. */
+    recordAct,
+
+    /** Clears the mark for a while; past it operators are told again. */
+    snooze: async (resource: Resource, act: AuditedAct, hours: number): Promise<void> => {
+      await recordAct(resource, act, null);
+      resource.snoozedUntil = Date.now() + hours * HOUR_MS;
+      resource.overdueTold = false;
+      show(resource);
+    },
+  };
+}
+
+function addressOf({ id, facts }: Life<string, string, CommonFacts>) {
+  return { resource_id: id, request_id: facts.request_id };
+}
