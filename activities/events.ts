@@ -7,7 +7,7 @@ import type { Stores } from '../src/store';
 import type { EventDocument } from '../src/store/events';
 import { webhookLabels } from '../src/temporal/labels';
 
-/** One or several moves made at once, as their events tell of them. */
+/** Moves made at once, as their events tell of them. */
 export interface EventSource {
   resource: 'payment' | 'refund' | 'payout';
   resource_id: string;

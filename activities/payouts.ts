@@ -29,7 +29,7 @@ export type OpenPayout = PayoutInput & {
   accept_by_ms: number;
 };
 
-/** What the workflow goes on with. */
+/** Facts for the workflow to go on with. */
 export type PayoutFacts = ReturnType<typeof factsOf>;
 
 export type PayoutOpening =

@@ -1,7 +1,7 @@
 import type { BankCallback, CallbackName, CallbackResource } from '../src/domain/callback';
 import type { AttentionAct } from '../src/store/attention';
 
-/** Where a resource stands after a write. */
+/** State and version of a resource after a write. */
 export interface Standing<Status extends string> {
   status: Status;
   version: number;
@@ -14,7 +14,7 @@ export interface Act {
   why: string;
 }
 
-/** One or several moves made at once. */
+/** Moves made at once: one or several. */
 export interface RecordMove<Status extends string, Attention extends string, Change> {
   resource_id: string;
   account_id: string;
@@ -31,7 +31,7 @@ export interface RecordMove<Status extends string, Attention extends string, Cha
   request_id: string;
 }
 
-/** Why a resource needs a person, or that it no longer does. */
+/** A mark for operators, or the end of one. */
 export interface RecordAttention<Attention extends string> {
   resource_id: string;
   /** The version at which the mark was set. */

@@ -12,7 +12,7 @@ import { callbackKey } from '../src/store/callbacks';
 import { type DeliveryStarter, eventsOf, hasEndpoint, startDeliveries } from './events';
 import type { Act, RecordAttention, RecordMove, RecordUnapplied, Standing } from './record-inputs';
 
-/** What every lifecycle's activities draw on. */
+/** Dependencies of every lifecycle's activities. */
 export interface RecordDeps extends DeliveryStarter {
   mongo: MongoClient;
   stores: Stores;
@@ -41,7 +41,7 @@ export interface RecordTable<
   resource: CallbackResource;
   store: {
     get: (id: string) => Promise<Document | null>;
-    /** One conditional write; null when the document is no longer at `version`. */
+    /** Writes conditionally; null when the document is no longer at `version`. */
     update: (
       id: string,
       version: number,
@@ -72,7 +72,7 @@ export interface RecordTable<
     move: RecordMove<Status, Attention, Change>,
     session: ClientSession,
   ) => Promise<void>;
-  /** What a workflow that starts again needs to know. */
+  /** State and facts for a workflow that starts again. */
   loaded: (document: Document, request_id: string) => Loaded;
 }
 

@@ -25,7 +25,7 @@ export type OpenRefund = RefundInput & {
   created_at: string;
 };
 
-/** What the workflow goes on with; the amount is known now. */
+/** Facts for the workflow to go on with; the amount is known now. */
 export type RefundFacts = ReturnType<typeof factsOf>;
 
 export type RefundOpening =

@@ -50,7 +50,7 @@ export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
 export function createWebhookActivities(deps: WebhookActivityDeps) {
   return {
     /**
-     * One attempt, numbered by the server's own retries. The frozen body is signed anew and sent
+     * Makes one attempt, numbered by the server's own retries. The frozen body is signed anew and sent
      * to the endpoint as it stands now.
      * @throws ApplicationFailure `WebhookAttemptFailed`, carrying when to try again.
      * @see spec §6
@@ -87,7 +87,7 @@ async function deliverWebhook(
   throw attemptFailed(result, endpoint, delayMs);
 }
 
-/** What is to be posted where, as things stand at this attempt. */
+/** The event, its endpoint and its secret, as they are at this attempt. */
 async function lookUp(deps: WebhookActivityDeps, input: WebhookDeliveryInput, attempt: number) {
   const { event_id, request_id } = input;
   if (attempt > 1 && (await wasDelivered(deps, input))) return 'delivered';

@@ -13,7 +13,7 @@ export async function bundleWorkflows(): Promise<{ code: string }> {
   });
 }
 
-/** What the build left, unless it is older than the code; or else a bundle made now. */
+/** The bundle that the build left, unless it is older than the code; or else one made now. */
 export async function workflowBundle(): Promise<WorkflowBundleOption> {
   return isFresh() ? { codePath: BUILT } : await bundleWorkflows();
 }

@@ -131,7 +131,7 @@ function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
   );
 }
 
-/** One item, whole: all that it changes is written when this returns. */
+/** Handles an item whole: all that it changes is written when this returns. */
 async function handle(payment: Payment, item: PaymentItem): Promise<void> {
   switch (item.kind) {
     case 'callback':

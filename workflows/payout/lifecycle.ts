@@ -112,7 +112,7 @@ function live({ inbox }: PayoutMailbox, payout: Payout): Promise<void> {
   });
 }
 
-/** One item, whole: all that it changes is written when this returns. */
+/** Handles an item whole: all that it changes is written when this returns. */
 async function handle(payout: Payout, item: PayoutItem): Promise<void> {
   switch (item.kind) {
     case 'callback':

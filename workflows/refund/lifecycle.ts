@@ -107,7 +107,7 @@ function live({ inbox }: RefundMailbox, refund: Refund): Promise<void> {
   });
 }
 
-/** One item, whole: all that it changes is written when this returns. */
+/** Handles an item whole: all that it changes is written when this returns. */
 async function handle(refund: Refund, item: RefundItem): Promise<void> {
   switch (item.kind) {
     case 'callback':

@@ -12,9 +12,9 @@ import { connectorQueue } from '../../src/domain/task-queues';
 export interface Instruction<Answer> {
   /** In summaries and the journal: `refund`. */
   name: string;
-  /** One attempt. */
+  /** Makes one attempt. */
   send: () => Promise<Answer>;
-  /** Patient. */
+  /** Asks the bank what it knows, patiently. */
   lookUp: () => Promise<Answer | { outcome: 'not_found' }>;
   /** Whether an answer is no longer needed. */
   isOver: () => boolean;
@@ -26,7 +26,7 @@ export interface Instruction<Answer> {
 export interface Instructing {
   /** Counts the instructions given: only the newest one goes on. */
   instruction: number;
-  /** One that is on its way to the bank. */
+  /** The attempt that is on its way to the bank. */
   sending: { cancel: () => void; ended: () => Promise<void> } | undefined;
 }
 

@@ -17,7 +17,7 @@ interface Contract<Name extends string, Act extends string, Result, Opened, Acte
   open: UpdateDefinition<Opened>;
   callbacks: readonly { name: Name; signal: SignalDefinition<[unknown]> }[];
   acts: readonly { name: Act; update: UpdateDefinition<Acted, [SentAct]> }[];
-  /** What the Temporal UI shows beside each message. */
+  /** Texts that the Temporal UI shows beside each message. */
   descriptions: Record<'open' | 'state' | Name | Act, string>;
 }
 

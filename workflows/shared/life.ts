@@ -6,14 +6,14 @@ export interface CommonFacts {
   request_id: string;
 }
 
-/** What every resource remembers within one run. MongoDB holds its projection. */
+/** The memory of a resource within one run. MongoDB holds its projection. */
 export interface Life<Status extends string, Attention extends string, Facts extends CommonFacts> {
   readonly id: string;
   readonly facts: Facts;
   status: Status;
   /** Moves made so far; every write is conditional on it. */
   version: number;
-  /** Why it needs a person; null when it doesn't. */
+  /** The reason why it needs a person; null when it doesn't. */
   attention: Attention | null;
   /** When the state was reached, in ms since the epoch. */
   since: number;
@@ -21,9 +21,9 @@ export interface Life<Status extends string, Attention extends string, Facts ext
   overdueTold: boolean;
   /** In ms since the epoch; past it operators are told again. */
   snoozedUntil: number | undefined;
-  /** What was tried, for operators: newest last, bounded. */
+  /** Lines for operators on all that was tried: newest last, bounded. */
   journal: string[];
-  /** What the search attributes say now. */
+  /** The search attributes as they are now. */
   labels: UpsertedLabels;
 }
 

@@ -30,7 +30,7 @@ export function openedIn<Resource>({
   return opening?.outcome === 'accepted' ? opening.resource : undefined;
 }
 
-/** What a bank's signal leaves in the inbox. */
+/** A bank's signal in the inbox. */
 export type CallbackItem<Name extends string> =
   | { kind: 'callback'; name: Name; callback: BankCallback }
   | { kind: 'malformed'; name: Name; fault: string };

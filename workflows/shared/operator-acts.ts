@@ -21,7 +21,7 @@ export function stateFault<Status extends string>(
   return from.includes(status) ? undefined : refusal(status);
 }
 
-/** What an operator's update leaves in the inbox; the loop answers it. */
+/** An operator's update in the inbox; the loop answers it. */
 export interface OperatorItem<What extends string, State> {
   kind: 'operator';
   what: What;

@@ -7,7 +7,7 @@ import {
 } from '@temporalio/workflow';
 import type { LifecycleActivities } from '../../activities';
 
-/** One write of a lifecycle to the record. */
+/** A write of a lifecycle to the record. */
 export type Write<T> = (
   activities: Pick<LifecycleActivities, keyof LifecycleActivities>,
 ) => Promise<T>;

@@ -1,6 +1,6 @@
 import { allHandlersFinished, condition } from '@temporalio/workflow';
 
-/** What happens by itself when nothing comes. */
+/** A step that is taken by itself when nothing comes until then. */
 export interface Due {
   /** In ms since the epoch. */
   at: number;
@@ -10,7 +10,7 @@ export interface Due {
 
 interface Lifecycle<Item> {
   inbox: Item[];
-  /** One item, whole: all that it changes is written when this returns. */
+  /** Handles an item whole: all that it changes is written when this returns. */
   handle: (item: Item) => Promise<void>;
   isFinal: () => boolean;
   /** Undefined when there is only to wait. */

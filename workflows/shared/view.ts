@@ -4,7 +4,7 @@ import type { RefusedFor } from '../../src/domain/refund-rules';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import type { CommonFacts, Life, UpsertedLabels } from './life';
 
-/** What a resource waits for, and what an operator can do about it. */
+/** A state in an operator's words: the thing it waits for, and the updates that are possible. */
 export interface Waiting {
   what: string;
   levers: string;
@@ -15,10 +15,10 @@ export const FINAL: Waiting = { what: 'nothing: final', levers: 'none' };
 export const MALFORMED_CURE =
   'A callback could not be read; it is in the journal. Ask the connector team.';
 
-/** What operators are told of one kind of resource. */
+/** The words in which operators are told of one kind of resource. */
 export interface View<Status extends string, Attention extends string> {
   waitsFor: Record<Status, Waiting>;
-  /** Why it needs a person, and what mends it. */
+  /** The cure for each reason to need a person. */
   cures: Record<Attention, string>;
 }
 

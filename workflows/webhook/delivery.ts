@@ -77,7 +77,7 @@ function end(
   return { outcome };
 }
 
-/** What the last attempt failed with; undefined for a cancellation or a fault of the product. */
+/** The failure of the last attempt; undefined for a cancellation or a fault of the product. */
 function describeExhaustion(error: unknown): string | undefined {
   if (!(error instanceof ActivityFailure)) return undefined;
   const { cause } = error;
