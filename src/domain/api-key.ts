@@ -1,4 +1,4 @@
-/** What a key may do; catalogue and rails need none. Decided: "Keys". */
+/** Permissions that a key can hold; the catalogue and the rails need none. Decided: "Keys". */
 export const SCOPES = [
   'payments:read',
   'payments:write',

@@ -1,7 +1,7 @@
 /** The balance that always exists. Decided: "Payouts". */
 export const MAIN_BALANCE = 'main';
 
-/** Names of balance accounts and connectors: they are part of a field's path. */
+/** Form of the names of balance accounts and connectors, which are part of a field's path. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 export function isBalanceAccountName(name: string): boolean {

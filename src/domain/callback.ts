@@ -1,6 +1,6 @@
 import { type Faults, instant, object, text } from './shape';
 
-/** Signals of the `payment` workflow. Contract with connector teams: changed only by addition. */
+/** Signals of the `payment` workflow, changed only by addition as connector teams rely on them. */
 export const PAYMENT_CALLBACKS = ['authorized', 'settled', 'failed', 'expired'] as const;
 export type PaymentCallbackName = (typeof PAYMENT_CALLBACKS)[number];
 
@@ -12,12 +12,12 @@ export type RefundCallbackName = (typeof REFUND_CALLBACKS)[number];
 export const PAYOUT_CALLBACKS = ['submitted', 'sent', 'completed', 'failed', 'returned'] as const;
 export type PayoutCallbackName = (typeof PAYOUT_CALLBACKS)[number];
 
-/** What banks report about. */
+/** Resources that banks report about. */
 export type CallbackResource = 'payment' | 'refund' | 'payout';
 export type CallbackName = PaymentCallbackName | RefundCallbackName | PayoutCallbackName;
 
 /**
- * What a bank says about one of our resources: the payload of every signal. The signal's name is
+ * Report of a bank about one of our resources, the payload of every signal. The signal's name tells
  * what happened. A callback counts once by its `callback_id`.
  */
 export interface BankCallback {
@@ -29,11 +29,14 @@ export interface BankCallback {
   bank_reference?: string | undefined;
   /** Up to 100 characters. */
   code?: string | undefined;
-  /** Up to 500 characters. Nothing personal: it stands in Temporal's history. */
+  /** Up to 500 characters, nothing personal, since it stands in Temporal's history. */
   reason?: string | undefined;
 }
 
-/** Reads a signal's payload; never throws. The same rules as `BankCallback` in `wire/callback`. */
+/**
+ * Reads a signal's payload and never throws; its rules equal those of `BankCallback` in
+ * `wire/callback`.
+ */
 export function readCallback(raw: unknown): BankCallback | Faults {
   return object<BankCallback>(raw, {
     callback_id: text({ min: 1, max: 200 }),

@@ -2,8 +2,9 @@ import { COUNTRIES } from './countries';
 import { CURRENCIES } from './currencies';
 
 /**
- * Whether a settled payment can be refunded: `standard` in full and in part, `none` not at all,
- * `payout_only` never as a refund, money goes back as a payout. @see spec §4.3
+ * Ways of refunding a settled payment: `standard` in full and in part, `none` not at all,
+ * `payout_only` by a payout and never by a refund.
+ * @see spec §4.3
  */
 export type RefundKind = 'standard' | 'none' | 'payout_only';
 
@@ -26,22 +27,22 @@ interface PublicRules {
   notes: string | null;
 }
 
-/** The rules of one method, with those that stay inside. */
+/** Rules of a method, public and internal. */
 export interface PaymentMethodRules extends PublicRules {
-  /** What the hosted page shows. @see spec §4.1 rule 2 */
+  /** Content of the hosted page. @see spec §4.1 rule 2 */
   page: 'bank_selector' | 'wallet' | 'card' | 'cash_reference' | 'voucher';
-  /** From creation to `expired`. */
+  /** Time from creation to `expired`. */
   expires_in_seconds: number;
-  /** From `authorized` until a missing settlement is shown to operators. */
+  /** Time from `authorized` until a missing settlement is shown to operators. */
   settlement_due_seconds: number;
-  /** From the acceptance of a refund until a missing answer is shown to operators. */
+  /** Time from the acceptance of a refund until a missing answer is shown to operators. */
   refund_due_seconds: number;
 }
 
 const DAY_S = 86_400;
 const HALF_HOUR_S = 1_800;
 
-/** What most methods have in common. */
+/** Rules that most methods share. */
 const USUAL = {
   supports_recurring: false,
   requires_redirect: true,
@@ -63,14 +64,14 @@ const CARD = {
   supports_recurring: true,
   chargebacks: true,
   page: 'card',
-  // An authorisation holds for about a week; what isn't captured by then is lost.
+  // An authorisation is lost unless it is captured within about a week.
   settlement_due_seconds: 5 * DAY_S,
   refund_due_seconds: 5 * DAY_S,
 } as const;
 
 /**
- * Every payment method and its rules: what the API validates against, what the hosted page shows,
- * and how long the workflow waits. `page` and the three `_seconds` fields stay inside.
+ * Every payment method and its rules, read by the API's checks, the hosted page and the workflow's
+ * timers. `page` and the three `_seconds` fields are never published.
  * @see spec §2.6, §4.2, §4.3
  */
 export const PAYMENT_METHODS = {
@@ -147,10 +148,10 @@ export const PAYMENT_METHODS = {
 
 export type PaymentMethodId = keyof typeof PAYMENT_METHODS;
 
-/** One entry of GET /v1/payment-methods, as it goes out. @see spec §2.6 */
+/** Entry of GET /v1/payment-methods, as it is sent. @see spec §2.6 */
 export type CatalogueEntry = { method: PaymentMethodId } & PublicRules;
 
-/** One entry of GET /v1/payment-methods/available, as it goes out. @see spec §2.7 */
+/** Entry of GET /v1/payment-methods/available, as it is sent. @see spec §2.7 */
 export type AvailableEntry = Pick<CatalogueEntry, 'method' | 'display_name' | 'currencies'>;
 
 /** Every method, in the order of the catalogue. */
@@ -163,19 +164,19 @@ export function isPaymentMethodId(id: string): id is PaymentMethodId {
   return Object.hasOwn(PAYMENT_METHODS, id);
 }
 
-/** One method's rules under their general type, for comparing with what a caller sent. */
+/** Rules of a method under their general type, for comparison with a caller's input. */
 export function methodRules(id: PaymentMethodId): PaymentMethodRules {
   return PAYMENT_METHODS[id];
 }
 
-/** A method's catalogue entry, without what stays inside. @see spec §2.6 */
+/** Catalogue entry of a method, without its internal rules. @see spec §2.6 */
 export function catalogueEntry(id: PaymentMethodId): CatalogueEntry {
   const { page, expires_in_seconds, settlement_due_seconds, refund_due_seconds, ...wire } =
     methodRules(id);
   return { method: id, ...wire };
 }
 
-/** A method's entry in the list of those an account can use now. @see spec §2.7 */
+/** Entry of a method in the list of those that an account can use now. @see spec §2.7 */
 export function availableEntry(id: PaymentMethodId): AvailableEntry {
   const { display_name, currencies } = methodRules(id);
   return { method: id, display_name, currencies };
@@ -189,7 +190,7 @@ export type RequirementCode =
   | 'country_not_supported'
   | 'email_required';
 
-/** One item of `error.details` of a `method_requirements_not_met`. @see spec §7 */
+/** Item of `error.details` of a `method_requirements_not_met`. @see spec §7 */
 export interface RequirementDetail {
   code: RequirementCode;
   field: 'method' | 'currency' | 'country' | 'customer.email';
@@ -205,8 +206,8 @@ export interface MethodRequest {
 }
 
 /**
- * Every way in which a request doesn't meet its method's rules; empty when it does. A country that
- * is not required must still be one the method is available in.
+ * Lists every rule of its method that a request breaks; empty when it breaks none. A country that
+ * is not required must still be one where the method is available.
  * @param enabled ids of the methods this account can use in this environment
  * @see spec §4.1 rule 1, §7
  */

@@ -3,7 +3,7 @@ import type { PayoutInput } from './payout-workflow';
 import type { RecipientFacts } from './recipient';
 import type { RefundInput } from './refund-workflow';
 
-/** What the merchant sent and Temporal must not hold: kept in the claim until it is written. */
+/** Parts of a request that Temporal must not hold; the claim keeps them until they are written. */
 export interface PaymentRequest {
   reference: string | null;
   customer: {
@@ -18,13 +18,13 @@ export interface PaymentRequest {
   error_url: string;
 }
 
-/** An accepted request: what is stored, and the routing that was decided when it was accepted. */
+/** An accepted request: the fields to store, and the routing decided when it was accepted. */
 export interface PaymentCreation {
   stored: PaymentRequest;
   routing: Omit<PaymentInput, 'payment_id' | 'return_url' | 'request_id'>;
 }
 
-/** What the merchant says of a refund: it may be about a person, so Temporal does not hold it. */
+/** Fields of a refund that may be about a person, so that Temporal does not hold them. */
 export interface RefundRequest {
   reason: string | null;
 }
@@ -34,7 +34,7 @@ export interface RefundCreation {
   routing: Omit<RefundInput, 'refund_id' | 'request_id'>;
 }
 
-/** What the merchant says of a payout beside money and routing. */
+/** Fields of a payout beside money and routing, as the merchant sent them. */
 export interface PayoutRequest {
   reference: string | null;
   /** JSON text, as written. */
@@ -46,10 +46,10 @@ export interface PayoutCreation {
   routing: Omit<PayoutInput, 'payout_id' | 'request_id'>;
 }
 
-/** A recipient as it will be stored: its details are sealed before anything is kept. */
+/** A recipient to be stored; its details are sealed before anything is kept. */
 export interface RecipientCreation {
   recipient: RecipientFacts & { last4: string; sealed: string; kid: string };
 }
 
-/** What a claim may hold; each creating operation adds its own. */
+/** Content of a claim; each creating operation adds its own kind. */
 export type CreationRequest = PaymentCreation | RefundCreation | PayoutCreation | RecipientCreation;

@@ -1,6 +1,6 @@
 /**
- * ISO 4217 alphabetic codes (tables A.1 and A.2 as of amendment 180, 2026) by how many minor-unit
- * digits the standard gives them. CLDR and so `Intl` differ for some (IQD, LBP, UGX): ISO decides.
+ * ISO 4217 alphabetic codes (tables A.1 and A.2 as of amendment 180, 2026) by the number of their
+ * minor-unit digits. ISO decides where CLDR and so `Intl` differ (IQD, LBP, UGX).
  * Decided: codes for which ISO states no minor unit (metals, bond units, XDR, XSU, XUA, XTS, XXX)
  * can't carry an amount in minor units and are not accepted.
  */
@@ -27,7 +27,7 @@ const CODES_BY_MINOR_UNIT_DIGITS: readonly (readonly [digits: number, codes: str
   [4, 'CLF UYW'],
 ];
 
-/** ISO 4217 code to minor-unit digits: EUR 2, JPY 0, KWD 3. @see spec §1 */
+/** Minor-unit digits by ISO 4217 code: EUR 2, JPY 0, KWD 3. @see spec §1 */
 export const MINOR_UNIT_DIGITS: ReadonlyMap<string, number> = new Map(
   CODES_BY_MINOR_UNIT_DIGITS.flatMap(([digits, codes]) =>
     codes

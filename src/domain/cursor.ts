@@ -7,9 +7,10 @@ const OFFSET = /(?:[Zz]|([+\- ])(\d{2}):(\d{2}))/.source;
 const DATE_TIME = new RegExp(`^${DATE}[Tt]${TIME}${OFFSET}$`);
 
 /**
- * The place of a row in its list: `YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ`, UTC. The first three fractional
- * digits are the row's created_at, the last six tell rows of one millisecond apart. Fixed width, so
- * it sorts as text; unique per account and environment; it is itself the `next_cursor`.
+ * Makes the position of a row in its list, which is its `next_cursor`, too:
+ * `YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ`, UTC. The first three fractional digits are those of the row's
+ * created_at; the last six tell rows of one millisecond apart. The width is fixed, so that
+ * positions sort as text. Each is unique per account and environment.
  * Decided: `next_cursor` is a valid timestamp with extra fractional digits as a tie-break.
  * @param createdAtMs integer, ms since 1970
  * @param tie integer, 0 to 999,999
@@ -26,9 +27,9 @@ export function positionOf(createdAtMs: number, tie: number): string {
 
 /**
  * Reads a `created_before`: an ISO 8601 date-time with seconds, 0 to 9 fractional digits and an
- * offset (`Z` or `±hh:mm`, in either letter case as RFC 3339 has it), normalised to the form of
- * `positionOf` without losing a digit. A space is taken for the `+` that a query string turns into
- * one. Rows whose position sorts before the result were created before it.
+ * offset (`Z` or `±hh:mm`, in either letter case as RFC 3339 has it). Normalises it to the form of
+ * `positionOf` without losing a digit. A space counts as `+`, since a query string turns `+` into a
+ * space. Rows whose position sorts before the result were created before it.
  * @returns undefined when it isn't a real moment of the years 0001 to 9999: day 30 of February,
  *   24:00, second 60, an offset past 23:59
  * @see spec §4.1
@@ -46,11 +47,11 @@ export function parseCreatedBefore(text: string): string | undefined {
 
   const offset = Number(offsetHour) * 60 + Number(offsetMinute);
   const local = new Date(0);
-  // Not Date.UTC, which takes the years 0 to 99 for 1900 to 1999.
+  // Date.UTC would take the years 0 to 99 for 1900 to 1999.
   local.setUTCFullYear(year, month - 1, day);
   local.setUTCHours(hour, minute, second);
   const utc = isoText(local.getTime() - (sign === '-' ? -offset : offset) * MINUTE_MS);
-  // The fraction stays text: a Date keeps only milliseconds.
+  // The fraction stays text, since a Date keeps only milliseconds.
   return utc && `${utc.slice(0, 19)}.${fraction.padEnd(9, '0')}Z`;
 }
 
@@ -59,7 +60,7 @@ function daysInMonth(year: number, month: number): number {
   return [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
-/** `YYYY-MM-DDTHH:mm:ss.sssZ`, or undefined outside the years 0001 to 9999. */
+/** Writes `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined outside the years 0001 to 9999. */
 function isoText(ms: number): string | undefined {
   const date = new Date(ms);
   const year = date.getUTCFullYear();

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Every code that a caller can meet, with its status and type. Decided: "Errors". */
+/** Codes that a caller can meet, each with its status and type. Decided: "Errors". */
 export const ERROR_CODES = {
   invalid_request: { status: 400, type: 'invalid_request_error' },
   invalid_json: { status: 400, type: 'invalid_request_error' },
@@ -43,13 +43,13 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERROR_CODES, code);
 }
 
-/** One offending field. `code` is this fault's own, not the error's. @see spec §7 */
+/** An offending field; `code` is this fault's own, not the error's. @see spec §7 */
 export const ErrorDetail = z
   .object({ code: z.string(), field: z.string(), message: z.string() })
   .meta({ id: 'ErrorDetail' });
 export type ErrorDetail = z.infer<typeof ErrorDetail>;
 
-/** The one shape of every error. @see spec §7 */
+/** Shape of every error. @see spec §7 */
 export const ErrorBody = z
   .object({
     error: z.object({
@@ -71,7 +71,7 @@ export const ErrorBody = z
 
 const RETRY_SOON = { 'Retry-After': '1' };
 
-/** A caller's mistake, or our own unavailability: what `src/api/errors.ts` turns into an answer. */
+/** A caller's mistake or our own unavailability, which `src/api/errors.ts` turns into an answer. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ErrorCode;
@@ -85,7 +85,7 @@ export class Refusal extends Error {
     more: {
       details?: readonly ErrorDetail[];
       headers?: Record<string, string>;
-      /** For our logs, never sent. */
+      /** Reason for our logs, never sent. */
       cause?: unknown;
     } = {},
   ) {
@@ -96,7 +96,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Outcome unknown; the same key settles it. */
+/** Makes the refusal for an unknown outcome, which a retry with the same key settles. */
 export function unavailable(what: string, cause: unknown): Refusal {
   const advice = 'Try again; with the same Idempotency-Key, where the call has one.';
   return new Refusal('temporarily_unavailable', `${what} ${advice}`, {

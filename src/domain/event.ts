@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What merchants are told. @see spec §6 */
+/** Events that merchants are told of. @see spec §6 */
 export const EVENT_TYPES = [
   'payment.awaiting_customer',
   'payment.authorized',
@@ -25,7 +25,7 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Ids of the resource that moved, by the first words of the type. Decided: "Events". */
+/** Ids of the resource that moved, by the first words of the event's type. Decided: "Events". */
 const EVENT_DATA = {
   payment: z.object({ payment_id: z.string() }),
   refund: z.object({ refund_id: z.string(), payment_id: z.string() }),
@@ -48,17 +48,17 @@ export const WebhookEvent = z.object({
 
 export type WebhookEvent = z.infer<typeof WebhookEvent>;
 
-/** The same of one type, with its own data. */
+/** Schema of an event of one type, with that type's own data. */
 export function webhookEventOf(type: EventType) {
   const data = Object.entries(EVENT_DATA).find(([words]) => type.startsWith(`${words}.`))?.[1];
   return WebhookEvent.extend({ type: z.literal(type), data: data ?? WebhookEvent.shape.data });
 }
 
-/** Where the delivery of one event stands. `no_endpoint`: none was registered at the time. */
+/** States of an event's delivery; `no_endpoint` means that none was registered at the time. */
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'exhausted', 'no_endpoint'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** The workflow that delivers an event; a redelivery starts the same id anew. */
+/** Id of the workflow that delivers an event; a redelivery starts the same id anew. */
 export function webhookWorkflowId(eventId: string): string {
   return `webhook:${eventId}`;
 }
@@ -66,7 +66,7 @@ export function webhookWorkflowId(eventId: string): string {
 /** Input of the `webhookDelivery` workflow. */
 export interface WebhookDeliveryInput {
   event_id: string;
-  /** Counts redeliveries: 0 is the delivery that the event itself started. */
+  /** Number of redeliveries before this one; 0 is the delivery that the event itself started. */
   run: number;
   request_id: string;
 }

@@ -1,7 +1,7 @@
 import { MINOR_UNIT_DIGITS } from './currencies';
 
 /**
- * How many digits of an amount in minor units stand after the decimal point.
+ * Number of digits after the decimal point in a currency's amounts.
  * @throws RangeError for a code that isn't in the currency table
  * @see spec §1
  */
@@ -12,9 +12,9 @@ export function minorUnitDigits(currency: string): number {
 }
 
 /**
- * An amount for people to read: `formatMoney(1050, 'EUR')` is `€10.50`, JPY has no decimals, KWD
- * three. Exact for every safe integer, also negative ones: the decimal text is made without
- * division, and the digits are ISO 4217's, not those of the locale data.
+ * Writes an amount for people: `formatMoney(1050, 'EUR')` is `€10.50`, JPY has no decimals, KWD
+ * three. The text is exact for every safe integer, also a negative one, since nothing is divided.
+ * The digits are those of ISO 4217, not those of the locale data.
  * @param amountMinor integer, minor units
  * @throws RangeError for an amount that isn't a safe integer, or an unknown currency
  */

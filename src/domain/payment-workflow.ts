@@ -1,7 +1,7 @@
 import type { CancelledBy, PaymentStatus } from './payment';
 import { type Faults, object, positive, text } from './shape';
 
-/** Input of the `payment` workflow: ids, money and routing; nothing personal stands in Temporal. */
+/** Input of the `payment` workflow: ids, money and routing. Temporal holds nothing personal. */
 export interface PaymentInput {
   payment_id: string;
   account_id: string;
@@ -12,15 +12,15 @@ export interface PaymentInput {
   method: string;
   country: string | null;
   connector: string;
-  /** Where the bank sends the customer back to. */
+  /** Address to which the bank sends the customer back. */
   return_url: string;
   expires_in_seconds: number;
-  /** After authorisation; past it operators are told. */
+  /** Time after authorisation; past it operators are told. */
   settlement_due_seconds: number;
   request_id: string;
 }
 
-/** Starts the workflow again for a payment that has ended: it loads its state first. */
+/** Input that starts the workflow again for a payment that has ended; it loads its state first. */
 export interface PaymentResume {
   payment_id: string;
   resume: true;
@@ -41,7 +41,7 @@ export interface CancelInput {
   by: CancelledBy;
 }
 
-/** Payload of every operator update: who acts, and why. Kept in the audit trail. */
+/** Payload of every operator update, kept in the audit trail: the operator and the reason. */
 export interface OperatorAct {
   /** 1 to 100 characters. */
   operator: string;

@@ -1,7 +1,7 @@
 import type { PaymentCallbackName } from './callback';
 import type { EventType } from './event';
 
-/** Where a payment stands. @see spec §3.1 */
+/** States of a payment. @see spec §3.1 */
 export const PAYMENT_STATUSES = [
   /** The bank session is still being opened. */
   'created',
@@ -11,9 +11,9 @@ export const PAYMENT_STATUSES = [
   'authorized',
   /** The money moved. Final. */
   'settled',
-  /** Declined or errored. Final. */
+  /** The payment was declined or an error ended it. Final. */
   'failed',
-  /** Called off by the merchant or abandoned by the customer. Final. */
+  /** The merchant called it off or the customer abandoned it. Final. */
   'cancelled',
   /** The customer never paid. Final. */
   'expired',
@@ -21,7 +21,7 @@ export const PAYMENT_STATUSES = [
 
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 
-/** The lawful moves. Whatever is not listed does not happen. @see spec §3.1 */
+/** Lawful moves; a move that is not listed does not happen. @see spec §3.1 */
 export const PAYMENT_MOVES = {
   created: ['awaiting_customer', 'failed', 'cancelled', 'expired'],
   awaiting_customer: ['authorized', 'failed', 'cancelled', 'expired'],
@@ -32,7 +32,7 @@ export const PAYMENT_MOVES = {
   expired: [],
 } as const satisfies Record<PaymentStatus, readonly PaymentStatus[]>;
 
-/** The event of each move; `created` emits none. @see spec §6 */
+/** Event of each move; `created` emits none. @see spec §6 */
 export const PAYMENT_EVENTS = {
   created: undefined,
   awaiting_customer: 'payment.awaiting_customer',
@@ -47,7 +47,7 @@ export function isFinal(status: PaymentStatus): boolean {
   return PAYMENT_MOVES[status].length === 0;
 }
 
-/** Whether merchant or customer may still call it off. @see spec §4.1 */
+/** Whether the merchant or the customer may still call a payment off. @see spec §4.1 */
 export function isCancellable(status: PaymentStatus): boolean {
   return status === 'created' || status === 'awaiting_customer';
 }
@@ -56,7 +56,7 @@ export function isCancellable(status: PaymentStatus): boolean {
 export const PAYMENT_ACTS = ['mark_settled', 'mark_failed', 'snooze'] as const;
 export type PaymentAct = (typeof PAYMENT_ACTS)[number];
 
-/** Why a payment needs a person: the values of `ServiceAttention`. */
+/** Reasons why a payment needs a person: the values of `ServiceAttention`. */
 export type PaymentAttention =
   | 'settlement_overdue'
   | 'late_money_pending'
@@ -67,12 +67,12 @@ export type PaymentAttention =
   | 'expired_after_authorized'
   | 'malformed_callback';
 
-/** What a callback does to a payment in a given state. */
+/** Effect of a callback on a payment in a given state. */
 export type PaymentDecision =
   | { kind: 'move'; to: readonly PaymentStatus[] }
-  /** The customer authorised too late: release it at the bank. */
+  /** Releases the money at the bank, since the customer authorised too late. */
   | { kind: 'void' }
-  /** The money moved too late: send it back at the bank. */
+  /** Sends the money back at the bank, since it moved too late. */
   | { kind: 'reverse' }
   | { kind: 'unapplied'; reason: string; attention?: PaymentAttention };
 
@@ -89,7 +89,9 @@ const late = {
   expired: unapplied('the payment has ended already'),
 } as const satisfies Record<PaymentCallbackName, PaymentDecision>;
 
-/** Every status × every callback. A final state is never left. Decided: "Payments". */
+/**
+ * Decisions for every status × every callback; a final state is never left. Decided: "Payments".
+ */
 const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecision>> = {
   created: {
     authorized: move('awaiting_customer', 'authorized'),
@@ -120,7 +122,7 @@ const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecisi
   expired: late,
 };
 
-/** Pure: what `callback` does to a payment in `status`. */
+/** Decides the effect of `callback` on a payment in `status`; pure. */
 export function decidePayment(
   status: PaymentStatus,
   callback: PaymentCallbackName,
@@ -128,19 +130,19 @@ export function decidePayment(
   return DECISIONS[status][callback];
 }
 
-/** The states passed through on the way to where the bank, or an operator, says it is. */
+/** States passed through on the way to the one that the bank, or an operator, reports. */
 export function wayTo(from: PaymentStatus, to: 'authorized' | 'settled'): readonly PaymentStatus[] {
   const decision = DECISIONS[from][to];
   return decision.kind === 'move' ? decision.to : [];
 }
 
-/** Why a payment failed or was cancelled. @see spec §2.1 */
+/** Reason why a payment failed or was cancelled. @see spec §2.1 */
 export interface Failure {
   code: string;
   message: string;
 }
 
-/** Decided: who cancelled is told by the code. */
+/** Decided: the code tells who cancelled. */
 export const CANCELLATIONS = {
   merchant: { code: 'cancelled_by_merchant', message: 'The merchant cancelled the payment.' },
   customer: { code: 'cancelled_by_customer', message: 'The customer abandoned the payment.' },
@@ -148,13 +150,13 @@ export const CANCELLATIONS = {
 
 export type CancelledBy = keyof typeof CANCELLATIONS;
 
-/** Why a payment failed when the bank gave no reason of its own. */
+/** Failures of payments for which the bank gave no reason of its own. */
 export const PAYMENT_FAILURES = {
   bank: { code: 'declined', message: 'The bank declined the payment.' },
   operator: { code: 'failed_at_bank', message: 'The bank reported that the payment failed.' },
 } as const satisfies Record<string, Failure>;
 
-/** The workflow that is the payment's life. */
+/** Id of the workflow that runs a payment's lifecycle. */
 export function paymentWorkflowId(paymentId: string): string {
   return `payment:${paymentId}`;
 }

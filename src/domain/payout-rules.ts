@@ -6,7 +6,7 @@ import { isRailId, type RailRules, railRules } from './rails';
 import type { CardScheme, RecipientFacts } from './recipient';
 import type { RefusedFor } from './refund-rules';
 
-/** A refusal before it is one of HTTP. */
+/** Violation of a payout's rule; it does not know HTTP. */
 export interface PayoutFault extends RefusedFor {
   code: Extract<
     ErrorCode,
@@ -19,9 +19,9 @@ export interface PayoutFault extends RefusedFor {
   details?: ErrorDetail[];
 }
 
-/** What of a request the rail has rules about. */
+/** Fields of a request that the rail has rules about. */
 export interface RailRequest {
-  /** As the merchant wrote it. */
+  /** Rail as the merchant wrote it. */
   method: string;
   currency: string;
   recipient: RecipientFacts;
@@ -30,10 +30,10 @@ export interface RailRequest {
 const NOT_MET = 'The payout does not meet the requirements of the rail.';
 
 /**
- * Why the rail can't take the payout; undefined when it can. `rail_requirements_not_met` names every
- * field at fault.
+ * Finds why the rail can't take the payout; undefined when it can. `rail_requirements_not_met`
+ * names every field at fault.
  * @param available ids of the rails this account can use in this environment
- * @param at when the payout was asked for
+ * @param at time when the payout was asked for
  * @see spec §4.4, §4.5. Decided: "Payouts"
  */
 export function railFault(
@@ -113,7 +113,7 @@ function sepaFaults({ sepa, display_name }: RailRules, facts: RecipientFacts): E
 }
 
 /**
- * The balance account that `metadata.balance_account` names; `main` where it names none.
+ * Balance account that `metadata.balance_account` names; `main` where it names none.
  * @see spec §4.5
  */
 export function balanceAccountOf(
@@ -136,7 +136,7 @@ function neverFunded(): PayoutFault {
   return { code: 'balance_account_not_found', message };
 }
 
-/** What of a balance decides. Minor units. */
+/** Facts about a balance account that decide on a payout. Minor units. */
 export interface Available {
   balance_account: string;
   currency: string;
@@ -144,8 +144,9 @@ export interface Available {
 }
 
 /**
- * Why the balance can't bear amount and fee; undefined when it can. Advisory: the reservation
- * decides again. Decided: `main` always exists, another account once it was credited in any currency.
+ * Finds why the balance can't bear amount and fee; undefined when it can. It is advisory, since the
+ * reservation decides again.
+ * Decided: `main` always exists, another account once it was credited in any currency.
  * @param rows all balances of the account in this environment
  * @param draw minor units, with the fee
  */

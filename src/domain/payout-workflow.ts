@@ -1,6 +1,6 @@
 import type { PayoutStatus } from './payout';
 
-/** Input of the `payout` workflow: ids, money and routing; nothing personal stands in Temporal. */
+/** Input of the `payout` workflow: ids, money and routing. Temporal holds nothing personal. */
 export interface PayoutInput {
   payout_id: string;
   account_id: string;
@@ -13,7 +13,7 @@ export interface PayoutInput {
   /** Rail id. */
   method: string;
   recipient_id: string;
-  /** The named balance that amount and fee are drawn from. */
+  /** Named balance from which amount and fee are drawn. */
   balance_account: string;
   connector: string;
   /** Whether a payout on this rail can come back. */
@@ -21,7 +21,7 @@ export interface PayoutInput {
   request_id: string;
 }
 
-/** Starts the workflow again for a payout that has ended: it loads its state first. */
+/** Input that starts the workflow again for a payout that has ended; it loads its state first. */
 export interface PayoutResume {
   payout_id: string;
   resume: true;
@@ -37,7 +37,7 @@ export interface PayoutState {
   version: number;
 }
 
-/** What the workflow ends with. `refused`: never accepted, nothing is stored and nothing moves. */
+/** Result of the workflow; a `refused` payout was never accepted, so nothing is stored or moves. */
 export type PayoutResult =
   | PayoutState
   | { payout_id: string; status: 'refused'; code: string; message: string };

@@ -2,25 +2,25 @@ import type { PayoutCallbackName } from './callback';
 import type { EventType } from './event';
 import type { Failure } from './payment';
 
-/** Where a payout stands. @see spec §3.3 */
+/** States of a payout. @see spec §3.3 */
 export const PAYOUT_STATUSES = [
-  /** Accepted, its money reserved; the bank has not taken it yet. */
+  /** Accepted with its money reserved; the bank has not taken it yet. */
   'created',
   /** Queued at the bank. */
   'submitted',
   /** Handed to the scheme; amount and fee are captured. */
   'sent',
-  /** It reached the recipient. It may still come back. */
+  /** The money reached the recipient; it may still come back. */
   'completed',
-  /** The money never left: amount and fee are given back. Final. */
+  /** The money never left, so amount and fee are given back. Final. */
   'failed',
-  /** It left and came back: the amount is credited, the fee stays. Final. */
+  /** The money left and came back; the amount is credited, the fee stays. Final. */
   'returned',
 ] as const;
 
 export type PayoutStatus = (typeof PAYOUT_STATUSES)[number];
 
-/** The lawful moves. Whatever is not listed does not happen. @see spec §3.3 */
+/** Lawful moves; a move that is not listed does not happen. @see spec §3.3 */
 export const PAYOUT_MOVES = {
   created: ['submitted', 'failed'],
   submitted: ['sent', 'failed'],
@@ -30,7 +30,7 @@ export const PAYOUT_MOVES = {
   returned: [],
 } as const satisfies Record<PayoutStatus, readonly PayoutStatus[]>;
 
-/** The event of each move; `created` emits none. @see spec §6 */
+/** Event of each move; `created` emits none. @see spec §6 */
 export const PAYOUT_EVENTS = {
   created: undefined,
   submitted: 'payout.submitted',
@@ -40,7 +40,7 @@ export const PAYOUT_EVENTS = {
   returned: 'payout.returned',
 } as const satisfies Record<PayoutStatus, EventType | undefined>;
 
-/** Whether its workflow ends there. A return opens a completed one again. */
+/** Whether the workflow ends in this state; a return opens a completed payout again. */
 export function isEnded(status: PayoutStatus): boolean {
   return status === 'completed' || status === 'failed' || status === 'returned';
 }
@@ -58,20 +58,20 @@ export const PAYOUT_ACTS = [
 ] as const;
 export type PayoutAct = (typeof PAYOUT_ACTS)[number];
 
-/** Whether the bank still has to hand it to the scheme. */
+/** Whether the bank still has to hand the payout to the scheme. */
 export function isUnsent(status: PayoutStatus): boolean {
   return status === 'created' || status === 'submitted';
 }
 
-/** Why a payout needs a person: the values of `ServiceAttention`. */
+/** Reasons why a payout needs a person: the values of `ServiceAttention`. */
 export type PayoutAttention =
-  /** Past its due time, by the state it is stuck in. */
+  /** Payouts past their due time, by the state they are stuck in. */
   | 'not_submitted'
   | 'not_sent'
   | 'not_completed'
   /** The workflow was ended from outside and started again. */
   | 'restarted_in_flight'
-  /** What a bank reported and could not be applied. */
+  /** Reports of a bank that could not be applied. */
   | 'failed_after_completed'
   | 'moved_after_failed'
   | 'moved_after_returned'
@@ -80,14 +80,14 @@ export type PayoutAttention =
   | 'return_not_possible'
   | 'malformed_callback';
 
-/** The mark of a payout that is past its due time, by its state. */
+/** Mark of a payout that is past its due time, by its state. */
 export const OVERDUE = {
   created: 'not_submitted',
   submitted: 'not_sent',
   sent: 'not_completed',
 } as const satisfies Partial<Record<PayoutStatus, PayoutAttention>>;
 
-/** What a callback does to a payout in a given state. */
+/** Effect of a callback on a payout in a given state. */
 export type PayoutDecision =
   | { kind: 'move'; to: readonly PayoutStatus[] }
   | { kind: 'unapplied'; reason: string; attention?: PayoutAttention };
@@ -100,7 +100,7 @@ const unapplied = (reason: string, attention?: PayoutAttention): PayoutDecision 
 });
 const passed = unapplied('the payout has passed this state already');
 
-/** Every status × every callback. No state is skipped in the record. Decided: "Payouts". */
+/** Decisions for every status × every callback; the record skips no state. Decided: "Payouts". */
 const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>> = {
   created: {
     submitted: move('submitted'),
@@ -148,18 +148,18 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
 
 const DAY_MS = 86_400_000;
 
-/** What decides whether a payout can come back. */
+/** Facts that decide whether a payout can come back. */
 export interface Returnable {
   can_be_returned: boolean;
-  /** ISO 8601; null before. */
+  /** ISO 8601; null before it is sent. */
   sent_at: string | null;
   completed_at: string | null;
 }
 
 /**
- * Pure: what `callback` does to a payout in `status`. A return counts only on rails that have them,
- * and for 60 days, the last millisecond included.
- * @param at when it was reported, in ms since the epoch
+ * Decides the effect of `callback` on a payout in `status`; pure. A return counts only on rails
+ * that have returns, and for 60 days, the last millisecond included.
+ * @param at time of the report, in ms since the epoch
  */
 export function decidePayout(
   status: PayoutStatus,
@@ -179,7 +179,7 @@ export function decidePayout(
   return decision;
 }
 
-/** The states passed through on the way to where the bank, or an operator, says it is. */
+/** States passed through on the way to the one that the bank, or an operator, reports. */
 export function wayTo(
   from: PayoutStatus,
   to: 'submitted' | 'sent' | 'completed' | 'returned',
@@ -188,16 +188,16 @@ export function wayTo(
   return decision.kind === 'move' ? decision.to : [];
 }
 
-/** Why a payout failed when the bank gave no reason of its own. */
+/** Failures of payouts for which the bank gave no reason of its own. */
 export const PAYOUT_FAILURES = {
   bank: { code: 'payout_rejected', message: 'The bank rejected the payout.' },
   operator: { code: 'failed_at_bank', message: 'The bank reported that the payout failed.' },
 } as const satisfies Record<string, Failure>;
 
-/** Why it came back. @see spec §2.4 */
+/** Reason why a payout came back. @see spec §2.4 */
 export interface Return {
   code: string;
-  /** The one given by the receiving bank. */
+  /** Reason given by the receiving bank. */
   reason: string;
 }
 
@@ -206,7 +206,7 @@ export const RETURNS = {
   operator: { code: 'returned', reason: 'The bank reported that the payout came back.' },
 } as const satisfies Record<string, Return>;
 
-/** The workflow that is the payout's life. */
+/** Id of the workflow that runs a payout's lifecycle. */
 export function payoutWorkflowId(payoutId: string): string {
   return `payout:${payoutId}`;
 }

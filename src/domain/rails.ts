@@ -2,7 +2,7 @@ import { CURRENCIES } from './currencies';
 
 export type RecipientType = 'card' | 'bank_account';
 
-/** When a payout that has not completed is shown to operators. */
+/** Time at which a payout that has not completed is shown to operators. */
 export type RailDue =
   | { kind: 'after'; seconds: number }
   /** 18:00 in Frankfurt on the next TARGET2 business day. */
@@ -26,13 +26,13 @@ interface PublicRail {
   can_be_returned: boolean;
 }
 
-/** The rules of one rail, with those that stay inside. */
+/** Rules of a rail, public and internal. */
 export interface RailRules extends PublicRail {
   /** ISO 4217 codes. */
   currencies: readonly string[];
-  /** What the recipient must have. Decided: "Payouts". */
+  /** Fields that the recipient must have. Decided: "Payouts". */
   required_fields: readonly RecipientField[];
-  /** Only to accounts in the SEPA area. */
+  /** Whether it pays only to accounts in the SEPA area. */
   sepa: boolean;
   due: RailDue;
 }
@@ -85,7 +85,7 @@ export const RAILS = {
 
 export type RailId = keyof typeof RAILS;
 
-/** One entry of GET /v1/payout-methods, as it goes out. @see spec §2.5 */
+/** Entry of GET /v1/payout-methods, as it is sent. @see spec §2.5 */
 export type RailEntry = { method: RailId } & PublicRail;
 
 export function isRailId(id: string): id is RailId {
@@ -95,12 +95,12 @@ export function isRailId(id: string): id is RailId {
 /** Every rail, in the order of the list. */
 export const RAIL_IDS: readonly RailId[] = Object.freeze(Object.keys(RAILS).filter(isRailId));
 
-/** One rail's rules under their general type. */
+/** Rules of a rail under their general type. */
 export function railRules(id: RailId): RailRules {
   return RAILS[id];
 }
 
-/** A rail's entry in the list, without what stays inside. @see spec §2.5 */
+/** Entry of a rail in the list, without its internal rules. @see spec §2.5 */
 export function railEntry(id: RailId): RailEntry {
   const { display_name, recipient_type, typical_speed, can_be_returned } = railRules(id);
   return { method: id, display_name, recipient_type, typical_speed, can_be_returned };

@@ -5,12 +5,12 @@ import type { CardScheme, RecipientDetails, RecipientFacts } from './recipient';
 type Needed = 'type' | 'first_name' | 'last_name';
 type Optional = Exclude<keyof RecipientDetails, Needed> | 'last4' | 'scheme';
 
-/** A recipient as it was sent: null says the same as absent. @see spec §4.4 */
+/** A recipient as it was sent; null means absent. @see spec §4.4 */
 export type GivenRecipient = Pick<RecipientDetails, Needed> & {
   [Field in Optional]?: string | null | undefined;
 };
 
-/** What is wrong with a field, in words that never repeat its value. */
+/** Fault of a field, in words that never repeat its value. */
 export interface RecipientFault {
   field: keyof GivenRecipient;
   message: string;
@@ -21,12 +21,12 @@ const CARD_NEEDS = ['card_number', 'expiry_month', 'expiry_year', 'date_of_birth
 const UK_NEEDS = ['sort_code', 'account_number'] as const;
 const BANK_ONLY = ['iban', 'bic', 'sort_code', 'account_number'] as const;
 
-/** Members that the library's list does not have yet. */
+/** SEPA members that the library's list does not have yet. */
 const SEPA_SINCE_2024: ReadonlySet<string> = new Set(['AL', 'MD', 'ME', 'MK', 'RS']);
 
 const BIRTH_YEAR_MIN = 1900;
 
-/** ISO/IEC 7812: 12 to 19 digits, of which the last one checks the others. */
+/** Whether the text has 12 to 19 digits, the last of which checks the others (ISO/IEC 7812). */
 export function isCardNumber(text: string): boolean {
   if (!/^\d{12,19}$/.test(text)) return false;
   const sum = [...text].reverse().reduce((total, character, at) => {
@@ -36,7 +36,10 @@ export function isCardNumber(text: string): boolean {
   return sum % 10 === 0;
 }
 
-/** By the number's first digits; null for networks that no payout goes to. @see spec §2.3 */
+/**
+ * Card network by the number's first digits; null for networks that no payout goes to.
+ * @see spec §2.3
+ */
 export function schemeOf(cardNumber: string): CardScheme | null {
   if (cardNumber.startsWith('4')) return 'visa';
   if (/^3[47]/.test(cardNumber)) return 'amex';
@@ -45,22 +48,22 @@ export function schemeOf(cardNumber: string): CardScheme | null {
   return isMastercard ? 'mastercard' : null;
 }
 
-/** Without the spaces that people write, in capitals. */
+/** Writes an IBAN in capitals and without the spaces that people put into it. */
 export function normaliseIban(text: string): string {
   return text.replaceAll(' ', '').toUpperCase();
 }
 
-/** Country, length, form and check digits; spaces and small letters are fine. */
+/** Checks country, length, form and check digits; spaces and small letters are fine. */
 export function isIban(text: string): boolean {
   return /^[A-Za-z0-9 ]+$/.test(text) && isValidIBAN(normaliseIban(text));
 }
 
-/** The form of a BIC, of 8 or 11 characters. */
+/** Whether the text has the form of a BIC, of 8 or 11 characters. */
 export function isBic(text: string): boolean {
   return isValidBIC(text);
 }
 
-/** A day that there was, `YYYY-MM-DD`, from 1900 on. */
+/** Whether the text is a real day, `YYYY-MM-DD`, from 1900 on. */
 export function isBirthDate(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text) || Number(text.slice(0, 4)) < BIRTH_YEAR_MIN) return false;
   const day = new Date(`${text}T00:00:00.000Z`);
@@ -68,8 +71,8 @@ export function isBirthDate(text: string): boolean {
 }
 
 /**
- * What the fields lack or contradict, taken together. One that is not well-formed counts as given,
- * and nothing is compared with it.
+ * Lists the fields that are missing or contradict each other, all at once. A field that is not
+ * well-formed counts as given and is compared with nothing.
  */
 export function recipientFaults(given: GivenRecipient): RecipientFault[] {
   return given.type === 'card' ? cardFaults(given) : bankFaults(given);
@@ -131,7 +134,8 @@ function isGiven<T>(value: T | null | undefined): value is T {
 }
 
 /**
- * What was right once or will be: a card past the last day of its month, a birth to come. In UTC.
+ * Lists the faults that depend on the time, in UTC: a card past the last day of its month, a birth
+ * in the future.
  * @see spec §4.4
  */
 export function faultsAt(details: RecipientDetails, now: Date): RecipientFault[] {
@@ -149,11 +153,13 @@ export function faultsAt(details: RecipientDetails, now: Date): RecipientFault[]
   return faults;
 }
 
-/** All that is kept, in one form. What only repeats the number, `last4` and `scheme`, is not. */
+/** Details to keep, in one form; `last4` and `scheme` only repeat the number and are left out. */
 export function recipientDetails(given: GivenRecipient): RecipientDetails {
   const { type, first_name, last_name } = given;
   return {
-    ...{ type, first_name, last_name },
+    type,
+    first_name,
+    last_name,
     card_number: given.card_number ?? null,
     expiry_month: given.expiry_month ?? null,
     expiry_year: given.expiry_year ?? null,
@@ -183,7 +189,7 @@ const RAIL_FIELDS: readonly RecipientField[] = [
   'postal_code',
 ];
 
-/** What may stand in clear. */
+/** Facts that may stand in clear. */
 export function recipientFacts(details: RecipientDetails): RecipientFacts {
   const { type, card_number, iban } = details;
   return {
@@ -195,7 +201,10 @@ export function recipientFacts(details: RecipientDetails): RecipientFacts {
   };
 }
 
-/** Of the card, or of the account: of its IBAN where it has one. @see spec §2.3 */
+/**
+ * Last four characters of the card number, or else of the IBAN, or else of the account number.
+ * @see spec §2.3
+ */
 export function last4Of({ card_number, iban, account_number }: RecipientDetails): string {
   return (card_number ?? iban ?? account_number ?? '').slice(-4);
 }

@@ -4,20 +4,23 @@ import type { RecipientField, RecipientType } from './rails';
 export const CARD_SCHEMES = ['visa', 'mastercard', 'amex'] as const;
 export type CardScheme = (typeof CARD_SCHEMES)[number];
 
-/** What of a recipient may stand in clear: enough to check a rail, nothing to identify a person. */
+/**
+ * Facts about a recipient that may stand in clear: enough to check a rail, nothing to identify a
+ * person.
+ */
 export interface RecipientFacts {
   type: RecipientType;
   /** Null for bank accounts, and for cards of other networks. */
   scheme: CardScheme | null;
-  /** Which of the fields that rails ask for were given. */
+  /** Fields that were given, of those that rails ask for. */
   has: RecipientField[];
-  /** `YYYY-MM`, the last month in which a card is valid; null for bank accounts. */
+  /** Last month in which a card is valid, `YYYY-MM`; null for bank accounts. */
   card_expires: string | null;
   /** Whether the IBAN's country is in the SEPA area; null without an IBAN. */
   iban_in_sepa: boolean | null;
 }
 
-/** Everything the merchant sent; sealed on arrival, opened only where it is sent to a bank. */
+/** Everything the merchant sent, sealed on arrival and opened only where it is sent to a bank. */
 export interface RecipientDetails {
   type: RecipientType;
   first_name: string;

@@ -3,19 +3,19 @@ import type { ErrorCode } from './errors';
 import { formatMoney } from './money';
 import type { PaymentStatus } from './payment';
 
-/** What of a payment decides whether it can be refunded. */
+/** Facts about a payment that decide whether it can be refunded. */
 export interface RefundablePayment {
   status: PaymentStatus;
   method: string;
   currency: string;
   /** Minor units. */
   amount: number;
-  /** Minor units: refunds processing and settled. */
+  /** Minor units of its refunds, processing and settled. */
   refunded: number;
   settled_at: string | null;
 }
 
-/** A refusal before it is one of HTTP. */
+/** Violation of a rule; it does not know HTTP. */
 export interface RefusedFor {
   code: ErrorCode;
   message: string;
@@ -24,10 +24,10 @@ export interface RefusedFor {
 const DAY_MS = 86_400_000;
 
 /**
- * Why the payment can't be refunded; undefined when it can. Decided: the window counts from
- * `settled_at`, its last millisecond included.
- * @param amount minor units; null: whatever remains
- * @param at when the refund was asked for
+ * Finds why the payment can't be refunded; undefined when it can.
+ * Decided: the window counts from `settled_at`, its last millisecond included.
+ * @param amount minor units; null for all that remains
+ * @param at time when the refund was asked for
  * @see spec §4.3 rules 1 to 3
  */
 export function refundFault(

@@ -1,24 +1,24 @@
 import type { RefundStatus } from './refund';
 
-/** Input of the `refund` workflow: ids, money and routing; nothing personal stands in Temporal. */
+/** Input of the `refund` workflow: ids, money and routing. Temporal holds nothing personal. */
 export interface RefundInput {
   refund_id: string;
   payment_id: string;
   account_id: string;
   livemode: boolean;
-  /** Minor units; null: whatever remains when it is reserved. */
+  /** Minor units; null for all that remains when it is reserved. */
   amount: number | null;
   currency: string;
   method: string;
   connector: string;
-  /** ISO 8601: when the API took the request in. The refund window is measured against it. */
+  /** Time when the API took the request in, ISO 8601; the refund window is measured against it. */
   accepted_at: string;
-  /** From acceptance; past it operators are told. */
+  /** Time from acceptance; past it operators are told. */
   due_seconds: number;
   request_id: string;
 }
 
-/** Starts the workflow again for a refund that has ended: it loads its state first. */
+/** Input that starts the workflow again for a refund that has ended; it loads its state first. */
 export interface RefundResume {
   refund_id: string;
   resume: true;
@@ -34,7 +34,7 @@ export interface RefundState {
   version: number;
 }
 
-/** What the workflow ends with. `refused`: never accepted, nothing is stored and nothing moved. */
+/** Result of the workflow; a `refused` refund was never accepted, so nothing is stored or moved. */
 export type RefundResult =
   | RefundState
   | { refund_id: string; status: 'refused'; code: string; message: string };

@@ -2,26 +2,26 @@ import type { RefundCallbackName } from './callback';
 import type { EventType } from './event';
 import type { Failure } from './payment';
 
-/** Where a refund stands. @see spec §3.2 */
+/** States of a refund. @see spec §3.2 */
 export const REFUND_STATUSES = [
-  /** Accepted and debited; the bank is at it. */
+  /** Accepted and debited; the bank is working on it. */
   'processing',
-  /** It reached the customer. Final. */
+  /** The money reached the customer. Final. */
   'settled',
-  /** Refused; the money stays with the merchant. Final. */
+  /** The bank refused it; the money stays with the merchant. Final. */
   'failed',
 ] as const;
 
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
-/** The lawful moves. Whatever is not listed does not happen. @see spec §3.2 */
+/** Lawful moves; a move that is not listed does not happen. @see spec §3.2 */
 export const REFUND_MOVES = {
   processing: ['settled', 'failed'],
   settled: [],
   failed: [],
 } as const satisfies Record<RefundStatus, readonly RefundStatus[]>;
 
-/** The event of each move; `processing` emits none. @see spec §6 */
+/** Event of each move; `processing` emits none. @see spec §6 */
 export const REFUND_EVENTS = {
   processing: undefined,
   settled: 'refund.settled',
@@ -36,19 +36,19 @@ export function isFinalRefund(status: RefundStatus): boolean {
 export const REFUND_ACTS = ['mark_settled', 'mark_failed', 'snooze'] as const;
 export type RefundAct = (typeof REFUND_ACTS)[number];
 
-/** Why a refund needs a person: the values of `ServiceAttention`. */
+/** Reasons why a refund needs a person: the values of `ServiceAttention`. */
 export type RefundAttention =
   | 'refund_overdue'
   | 'failed_after_settled'
   | 'settled_after_failed'
   | 'malformed_callback';
 
-/** What a callback does to a refund in a given state. */
+/** Effect of a callback on a refund in a given state. */
 export type RefundDecision =
   | { kind: 'move'; to: 'settled' | 'failed' }
   | { kind: 'unapplied'; reason: string; attention?: RefundAttention };
 
-/** Every status × every callback. A final state is never left. */
+/** Decisions for every status × every callback; a final state is never left. */
 const DECISIONS: Record<RefundStatus, Record<RefundCallbackName, RefundDecision>> = {
   processing: {
     settled: { kind: 'move', to: 'settled' },
@@ -72,17 +72,17 @@ const DECISIONS: Record<RefundStatus, Record<RefundCallbackName, RefundDecision>
   },
 };
 
-/** Pure: what `callback` does to a refund in `status`. */
+/** Decides the effect of `callback` on a refund in `status`; pure. */
 export function decideRefund(status: RefundStatus, callback: RefundCallbackName): RefundDecision {
   return DECISIONS[status][callback];
 }
 
-/** The workflow that is the refund's life. */
+/** Id of the workflow that runs a refund's lifecycle. */
 export function refundWorkflowId(refundId: string): string {
   return `refund:${refundId}`;
 }
 
-/** Why a refund failed when the bank gave no reason of its own. */
+/** Failures of refunds for which the bank gave no reason of its own. */
 export const REFUND_FAILURES = {
   bank: { code: 'refund_refused', message: 'The bank refused the refund.' },
   operator: { code: 'failed_at_bank', message: 'The bank reported that the refund failed.' },

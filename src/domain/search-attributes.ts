@@ -1,6 +1,7 @@
 /**
- * What operators search by in the Temporal UI. Registered on the namespace by the launcher, set
- * by every lifecycle workflow. They are stored in clear: never personal data.
+ * Attributes by which operators search in the Temporal UI. The launcher registers them on the
+ * namespace and every lifecycle workflow sets them. They never hold personal data, since Temporal
+ * stores them in clear.
  */
 export const SEARCH_ATTRIBUTES = {
   ServiceResource: 'Keyword',
@@ -9,7 +10,7 @@ export const SEARCH_ATTRIBUTES = {
   ServiceAccount: 'Keyword',
   ServiceConnector: 'Keyword',
   ServiceCurrency: 'Keyword',
-  /** Why the resource needs a person; unset when it doesn't. */
+  /** Reason why the resource needs a person; unset when it doesn't. */
   ServiceAttention: 'Keyword',
   ServiceLivemode: 'Bool',
   /** Minor units. */

@@ -1,9 +1,10 @@
 /**
- * Shapes of what reaches a workflow. zod would do, but Temporal loads a workflow's modules anew for
- * every run, and a schema library was a quarter of what a payment cost its worker.
+ * Shapes of the messages to a workflow. They do without zod, since Temporal loads a workflow's
+ * modules anew for every run, and a schema library took a quarter of a payment's cost to its
+ * worker.
  */
 
-/** Why a value is not of its shape, for people. */
+/** Faults of a value that is not of its shape, in words for people. */
 export class Faults {
   readonly text: string;
 
@@ -12,14 +13,14 @@ export class Faults {
   }
 }
 
-/** What is wrong with a value; undefined when nothing is. */
+/** Finds the fault of a value; undefined when it has none. */
 export type Rule = (value: unknown) => string | undefined;
 
 interface TextRule {
   min?: number;
   max: number;
   optional?: boolean;
-  /** Counted without the white space around it. */
+  /** Whether white space around the text is left out of the count. */
   trimmed?: boolean;
 }
 
@@ -33,7 +34,7 @@ export function text({ min = 0, max, optional = false, trimmed = false }: TextRu
   };
 }
 
-/** Greater than 0. */
+/** Accepts numbers greater than 0, up to `max`. */
 export function positive(max: number): Rule {
   return (value) => {
     if (value === undefined) return 'is required';
@@ -44,7 +45,7 @@ export function positive(max: number): Rule {
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
-/** ISO 8601 with an offset. */
+/** Accepts ISO 8601 with an offset. */
 export const instant: Rule = (value) => {
   if (value === undefined) return 'is required';
   const real = typeof value === 'string' && INSTANT.test(value) && !Number.isNaN(Date.parse(value));
@@ -53,13 +54,13 @@ export const instant: Rule = (value) => {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
-/** The form of every resource's id. */
+/** Accepts the form of every resource's id. */
 export const uuid: Rule = (value) => {
   if (value === undefined) return 'is required';
   return typeof value === 'string' && UUID.test(value) ? undefined : 'must be a UUID';
 };
 
-/** The known fields of an object, each by its rule; others are dropped. */
+/** Reads the known fields of an object, each by its rule, and drops the others. */
 export function object<T extends object>(
   raw: unknown,
   rules: { [Field in keyof T]-?: Rule },
@@ -76,6 +77,6 @@ export function object<T extends object>(
     if (fault !== undefined) faults.push(`${field}: ${fault}`);
     else if (value !== undefined) read[field] = value;
   }
-  // Every field was held against its rule.
+  // Every field has passed its rule here.
   return faults.length > 0 ? new Faults(faults.join('; ')) : (read as T);
 }

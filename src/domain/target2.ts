@@ -1,11 +1,11 @@
 /**
- * The calendar of TARGET2, by which SEPA credit transfers settle: Monday to Friday but for six
- * holidays a year. Days are those of Frankfurt, where the system is run.
+ * Calendar of TARGET2, by which SEPA credit transfers settle: Monday to Friday, except six holidays
+ * a year. Days are those of Frankfurt, where the system is run.
  */
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** The system closes for customer payments at 17:00, for all at 18:00 local time. */
+/** Local hour at which the system closes for all; for customer payments it closes at 17:00. */
 const CLOSING_HOUR = 18;
 
 /** A day of the calendar; month 1 to 12. */
@@ -15,7 +15,7 @@ interface Day {
   day: number;
 }
 
-/** By day and month: New Year, Labour Day, Christmas and the day after. */
+/** Holidays as month and day: New Year, Labour Day, Christmas and the day after. */
 const FIXED = new Set(['1-1', '5-1', '12-25', '12-26']);
 
 /** Whether payments settle on that day. */
@@ -24,13 +24,13 @@ export function isBusinessDay(day: Day): boolean {
   const weekday = new Date(at).getUTCDay();
   if (weekday === 0 || weekday === 6 || FIXED.has(`${day.month}-${day.day}`)) return false;
   const easter = easterSunday(day.year);
-  // Good Friday and Easter Monday.
+  // Good Friday and Easter Monday are holidays.
   return at !== easter - 2 * DAY_MS && at !== easter + DAY_MS;
 }
 
 /**
- * When a transfer that was ordered at `at` must have arrived: 18:00 in Frankfurt on the first
- * business day after the day of the order.
+ * Latest arrival of a transfer that was ordered at `at`: 18:00 in Frankfurt on the first business
+ * day after the day of the order.
  * @param at ms since the epoch
  * @returns ms since the epoch
  */
@@ -50,7 +50,10 @@ function utcOf({ year, month, day }: Day): number {
   return Date.UTC(year, month - 1, day);
 }
 
-/** What local time is ahead of UTC: two hours from the last Sunday of March to that of October. */
+/**
+ * Lead of local time over UTC: two hours from the last Sunday of March to that of October, else
+ * one.
+ */
 function offsetAt(at: number): number {
   const year = new Date(at).getUTCFullYear();
   const begins = lastSunday(year, 3) + HOUR_MS;
@@ -63,7 +66,7 @@ function lastSunday(year: number, month: number): number {
   return last - new Date(last).getUTCDay() * DAY_MS;
 }
 
-/** The Gregorian computus of Meeus, Jones and Butcher. */
+/** Easter Sunday, by the Gregorian computus of Meeus, Jones and Butcher. */
 function easterSunday(year: number): number {
   const a = year % 19;
   const b = Math.floor(year / 100);

@@ -1,9 +1,9 @@
-/** Lifecycles and their MongoDB steps. */
+/** Queue of the lifecycles and their MongoDB steps. */
 export const LIFECYCLE_QUEUE = 'lifecycle';
-/** Deliveries have their own: a slow receiver must not starve payments. */
+/** Queue of the deliveries, kept apart since a slow receiver must not starve payments. */
 export const WEBHOOK_QUEUE = 'webhooks';
 
-/** Each bank connector polls its own queue. */
+/** Queue of a bank connector; each connector polls its own. */
 export function connectorQueue(connector: string): string {
   return `connector-${connector}`;
 }

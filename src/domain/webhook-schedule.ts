@@ -1,8 +1,8 @@
-/** The whole of one delivery fits into it, whatever happens. @see spec §6.3 */
+/** Time into which all attempts of one delivery fit. @see spec §6.3 */
 export const WINDOW_MS = 24 * 60 * 60 * 1_000;
 
 /**
- * When each attempt is due, in ms after the first one started: 11 waits that double, from 42 s to
+ * Due time of each attempt, in ms after the first one started: 11 waits that double, from 42 s to
  * 11 h 57 min. The workflow's retry policy holds the same waits, for an attempt that ended without
  * a word. Decided: "Events".
  */
@@ -14,12 +14,15 @@ const OFFSETS_MS = [
 export const ATTEMPTS_MAX = OFFSETS_MS.length;
 export const FIRST_WAIT_MS = OFFSETS_MS[1];
 
-/** Jitter spreads attempts that failed together: up to a twentieth of the wait, and never more than a minute. */
+/**
+ * Share of the wait by which jitter spreads attempts that failed together: up to a twentieth, and
+ * never more than a minute.
+ */
 export const JITTER_SHARE = 1 / 20;
 export const JITTER_MAX_MS = 60_000;
 const DELAY_MIN_MS = 1_000;
 
-/** When attempt `attempt` (1 to 12) is due, in ms after the first one started. */
+/** Due time of attempt `attempt` (1 to 12), in ms after the first one started. */
 export function attemptOffsetMs(attempt: number): number {
   const offset = OFFSETS_MS[attempt - 1];
   if (offset === undefined) {
@@ -40,10 +43,10 @@ export interface FailedAttempt {
 }
 
 /**
- * The wait after a failed attempt, in ms. It aims at the next attempt's offset from the first, so
- * that slow answers don't add up. `Retry-After` can only push it later, and by no more than an even
- * share of the time left: the attempts that remain all fit into the 24 h. A delivery that was pushed
- * late catches up at half the usual waits, not in a burst.
+ * Computes the wait after a failed attempt, in ms. It aims at the next attempt's offset from the
+ * first, so that slow answers don't add up. `Retry-After` can only push it later, and by no more
+ * than an even share of the time left, so that all remaining attempts fit into the 24 h. A delivery
+ * that was pushed late catches up at half the usual waits, not in a burst.
  *
  * Only a service that was itself away can be past the window; the attempts left then follow closely.
  */

@@ -7,7 +7,7 @@ import {
   REFUND_CALLBACKS,
 } from '../callback';
 
-/** The payload of every bank callback, as it is published to connector teams. */
+/** Payload of every bank callback, as it is published to connector teams. */
 export const BankCallback = z
   .object({
     callback_id: z.string().min(1).max(200),
@@ -18,13 +18,13 @@ export const BankCallback = z
   })
   .meta({ id: 'BankCallback' }) satisfies z.ZodType<Callback>;
 
-/** What a connector reports: about which resource, and what happened to it. */
+/** Report of a connector: the resource, and what happened to it. */
 export const ResourceCallback = z.object({
-  /** Part of a field's path in the ledger. */
+  /** Name of the connector, which is part of a field's path in the ledger. */
   connector: z.string().refine(isBalanceAccountName, 'must be the name of a connector'),
   resource: z.enum(['payment', 'refund', 'payout']),
   resource_id: z.uuid(),
-  /** One of the resource's own callbacks. */
+  /** Name of a callback that the resource has. */
   name: z.enum([...PAYMENT_CALLBACKS, ...REFUND_CALLBACKS, ...PAYOUT_CALLBACKS]),
   callback: BankCallback,
 });

@@ -2,18 +2,18 @@ import type { z } from 'zod';
 import type { Scope } from '../api-key';
 import type { ErrorCode } from '../errors';
 
-/** One endpoint of the API: what validates a request is also what documents it. */
+/** An endpoint of the API; its schemas validate a request and document it. */
 export interface Endpoint {
   method: 'get' | 'post';
-  /** With `{name}` for parameters. */
+  /** Path with `{name}` for parameters. */
   path: string;
   /** `operationId` of the OpenAPI document, and the operation of idempotency keys. */
   operation: string;
   summary: string;
   description?: string;
-  /** What the key must allow; null where any valid key will do. */
+  /** Permission that the key must have; null where any valid key will do. */
   scope: Scope | null;
-  /** Creates a resource: needs an Idempotency-Key. */
+  /** Whether it creates a resource and so needs an Idempotency-Key. */
   creates?: boolean;
   /** Fields of the body that are kept as they were written. */
   raw?: readonly string[];
@@ -21,11 +21,11 @@ export interface Endpoint {
   query?: z.ZodObject;
   body?: z.ZodObject;
   success: { status: 200 | 201; description: string; schema: z.ZodType };
-  /** Beyond what every endpoint can answer. */
+  /** Codes beyond those that every endpoint can answer. */
   codes: readonly ErrorCode[];
 }
 
-/** Keeps the schemas' own types. */
+/** Defines an endpoint and keeps the schemas' own types. */
 export function endpoint<const E extends Endpoint>(definition: E): E {
   return definition;
 }

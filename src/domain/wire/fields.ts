@@ -17,7 +17,7 @@ export function text(lengthMax: number) {
     .refine((value) => !value.includes('\0'), 'must not contain the character U+0000');
 }
 
-/** Minor units. A decimal is refused, never rounded. @see spec §1 */
+/** Amount in minor units; a decimal is refused, never rounded. @see spec §1 */
 export const Amount = z
   .int('must be an integer in minor units')
   .min(1, 'must be at least 1')
@@ -46,24 +46,27 @@ export const HttpsUrl = text(URL_LENGTH_MAX)
   .meta({ format: 'uri', pattern: '^https://' });
 
 function isHttpsUrl(value: string): boolean {
-  // The URL parser forgives white space, control characters and back slashes; a browser is sent
-  // there, so we don't.
+  // White space, control characters and back slashes are refused, since the URL parser forgives
+  // them but a browser is sent to this text.
   if (!/^https:\/\/[^\s\p{Cc}\\]+$/iu.test(value) || !URL.canParse(value)) return false;
   const { protocol, username, password, hostname } = new URL(value);
   const userinfo = /^https:\/\/[^/?#]*@/i.test(value) || username !== '' || password !== '';
   return protocol === 'https:' && hostname !== '' && !userinfo;
 }
 
-/** UTC, millisecond precision. @see spec §1 */
+/** Time in UTC with millisecond precision. @see spec §1 */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 
-/** Why a payment or a refund came to nothing. @see spec §2.1. Decided: refunds have the same. */
+/**
+ * Reason why a payment or a refund came to nothing.
+ * @see spec §2.1. Decided: refunds have the same.
+ */
 export const Failure = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Failure' });
 
-/** The parameter of a path that names one resource. */
+/** Parameter of a path that names a resource. */
 export const ById = z.object({ id: z.string() });
 
-/** Optional in a request; null says the same. */
+/** Makes a field optional in a request; null means absent. */
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();
 }

@@ -6,7 +6,7 @@ import { createRecipient } from './recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from './refunds';
 import { simulatePayment, simulatePayout, simulateRefund } from './sandbox';
 
-/** Every endpoint, in the order of the document. A new one is added here and in `src/api`. */
+/** Every endpoint, in the order of the document; a new one is added here and in `src/api`. */
 export const ENDPOINTS: readonly Endpoint[] = [
   createPayment,
   getPayment,

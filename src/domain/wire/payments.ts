@@ -23,7 +23,7 @@ const METADATA_BYTES_MAX = 8 * 1_024;
 const METHOD_LENGTH_MAX = 100;
 
 /**
- * Arbitrary JSON object, returned exactly as it was written; null says the same as none.
+ * Arbitrary JSON object, returned exactly as it was written; null means absent.
  * @see spec §2.1
  */
 export const Metadata = z

@@ -15,16 +15,16 @@ const ADDRESS_LINE_LENGTH_MAX = 200;
 const CITY_LENGTH_MAX = 100;
 const POSTAL_CODE_LENGTH_MAX = 20;
 const EMAIL_LENGTH_MAX = 254;
-/** 34 characters with a space after each. */
+/** Room for 34 characters with a space after each. */
 const IBAN_LENGTH_MAX = 68;
 const TYPES = ['card', 'bank_account'] as const;
 
-/** An empty text would pass for a field that a rail asks for. */
+/** Refuses an empty text, which would pass for a field that a rail asks for. */
 function filled(schema: z.ZodString) {
   return schema.refine((value) => value.trim() !== '', 'must not be blank');
 }
 
-/** Matched by a pattern, in words that do not repeat what was sent. */
+/** Checks a text by a pattern, with a message that does not repeat it. */
 function formed(pattern: RegExp, message: string) {
   return z.string().regex(pattern, message);
 }
@@ -80,8 +80,8 @@ const Fields = z.strictObject({
 });
 
 /**
- * What a field must be by itself, and what the fields must be together. The second runs also when
- * the first has found faults, so that an answer names them all.
+ * Rules for each field by itself, then for the fields together. The second set runs also when the
+ * first has found faults, so that an answer names them all.
  * @see spec §4.4
  */
 export const CreateRecipient = Fields.superRefine(
@@ -96,7 +96,7 @@ export const CreateRecipient = Fields.superRefine(
 ).meta({ id: 'CreatePayoutRecipient' });
 export type CreateRecipient = z.infer<typeof Fields>;
 
-/** What is at fault was given, and that is all there is to say of it: it may be of any kind. */
+/** Blanks the fields at fault, which count as given but may hold a value of any kind. */
 function soundOf(given: CreateRecipient, atFault: ReadonlySet<unknown>): GivenRecipient {
   const blanked = Object.keys(given).filter((field) => atFault.has(field));
   return { ...given, ...Object.fromEntries(blanked.map((field) => [field, ''])) };

@@ -38,7 +38,7 @@ export const Refund = z
 
 const RefundPage = pageOf(Refund, 'RefundList');
 
-/** Decided: both lists of refunds take the same. */
+/** Decided: both lists of refunds take the same query. */
 const RefundQuery = z.strictObject({
   limit: Limit,
   status: z.enum(REFUND_STATUSES).optional(),

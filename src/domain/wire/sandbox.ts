@@ -9,7 +9,7 @@ import { Refund } from './refunds';
 const CODE_LENGTH_MAX = 100;
 const REASON_LENGTH_MAX = 500;
 
-/** What the sandbox bank is to report: one of the resource's own events. */
+/** Report that the sandbox bank is to make: one of the resource's own events. */
 function report<const Names extends readonly string[]>(events: Names) {
   return z.strictObject({
     event: z.enum(events),
@@ -18,7 +18,7 @@ function report<const Names extends readonly string[]>(events: Names) {
   });
 }
 
-/** The same words for every resource. */
+/** Description of the operation, alike for every resource. */
 function describe(resource: string): string {
   return (
     `Sandbox keys only. The event takes the way of a real bank callback; the answer is the ${resource} ` +
