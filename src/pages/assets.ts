@@ -7,7 +7,10 @@ export interface Asset {
   serve: (ctx: Context) => void;
 }
 
-/** A style sheet or script kept in the source, as the compiler copies no other files. */
+/**
+ * Makes an asset of a style sheet or script kept in the source, as the compiler copies no other
+ * files.
+ */
 export function createAsset(
   path: string,
   type: 'text/css' | 'text/javascript',

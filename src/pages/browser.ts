@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
 
-/** 256 bits in base64url: page tokens, browser cookies. */
+/** Form of page tokens and browser cookies: 256 bits in base64url. */
 export const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 const A_WEEK_S = 7 * 86_400; // longer than the longest payment is open
 
 export type BrowserCookie = ReturnType<typeof browserCookie>;
 
-/** Hex SHA-256: how page tokens and browser cookies are stored. */
+/** Hashes page tokens and browser cookies for storage, as hex SHA-256. */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
@@ -41,7 +41,8 @@ export function browserCookie(publicUrl: string) {
     /** Gives the browser its cookie, or keeps the one it has, and answers with its hash. */
     bind: (ctx: Context): string => {
       const value = read(ctx) ?? randomBytes(32).toString('base64url');
-      // By hand: the library refuses `Secure` cookies behind a proxy that ends TLS.
+      // The header is written here, since the library refuses `Secure` cookies behind a proxy that
+      // ends TLS.
       ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`);
       return hashSecret(value);
     },

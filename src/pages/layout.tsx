@@ -16,7 +16,7 @@ export interface PageShell {
   children: ComponentChildren;
 }
 
-/** A whole HTML document as text; everything put into it is escaped. */
+/** Renders a whole HTML document as text; everything put into it is escaped. */
 export function renderPage(shell: PageShell): string {
   return `<!doctype html>${renderToString(<Page {...shell} />)}`;
 }

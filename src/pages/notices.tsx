@@ -9,7 +9,7 @@ interface NoticeWords {
   text: string;
 }
 
-/** Pages that say no, or nothing: they name neither shop nor amount. */
+/** Pages that refuse or only inform; they name neither shop nor amount. */
 export const NOTICES = {
   unknown: {
     status: 404,
@@ -61,7 +61,9 @@ export const NOTICES = {
 
 export type NoticeName = keyof typeof NOTICES;
 
-/** @param onward where the browser bound to the payment may go on to; nobody else is told */
+/**
+ * @param onward address that the browser bound to the payment may go on to; nobody else is told it
+ */
 export function noticePage(name: NoticeName, assets: PayAssets, onward: string | null): string {
   const { icon, title, text } = NOTICES[name];
   return renderPage({

@@ -11,7 +11,7 @@ export interface PayAssets {
   js: string;
 }
 
-export interface Shown {
+export interface PayPageProps {
   payment: PaymentDocument;
   merchant: string;
   assets: PayAssets;
@@ -19,8 +19,8 @@ export interface Shown {
 
 const FOOTER = 'Secure payment page. This link works once.';
 
-/** What the customer is asked to pay, before the bank. */
-export function payPage({ payment, merchant, assets }: Shown, action: string): string {
+/** Page that asks the customer to pay, before the bank. */
+export function payPage({ payment, merchant, assets }: PayPageProps, action: string): string {
   const { name, icon } = methodOf(payment.method);
   const amount = formatMoney(payment.amount, payment.currency);
   return renderPage({
@@ -55,18 +55,19 @@ export function payPage({ payment, merchant, assets }: Shown, action: string): s
   });
 }
 
-/** Shown until the bank has opened its side; then it goes there by itself. */
-export function openingPage(shown: Shown, path: string): string {
-  const { payment, assets } = shown;
+/** Page shown until the bank has opened its session; then the browser goes there by itself. */
+export function openingPage(props: PayPageProps, path: string): string {
+  const { payment, assets } = props;
   const { name } = methodOf(payment.method);
   const ready = payment.session_url;
   return renderPage({
     title: `Opening ${name}`,
     ...shell(payment, assets),
-    ...(ready === null ? { reloadAfter: 2 } : { goTo: ready }),
+    reloadAfter: ready === null ? 2 : undefined,
+    goTo: ready ?? undefined,
     children: (
       <>
-        <Summary {...shown} />
+        <Summary {...props} />
         <h1>Opening {name}</h1>
         {ready === null ? (
           <Waiting poll={`${path}/status`} later="This takes longer than usual. Please stay here.">
@@ -83,16 +84,16 @@ export function openingPage(shown: Shown, path: string): string {
   });
 }
 
-/** Back from the bank, whose answer isn't in yet. */
-export function returnPage(shown: Shown, path: string): string {
-  const { payment, assets } = shown;
+/** Page for a customer who is back from the bank before its answer is in. */
+export function returnPage(props: PayPageProps, path: string): string {
+  const { payment, assets } = props;
   return renderPage({
     title: 'Waiting for the bank’s answer',
     ...shell(payment, assets),
     reloadAfter: 2,
     children: (
       <>
-        <Summary {...shown} />
+        <Summary {...props} />
         <h1>Waiting for the bank’s answer</h1>
         <Waiting
           poll={`${path}/status`}
@@ -123,9 +124,9 @@ const OUTCOMES: Record<PaymentStatus, { title: string; icon: IconName; tone: str
   expired: { title: 'This payment has expired', icon: 'clock', tone: '' },
 };
 
-/** For the browser that opened it: what happened, and the way on. */
-export function outcomePage(shown: Shown, onward: string | null): string {
-  const { payment, merchant, assets } = shown;
+/** Page for the browser that opened the payment: the outcome, and the way on. */
+export function outcomePage(props: PayPageProps, onward: string | null): string {
+  const { payment, merchant, assets } = props;
   const { title, icon, tone } = OUTCOMES[payment.status];
   return renderPage({
     title,
@@ -136,7 +137,7 @@ export function outcomePage(shown: Shown, onward: string | null): string {
           <Icon name={icon} size={28} />
         </div>
         <h1>{title}</h1>
-        <Summary {...shown} />
+        <Summary {...props} />
         {onward !== null && (
           <a class="button" href={onward}>
             Back to {merchant}
@@ -147,7 +148,7 @@ export function outcomePage(shown: Shown, onward: string | null): string {
   });
 }
 
-function Summary({ payment, merchant }: Shown) {
+function Summary({ payment, merchant }: PayPageProps) {
   return (
     <p class="muted">
       {formatMoney(payment.amount, payment.currency)} to {merchant}
@@ -182,7 +183,7 @@ function shell(payment: PaymentDocument, assets: PayAssets) {
     stylesheet: assets.css,
     script: assets.js,
     footer: FOOTER,
-    ...(payment.livemode ? {} : { banner: 'Sandbox: this is a test, no money moves.' }),
+    banner: payment.livemode ? undefined : 'Sandbox: this is a test, no money moves.',
   };
 }
 

@@ -5,34 +5,38 @@ import type { PaymentDocument, PaymentStore } from '../store/payments';
 import { type Asset, createAsset } from './assets';
 import { type BrowserCookie, browserCookie, hashSecret, SECRET } from './browser';
 import { NOTICES, type NoticeName, noticePage } from './notices';
-import { openingPage, outcomePage, type PayAssets, payPage, type Shown } from './pay-views';
+import { onwardUrl, type PageAccess, pageAccessOf } from './page-access';
+import { openingPage, outcomePage, type PayAssets, type PayPageProps, payPage } from './pay-views';
 import { addReturnRoutes } from './return';
 import { PAY_JS } from './script';
 import { allowForms, isForeignPost, pageHeaders, seeOther } from './security';
-import { onwardUrl, type Standing, standingOf } from './standing';
 import { PAY_CSS } from './styles';
 
 export interface PayPageDeps {
   payments: Pick<PaymentStore, 'get' | 'byToken' | 'openPage'>;
   merchantName: (accountId: string) => Promise<string>;
-  /** The customer's abandon; `cannot_cancel` when it is too late for it. */
+  /** Cancels for the customer; `cannot_cancel` when it is too late for it. */
   cancelPayment: (paymentId: string) => Promise<'cancelled' | 'cannot_cancel'>;
   publicUrl: string;
   now: () => Date;
   log: Logger;
 }
 
-/** What the routes share: the deps and the answers they all give. */
+/** Dependencies of the routes, and the answers that they share. */
 export interface PayPages extends PayPageDeps {
   browser: BrowserCookie;
   notice: (ctx: Context, name: NoticeName, onward?: string | null) => void;
-  show: (ctx: Context, payment: PaymentDocument, page: (shown: Shown) => string) => Promise<void>;
+  show: (
+    ctx: Context,
+    payment: PaymentDocument,
+    page: (props: PayPageProps) => string,
+  ) => Promise<void>;
   cancel: (ctx: Context, payment: PaymentDocument) => Promise<void>;
 }
 
 /**
- * The hosted page: `/pay/{token}`, `/pay/return/{payment_id}` and their assets. Reads no request
- * body. Redirects only to stored URLs, never to one from the request.
+ * Serves the hosted page: `/pay/{token}`, `/pay/return/{payment_id}` and their assets. It reads no
+ * request body and redirects only to stored URLs, never to one from the request.
  * Decided: opens once, is bound to the browser that opened it, expires with the payment.
  * @see spec §2.1 redirect_url, §4.1 rule 2
  */
@@ -53,9 +57,10 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
     const { token = '' } = ctx.params;
     const payment = await admit(ctx, pages, token);
     if (payment === null) return;
-    // Known before the first POST, so that repeating one whose answer was lost is the same browser.
+    // The cookie is set before the first POST, so that a repeated POST comes from the same browser
+    // even when the first answer was lost.
     if (ctx.method === 'GET') pages.browser.bind(ctx);
-    await pages.show(ctx, payment, (shown) => payPage(shown, `/pay/${token}`));
+    await pages.show(ctx, payment, (props) => payPage(props, `/pay/${token}`));
   });
 
   router.post('/pay/:token', async (ctx) => {
@@ -69,7 +74,7 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
     const payment = await admit(ctx, pages, token);
     if (payment === null) return;
     if (payment.browser_hash === null) return seeOther(ctx, `/pay/${token}`);
-    await pages.show(ctx, payment, (shown) => openingPage(shown, `/pay/${token}`));
+    await pages.show(ctx, payment, (props) => openingPage(props, `/pay/${token}`));
   });
 
   router.get('/pay/:token/status', async (ctx) => {
@@ -87,8 +92,8 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
 }
 
 /**
- * The token's payment when this browser may go on with it; else answers with why not, and null.
- * With `open` the page is bound to this browser first: of any number at once, one wins.
+ * Finds the token's payment when this browser may go on with it; else answers why not and returns
+ * null. With `open` the page is bound to this browser first; of any number at once, one wins.
  */
 async function admit(
   ctx: Context,
@@ -102,9 +107,9 @@ async function admit(
     return null;
   }
   const browserHash = pages.browser.hash(ctx);
-  const standing = standingOf(found, browserHash, pages.now());
-  if (standing === 'open' && open === undefined) return found;
-  if (standing === 'open') {
+  const access = pageAccessOf(found, browserHash, pages.now());
+  if (access === 'open' && open === undefined) return found;
+  if (access === 'open') {
     const newHash = pages.browser.bind(ctx);
     const opened = await pages.payments.openPage(
       found.token_hash,
@@ -113,10 +118,10 @@ async function admit(
     );
     if (opened !== null) return opened;
     const winner = (await pages.payments.byToken(found.token_hash)) ?? found;
-    await refuse(ctx, pages, winner, standingOf(winner, newHash, pages.now()));
+    await refuse(ctx, pages, winner, pageAccessOf(winner, newHash, pages.now()));
     return null;
   }
-  await refuse(ctx, pages, found, standing);
+  await refuse(ctx, pages, found, access);
   return null;
 }
 
@@ -124,13 +129,13 @@ async function refuse(
   ctx: Context,
   pages: PayPages,
   payment: PaymentDocument,
-  standing: Standing,
+  access: PageAccess,
 ): Promise<void> {
-  if (standing === 'outcome') {
-    return await pages.show(ctx, payment, (shown) => outcomePage(shown, onwardUrl(payment)));
+  if (access === 'outcome') {
+    return await pages.show(ctx, payment, (props) => outcomePage(props, onwardUrl(payment)));
   }
-  // `open` can't be: who lost the race finds another browser's hash, or the time run out.
-  const name = standing === 'open' ? 'expired' : standing;
+  // `open` can't be, since the loser of the race finds another browser's hash, or the time run out.
+  const name = access === 'open' ? 'expired' : access;
   const bound = name === 'expired' && payment.browser_hash !== null;
   pages.notice(ctx, name, bound ? payment.error_url : null);
 }
@@ -153,13 +158,13 @@ function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
     },
     cancel: async (ctx, payment) => {
       const answer = await deps.cancelPayment(payment._id);
-      // Too late for it: the waiting page knows where to go.
+      // The waiting page knows where to go when it is too late to cancel.
       seeOther(ctx, answer === 'cancelled' ? payment.error_url : `/pay/return/${payment._id}`);
     },
   };
 }
 
-/** Errors end here: a customer reads words, never JSON or a stack. */
+/** Answers every error in words; a customer never reads JSON or a stack trace. */
 function answerInWords(pages: PayPages): RouterMiddleware {
   return async (ctx, next) => {
     try {

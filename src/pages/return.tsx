@@ -1,16 +1,17 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { PaymentDocument } from '../store/payments';
+import { onwardUrl } from './page-access';
 import type { PayPages } from './pay';
 import { returnPage } from './pay-views';
 import { seeOther } from './security';
-import { onwardUrl } from './standing';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Where the bank sends the customer back. The address holds no secret, so the browser's cookie is
- * what tells who asks; whoever has none learns nothing, not even whether there is such a payment.
+ * Serves the address to which the bank sends the customer back. It holds no secret, so the
+ * browser's cookie tells who asks. A browser without that cookie learns nothing, not even whether
+ * there is such a payment.
  */
 export function addReturnRoutes(router: Router, pages: PayPages): void {
   router.get('/pay/return/:payment_id', async (ctx) => {
@@ -18,7 +19,7 @@ export function addReturnRoutes(router: Router, pages: PayPages): void {
     if (payment === null) return pages.notice(ctx, 'done');
     const onward = onwardUrl(payment);
     if (onward !== null) return seeOther(ctx, onward);
-    await pages.show(ctx, payment, (shown) => returnPage(shown, `/pay/return/${payment._id}`));
+    await pages.show(ctx, payment, (props) => returnPage(props, `/pay/return/${payment._id}`));
   });
 
   router.get('/pay/return/:payment_id/status', async (ctx) => {
@@ -36,7 +37,7 @@ export function addReturnRoutes(router: Router, pages: PayPages): void {
   });
 }
 
-/** The payment when this very browser opened it; else null. */
+/** Finds the payment when this very browser opened it; else null. */
 async function own(
   ctx: RouterContext,
   { payments, browser }: PayPages,

@@ -1,6 +1,7 @@
 /**
- * The pages work without it. With it: a waiting page asks each second instead of reloading, and a
- * button that was pressed says so. Kept as text: the compiler copies no other files.
+ * Script of the pages, which work without it. With it, a waiting page asks each second instead of
+ * reloading, and a pressed button says so. It is kept as text, as the compiler copies no other
+ * files.
  */
 export const PAY_JS = `'use strict';
 (() => {
@@ -13,12 +14,12 @@ export const PAY_JS = `'use strict';
     try {
       const response = await fetch(waiting.dataset.poll, { headers: { Accept: 'application/json' } });
       const json = (response.headers.get('Content-Type') || '').includes('json');
-      // Not ours any more, expired, or over: the page itself says which.
+      // A page that is not ours any more, expired or over says so itself.
       if (response.status < 500 && (!response.ok || !json)) return location.reload();
       const { next } = await response.json();
       if (typeof next === 'string') return location.replace(next);
     } catch {
-      // Offline for a moment, or a restart: the next question settles it.
+      // The next question settles a moment offline or a restart.
     }
     const elapsed = Date.now() - started;
     if (elapsed > LATER_MS) waiting.querySelector('[data-later]').hidden = false;
@@ -35,7 +36,7 @@ export const PAY_JS = `'use strict';
       if (button) button.setAttribute('aria-busy', 'true');
     });
   }
-  // Back from the bank: the page may be as it was left.
+  // A page that is shown again after the bank may be as it was left.
   addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload();
   });

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa';
 
-/** What the pages' forms may lead to. */
+/** Targets that a page's forms may lead to. */
 export interface FormTargets {
   /** Stored URLs that a form's answer redirects to; null where one isn't known yet. */
   urls: readonly (string | null)[];
@@ -10,7 +10,8 @@ export interface FormTargets {
 const HSTS = 'max-age=31536000; includeSubDomains';
 
 /**
- * Headers of every page that a customer sees: never framed, never cached, no script but our own.
+ * Sets the headers of every page that a customer sees: never framed, never cached, no script but
+ * our own.
  * @param publicUrl the pages' own base; https turns HSTS on
  */
 export function pageHeaders(publicUrl: string): Middleware {
@@ -37,13 +38,15 @@ export function allowForms(ctx: Context, targets: FormTargets): void {
 }
 
 /**
- * Chrome holds `form-action` against every redirect that follows a form. Banks and shops redirect
- * on to addresses that nobody can list, so any https one is allowed besides those we know.
+ * Builds the policy. Chrome applies `form-action` to every redirect that follows a form. Banks and
+ * shops redirect on to addresses that nobody can list, so any https address is allowed besides
+ * those we know.
  */
 function contentSecurityPolicy({ urls, livemode }: FormTargets): string {
   const known = urls.filter((url) => url !== null);
   const origins = [...new Set(known.map((url) => new URL(url).origin))];
-  // A sandbox bank on this machine speaks http, and may become known only after this page is sent.
+  // A sandbox bank on this machine speaks http, and its address may become known only after this
+  // page is sent.
   const pending = !livemode && known.length < urls.length ? ['http:'] : [];
   return [
     "default-src 'none'",
@@ -58,18 +61,18 @@ function contentSecurityPolicy({ urls, livemode }: FormTargets): string {
 }
 
 /**
- * Whether a POST was sent by another site's page. Browsers that don't say are let through: the
- * secret in the address is what authorises, this only stops a borrowed browser.
+ * Whether a POST was sent by another site's page. A browser that doesn't say is let through, since
+ * the secret in the address is what authorises and this check only stops a borrowed browser.
  */
 export function isForeignPost(ctx: Context, publicUrl: string): boolean {
   const site = ctx.get('Sec-Fetch-Site');
   if (site !== '') return site !== 'same-origin' && site !== 'none';
-  // `null` is what our own no-referrer pages send where Sec-Fetch-Site is unknown.
+  // Our own no-referrer pages send `null` where Sec-Fetch-Site is unknown.
   const origin = ctx.get('Origin');
   return origin !== '' && origin !== 'null' && origin !== new URL(publicUrl).origin;
 }
 
-/** 303: whatever the method was, the browser goes there with GET. */
+/** Redirects by 303, so that the browser goes there with GET whatever the method was. */
 export function seeOther(ctx: Context, url: string): void {
   ctx.status = 303;
   ctx.redirect(url);

@@ -7,20 +7,21 @@ type Facts = Pick<
 >;
 
 /**
- * What a browser may do on a payment's page.
- * - `open`: see it, continue to the bank, abandon it
- * - `outcome`: it is the browser that opened it, and the payment is past paying: it sees what happened
+ * Access of a browser to a payment's page.
+ * - `open`: it may see the page, continue to the bank, abandon the payment
+ * - `outcome`: it opened the payment, which is past paying, and sees what happened
  * - `taken`: another browser opened it
- * - `expired`, `ended`: too late
+ * - `expired`, `ended`: it is too late
  */
-export type Standing = 'open' | 'outcome' | 'taken' | 'expired' | 'ended';
+export type PageAccess = 'open' | 'outcome' | 'taken' | 'expired' | 'ended';
 
 /**
- * Pure. Decided: the page opens once, is then bound to that browser, and expires with the payment.
+ * Decides the access of a browser; pure.
+ * Decided: the page opens once, is then bound to that browser, and expires with the payment.
  * @param browserHash SHA-256 of the asking browser's cookie; null when it has none
  * @see spec §2.1 redirect_url
  */
-export function standingOf(payment: Facts, browserHash: string | null, now: Date): Standing {
+export function pageAccessOf(payment: Facts, browserHash: string | null, now: Date): PageAccess {
   const { status, browser_hash } = payment;
   if (browser_hash !== null && browser_hash !== browserHash) return 'taken';
   const payable = status === 'created' || status === 'awaiting_customer';
@@ -31,7 +32,10 @@ export function standingOf(payment: Facts, browserHash: string | null, now: Date
   return browser_hash === null ? 'ended' : 'outcome';
 }
 
-/** Where the shop wants the customer now; null while nothing is decided. @see spec §4.1 */
+/**
+ * Address to which the shop wants the customer sent; null while nothing is decided.
+ * @see spec §4.1
+ */
 export function onwardUrl(payment: Facts): string | null {
   const onward: Record<PaymentStatus, string | null> = {
     created: null,
