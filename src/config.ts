@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** The process's environment, parsed once at start; a wrong value ends the process in words. */
+/** Environment of the process, parsed once at start; a wrong value ends the process in words. */
 const Environment = z.object({
   PORT: z.coerce.number().int().min(1).max(65535).default(8080),
   HOST: z.string().default('127.0.0.1'),
@@ -19,7 +19,7 @@ const Environment = z.object({
 
 const key32 = z.base64url().transform((text) => Buffer.from(text, 'base64url'));
 
-/** Secrets of the service, never in the database: `KEYS_FILE`, mode 0600. */
+/** Secrets of the service, kept in `KEYS_FILE` (mode 0600) and never in the database. */
 const Keys = z.object({
   pay_token: key32,
   fingerprint: key32,
@@ -41,12 +41,14 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return { ...config, PUBLIC_URL: url.replace(/\/+$/, '') };
 }
 
-/** @throws Error when the file is missing or is no key file; nothing of its content is in it. */
+/**
+ * @throws Error when the file is missing or is no key file; it holds nothing of the file's content
+ */
 export function readKeys(path: string): Keys {
   return Keys.parse(parsedOrNone(readFileSync(path, 'utf8')));
 }
 
-/** The parser's own fault would quote what it stumbled over. */
+/** Parses JSON without the parser's own error, which would quote the text at fault. */
 function parsedOrNone(text: string): unknown {
   try {
     return JSON.parse(text);

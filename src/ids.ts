@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** A UUID (version 8, RFC 9562 §5.8) that the same name always gives: for facts that may be recorded twice. */
+/**
+ * Derives a UUID (version 8, RFC 9562 §5.8) from a name, each time the same one, for facts that may
+ * be recorded twice.
+ */
 export function derivedUuid(name: string): string {
   const bytes = createHash('sha256').update(name).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6); // version 8: own derivation
@@ -9,7 +12,7 @@ export function derivedUuid(name: string): string {
   return [8, 12, 16, 20, 32].map((end, i) => hex.slice([0, 8, 12, 16, 20][i], end)).join('-');
 }
 
-/** The event of the move that brought a resource to `version`. Decided: `evt_` + UUID. */
+/** Id of the event of the move that brought a resource to `version`. Decided: `evt_` + UUID. */
 export function eventId(resource: string, resourceId: string, version: number): string {
   return `evt_${derivedUuid(`${resource}:${resourceId}:${version}`)}`;
 }

@@ -1,9 +1,9 @@
 import { type Node, type ParseError, parseTree } from 'jsonc-parser';
 
-/** Containers inside each other that a body may have. */
+/** Largest number of containers inside each other that a body may have. */
 export const JSON_DEPTH_MAX = 200;
 
-/** Characters of a caller's key that a message repeats. */
+/** Largest number of characters of a caller's key that a message repeats. */
 const KEY_SHOWN_LENGTH_MAX = 64;
 
 /** A number as it was written, where a JS number would lose it: `10.0`, `1e3`, `-0`, 2^53. */
@@ -29,8 +29,8 @@ export type JsonValue =
 
 /**
  * A JSON value kept as its exact source text, to be written as is: key order, white space and
- * numbers of any size come back as they were sent. The text is trusted to be valid JSON: it comes
- * from `parseJson`, or from where it was stored.
+ * numbers of any size come back as they were sent. The text is trusted to be valid JSON, since it
+ * comes from `parseJson` or from where it was stored.
  * Decided: `metadata` is returned unchanged.
  */
 export class RawJson {
@@ -44,12 +44,12 @@ export class RawJson {
     return KINDS[this.text.trimStart().charAt(0)] ?? 'number';
   }
 
-  /** Distinct keys of an object; 0 for any other kind. Parses the text. */
+  /** Number of distinct keys of an object; 0 for any other kind. Parses the text. */
   get keyCount(): number {
     return this.kind === 'object' ? Object.keys(Object(this.value())).length : 0;
   }
 
-  /** Bytes in UTF-8. */
+  /** Number of bytes in UTF-8. */
   get byteLength(): number {
     return new TextEncoder().encode(this.text).length;
   }
@@ -72,7 +72,10 @@ const KINDS: Readonly<Record<string, JsonKind>> = {
   n: 'null',
 };
 
-/** The text is not JSON that can be read in one way only. The message is made for the caller. */
+/**
+ * Error for a text that is not JSON, or is JSON that can be read in two ways; its message is made
+ * for the caller.
+ */
 export class JsonSyntaxError extends Error {
   override readonly name = 'JsonSyntaxError';
 }
@@ -80,19 +83,19 @@ export class JsonSyntaxError extends Error {
 export interface ParseJsonOptions {
   /** Fields of the outermost object to keep as `RawJson`. */
   raw?: readonly string[];
-  /** Containers inside each other, 1 to `JSON_DEPTH_MAX`, which is the default. */
+  /** Most containers inside each other: 1 to `JSON_DEPTH_MAX`, which is the default. */
   depthMax?: number;
 }
 
 export interface ParsedJson {
   /**
-   * Objects have no prototype, so that `__proto__` is a key like any other. Number literals that
-   * are safe integers are numbers, all others `NumberLiteral`.
+   * The parsed value. Objects have no prototype, so that `__proto__` is a key like any other.
+   * Number literals that are safe integers are numbers, all others `NumberLiteral`.
    */
   value: JsonValue;
   /**
-   * The same text for every way of writing the same body: keys sorted, no white space, strings
-   * escaped in one way. Numbers stay as written: `1.0` is not `1`.
+   * A text that is equal for every way of writing the same body: keys sorted, no white space,
+   * strings escaped in one way. Numbers stay as written: `1.0` is not `1`.
    */
   canonical: string;
 }
@@ -104,15 +107,15 @@ export interface ParsedJson {
  */
 export function parseJson(text: string, options: ParseJsonOptions = {}): ParsedJson {
   const depthMax = Math.min(options.depthMax ?? JSON_DEPTH_MAX, JSON_DEPTH_MAX);
-  // Before any parser: what follows is recursive.
+  // The depth is checked before any parser, since they are recursive.
   checkDepth(text, depthMax);
   const root = readStrictly(text);
   return readNode(root, { text, raw: new Set(options.raw), outermost: root });
 }
 
 /**
- * `JSON.stringify` that writes each `RawJson` and `NumberLiteral` as its text.
- * @throws TypeError for what JSON can't hold: undefined, a function, a bigint
+ * Writes JSON like `JSON.stringify`, with the text of each `RawJson` and `NumberLiteral`.
+ * @throws TypeError for values that JSON can't hold: undefined, a function, a bigint
  */
 export function stringifyJson(value: unknown): string {
   const text = write(value, '');
@@ -136,14 +139,17 @@ function checkDepth(text: string, depthMax: number): void {
   }
 }
 
-/** JSON.parse says whether it is JSON; the tolerant parser gives the offsets and the duplicates. */
+/**
+ * Reads twice: JSON.parse says whether it is JSON, the tolerant parser gives the offsets and the
+ * duplicates.
+ */
 function readStrictly(text: string): Node {
   if (text.trim() === '') throw new JsonSyntaxError('Empty: a JSON value is expected.');
   let valid = true;
   try {
     JSON.parse(text);
   } catch {
-    // Its message quotes the text, which may hold a card number: it goes nowhere.
+    // The error is dropped, since its message quotes the text, which may hold a card number.
     valid = false;
   }
   const errors: ParseError[] = [];
@@ -206,7 +212,7 @@ function sourceOf(node: Node, text: string): string {
 
 function readNumber(source: string): number | NumberLiteral {
   const value = Number(source);
-  // Compared as text: `-0`, `1e3` and `10.0` are integers to JS but were not written as one.
+  // Texts are compared, since `-0`, `1e3` and `10.0` are integers to JS but not as written.
   const exact = Number.isSafeInteger(value) && String(value) === source;
   return exact ? value : new NumberLiteral(source);
 }

@@ -1,6 +1,9 @@
 import pino, { type Logger } from 'pino';
 
-/** What may stand in a log line. Anything else is dropped: bodies, names and secrets never leak. */
+/**
+ * Fields that a log line may hold; all others are dropped, so that bodies, names and secrets never
+ * leak.
+ */
 const ALLOWED = new Set([
   'request_id',
   'account_id',
@@ -31,7 +34,7 @@ const ALLOWED = new Set([
 
 export type { Logger };
 
-/** Structured lines on stdout; errors keep type, message and stack, never their fields. */
+/** Writes structured lines to stdout; errors keep type, message and stack, never their fields. */
 export function createLogger(name: string, level: string): Logger {
   return pino({
     name,

@@ -14,7 +14,7 @@ import { createTemporalDoor } from './temporal/door';
 
 const GRACE_MS = 10_000;
 
-/** The API process. */
+/** Runs the API process. */
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('api', config.LOG_LEVEL);

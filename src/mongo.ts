@@ -1,7 +1,7 @@
 import os from 'node:os';
 import { type ClientSession, type Db, MongoClient } from 'mongodb';
 
-/** Connects with the durability that money needs: majority, journaled; short time-outs. */
+/** Connects with the durability that money needs: majority, journaled. Time-outs are short. */
 export async function connectMongo(uri: string, appName: string): Promise<MongoClient> {
   const client = new MongoClient(uri, {
     appName,
@@ -12,20 +12,24 @@ export async function connectMongo(uri: string, appName: string): Promise<MongoC
     socketTimeoutMS: 5_000,
     waitQueueTimeoutMS: 2_000,
     maxPoolSize: 50,
-    // Under jest's CommonJS the driver's own dynamic import of `os` fails.
+    // The driver's own dynamic import of `os` fails under jest's CommonJS.
     runtimeAdapters: { os },
   });
   await client.connect();
   return client;
 }
 
-/** The driver would go on trying for two minutes, long after its caller has given up. */
+/**
+ * Bound of a transaction; the driver would go on trying for two minutes, long after its caller has
+ * given up.
+ */
 const TRANSACTION_TIMEOUT_MS = 5_000;
 
 /**
- * One transaction; `work` may run several times, so it holds no effect but its own writes.
- * @param turn what it contends for, such as a book of the ledger: those of one process wait for
- *   each other, since MongoDB lets all but one of them start over
+ * Runs a transaction; `work` may run several times, so it holds no effect but its own writes.
+ * @param turn Transactions of this process with the same `turn`, such as a book of the ledger, run
+ *   one after the other. In parallel, MongoDB would abort all but one of them (write conflict) and
+ *   each would start again.
  * @throws Error when its turn has not come for 5 seconds; nothing is written then
  */
 export async function inTransaction<T>(
@@ -51,7 +55,7 @@ export async function inTransaction<T>(
 
 const turns = createTurns();
 
-/** Runs what has the same key one after the other, in the order of asking. */
+/** Runs work with the same key one after the other, in the order of asking. */
 function createTurns() {
   const last = new Map<string, Promise<unknown>>();
   return async <T>(key: string, run: () => Promise<T>): Promise<T> => {

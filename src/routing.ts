@@ -2,21 +2,21 @@ import type { PaymentMethodId } from './domain/catalogue';
 import { isPaymentMethodId, PAYMENT_METHOD_IDS } from './domain/catalogue';
 import { isRailId, RAIL_IDS, type RailId } from './domain/rails';
 
-/** The sandbox bank's name: it polls `connector-sandbox`. */
+/** Name of the sandbox bank, which polls `connector-sandbox`. */
 export const SANDBOX_CONNECTOR = 'sandbox';
 
-/** Which connector serves which method and which rail, by environment. */
+/** Connectors by method or rail, and by environment. */
 export interface Connectors {
-  /** By the id of a method or of a rail. Undefined when no connector serves it there. */
+  /** Finds the connector by the id of a method or rail; undefined when none serves it there. */
   serving(method: string, livemode: boolean): string | undefined;
-  /** The name of the sandbox bank's connector. */
+  /** Name of the sandbox bank's connector. */
   sandbox: string;
 }
 
 /**
- * The sandbox bank serves every method and every rail in the sandbox and none live.
+ * Lets the sandbox bank serve every method and every rail in the sandbox and none live.
  * @param live `name=method|rail,name=method`: the live connectors of this installation
- * @throws Error naming what is neither a method of the catalogue nor a rail
+ * @throws Error naming an entry that is neither a method of the catalogue nor a rail
  */
 export function createConnectors(sandbox: string, live = ''): Connectors {
   const liveBy = new Map<string, string>();
@@ -37,7 +37,7 @@ export function createConnectors(sandbox: string, live = ''): Connectors {
   };
 }
 
-/** What the account has enabled *and* a connector serves. Decided: "Catalogue". */
+/** Methods that the account has enabled *and* a connector serves. Decided: "Catalogue". */
 export function availableMethods(
   connectors: Connectors,
   enabled: readonly string[],
@@ -48,7 +48,7 @@ export function availableMethods(
   );
 }
 
-/** The same of rails, which an account has unless they were disabled. */
+/** Rails that the account has not disabled and a connector serves. */
 export function availableRails(
   connectors: Connectors,
   disabled: readonly RailId[],
