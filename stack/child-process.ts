@@ -7,15 +7,15 @@ import { lastLines, openLog } from './log-file';
 const READY_POLL_MS = 100;
 
 export interface ChildOptions {
-  /** In messages, e.g. `MongoDB`. */
+  /** Name in messages, e.g. `MongoDB`. */
   name: string;
   command: string;
   args: readonly string[];
   env?: NodeJS.ProcessEnv;
   logFile: string;
-  /** With a channel to this process, whose closing tells the child to end. */
+  /** Whether it gets a channel to this process, whose closing tells the child to end. */
   ipc?: boolean;
-  /** Between SIGTERM and SIGKILL, milliseconds. */
+  /** Milliseconds between SIGTERM and SIGKILL. */
   graceMs: number;
 }
 
@@ -23,12 +23,12 @@ export interface ChildOptions {
 export interface Child {
   name: string;
   pid: number;
-  /** How it ended, in words; settles when it has, and never rejects. */
+  /** Words that tell how it ended; settles when it has, and never rejects. */
   exited: Promise<string>;
   hasExited(): boolean;
-  /** SIGTERM, then SIGKILL after its grace; resolves when it is gone. */
+  /** Sends SIGTERM, then SIGKILL after its grace; resolves when it is gone. */
   stop(): Promise<void>;
-  /** SIGKILL at once. */
+  /** Sends SIGKILL at once. */
   kill(): void;
 }
 

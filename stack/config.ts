@@ -30,18 +30,18 @@ const Environment = z.object({
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
 });
 
-/** The launcher's settings, each of them decided. Folders are absolute. */
+/** Settings of the launcher, all of them decided; folders are absolute. */
 export interface StackConfig {
   port: number;
   dataDir: string;
   cacheDir: string;
   publicUrl: string;
-  /** Given by address: then no Temporal server is started. */
+  /** Address of a server that is given, so that no Temporal server is started. */
   temporalAddress?: string;
   temporalNamespace: string;
   temporalPort: number;
   temporalUiPort: number;
-  /** Given by address: then no MongoDB is started. */
+  /** Address of a server that is given, so that no MongoDB is started. */
   mongodbUri?: string;
   mongodbPort: number;
   mongodbDb: string;
@@ -93,7 +93,10 @@ export async function decideConfig(
   };
 }
 
-/** Nothing but a person's browser needs the usual port: a second stack gives way. */
+/**
+ * Chooses the port of the UI; a second stack takes another one, as only a person's browser needs
+ * the usual port.
+ */
 async function defaultUiPort(progress: Progress): Promise<number> {
   if (await isPortFree(UI_PORT)) return UI_PORT;
   const other = await freePort();

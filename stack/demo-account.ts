@@ -8,7 +8,7 @@ import { writeWhole } from './state-file';
 const CLI_MS_MAX = 60_000;
 const CLI = join(__dirname, '..', 'src', 'cli', 'main.js');
 
-/** What the command line prints for a new account. The keys are shown this once. */
+/** Output of the command line for a new account; the keys are never shown again. */
 const NewAccount = z.object({
   account_id: z.string(),
   sandbox_key: z.string(),
@@ -17,12 +17,12 @@ const NewAccount = z.object({
   dashboard_password: z.string(),
 });
 
-/** What is kept of it, so that later starts print the same line to paste. */
+/** Part of a new account that is kept, so that later starts print the same line to paste. */
 const KeptAccount = z.object({ account_id: z.string(), sandbox_key: z.string() });
 type KeptAccount = z.infer<typeof KeptAccount>;
 
 /**
- * The lines about the demo account for the terminal. The first start makes the account; the
+ * Writes the lines about the demo account for the terminal. The first start makes the account. The
  * sandbox key is kept in `demo-account.json` (mode 0600), the other secrets nowhere.
  */
 export async function demoLines(

@@ -15,7 +15,7 @@ import { type PartChange, type Supervisor, supervise } from './supervisor';
 import type { Progress } from './terminal';
 
 const READY_MS_MAX = 120_000;
-/** A part that has died so often before all was ready will not come up. */
+/** Deaths of one part before all was ready, after which it will not come up. */
 const EARLY_DEATHS_MAX = 6;
 const DATA_MEGABYTES_MIN = 500;
 const LOG_CHECK_MS = 20_000;
@@ -24,9 +24,9 @@ export interface Launch {
   config: StackConfig;
   env: NodeJS.ProcessEnv;
   progress: Progress;
-  /** Aborted by Ctrl-C or SIGTERM. */
+  /** Signal that Ctrl-C or SIGTERM aborts. */
   signal: AbortSignal;
-  /** Gets the supervisor as soon as there is one, so that a second Ctrl-C can hurry it. */
+  /** Receives the supervisor as soon as there is one, so that a second Ctrl-C can hurry it. */
   onSupervisor(supervisor: Supervisor): void;
 }
 
@@ -57,7 +57,7 @@ export async function launch(request: Launch): Promise<void> {
   }
 }
 
-/** Nothing is fetched for a server whose address was given, but it is looked at. */
+/** Finds the servers' executables; a server given by address is not fetched but checked. */
 async function findServers({ config, env, progress, signal }: Launch): Promise<Executables> {
   const context = { cacheDir: config.cacheDir, env, progress, signal };
   const { temporalAddress, mongodbUri } = config;
@@ -79,7 +79,7 @@ interface Watch {
   markReady(): void;
 }
 
-/** Keeps stack.json current and says in one line what happens to a part. */
+/** Keeps stack.json current and tells each change of a part in one line. */
 function watchParts(
   config: StackConfig,
   state: StackState,
@@ -103,7 +103,7 @@ function watchParts(
       try {
         writeState(config.dataDir, state);
       } catch (error) {
-        // Say, a full disk: what runs goes on running.
+        // A fault such as a full disk does not stop the parts that run.
         progress.line(`stack.json could not be written: ${reasonOf(error)}`);
       }
       if (what === 'up') {

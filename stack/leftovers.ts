@@ -5,7 +5,7 @@ import { PART_NAMES, type PartName, readState, removeState } from './state-file'
 
 const GRACE_MS = 8_000;
 
-/** What the command line of a part holds; the servers' name this very data folder. */
+/** Text that the command line of a part holds; for a server it names this very data folder. */
 function markOf(part: PartName, dataDir: string): string {
   switch (part) {
     case 'mongodb':
@@ -24,9 +24,10 @@ function markOf(part: PartName, dataDir: string): string {
 }
 
 /**
- * Ends what a launcher that was killed has left running: what stack.json names, and servers on
- * this data folder that had not come up yet. A process id may belong to another program by now:
- * only one whose command line fits is ended. The caller holds the lock of the folder.
+ * Ends the processes that a killed launcher has left running: those named in stack.json, and
+ * servers on this data folder that had not come up yet. Only a process whose command line fits is
+ * ended, since its id may belong to another program by now. The caller holds the lock of the
+ * folder.
  * @returns the names of the parts that were ended.
  */
 export async function endLeftovers(dataDir: string): Promise<PartName[]> {

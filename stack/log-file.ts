@@ -10,13 +10,16 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** With the one older file that is kept, a part's logs never hold more than about twice this. */
+/**
+ * Size at which a log is set aside; with the one older file, a part's logs hold no more than about
+ * twice this.
+ */
 const LOG_BYTES_MAX = 50 * 1024 * 1024;
 const TAIL_BYTES = 8 * 1024;
 
 /**
- * Opens a log for appending, for a child process to write to by itself: so nothing is lost when
- * the launcher ends first. A big log is set aside as `.1`.
+ * Opens a log for a child process to append to by itself, so that nothing is lost when the launcher
+ * ends first. A big log is set aside as `.1`.
  * @returns a file descriptor, to be closed by the caller once the child has it.
  */
 export function openLog(path: string): number {
@@ -25,7 +28,7 @@ export function openLog(path: string): number {
   return openSync(path, 'a', 0o600);
 }
 
-/** Keeps a log that is being written to within its bound. Its writer appends, so it may go on. */
+/** Keeps a log within its bound while it is written to; its writer appends, so it may go on. */
 export function boundLog(path: string, bytesMax = LOG_BYTES_MAX): void {
   if (sizeOf(path) <= bytesMax) return;
   copyFileSync(path, `${path}.1`);

@@ -33,7 +33,7 @@ async function main(args: readonly string[]): Promise<number> {
   });
   let hasCrashed = false;
   process.on('uncaughtException', (error) => {
-    // Whatever went wrong here, nothing is to be left running.
+    // Nothing is left running after a fault that nobody caught.
     console.error(error);
     hasCrashed = true;
     stop.abort();
@@ -98,13 +98,13 @@ function portsToTake(config: StackConfig): Record<string, number> {
   return ports;
 }
 
-// Whoever read the output may go away (a pipe, a closed terminal): the stack stays up.
+// The stack stays up when the reader of its output goes away (a pipe, a closed terminal).
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 main(process.argv.slice(2)).then(
   (code) => process.exit(code),
   (error) => {
-    // Anything but a StackFailure is a fault of ours: then the stack helps whoever mends it.
+    // An error that is no StackFailure is a fault of ours, so its stack trace is shown.
     const text = error instanceof StackFailure ? failureLine(error) : error;
     console.error(text);
     process.exit(1);

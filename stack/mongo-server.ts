@@ -11,8 +11,8 @@ const CALL_MS_MAX = 2_000;
 const ALREADY_INITIALIZED = 23;
 
 /**
- * A transaction of a process that was killed keeps what it wrote to itself until the server ends it:
- * a merchant's balance would stand still for a minute, its default.
+ * Longest life of a transaction. One of a killed process blocks the documents that it wrote until
+ * the server ends it; by default a merchant's balance would stand still for a minute.
  */
 const TRANSACTION_SECONDS_MAX = 3;
 
@@ -23,9 +23,9 @@ export interface MongoOptions {
   dbPath: string;
   port: number;
   logFile: string;
-  /** Gives up waiting for it to come up, and ends it. */
+  /** Stops the wait for it to come up, and ends it. */
   signal?: AbortSignal;
-  /** Gigabytes of memory for the storage engine; its own choice is half the machine. */
+  /** Gigabytes of memory for the storage engine, which by default takes half the machine. */
   cacheGb?: number;
 }
 
@@ -33,7 +33,7 @@ export interface MongoServer extends Child {
   uri: string;
 }
 
-/** The address of the server that `startMongo` makes on that port. */
+/** Address of the server that `startMongo` makes on that port. */
 export function mongoUri(port: number): string {
   return `mongodb://${LOOPBACK}:${port}/?replicaSet=${REPLICA_SET}`;
 }
@@ -75,7 +75,7 @@ async function becomePrimary(port: number): Promise<void> {
     serverSelectionTimeoutMS: CALL_MS_MAX,
     connectTimeoutMS: CALL_MS_MAX,
     socketTimeoutMS: CALL_MS_MAX * 5,
-    // Under jest's CommonJS the driver's own dynamic import of `os` fails.
+    // The driver's own dynamic import of `os` fails under jest's CommonJS.
     runtimeAdapters: { os },
   });
   try {
@@ -96,7 +96,7 @@ async function initiate(client: MongoClient, port: number): Promise<void> {
     await admin.command({ replSetInitiate: { _id: REPLICA_SET, members } });
   } catch (error) {
     if (!(error instanceof MongoServerError) || error.code !== ALREADY_INITIALIZED) throw error;
-    // Data of an earlier start: its set may know this node by another port.
+    // The set of an earlier start may know this node by another port.
     const { config } = await admin.command({ replSetGetConfig: 1 });
     if (config.members[0]?.host === members[0]?.host) return;
     const moved = { ...config, version: config.version + 1, members };

@@ -1,4 +1,4 @@
-// Imported first, for its effect: the modules after it may not even load on an older Node.
+// This file is imported first, since the modules after it may not even load on an older Node.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
   process.stderr.write(

@@ -7,7 +7,7 @@ import type { PartName, StackState } from './state-file';
 import type { Part } from './supervisor';
 import { startTemporal } from './temporal-server';
 
-/** The compiled tree: this file is `dist/stack/parts.js`. */
+/** Root of the compiled tree; this file is `dist/stack/parts.js`. */
 const DIST = join(__dirname, '..');
 const NODE_GRACE_MS = { api: 5_000, worker: 7_000, sandbox_bank: 7_000 } as const;
 
@@ -23,7 +23,7 @@ export function logFile(config: StackConfig, part: PartName): string {
   return join(config.dataDir, 'logs', `${part}.log`);
 }
 
-/** All parts in the order in which they start: servers, what works for the api, the api. */
+/** All parts in the order in which they start: servers, the processes behind the api, the api. */
 export function stackParts(
   config: StackConfig,
   executables: Executables,
@@ -79,7 +79,8 @@ function nodePart(
         args: [join(DIST, script)],
         env,
         logFile: logFile(config, name),
-        // Its closing tells them to end: no child outlives a launcher that was killed.
+        // The channel's closing tells them to end, so that no child outlives a launcher that was
+        // killed.
         ipc: true,
         graceMs: NODE_GRACE_MS[name],
       }),
@@ -111,7 +112,7 @@ export function childEnvironment(
   };
 }
 
-/** The state of a stack of which nothing runs yet. */
+/** State of a stack of which nothing runs yet. */
 export function initialState(config: StackConfig, keysFile: string): StackState {
   const isTemporalOurs = config.temporalAddress === undefined;
   return {

@@ -2,15 +2,18 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { StackFailure } from '../src/os/failure';
 
-/** Everything that npm start runs is reachable from this machine only. */
+/** Address of everything that npm start runs, reachable from this machine only. */
 export const LOOPBACK = '127.0.0.1';
 
-/** Below those that systems lend to outgoing connections, any of which may hold one for a while. */
+/**
+ * Lowest port to choose; the range lies below the ports that systems lend to outgoing connections,
+ * any of which may hold one for a while.
+ */
 const LOWEST = 20_000;
 const HIGHEST = 32_000;
 const TRIES_MAX = 100;
 
-/** A port that nothing listens on at this moment. */
+/** Finds a port that nothing listens on at this moment. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const port = randomInt(LOWEST, HIGHEST);
@@ -43,8 +46,8 @@ export async function needPorts(ports: Readonly<Record<string, number>>): Promis
 }
 
 /**
- * To be asked right before a server is started: another one that listens there would answer in
- * its place.
+ * Checks, right before a server is started, that no other one listens there and would answer in its
+ * place.
  * @throws StackFailure naming the server and the port.
  */
 export async function needPortFor(server: string, port: number): Promise<void> {

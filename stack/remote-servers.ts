@@ -11,8 +11,8 @@ const CALL_MS_MAX = 5_000;
 const VALUE_TYPES = { Keyword: 2, Int: 3, Bool: 5 } as const;
 
 /**
- * Makes a Temporal server that was given by address ready: registers the search attributes it
- * lacks and says so. Its retention is left to whoever runs it.
+ * Makes a Temporal server that was given by address ready: registers the search attributes it lacks
+ * and says so. Its retention is left to its owner.
  * @throws StackFailure when it does not answer, or does not let us register them.
  */
 export async function prepareRemoteTemporal(

@@ -5,8 +5,8 @@ import { z } from 'zod';
 const pid = z.int().nullable();
 
 /**
- * `DATA_DIR/stack.json`: what runs, for the command line and for scripts. A pid is null where the
- * server was given by address, and while a part is being started again.
+ * Content of `DATA_DIR/stack.json`, which tells the command line and scripts what runs. A pid is
+ * null where the server was given by address, and while a part is being started again.
  */
 export const StackState = z.object({
   api: z.object({ pid, url: z.string() }),
@@ -20,7 +20,7 @@ export const StackState = z.object({
     namespace: z.string(),
   }),
   mongodb: z.object({ pid, uri: z.string() }),
-  /** What else the command line needs to act on the same stack. */
+  /** Other settings that the command line needs to act on the same stack. */
   settings: z.object({
     MONGODB_DB: z.string(),
     /** Absolute. */
@@ -38,12 +38,12 @@ export function stateFile(dataDir: string): string {
   return join(dataDir, 'stack.json');
 }
 
-/** Replaces the file in one step: a reader sees the old state or the new one, never half. */
+/** Replaces the file in one step, so that a reader sees the old state or the new one whole. */
 export function writeState(dataDir: string, state: StackState): void {
   writeWhole(stateFile(dataDir), `${JSON.stringify(state, null, 2)}\n`);
 }
 
-/** What the last launcher left behind; undefined when it stopped cleanly. */
+/** Reads the state that the last launcher left behind; undefined when it stopped cleanly. */
 export function readState(dataDir: string): StackState | undefined {
   try {
     return StackState.safeParse(JSON.parse(readFileSync(stateFile(dataDir), 'utf8'))).data;

@@ -1,10 +1,13 @@
 const PARENT_POLL_MS = 500;
-/** One Ctrl-C may arrive twice: from the terminal and from npm, which passes it on. */
+/**
+ * Time within which a second signal is the same request, as one Ctrl-C may arrive both from the
+ * terminal and from npm, which passes it on.
+ */
 const SAME_REQUEST_MS = 250;
 
 /**
- * Calls `onRequest` for each Ctrl-C and SIGTERM, with how many there were. npm's own shell does
- * not pass signals on: so the end of the `npm start` that this process was started by counts too.
+ * Calls `onRequest` for each Ctrl-C and SIGTERM, with their number so far. The end of the
+ * `npm start` that started this process counts too, since npm's own shell does not pass signals on.
  */
 export function onStopRequest(onRequest: (count: number, why: string) => void): {
   dispose(): void;

@@ -6,46 +6,46 @@ import type { Child } from './child-process';
 export interface Part<Name extends string = string> {
   name: Name;
   /**
-   * Starts it and resolves once it may be counted on; called anew for each restart. On `signal` it
-   * gives up and leaves nothing running.
+   * Starts it and resolves once others may count on it; called anew for each restart. On `signal`
+   * it gives up and leaves nothing running.
    */
   start(signal: AbortSignal): Promise<Child>;
 }
 
-/** What became of a part; `pid` is null while it is down. */
+/** Change in a part; `pid` is null while it is down. */
 export interface PartChange<Name extends string = string> {
   part: Name;
   pid: number | null;
   what: 'up' | 'down' | 'failed to start';
-  /** Why it is down, in words. */
+  /** Reason why it is down, in words. */
   reason?: string;
-  /** Until it is started again, milliseconds. */
+  /** Milliseconds until it is started again. */
   retryInMs?: number;
 }
 
 export interface SupervisorOptions {
   backoffMsMin: number;
   backoffMsMax: number;
-  /** A part that stayed up for so long starts with the shortest wait again. */
+  /** Milliseconds of being up after which a part starts with the shortest wait again. */
   steadyMs: number;
 }
 
 export interface Supervisor {
   /**
    * Starts the parts, stage by stage; from then on each that dies is started again.
-   * @throws what a part's first start throws, after ending those that had come up.
+   * @throws the error of a part's first start, after ending those that had come up.
    */
   start(): Promise<void>;
   /** Ends all parts in the reverse order of their stages; resolves when none is left. */
   stop(): Promise<void>;
-  /** Kills whatever still runs, to cut a stop short. */
+  /** Kills all that still runs, to cut a stop short. */
   hurry(): void;
 }
 
 const DEFAULTS: SupervisorOptions = { backoffMsMin: 200, backoffMsMax: 5_000, steadyMs: 30_000 };
 
 /**
- * Keeps parts running. `stages` are started one after the other, the parts of a stage together.
+ * Keeps parts running. The stages are started one after the other, the parts of a stage together.
  * `onChange` hears of every start and every death, except those of `stop`.
  */
 export function supervise<Name extends string>(

@@ -7,11 +7,14 @@ import { type Child, startChild, waitUntilUp } from './child-process';
 import { LOOPBACK, needPortFor } from './ports';
 
 const UP_MS_MAX = 60_000;
-/** On SIGTERM it ends within about a second; its write-ahead log is replayed at the next start. */
+/**
+ * Longest wait for a stop; on SIGTERM the server ends within about a second, and its write-ahead
+ * log is replayed at the next start.
+ */
 const STOP_MS_MAX = 6_000;
 const CALL_MS_MAX = 2_000;
 
-/** Closed workflows stay visible to operators, and their ids taken, for 30 days. */
+/** Hours for which closed workflows stay visible to operators, and their ids taken: 30 days. */
 export const RETENTION_HOURS = 720;
 
 export interface TemporalOptions {
@@ -20,11 +23,11 @@ export interface TemporalOptions {
   /** SQLite file; made when missing, kept over restarts. */
   dbFile: string;
   port: number;
-  /** Without one the server has no web UI. */
+  /** Port of the web UI; without one the server has none. */
   uiPort?: number;
   namespace?: string;
   logFile: string;
-  /** Gives up waiting for it to come up, and ends it. */
+  /** Stops the wait for it to come up, and ends it. */
   signal?: AbortSignal;
   retentionHours?: number;
 }
@@ -68,7 +71,7 @@ function serverArguments(options: TemporalOptions, namespace: string): string[] 
     ...['server', 'start-dev', '--ip', LOOPBACK, '--port', String(options.port), ...ui],
     ...['--db-filename', options.dbFile, '--namespace', namespace],
     ...['--log-format', 'json', '--log-level', 'warn'],
-    // Survives a kill; only a power cut may lose the last commits.
+    // The journal survives a kill; only a power cut may lose the last commits.
     ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
     ...DYNAMIC_CONFIG.flatMap((setting) => ['--dynamic-config-value', setting]),
     ...Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => [
@@ -79,7 +82,7 @@ function serverArguments(options: TemporalOptions, namespace: string): string[] 
 }
 
 const DYNAMIC_CONFIG = [
-  // The one shard polls 20 times a second by default: every hop would wait up to 50 ms.
+  // The one shard polls 20 times a second by default, so that every hop would wait up to 50 ms.
   'history.transferProcessorMaxPollRPS=2000',
   'history.timerProcessorMaxPollRPS=2000',
   'history.visibilityProcessorMaxPollRPS=2000',

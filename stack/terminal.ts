@@ -3,35 +3,35 @@ import { reasonOf } from '../src/os/failure';
 const REDRAW_MS = 200;
 const LINE_EVERY_MS = 10_000;
 
-/** Where progress goes; `isTTY` decides between one updating line and a line now and then. */
+/** Output for progress; `isTTY` decides between one updating line and a line now and then. */
 export interface Screen {
   isTTY?: boolean;
   columns?: number;
   write(text: string): unknown;
 }
 
-/** One thing that takes a while. */
+/** A task that takes a while. */
 export interface Task {
-  /** What it is doing at the moment, e.g. `downloading 12 of 80 MB`. */
+  /** Tells the step that it is at, e.g. `downloading 12 of 80 MB`. */
   say(detail: string): void;
 }
 
 export interface Progress {
-  /** A line that stays. */
+  /** Writes a line that stays. */
   line(text: string): void;
-  /** Shows `name`, what it does and for how long, until `work` has ended. */
+  /** Shows `name`, the task's step and the time it has taken, until `work` has ended. */
   during<T>(name: string, work: (task: Task) => Promise<T>): Promise<T>;
 }
 
-interface Shown {
+interface ScreenLine {
   name: string;
   detail: string;
   since: number;
 }
 
-/** Progress for a person watching a terminal, or for a log file. */
+/** Shows progress to a person watching a terminal, or in a log file. */
 export function showProgress(screen: Screen = process.stdout, now = Date.now): Progress {
-  const active = new Set<Shown>();
+  const active = new Set<ScreenLine>();
   let drawn = false;
   let timer: NodeJS.Timeout | undefined;
 
@@ -41,7 +41,7 @@ export function showProgress(screen: Screen = process.stdout, now = Date.now): P
   };
   const draw = (): void => {
     if (active.size === 0) return;
-    const text = [...active].map((shown) => describe(shown, now())).join(' · ');
+    const text = [...active].map((line) => describe(line, now())).join(' · ');
     if (screen.isTTY !== true) return void screen.write(`  ${text}\n`);
     clear();
     screen.write(text.slice(0, (screen.columns ?? 80) - 1));
@@ -59,13 +59,13 @@ export function showProgress(screen: Screen = process.stdout, now = Date.now): P
       screen.write(`${text}\n`);
     },
     async during(name, work) {
-      const shown: Shown = { name, detail: '', since: now() };
-      active.add(shown);
+      const line: ScreenLine = { name, detail: '', since: now() };
+      active.add(line);
       timer ??= setInterval(draw, screen.isTTY === true ? REDRAW_MS : LINE_EVERY_MS);
       try {
-        return await work({ say: (detail) => void Object.assign(shown, { detail }) });
+        return await work({ say: (detail) => void Object.assign(line, { detail }) });
       } finally {
-        active.delete(shown);
+        active.delete(line);
         clear();
         stopTimerWhenIdle();
       }
@@ -73,25 +73,25 @@ export function showProgress(screen: Screen = process.stdout, now = Date.now): P
   };
 }
 
-/** Writes nothing: for tests whose own output is what matters. */
+/** Progress that writes nothing, for tests whose own output matters. */
 export const silentProgress: Progress = {
   line: () => {},
   during: (_name, work) => work({ say: () => {} }),
 };
 
-/** `1m05s`, for elapsed milliseconds. */
+/** Writes elapsed milliseconds as `1m05s`. */
 export function elapsed(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   if (seconds < 60) return `${seconds}s`;
   return `${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, '0')}s`;
 }
 
-/** An error as the terminal shows it. */
+/** Writes an error for the terminal. */
 export function failureLine(error: unknown): string {
   return `\n${reasonOf(error)}`;
 }
 
-function describe(shown: Shown, at: number): string {
-  const doing = shown.detail === '' ? '' : `: ${shown.detail}`;
-  return `${shown.name}${doing} (${elapsed(at - shown.since)})`;
+function describe(line: ScreenLine, at: number): string {
+  const doing = line.detail === '' ? '' : `: ${line.detail}`;
+  return `${line.name}${doing} (${elapsed(at - line.since)})`;
 }

@@ -1,4 +1,4 @@
-/** What `npm start -- --help` prints. */
+/** Output of `npm start -- --help`. */
 export const USAGE = `npm start: runs the whole service on this machine.
 
 Finds or fetches Temporal and MongoDB, starts them, the api, the worker and the sandbox bank,

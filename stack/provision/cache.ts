@@ -12,7 +12,7 @@ import { sha256Of } from './download';
 const LOCK_POLL_MS = 500;
 const PARTIAL = '.partial-';
 
-/** What stands beside a cached server, so that a damaged one is noticed and where it is from. */
+/** Manifest beside a cached server, which tells where it is from and whether it is damaged. */
 const Manifest = z.object({ from: z.string(), bytes: z.int(), sha256: z.string() });
 
 export interface CacheEntry {
@@ -27,7 +27,9 @@ export interface Cached {
   from: string;
 }
 
-/** The executable of a complete entry; undefined when it is absent or not what was put there. */
+/**
+ * Finds the executable of a complete entry; undefined when it is absent or not what was put there.
+ */
 export async function readEntry(cacheDir: string, entry: CacheEntry): Promise<Cached | undefined> {
   const folder = join(cacheDir, entry.folder);
   const path = join(folder, entry.executable);

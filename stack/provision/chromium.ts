@@ -8,8 +8,8 @@ const MAC_CHROME = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome
 const INSTALL_MS = 5 * 60_000;
 
 /**
- * A browser for the browser tests: `CHROMIUM_PATH`, PATH, or the system's package manager where
- * this process may use it.
+ * Finds a browser for the browser tests: `CHROMIUM_PATH`, PATH, or the system's package manager
+ * where this process may use it.
  * @throws StackFailure saying how to help it.
  */
 export async function provisionChromium(context: ProvisionContext): Promise<Found> {
@@ -46,7 +46,7 @@ async function installWithApt(context: ProvisionContext): Promise<Found> {
       };
       const install = () => runCommand(apt, ['install', '-y', 'chromium'], options);
       try {
-        // The lists of a fresh machine may be empty or old: then they are fetched first.
+        // The lists of a fresh machine may be empty or old and are then fetched first.
         await install().catch(async () => {
           await runCommand(apt, ['update'], options);
           await install();

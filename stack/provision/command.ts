@@ -8,10 +8,10 @@ const OUTPUT_LINES_MAX = 12;
 export interface CommandOptions {
   cwd?: string;
   env?: NodeJS.ProcessEnv;
-  /** Milliseconds; the command is killed after it. */
+  /** Milliseconds after which the command is killed. */
   timeoutMs: number;
   signal?: AbortSignal;
-  /** Called with each line of either output. */
+  /** Receives each line of either output. */
   onLine?(line: string): void;
 }
 
@@ -59,7 +59,7 @@ export async function runCommand(
   });
 }
 
-/** The first executable of that name on PATH, apart from npm's own folders of scripts. */
+/** Finds the first executable of that name on PATH, apart from npm's own folders of scripts. */
 export function findOnPath(name: string, path = process.env['PATH'] ?? ''): string | undefined {
   return path
     .split(delimiter)
@@ -78,7 +78,7 @@ export function isExecutable(path: string): boolean {
 }
 
 /**
- * The path of a tool that a route needs.
+ * Finds the path of a tool that a route needs.
  * @throws StackFailure naming the tool.
  */
 export function needTool(name: string, ...others: string[]): string {

@@ -6,7 +6,7 @@ import { StackFailure } from '../../src/os/failure';
 import type { Task } from '../terminal';
 import { needTool, runCommand } from './command';
 
-/** A blocked host must not hold up the next route. */
+/** Time to connect, short since a blocked host must not hold up the next route. */
 const CONNECT_MS = 5_000;
 const STALLED_MS = 15_000;
 const REDIRECTS_MAX = 5;

@@ -7,7 +7,9 @@ export { type Found, type ProvisionContext, provision } from './provision';
 export { temporalCli } from './temporal';
 export { testServer } from './test-server';
 
-/** Where servers are kept between runs and checkouts: `CACHE_DIR`, else the user's cache folder. */
+/**
+ * Folder that keeps servers between runs and checkouts: `CACHE_DIR`, else the user's cache folder.
+ */
 export function cacheDirectory(env: NodeJS.ProcessEnv): string {
   const named = env['CACHE_DIR'];
   if (named !== undefined && named !== '') return named;

@@ -9,7 +9,7 @@ import { download, downloadText, sha256Of, unpackTar } from './download';
 import type { Found, ProvisionContext, Route, Server } from './provision';
 import { PLATFORM } from './temporal';
 
-/** 7.0 also opens data that the 6.0 of the other route wrote; later versions do not. */
+/** Version 7.0 also opens data that the 6.0 of the other route wrote; later versions do not. */
 const OFFICIAL_VERSION = '7.0.14';
 const MAJOR_MIN = 6;
 
@@ -38,7 +38,7 @@ async function mongodOnPath({ env }: ProvisionContext): Promise<Found | undefine
   return { path, from: `on PATH, version ${version.text}` };
 }
 
-/** What `mongod --version` tells; undefined when it tells nothing. */
+/** Reads the version that `mongod --version` tells; undefined when it tells none. */
 export function mongodVersion(said: string): { major: number; text: string } | undefined {
   const version = /db version v((\d+)\.\d+\.\d+\S*)/.exec(said);
   if (version === null) return undefined;
@@ -110,7 +110,7 @@ async function keepOnly(folder: string, member: string): Promise<void> {
   chmodSync(join(folder, 'mongod'), 0o755);
 }
 
-/** A binary made for another distribution may lack its shared libraries: found out here. */
+/** Runs the binary once, since one made for another distribution may lack its shared libraries. */
 async function mustRun(folder: string, signal: AbortSignal): Promise<void> {
   await runCommand(join(folder, 'mongod'), ['--version'], { timeoutMs: 10_000, signal });
 }

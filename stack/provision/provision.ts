@@ -2,9 +2,9 @@ import { reasonOf, StackFailure } from '../../src/os/failure';
 import type { Progress, Task } from '../terminal';
 import { type CacheEntry, needSpace, readEntry, withCacheLock, writeEntry } from './cache';
 
-/** One way to get a server onto this machine. */
+/** A way to get a server onto this machine. */
 export interface Route extends CacheEntry {
-  /** e.g. `the official download of 7.0.14`. */
+  /** Name, e.g. `the official download of 7.0.14`. */
   name: string;
   /** Disk space it needs while at work. */
   megabytes: number;
@@ -14,11 +14,13 @@ export interface Route extends CacheEntry {
 
 export interface Server {
   name: string;
-  /** A usable executable that is there already (environment or PATH), and what it is. */
+  /**
+   * Finds a usable executable that is there already (environment or PATH), and tells what it is.
+   */
   installed(context: ProvisionContext): Promise<Found | undefined>;
-  /** In the order in which they are tried. */
+  /** Routes in the order in which they are tried. */
   routes: readonly Route[];
-  /** What a developer can do when no route worked, one way per line. */
+  /** Ways for a developer to help when no route worked, one per line. */
   help: readonly string[];
 }
 
@@ -31,12 +33,13 @@ export interface ProvisionContext {
 
 export interface Found {
   path: string;
-  /** Where it is from, in words. */
+  /** Origin in words. */
   from: string;
 }
 
 /**
- * Finds a server on this machine or fetches it: what is installed, the cache, then each route.
+ * Finds a server on this machine or fetches it: first an installed one, then the cache, then each
+ * route.
  * @throws StackFailure saying what was tried and how to help it.
  */
 export async function provision(server: Server, context: ProvisionContext): Promise<Found> {

@@ -10,9 +10,12 @@ import type { Found, ProvisionContext, Route, Server } from './provision';
 
 const VERSION = '1.5.1';
 const GO_MODULE = 'github.com/temporalio/cli';
-/** The module's hash in Go's checksum database. */
+/** Hash of the module in Go's checksum database. */
 const GO_MODULE_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
-/** Update-with-start, which every create uses, is on by default from here. */
+/**
+ * Lowest minor version of the server; from it on update-with-start, which every create uses, is on
+ * by default.
+ */
 const SERVER_MINOR_MIN = 28;
 export const PLATFORM = `${process.platform}-${process.arch}`;
 

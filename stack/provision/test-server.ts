@@ -9,7 +9,7 @@ import { fetchTemporalArtifact, PLATFORM } from './temporal';
 
 const VERSION = '1.35.0';
 const EXECUTABLE = 'temporal-test-server';
-/** Over the lines `sha256  name` of all jars, in the order of their names. */
+/** Hash over the lines `sha256  name` of all jars, in the order of their names. */
 const JARS_SHA256 = '6bc30b8b8d174cfcb2f0710613e5e062a95bcf4ee2fd57df8b038ace1cc110fb';
 
 /** Temporal's time-skipping server, for tests of durable timers. */
@@ -61,7 +61,7 @@ const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `;
 
-/** Passes the port and all else on to the server's main class. */
+/** Script that passes the port and all else on to the server's main class. */
 const WRAPPER = `#!/bin/sh
 exec java -cp "$(dirname "$0")/lib/*" io.temporal.testserver.TestServer "$@"
 `;
