@@ -8,7 +8,10 @@ const CLI_MS_MAX = 60_000;
 const NewAccount = z.object({ account_id: z.string(), sandbox_key: z.string() });
 const Endpoint = z.object({ signing_secret: z.string() });
 
-/** A merchant whose sandbox events go to `webhookUrl`, made with the product's command line. */
+/**
+ * Opens a merchant's account with the product's command line; its sandbox events go to
+ * `webhookUrl`.
+ */
 export async function openAccount(
   env: NodeJS.ProcessEnv,
   webhookUrl: string,

@@ -12,7 +12,7 @@ import type { Setting } from './servers';
 import { type Stack, startStack } from './stack';
 
 /**
- * The whole benchmark, in a folder of its own; what it started has ended when it returns.
+ * Runs the whole benchmark in a folder of its own; all that it started has ended when it returns.
  * @param broken rejects when the run can't go on
  * @throws StackFailure, or the first error of a payment
  */
@@ -59,7 +59,10 @@ async function measureBoth(
   };
   try {
     const gauges = {
-      ...{ temporal, mongo, receiver, signal },
+      temporal,
+      mongo,
+      receiver,
+      signal,
       pids: { ...pids, 'benchmark itself': process.pid },
     };
     const results = await runRounds(subjects, gauges, options, progress);
@@ -80,7 +83,7 @@ async function measureBoth(
   }
 }
 
-/** On a server that goes on running nothing is left behind. */
+/** Leaves nothing behind on a server that goes on running. */
 async function dropDatabases({ mongodbUri, config, floorDb }: Stack): Promise<void> {
   const mongo = await connectMongo(mongodbUri, 'bench');
   try {

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 
-/** Linux tells other programs of processor time in hundredths of a second. */
+/** Unit in which Linux tells other programs of processor time: a hundredth of a second. */
 const TICK_MS = 10;
-/** Fields of /proc/PID/stat after the name, which may itself hold spaces: user and system time. */
+/**
+ * Indexes in /proc/PID/stat of user and system time, counted after the name, which may itself hold
+ * spaces.
+ */
 const USER_FIELD = 11;
 const SYSTEM_FIELD = 12;
 
@@ -18,7 +21,7 @@ export function readCpu(pids: Readonly<Record<string, number>>): CpuTimes {
   return times;
 }
 
-/** Undefined where there is no /proc, as on macOS, or no such process. */
+/** Reads a process's time; undefined where there is no /proc, as on macOS, or no such process. */
 function cpuOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -17,7 +17,7 @@ export function createFloor(deps: { url: string; temporal: Client; concurrency: 
       if (statusCode !== 201) throw new Error(`the floor answered ${statusCode}: ${text}`);
       return Answer.parse(JSON.parse(text)).id;
     },
-    // Its front waits as long as it takes.
+    // The floor's front waits as long as it takes.
     slowCreates: () => ({ asked_again: 0, answered_created: 0 }),
     async callback(paymentId, move) {
       await deps.temporal.workflow.getHandle(floorWorkflowId(paymentId)).signal(move);

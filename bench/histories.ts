@@ -9,7 +9,7 @@ const ACTIONS = {
   starts: (event) => (event.workflowExecutionStartedEventAttributes ? 1 : 0),
   signals: (event) => (event.workflowExecutionSignaledEventAttributes ? 1 : 0),
   updates: (event) => (event.workflowExecutionUpdateAcceptedEventAttributes ? 1 : 0),
-  /** One for each attempt: the started event tells how many there were. */
+  /** Counts every attempt; the started event tells how many there were. */
   activities: (event) => event.activityTaskStartedEventAttributes?.attempt ?? 0,
   local_activities: (event) => (event.markerRecordedEventAttributes ? 1 : 0),
   timers: (event) => (event.timerStartedEventAttributes ? 1 : 0),
@@ -28,7 +28,10 @@ export interface HistoryFigures {
   actions_by_kind: Record<ActionKind, number>;
 }
 
-/** Reads the whole histories of a few payments. `payments`: the workflow ids of each. */
+/**
+ * Reads the whole histories of a few payments.
+ * @param payments the workflow ids of each
+ */
 export async function countHistories(
   temporal: Client,
   payments: readonly (readonly string[])[],

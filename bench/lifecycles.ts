@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Receiver } from './receiver';
 
-/** Something beside payments that the product takes from its creation to its end. */
+/** A resource beside payments that the product takes from its creation to its end. */
 export interface Lifecycle {
   name: LifecycleName;
-  /** One HTTP request; the id of what it made. */
+  /** Makes one HTTP request and returns the id of the new resource. */
   create(): Promise<string>;
   /** Moves that the product makes by itself after the creation, each told by a webhook. */
   told: readonly string[];
@@ -16,7 +16,7 @@ export interface Lifecycle {
 export const LIFECYCLES = ['refunds', 'payouts'] as const;
 export type LifecycleName = (typeof LIFECYCLES)[number];
 
-/** One closed-loop run. Times in ms. */
+/** Result of a closed-loop run; times in ms. */
 export interface LifecycleRun {
   perSecond: number;
   createMs: number[];
@@ -25,14 +25,14 @@ export interface LifecycleRun {
 
 export interface LifecycleLoad {
   count: number;
-  /** Under way at any moment. */
+  /** Number under way at any moment. */
   concurrency: number;
   signal: AbortSignal;
 }
 
 const SETTLE_MS = 500;
 
-/** @throws whatever the first one that fails throws */
+/** @throws the error of the first resource that fails */
 export async function runLifecycle(
   lifecycle: Lifecycle,
   receiver: Receiver,
@@ -50,12 +50,12 @@ export async function runLifecycle(
   await Promise.all(Array.from({ length: Math.min(concurrency, count) }, loop));
   signal.throwIfAborted();
   run.perSecond = count / ((performance.now() - began) / 1_000);
-  // What the last ones left to do must not fall on the next run.
+  // Work that the last ones left to do must not fall on the next run.
   await sleep(SETTLE_MS);
   return run;
 }
 
-/** Each report is sent once what came before it has been told. */
+/** Takes one resource to its end; each report is sent once the move before it has been told. */
 async function one(lifecycle: Lifecycle, receiver: Receiver, run: LifecycleRun): Promise<void> {
   const began = performance.now();
   const id = await lifecycle.create();

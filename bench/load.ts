@@ -6,25 +6,25 @@ const CALLBACKS: readonly CallbackMove[] = ['authorized', 'settled'];
 
 export interface Load {
   payments: number;
-  /** Payments under way at any moment: as one ends, the next begins. */
+  /** Number of payments under way at any moment; as one ends, the next begins. */
   concurrency: number;
   signal: AbortSignal;
 }
 
-/** What one closed-loop run gave. Times in ms. */
+/** Result of a closed-loop run; times in ms. */
 export interface Run {
   payments: number;
-  /** From the first create to the last webhook. */
+  /** Time from the first create to the last webhook. */
   elapsedMs: number;
-  /** From the request to its answer. */
+  /** Times from the request to its answer. */
   createMs: number[];
-  /** From the connector's call to the arrival of the move's webhook; two of each payment. */
+  /** Times from the connector's call to the arrival of the move's webhook; two of each payment. */
   callbackMs: number[];
   /** Ids of the payments, with those of their events. */
   made: { paymentId: string; eventIds: string[] }[];
 }
 
-/** @throws whatever the first payment that fails throws; the others are not waited for. */
+/** @throws the error of the first payment that fails; the others are not waited for */
 export async function runLoad(subject: Subject, receiver: Receiver, load: Load): Promise<Run> {
   const run: Run = {
     payments: load.payments,
@@ -47,7 +47,10 @@ export async function runLoad(subject: Subject, receiver: Receiver, load: Load):
   return run;
 }
 
-/** Each callback is sent once the one before it has been told: what a bank does, only sooner. */
+/**
+ * Takes one payment to its end; each callback is sent once the one before it has been told, as a
+ * bank does, only sooner.
+ */
 async function onePayment(subject: Subject, receiver: Receiver, run: Run): Promise<void> {
   const began = performance.now();
   const paymentId = await subject.create();

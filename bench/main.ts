@@ -39,7 +39,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 /**
  * Rejects on `stop`, or with the first error that nobody caught. The run then ends like any other
- * that failed: its servers must not outlive it.
+ * that failed, since its servers must not outlive it.
  */
 function onceBroken(stop: AbortSignal): Promise<never> {
   const broken = new Promise<never>((_resolve, reject) => {
@@ -54,7 +54,7 @@ function onceBroken(stop: AbortSignal): Promise<never> {
 main(process.argv.slice(2)).then(
   (code) => process.exit(code),
   (error) => {
-    // Anything but a StackFailure is a fault of ours: then the stack helps whoever mends it.
+    // An error that is no StackFailure is a fault of ours, so its stack trace is shown.
     console.error(error instanceof StackFailure ? failureLine(error) : error);
     process.exit(1);
   },

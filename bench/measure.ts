@@ -20,11 +20,14 @@ export interface Instruments {
 export interface MeasuredRun extends Run {
   paymentsPerSecond: number;
   mongoCommands: Counts;
-  /** ms per payment, by process; what the servers did for both subjects' pollers included. */
+  /**
+   * Processor time in ms per payment, by process, including the servers' work for both subjects'
+   * pollers.
+   */
   cpuMs: CpuTimes;
 }
 
-/** One run, and what it cost the servers until the last of its workflows had ended. */
+/** Measures a run and its cost to the servers until the last of its workflows had ended. */
 export async function measure(
   instruments: Instruments,
   subject: Subject,

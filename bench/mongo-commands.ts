@@ -5,7 +5,7 @@ import { z } from 'zod';
 /** Counts by command name. */
 export type Counts = Record<string, number>;
 
-/** What drivers, the replica set and this benchmark say to the server by themselves. */
+/** Commands that drivers, the replica set and this benchmark send by themselves. */
 const HOUSEKEEPING = new Set([
   ...['hello', 'isMaster', 'ping', 'buildInfo', 'serverStatus', 'endSessions', 'getParameter'],
   ...['replSetHeartbeat', 'replSetUpdatePosition', 'replSetGetStatus', 'connectionStatus'],
@@ -18,7 +18,7 @@ const Status = z.object({
 });
 const Command = z.object({ total: z.coerce.number() });
 
-/** Commands that the server has taken in since its start, from whomever. */
+/** Reads the number of commands that the server has taken in since its start, from any client. */
 export async function readCommands(mongo: MongoClient): Promise<Counts> {
   const status = await mongo.db('admin').command({ serverStatus: 1 });
   const counts: Counts = {};
@@ -29,7 +29,7 @@ export async function readCommands(mongo: MongoClient): Promise<Counts> {
   return counts;
 }
 
-/** What came between two readings, names without any left out. */
+/** Subtracts two readings; names without any commands between them are left out. */
 export function between(before: Counts, after: Counts): Counts {
   const differences = Object.entries(after).map(
     ([name, total]) => [name, total - (before[name] ?? 0)] as const,
@@ -37,7 +37,10 @@ export function between(before: Counts, after: Counts): Counts {
   return Object.fromEntries(differences.filter(([, difference]) => difference !== 0));
 }
 
-/** Commands a second while no payment is under way: pollers and heartbeats of both subjects. */
+/**
+ * Measures commands a second while no payment is under way: pollers and heartbeats of both
+ * subjects.
+ */
 export async function measureIdle(mongo: MongoClient): Promise<Counts> {
   const before = await readCommands(mongo);
   const began = performance.now();
@@ -47,7 +50,7 @@ export async function measureIdle(mongo: MongoClient): Promise<Counts> {
   return Object.fromEntries(Object.entries(counts).map(([name, n]) => [name, n / seconds]));
 }
 
-/** Commands per payment, without what would have come anyway in that time. */
+/** Computes commands per payment, without those that would have come anyway in that time. */
 export function perPayment(
   counts: Counts,
   idlePerSecond: Counts,

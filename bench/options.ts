@@ -2,9 +2,9 @@ import { parseArgs } from 'node:util';
 import { StackFailure } from '../src/os/failure';
 
 export interface BenchOptions {
-  /** Of each subject in each round, under load. */
+  /** Number of payments of each subject in each round, under load. */
   payments: number;
-  /** Payments under way at once, under load. */
+  /** Number of payments under way at once, under load. */
   concurrency: number;
   rounds: number;
   json: boolean;

@@ -3,7 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import type { SlowCreates } from './subject';
 
-/** Outcome unknown, or the first call still under way: the same key settles it. */
+/**
+ * Statuses of an unknown outcome or of a first call still under way, which the same key settles.
+ */
 const REPEATABLE = new Set([409, 503]);
 const REPEAT_MS = 1_000;
 const ATTEMPTS_MAX = 10;
@@ -29,7 +31,10 @@ export function createProductApi(url: string, apiKey: string, concurrency: numbe
   };
   return {
     slow,
-    /** What a 201 says. @throws Error on any other answer, but for those that say *again* */
+    /**
+     * Creates a resource and returns the body of its 201.
+     * @throws Error on any other answer, but for those that say *again*
+     */
     create: async (path: string, body: unknown): Promise<unknown> => {
       const idempotencyKey = randomUUID();
       for (let attempt = 1; ; attempt += 1) {

@@ -5,8 +5,8 @@ const POLL_MS = 100;
 const QUIET_MS_MAX = 20_000;
 
 /**
- * Waits until no workflow of these queues runs: what a payment leaves behind after its last
- * webhook is its own cost, and must not fall on the next run.
+ * Waits until no workflow of these queues runs, since work after a payment's last webhook is that
+ * payment's own cost and must not fall on the next run.
  * @throws Error when some still run after 20 s.
  */
 export async function untilQuiet(

@@ -13,17 +13,20 @@ const Webhook = z.object({
   data: z.record(z.string(), z.uuid()),
 });
 
-/** The merchant's side: takes in both subjects' posts, and verifies the product's. */
+/** The merchant's side, which takes in both subjects' posts and verifies the product's. */
 export interface Receiver {
   productUrl: string;
   floorUrl: string;
-  /** Needed before the product posts. */
+  /** Sets the secret, which is needed before the product posts. */
   setSecret(secret: string): void;
-  /** When the post of that move came, in ms of `performance.now()`; also when it came before. */
+  /**
+   * Resolves to the time when the post of that move came, in ms of `performance.now()`, also when
+   * it came before.
+   */
   arrival(id: string, move: string): Promise<number>;
-  /** Ids of the events that came for one resource; forgets the resource. */
+  /** Returns the ids of the events that came for one resource, and forgets the resource. */
   take(id: string): string[];
-  /** Posts that came, whose signature held, and that were repeats. */
+  /** Counts the posts that came, those whose signature held or did not, and the repeats. */
   counts(): { received: number; verified: number; refused: number; repeated: number };
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import type { Percentiles } from './statistics';
 const LABEL_WIDTH = 34;
 const COLUMN_WIDTH = 20;
 
-/** The result for people: floor, product, and product over floor. */
+/** Writes the result for people: floor, product, and product over floor. */
 export function report(result: Result): string {
   const { floor, product, ratio, options, machine, servers, webhooks, slow_creates } = result;
   const both = (name: string, of: (figures: Figures) => number, digits = 1, over?: number) =>
@@ -59,7 +59,9 @@ export function report(result: Result): string {
   ].join('\n');
 }
 
-/** Beside the floor's payments, which are written and told as often as a payout. */
+/**
+ * Sets a lifecycle beside the floor's payments, which are written and told as often as a payout.
+ */
 function besideRow(name: LifecycleName, { floor, beside }: Result): string {
   const { per_second, over_floor } = beside[name];
   return row(

@@ -15,21 +15,21 @@ export interface Latencies {
   callback_to_webhook: Percentiles;
 }
 
-/** What one subject gave, over all rounds. */
+/** Figures of one subject, over all rounds. */
 export interface Figures {
   /** Median of the rounds. */
   payments_per_second: number;
-  /** One payment at a time. */
+  /** Latencies of one payment at a time. */
   calm: Latencies;
   under_load: Latencies;
   temporal: HistoryFigures;
   mongodb_commands: number;
   mongodb_commands_by_name: Record<string, number>;
-  /** ms per payment under load, by process. */
+  /** Processor time in ms per payment under load, by process. */
   cpu_ms: Record<string, number>;
 }
 
-/** What is printed, and what `--json` gives. */
+/** Result as it is printed, and as `--json` gives it. */
 export interface Result {
   machine: { cpus: number; cpu: string; memory_gb: number; platform: string; node: string };
   servers: { temporal: string; mongodb: string };
@@ -37,21 +37,23 @@ export interface Result {
   took_seconds: number;
   floor: Figures;
   product: Figures;
-  /** Product over floor: of each round's pair, then the median. */
+  /** Product over floor, as the median of the rounds' own ratios. */
   ratio: Record<'payments_per_second' | 'create_p50' | 'callback_to_webhook_p50', number>;
   rounds: { floor: RoundFigures; product: RoundFigures; ratio: number }[];
   /** The product's other lifecycles under load. */
   beside: Record<LifecycleName, BesideFigures>;
   webhooks: ReturnType<Receiver['counts']>;
-  /** Of the product's creates; none unless the machine is overloaded. */
+  /** Slow creates of the product; none unless the machine is overloaded. */
   slow_creates: SlowCreates;
 }
 
-/** Times in ms. */
+/** Figures of one of the product's other lifecycles; times in ms. */
 export interface BesideFigures {
   /** Median of the rounds. */
   per_second: number;
-  /** Over the floor's payments a second: each has its state written and told as often, or less. */
+  /**
+   * Ratio to the floor's payments a second; each has its state written and told as often, or less.
+   */
   over_floor: number;
   create: Percentiles;
   callback_to_webhook: Percentiles;
@@ -127,7 +129,7 @@ function besideFigures({ rounds, beside }: Results, name: LifecycleName): Beside
   };
 }
 
-/** Percentiles of all rounds' payments together. */
+/** Computes percentiles of all rounds' payments together. */
 function latenciesOf(runs: readonly MeasuredRun[]): Latencies {
   return {
     create: percentiles(runs.flatMap(({ createMs }) => createMs)),
@@ -161,7 +163,7 @@ function machine(): Result['machine'] {
   };
 }
 
-/** Three decimals are more than is known. */
+/** Rounds to three decimals, which are more than is known. */
 function rounded(result: Result): Result {
   return JSON.parse(
     JSON.stringify(result, (_name, value: unknown) =>

@@ -7,18 +7,18 @@ import type { BenchOptions } from './options';
 import type { Product } from './product-subject';
 import type { Subject, SubjectName } from './subject';
 
-/** Of the payments under load, how many are made one at a time for the latencies. */
+/** Share of the payments under load that are made one at a time for the latencies. */
 const CALM_SHARE = 1 / 3;
 const CALM_MIN = 10;
 const WARM_UP_SHARE = 0.4;
 const WARM_UP_MIN = 20;
-/** Payments whose histories are read. */
+/** Number of payments whose histories are read. */
 const SAMPLE = 10;
 
-/** Both runs of one subject in one round. */
+/** Runs of one subject in one round, under load and calm. */
 export interface Round {
   load: MeasuredRun;
-  /** One payment at a time. */
+  /** Run of one payment at a time. */
   calm: MeasuredRun;
 }
 
@@ -32,8 +32,8 @@ export interface Results {
 }
 
 /**
- * Warms both up, then alternates: floor, product, floor, product… under load, and likewise one at
- * a time, so that whatever else the machine does falls on both.
+ * Warms both up, then alternates under load: floor, product, floor, product…, and likewise one at a
+ * time, so that other work of the machine falls on both.
  */
 export async function runRounds(
   subjects: { floor: Subject; product: Product },
@@ -88,7 +88,7 @@ export async function runRounds(
   };
 }
 
-/** Refunds of the payments that were made, and payouts, turn by turn. */
+/** Runs refunds of the payments that were made, and payouts, turn by turn. */
 async function runBeside(
   product: Product,
   pairs: readonly RoundPair[],
@@ -115,7 +115,7 @@ function describe({ payments, elapsedMs, paymentsPerSecond }: MeasuredRun): stri
   return `${payments} payments in ${seconds} s, ${paymentsPerSecond.toFixed(1)} a second`;
 }
 
-/** Half of them made under load, half one at a time. */
+/** Samples payments, half of them made under load, half one at a time. */
 function sampleOf(subject: Subject, round: Round | undefined): string[][] {
   const half = SAMPLE / 2;
   const made = [...(round?.load.made.slice(-half) ?? []), ...(round?.calm.made.slice(-half) ?? [])];

@@ -15,7 +15,10 @@ export interface Setting {
   signal: AbortSignal;
 }
 
-/** What `npm start` decides, for a stack of its own: free ports, a new folder, no autoplay. */
+/**
+ * Decides the settings as `npm start` does, for a stack of its own: free ports, a new folder, no
+ * autoplay.
+ */
 export async function benchConfig({ dir, env }: Setting): Promise<StackConfig> {
   const port = await freePort();
   const given = (name: string): string | undefined => env[name] || undefined;
@@ -30,7 +33,7 @@ export async function benchConfig({ dir, env }: Setting): Promise<StackConfig> {
     temporalUiPort: await freePort(),
     mongodbUri: given('MONGODB_URI'),
     mongodbPort: await freePort(),
-    // A server that was given may hold other stacks: the databases are this run's own.
+    // The databases are this run's own, since a server that was given may hold other stacks.
     mongodbDb: `bench_${randomBytes(4).toString('hex')}`,
     sandboxBankPort: await freePort(),
     sandboxAutoplay: 'off',
@@ -38,7 +41,7 @@ export async function benchConfig({ dir, env }: Setting): Promise<StackConfig> {
   };
 }
 
-/** The servers that `npm start` would take, found or fetched by its own code. */
+/** Finds or fetches the servers that `npm start` would take, by its own code. */
 export async function findServers(
   { temporalAddress, temporalNamespace, mongodbUri, cacheDir }: StackConfig,
   { env, progress, signal }: Setting,

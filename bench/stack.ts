@@ -12,13 +12,13 @@ import { benchConfig, findServers, type Setting } from './servers';
 
 const READY_MS_MAX = 60_000;
 const FLOOR_GRACE_MS = 4_000;
-/** Far above what is measured: the limit is not what is measured. */
+/** Rate limit of the API, far above any rate that is measured. */
 const RATE_PER_SECOND = '100000';
 
 /** The servers, the product's three processes and the floor's two, all running. */
 export interface Stack {
   config: StackConfig;
-  /** Of the product's processes and of the command line. */
+  /** Environment of the product's processes and of the command line. */
   env: NodeJS.ProcessEnv;
   mongodbUri: string;
   temporalAddress: string;
@@ -77,7 +77,11 @@ export async function startStack(setting: Setting, floorReceiverUrl: string): Pr
     throw error;
   }
   return {
-    ...{ config, env, mongodbUri, temporalAddress, floorDb },
+    config,
+    env,
+    mongodbUri,
+    temporalAddress,
+    floorDb,
     floorUrl: `http://${LOOPBACK}:${floorPort}`,
     pids: Object.fromEntries(children.map(({ name, pid }) => [name, pid])),
     died: guard.died,
@@ -85,7 +89,9 @@ export async function startStack(setting: Setting, floorReceiverUrl: string): Pr
   };
 }
 
-/** Waits for all, also when one fails: what comes up late must not be left running. */
+/**
+ * Waits for all, also when one fails, since a process that comes up late must not be left running.
+ */
 async function allOf(starts: readonly Promise<void>[]): Promise<void> {
   for (const result of await Promise.allSettled(starts)) {
     if (result.status === 'rejected') throw result.reason;
@@ -121,7 +127,10 @@ function probesOf(config: StackConfig, floorPort: number) {
   ];
 }
 
-/** Nothing is started again here: figures of a run in which a process died mean nothing. */
+/**
+ * Watches the processes and starts none again, since figures of a run in which one died mean
+ * nothing.
+ */
 function watchOver(children: readonly Child[], log: (name: string) => string) {
   let stopping = false;
   let giveUp: (failure: StackFailure) => void = () => {};
@@ -137,7 +146,7 @@ function watchOver(children: readonly Child[], log: (name: string) => string) {
         giveUp(new StackFailure(`${name} ${how}. The end of its log:\n${lastLines(log(name))}`));
       });
     },
-    /** The servers last, as they serve the others. */
+    /** Stops the servers last, as they serve the others. */
     stop: async (): Promise<void> => {
       stopping = true;
       const servers = children.filter(({ name }) => name === 'MongoDB' || name === 'Temporal');

@@ -5,13 +5,16 @@ export interface Percentiles {
   p99: number;
 }
 
-/** By nearest rank: each is a value that was seen. @throws RangeError on an empty sample. */
+/**
+ * Computes percentiles by nearest rank, so that each is a value that was seen.
+ * @throws RangeError on an empty sample.
+ */
 export function percentiles(sample: readonly number[]): Percentiles {
   const sorted = [...sample].sort((a, b) => a - b);
   return { p50: rank(sorted, 0.5), p95: rank(sorted, 0.95), p99: rank(sorted, 0.99) };
 }
 
-/** Of an even number of values the mean of the middle two. */
+/** Computes the median; for an even number of values, the mean of the middle two. */
 export function median(sample: readonly number[]): number {
   const sorted = [...sample].sort((a, b) => a - b);
   const middle = sorted.length / 2;

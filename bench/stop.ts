@@ -2,8 +2,8 @@ const PARENT_POLL_MS = 500;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Calls `stop` once, on Ctrl-C, SIGTERM, or when the `npm run bench` that started this process has
- * ended: npm's shell does not pass signals on.
+ * Calls `stop` once: on Ctrl-C, on SIGTERM, or when the `npm run bench` that started this process
+ * has ended, since npm's shell does not pass signals on.
  */
 export function onInterrupt(stop: (why: string) => void): { dispose(): void } {
   let asked = false;
@@ -17,7 +17,7 @@ export function onInterrupt(stop: (why: string) => void): { dispose(): void } {
   const watch = setInterval(() => {
     if (process.ppid !== parent) ask('npm has ended');
   }, PARENT_POLL_MS);
-  // Run by hand, it may outlive the shell that it was started from.
+  // A run that was started by hand may outlive the shell that it was started from.
   if (process.env['npm_lifecycle_event'] !== 'bench') clearInterval(watch);
   return {
     dispose() {

@@ -26,7 +26,7 @@ export function createFloorActivities({ db, temporal, receiverUrl }: FloorActivi
   const payments = db.collection<FloorPayment>('payments');
   const agent = new Agent({ keepAlive: true });
   return {
-    /** One plain write, no transaction, no condition; then the move's post is started. */
+    /** Makes one plain write, without transaction or condition, then starts the move's post. */
     recordMove: async ({ payment_id: _id, move: status }: FloorPost): Promise<void> => {
       if (status === 'awaiting_customer') await payments.insertOne({ _id, status });
       else await payments.updateOne({ _id }, { $set: { status } });
@@ -35,11 +35,12 @@ export function createFloorActivities({ db, temporal, receiverUrl }: FloorActivi
         workflowId: floorPostWorkflowId(_id, status),
         taskQueue: FLOOR_POST_QUEUE,
         args: [input],
-        // As the product's deliveries: the first task comes with the answer, nothing polls for it.
+        // The first task comes with the answer and nothing polls for it, as for the product's
+        // deliveries.
         requestEagerStart: true,
       });
     },
-    /** Unsigned, over a kept connection, no record of the attempt. */
+    /** Posts unsigned, over a kept connection, without a record of the attempt. */
     post: ({ payment_id, move }: FloorPost): Promise<void> => {
       const id = floorPostWorkflowId(payment_id, move);
       return postOnce(

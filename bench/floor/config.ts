@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const Environment = z.object({
   FLOOR_PORT: z.coerce.number().int().min(1).max(65535),
-  /** Where each move is posted. */
+  /** Address to which each move is posted. */
   FLOOR_RECEIVER_URL: z.url(),
   FLOOR_DB: z.string().min(1),
   MONGODB_URI: z.string().min(1),
@@ -12,7 +12,7 @@ const Environment = z.object({
 
 export type FloorConfig = z.infer<typeof Environment>;
 
-/** Environment of the floor's two processes. @throws ZodError naming what is missing. */
+/** Reads the environment of the floor's two processes. @throws ZodError naming what is missing. */
 export function readFloorConfig(env: NodeJS.ProcessEnv = process.env): FloorConfig {
   return Environment.parse(env);
 }

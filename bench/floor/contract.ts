@@ -4,7 +4,7 @@ export type Move = (typeof MOVES)[number];
 /** Moves that a callback of the bank makes. */
 export type CallbackMove = Exclude<Move, 'awaiting_customer'>;
 
-/** Two queues, as the product has: lifecycles, and what is posted. */
+/** Queues of lifecycles and of posts, two as in the product. */
 export const FLOOR_QUEUE = 'bench-floor';
 export const FLOOR_POST_QUEUE = 'bench-floor-posts';
 

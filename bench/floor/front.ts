@@ -7,7 +7,7 @@ import { connectTemporal } from '../../src/temporal/connect';
 import { readFloorConfig } from './config';
 import { FLOOR_OPEN, FLOOR_QUEUE, FLOOR_WORKFLOW, floorWorkflowId } from './contract';
 
-/** One HTTP hop, as the product's API is one: starts a workflow and answers its id. */
+/** Serves one HTTP hop, as the product's API does: starts a workflow and answers its id. */
 function main(): void {
   const config = readFloorConfig();
   const temporal = connectTemporal({

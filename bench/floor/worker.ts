@@ -13,7 +13,7 @@ import { createFloorActivities } from './activities';
 import { readFloorConfig } from './config';
 import { FLOOR_POST_QUEUE, FLOOR_QUEUE } from './contract';
 
-/** The options of `worker/create-worker.ts`, so that only the work differs. */
+/** Options of `worker/create-worker.ts`, so that only the work differs. */
 const SHARED = {
   shutdownGraceTime: '1s',
   shutdownForceTime: '2s',
@@ -21,7 +21,7 @@ const SHARED = {
   maxCachedWorkflows: 1_000,
 } as const;
 
-/** Two workers in one process, like the product's. */
+/** Runs two workers in one process, like the product's. */
 async function main(): Promise<void> {
   const config = readFloorConfig();
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;

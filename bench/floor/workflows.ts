@@ -17,13 +17,13 @@ const { recordMove, post } = proxyLocalActivities<FloorActivities>({
 });
 
 /**
- * The least durable work that a payment's facts need: one write per move, in order, each told by a
- * post of its own. Against the product it leaves out what `docs/benchmark.md` lists.
+ * Does the least durable work that a payment's facts need: one write per move, in order, each told
+ * by a post of its own. `docs/benchmark.md` lists all that it leaves out against the product.
  */
 export async function floorPayment(payment_id: string): Promise<void> {
   const inbox: CallbackMove[] = [];
   let stored = false;
-  // As in the product, the main function creates and the update waits for it.
+  // The main function creates and the update waits for it, as in the product.
   setHandler(openUpdate, () => condition(() => stored));
   setHandler(authorizedSignal, () => void inbox.push('authorized'));
   setHandler(settledSignal, () => void inbox.push('settled'));
@@ -36,7 +36,7 @@ export async function floorPayment(payment_id: string): Promise<void> {
   }
 }
 
-/** Posts once: a local activity is all it takes where nothing is retried for a day. */
+/** Posts once; a local activity is enough where nothing is retried for a day. */
 export async function floorPost(input: FloorPost): Promise<void> {
   await post(input);
 }
