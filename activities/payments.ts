@@ -2,8 +2,8 @@ import { ApplicationFailure } from '@temporalio/activity';
 import type { SessionAnswer } from '../connectors/contract/activities';
 import { isPaymentMethodId, methodRules } from '../src/domain/catalogue';
 import type { PaymentRequest } from '../src/domain/creation';
+import type { Failure } from '../src/domain/lifecycle';
 import {
-  type Failure,
   PAYMENT_EVENTS,
   PAYMENT_MOVES,
   type PaymentAttention,

@@ -1,7 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { MAIN_BALANCE } from '../src/domain/balance-account';
 import type { PayoutRequest } from '../src/domain/creation';
-import type { Failure } from '../src/domain/payment';
+import type { Failure, RuleViolation } from '../src/domain/lifecycle';
 import {
   PAYOUT_EVENTS,
   PAYOUT_MOVES,
@@ -11,7 +11,6 @@ import {
 } from '../src/domain/payout';
 import type { PayoutInput } from '../src/domain/payout-workflow';
 import { isRailId, railRules } from '../src/domain/rails';
-import type { RefusedFor } from '../src/domain/refund-rules';
 import { endOfNextBusinessDay } from '../src/domain/target2';
 import { InsufficientBalance } from '../src/ledger/postings';
 import { payoutPostings, reservationOf } from '../src/ledger/steps';
@@ -35,7 +34,7 @@ export type PayoutFacts = ReturnType<typeof factsOf>;
 export type PayoutOpening =
   | ({ outcome: 'accepted'; facts: PayoutFacts } & Standing<PayoutStatus>)
   /** Nothing is stored and nothing moved. */
-  | ({ outcome: 'refused' } & RefusedFor);
+  | ({ outcome: 'refused' } & RuleViolation);
 
 /** Fields that a move of a payout changes beside its status. */
 export interface PayoutChange {

@@ -1,14 +1,14 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
 import type { RefundRequest } from '../src/domain/creation';
-import type { Failure } from '../src/domain/payment';
+import type { Failure, RuleViolation } from '../src/domain/lifecycle';
 import {
   REFUND_EVENTS,
   REFUND_MOVES,
   type RefundAttention,
   type RefundStatus,
 } from '../src/domain/refund';
-import { type RefusedFor, refundFault } from '../src/domain/refund-rules';
+import { refundFault } from '../src/domain/refund-rules';
 import type { RefundInput } from '../src/domain/refund-workflow';
 import { InsufficientBalance } from '../src/ledger/postings';
 import { refundPosting } from '../src/ledger/steps';
@@ -31,7 +31,7 @@ export type RefundFacts = ReturnType<typeof factsOf>;
 export type RefundOpening =
   | ({ outcome: 'accepted'; facts: RefundFacts } & Standing<RefundStatus>)
   /** Nothing is stored and nothing moved. */
-  | ({ outcome: 'refused' } & RefusedFor);
+  | ({ outcome: 'refused' } & RuleViolation);
 
 /** Fields that a move of a refund changes beside its status. */
 export interface RefundChange {

@@ -1,11 +1,7 @@
 import type { PayoutCreation } from '../domain/creation';
 import { Refusal } from '../domain/errors';
-import {
-  balanceAccountOf,
-  balanceFault,
-  type PayoutFault,
-  railFault,
-} from '../domain/payout-rules';
+import type { RuleViolation } from '../domain/lifecycle';
+import { balanceAccountOf, balanceFault, railFault } from '../domain/payout-rules';
 import { isRailId, railEntry, railRules } from '../domain/rails';
 import {
   type CreatePayout,
@@ -112,6 +108,6 @@ async function acceptPayout(
   };
 }
 
-function refusalOf({ code, message, details }: PayoutFault): Refusal {
+function refusalOf({ code, message, details }: RuleViolation): Refusal {
   return new Refusal(code, message, details === undefined ? {} : { details });
 }

@@ -1,5 +1,4 @@
 import type { CancelledBy, PaymentStatus } from './payment';
-import { type Faults, object, positive, text } from './shape';
 
 /** Input of the `payment` workflow: ids, money and routing. Temporal holds nothing personal. */
 export interface PaymentInput {
@@ -39,33 +38,4 @@ export interface PaymentState {
 /** Payload of the update `cancel`. */
 export interface CancelInput {
   by: CancelledBy;
-}
-
-/** Payload of every operator update, kept in the audit trail: the operator and the reason. */
-export interface OperatorAct {
-  /** 1 to 100 characters. */
-  operator: string;
-  /** 1 to 500 characters. */
-  reason: string;
-}
-
-const ACT = {
-  operator: text({ min: 1, max: 100, trimmed: true }),
-  reason: text({ min: 1, max: 500, trimmed: true }),
-};
-
-const SNOOZE_HOURS_MAX = 30 * 24;
-
-/** Payload of the update `snooze`. */
-export interface SnoozeAct extends OperatorAct {
-  /** Up to 30 days. */
-  hours: number;
-}
-
-export function readOperatorAct(raw: unknown): OperatorAct | Faults {
-  return object<OperatorAct>(raw, ACT);
-}
-
-export function readSnoozeAct(raw: unknown): SnoozeAct | Faults {
-  return object<SnoozeAct>(raw, { ...ACT, hours: positive(SNOOZE_HOURS_MAX) });
 }

@@ -1,5 +1,6 @@
 import type { PaymentCallbackName } from './callback';
 import type { EventType } from './event';
+import type { Failure } from './lifecycle';
 
 /** States of a payment. @see spec §3.1 */
 export const PAYMENT_STATUSES = [
@@ -136,13 +137,7 @@ export function wayTo(from: PaymentStatus, to: 'authorized' | 'settled'): readon
   return decision.kind === 'move' ? decision.to : [];
 }
 
-/** Reason why a payment failed or was cancelled. @see spec §2.1 */
-export interface Failure {
-  code: string;
-  message: string;
-}
-
-/** Decided: the code tells who cancelled. */
+/** Decided: who cancelled is told by the code. */
 export const CANCELLATIONS = {
   merchant: { code: 'cancelled_by_merchant', message: 'The merchant cancelled the payment.' },
   customer: { code: 'cancelled_by_customer', message: 'The customer abandoned the payment.' },

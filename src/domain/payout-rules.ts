@@ -1,23 +1,10 @@
 import type { RawJson } from '../json';
 import { isBalanceAccountName, MAIN_BALANCE } from './balance-account';
-import type { ErrorCode, ErrorDetail } from './errors';
+import type { ErrorDetail } from './errors';
+import type { RuleViolation } from './lifecycle';
 import { formatMoney } from './money';
 import { isRailId, type RailRules, railRules } from './rails';
 import type { CardScheme, RecipientFacts } from './recipient';
-import type { RefusedFor } from './refund-rules';
-
-/** Violation of a payout's rule; it does not know HTTP. */
-export interface PayoutFault extends RefusedFor {
-  code: Extract<
-    ErrorCode,
-    | 'invalid_request'
-    | 'rail_requirements_not_met'
-    | 'recipient_type_mismatch'
-    | 'balance_account_not_found'
-    | 'insufficient_balance'
-  >;
-  details?: ErrorDetail[];
-}
 
 /** Fields of a request that the rail has rules about. */
 export interface RailRequest {
@@ -40,7 +27,7 @@ export function railFault(
   { method, currency, recipient }: RailRequest,
   available: ReadonlySet<string>,
   at: Date,
-): PayoutFault | undefined {
+): RuleViolation | undefined {
   if (!isRailId(method)) {
     return notMet([detail('method_not_found', 'method', 'There is no such rail.')]);
   }
@@ -62,7 +49,7 @@ export function railFault(
   return details.length === 0 ? undefined : notMet(details);
 }
 
-function notMet(details: ErrorDetail[]): PayoutFault {
+function notMet(details: ErrorDetail[]): RuleViolation {
   return { code: 'rail_requirements_not_met', message: NOT_MET, details };
 }
 
@@ -118,7 +105,7 @@ function sepaFaults({ sepa, display_name }: RailRules, facts: RecipientFacts): E
  */
 export function balanceAccountOf(
   metadata: RawJson | null | undefined,
-): { name: string } | { fault: PayoutFault } {
+): { name: string } | { fault: RuleViolation } {
   const object: object = Object(metadata?.value() ?? {});
   const named: unknown = Object.getOwnPropertyDescriptor(object, 'balance_account')?.value;
   if (named == null) return { name: MAIN_BALANCE };
@@ -131,7 +118,7 @@ export function balanceAccountOf(
   return isBalanceAccountName(named) ? { name: named } : { fault: neverFunded() };
 }
 
-function neverFunded(): PayoutFault {
+function neverFunded(): RuleViolation {
   const message = 'The balance account was never funded in this environment.';
   return { code: 'balance_account_not_found', message };
 }
@@ -153,7 +140,7 @@ export interface Available {
 export function balanceFault(
   rows: readonly Available[],
   draw: { balance_account: string; currency: string; amount: number; fee: number },
-): PayoutFault | undefined {
+): RuleViolation | undefined {
   const { balance_account, currency, amount, fee } = draw;
   const funded = rows.filter((row) => row.balance_account === balance_account);
   if (funded.length === 0 && balance_account !== MAIN_BALANCE) return neverFunded();

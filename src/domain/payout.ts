@@ -1,6 +1,6 @@
 import type { PayoutCallbackName } from './callback';
 import type { EventType } from './event';
-import type { Failure } from './payment';
+import type { Failure } from './lifecycle';
 
 /** States of a payout. @see spec §3.3 */
 export const PAYOUT_STATUSES = [

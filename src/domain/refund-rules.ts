@@ -1,5 +1,5 @@
 import { isPaymentMethodId, methodRules } from './catalogue';
-import type { ErrorCode } from './errors';
+import type { RuleViolation } from './lifecycle';
 import { formatMoney } from './money';
 import type { PaymentStatus } from './payment';
 
@@ -15,12 +15,6 @@ export interface RefundablePayment {
   settled_at: string | null;
 }
 
-/** Violation of a rule; it does not know HTTP. */
-export interface RefusedFor {
-  code: ErrorCode;
-  message: string;
-}
-
 const DAY_MS = 86_400_000;
 
 /**
@@ -34,7 +28,7 @@ export function refundFault(
   payment: RefundablePayment,
   amount: number | null,
   at: Date,
-): RefusedFor | undefined {
+): RuleViolation | undefined {
   const { method, status, settled_at, currency } = payment;
   const rules = isPaymentMethodId(method) ? methodRules(method) : undefined;
   if (rules?.refunds.kind !== 'standard') {

@@ -1,6 +1,6 @@
 import type { RefundCallbackName } from './callback';
 import type { EventType } from './event';
-import type { Failure } from './payment';
+import type { Failure } from './lifecycle';
 
 /** States of a refund. @see spec §3.2 */
 export const REFUND_STATUSES = [

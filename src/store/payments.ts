@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { Failure, PaymentAttention, PaymentStatus } from '../domain/payment';
+import type { Failure } from '../domain/lifecycle';
+import type { PaymentAttention, PaymentStatus } from '../domain/payment';
 import { type AttentionAct, type AuditEntry, attentionChange } from './attention';
 
 /** The payment as it stands: wire fields in wire names (spec §2.1), and what only we see. */

@@ -1,5 +1,5 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { Failure } from '../domain/payment';
+import type { Failure } from '../domain/lifecycle';
 import type { PayoutAttention, PayoutStatus, Return } from '../domain/payout';
 import { type AttentionAct, type AuditEntry, attentionChange } from './attention';
 

@@ -1,5 +1,5 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { Failure } from '../domain/payment';
+import type { Failure } from '../domain/lifecycle';
 import type { RefundAttention, RefundStatus } from '../domain/refund';
 import { type AttentionAct, type AuditEntry, attentionChange } from './attention';
 

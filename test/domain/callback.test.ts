@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { readCallback } from '../../src/domain/callback';
-import { readOperatorAct, readSnoozeAct } from '../../src/domain/payment-workflow';
+import { readOperatorAct, readSnoozeAct } from '../../src/domain/lifecycle';
 import { Faults } from '../../src/domain/shape';
 import { BankCallback } from '../../src/domain/wire/callback';
 

@@ -1,6 +1,6 @@
 import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
-import { readOperatorAct, readSnoozeAct } from '../../src/domain/payment-workflow';
+import { readOperatorAct, readSnoozeAct } from '../../src/domain/lifecycle';
 import {
   type CallbackItem,
   type Mailbox,

@@ -1,5 +1,5 @@
 import { type BankCallback, readCallback } from '../../src/domain/callback';
-import type { RefusedFor } from '../../src/domain/refund-rules';
+import type { RuleViolation } from '../../src/domain/lifecycle';
 import { Faults } from '../../src/domain/shape';
 
 /** Takes messages from the first instant on; the resource comes when it is opened or loaded. */
@@ -15,7 +15,7 @@ export interface Mailbox<Item, Resource> {
 export type Opening<Resource> =
   | { outcome: 'accepted'; resource: Resource }
   /** Nothing is stored and nothing moved. */
-  | ({ outcome: 'refused' } & RefusedFor);
+  | ({ outcome: 'refused' } & RuleViolation);
 
 export function openMailbox<Item, Resource>(): Mailbox<Item, Resource> {
   return { inbox: [], seen: new Set(), opening: undefined };

@@ -1,5 +1,5 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
-import type { OperatorAct, SnoozeAct } from '../../src/domain/payment-workflow';
+import type { OperatorAct, SnoozeAct } from '../../src/domain/lifecycle';
 
 /** The fields that every act has, as the Temporal UI describes them: an object left open. */
 export const OPERATOR = '{"operator": "your name", "reason": "how you know"';

@@ -1,6 +1,6 @@
 import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
-import type { RefusedFor } from '../../src/domain/refund-rules';
+import type { RuleViolation } from '../../src/domain/lifecycle';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import type { CommonFacts, Life, UpsertedLabels } from './life';
 
@@ -51,7 +51,7 @@ export function showLife<
 }
 
 /** Shows that it was never accepted: it has no state of the resource. */
-export function showRefusal(labels: UpsertedLabels, { code, message }: RefusedFor): void {
+export function showRefusal(labels: UpsertedLabels, { code, message }: RuleViolation): void {
   upsertLabels({ labels }, { status: 'refused', attention: null });
   setCurrentDetails(
     `**Refused** with \`${code}\`: ${message}\n\nNothing is stored, nothing moved.`,
