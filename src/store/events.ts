@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { DeliveryStatus, EventType } from '../domain/event';
+import { type ListFilter, listIndexes, listNewest, OWNER } from './resource';
 
 /** One fact told to one merchant. Written in the transaction of the move it tells of. */
 export interface EventDocument {
@@ -28,12 +29,8 @@ export interface EventDelivery {
   run: number;
 }
 
-export interface EventFilter {
-  account_id: string;
-  livemode: boolean;
-  resource_id?: string;
-  before?: string;
-  limit: number;
+export interface EventFilter extends ListFilter {
+  resource_id?: string | undefined;
 }
 
 export type EventStore = ReturnType<typeof createEventStore>;
@@ -43,11 +40,8 @@ export function createEventStore(db: Db) {
   return {
     ensureIndexes: () =>
       events.createIndexes([
-        { key: { account_id: 1, livemode: 1, position: -1 }, name: 'position', unique: true },
-        {
-          key: { account_id: 1, livemode: 1, resource_id: 1, position: -1 },
-          name: 'resource_position',
-        },
+        ...listIndexes(),
+        { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
       ]),
     insert: (documents: EventDocument[], session: ClientSession) =>
       events.insertMany(documents, { session }),
@@ -59,7 +53,7 @@ export function createEventStore(db: Db) {
         .sort({ position: 1 })
         .limit(100)
         .toArray(),
-    list: (filter: EventFilter) => list(events, filter),
+    list: (filter: EventFilter) => listNewest<EventDocument>(events, filter),
     /**
      * Takes the next run number, before a redelivery starts. Null when another one took it first.
      */
@@ -93,18 +87,4 @@ export function createEventStore(db: Db) {
         { returnDocument: 'after' },
       ),
   };
-}
-
-function list(events: Collection<EventDocument>, filter: EventFilter): Promise<EventDocument[]> {
-  const { account_id, livemode, resource_id, before, limit } = filter;
-  return events
-    .find({
-      account_id,
-      livemode,
-      ...(resource_id === undefined ? {} : { resource_id }),
-      ...(before === undefined ? {} : { position: { $lt: before } }),
-    })
-    .sort({ position: -1 })
-    .limit(limit)
-    .toArray();
 }

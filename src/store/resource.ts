@@ -1,0 +1,126 @@
+import type { ClientSession, FindCursor, IndexDescription, UpdateResult } from 'mongodb';
+import { defined } from '../domain/defined';
+import type { Failure } from '../domain/lifecycle';
+import { type AttentionAct, type AuditEntry, attentionChange } from './attention';
+
+/** Fields that every resource with a workflow has, under their names on the wire. */
+export interface ResourceDocument<
+  Status extends string = string,
+  Attention extends string = string,
+> {
+  _id: string;
+  account_id: string;
+  livemode: boolean;
+  /** Moves made so far; every write of the lifecycle is conditional on it. */
+  version: number;
+  /** Place in lists. @see src/domain/cursor.ts */
+  position: string;
+  status: Status;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  /** Id of a payment method, or of a payout's rail. */
+  method: string;
+  failure: Failure | null;
+  created_at: string;
+  updated_at: string;
+  connector: string;
+  bank_reference: string | null;
+  /** Why it needs a person; null when it doesn't. */
+  attention: Attention | null;
+  request_id: string;
+  audit: AuditEntry[];
+}
+
+/** One page of a list; a filter of a resource adds the fields that it may be narrowed by. */
+export interface ListFilter {
+  account_id: string;
+  livemode: boolean;
+  /** Rows strictly before this position. */
+  before?: string | undefined;
+  limit: number;
+}
+
+/** Operations of a collection as every resource needs them, in the type of its own documents. */
+interface Rows<D> extends Listed<D> {
+  insertOne(document: D, options: { session: ClientSession }): Promise<unknown>;
+  findOne(filter: object, options?: { session: ClientSession | undefined }): Promise<D | null>;
+  findOneAndUpdate(
+    filter: object,
+    update: object,
+    options: { session: ClientSession; returnDocument: 'after' },
+  ): Promise<D | null>;
+  updateOne(filter: object, update: object[]): Promise<UpdateResult>;
+}
+
+interface Listed<D> {
+  find(filter: object): FindCursor<D>;
+}
+
+/** Queries that payments, refunds and payouts share; each store adds its own beside them. */
+export function resourceStore<D extends ResourceDocument, F extends ListFilter>(rows: Rows<D>) {
+  return {
+    insert: (document: D, session: ClientSession) => rows.insertOne(document, { session }),
+    /** By id alone: for the service's own steps. */
+    get: (id: string, session?: ClientSession) => rows.findOne({ _id: id }, { session }),
+    /** By id within one account and environment: what a merchant may see. */
+    find: (id: string, account_id: string, livemode: boolean) =>
+      rows.findOne({ _id: id, account_id, livemode }),
+    list: (filter: F) => listNewest(rows, filter),
+    /** One conditional write; null when the resource is no longer at `version`. */
+    update: (
+      id: string,
+      version: number,
+      change: Partial<D>,
+      audit: AuditEntry[],
+      session: ClientSession,
+    ) =>
+      rows.findOneAndUpdate(
+        { _id: id, version },
+        audit.length === 0
+          ? { $set: change }
+          : { $set: change, $push: { audit: { $each: audit } } },
+        { session, returnDocument: 'after' },
+      ),
+    /**
+     * Marks or unmarks it for operators, outside the count of versions.
+     * @param version state that the mark speaks of: at any other nothing is written
+     */
+    setAttention: (
+      id: string,
+      version: number,
+      attention: D['attention'],
+      act: AttentionAct | null,
+    ) => {
+      const { unlessDone, change } = attentionChange(attention, act);
+      return rows.updateOne({ _id: id, version, ...unlessDone }, change);
+    },
+  };
+}
+
+/** Rows of one list, newest first; a filter that is undefined does not narrow it. */
+export function listNewest<D>(
+  rows: Listed<D>,
+  { before, limit, ...equal }: ListFilter,
+): Promise<D[]> {
+  const position = before === undefined ? undefined : { $lt: before };
+  return rows
+    .find(defined({ ...equal, position }))
+    .sort({ position: -1 })
+    .limit(limit)
+    .toArray();
+}
+
+/** First fields of every index of a list: no merchant reads another's rows. */
+export const OWNER = { account_id: 1, livemode: 1 } as const;
+
+/** Indexes of a list: the whole of it, and the rows of one value of each of these fields. */
+export function listIndexes(...fields: string[]): IndexDescription[] {
+  return [
+    { key: { ...OWNER, position: -1 }, name: 'position', unique: true },
+    ...fields.map((field) => ({
+      key: { ...OWNER, [field]: 1, position: -1 } as const,
+      name: `${field}_position`,
+    })),
+  ];
+}
