@@ -1,5 +1,5 @@
 import type { CallbackResource } from '../../src/domain/callback';
-import { isEnded } from '../../src/domain/payout';
+import { isInFlight, LIFECYCLES } from '../../src/lifecycles';
 import type { Logger } from '../../src/log';
 import { callbackKey } from '../../src/store/callbacks';
 import type { CallbackReceipt, InboxStores, ResourceCallback } from '../contract/callbacks';
@@ -126,26 +126,24 @@ async function isOvertaken(
   { connector, product }: SenderDeps,
   { autoplay, resource, resource_id, body }: OutboxRow,
 ): Promise<boolean> {
-  if (autoplay !== true || !(await MOVED_ON[resource](product, resource_id))) return false;
+  if (autoplay !== true || !(await hasMovedOn(product, resource, resource_id))) return false;
   // What the inbox has kept was said, and may be what moved it: it is told to the end.
   return (await product.callbacks.get(callbackKey(connector, body.callback_id))) === null;
 }
 
-type MovedOn = (product: InboxStores, id: string) => Promise<boolean>;
-
-/** Of each resource: whether nothing that comes by itself is waited for any more. */
-const MOVED_ON: Record<CallbackResource, MovedOn> = {
-  /** Its settlement stands in the bank's own book: only a void stops it. */
-  payment: async () => false,
-  refund: async ({ refunds }, id) => {
-    const refund = await refunds.get(id);
-    return refund !== null && refund.status !== 'processing';
-  },
-  payout: async ({ payouts }, id) => {
-    const payout = await payouts.get(id);
-    return payout !== null && isEnded(payout.status);
-  },
-};
+/**
+ * Whether the product waits for nothing more that comes by itself. A payment's settlement stands in
+ * the bank's own book, so that only a void stops it.
+ */
+async function hasMovedOn(
+  product: InboxStores,
+  kind: CallbackResource,
+  id: string,
+): Promise<boolean> {
+  if (kind === 'payment') return false;
+  const found = await LIFECYCLES[kind].get(product, id);
+  return found !== null && !isInFlight(kind, found.status);
+}
 
 /** The moment the money moves. Answers whether the row may be told. */
 async function comesTrue<R extends CallbackResource>(

@@ -3,16 +3,10 @@ import { WithStartWorkflowOperation } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback';
 import { LIFECYCLE_QUEUE } from '../domain/task-queues';
+import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
+import { nextRun } from '../temporal/start';
 import { CliFailure } from './failure';
-import {
-  findResource,
-  isInFlight,
-  type ResourceDocument,
-  type ResourceStores,
-  resumption,
-  rulesOf,
-  type WorkflowDeps,
-} from './resources';
+import { findResource, type WorkflowDeps } from './resources';
 import { asked, updateFailure } from './temporal-call';
 
 /** The bank may be asked meanwhile. */
@@ -54,10 +48,10 @@ export async function actOn(
   { what, ...act }: Act,
 ): Promise<Acted> {
   const resource = await findResource(deps.stores, kind, id);
-  const { ended } = rulesOf(kind);
-  if (ended !== undefined) {
+  if (!LIFECYCLES[kind].actsWhenEnded) {
     if (!isInFlight(kind, resource.status)) {
-      throw new CliFailure('wrong_state', `The ${kind} is ${resource.status}; ${ended}.`);
+      const message = `The ${kind} is ${resource.status}; a final state is never left.`;
+      throw new CliFailure('wrong_state', message);
     }
     // One that starts again refuses acts until it has loaded its state; `open` waits for that. Under
     // an id of its own: the server would answer with what an ended run has said.
@@ -69,15 +63,18 @@ export async function actOn(
 async function update(
   { temporal, lifecycleQueue = LIFECYCLE_QUEUE, timeoutMs = ACT_TIMEOUT_MS }: ActDeps,
   kind: CallbackResource,
-  resource: ResourceDocument,
+  resource: Resource,
   name: string,
   args: object[],
 ): Promise<Acted> {
-  const start = resumption(kind, resource, lifecycleQueue, `cli-${randomUUID()}`);
+  const start = new WithStartWorkflowOperation(LIFECYCLES[kind].workflowType, {
+    ...nextRun(kind, resource, lifecycleQueue, `cli-${randomUUID()}`),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
   const call = () =>
     temporal.workflow.executeUpdateWithStart<Workflow, Acted, object[]>(name, {
       args,
-      startWorkflowOperation: new WithStartWorkflowOperation(kind, start),
+      startWorkflowOperation: start,
     });
   const late =
     `The workflow of the ${kind} gave no answer within ${timeoutMs / 1_000} seconds, so the ` +

@@ -2,15 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Db, Document } from 'mongodb';
 import type { CallbackResource } from '../domain/callback';
 import { LIFECYCLE_QUEUE } from '../domain/task-queues';
-import {
-  isInFlight,
-  KINDS,
-  type ResourceStores,
-  resumption,
-  rulesOf,
-  type Startable,
-  type WorkflowDeps,
-} from './resources';
+import { isInFlight, KINDS, LIFECYCLES, type ResourceStores } from '../lifecycles';
+import { nextRun, type StoredFacts } from '../temporal/start';
+import type { WorkflowDeps } from './resources';
 import { asked, statusOf } from './temporal-call';
 
 const CHECKED_AT_ONCE = 20;
@@ -35,7 +29,7 @@ export interface Checked {
   orphans: Orphan[];
 }
 
-type Row = Startable & { updated_at: string };
+type Row = StoredFacts & { updated_at: string };
 
 const FACTS = [
   ...['account_id', 'livemode', 'amount', 'currency', 'method', 'connector'],
@@ -63,12 +57,15 @@ export async function restart(
   { temporal, lifecycleQueue = LIFECYCLE_QUEUE }: WorkflowDeps,
   { kind, resource }: Orphan,
 ): Promise<void> {
-  const start = resumption(kind, resource, lifecycleQueue, `cli-${randomUUID()}`);
-  await asked(temporal, () => temporal.workflow.start(kind, start));
+  const start = {
+    ...nextRun(kind, resource, lifecycleQueue, `cli-${randomUUID()}`),
+    workflowIdConflictPolicy: 'USE_EXISTING' as const,
+  };
+  await asked(temporal, () => temporal.workflow.start(LIFECYCLES[kind].workflowType, start));
 }
 
 function rowsOf({ db }: OrphanDeps, kind: CallbackResource, ids?: readonly string[]) {
-  const { collection, inFlight } = rulesOf(kind);
+  const { collection, inFlight } = LIFECYCLES[kind];
   const filter: Document = {
     ...(ids === undefined ? {} : { _id: { $in: [...ids] } }),
     status: { $in: [...inFlight] },
@@ -82,7 +79,7 @@ async function orphanOf(
   kind: CallbackResource,
   resource: Row,
 ): Promise<Orphan | undefined> {
-  const { get, workflowId } = rulesOf(kind);
+  const { get, workflowId } = LIFECYCLES[kind];
   const workflow = await statusOf(temporal, workflowId(resource._id));
   if (workflow === 'RUNNING') return undefined;
   // It may have ended in good order since its document was read.

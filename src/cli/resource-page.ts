@@ -1,6 +1,7 @@
 import type { CallbackResource } from '../domain/callback';
 import type { PostingDocument } from '../ledger/book';
 import { LEGS } from '../ledger/postings';
+import { LIFECYCLES, type Resource } from '../lifecycles';
 import type { Stores } from '../store';
 import type { AuditEntry } from '../store/attention';
 import type { CallbackDocument } from '../store/callbacks';
@@ -9,7 +10,7 @@ import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
 import type { RecipientDocument } from '../store/recipients';
 import type { RefundDocument } from '../store/refunds';
-import { findResource, type ResourceDocument, rulesOf } from './resources';
+import { findResource } from './resources';
 
 const ROWS_MAX = 100;
 
@@ -63,10 +64,10 @@ export async function readPage(stores: Stores, kind: CallbackResource, id: strin
   };
 }
 
-function factsOf(kind: CallbackResource, resource: ResourceDocument): Record<string, unknown> {
+function factsOf(kind: CallbackResource, resource: Resource): Record<string, unknown> {
   const all = new Map<string, unknown>(Object.entries(resource));
   const named = FIELDS[kind].map((field) => [field, all.get(field) ?? null]);
-  const workflow_id = rulesOf(kind).workflowId(resource._id);
+  const workflow_id = LIFECYCLES[kind].workflowId(resource._id);
   return { id: resource._id, workflow_id, ...Object.fromEntries(named) };
 }
 
@@ -77,10 +78,7 @@ interface Related {
   refunds?: ReturnType<typeof presentRefund>[];
 }
 
-async function relatedTo(
-  { refunds, recipients }: Stores,
-  resource: ResourceDocument,
-): Promise<Related> {
+async function relatedTo({ refunds, recipients }: Stores, resource: Resource): Promise<Related> {
   if ('recipient_id' in resource) {
     const found = await recipients.get(resource.recipient_id);
     if (found === null) return { recipient: null };

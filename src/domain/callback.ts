@@ -12,8 +12,9 @@ export type RefundCallbackName = (typeof REFUND_CALLBACKS)[number];
 export const PAYOUT_CALLBACKS = ['submitted', 'sent', 'completed', 'failed', 'returned'] as const;
 export type PayoutCallbackName = (typeof PAYOUT_CALLBACKS)[number];
 
-/** Resources that banks report about. */
-export type CallbackResource = 'payment' | 'refund' | 'payout';
+/** Kinds of resource that banks report about. */
+export const CALLBACK_RESOURCES = ['payment', 'refund', 'payout'] as const;
+export type CallbackResource = (typeof CALLBACK_RESOURCES)[number];
 export type CallbackName = PaymentCallbackName | RefundCallbackName | PayoutCallbackName;
 
 /**

@@ -1,4 +1,5 @@
 import { isBalanceAccountName, MAIN_BALANCE } from '../domain/balance-account';
+import type { CallbackResource } from '../domain/callback';
 
 /**
  * The ledger's own language: every transaction is a posting whose legs sum to zero. Money that is
@@ -20,18 +21,20 @@ export interface Leg {
   amount: number;
 }
 
-/** Everything that can be posted, each at most once per resource. */
+/** Steps that each kind of resource posts, each at most once. */
+interface Steps extends Record<CallbackResource, string> {
+  payment: 'settled';
+  refund: 'accepted' | 'settled' | 'failed';
+  payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned';
+}
+
+/** Postings of one kind of resource: its kind, and then the step. */
+export type ResourcePosting<Kind extends CallbackResource> = `${Kind}_${Steps[Kind]}`;
+
+/** Everything that can be posted; a funding belongs to no resource. */
 export type PostingKind =
   | 'funded'
-  | 'payment_settled'
-  | 'refund_accepted'
-  | 'refund_settled'
-  | 'refund_failed'
-  | 'payout_reserved'
-  | 'payout_captured'
-  | 'payout_released'
-  | 'payout_reversed'
-  | 'payout_returned';
+  | { [Kind in CallbackResource]: ResourcePosting<Kind> }[CallbackResource];
 
 /** What a posting is about. `resource_id` of a funding is an id of its own. */
 export interface PostingOf {

@@ -1,24 +1,15 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import {
-  type BankCallback,
-  type CallbackName,
-  type CallbackResource,
-  PAYMENT_CALLBACKS,
-  PAYOUT_CALLBACKS,
-  REFUND_CALLBACKS,
-} from '../domain/callback';
+import type { BankCallback, CallbackName, CallbackResource } from '../domain/callback';
 import { defined } from '../domain/defined';
-import { paymentWorkflowId } from '../domain/payment';
-import { payoutWorkflowId } from '../domain/payout';
-import { refundWorkflowId } from '../domain/refund';
 import { ResourceCallback } from '../domain/wire/callback';
+import { LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
-import { lifecycleLabels } from './labels';
+import { nextRun } from './start';
 
 export type { ResourceCallback };
 
 /** Stores of the product that the inbox of callbacks draws on. */
-export type InboxStores = Pick<Stores, 'callbacks' | 'payments' | 'payouts' | 'refunds'>;
+export type InboxStores = ResourceStores & Pick<Stores, 'callbacks'>;
 
 export interface CallbackDeps {
   stores: InboxStores;
@@ -30,30 +21,6 @@ export interface CallbackDeps {
 
 /** `parked`: no such resource at this connector; kept for an operator, nothing is started. */
 export type CallbackReceipt = 'delivered' | 'duplicate' | 'parked';
-
-/** The workflow behind each kind of resource, and how its document is found. */
-const LIFECYCLES = {
-  payment: {
-    names: PAYMENT_CALLBACKS,
-    workflowId: paymentWorkflowId,
-    get: ({ payments }: InboxStores, id: string) => payments.get(id),
-    resume: (payment_id: string) => ({ payment_id }),
-  },
-  refund: {
-    names: REFUND_CALLBACKS,
-    workflowId: refundWorkflowId,
-    get: ({ refunds }: InboxStores, id: string) => refunds.get(id),
-    resume: (refund_id: string) => ({ refund_id }),
-  },
-  payout: {
-    names: PAYOUT_CALLBACKS,
-    workflowId: payoutWorkflowId,
-    get: ({ payouts }: InboxStores, id: string) => payouts.get(id),
-    resume: (payout_id: string) => ({ payout_id }),
-  },
-} as const;
-
-type Found = NonNullable<Awaited<ReturnType<(typeof LIFECYCLES)[CallbackResource]['get']>>>;
 
 /**
  * Takes in what a bank said: kept first, then signalled to the resource's workflow, which is started
@@ -68,8 +35,9 @@ export async function deliverCallback(
   const { callbacks } = deps.stores;
   const { connector, resource, resource_id, name, callback } = ResourceCallback.parse(reported);
   const body = defined(callback);
-  const names: readonly CallbackName[] = LIFECYCLES[resource].names;
-  if (!names.includes(name)) throw new RangeError(`A ${resource} has no callback "${name}".`);
+  if (!LIFECYCLES[resource].callbacks.includes(name)) {
+    throw new RangeError(`A ${resource} has no callback "${name}".`);
+  }
   const received_at = deps.now().toISOString();
   const about = { resource, resource_id, name };
   const kept = await callbacks.keep({ connector, ...about, body, received_at });
@@ -109,22 +77,17 @@ async function signalUnwritten(
 }
 
 async function signalOrReopen(
-  deps: CallbackDeps,
-  resource: CallbackResource,
-  found: Found,
+  { temporal, lifecycleQueue }: CallbackDeps,
+  kind: CallbackResource,
+  found: Resource,
   name: CallbackName,
   body: BankCallback,
   requestId: string,
 ): Promise<boolean> {
-  const { workflowId, resume } = LIFECYCLES[resource];
-  await deps.temporal.workflow.signalWithStart(resource, {
-    workflowId: workflowId(found._id),
-    taskQueue: deps.lifecycleQueue,
+  await temporal.workflow.signalWithStart(LIFECYCLES[kind].workflowType, {
+    ...nextRun(kind, found, lifecycleQueue, requestId),
     signal: name,
     signalArgs: [body],
-    args: [{ ...resume(found._id), resume: true, request_id: requestId }],
-    // Of the run that this starts when the resource has ended.
-    ...lifecycleLabels(resource, found, found.status),
   });
   return true;
 }

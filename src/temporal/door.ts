@@ -9,18 +9,17 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { ApplicationFailure, type TypedSearchAttributes } from '@temporalio/common';
+import { ApplicationFailure } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
 import { type CancelledBy, paymentWorkflowId } from '../domain/payment';
 import type { CancelInput, PaymentInput, PaymentState } from '../domain/payment-workflow';
-import { payoutWorkflowId } from '../domain/payout';
 import type { PayoutInput, PayoutResult } from '../domain/payout-workflow';
-import { refundWorkflowId } from '../domain/refund';
 import type { RefundInput, RefundResult } from '../domain/refund-workflow';
+import { LIFECYCLES } from '../lifecycles';
 import type { Stores } from '../store';
 import { deliverCallback, type InboxStores, type ResourceCallback } from './bank-callbacks';
-import { lifecycleLabels } from './labels';
+import { firstRun } from './start';
 
 /** The API's only door to Temporal. */
 export type TemporalDoor = ReturnType<typeof createTemporalDoor>;
@@ -46,21 +45,23 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
      * @throws Refusal `temporarily_unavailable`: outcome unknown
      */
     openPayment: (input: PaymentInput) =>
-      withinLimit(client, () => openPayment(client.workflow, lifecycleQueue, input)),
+      withinLimit(client, () => open(deps, 'payment', input.payment_id, input)),
     /**
      * Starts the refund's workflow, or joins the one that this id has, and waits until it is
      * reserved and stored.
      * @throws Refusal 422 or 404 when it is refused, and nothing is stored; `temporarily_unavailable`:
      *   outcome unknown
      */
-    openRefund: (input: RefundInput) => withinLimit(client, () => openRefund(deps, input)),
+    openRefund: (input: RefundInput) =>
+      withinLimit(client, () => openOrRefuse(deps, 'refund', input.refund_id, input)),
     /**
      * Starts the payout's workflow, or joins the one that this id has, and waits until the bank has
      * sent it, or 5 seconds.
      * @throws Refusal 422 when it is refused, 503 when it was not accepted in time: nothing is stored
      *   and no money moves; else `temporarily_unavailable`: outcome unknown
      */
-    openPayout: (input: PayoutInput) => withinLimit(client, () => openPayout(deps, input)),
+    openPayout: (input: PayoutInput) =>
+      withinLimit(client, () => openOrRefuse(deps, 'payout', input.payout_id, input)),
     /**
      * Asks the payment to be called off; what it came to stands in MongoDB.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
@@ -88,54 +89,22 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
   };
 }
 
-async function openPayment(
-  workflow: WorkflowClient,
-  taskQueue: string,
-  input: PaymentInput,
+/** Opens a resource that may be refused when its money is reserved: nothing of it is stored then. */
+async function openOrRefuse(
+  deps: TemporalDoorDeps,
+  kind: 'refund' | 'payout',
+  id: string,
+  input: RefundInput | PayoutInput,
 ): Promise<void> {
-  await open(workflow, {
-    type: 'payment',
-    workflowId: paymentWorkflowId(input.payment_id),
-    taskQueue,
-    args: [input],
-    ...lifecycleLabels('payment', input, 'created'),
-  });
-}
-
-async function openRefund(
-  { client, stores, lifecycleQueue: taskQueue }: TemporalDoorDeps,
-  input: RefundInput,
-): Promise<void> {
-  const workflowId = refundWorkflowId(input.refund_id);
-  const opened = await open(client.workflow, {
-    type: 'refund',
-    workflowId,
-    taskQueue,
-    args: [input],
-    ...lifecycleLabels('refund', input, 'processing'),
-  });
-  if (opened === 'joined' || (await stores.refunds.get(input.refund_id)) !== null) return;
-  await stores.idempotency.release(input.refund_id);
-  const result: Promise<RefundResult> = client.workflow.getHandle(workflowId).result();
-  throw await refusalOfEnded(result);
-}
-
-async function openPayout(
-  { client, stores, lifecycleQueue: taskQueue }: TemporalDoorDeps,
-  input: PayoutInput,
-): Promise<void> {
-  const workflowId = payoutWorkflowId(input.payout_id);
-  const opened = await open(client.workflow, {
-    type: 'payout',
-    workflowId,
-    taskQueue,
-    args: [input],
-    ...lifecycleLabels('payout', input, 'created'),
-  });
-  if (opened === 'joined' || (await stores.payouts.get(input.payout_id)) !== null) return;
-  await stores.idempotency.release(input.payout_id);
-  const result: Promise<PayoutResult> = client.workflow.getHandle(workflowId).result();
-  throw await refusalOfEnded(result);
+  const { client, stores } = deps;
+  const { get, workflowId } = LIFECYCLES[kind];
+  if ((await open(deps, kind, id, input)) === 'joined') return;
+  if ((await get(stores, id)) !== null) return;
+  await stores.idempotency.release(id);
+  const ended: Promise<RefundResult | PayoutResult> = client.workflow
+    .getHandle(workflowId(id))
+    .result();
+  throw await refusalOfEnded(ended);
 }
 
 /** Why a resource whose workflow has ended was never stored: refused, or ended from outside. */
@@ -152,31 +121,25 @@ async function refusalOfEnded(
   }
 }
 
-interface Opening {
-  type: CallbackResource;
-  workflowId: string;
-  taskQueue: string;
-  args: unknown[];
-  staticSummary: string;
-  typedSearchAttributes: TypedSearchAttributes;
-}
-
 /**
- * Update-with-start is not atomic, so the workflow's main function creates; `open` waits for it.
- * `ended`: the workflow of this id has ended before.
+ * Starts the workflow, or joins it, and waits until the resource is open. Update-with-start is not
+ * atomic, so the workflow's main function creates; `open` waits for it.
+ * @returns `ended`: the workflow of this id has ended before
  */
 async function open(
-  workflow: WorkflowClient,
-  { type, args, ...start }: Opening,
+  { client, lifecycleQueue }: TemporalDoorDeps,
+  kind: CallbackResource,
+  id: string,
+  input: PaymentInput | RefundInput | PayoutInput,
 ): Promise<'joined' | 'ended'> {
-  const startWorkflowOperation = new WithStartWorkflowOperation(type, {
-    ...start,
-    args,
+  const startWorkflowOperation = new WithStartWorkflowOperation(LIFECYCLES[kind].workflowType, {
+    ...firstRun(kind, id, input, lifecycleQueue),
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
   });
   try {
-    await workflow.executeUpdateWithStart('open', { updateId: 'open', startWorkflowOperation });
+    const once = { updateId: 'open', startWorkflowOperation };
+    await client.workflow.executeUpdateWithStart('open', once);
     return 'joined';
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return 'ended';

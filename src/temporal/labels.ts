@@ -16,18 +16,21 @@ const attribute = {
   amount: defineSearchAttributeKey('ServiceAmount', 'INT'),
 };
 
-/** What operators see and search by in the Temporal UI. Stored in clear: nothing personal. */
+/** Facts of a resource that operators see and search by. */
+export interface LabelledFacts {
+  account_id: string;
+  livemode: boolean;
+  /** Minor units; null while it is not known. */
+  amount: number | null;
+  currency: string;
+  method: string;
+  connector: string;
+}
+
+/** Labels of a resource's workflow in the Temporal UI. Stored in clear: nothing personal. */
 export function lifecycleLabels(
   resource: CallbackResource,
-  facts: {
-    account_id: string;
-    livemode: boolean;
-    /** Minor units; null while it is not known. */
-    amount: number | null;
-    currency: string;
-    method: string;
-    connector: string;
-  },
+  facts: LabelledFacts,
   status: PaymentStatus | RefundStatus | PayoutStatus,
 ) {
   const { account_id, livemode, amount, currency, method, connector } = facts;
@@ -48,7 +51,7 @@ export function lifecycleLabels(
   };
 }
 
-/** The same of the delivery of one event. */
+/** Labels of the workflow that delivers one event. */
 export function webhookLabels(event: {
   type: string;
   resource_id: string;

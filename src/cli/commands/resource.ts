@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander';
 import type { CallbackResource } from '../../domain/callback';
+import { KINDS, LIFECYCLES } from '../../lifecycles';
 import { actOn } from '../act';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
@@ -7,7 +8,6 @@ import { operatorOption, parseHours, reasonOption } from '../options';
 import { fields } from '../output';
 import { readPage } from '../resource-page';
 import { pageText } from '../resource-text';
-import { KINDS, rulesOf } from '../resources';
 
 interface ActOptions {
   operator: string;
@@ -21,7 +21,7 @@ export function addResourceCommands(program: Command, context: CliContext): void
 }
 
 function addGroup(program: Command, context: CliContext, kind: CallbackResource): void {
-  const { acts } = rulesOf(kind);
+  const { acts } = LIFECYCLES[kind];
   const id = `<${kind}_id>`;
   const act = `npm run -s cli -- ${kind} act 0d1f… ${acts[0]} --operator mia --reason "Ticket 42"`;
   const group = program
@@ -86,7 +86,7 @@ async function sendAct(
     throw new CliFailure('invalid_usage', 'A snooze, and nothing else, takes --hours.');
   }
   const stores = await context.stores();
-  const { get } = rulesOf(kind);
+  const { get } = LIFECYCLES[kind];
   const deps = { stores, temporal: await context.temporal() };
   const { status, version, bank } = await actOn(deps, kind, id, { what, operator, reason, hours });
   const attention = (await get(stores, id))?.attention ?? null;

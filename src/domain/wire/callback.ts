@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isBalanceAccountName } from '../balance-account';
 import {
+  CALLBACK_RESOURCES,
   type BankCallback as Callback,
   PAYMENT_CALLBACKS,
   PAYOUT_CALLBACKS,
@@ -22,7 +23,7 @@ export const BankCallback = z
 export const ResourceCallback = z.object({
   /** Name of the connector, which is part of a field's path in the ledger. */
   connector: z.string().refine(isBalanceAccountName, 'must be the name of a connector'),
-  resource: z.enum(['payment', 'refund', 'payout']),
+  resource: z.enum(CALLBACK_RESOURCES),
   resource_id: z.uuid(),
   /** Name of a callback that the resource has. */
   name: z.enum([...PAYMENT_CALLBACKS, ...REFUND_CALLBACKS, ...PAYOUT_CALLBACKS]),

@@ -6,29 +6,9 @@ import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
 import type { RefundDocument } from '../../store/refunds';
 import type { PostingDocument } from '../book';
-import { bookId, LEGS, type Leg, type PostingKind } from '../postings';
+import { bookId, LEGS, type Leg, type PostingKind, type ResourcePosting } from '../postings';
 import { type Difference, difference, unlessSame } from './compare';
 import { type Pass, pairOf, pass, theOne } from './pass';
-
-type Resource = 'payment' | 'refund' | 'payout';
-
-/** Whose each kind of posting is; a funding stands for itself. */
-const OWNERS = {
-  funded: null,
-  payment_settled: 'payment',
-  refund_accepted: 'refund',
-  refund_settled: 'refund',
-  refund_failed: 'refund',
-  payout_reserved: 'payout',
-  payout_captured: 'payout',
-  payout_released: 'payout',
-  payout_reversed: 'payout',
-  payout_returned: 'payout',
-} as const satisfies Record<PostingKind, Resource | null>;
-
-type KindOf<Of extends Resource> = {
-  [Kind in PostingKind]: (typeof OWNERS)[Kind] extends Of ? Kind : never;
-}[PostingKind];
 
 /** What every resource tells of itself. */
 type Common = Pick<PaymentDocument, 'account_id' | 'livemode' | 'currency'> & { status: string };
@@ -61,7 +41,7 @@ type PayoutPart = Pick<
 
 const COMMON = ['account_id', 'livemode', 'currency', 'status'] as const;
 
-const PAYMENTS: ResourceRule<PaymentPart, KindOf<'payment'>> = {
+const PAYMENTS: ResourceRule<PaymentPart, ResourcePosting<'payment'>> = {
   collection: 'payments',
   fields: [...COMMON, 'amount', 'connector'],
   postings: {
@@ -76,7 +56,7 @@ const PAYMENTS: ResourceRule<PaymentPart, KindOf<'payment'>> = {
   legs: { payment_settled: ({ connector, amount }) => LEGS.payment_settled(connector, amount) },
 };
 
-const REFUNDS: ResourceRule<RefundPart, KindOf<'refund'>> = {
+const REFUNDS: ResourceRule<RefundPart, ResourcePosting<'refund'>> = {
   collection: 'refunds',
   fields: [...COMMON, 'amount', 'connector'],
   postings: {
@@ -94,7 +74,7 @@ const REFUNDS: ResourceRule<RefundPart, KindOf<'refund'>> = {
 const RESERVED = ['payout_reserved'] as const;
 const CAPTURED = [...RESERVED, 'payout_captured'] as const;
 
-const PAYOUTS: ResourceRule<PayoutPart, KindOf<'payout'>> = {
+const PAYOUTS: ResourceRule<PayoutPart, ResourcePosting<'payout'>> = {
   collection: 'payouts',
   fields: [...COMMON, 'amount', 'connector', 'fee', 'balance_account', 'sent_at'],
   postings: {

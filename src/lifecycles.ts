@@ -1,0 +1,92 @@
+import {
+  CALLBACK_RESOURCES,
+  type CallbackName,
+  type CallbackResource,
+  PAYMENT_CALLBACKS,
+  PAYOUT_CALLBACKS,
+  REFUND_CALLBACKS,
+} from './domain/callback';
+import { isFinal, PAYMENT_STATUSES, paymentWorkflowId } from './domain/payment';
+import type { PaymentResume } from './domain/payment-workflow';
+import { isEnded, PAYOUT_STATUSES, payoutWorkflowId } from './domain/payout';
+import type { PayoutResume } from './domain/payout-workflow';
+import { isFinalRefund, REFUND_STATUSES, refundWorkflowId } from './domain/refund';
+import type { RefundResume } from './domain/refund-workflow';
+import type { Stores } from './store';
+import type { PaymentDocument } from './store/payments';
+import type { PayoutDocument } from './store/payouts';
+import type { RefundDocument } from './store/refunds';
+
+/** Resource whose life is a workflow, as it is stored. */
+export type Resource = PaymentDocument | RefundDocument | PayoutDocument;
+export type ResourceStores = Pick<Stores, 'payments' | 'refunds' | 'payouts'>;
+
+/** Facts of one kind of resource that the callbacks, the command line and banks go by. */
+interface Lifecycle {
+  workflowType: string;
+  workflowId: (id: string) => string;
+  /** Input that starts the workflow again; it loads the resource before anything else. */
+  resume: (id: string, request_id: string) => object;
+  /** Signals of the workflow: what a bank can report. */
+  callbacks: readonly CallbackName[];
+  /** Updates of the workflow: what an operator can do. */
+  acts: readonly string[];
+  /** Whether the workflow takes acts once it has ended; elsewhere a final state is never left. */
+  actsWhenEnded: boolean;
+  /** MongoDB's collection. */
+  collection: string;
+  get: (stores: ResourceStores, id: string) => Promise<Resource | null>;
+  /** State that a new one begins in. */
+  opening: Resource['status'];
+  /** States in which a workflow runs. */
+  inFlight: readonly string[];
+}
+
+/** Registry of the resources that have a workflow: read wherever each kind is treated alike. */
+export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
+  payment: {
+    workflowType: 'payment',
+    workflowId: paymentWorkflowId,
+    resume: (payment_id, request_id): PaymentResume => ({ payment_id, resume: true, request_id }),
+    callbacks: PAYMENT_CALLBACKS,
+    acts: ['mark_settled', 'mark_failed', 'snooze'],
+    actsWhenEnded: false,
+    collection: 'payments',
+    get: ({ payments }, id) => payments.get(id),
+    opening: 'created',
+    inFlight: PAYMENT_STATUSES.filter((status) => !isFinal(status)),
+  },
+  refund: {
+    workflowType: 'refund',
+    workflowId: refundWorkflowId,
+    resume: (refund_id, request_id): RefundResume => ({ refund_id, resume: true, request_id }),
+    callbacks: REFUND_CALLBACKS,
+    acts: ['mark_settled', 'mark_failed', 'snooze'],
+    actsWhenEnded: false,
+    collection: 'refunds',
+    get: ({ refunds }, id) => refunds.get(id),
+    opening: 'processing',
+    inFlight: REFUND_STATUSES.filter((status) => !isFinalRefund(status)),
+  },
+  payout: {
+    workflowType: 'payout',
+    workflowId: payoutWorkflowId,
+    resume: (payout_id, request_id): PayoutResume => ({ payout_id, resume: true, request_id }),
+    callbacks: PAYOUT_CALLBACKS,
+    acts: ['resubmit', 'mark_failed', 'mark_completed', 'mark_returned', 'snooze'],
+    // A completed payout may still come back.
+    actsWhenEnded: true,
+    collection: 'payouts',
+    get: ({ payouts }, id) => payouts.get(id),
+    opening: 'created',
+    inFlight: PAYOUT_STATUSES.filter((status) => !isEnded(status)),
+  },
+};
+
+/** Every kind, in the order that operators see them in. */
+export const KINDS: readonly CallbackResource[] = CALLBACK_RESOURCES;
+
+/** Whether a resource in this state has a workflow that runs. */
+export function isInFlight(kind: CallbackResource, status: string): boolean {
+  return LIFECYCLES[kind].inFlight.includes(status);
+}

@@ -1,0 +1,38 @@
+import type { CallbackResource } from '../domain/callback';
+import { LIFECYCLES, type Resource } from '../lifecycles';
+import { type LabelledFacts, lifecycleLabels } from './labels';
+
+/** Options that start the workflow of a new resource. */
+export function firstRun(
+  kind: CallbackResource,
+  id: string,
+  input: LabelledFacts,
+  taskQueue: string,
+) {
+  const { workflowId, opening } = LIFECYCLES[kind];
+  return {
+    workflowId: workflowId(id),
+    taskQueue,
+    args: [input],
+    ...lifecycleLabels(kind, input, opening),
+  };
+}
+
+/** Facts of a stored resource that its workflow is started and labelled with. */
+export type StoredFacts = LabelledFacts & Pick<Resource, '_id' | 'status'>;
+
+/** Options that start the workflow of a stored resource again. */
+export function nextRun(
+  kind: CallbackResource,
+  resource: StoredFacts,
+  taskQueue: string,
+  requestId: string,
+) {
+  const { workflowId, resume } = LIFECYCLES[kind];
+  return {
+    workflowId: workflowId(resource._id),
+    taskQueue,
+    args: [resume(resource._id, requestId)],
+    ...lifecycleLabels(kind, resource, resource.status),
+  };
+}
