@@ -105,8 +105,7 @@ function refuseUnknownRoutes(router: Router): Middleware {
     if (match.route) return await next();
     if (match.path.length === 0) throw new Refusal('route_not_found', 'There is no such route.');
     const allowed = [...new Set(match.path.flatMap((layer) => layer.methods))].join(', ');
-    throw new Refusal('method_not_allowed', `This route takes ${allowed}.`, {
-      headers: { Allow: allowed },
-    });
+    ctx.set('Allow', allowed);
+    throw new Refusal('method_not_allowed', `This route takes ${allowed}.`);
   };
 }

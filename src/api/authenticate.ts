@@ -4,7 +4,6 @@ import { Refusal } from '../domain/errors';
 import { hashKey, type KeyDocument } from '../store/keys';
 import type { ApiDeps } from './context';
 
-const CHALLENGE = { headers: { 'WWW-Authenticate': 'Bearer' } };
 const KEY_LENGTH_MAX = 200;
 
 /**
@@ -18,9 +17,9 @@ export async function authenticate(
   scope: Scope | null,
 ): Promise<KeyDocument> {
   const key = await stores.keys.byHash(hashKey(bearer(ctx)));
-  if (key === null) throw new Refusal('api_key_invalid', 'This API key is not known.', CHALLENGE);
+  if (key === null) throw new Refusal('api_key_invalid', 'This API key is not known.');
   if (key.revoked_at !== null) {
-    throw new Refusal('api_key_revoked', 'This API key has been revoked.', CHALLENGE);
+    throw new Refusal('api_key_revoked', 'This API key has been revoked.');
   }
   if (scope !== null && !key.scopes.includes(scope)) {
     throw new Refusal('api_key_scope_insufficient', `This API key lacks the scope ${scope}.`);
@@ -34,12 +33,12 @@ function bearer(ctx: Context): string {
   const header = ctx.get('Authorization');
   if (header === '') {
     const message = 'Send your API key as Authorization: Bearer <API_KEY>.';
-    throw new Refusal('api_key_missing', message, CHALLENGE);
+    throw new Refusal('api_key_missing', message);
   }
   const key = /^Bearer +(\S+)$/i.exec(header)?.[1];
   if (key === undefined || key.length > KEY_LENGTH_MAX) {
     const message = 'The Authorization header is not of the form Bearer <API_KEY>.';
-    throw new Refusal('api_key_invalid', message, CHALLENGE);
+    throw new Refusal('api_key_invalid', message);
   }
   return key;
 }

@@ -1,6 +1,8 @@
 import type { Context, Middleware } from 'koa';
 import { MongoError, MongoServerError } from 'mongodb';
-import { ERROR_CODES, Refusal, unavailable } from '../domain/errors';
+import { defined } from '../domain/defined';
+import { ERROR_CODES, type ErrorCode, Refusal, unavailable } from '../domain/errors';
+import type { RuleViolation } from '../domain/lifecycle';
 import type { Logger } from '../log';
 import { requestIdOf } from './context';
 
@@ -24,14 +26,29 @@ export function answerErrors(log: Logger): Middleware {
 export function errorBody(refusal: Refusal, requestId: string) {
   const { code, message, details } = refusal;
   const { type } = ERROR_CODES[code];
-  return {
-    error: { type, code, message, ...(details ? { details } : {}), request_id: requestId },
-  };
+  return { error: defined({ type, code, message, details, request_id: requestId }) };
 }
+
+/** Refusal of a request that breaks a rule of the product. */
+export function refusalOf({ code, message, details }: RuleViolation): Refusal {
+  return new Refusal(code, message, { details });
+}
+
+const CHALLENGE = { 'WWW-Authenticate': 'Bearer' };
+const RETRY_SOON = { 'Retry-After': '1' };
+
+/** Headers that belong to a code; those with a value of the request's own are set where it is refused. */
+const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
+  api_key_missing: CHALLENGE,
+  api_key_invalid: CHALLENGE,
+  api_key_revoked: CHALLENGE,
+  idempotency_request_in_progress: RETRY_SOON,
+  temporarily_unavailable: RETRY_SOON,
+};
 
 function answer(ctx: Context, refusal: Refusal): void {
   ctx.status = ERROR_CODES[refusal.code].status;
-  ctx.set({ ...refusal.headers });
+  ctx.set(HEADERS[refusal.code] ?? {});
   ctx.body = errorBody(refusal, requestIdOf(ctx));
 }
 

@@ -1,6 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
-import type { CreationRequest } from '../domain/creation';
+import type { ClaimedRequest } from '../domain/creation';
 import { Refusal } from '../domain/errors';
 import type { ClaimDocument, ClaimKey, IdempotencyStore } from '../store/idempotency';
 
@@ -21,86 +21,76 @@ export function idempotencyKeyOf(ctx: Context): string {
   return key;
 }
 
-export interface Creation {
-  idempotency: IdempotencyStore;
+/** One creating request under its key. */
+export interface CreateCall {
   claimKey: ClaimKey;
+  /** The body, in the one form that equal bodies share. */
   canonical: string;
   fingerprintKey: Buffer;
   requestId: string;
   now: () => Date;
-  /**
-   * Checks the request, before anything is claimed, for the resource id that the claim will fix.
-   * @throws Refusal: burns no key
-   */
-  accept: (resourceId: string) => CreationRequest | Promise<CreationRequest>;
-  /**
-   * Makes the resource of this id, or joins the one that is being made; answers with its body.
-   * Without a request it is written already.
-   */
-  create: (resourceId: string, request: CreationRequest | null) => Promise<string>;
 }
 
-export interface Creating {
+/** First answer of a key, as it was sent. */
+export interface StoredAnswer {
   status: number;
   body: string;
-  replayed: boolean;
 }
+
+/** What is left to do for a creating request: to send the first answer, or to make the resource. */
+export type CreateOnce =
+  | { replay: StoredAnswer }
+  | {
+      claim: ClaimDocument;
+      /** Another call has made the claim; its work is taken up where it stands. */
+      joined: boolean;
+      /** That call may still be running. */
+      firstMayRun: boolean;
+    };
 
 /** How long a first call may still be running: the request limit. */
 const FIRST_CALL_MS = 8_000;
 
 /**
- * One creation per key. The claim fixes the resource's id before anything else happens, so a second
- * caller, or a retry after a crash, lands on the same resource.
- * @throws Refusal 422 `idempotency_key_reused`, 409 `idempotency_request_in_progress`
+ * Claims the key, or joins the claim that it has. The claim fixes the resource's id before anything
+ * else happens, so a second caller, or a retry after a crash, lands on the same resource.
+ * @param accept checks the request for the id that the claim will fix; a Refusal burns no key
+ * @throws Refusal 422 `idempotency_key_reused`
  */
-export async function createOnce(creation: Creation): Promise<Creating> {
-  const { idempotency, claimKey, now, requestId } = creation;
-  const fingerprint = createHmac('sha256', creation.fingerprintKey)
-    .update(`${claimKey.operation}\n${creation.canonical}`)
+export async function createOnce(
+  idempotency: IdempotencyStore,
+  call: CreateCall,
+  accept: (resourceId: string) => Promise<ClaimedRequest>,
+): Promise<CreateOnce> {
+  const { claimKey, now, requestId: request_id } = call;
+  const fingerprint = createHmac('sha256', call.fingerprintKey)
+    .update(`${claimKey.operation}\n${call.canonical}`)
     .digest('base64url');
   const earlier = await idempotency.find(claimKey, now());
-  if (earlier !== null) return await join(creation, earlier, fingerprint);
+  if (earlier !== null) return join(earlier, fingerprint, now());
 
   const resource_id = randomUUID();
-  const request = await creation.accept(resource_id);
-  const fresh = { ...claimKey, fingerprint, resource_id, request, request_id: requestId };
+  const request = await accept(resource_id);
+  const fresh = { ...claimKey, fingerprint, resource_id, request, request_id };
   const claim = await idempotency.claim(fresh, now());
-  if (claim.resource_id !== resource_id) return await join(creation, claim, fingerprint);
-  return await finish(creation, claim, request, false);
+  if (claim.resource_id !== resource_id) return join(claim, fingerprint, now());
+  return { claim, joined: false, firstMayRun: false };
 }
 
-/** The first answer again; or the first call's work, taken up where it stands. */
-async function join(
-  creation: Creation,
-  claim: ClaimDocument,
-  fingerprint: string,
-): Promise<Creating> {
+function join(claim: ClaimDocument, fingerprint: string, now: Date): CreateOnce {
   if (claim.fingerprint !== fingerprint) {
     const message = `This Idempotency-Key was used with another body, for ${claim.resource_id}.`;
     throw new Refusal('idempotency_key_reused', message);
   }
-  const { status, body, request } = claim;
-  if (status !== null && body !== null) return { status, body, replayed: true };
-  const firstMayRun = creation.now().getTime() - claim.created_at.getTime() < FIRST_CALL_MS;
-  try {
-    return await finish(creation, claim, request, true);
-  } catch (error) {
-    const late = error instanceof Refusal && error.code === 'temporarily_unavailable';
-    if (!late || !firstMayRun) throw error;
-    const message = 'The first call with this Idempotency-Key is still running.';
-    const headers = { 'Retry-After': '1' };
-    throw new Refusal('idempotency_request_in_progress', message, { headers });
-  }
+  const { status, body, created_at } = claim;
+  if (status !== null && body !== null) return { replay: { status, body } };
+  const firstMayRun = now.getTime() - created_at.getTime() < FIRST_CALL_MS;
+  return { claim, joined: true, firstMayRun };
 }
 
-async function finish(
-  creation: Creation,
-  claim: ClaimDocument,
-  request: CreationRequest | null,
-  replayed: boolean,
-): Promise<Creating> {
-  const body = await creation.create(claim.resource_id, request);
-  const kept = await creation.idempotency.complete(claim, 201, body);
-  return { ...kept, replayed };
+/** Error of a call that joined the first one while that may still be running. */
+export function whileFirstRuns(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.code !== 'temporarily_unavailable') return error;
+  const message = 'The first call with this Idempotency-Key is still running.';
+  return new Refusal('idempotency_request_in_progress', message);
 }

@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import type { CreationRequest } from '../domain/creation';
+import type { ClaimedRequest } from '../domain/creation';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { type JsonValue, stringifyJson } from '../json';
@@ -9,7 +9,7 @@ import type { KeyDocument } from '../store/keys';
 import { authenticate } from './authenticate';
 import { readBody } from './body';
 import { type ApiDeps, requestIdOf } from './context';
-import { createOnce, idempotencyKeyOf } from './idempotency';
+import { createOnce, idempotencyKeyOf, whileFirstRuns } from './idempotency';
 import { createFailureLimit, type RateLimit } from './rate-limit';
 import { validate } from './validate';
 
@@ -24,20 +24,21 @@ export interface Call<E extends Endpoint> {
   body: Parsed<E['body']>;
 }
 
-type CreatingCall<E extends Endpoint> = Omit<Call<E>, 'query'>;
-
 /** How a creating endpoint makes its resource. */
-export interface Creator<E extends Endpoint, Request extends CreationRequest> {
+export interface CreateHandlers<E extends Endpoint> {
   /**
    * Checks what the schema can't. What is sealed for the resource needs its `id`, which the claim
    * will fix. @throws Refusal: nothing is created, no key burnt
    */
-  accept(call: CreatingCall<E> & { id: string }): Promise<Request>;
-  /** Makes or joins the resource, or only reads it when there is no request; gives the answer. */
+  accept(call: { key: KeyDocument; body: Parsed<E['body']>; id: string }): Promise<ClaimedRequest>;
+  /**
+   * Makes or joins the resource and gives the answer.
+   * @param request null when the resource is written already, so that it is only read
+   */
   create(
     call: { key: KeyDocument; requestId: string },
     id: string,
-    request: Request | null,
+    request: ClaimedRequest | null,
   ): Promise<object>;
 }
 
@@ -45,6 +46,7 @@ export type Mount = ReturnType<typeof createMount>;
 
 /** Puts endpoints on the router; the definition is the row of checks that each request passes. */
 export function createMount(router: Router, deps: ApiDeps, limit: RateLimit) {
+  const { idempotency } = deps.stores;
   const guarded = createFailureLimit();
   /** Authenticate, then limit. */
   const admit = async (ctx: Context, { scope }: Endpoint): Promise<KeyDocument> => {
@@ -54,62 +56,60 @@ export function createMount(router: Router, deps: ApiDeps, limit: RateLimit) {
     return key;
   };
 
-  const send = (ctx: Context, status: number, json: string): void => {
-    ctx.status = status;
-    ctx.type = 'application/json; charset=utf-8';
-    ctx.body = json;
-  };
-
   return {
     /** Reads and acts: authenticate → limit → validate → handler. */
     endpoint<E extends Endpoint>(endpoint: E, handler: (call: Call<E>) => Promise<object>): void {
       router[endpoint.method](koaPath(endpoint.path), async (ctx: Context) => {
         const key = await admit(ctx, endpoint);
         const body = endpoint.body ? await bodyOf(ctx, endpoint) : undefined;
-        const call = {
+        const answer = await handler({
           key,
           requestId: requestIdOf(ctx),
-          params: parsedOrNone(endpoint.params, paramsOf(ctx)),
-          query: parsedOrNone(endpoint.query, endpoint.query ? ctx.query : {}),
-          body: parsedOrNone(endpoint.body, body?.value),
-        } as Call<E>;
-        send(ctx, endpoint.success.status, stringifyJson(await handler(call)));
+          params: parse<E['params']>(endpoint.params, paramsOf(ctx)),
+          query: parse<E['query']>(endpoint.query, ctx.query),
+          body: parse<E['body']>(endpoint.body, body?.value),
+        });
+        send(ctx, endpoint.success.status, stringifyJson(answer));
       });
     },
 
     /** Creates: authenticate → limit → idempotent → validate → accept → create. */
-    creator<E extends Endpoint, Request extends CreationRequest>(
-      endpoint: E,
-      creator: Creator<E, Request>,
-    ): void {
+    create<E extends Endpoint>(endpoint: E, { accept, create }: CreateHandlers<E>): void {
       router.post(koaPath(endpoint.path), async (ctx: Context) => {
         const key = await admit(ctx, endpoint);
-        const idempotencyKey = idempotencyKeyOf(ctx);
-        const { value, canonical } = await bodyOf(ctx, endpoint);
-        const requestId = requestIdOf(ctx);
         const { account_id, livemode } = key;
         const { operation } = endpoint;
-        const made = await createOnce({
-          idempotency: deps.stores.idempotency,
-          claimKey: { account_id, livemode, operation, key: idempotencyKey },
-          canonical,
-          fingerprintKey: deps.keys.fingerprint,
-          requestId,
-          now: deps.now,
-          accept: (id) => {
-            const params = parsedOrNone(endpoint.params, paramsOf(ctx));
-            const body = parsedOrNone(endpoint.body, value);
-            const call = { key, requestId, params, body } as CreatingCall<E>;
-            return creator.accept({ ...call, id });
-          },
-          create: async (id, request) =>
-            stringifyJson(await creator.create({ key, requestId }, id, request as Request | null)),
-        });
-        if (made.replayed) ctx.set('Idempotent-Replayed', 'true');
-        send(ctx, made.status, made.body);
+        const claimKey = { account_id, livemode, operation, key: idempotencyKeyOf(ctx) };
+        const { value, canonical } = await bodyOf(ctx, endpoint);
+        const requestId = requestIdOf(ctx);
+        const fingerprintKey = deps.keys.fingerprint;
+        const call = { claimKey, canonical, fingerprintKey, requestId, now: deps.now };
+        const once = await createOnce(idempotency, call, async (id) =>
+          accept({ key, body: parse<E['body']>(endpoint.body, value), id }),
+        );
+        if ('replay' in once) {
+          ctx.set('Idempotent-Replayed', 'true');
+          return send(ctx, once.replay.status, once.replay.body);
+        }
+        const { claim, joined, firstMayRun } = once;
+        try {
+          const made = await create({ key, requestId }, claim.resource_id, claim.request);
+          const { success } = endpoint;
+          const kept = await idempotency.complete(claim, success.status, stringifyJson(made));
+          if (joined) ctx.set('Idempotent-Replayed', 'true');
+          send(ctx, kept.status, kept.body);
+        } catch (error) {
+          throw firstMayRun ? whileFirstRuns(error) : error;
+        }
       });
     },
   };
+}
+
+function send(ctx: Context, status: number, json: string): void {
+  ctx.status = status;
+  ctx.type = 'application/json; charset=utf-8';
+  ctx.body = json;
 }
 
 function koaPath(path: string): string {
@@ -131,6 +131,8 @@ function isObject(value: JsonValue): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function parsedOrNone(schema: z.ZodType | undefined, value: unknown): unknown {
+/** A part of the request by its schema; undefined where the endpoint has none. */
+function parse<T extends z.ZodType | undefined>(schema: T, value: unknown): Parsed<T>;
+function parse(schema: z.ZodType | undefined, value: unknown): unknown {
   return schema === undefined ? undefined : validate(schema, value);
 }

@@ -1,5 +1,5 @@
 import { checkMethodRequirements, isPaymentMethodId, methodRules } from '../domain/catalogue';
-import type { PaymentCreation } from '../domain/creation';
+import type { ClaimedPayment } from '../domain/creation';
 import { Refusal, unavailable } from '../domain/errors';
 import { isCancellable } from '../domain/payment';
 import {
@@ -14,37 +14,32 @@ import type { KeyDocument } from '../store/keys';
 import type { PaymentDocument } from '../store/payments';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
-import { presentPage, presentPayment } from './present';
+import { presentPayment } from './present';
+import { resourceReader } from './reader';
 
 /** @see spec §4.1 */
 export function mountPayments(mount: Mount, deps: ApiDeps): void {
-  const { payments } = deps.stores;
-  const { present, find } = paymentReader(deps);
+  const { temporal, config } = deps;
+  const { find, present, read, list } = paymentReader(deps);
 
-  mount.creator(createPayment, {
+  mount.create(createPayment, {
     accept: ({ key, body }) => acceptPayment(deps, key, body),
     create: async ({ key, requestId: request_id }, payment_id, request) => {
-      if (request !== null) {
-        const return_url = `${deps.config.PUBLIC_URL}/pay/return/${payment_id}`;
-        await deps.temporal.openPayment({ ...request.routing, payment_id, return_url, request_id });
+      if (request !== null && 'stored' in request) {
+        const return_url = `${config.PUBLIC_URL}/pay/return/${payment_id}`;
+        await temporal.openPayment({ ...request.routing, payment_id, return_url, request_id });
       }
       return present(await find(payment_id, key));
     },
   });
 
-  mount.endpoint(getPayment, async ({ key, params }) => present(await find(params.id, key)));
-
-  mount.endpoint(listPayments, async ({ key, query }) => {
-    const { created_before: before, limit, ...filter } = query;
-    const { account_id, livemode } = key;
-    const rows = await payments.list({ account_id, livemode, ...filter, before, limit: limit + 1 });
-    return presentPage(rows, limit, present);
-  });
+  mount.endpoint(getPayment, read);
+  mount.endpoint(listPayments, list);
 
   mount.endpoint(cancelPayment, async ({ key, params }) => {
     const payment = await find(params.id, key);
     if (payment.status === 'cancelled') return present(payment);
-    await deps.temporal.cancelPayment(payment._id, 'merchant');
+    await temporal.cancelPayment(payment._id, 'merchant');
     const now = await find(params.id, key);
     if (now.status === 'cancelled') return present(now);
     if (isCancellable(now.status)) {
@@ -60,18 +55,11 @@ function cannotCancel({ status }: PaymentDocument): string {
   return `The payment is ${status}; it can no longer be cancelled.${paid ? ' Refund it instead.' : ''}`;
 }
 
-/** One payment, as one account and environment may see it. */
+/** Reader of payments, as one account and environment may see them. */
 export function paymentReader({ stores, config, keys }: ApiDeps) {
   const presentation = { publicUrl: config.PUBLIC_URL, payTokenKey: keys.pay_token };
-  return {
-    present: (payment: PaymentDocument) => presentPayment(presentation, payment),
-    /** @throws Refusal 404, also for another account's or environment's id */
-    find: async (id: string, { account_id, livemode }: KeyDocument): Promise<PaymentDocument> => {
-      const payment = await stores.payments.find(id, account_id, livemode);
-      if (payment === null) throw new Refusal('payment_not_found', 'There is no such payment.');
-      return payment;
-    },
-  };
+  const present = (payment: PaymentDocument) => presentPayment(presentation, payment);
+  return resourceReader(stores.payments, present, 'payment');
 }
 
 /**
@@ -83,7 +71,7 @@ async function acceptPayment(
   { stores, connectors }: ApiDeps,
   { account_id, livemode }: KeyDocument,
   body: CreatePayment,
-): Promise<PaymentCreation> {
+): Promise<ClaimedPayment> {
   const account = await stores.accounts.get(account_id);
   const enabled = availableMethods(connectors, account?.enabled_methods ?? [], livemode);
   const { method, amount, currency, country, customer } = body;

@@ -1,6 +1,4 @@
-import type { PayoutCreation } from '../domain/creation';
-import { Refusal } from '../domain/errors';
-import type { RuleViolation } from '../domain/lifecycle';
+import type { ClaimedPayout } from '../domain/creation';
 import { balanceAccountOf, balanceFault, railFault } from '../domain/payout-rules';
 import { isRailId, railEntry, railRules } from '../domain/rails';
 import {
@@ -12,51 +10,37 @@ import {
 } from '../domain/wire/payouts';
 import { availableRails } from '../routing';
 import type { KeyDocument } from '../store/keys';
-import type { PayoutDocument } from '../store/payouts';
 import type { ApiDeps } from './context';
+import { refusalOf } from './errors';
 import type { Mount } from './mount';
-import { presentPage, presentPayout } from './present';
+import { presentPayout } from './present';
+import { finder, resourceReader } from './reader';
 
 /** @see spec §4.5 */
 export function mountPayouts(mount: Mount, deps: ApiDeps): void {
-  const { payouts } = deps.stores;
-  const { present, find } = payoutReader(deps);
+  const { find, present, read, list } = payoutReader(deps);
 
-  mount.creator(createPayout, {
+  mount.create(createPayout, {
     accept: ({ key, body }) => acceptPayout(deps, key, body),
     create: async ({ key, requestId: request_id }, payout_id, request) => {
-      if (request !== null) {
+      if (request !== null && 'payout' in request) {
         await deps.temporal.openPayout({ ...request.routing, payout_id, request_id });
       }
       return present(await find(payout_id, key));
     },
   });
 
-  mount.endpoint(getPayout, async ({ key, params }) => present(await find(params.id, key)));
-
-  mount.endpoint(listPayouts, async ({ key: { account_id, livemode }, query }) => {
-    const { created_before: before, limit, ...filter } = query;
-    const wanted = { account_id, livemode, ...filter, before };
-    return presentPage(await payouts.list({ ...wanted, limit: limit + 1 }), limit, present);
-  });
-
+  mount.endpoint(getPayout, read);
+  mount.endpoint(listPayouts, list);
   mount.endpoint(listPayoutMethods, async ({ key }) => {
     const { rails } = await railsOf(deps, key);
     return { object: 'list', data: rails.map(railEntry) };
   });
 }
 
-/** One payout, as one account and environment may see it. */
+/** Reader of payouts, as one account and environment may see them. */
 export function payoutReader({ stores }: ApiDeps) {
-  return {
-    present: presentPayout,
-    /** @throws Refusal 404, also for another account's or environment's id */
-    find: async (id: string, { account_id, livemode }: KeyDocument): Promise<PayoutDocument> => {
-      const payout = await stores.payouts.find(id, account_id, livemode);
-      if (payout === null) throw new Refusal('payout_not_found', 'There is no such payout.');
-      return payout;
-    },
-  };
+  return resourceReader(stores.payouts, presentPayout, 'payout');
 }
 
 /** What the account can pay out over, and for what fees. */
@@ -76,14 +60,13 @@ async function acceptPayout(
   deps: ApiDeps,
   key: KeyDocument,
   body: CreatePayout,
-): Promise<PayoutCreation> {
+): Promise<ClaimedPayout> {
   const { stores, connectors, now } = deps;
   const { account_id, livemode } = key;
   const { recipient_id, method, amount, currency, reference, metadata } = body;
   const balance = balanceAccountOf(metadata);
   if ('fault' in balance) throw refusalOf(balance.fault);
-  const recipient = await stores.recipients.find(recipient_id, account_id, livemode);
-  if (recipient === null) throw new Refusal('recipient_not_found', 'There is no such recipient.');
+  const recipient = await finder(stores.recipients, 'recipient')(recipient_id, key);
   const { rails, fees } = await railsOf(deps, key);
   const fault = railFault({ method, currency, recipient }, new Set<string>(rails), now());
   if (fault !== undefined) throw refusalOf(fault);
@@ -106,8 +89,4 @@ async function acceptPayout(
       can_be_returned: railRules(method).can_be_returned,
     },
   };
-}
-
-function refusalOf({ code, message, details }: RuleViolation): Refusal {
-  return new Refusal(code, message, details === undefined ? {} : { details });
 }

@@ -15,7 +15,7 @@ export function createRateLimit(perSecond: number): RateLimit {
   const points = perSecond * WINDOW_SECONDS;
   const limiter = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
   return async (ctx, keyId) => {
-    const left = await take(limiter, keyId);
+    const left = await consumeToken(limiter, keyId);
     const reset = Math.max(1, Math.ceil(left.msBeforeNext / 1_000));
     ctx.set({
       'RateLimit-Limit': String(points),
@@ -23,9 +23,8 @@ export function createRateLimit(perSecond: number): RateLimit {
       'RateLimit-Reset': String(reset),
     });
     if (left.refused) {
-      throw new Refusal('rate_limited', `Too many requests: at most ${perSecond} a second.`, {
-        headers: { 'Retry-After': String(reset) },
-      });
+      ctx.set('Retry-After', String(reset));
+      throw new Refusal('rate_limited', `Too many requests: at most ${perSecond} a second.`);
     }
   };
 }
@@ -47,15 +46,13 @@ export function createFailureLimit() {
       if (!(error instanceof Refusal) || ERROR_CODES[error.code].status !== 401) throw error;
       const failures = await limiter.penalty(ctx.ip, 1);
       if (failures.consumedPoints <= FAILURES_MAX) throw error;
-      const after = String(Math.max(1, Math.ceil(failures.msBeforeNext / 1_000)));
-      throw new Refusal('rate_limited', 'Too many calls with a wrong API key.', {
-        headers: { 'Retry-After': after },
-      });
+      ctx.set('Retry-After', String(Math.max(1, Math.ceil(failures.msBeforeNext / 1_000))));
+      throw new Refusal('rate_limited', 'Too many calls with a wrong API key.');
     }
   };
 }
 
-async function take(limiter: RateLimiterMemory, keyId: string) {
+async function consumeToken(limiter: RateLimiterMemory, keyId: string) {
   try {
     const { msBeforeNext, remainingPoints } = await limiter.consume(keyId);
     return { msBeforeNext, remainingPoints, refused: false };

@@ -1,18 +1,19 @@
-import type { RecipientCreation } from '../domain/creation';
+import type { ClaimedRecipient } from '../domain/creation';
 import { Refusal, unavailable } from '../domain/errors';
 import type { RecipientDetails } from '../domain/recipient';
 import { faultsAt, last4Of, recipientDetails, recipientFacts } from '../domain/recipient-check';
 import { createRecipient } from '../domain/wire/recipients';
-import type { KeyDocument } from '../store/keys';
 import { type RecipientDocument, recipientFrom, recipientOwner } from '../store/recipients';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
+import { finder } from './reader';
 
 /** @see spec §4.4 */
 export function mountRecipients(mount: Mount, deps: ApiDeps): void {
   const { recipients, idempotency } = deps.stores;
+  const find = finder(recipients, 'recipient');
 
-  mount.creator(createRecipient, {
+  mount.create(createRecipient, {
     accept: async ({ id, body }) => {
       const details = recipientDetails(body);
       refuseOutdated(details, deps.now());
@@ -20,12 +21,12 @@ export function mountRecipients(mount: Mount, deps: ApiDeps): void {
     },
     create: async ({ key, requestId: request_id }, id, request) => {
       const { account_id, livemode } = key;
-      if (request !== null) {
+      if (request !== null && 'recipient' in request) {
         const owner = { id, account_id, livemode, request_id };
         await recipients.insert(recipientFrom(owner, request, deps.now()));
         await idempotency.written(id);
       }
-      return present(await find(deps, id, key));
+      return present(await find(id, key));
     },
   });
 }
@@ -48,7 +49,7 @@ async function sealedFor(
   { sealer }: ApiDeps,
   id: string,
   details: RecipientDetails,
-): Promise<RecipientCreation> {
+): Promise<ClaimedRecipient> {
   try {
     const sealed = await sealer.seal(JSON.stringify(details), recipientOwner(id));
     const kid = sealer.kidOf(sealed);
@@ -56,16 +57,6 @@ async function sealedFor(
   } catch (error) {
     throw unavailable('The details can not be encrypted now.', error);
   }
-}
-
-async function find(
-  { stores }: ApiDeps,
-  id: string,
-  { account_id, livemode }: KeyDocument,
-): Promise<RecipientDocument> {
-  const recipient = await stores.recipients.find(id, account_id, livemode);
-  if (recipient === null) throw new Refusal('recipient_not_found', 'There is no such recipient.');
-  return recipient;
 }
 
 /** The recipient as merchants see it: exactly the fields of spec §2.3, in their order. */

@@ -18,8 +18,8 @@ export interface PaymentRequest {
   error_url: string;
 }
 
-/** An accepted request: the fields to store, and the routing decided when it was accepted. */
-export interface PaymentCreation {
+/** An accepted request: what is stored, and the routing that was decided when it was accepted. */
+export interface ClaimedPayment {
   stored: PaymentRequest;
   routing: Omit<PaymentInput, 'payment_id' | 'return_url' | 'request_id'>;
 }
@@ -29,7 +29,7 @@ export interface RefundRequest {
   reason: string | null;
 }
 
-export interface RefundCreation {
+export interface ClaimedRefund {
   refund: RefundRequest;
   routing: Omit<RefundInput, 'refund_id' | 'request_id'>;
 }
@@ -41,15 +41,15 @@ export interface PayoutRequest {
   metadata: string;
 }
 
-export interface PayoutCreation {
+export interface ClaimedPayout {
   payout: PayoutRequest;
   routing: Omit<PayoutInput, 'payout_id' | 'request_id'>;
 }
 
-/** A recipient to be stored; its details are sealed before anything is kept. */
-export interface RecipientCreation {
+/** A recipient as it will be stored: its details are sealed before anything is kept. */
+export interface ClaimedRecipient {
   recipient: RecipientFacts & { last4: string; sealed: string; kid: string };
 }
 
-/** Content of a claim; each creating operation adds its own kind. */
-export type CreationRequest = PaymentCreation | RefundCreation | PayoutCreation | RecipientCreation;
+/** What a claim may hold; each creating operation adds its own. */
+export type ClaimedRequest = ClaimedPayment | ClaimedRefund | ClaimedPayout | ClaimedRecipient;

@@ -1,6 +1,34 @@
 import { z } from 'zod';
 
-/** Codes that a caller can meet, each with its status and type. Decided: "Errors". */
+const ERROR_TYPES = [
+  'invalid_request_error',
+  'authentication_error',
+  'permission_error',
+  'idempotency_error',
+  'rate_limit_error',
+  'api_error',
+] as const;
+
+/** One offending field. `code` is this fault's own, not the error's. @see spec §7 */
+export const ErrorDetail = z
+  .object({ code: z.string(), field: z.string(), message: z.string() })
+  .meta({ id: 'ErrorDetail' });
+export type ErrorDetail = z.infer<typeof ErrorDetail>;
+
+/** The one shape of every error. @see spec §7 */
+export const ErrorBody = z
+  .object({
+    error: z.object({
+      type: z.enum(ERROR_TYPES),
+      code: z.string(),
+      message: z.string(),
+      details: z.array(ErrorDetail).optional(),
+      request_id: z.string(),
+    }),
+  })
+  .meta({ id: 'Error', description: 'The one shape of every error.' });
+
+/** Every code that a caller can meet, with its status and type. Decided: "Errors". */
 export const ERROR_CODES = {
   invalid_request: { status: 400, type: 'invalid_request_error' },
   invalid_json: { status: 400, type: 'invalid_request_error' },
@@ -18,9 +46,9 @@ export const ERROR_CODES = {
   refund_not_found: { status: 404, type: 'invalid_request_error' },
   route_not_found: { status: 404, type: 'invalid_request_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  idempotency_request_in_progress: { status: 409, type: 'idempotency_error' },
   body_too_large: { status: 413, type: 'invalid_request_error' },
   unsupported_media_type: { status: 415, type: 'invalid_request_error' },
-  idempotency_request_in_progress: { status: 409, type: 'idempotency_error' },
   idempotency_key_reused: { status: 422, type: 'idempotency_error' },
   method_requirements_not_met: { status: 422, type: 'invalid_request_error' },
   cannot_cancel: { status: 422, type: 'invalid_request_error' },
@@ -35,7 +63,7 @@ export const ERROR_CODES = {
   rate_limited: { status: 429, type: 'rate_limit_error' },
   internal_error: { status: 500, type: 'api_error' },
   temporarily_unavailable: { status: 503, type: 'api_error' },
-} as const satisfies Record<string, { status: number; type: string }>;
+} as const satisfies Record<string, { status: number; type: (typeof ERROR_TYPES)[number] }>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
@@ -43,63 +71,31 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERROR_CODES, code);
 }
 
-/** An offending field; `code` is this fault's own, not the error's. @see spec §7 */
-export const ErrorDetail = z
-  .object({ code: z.string(), field: z.string(), message: z.string() })
-  .meta({ id: 'ErrorDetail' });
-export type ErrorDetail = z.infer<typeof ErrorDetail>;
-
-/** Shape of every error. @see spec §7 */
-export const ErrorBody = z
-  .object({
-    error: z.object({
-      type: z.enum([
-        'invalid_request_error',
-        'authentication_error',
-        'permission_error',
-        'idempotency_error',
-        'rate_limit_error',
-        'api_error',
-      ]),
-      code: z.string(),
-      message: z.string(),
-      details: z.array(ErrorDetail).optional(),
-      request_id: z.string(),
-    }),
-  })
-  .meta({ id: 'Error', description: 'The one shape of every error.' });
-
-const RETRY_SOON = { 'Retry-After': '1' };
+/** Refusal of an id that names nothing in this account and environment. */
+export function notFound<Noun extends 'payment' | 'refund' | 'payout' | 'recipient'>(noun: Noun) {
+  return { code: `${noun}_not_found` as const, message: `There is no such ${noun}.` };
+}
 
 /** A caller's mistake or our own unavailability, which `src/api/errors.ts` turns into an answer. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ErrorCode;
   readonly details: readonly ErrorDetail[] | undefined;
-  /** Answer headers, such as `Retry-After`. */
-  readonly headers: Readonly<Record<string, string>>;
 
+  /** @param more.cause for our logs, never sent */
   constructor(
     code: ErrorCode,
     message: string,
-    more: {
-      details?: readonly ErrorDetail[];
-      headers?: Record<string, string>;
-      /** Reason for our logs, never sent. */
-      cause?: unknown;
-    } = {},
+    more: { details?: readonly ErrorDetail[] | undefined; cause?: unknown } = {},
   ) {
     super(message, { cause: more.cause });
     this.code = code;
     this.details = more.details;
-    this.headers = more.headers ?? (code === 'temporarily_unavailable' ? RETRY_SOON : {});
   }
 }
 
 /** Makes the refusal for an unknown outcome, which a retry with the same key settles. */
 export function unavailable(what: string, cause: unknown): Refusal {
   const advice = 'Try again; with the same Idempotency-Key, where the call has one.';
-  return new Refusal('temporarily_unavailable', `${what} ${advice}`, {
-    cause,
-  });
+  return new Refusal('temporarily_unavailable', `${what} ${advice}`, { cause });
 }

@@ -1,5 +1,5 @@
 import type { ClientSession, Collection, Db, Filter } from 'mongodb';
-import type { CreationRequest } from '../domain/creation';
+import type { ClaimedRequest } from '../domain/creation';
 import { isDuplicateKey } from '../mongo';
 
 /** A key is valid for 24 hours. @see spec §4 */
@@ -26,7 +26,7 @@ export interface ClaimDocument extends ClaimKey {
   fingerprint: string;
   resource_id: string;
   /** The parsed request, until the resource is written. */
-  request: CreationRequest | null;
+  request: ClaimedRequest | null;
   request_id: string;
   status: number | null;
   /** The answer as first sent. */
@@ -72,7 +72,7 @@ export function createIdempotencyStore(db: Db) {
      * Empties the claim in the transaction that writes its resource, and starts the key's day.
      * @returns what it held; null when it was emptied or released already
      */
-    take: async (resource_id: string, session: ClientSession): Promise<CreationRequest | null> => {
+    take: async (resource_id: string, session: ClientSession): Promise<ClaimedRequest | null> => {
       const before = await claims.findOneAndUpdate(
         { resource_id, request: { $ne: null } },
         [{ $set: { request: null, expires_at: EXPIRES_AT } }],

@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import type { RecipientCreation } from '../domain/creation';
+import type { ClaimedRecipient } from '../domain/creation';
 import type { RecipientFacts } from '../domain/recipient';
 import { Sealed } from '../keys/seal';
 import { isDuplicateKey } from '../mongo';
@@ -21,7 +21,7 @@ export interface RecipientDocument extends RecipientFacts {
 
 /** A claim whose recipient is sealed but not written yet. */
 export interface RecipientClaim extends Omit<ClaimDocument, 'request'> {
-  request: RecipientCreation;
+  request: ClaimedRecipient;
 }
 
 export type RecipientStore = ReturnType<typeof createRecipientStore>;
@@ -34,7 +34,7 @@ export function recipientOwner(id: string): string {
 /** The document of what a claim holds. */
 export function recipientFrom(
   owner: { id: string; account_id: string; livemode: boolean; request_id: string },
-  { recipient }: RecipientCreation,
+  { recipient }: ClaimedRecipient,
   now: Date,
 ): RecipientDocument {
   const { id: _id, account_id, livemode, request_id } = owner;

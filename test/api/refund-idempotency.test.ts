@@ -118,25 +118,30 @@ describe('what only the reservation can refuse', () => {
 });
 
 /** A call as it is after its checks, with the rest of its life in the test's hands. */
-const callOnce = (
+const callOnce = async (
   idempotencyKey: string,
   { canonical = '{}', accepted_at = new Date().toISOString() },
   create: (resource_id: string) => Promise<string>,
-) =>
-  createOnce({
-    ...{ idempotency: service.stores.idempotency, canonical, create },
+) => {
+  const { idempotency } = service.stores;
+  const call = {
+    canonical,
     fingerprintKey: service.keys.fingerprint,
     claimKey: { account_id, livemode: false, operation: 'createRefund', key: idempotencyKey },
     requestId: 'some-request',
     now: () => new Date(),
-    accept: () => ({
-      refund: { reason: null },
-      routing: {
-        ...{ payment_id, account_id, livemode: false, amount: 100, currency: 'EUR' },
-        ...{ method: 'ideal', connector: service.connector, accepted_at, due_seconds: 60 },
-      },
-    }),
-  });
+  };
+  const once = await createOnce(idempotency, call, async () => ({
+    refund: { reason: null },
+    routing: {
+      ...{ payment_id, account_id, livemode: false, amount: 100, currency: 'EUR' },
+      ...{ method: 'ideal', connector: service.connector, accepted_at, due_seconds: 60 },
+    },
+  }));
+  if ('replay' in once) return { ...once.replay, replayed: true };
+  const body = await create(once.claim.resource_id);
+  return { ...(await idempotency.complete(once.claim, 201, body)), replayed: once.joined };
+};
 
 test('a caller who joined a claim that is then refused neither answers for it nor keeps it', async () => {
   const refused = new Refusal('insufficient_balance', 'Too little.');

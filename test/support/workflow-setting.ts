@@ -5,7 +5,7 @@ import { temporal } from '@temporalio/proto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import type { CallbackResource } from '../../src/domain/callback';
-import type { CreationRequest } from '../../src/domain/creation';
+import type { ClaimedRequest } from '../../src/domain/creation';
 import type { PaymentInput, PaymentState } from '../../src/domain/payment-workflow';
 import type { RefundInput, RefundState } from '../../src/domain/refund-workflow';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
@@ -202,7 +202,7 @@ export async function claim(
     livemode,
     request_id,
   }: Pick<PaymentInput, 'account_id' | 'livemode' | 'request_id'>,
-  request: CreationRequest,
+  request: ClaimedRequest,
 ): Promise<void> {
   await stores.idempotency.claim(
     {

@@ -1,0 +1,56 @@
+import { notFound } from '../domain/errors';
+import type { KeyDocument } from '../store/keys';
+import type { ListFilter } from '../store/resource';
+import { refusalOf } from './errors';
+import { presentPage } from './present';
+
+interface Findable<D> {
+  find(id: string, account_id: string, livemode: boolean): Promise<D | null>;
+}
+
+interface Listable<D> extends Findable<D> {
+  list(filter: ListFilter): Promise<D[]>;
+}
+
+interface ReadCall {
+  key: KeyDocument;
+  params: { id: string };
+}
+
+interface ListCall {
+  key: KeyDocument;
+  /** Every other field narrows the list. */
+  query: { limit: number; created_before?: string | undefined };
+}
+
+/**
+ * Finds one document, as one account and environment may see it.
+ * @returns a function that throws Refusal 404, also for another account's or environment's id
+ */
+export function finder<D>(store: Findable<D>, noun: Parameters<typeof notFound>[0]) {
+  return async (id: string, { account_id, livemode }: KeyDocument): Promise<D> => {
+    const found = await store.find(id, account_id, livemode);
+    if (found === null) throw refusalOf(notFound(noun));
+    return found;
+  };
+}
+
+/** Handlers that read one kind of resource, and what they are made of. */
+export function resourceReader<D extends { position: string }>(
+  store: Listable<D>,
+  present: (document: D) => object,
+  noun: 'payment' | 'refund' | 'payout',
+) {
+  const find = finder(store, noun);
+  return {
+    find,
+    present,
+    read: async ({ key, params }: ReadCall) => present(await find(params.id, key)),
+    /** @param about fields that narrow the list beside the query */
+    list: async ({ key: { account_id, livemode }, query }: ListCall, about = {}) => {
+      const { created_before: before, limit, ...narrowed } = query;
+      const filter = { account_id, livemode, ...about, ...narrowed, before, limit: limit + 1 };
+      return presentPage(await store.list(filter), limit, present);
+    },
+  };
+}
