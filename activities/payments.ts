@@ -58,7 +58,7 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
     recordPaymentMove: record.move,
     recordPaymentAttention: record.setAttention,
     loadPayment: async (input: Parameters<typeof record.load>[0]) => {
-      await deps.stores.idempotency.written(input.resource_id);
+      await deps.stores.idempotency.markWritten(input.resource_id);
       return await record.load(input);
     },
   };
@@ -123,7 +123,7 @@ async function openPayment(
     // Another attempt was first, or (one in a million) the place in the list was taken: look again.
     return await openPayment(deps, input);
   }
-  await Promise.all([startDeliveries(deps, events), stores.idempotency.written(payment_id)]);
+  await Promise.all([startDeliveries(deps, events), stores.idempotency.markWritten(payment_id)]);
   deps.log.info({ payment_id, request_id, status }, 'payment opened');
   return { status, version };
 }
@@ -136,7 +136,7 @@ async function reopened(
 ): Promise<PaymentStanding> {
   await Promise.all([
     startPendingDeliveries(deps, payment),
-    deps.stores.idempotency.written(payment._id),
+    deps.stores.idempotency.markWritten(payment._id),
   ]);
   return openingOf(session);
 }

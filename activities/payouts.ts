@@ -128,7 +128,7 @@ async function reserve(
   session: ClientSession,
 ): Promise<PayoutDocument | null> {
   const isLate = () => Date.now() > input.accept_by_ms;
-  const claim = isLate() ? null : await stores.idempotency.take(input.payout_id, session);
+  const claim = isLate() ? null : await stores.idempotency.emptyClaim(input.payout_id, session);
   if (claim === null || !('payout' in claim)) return await abort(session);
   const payout = newPayout(input, claim.payout);
   await stores.payouts.insert(payout, session);

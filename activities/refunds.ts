@@ -130,7 +130,7 @@ async function reserve(
   if (payment === null || !isOwn(payment, account_id, livemode)) return await abandon(session);
   if (refundFault(refundable(payment), amount, new Date(accepted_at)))
     return await abandon(session);
-  const request = await stores.idempotency.take(refund_id, session);
+  const request = await stores.idempotency.emptyClaim(refund_id, session);
   // Emptied by another attempt, which was first.
   if (request === null || !('refund' in request)) return await abandon(session);
   const refund = newRefund(input, payment, request.refund);

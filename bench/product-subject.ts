@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import type { Db } from 'mongodb';
 import { z } from 'zod';
-import { SANDBOX } from '../connectors/sandbox-bank/sender';
 import {
   type CallbackName,
   type CallbackResource,
@@ -12,6 +11,7 @@ import {
 import { webhookWorkflowId } from '../src/domain/event';
 import { paymentWorkflowId } from '../src/domain/payment';
 import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
+import { SANDBOX_CONNECTOR } from '../src/routing';
 import { createStores } from '../src/store';
 import { deliverCallback } from '../src/temporal/bank-callbacks';
 import type { Lifecycle, LifecycleName } from './lifecycles';
@@ -44,7 +44,7 @@ export function createProduct({ url, apiKey, db, temporal, concurrency }: Produc
   const report = async (resource: CallbackResource, resource_id: string, name: CallbackName) => {
     const occurred_at = now().toISOString();
     const callback = { callback_id: `cb_${randomUUID()}`, occurred_at };
-    const about = { connector: SANDBOX, resource, resource_id, name, callback };
+    const about = { connector: SANDBOX_CONNECTOR, resource, resource_id, name, callback };
     const receipt = await deliverCallback(contract, about);
     if (receipt !== 'delivered') throw new Error(`callback ${name}: ${receipt}`);
   };

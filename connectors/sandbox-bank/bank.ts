@@ -6,13 +6,14 @@ import { type NativeConnection, Worker } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import type { RecipientDetails } from '../../src/domain/recipient';
 import type { Logger } from '../../src/log';
+import { SANDBOX_CONNECTOR } from '../../src/routing';
 import type { ConnectorActivities } from '../contract/activities';
 import { deliverCallback, type InboxStores } from '../contract/callbacks';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
 import { createBook } from './book';
 import { createOutbox } from './outbox';
-import { SANDBOX, startSender } from './sender';
+import { startSender } from './sender';
 import { createSessionStore } from './sessions';
 
 export interface SandboxBankDeps {
@@ -73,8 +74,12 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
   await Promise.all([sessions.ensureIndexes(), outbox.ensureIndexes()]);
 
   const sender = startSender({
-    connector: deps.connector ?? SANDBOX,
-    ...{ outbox, sessions, refunds, payouts, log },
+    connector: deps.connector ?? SANDBOX_CONNECTOR,
+    outbox,
+    sessions,
+    refunds,
+    payouts,
+    log,
     product: deps.stores,
     deliver: (callback) =>
       deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(deps, callback)),
@@ -87,7 +92,14 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     const baseUrl = (deps.publicUrl ?? `http://localhost:${portOf(server)}`).replace(/\/+$/, '');
     const slowSessionMs = deps.slowSessionMs ?? SLOW_SESSION_MS;
     const activities = createBankActivities({
-      ...{ mongo, sessions, refunds, payouts, outbox, autoplay, baseUrl, slowSessionMs },
+      mongo,
+      sessions,
+      refunds,
+      payouts,
+      outbox,
+      autoplay,
+      baseUrl,
+      slowSessionMs,
       openRecipient: deps.openRecipient,
     });
     const worker = await createWorker(deps, activities);

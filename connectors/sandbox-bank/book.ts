@@ -41,7 +41,7 @@ export interface BookEntry {
 }
 
 /** What the bank makes of an instruction that has arrived. */
-type Taken = Pick<BookEntry, '_id' | 'instruction' | 'status' | 'refusal'>;
+type Outcome = Pick<BookEntry, '_id' | 'instruction' | 'status' | 'refusal'>;
 
 export type Book = ReturnType<typeof createBook>;
 
@@ -64,7 +64,7 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
      * Writes down what became of an instruction.
      * @throws a duplicate key error when one of this id has arrived before
      */
-    take: async ({ _id, ...taken }: Taken, session: ClientSession): Promise<BookEntry> => {
+    record: async ({ _id, ...taken }: Outcome, session: ClientSession): Promise<BookEntry> => {
       const entry = { ...taken, ...signed(_id) };
       // One that got lost gives way; any other stands, and the insert then meets its id.
       await entries.replaceOne({ _id, status: 'lost' }, entry, { upsert: true, session });
@@ -81,7 +81,7 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
 }
 
 /** An instruction on its way into the book, with the callbacks that follow it. */
-interface Taking<R extends 'refund' | 'payout'> extends Taken {
+interface Arrival<R extends 'refund' | 'payout'> extends Outcome {
   resource: R;
   planned: PlannedCallback<R>[];
 }
@@ -90,14 +90,14 @@ interface Taking<R extends 'refund' | 'payout'> extends Taken {
  * Entry and callbacks in one transaction, by the first instruction of an id.
  * @returns the entry as that one made it; `made` when it is this one
  */
-export async function takeOnce<R extends 'refund' | 'payout'>(
+export async function acceptIntoBook<R extends 'refund' | 'payout'>(
   { mongo, outbox, book }: { mongo: MongoClient; outbox: Outbox; book: Book },
-  { resource, planned, ...taken }: Taking<R>,
+  { resource, planned, ...taken }: Arrival<R>,
 ): Promise<{ entry: BookEntry; made: boolean }> {
   const resource_id = taken._id;
   try {
     const entry = await inTransaction(mongo, async (session) => {
-      const { bank_reference, ...written } = await book.take(taken, session);
+      const { bank_reference, ...written } = await book.record(taken, session);
       await outbox.add({ resource, resource_id, bank_reference }, planned, session);
       return { bank_reference, ...written };
     });

@@ -6,12 +6,12 @@ import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { onStop } from '../../src/process';
+import { SANDBOX_CONNECTOR } from '../../src/routing';
 import { createStores } from '../../src/store';
 import { temporalLogger } from '../../src/temporal/log';
 import { createRecipientOpener } from '../contract/recipients';
 import { createSandboxBank } from './bank';
 import { readSandboxBankConfig } from './config';
-import { SANDBOX } from './sender';
 
 async function main(): Promise<void> {
   const config = readSandboxBankConfig();
@@ -33,11 +33,11 @@ async function main(): Promise<void> {
     openRecipient: createRecipientOpener({ recipients: stores.recipients, sealer }),
     temporal: new Client({ connection: clientConnection, namespace: config.TEMPORAL_NAMESPACE }),
     connection,
-    taskQueue: connectorQueue(SANDBOX),
+    taskQueue: connectorQueue(SANDBOX_CONNECTOR),
     lifecycleQueue: LIFECYCLE_QUEUE,
     host: config.HOST,
     port: config.SANDBOX_BANK_PORT,
-    ...(config.SANDBOX_BANK_URL === undefined ? {} : { publicUrl: config.SANDBOX_BANK_URL }),
+    publicUrl: config.SANDBOX_BANK_URL,
     autoplay: config.SANDBOX_AUTOPLAY === 'on',
     now: () => new Date(),
     log,

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { BankCallback, CallbackResource } from '../../src/domain/callback';
-import type { PlannedCallback, Said } from './plan';
+import { defined } from '../../src/domain/defined';
+import type { CallbackOf, PlannedCallback } from './plan';
 
 /** What a callback is about. */
 export interface About<R extends CallbackResource = CallbackResource> {
@@ -13,9 +14,9 @@ export interface About<R extends CallbackResource = CallbackResource> {
 export interface OutboxRow<R extends CallbackResource = CallbackResource> extends About<R> {
   /** The callback's id, with a suffix where it is sent twice on purpose. */
   _id: string;
-  name: Said[R]['name'];
+  name: CallbackOf[R]['name'];
   body: BankCallback;
-  becomes: Said[R]['becomes'] | null;
+  becomes: CallbackOf[R]['becomes'] | null;
   /** It gives way where a simulation has led the resource elsewhere. */
   autoplay?: true;
   /** `dropped`: it never came true, as where the approval was voided first, or it gave way. */
@@ -108,25 +109,19 @@ function toRows<R extends CallbackResource>(
     const due_at = new Date(now.getTime() + after_ms);
     // What is a fact already occurred now, however late it is told.
     const occurred_at = (becomes === null ? now : due_at).toISOString();
-    return {
+    return defined({
       _id: before === undefined ? callback_id : `${callback_id}:again`,
       resource,
       resource_id,
       name,
-      body: {
-        callback_id,
-        occurred_at,
-        bank_reference,
-        ...(code === undefined ? {} : { code }),
-        ...(reason === undefined ? {} : { reason }),
-      },
+      body: defined({ callback_id, occurred_at, bank_reference, code, reason }),
       becomes,
-      ...(autoplay === true ? { autoplay } : {}),
+      autoplay,
       state: 'pending',
       due_at,
       attempts: 0,
       last_error: null,
       done_at: null,
-    };
+    });
   });
 }

@@ -1,7 +1,7 @@
 import type { MongoClient } from 'mongodb';
 import type { RecipientDetails } from '../../src/domain/recipient';
 import type { PayoutAnswer, PayoutInstruction, PayoutLookup } from '../contract/activities';
-import { type BankRefusal, type Book, type BookEntry, takeOnce } from './book';
+import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
 import { type PayoutBehaviour, payoutBehaviourOf } from './magic-amounts';
 import type { Outbox } from './outbox';
 import { planPayout } from './plan';
@@ -37,10 +37,12 @@ export async function sendPayout(
   if (behaviour === 'instruction_lost' && (await book.lose(_id, instruction))) {
     throw new Error('The instruction got lost on its way to the bank.');
   }
-  const { entry, made } = await takeOnce(
+  const { entry, made } = await acceptIntoBook(
     { ...deps, book },
     {
-      ...{ resource: 'payout', _id, instruction },
+      resource: 'payout',
+      _id,
+      instruction,
       ...madeOf(behaviour),
       planned: planPayout(amount, deps.autoplay),
     },

@@ -9,17 +9,17 @@ import { DECLINED } from './declines';
 import { behaviourOf, payoutBehaviourOf, refundBehaviourOf } from './magic-amounts';
 
 /** Of each resource: what the bank says of it, and what may take place when that falls due. */
-export interface Said {
+export interface CallbackOf {
   payment: { name: PaymentCallbackName; becomes: 'settled' | 'declined' };
   refund: { name: RefundCallbackName; becomes: 'settled' | 'failed' };
   payout: { name: PayoutCallbackName; becomes: 'completed' | 'failed' | 'returned' };
 }
 
 export interface PlannedCallback<R extends CallbackResource = CallbackResource> {
-  name: Said[R]['name'];
+  name: CallbackOf[R]['name'];
   after_ms: number;
   /** The bank's book must come to say this for the callback to be sent; null: it is a fact already. */
-  becomes: Said[R]['becomes'] | null;
+  becomes: CallbackOf[R]['becomes'] | null;
   /** Sent once more, with the same callback id. */
   repeat?: true;
   /** It comes by itself, so it gives way where a simulation has led the resource elsewhere. */
@@ -99,7 +99,7 @@ export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'
       return [
         settled,
         { ...settled, after_ms: after_ms + 1_000, repeat: true },
-        // Said of a refund that has settled: there it is a contradiction.
+        // Reported of a refund that has settled, where it is a contradiction.
         { name: 'failed', after_ms: after_ms + 2_000, becomes: 'settled', ...refused },
       ];
     }
@@ -134,7 +134,7 @@ export function planPayout(amount: number, autoplay: boolean): PlannedCallback<'
       return [
         COMPLETED,
         { ...COMPLETED, after_ms: FOLLOWS_AFTER_MS + 1_000, repeat: true },
-        // Said of a payout that has completed: there it is a contradiction.
+        // Reported of a payout that has completed, where it is a contradiction.
         { ...NOT_TAKEN, after_ms: FOLLOWS_AFTER_MS + 2_000, becomes: 'completed' },
         { ...RETURNED, after_ms: FOLLOWS_AFTER_MS + 3_000 },
         { ...RETURNED, after_ms: FOLLOWS_AFTER_MS + 4_000 },

@@ -1,6 +1,6 @@
 import type { MongoClient } from 'mongodb';
 import type { RefundAnswer, RefundInstruction, RefundLookup } from '../contract/activities';
-import { type BankRefusal, type Book, type BookEntry, takeOnce } from './book';
+import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
 import { refundBehaviourOf } from './magic-amounts';
 import type { Outbox } from './outbox';
 import { planRefund } from './plan';
@@ -30,10 +30,12 @@ export async function sendRefund(
   if (behaviour === 'instruction_lost' && (await book.lose(_id, instruction))) {
     throw new Error('The instruction got lost on its way to the bank.');
   }
-  const { entry, made } = await takeOnce(
+  const { entry, made } = await acceptIntoBook(
     { ...deps, book },
     {
-      ...{ resource: 'refund', _id, instruction },
+      resource: 'refund',
+      _id,
+      instruction,
       ...(behaviour === 'refused' ? REFUSED : ACCEPTED),
       planned: planRefund(amount, deps.autoplay),
     },

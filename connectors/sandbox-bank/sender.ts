@@ -5,11 +5,8 @@ import { callbackKey } from '../../src/store/callbacks';
 import type { CallbackReceipt, InboxStores, ResourceCallback } from '../contract/callbacks';
 import type { Book, EntryStatus } from './book';
 import type { Outbox, OutboxRow } from './outbox';
-import type { Said } from './plan';
+import type { CallbackOf } from './plan';
 import type { SessionStore } from './sessions';
-
-/** The connector's name: its task queue is `connector-sandbox`. */
-export const SANDBOX = 'sandbox';
 
 const BATCH = 50;
 const POLL_MS = 300;
@@ -105,7 +102,7 @@ async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<boolean> {
   const { resource, resource_id, name, body } = row;
   const about = { [`${resource}_id`]: resource_id, callback_id: body.callback_id };
   try {
-    if ((await isOvertaken(deps, row)) || !(await comesTrue(deps, row))) {
+    if ((await isOvertaken(deps, row)) || !(await applyToBook(deps, row))) {
       await outbox.finish(row._id, 'dropped');
       return true;
     }
@@ -146,21 +143,21 @@ async function hasMovedOn(
 }
 
 /** The moment the money moves. Answers whether the row may be told. */
-async function comesTrue<R extends CallbackResource>(
+async function applyToBook<R extends CallbackResource>(
   deps: SenderDeps,
   { resource, resource_id, becomes }: OutboxRow<R>,
 ): Promise<boolean> {
-  return becomes === null || (await COMES_TRUE[resource](deps, resource_id, becomes));
+  return becomes === null || (await APPLY[resource](deps, resource_id, becomes));
 }
 
-type Happening<R extends CallbackResource> = (
+type Apply<R extends CallbackResource> = (
   deps: SenderDeps,
   id: string,
-  becomes: Said[R]['becomes'],
+  becomes: CallbackOf[R]['becomes'],
 ) => Promise<boolean>;
 
 /** Of each resource: one conditional write in the bank's own book. */
-const COMES_TRUE: { [R in CallbackResource]: Happening<R> } = {
+const APPLY: { [R in CallbackResource]: Apply<R> } = {
   /** A void may win instead. */
   payment: async ({ sessions }, id, becomes) => {
     if ((await sessions.step(id, ['approved'], { status: becomes })) !== null) return true;
@@ -185,4 +182,4 @@ const PAYOUT_STEPS = {
   completed: ['sent'],
   failed: ['sent'],
   returned: ['sent', 'completed'],
-} as const satisfies Record<Said['payout']['becomes'], readonly EntryStatus[]>;
+} as const satisfies Record<CallbackOf['payout']['becomes'], readonly EntryStatus[]>;

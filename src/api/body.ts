@@ -45,11 +45,7 @@ function checkType(ctx: Context): void {
 
 async function readBytes(ctx: Context): Promise<Buffer> {
   try {
-    const length = ctx.request.length;
-    return await getRawBody(ctx.req, {
-      limit: BODY_BYTES_MAX,
-      ...(length === undefined ? {} : { length }),
-    });
+    return await getRawBody(ctx.req, { limit: BODY_BYTES_MAX, length: ctx.request.length });
   } catch (error) {
     if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') {
       throw new Refusal('body_too_large', `The body is larger than ${BODY_BYTES_MAX} bytes.`);

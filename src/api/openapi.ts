@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defined } from '../domain/defined';
 import { ERROR_CODES, ErrorBody, type ErrorCode } from '../domain/errors';
 import { EVENT_TYPES, type EventType, webhookEventOf } from '../domain/event';
 import { ENDPOINTS } from '../domain/wire';
@@ -109,15 +110,13 @@ const ALWAYS = ['Request-Id', 'Service-Version'];
 function operation(endpoint: Endpoint, schema: ToSchema): Json {
   const { success, creates, body } = endpoint;
   const replayed = creates ? ['Idempotent-Replayed'] : [];
-  return {
+  return defined({
     operationId: endpoint.operation,
     summary: endpoint.summary,
-    ...(endpoint.description === undefined ? {} : { description: endpoint.description }),
-    ...(endpoint.scope === null ? {} : { 'x-required-scope': endpoint.scope }),
+    description: endpoint.description,
+    'x-required-scope': endpoint.scope ?? undefined,
     parameters: parameters(endpoint, schema),
-    ...(body === undefined
-      ? {}
-      : { requestBody: { required: creates === true, content: json(schema(body, 'input')) } }),
+    requestBody: body && { required: creates === true, content: json(schema(body, 'input')) },
     responses: {
       [success.status]: {
         description: success.description,
@@ -126,7 +125,7 @@ function operation(endpoint: Endpoint, schema: ToSchema): Json {
       },
       ...errorResponses(endpoint, schema),
     },
-  };
+  });
 }
 
 function parameters(endpoint: Endpoint, schema: ToSchema): Json[] {

@@ -88,7 +88,12 @@ async function acceptPayment(
   return {
     stored: storedRequest(body),
     routing: {
-      ...{ account_id, livemode, amount, currency, method, connector },
+      account_id,
+      livemode,
+      amount,
+      currency,
+      method,
+      connector,
       country: country ?? null,
       expires_in_seconds,
       settlement_due_seconds,

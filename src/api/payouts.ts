@@ -85,7 +85,12 @@ async function acceptPayout(
       metadata: metadata?.kind === 'object' ? metadata.text : '{}',
     },
     routing: {
-      ...{ account_id, livemode, recipient_id, method, connector, ...draw },
+      account_id,
+      livemode,
+      recipient_id,
+      method,
+      connector,
+      ...draw,
       can_be_returned: railRules(method).can_be_returned,
     },
   };

@@ -24,7 +24,7 @@ export function mountRecipients(mount: Mount, deps: ApiDeps): void {
       if (request !== null && 'recipient' in request) {
         const owner = { id, account_id, livemode, request_id };
         await recipients.insert(recipientFrom(owner, request, deps.now()));
-        await idempotency.written(id);
+        await idempotency.markWritten(id);
       }
       return present(await find(id, key));
     },

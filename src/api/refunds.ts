@@ -61,7 +61,12 @@ function acceptRefund(payment: PaymentDocument, body: CreateRefund, at: Date): C
   return {
     refund: { reason: body.reason ?? null },
     routing: {
-      ...{ account_id, livemode, amount, currency, method, connector },
+      account_id,
+      livemode,
+      amount,
+      currency,
+      method,
+      connector,
       payment_id: payment._id,
       accepted_at: at.toISOString(),
       due_seconds: methodRules(method).refund_due_seconds,

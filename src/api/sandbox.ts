@@ -56,21 +56,24 @@ function simulation<Document extends Simulated>(
     const { _id: resource_id, connector } = before;
     const callback_id = `simulated_${randomUUID()}`;
     await deps.temporal.deliverCallback({
-      ...{ connector, resource, resource_id, name: event },
+      connector,
+      resource,
+      resource_id,
+      name: event,
       callback: {
         callback_id,
         occurred_at: deps.now().toISOString(),
-        ...(code == null ? {} : { code }),
-        ...(reason == null ? {} : { reason }),
+        code: code ?? undefined,
+        reason: reason ?? undefined,
       },
     });
     const look = () => find(params.id, key);
-    return present(await takenIn(deps, look, before, callbackKey(connector, callback_id)));
+    return present(await afterCallback(deps, look, before, callbackKey(connector, callback_id)));
   };
 }
 
 /** The document once it has moved, or once the callback is kept as one that moves nothing. */
-async function takenIn<Document extends Simulated>(
+async function afterCallback<Document extends Simulated>(
   { stores }: ApiDeps,
   look: () => Promise<Document>,
   before: Document,

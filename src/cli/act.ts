@@ -7,7 +7,7 @@ import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../l
 import { nextRun } from '../temporal/start';
 import { CliFailure } from './failure';
 import { findResource, type WorkflowDeps } from './resources';
-import { asked, updateFailure } from './temporal-call';
+import { inTime, updateFailure } from './temporal-call';
 
 /** The bank may be asked meanwhile. */
 const ACT_TIMEOUT_MS = 20_000;
@@ -79,7 +79,7 @@ async function update(
   const late =
     `The workflow of the ${kind} gave no answer within ${timeoutMs / 1_000} seconds, so the ` +
     `outcome is unknown: \`${kind} show ${resource._id}\` tells what became of it.`;
-  return await asked(
+  return await inTime(
     temporal,
     async () => {
       try {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { MAIN_BALANCE } from '../domain/balance-account';
 import type { BalanceRow, PostingDocument } from '../ledger/book';
-import { bookId, LEGS, operationId, type PostingOf } from '../ledger/postings';
+import { bookId, LEGS, type NewPosting, operationId } from '../ledger/postings';
 import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';
 import { CliFailure } from './failure';
@@ -84,8 +84,8 @@ async function annotate(
   await stores.ledger.collections.postings.updateOne({ _id }, { $set: { note } }, { session });
 }
 
-function isSame(posted: PostingDocument, posting: PostingOf): boolean {
-  const legs = (of: PostingDocument['legs'] | PostingOf['legs']) =>
+function isSame(posted: PostingDocument, posting: NewPosting): boolean {
+  const legs = (of: PostingDocument['legs'] | NewPosting['legs']) =>
     of.map(({ account, amount }) => `${account} ${amount}`).join();
   return posted.book === bookId(posting) && legs(posted.legs) === legs(posting.legs);
 }
@@ -129,11 +129,16 @@ export async function fundSandbox(deps: FundDeps, account_id: string): Promise<v
   await inTransaction(deps.mongo, postAll);
 }
 
-function postingOf(funding: Funding, resource_id: string, at: Date): PostingOf {
+function postingOf(funding: Funding, resource_id: string, at: Date): NewPosting {
   const { account_id, livemode, balance_account, currency, amount } = funding;
   const legs = LEGS.funded(balance_account, amount);
   return {
-    ...{ kind: 'funded', resource_id, account_id, livemode, currency, legs },
+    kind: 'funded',
+    resource_id,
+    account_id,
+    livemode,
+    currency,
+    legs,
     at: at.toISOString(),
   };
 }

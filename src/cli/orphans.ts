@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, Document } from 'mongodb';
 import type { CallbackResource } from '../domain/callback';
+import { defined } from '../domain/defined';
 import { LIFECYCLE_QUEUE } from '../domain/task-queues';
 import { isInFlight, KINDS, LIFECYCLES, type ResourceStores } from '../lifecycles';
 import { nextRun, type StoredFacts } from '../temporal/start';
 import type { WorkflowDeps } from './resources';
-import { asked, statusOf } from './temporal-call';
+import { inTime, statusOf } from './temporal-call';
 
 const CHECKED_AT_ONCE = 20;
 
@@ -32,8 +33,14 @@ export interface Checked {
 type Row = StoredFacts & { updated_at: string };
 
 const FACTS = [
-  ...['account_id', 'livemode', 'amount', 'currency', 'method', 'connector'],
-  ...['status', 'updated_at'],
+  'account_id',
+  'livemode',
+  'amount',
+  'currency',
+  'method',
+  'connector',
+  'status',
+  'updated_at',
 ];
 
 /**
@@ -61,15 +68,13 @@ export async function restart(
     ...nextRun(kind, resource, lifecycleQueue, `cli-${randomUUID()}`),
     workflowIdConflictPolicy: 'USE_EXISTING' as const,
   };
-  await asked(temporal, () => temporal.workflow.start(LIFECYCLES[kind].workflowType, start));
+  await inTime(temporal, () => temporal.workflow.start(LIFECYCLES[kind].workflowType, start));
 }
 
 function rowsOf({ db }: OrphanDeps, kind: CallbackResource, ids?: readonly string[]) {
   const { collection, inFlight } = LIFECYCLES[kind];
-  const filter: Document = {
-    ...(ids === undefined ? {} : { _id: { $in: [...ids] } }),
-    status: { $in: [...inFlight] },
-  };
+  const among = ids && { $in: [...ids] };
+  const filter: Document = defined({ _id: among, status: { $in: [...inFlight] } });
   const projection = Object.fromEntries(FACTS.map((field) => [field, 1]));
   return db.collection<Row>(collection).find(filter).project<Row>(projection);
 }

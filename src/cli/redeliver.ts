@@ -6,7 +6,7 @@ import type { Stores } from '../store';
 import type { EventDocument } from '../store/events';
 import { CliFailure } from './failure';
 import { when } from './output';
-import { asked, isAlreadyStarted, statusOf } from './temporal-call';
+import { inTime, isAlreadyStarted, statusOf } from './temporal-call';
 
 export interface RedeliverDeps {
   stores: Pick<Stores, 'events' | 'endpoints'>;
@@ -39,7 +39,7 @@ export async function redeliverEvent(deps: RedeliverDeps, id: string): Promise<E
   const claimed = await events.claimRun(id, event.delivery.run, deps.now().toISOString());
   if (claimed === null) throw stillRunning(event);
   try {
-    await asked(deps.temporal, () =>
+    await inTime(deps.temporal, () =>
       startDeliveries(
         { temporal: deps.temporal, webhookQueue: deps.webhookQueue ?? WEBHOOK_QUEUE },
         [claimed],

@@ -93,7 +93,7 @@ async function writeClaims({ stores, kid, now, progress }: ResealDeps): Promise<
     for (const { resource_id, account_id, livemode, request_id, request } of claims) {
       const owner = { id: resource_id, account_id, livemode, request_id };
       await recipients.insert(recipientFrom(owner, request, now()));
-      await idempotency.written(resource_id);
+      await idempotency.markWritten(resource_id);
     }
     progress(`recipients that were still to be written: ${claims.length}`);
   }

@@ -18,22 +18,47 @@ const ROWS_MAX = 100;
 const COMMON = ['account_id', 'livemode', 'status', 'version', 'amount'] as const;
 const TIMES = ['created_at', 'updated_at'] as const;
 const BANK = ['method', 'connector', 'bank_reference'] as const;
-const CARE = ['attention', 'failure', 'request_id'] as const;
+const OPERATOR_FIELDS = ['attention', 'failure', 'request_id'] as const;
 const PAYMENT_FIELDS = [
   ...COMMON,
-  ...(['refunded', 'currency', 'country', 'reference', ...BANK] as const),
-  ...([...CARE, ...TIMES, 'opened_at', 'expires_at', 'authorized_at'] as const),
-  ...(['settled_at', 'cancelled_at'] as const),
+  'refunded',
+  'currency',
+  'country',
+  'reference',
+  ...BANK,
+  ...OPERATOR_FIELDS,
+  ...TIMES,
+  'opened_at',
+  'expires_at',
+  'authorized_at',
+  'settled_at',
+  'cancelled_at',
 ] satisfies (keyof PaymentDocument)[];
 const REFUND_FIELDS = [
   ...COMMON,
-  ...(['currency', 'payment_id', 'payment_bank_reference', ...BANK, ...CARE] as const),
-  ...([...TIMES, 'due_at', 'settled_at'] as const),
+  'currency',
+  'payment_id',
+  'payment_bank_reference',
+  ...BANK,
+  ...OPERATOR_FIELDS,
+  ...TIMES,
+  'due_at',
+  'settled_at',
 ] satisfies (keyof RefundDocument)[];
 const PAYOUT_FIELDS = [
   ...COMMON,
-  ...(['fee', 'currency', 'balance_account', 'recipient_id', 'reference', ...BANK] as const),
-  ...([...CARE, 'returned', ...TIMES, 'due_at', 'sent_at', 'completed_at'] as const),
+  'fee',
+  'currency',
+  'balance_account',
+  'recipient_id',
+  'reference',
+  ...BANK,
+  ...OPERATOR_FIELDS,
+  'returned',
+  ...TIMES,
+  'due_at',
+  'sent_at',
+  'completed_at',
 ] satisfies (keyof PayoutDocument)[];
 const FIELDS: Record<CallbackResource, readonly string[]> = {
   payment: PAYMENT_FIELDS,
@@ -117,8 +142,17 @@ function presentCallback(callback: CallbackDocument) {
   const { connector, name, body, received_at, signalled_at, unapplied, parked } = callback;
   const { callback_id, occurred_at, bank_reference = null, code = null, reason = null } = body;
   return {
-    ...{ callback_id, connector, name, occurred_at, received_at, signalled_at },
-    ...{ bank_reference, code, reason, unapplied, parked },
+    callback_id,
+    connector,
+    name,
+    occurred_at,
+    received_at,
+    signalled_at,
+    bank_reference,
+    code,
+    reason,
+    unapplied,
+    parked,
   };
 }
 

@@ -50,7 +50,11 @@ function recipientOf({ recipient }: ResourcePage): (readonly [string, string])[]
 function refundsOf({ refunds }: ResourcePage, currency: string): string[] {
   if (refunds === undefined) return [];
   const rows = refunds.map(({ id, created_at, status, amount, attention }) => [
-    ...[id, when(created_at), status, formatMoney(amount, currency), attention ?? '-'],
+    id,
+    when(created_at),
+    status,
+    formatMoney(amount, currency),
+    attention ?? '-',
   ]);
   const heading = ['REFUND', 'CREATED', 'STATUS', 'AMOUNT', 'ATTENTION'];
   return [section('REFUNDS', table(heading, rows, 'None.'))];
@@ -58,7 +62,11 @@ function refundsOf({ refunds }: ResourcePage, currency: string): string[] {
 
 function eventTable({ events }: ResourcePage): string {
   const rows = events.map(({ id, type, created, delivery }) => [
-    ...[when(created), type, id, delivery.status, String(delivery.attempts)],
+    when(created),
+    type,
+    id,
+    delivery.status,
+    String(delivery.attempts),
     when(delivery.next_attempt_at),
   ]);
   const heading = ['AT', 'EVENT', 'ID', 'DELIVERY', 'ATTEMPTS', 'NEXT ATTEMPT'];
@@ -69,7 +77,8 @@ function postingTable({ postings }: ResourcePage, currency: string): string {
   const rows = postings.flatMap(({ kind, at, legs }) =>
     legs.map(({ account, amount }, leg) => [
       ...(leg === 0 ? [when(at), kind] : ['', '']),
-      ...[account, formatMoney(amount, currency)],
+      account,
+      formatMoney(amount, currency),
     ]),
   );
   return table(['AT', 'POSTING', 'ACCOUNT', 'AMOUNT'], rows, 'No money has moved.');
@@ -77,8 +86,11 @@ function postingTable({ postings }: ResourcePage, currency: string): string {
 
 function callbackTable({ callbacks }: ResourcePage): string {
   const rows = callbacks.map((callback) => [
-    ...[when(callback.received_at), callback.name, callback.connector, callback.callback_id],
-    ...[[callback.code, callback.reason].filter((word) => word !== null).join(': ') || '-'],
+    when(callback.received_at),
+    callback.name,
+    callback.connector,
+    callback.callback_id,
+    [callback.code, callback.reason].filter((word) => word !== null).join(': ') || '-',
     outcomeOf(callback),
   ]);
   const heading = ['RECEIVED', 'CALLBACK', 'CONNECTOR', 'ID', 'SAYS', 'OUTCOME'];
@@ -93,7 +105,12 @@ function outcomeOf({ parked, unapplied, signalled_at }: ResourcePage['callbacks'
 
 function auditTable({ audit }: ResourcePage): string {
   const rows = audit.map(({ who, when: at, what, why, before, after }) => [
-    ...[who, when(at), what, why, before, after],
+    who,
+    when(at),
+    what,
+    why,
+    before,
+    after,
   ]);
   return table(['WHO', 'WHEN', 'WHAT', 'WHY', 'BEFORE', 'AFTER'], rows, 'No operator has acted.');
 }

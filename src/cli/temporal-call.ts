@@ -14,7 +14,7 @@ const CALL_TIMEOUT_MS = 5_000;
  * A call to Temporal, within its time.
  * @throws CliFailure `temporal_unavailable`; what `call` says of the workflow itself passes
  */
-export async function asked<T>(
+export async function inTime<T>(
   temporal: Client,
   call: () => Promise<T>,
   timeoutMs = CALL_TIMEOUT_MS,
@@ -32,7 +32,7 @@ export async function asked<T>(
 export async function statusOf(temporal: Client, workflowId: string): Promise<string> {
   try {
     const handle = temporal.workflow.getHandle(workflowId);
-    return (await asked(temporal, () => handle.describe())).status.name;
+    return (await inTime(temporal, () => handle.describe())).status.name;
   } catch (error) {
     // Never started, or closed so long ago that the server has forgotten it.
     if (error instanceof WorkflowNotFoundError) return 'NOT_FOUND';

@@ -19,7 +19,7 @@ export interface WebhookDeps {
 }
 
 /** One account's endpoint in one environment. */
-export interface Place {
+export interface EndpointOwner {
   accountId: string;
   livemode: boolean;
 }
@@ -41,23 +41,22 @@ export function makeSigningSecret(): string {
  */
 export async function setEndpoint(
   deps: WebhookDeps,
-  place: Place,
+  owner: EndpointOwner,
   url: string,
 ): Promise<ShownEndpoint> {
-  const { accountId, livemode } = place;
-  const owner = endpointOwner(accountId, livemode);
+  const { accountId, livemode } = owner;
   const before = await deps.endpoints.get(accountId, livemode);
-  if (before !== null) await openCurrent(deps, place, before);
+  if (before !== null) await openCurrent(deps, owner, before);
   // Before the service has ever run, nothing else would hold the endpoint unique.
   await deps.endpoints.ensureIndexes();
   const stored = await settle(deps.endpoints, {
     account_id: accountId,
     livemode,
     url,
-    sealed: await deps.sealer.seal(makeSigningSecret(), owner),
+    sealed: await deps.sealer.seal(makeSigningSecret(), endpointOwner(accountId, livemode)),
     now: deps.now(),
   });
-  return { url, signing_secret: await openCurrent(deps, place, stored) };
+  return { url, signing_secret: await openCurrent(deps, owner, stored) };
 }
 
 /**
@@ -66,7 +65,7 @@ export async function setEndpoint(
  */
 export async function rollSecret(
   deps: WebhookDeps,
-  { accountId, livemode }: Place,
+  { accountId, livemode }: EndpointOwner,
   afterMs: number,
 ): Promise<(ShownEndpoint & { active_from: string }) | null> {
   const secret = makeSigningSecret();
@@ -87,23 +86,23 @@ export async function rollSecret(
 /** The endpoint with the secret that signs now, and the one to come when a roll is awaited. */
 export async function showEndpoint(
   deps: WebhookDeps,
-  place: Place,
+  owner: EndpointOwner,
 ): Promise<(ShownEndpoint & { next_secret?: string; next_active_from?: string }) | null> {
-  const endpoint = await deps.endpoints.get(place.accountId, place.livemode);
+  const endpoint = await deps.endpoints.get(owner.accountId, owner.livemode);
   if (endpoint === null) return null;
-  const shown = { url: endpoint.url, signing_secret: await openCurrent(deps, place, endpoint) };
+  const shown = { url: endpoint.url, signing_secret: await openCurrent(deps, owner, endpoint) };
   const next = endpoint.secrets.at(-1);
   if (next === undefined || next.active_from <= deps.now().toISOString()) return shown;
   const next_secret = await deps.sealer.open(
     next.sealed,
-    endpointOwner(place.accountId, place.livemode),
+    endpointOwner(owner.accountId, owner.livemode),
   );
   return { ...shown, next_secret, next_active_from: next.active_from };
 }
 
 async function openCurrent(
   { sealer, now }: WebhookDeps,
-  { accountId, livemode }: Place,
+  { accountId, livemode }: EndpointOwner,
   endpoint: EndpointDocument,
 ): Promise<string> {
   // Where clocks differ, the first secret may not be active by ours: it is the one all the same.

@@ -5,9 +5,9 @@ import {
   InsufficientBalance,
   type Leg,
   mustNotBeNegative,
+  type NewPosting,
   operationId,
   type PostingKind,
-  type PostingOf,
 } from './postings';
 
 /** One transaction of the ledger, never changed. Its legs sum to zero. */
@@ -66,7 +66,7 @@ export function createLedgerStore(db: Db) {
      * @throws InsufficientBalance when a balance would fall below 0: let the transaction abort
      * @throws MongoServerError duplicate key when it was posted already
      */
-    post: async (posting: PostingOf, session: ClientSession): Promise<void> => {
+    post: async (posting: NewPosting, session: ClientSession): Promise<void> => {
       const { legs, kind, resource_id, at, account_id, livemode, currency } = posting;
       assertBalanced(legs);
       const book = bookId(posting);
@@ -96,7 +96,7 @@ export function createLedgerStore(db: Db) {
     },
     /** A balance in the book of a posting, within its transaction; null: never credited. */
     balance: async (
-      posting: PostingOf,
+      posting: NewPosting,
       name: string,
       session: ClientSession,
     ): Promise<BalanceRow | null> => {

@@ -37,7 +37,7 @@ export type PostingKind =
   | { [Kind in CallbackResource]: ResourcePosting<Kind> }[CallbackResource];
 
 /** What a posting is about. `resource_id` of a funding is an id of its own. */
-export interface PostingOf {
+export interface NewPosting {
   kind: PostingKind;
   resource_id: string;
   account_id: string;
@@ -49,7 +49,7 @@ export interface PostingOf {
 }
 
 /** Unique: the same step of the same resource is never posted twice. */
-export function operationId({ kind, resource_id }: Pick<PostingOf, 'kind' | 'resource_id'>) {
+export function operationId({ kind, resource_id }: Pick<NewPosting, 'kind' | 'resource_id'>) {
   return `${kind}:${resource_id}`;
 }
 
@@ -57,7 +57,7 @@ export function bookId({
   account_id,
   livemode,
   currency,
-}: Pick<PostingOf, 'account_id' | 'livemode' | 'currency'>): string {
+}: Pick<NewPosting, 'account_id' | 'livemode' | 'currency'>): string {
   return `${account_id}:${livemode ? 'live' : 'sandbox'}:${currency}`;
 }
 

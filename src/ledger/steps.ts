@@ -3,10 +3,10 @@ import type { PayoutStatus } from '../domain/payout';
 import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
-import { LEGS, type Leg, type PostingKind, type PostingOf } from './postings';
+import { LEGS, type Leg, type NewPosting, type PostingKind } from './postings';
 
 /** The settled payment credits the merchant. */
-export function settlementOf(payment: PaymentDocument, at: string): PostingOf {
+export function settlementOf(payment: PaymentDocument, at: string): NewPosting {
   const { _id: resource_id, account_id, livemode, currency, connector, amount } = payment;
   const legs = LEGS.payment_settled(connector, amount);
   return { kind: 'payment_settled', resource_id, account_id, livemode, currency, at, legs };
@@ -17,7 +17,7 @@ export function refundPosting(
   kind: 'refund_accepted' | 'refund_settled' | 'refund_failed',
   refund: RefundDocument,
   at: string,
-): PostingOf {
+): NewPosting {
   const { _id: resource_id, account_id, livemode, currency, connector, amount } = refund;
   const legs =
     kind === 'refund_settled' ? LEGS.refund_settled(connector, amount) : LEGS[kind](amount);
@@ -33,16 +33,16 @@ interface PayoutMove {
 }
 
 /** Amount and fee are set aside when the payout is accepted. */
-export function reservationOf(payout: PayoutDocument): PostingOf {
+export function reservationOf(payout: PayoutDocument): NewPosting {
   const { balance_account, amount, fee, created_at } = payout;
   const legs = LEGS.payout_reserved(balance_account, amount, fee);
   return payoutPosting('payout_reserved', payout, legs, created_at);
 }
 
 /** The postings of a payout's move. @param payout after the move */
-export function payoutPostings(payout: PayoutDocument, { from, to, at }: PayoutMove): PostingOf[] {
+export function payoutPostings(payout: PayoutDocument, { from, to, at }: PayoutMove): NewPosting[] {
   const { balance_account, amount, fee, connector } = payout;
-  return to.flatMap((status): PostingOf[] => {
+  return to.flatMap((status): NewPosting[] => {
     switch (status) {
       case 'sent': {
         const legs = LEGS.payout_captured(balance_account, connector, amount, fee);
@@ -75,6 +75,6 @@ function payoutPosting(
   { _id: resource_id, account_id, livemode, currency }: PayoutDocument,
   legs: Leg[],
   at: string,
-): PostingOf {
+): NewPosting {
   return { kind, resource_id, account_id, livemode, currency, at, legs };
 }

@@ -1,3 +1,5 @@
+import { defined } from '../domain/defined';
+
 /** One act of an operator. */
 export interface AuditEntry {
   /** Made once, so that a repeated write adds nothing. */
@@ -24,7 +26,7 @@ export function attentionChange(attention: string | null, act: AttentionAct | nu
   const audit = act ? { $concatArrays: ['$audit', [auditOf(act, attention)]] } : undefined;
   return {
     unlessDone: act ? { 'audit.id': { $ne: act.id } } : {},
-    change: [{ $set: { attention, ...(audit ? { audit } : {}) } }],
+    change: [{ $set: defined({ attention, audit }) }],
   };
 }
 

@@ -63,7 +63,7 @@ export function createIdempotencyStore(db: Db) {
     complete: (open: ClaimDocument, status: number, body: string) =>
       complete(claims, open, status, body),
     /** The resource is written: the request is no longer needed, and the key's day counts. */
-    written: (resource_id: string) =>
+    markWritten: (resource_id: string) =>
       claims.updateOne({ resource_id, request: { $ne: null } }, [
         { $set: { request: null, expires_at: EXPIRES_AT } },
       ]),
@@ -72,7 +72,10 @@ export function createIdempotencyStore(db: Db) {
      * Empties the claim in the transaction that writes its resource, and starts the key's day.
      * @returns what it held; null when it was emptied or released already
      */
-    take: async (resource_id: string, session: ClientSession): Promise<ClaimedRequest | null> => {
+    emptyClaim: async (
+      resource_id: string,
+      session: ClientSession,
+    ): Promise<ClaimedRequest | null> => {
       const before = await claims.findOneAndUpdate(
         { resource_id, request: { $ne: null } },
         [{ $set: { request: null, expires_at: EXPIRES_AT } }],

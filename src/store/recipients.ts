@@ -40,7 +40,9 @@ export function recipientFrom(
   const { id: _id, account_id, livemode, request_id } = owner;
   const { sealed, ...clear } = recipient;
   return {
-    ...{ _id, account_id, livemode },
+    _id,
+    account_id,
+    livemode,
     ...clear,
     sealed: Sealed.parse(sealed),
     created_at: now.toISOString(),

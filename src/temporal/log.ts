@@ -1,15 +1,16 @@
 import { DefaultLogger } from '@temporalio/worker';
+import { defined } from '../domain/defined';
 import type { Logger } from '../log';
 
 /** Temporal's own lines in the form of ours, without the fields that we don't know. */
 export function temporalLogger(log: Logger): DefaultLogger {
   return new DefaultLogger('WARN', ({ level, message, meta }) => {
     const err = meta?.['error'];
-    const fields = {
+    const fields = defined({
       workflow_id: meta?.['workflowId'],
       attempt: meta?.['attempt'],
-      ...(err instanceof Error ? { err } : {}),
-    };
+      err: err instanceof Error ? err : undefined,
+    });
     if (level === 'ERROR') log.error(fields, message);
     else log.warn(fields, message);
   });

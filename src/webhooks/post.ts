@@ -3,6 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { connect as connectTls } from 'node:tls';
+import { defined } from '../domain/defined';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
 import { type AdmittedUrl, admitUrl, type Resolve } from './url';
 
@@ -88,7 +89,7 @@ async function open(
         servername: isIP(host) === 0 ? host : '',
         ALPNProtocols: ['http/1.1'],
         rejectUnauthorized: true,
-        ...(ca === undefined ? {} : { ca }),
+        ca,
       })
     : connect(target);
   // Errors reach us through the awaits; one that comes between them must not end the process.
@@ -138,7 +139,7 @@ async function exchange(socket: Socket, url: URL, post: WebhookPost, deadline: A
     const retryAfterSeconds = parseRetryAfter(response.headers['retry-after'], Date.now());
     const excerpt = await readExcerpt(response);
     const status = response.statusCode ?? 0;
-    return { status, excerpt, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
+    return defined({ status, excerpt, retryAfterSeconds });
   } finally {
     posting.destroy();
     socket.destroy();

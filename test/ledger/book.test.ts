@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
 import { createLedgerStore, type LedgerStore } from '../../src/ledger/book';
-import { InsufficientBalance, LEGS, operationId, type PostingOf } from '../../src/ledger/postings';
+import { InsufficientBalance, LEGS, type NewPosting, operationId } from '../../src/ledger/postings';
 import { connectMongo, inTransaction, isDuplicateKey } from '../../src/mongo';
 import { mongodbUri } from '../support/servers';
 
@@ -25,13 +25,13 @@ afterAll(async () => {
 function opened(currency = 'EUR') {
   const account_id = `acct_${randomUUID()}`;
   const of = { account_id, livemode: false, currency, at: '2026-03-01T12:00:00.000Z' };
-  const post = (...postings: PostingOf[]) =>
+  const post = (...postings: NewPosting[]) =>
     inTransaction(mongo, async (session) => {
       for (const posting of postings) await ledger.post(posting, session);
     });
   const funding = (amount: number, balance = 'main', resource_id = `fund_${randomUUID()}`) =>
     ({ ...of, kind: 'funded', resource_id, legs: LEGS.funded(balance, amount) }) as const;
-  const refund = (amount: number): PostingOf => ({
+  const refund = (amount: number): NewPosting => ({
     ...{ ...of, kind: 'refund_accepted', resource_id: randomUUID() },
     legs: LEGS.refund_accepted(amount),
   });

@@ -66,8 +66,8 @@ async function list(context: CliContext, accountId: string, options: ListOptions
   const found = await stores.events.list({
     account_id: account._id,
     livemode: isLive(env),
-    ...(resource === undefined ? {} : { resource_id: resource }),
-    ...(before === undefined ? {} : { before }),
+    resource_id: resource,
+    before,
     limit: limit + 1,
   });
   const page = found.slice(0, limit);

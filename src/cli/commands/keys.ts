@@ -87,7 +87,8 @@ async function report(
 async function show(context: CliContext, command: Command): Promise<void> {
   const shown = await showKeys(await keyDeps(context, command));
   const rows = shown.keys.map(({ kid, recipients, endpoints, claims }) => [
-    ...[kid, kid === shown.current ? 'current' : ''],
+    kid,
+    kid === shown.current ? 'current' : '',
     ...[recipients, endpoints, claims].map(String),
   ]);
   const heading = ['KEY', '', 'RECIPIENTS', 'ENDPOINTS', 'CLAIMS'];

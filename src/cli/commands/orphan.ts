@@ -10,7 +10,7 @@ const LIMIT_DEFAULT = 1_000;
 /** A line on stderr for every so many. */
 const PROGRESS_EVERY = 1_000;
 /** Its workflow came to its end, but not the document: the database may be an older one. */
-const AHEAD = 'COMPLETED';
+const ENDED_BEFORE_RECORD = 'COMPLETED';
 
 const ABOUT = `
 An orphan is a payment, refund or payout that is under way in MongoDB while no workflow of it runs:
@@ -107,7 +107,7 @@ async function list(context: CliContext, limit: number): Promise<void> {
 async function restartAll(context: CliContext, named: string[], limit: number): Promise<void> {
   const deps = await depsOf(context);
   const ids = named.length === 0 ? undefined : named;
-  const isAhead = ({ workflow }: Orphan) => ids === undefined && workflow === AHEAD;
+  const isAhead = ({ workflow }: Orphan) => ids === undefined && workflow === ENDED_BEFORE_RECORD;
   const { orphans, ...told } = await walk(context, deps, limit, ids, async (orphan) => {
     if (!isAhead(orphan)) await restart(deps, orphan);
   });
@@ -149,8 +149,14 @@ function present({ kind, resource, workflow }: Orphan, now: Date) {
 
 function tableOf(rows: ReturnType<typeof present>[], none: string): string {
   const cells = rows.map((row) => [
-    ...[row.resource, row.id, row.env, row.status, when(row.updated_at), age(row.age_seconds)],
-    ...[row.workflow.toLowerCase().replace('_', ' '), row.account_id],
+    row.resource,
+    row.id,
+    row.env,
+    row.status,
+    when(row.updated_at),
+    age(row.age_seconds),
+    row.workflow.toLowerCase().replace('_', ' '),
+    row.account_id,
   ]);
   const heading = ['RESOURCE', 'ID', 'ENV', 'STATUS', 'SINCE', 'AGE', 'WORKFLOW', 'ACCOUNT'];
   return table(heading, cells, none);

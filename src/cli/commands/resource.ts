@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander';
 import type { CallbackResource } from '../../domain/callback';
+import { defined } from '../../domain/defined';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 import { actOn } from '../act';
 import type { CliContext } from '../context';
@@ -90,9 +91,8 @@ async function sendAct(
   const deps = { stores, temporal: await context.temporal() };
   const { status, version, bank } = await actOn(deps, kind, id, { what, operator, reason, hours });
   const attention = (await get(stores, id))?.attention ?? null;
-  const said = bank === undefined ? {} : { bank };
   context.print({
-    json: { [`${kind}_id`]: id, status, version, ...said, attention },
+    json: defined({ [`${kind}_id`]: id, status, version, bank, attention }),
     text: fields([
       ['Done', what],
       ['Status', status],

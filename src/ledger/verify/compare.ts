@@ -1,5 +1,5 @@
 import type { BookDocument } from '../book';
-import { bookId, LEGS, mustNotBeNegative, operationId, type PostingOf } from '../postings';
+import { bookId, LEGS, mustNotBeNegative, type NewPosting, operationId } from '../postings';
 
 /** Everything that is compared, in the words of the report. */
 export const CHECKS = {
@@ -21,7 +21,7 @@ export const CHECKS = {
 export type Check = keyof typeof CHECKS;
 
 /** A value as the report shows it: minor units where it is money, null where there is nothing. */
-export type Shown = number | string | null;
+export type ComparedValue = number | string | null;
 
 /** One thing that is not as the postings, or the resources, say. */
 export interface Difference {
@@ -30,12 +30,12 @@ export interface Difference {
   subject: string;
   /** What of it: the path of a balance, a kind or id of a posting, a field; null: all of it. */
   part: string | null;
-  expected: Shown;
-  found: Shown;
+  expected: ComparedValue;
+  found: ComparedValue;
 }
 
 /** A posting that the server took for a faulty one. */
-export interface PostingRow extends Pick<PostingOf, 'kind' | 'resource_id'> {
+export interface PostingRow extends Pick<NewPosting, 'kind' | 'resource_id'> {
   _id: string;
   /** Of all legs. */
   sum: unknown;
@@ -101,7 +101,7 @@ export function difference(
 }
 
 /** What is no exact integer is shown as text: a decimal, or more than a number can hold. */
-function shown(value: unknown): Shown {
+function shown(value: unknown): ComparedValue {
   if (value === undefined || value === null) return null;
   return typeof value === 'number' && Number.isSafeInteger(value) ? value : String(value);
 }

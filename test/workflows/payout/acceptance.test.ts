@@ -58,7 +58,7 @@ describe('a database that is too slow', () => {
       <Args extends unknown[], T>(act: (...args: Args) => Promise<T>) =>
       (...args: Args): Promise<T> =>
         gate.opened.then(() => act(...args));
-    const slow = { ...idempotency, take: later(idempotency.take) };
+    const slow = { ...idempotency, emptyClaim: later(idempotency.emptyClaim) };
     const release = isAway ? later(idempotency.release) : idempotency.release;
     const queue = `slow-${randomUUID()}`;
     const stores = { ...setting.stores, idempotency: { ...slow, release } };
