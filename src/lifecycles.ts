@@ -83,7 +83,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
   },
 };
 
-/** Every kind, in the order that operators see them in. */
+/** Kinds of resource, in the order of lists for operators. */
 export const KINDS: readonly CallbackResource[] = CALLBACK_RESOURCES;
 
 /** Whether a resource in this state has a workflow that runs. */

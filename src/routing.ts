@@ -5,16 +5,16 @@ import { isRailId, RAIL_IDS, type RailId } from './domain/rails';
 /** Name of the sandbox bank, which polls `connector-sandbox`. */
 export const SANDBOX_CONNECTOR = 'sandbox';
 
-/** Connectors by method or rail, and by environment. */
+/** Routing of methods and rails to connectors, by environment. */
 export interface Connectors {
-  /** Finds the connector by the id of a method or rail; undefined when none serves it there. */
+  /** Finds the connector of a method or rail; undefined when none serves it there. */
   serving(method: string, livemode: boolean): string | undefined;
   /** Name of the sandbox bank's connector. */
   sandbox: string;
 }
 
 /**
- * Lets the sandbox bank serve every method and every rail in the sandbox and none live.
+ * Routes the sandbox's methods and rails to the sandbox bank, and the live ones as `live` says.
  * @param live `name=method|rail,name=method`: the live connectors of this installation
  * @throws Error naming an entry that is neither a method of the catalogue nor a rail
  */
@@ -48,7 +48,7 @@ export function availableMethods(
   );
 }
 
-/** Rails that the account has not disabled and a connector serves. */
+/** Rails that the account has not disabled *and* a connector serves. */
 export function availableRails(
   connectors: Connectors,
   disabled: readonly RailId[],

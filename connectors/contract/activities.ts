@@ -1,9 +1,9 @@
 /**
- * What a bank connector implements, as activities on its own task queue `connector-{name}`.
+ * Activities that a bank connector implements on its own task queue `connector-{name}`.
  *
- * Every instruction carries an id made once: a repeat with the same id must give the same answer and
+ * Each instruction carries an id made once: a repeat with the same id must give the same answer and
  * move nothing twice. A decline is a value, an outage an exception (it is retried).
- * Nothing here carries personal data: inputs stand in Temporal's history.
+ * Inputs carry no personal data, since they stand in Temporal's history.
  */
 export interface ConnectorActivities {
   /** Opens the place where the customer pays. Instruction id: `payment_id`. */
@@ -14,11 +14,11 @@ export interface ConnectorActivities {
   voidPayment(input: { payment_id: string; instruction_id: string }): Promise<VoidAnswer>;
   /** Sends back money that moved too late. Instruction id: `reversal:{payment_id}`. */
   reversePayment(input: ReversalInstruction): Promise<ReversalAnswer>;
-  /** Sends a refund to the customer. Instruction id: `refund_id`. What became of it is a callback. */
+  /** Sends a refund to the customer; a callback tells its end. Instruction id: `refund_id`. */
   sendRefund(input: RefundInstruction): Promise<RefundAnswer>;
   /**
-   * What the bank knows of a refund whose instruction ended without an answer. `not_found` must
-   * mean that it never arrived: the instruction is then sent again, under the same id.
+   * Asks the bank about a refund whose instruction ended without an answer. `not_found` must mean
+   * that it never arrived: the instruction is then sent again, under the same id.
    */
   lookUpRefund(input: { refund_id: string }): Promise<RefundLookup>;
   /**
@@ -26,7 +26,7 @@ export interface ConnectorActivities {
    * this activity, by the kit; they never stand in an input, an answer or an error.
    */
   sendPayout(input: PayoutInstruction): Promise<PayoutAnswer>;
-  /** As `lookUpRefund`. */
+  /** Asks the bank about a payout, as `lookUpRefund` does about a refund. */
   lookUpPayout(input: { payout_id: string }): Promise<PayoutLookup>;
 }
 
@@ -38,7 +38,7 @@ export interface SessionInstruction {
   method: string;
   country: string | null;
   livemode: boolean;
-  /** Where the bank sends the customer when done. */
+  /** URL to which the bank sends the customer when done. */
   return_url: string;
   /** ISO 8601; after this the session must refuse the customer. */
   expires_at: string;
@@ -95,7 +95,7 @@ export interface PayoutInstruction {
   livemode: boolean;
 }
 
-/** How far the bank has taken it: queued, or handed to the scheme already. */
+/** Progress at the bank: queued, or handed to the scheme already. */
 export type PayoutAnswer =
   | { outcome: 'submitted' | 'sent'; bank_reference: string }
   | { outcome: 'refused'; code: string; message: string };

@@ -1,4 +1,4 @@
-/** The kit's way to report what a bank said. */
+/** Report of a bank's callback to the product: call `deliverCallback` until it does not throw. */
 export {
   type CallbackDeps,
   type CallbackReceipt,

@@ -33,9 +33,9 @@ export interface RecipientOpenerDeps {
 }
 
 /**
- * Who is to be paid, for the activity that instructs the bank. What it gives belongs in that
+ * Opens the details of a recipient for the activity that instructs the bank. They belong in that
  * instruction only: never in a result, a log line or an error.
- * @returns a function that throws SealError, or Error for a recipient that there is not
+ * @returns a function that throws SealError, or Error when there is no such recipient
  */
 export function createRecipientOpener({ recipients, sealer }: RecipientOpenerDeps) {
   return async (recipient_id: string): Promise<RecipientDetails> => {
@@ -46,9 +46,9 @@ export function createRecipientOpener({ recipients, sealer }: RecipientOpenerDep
 }
 
 /**
- * What is shown on the recipient's statement, where the rail carries it; the merchant's own text, so
- * it stands in no instruction. @see spec §4.5
- * @returns a function that throws Error for a payout that there is not
+ * Reads the text for the recipient's statement, where the rail carries one. It is the merchant's
+ * own, so it stands in no instruction. @see spec §4.5
+ * @returns a function that throws Error when there is no such payout
  */
 export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 'get'> }) {
   return async (payout_id: string): Promise<string | null> => {
@@ -58,7 +58,7 @@ export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 
   };
 }
 
-/** The parser's own fault would quote what it stumbled over. */
+/** Parses the details; the parser's own error would quote them. */
 function parsed(text: string): RecipientDetails {
   try {
     return Details.parse(JSON.parse(text));

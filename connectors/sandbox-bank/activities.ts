@@ -19,11 +19,11 @@ export interface BankActivityDeps extends RefundActivityDeps, PayoutActivityDeps
   sessions: SessionStore;
   /** Base of the bank's pages, without a slash at the end. */
   baseUrl: string;
-  /** How long a slow session takes to open, in ms. */
+  /** Time that a slow session takes to open. */
   slowSessionMs: number;
 }
 
-/** The bank's side of the connector contract: every instruction may be repeated. */
+/** Activities of the bank: its side of the connector contract. */
 export function createBankActivities(deps: BankActivityDeps): ConnectorActivities {
   return {
     openSession: (input) => openSession(deps, input),
@@ -60,7 +60,7 @@ async function openSession(
     const message = 'The payment was called off before the bank opened it.';
     return { outcome: 'declined', code: 'session_closed', message };
   }
-  // Only the first time: what was opened already is answered at once.
+  // Only the first time is slow; a repeat is answered at once.
   if (made && behaviour === 'slow_session') await sleep(slowSessionMs);
   return {
     outcome: 'opened',
@@ -73,7 +73,7 @@ async function closeSession(
   { sessions }: BankActivityDeps,
   payment_id: string,
 ): Promise<CloseAnswer> {
-  // A tombstone where it was never opened: an `openSession` on its way finds it.
+  // A closed session is left where none was opened, for an `openSession` that is on its way.
   const { session } = await sessions.make(payment_id, { status: 'closed' });
   const now =
     session.status === 'open'
@@ -89,7 +89,7 @@ function wasApproved({ status }: BankSession): boolean {
   return status === 'approved' || status === 'settled';
 }
 
-/** In one transaction with the settlement still to come, so that only one of them takes place. */
+/** Voids in one transaction with the pending settlement, so that only one of them takes place. */
 async function voidPayment(
   { mongo, sessions, outbox }: BankActivityDeps,
   payment_id: string,

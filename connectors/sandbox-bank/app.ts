@@ -22,7 +22,7 @@ export interface BankAppDeps {
   log: Logger;
 }
 
-/** The bank's pages and its health check. */
+/** App of the bank's pages and its health check. */
 export function createBankApp(deps: BankAppDeps): Koa {
   const css = createAsset('/assets/bank.css', 'text/css', BANK_CSS);
   const router = new Router();

@@ -26,11 +26,11 @@ export interface SandboxBankDeps {
   openRecipient: (recipient_id: string) => Promise<RecipientDetails>;
   temporal: Client;
   connection: NativeConnection;
-  /** The name it goes by; `sandbox` when not given. */
+  /** Name of the connector; `sandbox` when not given. */
   connector?: string;
-  /** The queue it takes instructions from. */
+  /** Task queue of its instructions. */
   taskQueue: string;
-  /** The queue on which ended lifecycles are started again. */
+  /** Task queue on which ended lifecycles are started again. */
   lifecycleQueue: string;
   host: string;
   /** 0: any free one. */
@@ -39,7 +39,7 @@ export interface SandboxBankDeps {
   publicUrl?: string;
   /** Whether settlements and completions follow by themselves. */
   autoplay: boolean;
-  /** 8 s; tests are quicker. */
+  /** Time that a slow session takes: 8 s; tests are quicker. */
   slowSessionMs?: number;
   now: () => Date;
   log: Logger;
@@ -47,22 +47,22 @@ export interface SandboxBankDeps {
 
 export interface SandboxBank {
   url: string;
-  /** The very functions that its worker runs. */
+  /** Functions that its worker runs. */
   activities: ConnectorActivities;
-  /** Settles when the worker has ended; rejects when it broke. */
+  /** Resolves when the worker has ended; rejects when it broke. */
   finished: Promise<void>;
-  /** Ends worker, sender and pages, in this order; what runs is finished first. */
+  /** Ends worker, sender and pages, in this order; running work is finished first. */
   stop: () => Promise<void>;
 }
 
 const SLOW_SESSION_MS = 8_000;
 const SHUTDOWN_GRACE = '10s';
-/** Shorter than a row's lease; the client's own retries would hold the whole round up. */
+/** Time for a delivery: shorter than a row's lease, and than the client's own retries. */
 const DELIVERY_MS = 4_000;
 
 /**
- * A bank for tests of every kind: a connector like any other, with pages on which a person plays
- * the customer. Runs until `stop`. No money moves.
+ * Starts a bank for tests: a connector like any other, with pages on which a person plays the
+ * customer. It runs until `stop`. No money moves.
  */
 export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxBank> {
   const { mongo, now, log, autoplay } = deps;

@@ -7,7 +7,7 @@ import { bankReference } from './sessions';
 
 /**
  * - `lost`: the instruction never arrived; the bank knows nothing of it
- * - `refused`: never taken in
+ * - `refused`: never accepted
  * - a refund is `accepted`; then `settled`, or `failed` when the money could not be sent
  * - a payout is `submitted` (queued) or `sent` (with the scheme); then `completed` or `failed`;
  *   `returned` when the money came back
@@ -28,7 +28,7 @@ export interface BankRefusal {
   message: string;
 }
 
-/** The bank's own book of one refund or payout: ids and money, nothing of a person. */
+/** Entry of a refund or payout in the bank's own book: ids and money, nothing of a person. */
 export interface BookEntry {
   /** The resource's id, which is the instruction's too. */
   _id: string;
@@ -36,11 +36,11 @@ export interface BookEntry {
   status: EntryStatus;
   bank_reference: string;
   created_at: Date;
-  /** Why it was refused; null where it wasn't. */
+  /** Reason of a refusal; null where there was none. */
   refusal: BankRefusal | null;
 }
 
-/** What the bank makes of an instruction that has arrived. */
+/** Outcome of an instruction that has arrived. */
 type Outcome = Pick<BookEntry, '_id' | 'instruction' | 'status' | 'refusal'>;
 
 export type Book = ReturnType<typeof createBook>;
@@ -61,16 +61,16 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
       return upsertedCount === 1;
     },
     /**
-     * Writes down what became of an instruction.
+     * Writes down the outcome of an instruction.
      * @throws a duplicate key error when one of this id has arrived before
      */
     record: async ({ _id, ...taken }: Outcome, session: ClientSession): Promise<BookEntry> => {
       const entry = { ...taken, ...signed(_id) };
-      // One that got lost gives way; any other stands, and the insert then meets its id.
+      // An entry that got lost gives way; any other stands, and the insert meets its id.
       await entries.replaceOne({ _id, status: 'lost' }, entry, { upsert: true, session });
       return { _id, ...entry };
     },
-    /** One conditional step; the entry after it, or null when it isn't in `from` (any more). */
+    /** Moves the entry from one of `from`; null when it isn't there (any more). */
     step: (_id: string, from: readonly EntryStatus[], to: EntryStatus) =>
       entries.findOneAndUpdate(
         { _id, status: { $in: [...from] } },
@@ -80,15 +80,15 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
   };
 }
 
-/** An instruction on its way into the book, with the callbacks that follow it. */
+/** Instruction on its way into the book, with the callbacks that follow it. */
 interface Arrival<R extends 'refund' | 'payout'> extends Outcome {
   resource: R;
   planned: PlannedCallback<R>[];
 }
 
 /**
- * Entry and callbacks in one transaction, by the first instruction of an id.
- * @returns the entry as that one made it; `made` when it is this one
+ * Writes entry and callbacks in one transaction, for the first instruction of an id.
+ * @returns the entry as the first one made it; `made` when this is the first
  */
 export async function acceptIntoBook<R extends 'refund' | 'payout'>(
   { mongo, outbox, book }: { mongo: MongoClient; outbox: Outbox; book: Book },

@@ -6,7 +6,7 @@ import {
 
 export type PageKind = PaymentMethodRules['page'];
 
-/** Why each kind of bank may decline: a person picks one on the page; merchants read the text. */
+/** Reasons to decline, by kind of bank: a person picks one on the page, merchants read the text. */
 export const DECLINE_REASONS = {
   bank_selector: {
     insufficient_funds: 'Insufficient funds.',
@@ -34,14 +34,14 @@ export const DECLINE_REASONS = {
   },
 } as const satisfies Record<PageKind, Record<string, string>>;
 
-/** The code of every decline; the reason says more. */
+/** Code of every decline; the reason says more. */
 export const DECLINED = 'declined';
 
 export function pageKindOf(method: string): PageKind {
   return isPaymentMethodId(method) ? methodRules(method).page : 'bank_selector';
 }
 
-/** The text for a picked reason; the method's first one when there is no such reason. */
+/** Text of a picked reason; the method's first one when there is no such reason. */
 export function declineReason(method: string, picked: string): string {
   const reasons: [string, string][] = Object.entries(DECLINE_REASONS[pageKindOf(method)]);
   const found = reasons.find(([key]) => key === picked) ?? reasons[0];

@@ -1,6 +1,6 @@
 /**
- * Amounts that make the sandbox bank misbehave, in minor units of any currency: what a merchant
- * wants to have seen before going live, and would not charge by accident.
+ * Magic amounts of payments: each makes the sandbox bank misbehave, in minor units of any currency.
+ * Merchants can see these cases before going live, and would not charge them by accident.
  */
 export const MAGIC_AMOUNTS = {
   66601: {
@@ -31,7 +31,7 @@ export const MAGIC_AMOUNTS = {
   },
 } as const satisfies MagicTable;
 
-/** The same of refunds: it is the refund's amount that counts, whatever the payment's was. */
+/** Magic amounts of refunds; the refund's amount decides, not the payment's. */
 export const REFUND_MAGIC_AMOUNTS = {
   66611: {
     behaviour: 'refused',
@@ -68,7 +68,7 @@ export const REFUND_MAGIC_AMOUNTS = {
   },
 } as const satisfies MagicTable;
 
-/** The same of payouts. */
+/** Magic amounts of payouts. */
 export const PAYOUT_MAGIC_AMOUNTS = {
   66621: {
     behaviour: 'rejected',

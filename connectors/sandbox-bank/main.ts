@@ -51,7 +51,7 @@ async function main(): Promise<void> {
 }
 
 main().then(
-  // The launcher's channel would keep the process up.
+  // Without this the launcher's channel would keep the process up.
   () => process.exit(0),
   (error: unknown) => {
     console.error(error instanceof Error ? (error.stack ?? error.message) : error);

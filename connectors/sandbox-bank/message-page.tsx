@@ -6,7 +6,7 @@ export const FOOTER = 'A pretend bank for testing payments.';
 export interface Message {
   title: string;
   text: string;
-  /** The session's own return_url. */
+  /** URL of the way back: the session's return_url. */
   back: string | null;
   stylesheet: string;
 }

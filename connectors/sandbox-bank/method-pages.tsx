@@ -13,7 +13,7 @@ export interface SessionView {
   /** Path of the session, which all its forms post below. */
   path: string;
   stylesheet: string;
-  /** What is wrong with what the customer typed. */
+  /** Fault in the customer's input. */
   fault?: string;
   /** The wallet's second step: approve on the phone. */
   confirm?: boolean;
@@ -25,7 +25,7 @@ const TEST_PIN = '1234 5678 9012 3456';
 const TEST_BANKS = ['Amber Bank', 'Birch Savings', 'Cobalt Direct', 'Dune & Partners'];
 const TEST_ENTITY = '99999';
 
-/** What each page asks for before it approves. */
+/** Input that each page asks for before it approves. */
 const RULES: Record<PageKind, { field: string; valid: RegExp; fault: string } | null> = {
   bank_selector: { field: 'bank', valid: /^.{1,40}$/, fault: 'Choose a bank.' },
   wallet: {
@@ -42,13 +42,13 @@ const RULES: Record<PageKind, { field: string; valid: RegExp; fault: string } | 
   },
 };
 
-/** Pure: why the typed input can't be taken; null when it can. */
+/** Pure: fault in the customer's input; null when there is none. */
 export function inputFault(kind: PageKind, form: URLSearchParams): string | null {
   const rule = RULES[kind];
   return rule === null || rule.valid.test(form.get(rule.field) ?? '') ? null : rule.fault;
 }
 
-/** The page on which a person plays the customer of this method. */
+/** Page on which a person plays the customer of this method. */
 export function sessionPage(view: SessionView): string {
   const { instruction, path, stylesheet, fault } = view;
   const { method, amount, currency, return_url } = instruction;
@@ -154,7 +154,7 @@ const BODIES: Record<PageKind, (view: SessionView) => ComponentChildren> = {
   ),
 };
 
-/** Every other way in which it can end. */
+/** Buttons for the other ways in which it can end. */
 function Otherwise({ kind, path, back }: { kind: PageKind; path: string; back: string }) {
   return (
     <section class="otherwise stack" aria-labelledby="otherwise">
@@ -181,7 +181,7 @@ function Otherwise({ kind, path, back }: { kind: PageKind; path: string; back: s
   );
 }
 
-/** Nine digits in threes, as cash machines show them; the same for the same payment. */
+/** Number of nine digits in threes, as cash machines show it, derived from the payment. */
 function cashReference(paymentId: string): string {
   const digits = String(Number.parseInt(paymentId.replaceAll('-', '').slice(-12), 16) || 0);
   const nine = digits.slice(-9).padStart(9, '0');

@@ -4,22 +4,22 @@ import type { BankCallback, CallbackResource } from '../../src/domain/callback';
 import { defined } from '../../src/domain/defined';
 import type { CallbackOf, PlannedCallback } from './plan';
 
-/** What a callback is about. */
+/** Subject of a callback. */
 export interface About<R extends CallbackResource = CallbackResource> {
   resource: R;
   resource_id: string;
 }
 
-/** A callback to be sent. Written in the transaction of the decision it tells of. */
+/** Callback to be sent, written in the transaction of its decision. */
 export interface OutboxRow<R extends CallbackResource = CallbackResource> extends About<R> {
   /** The callback's id, with a suffix where it is sent twice on purpose. */
   _id: string;
   name: CallbackOf[R]['name'];
   body: BankCallback;
   becomes: CallbackOf[R]['becomes'] | null;
-  /** It gives way where a simulation has led the resource elsewhere. */
+  /** Whether it gives way to a simulation that has moved the resource elsewhere. */
   autoplay?: true;
-  /** `dropped`: it never came true, as where the approval was voided first, or it gave way. */
+  /** `dropped`: its fact never came about, such as after a void, or it gave way. */
   state: 'pending' | 'sent' | 'parked' | 'dropped';
   due_at: Date;
   attempts: number;
@@ -27,11 +27,11 @@ export interface OutboxRow<R extends CallbackResource = CallbackResource> extend
   done_at: Date | null;
 }
 
-/** As rows were written when every callback was about a payment. */
+/** Form of rows from when every callback was about a payment. */
 type EarlierRow = Omit<OutboxRow<'payment'>, keyof About> & { payment_id: string };
 
 const KEEP_S = 30 * 86_400;
-/** A sender that was killed gives its row back after this; sending twice does no harm. */
+/** Lease of a row: after it, another sender takes over from one that was killed. */
 const LEASE_MS = 5_000;
 const BACKOFF_MAX_MS = 30_000;
 
@@ -47,7 +47,7 @@ export function createOutbox(db: Db, now: () => Date) {
         { key: { resource: 1, resource_id: 1, state: 1 }, name: 'resource' },
         { key: { done_at: 1 }, name: 'kept', expireAfterSeconds: KEEP_S },
       ]),
-    /** Each callback gets its id here, once. */
+    /** Adds callbacks, and gives each its id, once. */
     add: async <R extends CallbackResource>(
       about: About<R> & { bank_reference: string },
       planned: PlannedCallback<R>[],
@@ -57,7 +57,7 @@ export function createOutbox(db: Db, now: () => Date) {
       if (planned.length === 0) return;
       await rows.insertMany(toRows(about, planned, now()), { session });
     },
-    /** Takes due rows for this sender; others leave them alone until the lease ends. */
+    /** Claims due rows for this sender; others leave them alone until the lease ends. */
     claim: async (limit: number): Promise<OutboxRow[]> => {
       const due = await rows
         .find({ state: 'pending', due_at: { $lte: now() } })
@@ -77,12 +77,12 @@ export function createOutbox(db: Db, now: () => Date) {
     },
     finish: (_id: string, state: 'sent' | 'parked' | 'dropped') =>
       rows.updateOne({ _id, state: 'pending' }, { $set: { state, done_at: now() } }),
-    /** Not sent: tried again, later each time. */
+    /** Puts a row off that was not sent, for longer each time. */
     retry: ({ _id, attempts }: OutboxRow, last_error: string) => {
       const wait = Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MAX_MS);
       return rows.updateOne({ _id }, { $set: { due_at: later(wait), last_error } });
     },
-    /** What was still to come true for it will not. */
+    /** Drops the callbacks of a resource whose facts have not come about. */
     drop: ({ resource, resource_id }: About, session: ClientSession) =>
       rows.updateMany(
         { resource, resource_id, state: 'pending', becomes: { $ne: null } },
@@ -107,7 +107,7 @@ function toRows<R extends CallbackResource>(
     const callback_id = before ?? `cb_${randomUUID()}`;
     ids.set(name, callback_id);
     const due_at = new Date(now.getTime() + after_ms);
-    // What is a fact already occurred now, however late it is told.
+    // A fact without a condition occurs now, even when it is told later.
     const occurred_at = (becomes === null ? now : due_at).toISOString();
     return defined({
       _id: before === undefined ? callback_id : `${callback_id}:again`,

@@ -17,7 +17,7 @@ export interface PayoutActivityDeps {
 }
 
 /**
- * Book and callbacks in one transaction; a repeat answers what the book says.
+ * Writes book and callbacks in one transaction; a repeat answers from the book.
  * @throws Error where the recipient cannot be opened, and where the sandbox plays that the
  *   instruction, or the answer to it, got lost; never with anything of the recipient in it
  */
@@ -65,8 +65,8 @@ async function arrived(book: Book, payoutId: string): Promise<BookEntry | null> 
 }
 
 /**
- * A real bank would be sent the details; this one needs only to know that it could be.
- * @throws Error without the text or the cause of the first one: they may quote what was opened
+ * Checks that the details can be opened, as a real bank would be sent them.
+ * @throws Error without text or cause of the first one, which may quote the details
  */
 async function checkRecipient(
   openRecipient: PayoutActivityDeps['openRecipient'],
@@ -90,9 +90,9 @@ const REJECTION: BankRefusal = {
   message: 'The bank rejected the payout: it does not send this amount.',
 };
 
-/** Of a payout that arrived: what it was answered, whatever became of it since. */
+/** First answer to a payout that arrived, also when it has moved since. */
 function answerOf({ bank_reference, refusal, status }: BookEntry): PayoutAnswer {
   if (refusal !== null) return { outcome: 'refused', ...refusal };
-  // What is queued here stays queued: any other status was reached through `sent`.
+  // A queued payout stays queued: any other status was reached through `sent`.
   return { outcome: status === 'submitted' ? 'submitted' : 'sent', bank_reference };
 }

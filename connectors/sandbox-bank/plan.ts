@@ -8,7 +8,7 @@ import type {
 import { DECLINED } from './declines';
 import { behaviourOf, payoutBehaviourOf, refundBehaviourOf } from './magic-amounts';
 
-/** Of each resource: what the bank says of it, and what may take place when that falls due. */
+/** Callbacks of each kind of resource, and the statuses of the bank's book that they wait for. */
 export interface CallbackOf {
   payment: { name: PaymentCallbackName; becomes: 'settled' | 'declined' };
   refund: { name: RefundCallbackName; becomes: 'settled' | 'failed' };
@@ -18,21 +18,21 @@ export interface CallbackOf {
 export interface PlannedCallback<R extends CallbackResource = CallbackResource> {
   name: CallbackOf[R]['name'];
   after_ms: number;
-  /** The bank's book must come to say this for the callback to be sent; null: it is a fact already. */
+  /** Status that the bank's book must reach before this is sent; null when it has been reached. */
   becomes: CallbackOf[R]['becomes'] | null;
   /** Sent once more, with the same callback id. */
   repeat?: true;
-  /** It comes by itself, so it gives way where a simulation has led the resource elsewhere. */
+  /** Whether it was planned by autoplay, and so gives way to a simulation. */
   autoplay?: true;
   code?: string;
   reason?: string;
 }
 
-/** What comes by itself comes after this. */
+/** Pause before an autoplayed callback. */
 const FOLLOWS_AFTER_MS = 3_000;
 
 /**
- * The callbacks that follow the customer's approval. Pure.
+ * Plans the callbacks that follow the customer's approval. Pure.
  * @param amount minor units
  * @param autoplay whether a settlement follows by itself
  */
@@ -71,13 +71,13 @@ export function planApproval(amount: number, autoplay: boolean): PlannedCallback
   }
 }
 
-/** The callback that follows the customer's refusal. */
+/** Plans the callback that follows the customer's refusal. */
 export function planDecline(reason: string): PlannedCallback<'payment'>[] {
   return [{ name: 'failed', after_ms: 0, becomes: null, code: DECLINED, reason }];
 }
 
 /**
- * The callbacks that follow the taking in of a refund. Pure.
+ * Plans the callbacks that follow an accepted refund. Pure.
  * @param amount minor units
  * @param autoplay whether a settlement follows by itself
  */
@@ -113,7 +113,7 @@ export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'
 }
 
 /**
- * The callbacks that follow the sending of a payout. Pure.
+ * Plans the callbacks that follow a sent payout. Pure.
  * @param amount minor units
  * @param autoplay whether a completion follows by itself
  */
@@ -160,7 +160,7 @@ const NOT_TAKEN = {
   reason: 'The scheme did not take the payout.',
 } as const;
 
-/** With the scheme's own code for it (ISO 20022). */
+/** Return of a payout, with the scheme's own code (ISO 20022). */
 const RETURNED: PlannedCallback<'payout'> = {
   name: 'returned',
   after_ms: FOLLOWS_AFTER_MS,

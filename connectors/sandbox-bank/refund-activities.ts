@@ -14,7 +14,7 @@ export interface RefundActivityDeps {
 }
 
 /**
- * Book and callbacks in one transaction; a repeat answers what the book says.
+ * Writes book and callbacks in one transaction; a repeat answers from the book.
  * @throws Error where the sandbox plays that the instruction, or the answer to it, got lost
  */
 export async function sendRefund(
@@ -59,7 +59,7 @@ const REFUSAL: BankRefusal = {
 const REFUSED = { status: 'refused', refusal: REFUSAL } as const;
 const ACCEPTED = { status: 'accepted', refusal: null } as const;
 
-/** Of a refund that arrived: what it was answered, whatever became of it since. */
+/** First answer to a refund that arrived, also when it has moved since. */
 function answerOf({ bank_reference, refusal }: BookEntry): RefundAnswer {
   return refusal === null
     ? { outcome: 'accepted', bank_reference }

@@ -13,28 +13,28 @@ const POLL_MS = 300;
 const TROUBLE_MS = 1_000;
 
 export interface SenderDeps {
-  /** In whose name callbacks are delivered. */
+  /** Connector in whose name callbacks are delivered. */
   connector: string;
   outbox: Outbox;
   sessions: SessionStore;
   refunds: Book;
   payouts: Book;
-  /** What the product says of the resources by now. */
+  /** Stores of the product, which tell the resources' present state. */
   product: InboxStores;
   deliver: (callback: ResourceCallback) => Promise<CallbackReceipt>;
   log: Logger;
 }
 
 export interface Sender {
-  /** Something may be due now. */
+  /** Tells that something may be due now. */
   wake: () => void;
   /** Resolves when the round that runs is done. */
   stop: () => Promise<void>;
 }
 
 /**
- * Sends what is due until it is stopped. It may be killed at any point: a row stays pending until
- * its callback was taken in, and a callback that was taken in twice counts once.
+ * Sends due callbacks until it is stopped. It may be killed at any point: a row stays pending until
+ * its callback was received, and a callback that was received twice counts once.
  */
 export function startSender(deps: SenderDeps): Sender {
   let stopped = false;
@@ -78,8 +78,8 @@ export function startSender(deps: SenderDeps): Sender {
 }
 
 /**
- * One round: at most a batch. What is about one resource is told in turn, the others side by side.
- * Answers how many rows were taken.
+ * Sends one batch: callbacks of one resource in turn, those of different ones side by side.
+ * @returns the number of rows claimed
  */
 export async function sendDue(deps: SenderDeps): Promise<number> {
   const rows = await deps.outbox.claim(BATCH);
@@ -89,14 +89,14 @@ export async function sendDue(deps: SenderDeps): Promise<number> {
   return rows.length;
 }
 
-/** After one that was not delivered the others wait until their lease ends. */
+/** Sends callbacks of one resource; after a failed one the others wait until their lease ends. */
 async function sendInTurn(deps: SenderDeps, rows: OutboxRow[]): Promise<void> {
   for (const row of rows) {
     if (!(await sendOne(deps, row))) return;
   }
 }
 
-/** Answers whether the row is done with. */
+/** Sends a row; answers whether it is finished. */
 async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<boolean> {
   const { connector, outbox, log } = deps;
   const { resource, resource_id, name, body } = row;
@@ -118,18 +118,18 @@ async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<boolean> {
   }
 }
 
-/** Whether what would come by itself contradicts what the product was told meanwhile. */
+/** Whether an autoplayed callback contradicts what the product was told meanwhile. */
 async function isOvertaken(
   { connector, product }: SenderDeps,
   { autoplay, resource, resource_id, body }: OutboxRow,
 ): Promise<boolean> {
   if (autoplay !== true || !(await hasMovedOn(product, resource, resource_id))) return false;
-  // What the inbox has kept was said, and may be what moved it: it is told to the end.
+  // A callback that the inbox has kept may be what moved the resource, so it is delivered.
   return (await product.callbacks.get(callbackKey(connector, body.callback_id))) === null;
 }
 
 /**
- * Whether the product waits for nothing more that comes by itself. A payment's settlement stands in
+ * Whether the product waits for no autoplayed callback any more. A payment's settlement stands in
  * the bank's own book, so that only a void stops it.
  */
 async function hasMovedOn(
@@ -142,7 +142,7 @@ async function hasMovedOn(
   return found !== null && !isInFlight(kind, found.status);
 }
 
-/** The moment the money moves. Answers whether the row may be told. */
+/** Moves the money in the bank's book; answers whether the callback may be sent. */
 async function applyToBook<R extends CallbackResource>(
   deps: SenderDeps,
   { resource, resource_id, becomes }: OutboxRow<R>,
@@ -156,13 +156,13 @@ type Apply<R extends CallbackResource> = (
   becomes: CallbackOf[R]['becomes'],
 ) => Promise<boolean>;
 
-/** Of each resource: one conditional write in the bank's own book. */
+/** Conditional write in the bank's own book, by kind of resource. */
 const APPLY: { [R in CallbackResource]: Apply<R> } = {
   /** A void may win instead. */
   payment: async ({ sessions }, id, becomes) => {
     if ((await sessions.step(id, ['approved'], { status: becomes })) !== null) return true;
     const status = (await sessions.get(id))?.status;
-    // Sent money may have been sent back meanwhile; that it settled is still to be told.
+    // Settled money may have been sent back meanwhile; the settlement is told all the same.
     return status === becomes || status === 'reversed';
   },
   refund: async ({ refunds }, id, becomes) => {
@@ -172,12 +172,12 @@ const APPLY: { [R in CallbackResource]: Apply<R> } = {
   payout: async ({ payouts }, id, becomes) => {
     if ((await payouts.step(id, PAYOUT_STEPS[becomes], becomes)) !== null) return true;
     const status = (await payouts.get(id))?.status;
-    // Money that reached the recipient may have come back meanwhile; both are to be told.
+    // A completed payout may have come back meanwhile; the completion is told all the same.
     return status === becomes || (becomes === 'completed' && status === 'returned');
   },
 };
 
-/** What of a payout comes after what. */
+/** Statuses that a payout may have before each step. */
 const PAYOUT_STEPS = {
   completed: ['sent'],
   failed: ['sent'],

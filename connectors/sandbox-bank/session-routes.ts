@@ -17,7 +17,7 @@ type OpenSession = BankSession & { instruction: SessionInstruction };
 
 const FORM_BYTES_MAX = 4_096;
 
-/** The address's token is the customer's proof: nothing here can be done without it. */
+/** Routes of a session; the token in the address is the customer's proof. */
 export function addSessionRoutes(router: Router, deps: RouteDeps): void {
   router.get('/session/:token', async (ctx) => {
     const session = await find(ctx, deps);
@@ -53,7 +53,7 @@ export function addSessionRoutes(router: Router, deps: RouteDeps): void {
   });
 }
 
-/** Decision and callbacks in one transaction; null when it was decided already, or too late. */
+/** Writes decision and callbacks in one transaction; null when decided already, or too late. */
 async function decide(
   { mongo, sessions, outbox, autoplay, decided }: RouteDeps,
   { token, bank_reference, instruction }: OpenSession,
@@ -137,7 +137,7 @@ const ENDS: Record<SessionStatus, { status: number; title: string; text: string 
   },
 };
 
-/** For a session on which nothing can be decided (any more): what happened, and the way back. */
+/** Page of a session that can't be decided (any more): what happened, and the way back. */
 async function showEnd(ctx: RouterContext, deps: RouteDeps, stale: OpenSession): Promise<void> {
   const session = (await deps.sessions.get(stale._id)) ?? stale;
   const { status, title, text } = ENDS[session.status];

@@ -22,26 +22,26 @@ export const SESSION_STATUSES = [
 
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
 
-/** The bank's own book of one payment. */
+/** Entry of a payment in the bank's own book. */
 export interface BankSession {
   /** The payment's id, which is the instruction's too. */
   _id: string;
-  /** 256 bits; whoever knows it is the customer. */
+  /** Secret of 256 bits that proves the customer. */
   token: string;
   status: SessionStatus;
-  /** Null when it was closed or voided before it was ever opened. */
+  /** Instruction; null when it was closed or voided before it was opened. */
   instruction: SessionInstruction | null;
   bank_reference: string;
   created_at: Date;
   decided_at: Date | null;
-  /** Why it was declined. */
+  /** Reason why it was declined. */
   reason: string | null;
   reversal: { instruction_id: string; amount: number; currency: string } | null;
 }
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** The same for the same instruction, however often it is asked. */
+/** Derives the bank's reference, so that repeats of an instruction get the same one. */
 export function bankReference(instructionId: string): string {
   const digits = derivedUuid(`sandbox-bank:${instructionId}`).replaceAll('-', '');
   return `SBX${digits.slice(0, 12).toUpperCase()}`;
@@ -64,7 +64,7 @@ export function createSessionStore(db: Db, now: () => Date) {
     ensureIndexes: () => sessions.createIndex({ token: 1 }, { name: 'token', unique: true }),
     get: (_id: string, session?: ClientSession) => sessions.findOne({ _id }, { session }),
     byToken: (token: string) => sessions.findOne({ token }),
-    /** The payment's session as its first instruction made it; `made` when that is this one. */
+    /** Makes the session, or finds it as its first instruction made it; `made` tells which. */
     make: async (_id: string, first: Partial<BankSession>) => {
       const document: BankSession = { ...blank(_id), ...first };
       try {
@@ -76,7 +76,7 @@ export function createSessionStore(db: Db, now: () => Date) {
         return { session, made: false };
       }
     },
-    /** One conditional step; the session after it, or null when it isn't in `from` (any more). */
+    /** Moves the session from one of `from`; null when it isn't there (any more). */
     step: (
       _id: string,
       from: readonly SessionStatus[],
@@ -88,7 +88,7 @@ export function createSessionStore(db: Db, now: () => Date) {
         { $set: change },
         { session, returnDocument: 'after' },
       ),
-    /** The customer's decision: only while open and in time; null otherwise. */
+    /** Writes the customer's decision, while open and in time; null otherwise. */
     decide: (token: string, change: Partial<BankSession>, session: ClientSession) =>
       sessions.findOneAndUpdate(
         {

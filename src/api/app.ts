@@ -22,7 +22,7 @@ export interface AppDeps extends ApiDeps {
   mongo: MongoClient;
 }
 
-/** The HTTP side, whole: the row that every request passes, and then one router per resource. */
+/** Koa app: the middleware that every request passes, and then the routes. */
 export function createApp(deps: AppDeps): Koa {
   const app = new Koa();
   const router = createRouter(deps);
@@ -38,7 +38,7 @@ export function createApp(deps: AppDeps): Koa {
 }
 
 function createRouter(deps: AppDeps): Router {
-  // One way to write each path: `/v1/payments/` with an id left out must not answer with the list.
+  // Strict: `/v1/payments/` with an id left out must not answer with the list.
   const router = new Router({ strict: true, sensitive: true });
   const mount = createMount(router, deps, createRateLimit(deps.config.RATE_LIMIT_PER_SECOND));
   mountPayments(mount, deps);
@@ -75,13 +75,13 @@ const nameRequest: Middleware = async (ctx, next) => {
   ctx.state['requestId'] = randomUUID();
   ctx.set('Request-Id', requestIdOf(ctx));
   ctx.set('Service-Version', SERVICE_VERSION);
-  // What is answered is one merchant's, and may hold a customer's address of payment.
+  // Answers belong to one merchant, and may hold the URL at which a customer pays.
   ctx.set('Cache-Control', 'no-store');
   ctx.set('X-Content-Type-Options', 'nosniff');
   await next();
 };
 
-/** One line an answer; the path of a hosted page holds a secret, so the route stands for it. */
+/** Logs a line for each answer, with the route, since the path of a hosted page holds a secret. */
 function accessLog(log: Logger): Middleware {
   return async (ctx, next) => {
     const begun = performance.now();

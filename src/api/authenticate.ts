@@ -7,7 +7,7 @@ import type { ApiDeps } from './context';
 const KEY_LENGTH_MAX = 200;
 
 /**
- * The key decides account, environment and what may be done.
+ * Finds the key of a request; it decides account, environment and scopes.
  * @throws Refusal 401 `api_key_missing`, `api_key_invalid`, `api_key_revoked`; 403
  * @see spec §5
  */
@@ -24,7 +24,7 @@ export async function authenticate(
   if (scope !== null && !key.scopes.includes(scope)) {
     throw new Refusal('api_key_scope_insufficient', `This API key lacks the scope ${scope}.`);
   }
-  // Not waited for: when it was last used is no reason to be slow, or to fail.
+  // Not awaited: noting the last use must neither delay nor fail a request.
   stores.keys.touch(key, now()).catch((err) => log.warn({ err }, 'last use not noted'));
   return key;
 }

@@ -6,12 +6,12 @@ import { JsonSyntaxError, type ParsedJson, parseJson } from '../json';
 
 /** Decided: 64 KiB. */
 const BODY_BYTES_MAX = 64 * 1_024;
-/** Passes over a byte order mark. */
+/** Decoder that skips a byte order mark. */
 const utf8 = new TextDecoder();
 const EMPTY: ParsedJson = { value: {}, canonical: '{}' };
 
 /**
- * The body, read without loss.
+ * Reads the body without loss.
  * @throws Refusal 413 `body_too_large`, 415 `unsupported_media_type`, 400 `invalid_json`
  */
 export async function readBody(

@@ -7,26 +7,26 @@ import type { Stores } from '../store';
 import type { KeyDocument } from '../store/keys';
 import type { TemporalDoor } from '../temporal/door';
 
-/** All that the API needs, in one object. */
+/** Dependencies of the API, in one object. */
 export interface ApiDeps {
   config: Pick<Config, 'PUBLIC_URL' | 'RATE_LIMIT_PER_SECOND'>;
   stores: Stores;
   temporal: TemporalDoor;
   connectors: Connectors;
   keys: Pick<Keys, 'pay_token' | 'fingerprint'>;
-  /** For what identifies recipients. */
+  /** Seals the details of recipients. */
   sealer: Sealer;
   now: () => Date;
   log: Logger;
 }
 
-/** What the middleware row has found out by the time a handler runs. */
+/** Facts that the middleware has found out by the time a handler runs. */
 export interface RequestState {
   requestId: string;
   key?: KeyDocument;
 }
 
-/** The id that answers, logs, workflows and activities carry. */
+/** Id of the request, which answers, logs, workflows and activities carry. */
 export function requestIdOf(ctx: Context): string {
   const state: Partial<RequestState> = ctx.state;
   return state.requestId ?? 'unknown';

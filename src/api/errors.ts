@@ -6,12 +6,12 @@ import type { RuleViolation } from '../domain/lifecycle';
 import type { Logger } from '../log';
 import { requestIdOf } from './context';
 
-/** MongoDB is away, stepping down or full: not the caller's fault, and not for good. */
+/** MongoDB's codes for being away, stepping down or full: not the caller's fault, not lasting. */
 const UNAVAILABLE_CODES = new Set([
   6, 7, 50, 64, 89, 91, 100, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 14031,
 ]);
 
-/** The one place where an error becomes an answer. */
+/** Turns every error into an answer, here and nowhere else. */
 export function answerErrors(log: Logger): Middleware {
   return async (ctx, next) => {
     try {
@@ -22,7 +22,7 @@ export function answerErrors(log: Logger): Middleware {
   };
 }
 
-/** The one shape of every error. @see spec §7 */
+/** Body of every error. @see spec §7 */
 export function errorBody(refusal: Refusal, requestId: string) {
   const { code, message, details } = refusal;
   const { type } = ERROR_CODES[code];
@@ -37,7 +37,7 @@ export function refusalOf({ code, message, details }: RuleViolation): Refusal {
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer' };
 const RETRY_SOON = { 'Retry-After': '1' };
 
-/** Headers that belong to a code; those with a value of the request's own are set where it is refused. */
+/** Headers that belong to a code; others, such as `Allow`, are set where a request is refused. */
 const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   api_key_missing: CHALLENGE,
   api_key_invalid: CHALLENGE,
@@ -74,7 +74,7 @@ function isMongoAway(error: unknown): boolean {
   return true;
 }
 
-/** Koa's and its libraries' own refusals of what was sent: a bad escape in a path, for one. */
+/** Whether Koa or one of its libraries refused the request, for a bad escape in its path, say. */
 function isCallersFault(error: unknown): boolean {
   if (error instanceof URIError) return true;
   if (!(error instanceof Error) || !('status' in error)) return false;

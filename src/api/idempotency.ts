@@ -6,7 +6,7 @@ import type { ClaimDocument, ClaimKey, IdempotencyStore } from '../store/idempot
 
 const KEY_LENGTH_MAX = 255;
 
-/** @throws Refusal 400. @see spec §4 */
+/** Reads the Idempotency-Key header. @throws Refusal 400. @see spec §4 */
 export function idempotencyKeyOf(ctx: Context): string {
   const values = ctx.req.headersDistinct['idempotency-key'] ?? [];
   const key = values[0];
@@ -21,10 +21,10 @@ export function idempotencyKeyOf(ctx: Context): string {
   return key;
 }
 
-/** One creating request under its key. */
+/** Creating request under its key. */
 export interface CreateCall {
   claimKey: ClaimKey;
-  /** The body, in the one form that equal bodies share. */
+  /** Body in a form that equal bodies share. */
   canonical: string;
   fingerprintKey: Buffer;
   requestId: string;
@@ -37,18 +37,18 @@ export interface StoredAnswer {
   body: string;
 }
 
-/** What is left to do for a creating request: to send the first answer, or to make the resource. */
+/** Work left for a creating request: to send the first answer again, or to make the resource. */
 export type CreateOnce =
   | { replay: StoredAnswer }
   | {
       claim: ClaimDocument;
-      /** Another call has made the claim; its work is taken up where it stands. */
+      /** Whether another call made the claim, so that its work goes on here. */
       joined: boolean;
-      /** That call may still be running. */
+      /** Whether that call may still be running. */
       firstMayRun: boolean;
     };
 
-/** How long a first call may still be running: the request limit. */
+/** Time that a first call may take: the request limit. */
 const FIRST_CALL_MS = 8_000;
 
 /**

@@ -15,7 +15,7 @@ import { validate } from './validate';
 
 type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
 
-/** A parsed request: whose it is, and what it says. */
+/** Parsed request of an authenticated caller. */
 export interface Call<E extends Endpoint> {
   key: KeyDocument;
   requestId: string;
@@ -24,11 +24,12 @@ export interface Call<E extends Endpoint> {
   body: Parsed<E['body']>;
 }
 
-/** How a creating endpoint makes its resource. */
+/** Steps by which a creating endpoint makes its resource. */
 export interface CreateHandlers<E extends Endpoint> {
   /**
-   * Checks what the schema can't. What is sealed for the resource needs its `id`, which the claim
-   * will fix. @throws Refusal: nothing is created, no key burnt
+   * Checks the rules that a schema can't express.
+   * @param call.id id that the claim will fix, for values that are sealed for the resource
+   * @throws Refusal: nothing is created, no key burnt
    */
   accept(call: { key: KeyDocument; body: Parsed<E['body']>; id: string }): Promise<ClaimedRequest>;
   /**
@@ -48,7 +49,7 @@ export type Mount = ReturnType<typeof createMount>;
 export function createMount(router: Router, deps: ApiDeps, limit: RateLimit) {
   const { idempotency } = deps.stores;
   const guarded = createFailureLimit();
-  /** Authenticate, then limit. */
+  /** Authenticates, then limits. */
   const admit = async (ctx: Context, { scope }: Endpoint): Promise<KeyDocument> => {
     const key = await guarded(ctx, () => authenticate(deps, ctx, scope));
     ctx.state['key'] = key;
@@ -131,7 +132,7 @@ function isObject(value: JsonValue): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A part of the request by its schema; undefined where the endpoint has none. */
+/** Parses a part of the request by its schema; undefined where the endpoint has none. */
 function parse<T extends z.ZodType | undefined>(schema: T, value: unknown): Parsed<T>;
 function parse(schema: z.ZodType | undefined, value: unknown): unknown {
   return schema === undefined ? undefined : validate(schema, value);

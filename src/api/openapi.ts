@@ -10,7 +10,7 @@ export const SERVICE_VERSION = '2026-11-21';
 
 type Json = { [key: string]: unknown };
 
-/** What every endpoint can answer. */
+/** Codes that every endpoint can answer. */
 const COMMON: readonly ErrorCode[] = [
   'api_key_missing',
   'api_key_invalid',
@@ -32,7 +32,7 @@ const CREATING: readonly ErrorCode[] = [
   'idempotency_request_in_progress',
 ];
 
-/** The OpenAPI 3.1 document, made of the schemas that validate. */
+/** OpenAPI 3.1 document, made of the schemas that validate. */
 export function openApiDocument(publicUrl: string): Json {
   const components: Json = {};
   const schema = (type: z.ZodType, io: 'input' | 'output') => jsonSchema(type, io, components);
@@ -65,7 +65,7 @@ export function openApiDocument(publicUrl: string): Json {
   };
 }
 
-/** Every code, also those that belong to no operation: an unknown path, a wrong method. */
+/** Table of all codes, with those that belong to no operation, such as an unknown path. */
 function errorTable(): string {
   const rows = Object.entries(ERROR_CODES).map(
     ([code, { status, type }]) => `| \`${code}\` | ${status} | \`${type}\` |`,

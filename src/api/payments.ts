@@ -63,7 +63,7 @@ export function paymentReader({ stores, config, keys }: ApiDeps) {
 }
 
 /**
- * Checked against the same catalogue that the API shows, before any bank is called.
+ * Checks the request against the catalogue that the API shows, before any bank is called.
  * @throws Refusal 422 `method_requirements_not_met`
  * @see spec §4.1 rule 1
  */

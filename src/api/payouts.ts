@@ -43,7 +43,7 @@ export function payoutReader({ stores }: ApiDeps) {
   return resourceReader(stores.payouts, presentPayout, 'payout');
 }
 
-/** What the account can pay out over, and for what fees. */
+/** Rails that the account can pay out over, and its fees. */
 async function railsOf({ stores, connectors }: ApiDeps, { account_id, livemode }: KeyDocument) {
   const account = await stores.accounts.get(account_id);
   const rails = availableRails(connectors, account?.disabled_rails ?? [], livemode);
@@ -51,8 +51,8 @@ async function railsOf({ stores, connectors }: ApiDeps, { account_id, livemode }
 }
 
 /**
- * Refused here before any bank is called and anything is kept. What the balance holds is decided
- * again when amount and fee are reserved.
+ * Checks the rules of payouts before any bank is called and anything is kept. The reservation
+ * checks the balance again.
  * @throws Refusal 400, 404 or 422
  * @see spec §4.5
  */

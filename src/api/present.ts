@@ -9,7 +9,7 @@ export interface Presentation {
   payTokenKey: Buffer;
 }
 
-/** The payment as merchants see it: exactly the fields of spec §2.1, in their order. */
+/** Payment as merchants see it: exactly the fields of spec §2.1, in their order. */
 export function presentPayment({ publicUrl, payTokenKey }: Presentation, payment: PaymentDocument) {
   const { _id, status, amount, currency, method, country, reference, customer, failure } = payment;
   return {
@@ -34,7 +34,7 @@ export function presentPayment({ publicUrl, payTokenKey }: Presentation, payment
   };
 }
 
-/** The refund as merchants see it: exactly the fields of spec §2.2, in their order. */
+/** Refund as merchants see it: exactly the fields of spec §2.2, in their order. */
 export function presentRefund(refund: RefundDocument) {
   const { _id, payment_id, amount, currency, status, reason, failure } = refund;
   return {
@@ -51,7 +51,7 @@ export function presentRefund(refund: RefundDocument) {
   };
 }
 
-/** The payout as merchants see it: exactly the fields of spec §2.4, in their order. */
+/** Payout as merchants see it: exactly the fields of spec §2.4, in their order. */
 export function presentPayout(payout: PayoutDocument) {
   const { _id, status, amount, currency, method, recipient_id, reference } = payout;
   return {
@@ -72,7 +72,7 @@ export function presentPayout(payout: PayoutDocument) {
   };
 }
 
-/** One row more than asked for tells whether there is a next page. */
+/** Page of a list, made of one row more than asked for, which tells whether there is a next one. */
 export function presentPage<Row extends { position: string }>(
   rows: readonly Row[],
   limit: number,

@@ -2,13 +2,13 @@ import type { Context } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { ERROR_CODES, Refusal } from '../domain/errors';
 
-/** Bursts are welcome within this window. */
+/** Window of the limit, within which bursts are welcome. */
 const WINDOW_SECONDS = 10;
 
 export type RateLimit = (ctx: Context, keyId: string) => Promise<void>;
 
 /**
- * So many requests a key and window, in this process; each answer says what is left.
+ * Limits the requests of a key in this process; each answer says how many are left.
  * @throws Refusal 429 `rate_limited` with `Retry-After`
  */
 export function createRateLimit(perSecond: number): RateLimit {
@@ -29,13 +29,13 @@ export function createRateLimit(perSecond: number): RateLimit {
   };
 }
 
-/** Wrong keys that one address may try in a window. */
+/** Number of wrong keys that an address may try in a window. */
 const FAILURES_MAX = 1_000;
 
 /**
- * Runs `authenticate`; wrong keys of one address are limited. A valid key never is: behind a proxy
- * all callers share an address.
- * @throws Refusal 429 `rate_limited`; whatever `authenticate` throws
+ * Limits the wrong keys of one address. Valid keys are not counted, since callers behind a proxy
+ * share an address.
+ * @throws Refusal 429 `rate_limited`, or the error of `authenticate`
  */
 export function createFailureLimit() {
   const limiter = new RateLimiterMemory({ points: FAILURES_MAX, duration: WINDOW_SECONDS });

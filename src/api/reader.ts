@@ -19,7 +19,7 @@ interface ReadCall {
 
 interface ListCall {
   key: KeyDocument;
-  /** Every other field narrows the list. */
+  /** Page that is asked for; its other fields narrow the list. */
   query: { limit: number; created_before?: string | undefined };
 }
 
@@ -35,7 +35,7 @@ export function finder<D>(store: Findable<D>, noun: Parameters<typeof notFound>[
   };
 }
 
-/** Handlers that read one kind of resource, and what they are made of. */
+/** Handlers that read and list one kind of resource, and the parts that they are made of. */
 export function resourceReader<D extends { position: string }>(
   store: Listable<D>,
   present: (document: D) => object,

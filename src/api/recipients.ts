@@ -31,7 +31,7 @@ export function mountRecipients(mount: Mount, deps: ApiDeps): void {
   });
 }
 
-/** @throws Refusal 400, in the form of the schema's own */
+/** Refuses dates that have passed. @throws Refusal 400, in the form of the schema's own */
 function refuseOutdated(details: RecipientDetails, now: Date): void {
   const faults = faultsAt(details, now);
   if (faults.length === 0) return;
@@ -44,7 +44,7 @@ function sentence({ field, message }: { field: string; message: string }): strin
   return `${field}: ${message}.`;
 }
 
-/** From here on nothing of it is readable. @throws Refusal 503 when there is no key to seal with */
+/** Seals the details, so that nothing readable is kept. @throws Refusal 503 when no key can seal */
 async function sealedFor(
   { sealer }: ApiDeps,
   id: string,
@@ -59,7 +59,7 @@ async function sealedFor(
   }
 }
 
-/** The recipient as merchants see it: exactly the fields of spec §2.3, in their order. */
+/** Recipient as merchants see it: exactly the fields of spec §2.3, in their order. */
 function present({ _id, type, scheme, last4, created_at }: RecipientDocument) {
   return { id: _id, object: 'payout_recipient', type, scheme, last4, created_at };
 }

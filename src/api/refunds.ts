@@ -46,15 +46,15 @@ export function refundReader({ stores }: ApiDeps) {
 }
 
 /**
- * Refused here before any bank is called. What other refunds do meanwhile is decided when the
- * amount is reserved; the window counts against the moment noted here.
+ * Checks the rules of refunds before any bank is called. The reservation checks the amount again,
+ * beside other refunds; the window is measured against `at`.
  * @throws Refusal 422
  * @see spec §4.3 rule 3
  */
 function acceptRefund(payment: PaymentDocument, body: CreateRefund, at: Date): ClaimedRefund {
   const { account_id, livemode, currency, method, connector } = payment;
   const amount = body.amount ?? null;
-  // A payment may be older than its count of refunds.
+  // Payments from before the count of refunds lack it.
   const fault = refundFault({ ...payment, refunded: payment.refunded ?? 0 }, amount, at);
   if (fault !== undefined) throw refusalOf(fault);
   if (!isPaymentMethodId(method)) throw new RangeError(`No method of the catalogue: ${method}`);

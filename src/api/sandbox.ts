@@ -11,7 +11,7 @@ import { paymentReader } from './payments';
 import { payoutReader } from './payouts';
 import { refundReader } from './refunds';
 
-/** How long an answer waits for the workflow to take the event in. */
+/** Time that an answer waits for the workflow to handle the event. */
 const SETTLE_MS = 5_000;
 const LOOK_AGAIN_MS = 20;
 
@@ -22,7 +22,7 @@ export function mountSandbox(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(simulatePayout, simulation(deps, 'payout', payoutReader(deps)));
 }
 
-/** What a simulation needs of a document, whatever its resource. */
+/** Fields of a document that a simulation needs. */
 interface Simulated {
   _id: string;
   version: number;
@@ -41,7 +41,7 @@ interface SimulateCall {
   body: { event: CallbackName; code?: string | null; reason?: string | null };
 }
 
-/** The handler that lets the bank speak about one kind of resource. */
+/** Handler that lets the bank report about one kind of resource. */
 function simulation<Document extends Simulated>(
   deps: ApiDeps,
   resource: CallbackResource,
@@ -72,7 +72,7 @@ function simulation<Document extends Simulated>(
   };
 }
 
-/** The document once it has moved, or once the callback is kept as one that moves nothing. */
+/** Waits until the document has moved, or the callback is kept as one that moves nothing. */
 async function afterCallback<Document extends Simulated>(
   { stores }: ApiDeps,
   look: () => Promise<Document>,

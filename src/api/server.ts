@@ -18,7 +18,7 @@ const UNREADABLE: Readonly<Record<string, { status: number; message: string }>> 
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
 };
 
-/** The app behind a server with bounds on time, size and number. */
+/** Server for the app with bounds on time, size and number. */
 export function createHttpServer(listener: RequestListener): Server {
   const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX, ...LIMITS }, listener);
   server.maxConnections = CONNECTIONS_MAX;
@@ -27,7 +27,7 @@ export function createHttpServer(listener: RequestListener): Server {
   return server;
 }
 
-/** Also what is no HTTP gets the one error shape. */
+/** Answers requests that are not valid HTTP, in the same shape as every error. */
 function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -50,7 +50,7 @@ function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** Stops taking connections and waits for the answers under way, for so long at most. */
+/** Stops taking connections and waits for the answers under way, `graceMs` at most. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();

@@ -13,7 +13,7 @@ const NAMED_MAX = 8;
 const NAME_LENGTH_MAX = 64;
 
 /**
- * The one bridge from zod to an answer.
+ * Parses by the schema; the only bridge from zod to an answer.
  * @throws Refusal 400 naming every offending field
  */
 export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
@@ -37,7 +37,7 @@ function summaryOf(details: readonly ErrorDetail[]): string {
   return `${fields.length} fields of the request are not valid: ${names.join(', ')}${more}.`;
 }
 
-/** To a schema such a number is one, though not one that any field takes; never an object. */
+/** Replaces number literals by NaN, which a schema takes for a number but no field accepts. */
 function withoutLiterals(value: unknown): unknown {
   if (value instanceof NumberLiteral) return Number.NaN;
   if (Array.isArray(value)) return value.map(withoutLiterals);
@@ -49,7 +49,7 @@ function withoutLiterals(value: unknown): unknown {
 
 const KINDS: Readonly<Record<string, string>> = { string: 'a string', object: 'an object' };
 
-/** Faults without words of their own; the schema library's name our classes. */
+/** Words for faults that have none of their own: the schema library's would name our classes. */
 function inPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type': {

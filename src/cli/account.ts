@@ -11,7 +11,7 @@ import { CliFailure, reasonOf } from './failure';
 import { type FundDeps, fundSandbox } from './fund';
 
 const PASSWORD_BYTES = 16;
-/** What OWASP asks of argon2id at least; it is the library's default algorithm. */
+/** Least cost of argon2id by OWASP; it is the library's default algorithm. */
 const PASSWORD_HASH = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
 export interface AccountDeps extends FundDeps {
@@ -20,11 +20,11 @@ export interface AccountDeps extends FundDeps {
 
 export interface NewAccount {
   name: string;
-  /** Login of the dashboard, kept in lower case; one is made up when it is left out. */
+  /** Login of the dashboard, kept in lower case; made up when it is left out. */
   email?: string | undefined;
 }
 
-/** Keys and password are shown this once: only their hashes are kept. */
+/** New account. Keys and password are shown this once, since only their hashes are kept. */
 export interface CreatedAccount {
   account_id: string;
   sandbox_key: string;
@@ -34,8 +34,8 @@ export interface CreatedAccount {
 }
 
 /**
- * A merchant with a key of all scopes in each environment, a dashboard login and test funds in the
- * sandbox. Every method of the catalogue and every rail is enabled; crypto is off.
+ * Creates a merchant with a key of all scopes in each environment, a dashboard login and test funds
+ * in the sandbox. Every method of the catalogue and every rail is enabled; crypto is off.
  * @throws CliFailure `email_taken`; `funding_failed`, before any key is made
  */
 export async function createAccount(
@@ -71,7 +71,7 @@ export async function createAccount(
   };
 }
 
-/** What `account update` changes. */
+/** Changes of `account update`. */
 export interface AccountChange {
   crypto?: 'on' | 'off';
   enableMethod?: (PaymentMethodId | RailId)[];
@@ -81,7 +81,7 @@ export interface AccountChange {
 }
 
 /**
- * Step by step: whoever changes the same account meanwhile loses nothing.
+ * Updates an account step by step, so that a change made meanwhile is not lost.
  * @throws CliFailure `account_not_found`
  */
 export async function updateAccount(
@@ -108,7 +108,7 @@ export async function updateAccount(
   return account;
 }
 
-/** One more key of an account. Decided: several per environment, each shown once. */
+/** Creates one more key of an account. Decided: several per environment, each shown once. */
 export async function addKey(
   { stores, now }: { stores: Pick<Stores, 'keys'>; now: () => Date },
   { account_id, livemode, scopes }: { account_id: string; livemode: boolean; scopes: Scope[] },

@@ -9,12 +9,12 @@ import { CliFailure } from './failure';
 import { findResource, type WorkflowDeps } from './resources';
 import { inTime, updateFailure } from './temporal-call';
 
-/** The bank may be asked meanwhile. */
+/** Time for an answer: the workflow may ask the bank meanwhile. */
 const ACT_TIMEOUT_MS = 20_000;
 
 export interface ActDeps extends WorkflowDeps {
   stores: ResourceStores;
-  /** Shorter, in tests. */
+  /** Time for an answer; shorter in tests. */
   timeoutMs?: number;
 }
 
@@ -23,15 +23,15 @@ export interface Act {
   what: string;
   operator: string;
   reason: string;
-  /** Of a snooze. */
+  /** Length of a snooze. */
   hours?: number | undefined;
 }
 
-/** Where the resource stands then. */
+/** State of the resource after the act. */
 export interface Acted {
   status: string;
   version: number;
-  /** Of `resubmit`: what the bank said. */
+  /** Answer of the bank to `resubmit`. */
   bank?: string;
 }
 
@@ -53,8 +53,8 @@ export async function actOn(
       const message = `The ${kind} is ${resource.status}; a final state is never left.`;
       throw new CliFailure('wrong_state', message);
     }
-    // One that starts again refuses acts until it has loaded its state; `open` waits for that. Under
-    // an id of its own: the server would answer with what an ended run has said.
+    // A workflow that starts again refuses acts until it has loaded its state: `open` waits for
+    // that, under a fresh update id, since a known one would bring back an ended run's answer.
     await update(deps, kind, resource, 'open', []);
   }
   return await update(deps, kind, resource, what, [act]);

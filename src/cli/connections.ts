@@ -14,7 +14,7 @@ import type { Settings } from './settings';
 
 const CONNECT_TIMEOUT_MS = 2_500;
 const APP_NAME = 'cli';
-/** The server keeps a snapshot for five minutes: what takes longer can't end well. */
+/** Socket time-out of long reads; the server keeps a snapshot for five minutes. */
 const LONG_READ_MS = 300_000;
 const ADDRESS_FAULTS = ['MongoParseError', 'MongoInvalidArgumentError'];
 
@@ -27,7 +27,7 @@ export async function openMongo(settings: Settings): Promise<MongoClient> {
 }
 
 /**
- * For reading all there is: such a read outlasts the time that the service grants a request.
+ * Connects for long reads, which outlast the time that the service grants a request.
  * @throws CliFailure as `openMongo`
  */
 export async function openLongReader(settings: Settings): Promise<MongoClient> {
@@ -52,7 +52,7 @@ async function connected(
     return await connect(mongodb.uri);
   } catch (error) {
     const reason = reasonOf(error).replaceAll(mongodb.uri, 'it');
-    // By name: what parses the address throws an error of another class by the same name.
+    // By name: the parser of addresses throws another class of the same name.
     if (error instanceof Error && ADDRESS_FAULTS.includes(error.name)) {
       const message = `The MongoDB address from ${source} is not usable: ${reason}`;
       throw new CliFailure('mongodb_uri_invalid', message);
@@ -94,7 +94,7 @@ export function openSealer(settings: Settings): Sealer {
 }
 
 /**
- * The path of a key file that can be used.
+ * Finds the path of a key file that can be used.
  * @throws CliFailure `keys_file_missing` or `keys_file_invalid`.
  */
 export function usableKeysFile(settings: Settings): string {
@@ -122,7 +122,7 @@ function readable<T>(keysFile: string, read: () => T): T {
   }
 }
 
-/** The hosts of a MongoDB address, without user name, password or options. */
+/** Hosts of a MongoDB address, without user name, password or options. */
 function withoutLogin(uri: string): string {
   return uri
     .replace(/^mongodb(\+srv)?:\/\//, '')

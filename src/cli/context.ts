@@ -5,36 +5,36 @@ import { createStores, type Stores } from '../store';
 import { openLongReader, openMongo, openSealer, openTemporal } from './connections';
 import { readSettings, type Settings } from './settings';
 
-/** Where a run reads its environment and writes its answer. */
+/** Environment and streams of a run. */
 export interface CliIo {
   env: NodeJS.ProcessEnv;
   stdout: (text: string) => void;
   stderr: (text: string) => void;
 }
 
-/** What a command has to say: the document of `--json`, and the same for a person. */
+/** Answer of a command: the document of `--json`, and its text for a person. */
 export interface Answer {
   json: unknown;
   text: string;
 }
 
-/** What commands draw on; each server is connected to by the first one that asks. */
+/** Dependencies of commands; a server is connected to when the first one asks. */
 export interface CliContext {
   settings: () => Settings;
-  /** For transactions; every other command goes by its stores. */
+  /** Client for transactions; every other command uses the stores. */
   mongo: () => Promise<MongoClient>;
-  /** For reading all there is. */
+  /** Client for reads that take long. */
   longReader: () => Promise<MongoClient>;
   stores: () => Promise<Stores>;
   temporal: () => Promise<Client>;
   sealer: () => Sealer;
   now: () => Date;
-  /** How far a long command is, for a person who waits; scripts are not told. */
+  /** Tells a waiting person how far a long command is; scripts are not told. */
   progress: (line: string) => void;
   print: (answer: Answer) => void;
 }
 
-/** The context of one run; `close` ends what it opened. */
+/** Makes the context of one run; `close` ends the connections that it opened. */
 export function createContext(
   io: CliIo,
   isJson: boolean,

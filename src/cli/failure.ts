@@ -1,7 +1,7 @@
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import { SealError } from '../keys/seal';
 
-/** A command that can't be done: its message is the whole explanation, so no stack is shown. */
+/** Failure of a command. Its message is the whole explanation, so no stack is shown. */
 export class CliFailure extends Error {
   override readonly name = 'CliFailure';
   readonly code: string;
@@ -12,7 +12,7 @@ export class CliFailure extends Error {
   }
 }
 
-/** What went wrong, in words for the person at the terminal. */
+/** Explains an error to the person at the terminal. */
 export function explain(error: unknown): { code: string; message: string } {
   if (error instanceof CliFailure) return { code: error.code, message: error.message };
   if (error instanceof SealError) {
@@ -31,7 +31,7 @@ export function explain(error: unknown): { code: string; message: string } {
   return { code: 'internal_error', message: `Unexpected: ${reasonOf(error)}` };
 }
 
-/** What an unknown thrown value says, with what caused it. */
+/** Text of an unknown thrown value, with its cause. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, cause } = error;
@@ -40,7 +40,7 @@ export function reasonOf(error: unknown): string {
     : message;
 }
 
-/** Whether a file was not there. Not by `instanceof`: under jest, node's own errors are foreign. */
+/** Whether a file was not there; `instanceof` fails under jest, where node's errors are foreign. */
 export function isMissingFile(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT';
 }

@@ -8,7 +8,7 @@ import type { Stores } from '../store';
 import { CliFailure } from './failure';
 
 /**
- * What the sandbox of a new account starts with: each balance, in each currency; minor units.
+ * Test funds of a new account: each balance, in each currency; minor units.
  * Decided: "Sandbox".
  */
 export const SANDBOX_FUNDS = {
@@ -32,20 +32,20 @@ export interface Funding {
   amount: number;
 }
 
-/** What makes a funding one of its own, and what is kept beside it. */
+/** Identity of a funding, and the notes kept beside it. */
 export interface FundingOptions {
-  /** Makes a repeat credit nothing; one is made up where none is given. */
+  /** Id under which a repeat credits nothing; made up where none is given. */
   id?: string | undefined;
-  /** Kept on the posting, for whoever asks later. */
+  /** Reason that is kept on the posting. */
   note?: { operator?: string | undefined; reason?: string | undefined };
 }
 
-/** The balance after the funding, and the posting that holds it. */
+/** Balance after the funding, and the posting that holds it. */
 export type Funded = BalanceRow & { operation_id: string };
 
 /**
  * Credits a balance with money from outside the product: an operator's act. Each call credits anew,
- * but with an id that was posted before nothing moves: the balance is given as it is then.
+ * unless its id was posted before: then nothing moves, and the balance is given as it is.
  * @throws CliFailure `operation_id_used` when that id stands for another funding
  */
 export async function fundBalance(
@@ -72,7 +72,7 @@ export async function fundBalance(
   }
 }
 
-/** In the transaction that writes the posting, which nobody has seen before. */
+/** Notes operator and reason on a posting, in the transaction that writes it. */
 async function annotate(
   { stores }: FundDeps,
   _id: string,
@@ -108,12 +108,12 @@ function existing(row: BalanceRow | null | undefined, { balance_account }: Fundi
 }
 
 /**
- * The test funds of a new account, all of them or none. Their ids follow from the account, so they
- * are given once.
+ * Gives a new account its test funds, all of them or none. Their ids follow from the account, so
+ * they are given once.
  * @throws MongoServerError duplicate key when they were given already
  */
 export async function fundSandbox(deps: FundDeps, account_id: string): Promise<void> {
-  // A transaction may be the first to write; nothing else would have made the collections.
+  // This may be the first write of all, and nothing else makes the collections.
   await deps.stores.ledger.ensureIndexes();
   const at = deps.now();
   const postings = SANDBOX_FUNDS.currencies.flatMap((currency) =>

@@ -8,42 +8,42 @@ import { CliFailure, reasonOf } from './failure';
 import { type Held, heldByKeys, heldByOthers, resealAll, type SealedStores } from './reseal';
 
 /**
- * How long one write of a running process can take: two tries, each of 2 s for a connection, 2 s to
- * find the database and 5 s to hear from it. @see src/mongo.ts
+ * Longest write of a running process: two tries, each of 2 s for a connection, 2 s to find the
+ * database and 5 s to hear from it. @see src/mongo.ts
  */
 const WRITE_MS_MAX = 18_000;
 
 /**
- * From then on nothing is written that was sealed with a key before: every process that runs has looked at
- * the file, and what it had sealed by then has been stored or given up.
+ * Time after which nothing sealed with an earlier key is written any more: every process has read
+ * the file by then, and the values that it had sealed before are stored or given up.
  */
 const SETTLED_MS = LOOK_EVERY_MS + WRITE_MS_MAX;
 
 export interface KeyDeps {
   stores: SealedStores;
-  /** A usable key file. */
+  /** Path of a usable key file. */
   keysFile: string;
   now: () => Date;
   wait: (ms: number) => Promise<void>;
   progress: (line: string) => void;
 }
 
-/** What a rotation has come to. */
+/** Result of a rotation. */
 export interface Resealing {
   /** The current key. */
   kid: string;
   resealed: number;
-  /** What other keys still hold: 0 when the rotation is complete. */
+  /** Number of values that other keys have sealed: 0 when the rotation is complete. */
   remaining: number;
 }
 
 export interface ShownKeys {
   current: string;
-  /** Also keys that the file lacks, when they hold something: the current one is the last made. */
+  /** Keys of the file, the newest last, and then keys that values need and the file lacks. */
   keys: ({ kid: string } & Held)[];
 }
 
-/** What each key has sealed. */
+/** Counts of the values that each key has sealed. */
 export async function showKeys({ stores, keysFile }: KeyDeps): Promise<ShownKeys> {
   const { current, keys } = readKeys(keysFile).seal;
   const held = await heldByKeys(stores, sealerOf(keysFile));
@@ -53,7 +53,7 @@ export async function showKeys({ stores, keysFile }: KeyDeps): Promise<ShownKeys
 }
 
 /**
- * Makes a new key, makes it the current one, and seals with it what the others hold.
+ * Makes a new key the current one, and seals with it the values of the others.
  * @param force begin although an earlier rotation is unfinished
  * @throws CliFailure `rotation_unfinished`, `keys_file_busy`, `keys_file_not_written`
  */
@@ -123,7 +123,7 @@ async function reseal(deps: KeyDeps): Promise<Resealing> {
   return { kid, resealed, remaining };
 }
 
-/** Also after a rotation that was interrupted: the file's own time says how old its keys are. */
+/** Waits until no process seals with an earlier key, by the time of the file itself. */
 async function settled({ keysFile, now, wait, progress }: KeyDeps): Promise<void> {
   const age = Math.max(0, now().getTime() - statSync(keysFile).mtimeMs);
   const left = Math.ceil(SETTLED_MS - age);
@@ -148,7 +148,7 @@ async function locked<T>({ keysFile }: KeyDeps, work: () => Promise<T>): Promise
   }
 }
 
-/** What touches the file, told in the command line's own way. */
+/** Runs a change of the file, and turns its failures into the command line's. */
 function changing<T>(change: () => T): T {
   try {
     return change();

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runCli } from './program';
 
-// A reader that has seen enough (`… | head`) is no fault.
+// A reader that stops reading (`… | head`) is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

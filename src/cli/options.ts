@@ -7,7 +7,7 @@ import { Amount } from '../domain/wire/fields';
 
 export type Env = 'sandbox' | 'live';
 
-/** `--env sandbox|live`, which every command about one environment needs. */
+/** Option `--env sandbox|live`, which every command about one environment needs. */
 export function envOption(): Option {
   return new Option('--env <env>', 'environment')
     .choices(['sandbox', 'live'])
@@ -22,7 +22,7 @@ export function envOf(livemode: boolean): Env {
   return livemode ? 'live' : 'sandbox';
 }
 
-/** For `--limit`. */
+/** Parses `--limit`. */
 export function parseLimit(max: number): (text: string) => number {
   return (text) => {
     const limit = Number(text);
@@ -31,7 +31,7 @@ export function parseLimit(max: number): (text: string) => number {
   };
 }
 
-/** For `--before`: a place in a list, as `next_cursor` gives it. */
+/** Parses `--before`: a place in a list, as `next_cursor` gives it. */
 export function parseCursor(text: string): string {
   const position = parseCreatedBefore(text);
   if (position !== undefined) return position;
@@ -40,7 +40,7 @@ export function parseCursor(text: string): string {
   );
 }
 
-/** For `--scopes a,b`. */
+/** Parses `--scopes a,b`. */
 export function parseScopes(text: string): Scope[] {
   const named = text.split(',').map((scope) => scope.trim());
   const scopes = named.filter(isScope);
@@ -50,7 +50,7 @@ export function parseScopes(text: string): Scope[] {
   return SCOPES.filter((scope) => scopes.includes(scope));
 }
 
-/** For `--balance-account`. */
+/** Parses `--balance-account`. */
 export function parseBalanceAccount(text: string): string {
   if (isBalanceAccountName(text)) return text;
   throw new InvalidArgumentError(
@@ -58,13 +58,13 @@ export function parseBalanceAccount(text: string): string {
   );
 }
 
-/** For `--currency`. */
+/** Parses `--currency`. */
 export function parseCurrency(text: string): string {
   if (isCurrency(text)) return text;
   throw new InvalidArgumentError('It must be an ISO 4217 code in capitals, such as EUR.');
 }
 
-/** For `--amount`, in minor units. A decimal is refused, never rounded. @see spec §1 */
+/** Parses `--amount`, in minor units. A decimal is refused, never rounded. @see spec §1 */
 export function parseAmount(text: string): number {
   const amount = Amount.safeParse(/^\d+$/.test(text) ? Number(text) : undefined);
   if (amount.success) return amount.data;
@@ -73,19 +73,19 @@ export function parseAmount(text: string): number {
   );
 }
 
-/** For `--operation-id`, also as the command prints it. */
+/** Parses `--operation-id`, also as the command prints it. */
 export function parseOperationId(text: string): string {
   const id = text.replace(/^funded:/, '');
   if (/^[A-Za-z0-9_-]{1,100}$/.test(id)) return id;
   throw new InvalidArgumentError('It must be 1 to 100 letters, digits, hyphens and underscores.');
 }
 
-/** For `--operator`: who acts, as the audit trail keeps it. */
+/** Option `--operator`: the name that the audit trail keeps. */
 export function operatorOption(): Option {
   return new Option('--operator <name>', 'who does it').argParser(parseWords(100));
 }
 
-/** For `--reason`. */
+/** Option `--reason`. */
 export function reasonOption(): Option {
   return new Option('--reason <text>', 'why, in your words').argParser(parseWords(500));
 }
@@ -99,7 +99,7 @@ function parseWords(max: number): (text: string) => string {
 
 const HOURS_MAX = 30 * 24;
 
-/** For `--hours` of a snooze. */
+/** Parses `--hours` of a snooze. */
 export function parseHours(text: string): number {
   const hours = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && hours > 0 && hours <= HOURS_MAX) return hours;

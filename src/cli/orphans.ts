@@ -12,19 +12,19 @@ const CHECKED_AT_ONCE = 20;
 
 export interface OrphanDeps extends WorkflowDeps {
   stores: ResourceStores;
-  /** Patient: a walk reads all that is under way. */
+  /** Database with a long time-out, since a walk reads all resources that are under way. */
   db: Db;
 }
 
-/** What is under way by its document, while no workflow is. */
+/** Resource that is under way by its document, while no workflow of it runs. */
 export interface Orphan {
   kind: CallbackResource;
   resource: Row;
-  /** How its last run ended, as `TERMINATED`; `NOT_FOUND` when the server knows none. */
+  /** End of its last run, such as `TERMINATED`; `NOT_FOUND` when the server knows none. */
   workflow: string;
 }
 
-/** How far a walk is. */
+/** Step of a walk. */
 export interface Checked {
   checked: number;
   orphans: Orphan[];
@@ -45,7 +45,7 @@ const FACTS = [
 
 /**
  * Walks over every resource that is under way, or over those of the given ids, and looks whether
- * its workflow runs. Some at a time: what came so far is given after each.
+ * its workflow runs. Each step looks at some of them, and gives the orphans among these.
  */
 export async function* findOrphans(
   deps: OrphanDeps,
@@ -87,7 +87,7 @@ async function orphanOf(
   const { get, workflowId } = LIFECYCLES[kind];
   const workflow = await statusOf(temporal, workflowId(resource._id));
   if (workflow === 'RUNNING') return undefined;
-  // It may have ended in good order since its document was read.
+  // Its workflow may have ended in good order since the document was read.
   const now = await get(stores, resource._id);
   return now !== null && isInFlight(kind, now.status) ? { kind, resource, workflow } : undefined;
 }

@@ -11,12 +11,12 @@ export function clean(text: string): string {
   return text.replace(/[\t\r\n]+/g, ' ').replace(UNPRINTABLE, '');
 }
 
-/** `2026-01-31 09:05:00 UTC` for an ISO 8601 time; a dash for none. */
+/** Shows an ISO 8601 time as `2026-01-31 09:05:00 UTC`; a dash for none. */
 export function when(iso: string | null): string {
   return iso === null ? '-' : `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** One line a field: the names in a column, then the values. */
+/** Lines of fields: the names in a column, then the values. */
 export function fields(rows: readonly (readonly [name: string, value: string])[]): string {
   return columns(rows.map(([name, value]) => [`${name}:`, value]));
 }

@@ -31,7 +31,7 @@ Exit codes: 0 done; 1 refused or failed, with the reason on stderr
 (with --json: {"error": {"code", "message"}}).`;
 
 /**
- * One run of the command line.
+ * Runs the command line once.
  * @param args without node and script, as `['account', 'list']`
  * @returns the exit code: 0 done, 1 refused or failed. It does not throw.
  */
@@ -83,13 +83,13 @@ function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command
   return program;
 }
 
-/** Known before parsing, so that a fault of the parsing itself is told in the right form. */
+/** Whether `--json` is given, known before parsing, so that faults of the parsing take its form. */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return args.slice(0, end === -1 ? args.length : end).includes('--json');
 }
 
-/** What commander made of wrong usage, or of `--help`. */
+/** Reports what commander made of wrong usage, or of `--help`. */
 function reportUsage(error: CommanderError, io: CliIo, isJson: boolean): number {
   if (error.exitCode === 0) return 0;
   if (isJson) {

@@ -12,12 +12,12 @@ export interface RedeliverDeps {
   stores: Pick<Stores, 'events' | 'endpoints'>;
   temporal: Client;
   now: () => Date;
-  /** Another queue than the product's, in tests. */
+  /** Task queue; tests have their own. */
   webhookQueue?: string;
 }
 
 /**
- * Sends an event again, whatever became of it: `webhook:{event id}` starts anew with the next run
+ * Sends an event again, delivered or not: `webhook:{event id}` starts anew with the next run
  * number and all its attempts, to the endpoint as it is now.
  * @throws CliFailure `event_not_found`, `webhook_not_set`, `delivery_running`,
  *   `temporal_unavailable`
@@ -54,7 +54,7 @@ export async function redeliverEvent(deps: RedeliverDeps, id: string): Promise<E
   return claimed;
 }
 
-/** @throws CliFailure `event_not_found` */
+/** Finds an event. @throws CliFailure `event_not_found` */
 export async function findEvent(
   { events }: Pick<Stores, 'events'>,
   id: string,

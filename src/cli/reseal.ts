@@ -5,25 +5,25 @@ import { endpointOwner } from '../store/endpoints';
 import { recipientFrom, recipientOwner } from '../store/recipients';
 
 const BATCH = 100;
-/** The second finds what changed during the first; more are for a service that rolls secrets. */
+/** Passes: the second finds changes made during the first, further ones secrets rolled since. */
 const PASSES_MAX = 10;
-/** Where the text does not even name a key. */
+/** Name for the key of a text that names none. */
 const NO_KEY = '?';
 
 export type SealedStores = Pick<Stores, 'recipients' | 'endpoints' | 'idempotency'>;
 
 export interface ResealDeps {
   stores: SealedStores;
-  /** Seals with the key file's current key. */
+  /** Sealer that uses the key file's current key. */
   sealer: Sealer;
-  /** The name of that key. */
+  /** Name of that key. */
   kid: string;
   now: () => Date;
-  /** One line for the person who waits. */
+  /** Tells a line to the person who waits. */
   progress: (line: string) => void;
 }
 
-/** What one key has sealed. */
+/** Counts of the values that one key has sealed. */
 export interface Held {
   recipients: number;
   endpoints: number;
@@ -32,8 +32,8 @@ export interface Held {
 }
 
 /**
- * What each key holds. Claims are counted first: a claim that is gone by then has become a
- * recipient, which is counted next.
+ * Counts what each key has sealed. Claims come first, so that a claim that becomes a recipient
+ * meanwhile is counted as that.
  */
 export async function heldByKeys({ recipients, endpoints }: SealedStores, sealer: Sealer) {
   const held = new Map<string, Held>();
@@ -50,7 +50,7 @@ export async function heldByKeys({ recipients, endpoints }: SealedStores, sealer
   return held;
 }
 
-/** What other keys than `kid` still hold, in all. */
+/** Number of values that other keys than `kid` have sealed. */
 export function heldByOthers(held: ReadonlyMap<string, Held>, kid: string): number {
   const others = [...held].filter(([other]) => other !== kid);
   return others.reduce(
@@ -60,7 +60,7 @@ export function heldByOthers(held: ReadonlyMap<string, Held>, kid: string): numb
 }
 
 /**
- * Seals with the current key what others have sealed. Every write is conditional on the value that
+ * Seals the values of other keys with the current one. Every write is conditional on the value that
  * was opened, so it can be stopped anywhere and run again, beside a service at work.
  * @returns how many values were sealed anew
  */
@@ -78,9 +78,9 @@ export async function resealAll(deps: ResealDeps): Promise<number> {
 }
 
 /**
- * A recipient that was accepted, and whose caller was never answered, is written now, as a retry
- * would. Sealing it anew in its claim would not do: a retry may have read the claim before, and
- * write what it read.
+ * Writes recipients that were accepted and never written, as a retry of the caller would. Sealing
+ * them anew in their claims would not do: a retry may have read a claim before, and write the old
+ * text.
  */
 async function writeClaims({ stores, kid, now, progress }: ResealDeps): Promise<void> {
   const { recipients, idempotency } = stores;
@@ -135,7 +135,7 @@ async function resealEndpoints(deps: ResealDeps, unopened: Set<string>): Promise
   return renewed;
 }
 
-/** Undefined for what no key of the ring opens: it is named once, and left as it is. */
+/** Seals a value anew; undefined when no key of the ring opens it: it is named once, and left. */
 async function resealed(
   { sealer, progress }: ResealDeps,
   unopened: Set<string>,

@@ -14,7 +14,7 @@ import { findResource } from './resources';
 
 const ROWS_MAX = 100;
 
-/** By name: what is not listed stays inside, as do customers, metadata and URLs with tokens. */
+/** Fields that are shown. All others stay inside, such as customers and URLs with tokens. */
 const COMMON = ['account_id', 'livemode', 'status', 'version', 'amount'] as const;
 const TIMES = ['created_at', 'updated_at'] as const;
 const BANK = ['method', 'connector', 'bank_reference'] as const;
@@ -69,7 +69,7 @@ const FIELDS: Record<CallbackResource, readonly string[]> = {
 /** Everything that MongoDB holds of one resource and an operator may see. */
 export type ResourcePage = Awaited<ReturnType<typeof readPage>>;
 
-/** @throws CliFailure `payment_not_found`, `refund_not_found`, `payout_not_found` */
+/** Reads a page. @throws CliFailure `payment_not_found`, `refund_not_found`, … */
 export async function readPage(stores: Stores, kind: CallbackResource, id: string) {
   const found = await findResource(stores, kind, id);
   const { account_id, livemode } = found;
@@ -97,9 +97,9 @@ function factsOf(kind: CallbackResource, resource: Resource): Record<string, unk
 }
 
 interface Related {
-  /** Of a payout: what of its recipient does not identify a person. */
+  /** Facts of a payout's recipient that do not identify a person. */
   recipient?: Pick<RecipientDocument, 'type' | 'scheme' | 'last4'> | null;
-  /** Of a payment, newest first. */
+  /** Refunds of a payment, newest first. */
   refunds?: ReturnType<typeof presentRefund>[];
 }
 
@@ -127,7 +127,7 @@ function presentEvent({ _id, type, created, delivery }: EventDocument) {
 
 const ORDER: readonly string[] = Object.keys(LEGS);
 
-/** Steps of one move share their time: then in the order that they can come in. */
+/** Sorts by time; steps of one move share it, and stand in the order of the kinds. */
 function byTimeAndKind(a: PostingDocument, b: PostingDocument): number {
   if (a.at !== b.at) return a.at < b.at ? -1 : 1;
   return ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind);

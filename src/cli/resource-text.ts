@@ -4,7 +4,7 @@ import type { ResourcePage } from './resource-page';
 
 const MONEY = ['amount', 'fee', 'refunded'];
 
-/** A resource's page for a person. */
+/** Text of a resource's page for a person. */
 export function pageText(page: ResourcePage): string {
   const currency = String(page.resource['currency']);
   const own = Object.entries(page.resource).map(
@@ -25,7 +25,7 @@ function section(title: string, body: string): string {
   return `${title}\n${body}`;
 }
 
-/** `bank_reference` is `Bank reference`. */
+/** Title of a field: `Bank reference` for `bank_reference`. */
 function titleOf(name: string): string {
   const words = name.replaceAll('_', ' ');
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;

@@ -3,14 +3,14 @@ import type { CallbackResource } from '../domain/callback';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import { CliFailure } from './failure';
 
-/** What acting on workflows takes. */
+/** Dependencies of acts on workflows. */
 export interface WorkflowDeps {
   temporal: Client;
-  /** Another queue than the product's, in tests. */
+  /** Task queue; tests have their own. */
   lifecycleQueue?: string;
 }
 
-/** @throws CliFailure `payment_not_found`, `refund_not_found`, `payout_not_found` */
+/** Finds a resource. @throws CliFailure `payment_not_found`, `refund_not_found`, … */
 export async function findResource(
   stores: ResourceStores,
   kind: CallbackResource,

@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { CliFailure, isMissingFile, reasonOf } from './failure';
 
-/** Where the servers are, and the rules that the command line shares with the service. */
+/** Addresses of the servers, and the rules that the command line shares with the service. */
 export interface Settings {
   mongodb: { uri: string; db: string };
   temporal: { address: string; namespace: string };
-  /** Undefined when neither place names it; only sealing needs it. */
+  /** Path of the key file; undefined when neither place names it, since only sealing needs it. */
   keysFile: string | undefined;
   /** Whether sandbox endpoints may be on this machine. Live ones never. */
   allowPrivate: boolean;
-  /** Where the addresses come from, for messages. */
+  /** Source of the addresses, for messages. */
   source: string;
 }
 
-/** What the command line reads of `DATA_DIR/stack.json`. Decided: "Running and provisioning". */
+/** Fields read from `DATA_DIR/stack.json`. Decided: "Running and provisioning". */
 const StackFile = z.object({
   temporal: z.object({ address: z.string(), namespace: z.string().optional() }).optional(),
   mongodb: z.object({ uri: z.string() }).optional(),
@@ -35,8 +35,8 @@ const DEFAULT_DB = 'payments';
 const DEFAULT_TEMPORAL = { address: '127.0.0.1:7233', namespace: 'default' };
 
 /**
- * The environment first, then the stack that runs here. A stack file that speaks of another
- * database than the environment is left alone: its sealing keys would be the wrong ones.
+ * Reads the environment first, then the file of the stack that runs here. A stack file of another
+ * database than the environment's is left alone: its sealing keys would be the wrong ones.
  * @throws CliFailure `no_stack` when neither says where MongoDB is; `stack_file_invalid`;
  *   `setting_invalid`.
  */

@@ -11,8 +11,8 @@ import { CliFailure, reasonOf } from './failure';
 const CALL_TIMEOUT_MS = 5_000;
 
 /**
- * A call to Temporal, within its time.
- * @throws CliFailure `temporal_unavailable`; what `call` says of the workflow itself passes
+ * Calls Temporal, within a time limit.
+ * @throws CliFailure `temporal_unavailable`; errors about the workflow itself pass as they are
  */
 export async function inTime<T>(
   temporal: Client,
@@ -28,7 +28,7 @@ export async function inTime<T>(
   }
 }
 
-/** How the newest run of a workflow stands, as `RUNNING`; `NOT_FOUND` when the server knows none. */
+/** Status of a workflow's newest run, such as `RUNNING`; `NOT_FOUND` when the server knows none. */
 export async function statusOf(temporal: Client, workflowId: string): Promise<string> {
   try {
     const handle = temporal.workflow.getHandle(workflowId);
@@ -44,7 +44,7 @@ export function isAlreadyStarted(error: unknown): boolean {
   return error instanceof Error && error.name === 'WorkflowExecutionAlreadyStartedError';
 }
 
-/** An update's failure: the workflow's refusal in its own words, or no answer in time. */
+/** Failure of an update: the workflow's refusal in its own words, or no answer in time. */
 export function updateFailure(error: unknown, unknownOutcome: string): unknown {
   if (error instanceof WorkflowUpdateFailedError) {
     const { cause } = error;

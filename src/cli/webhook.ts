@@ -18,7 +18,7 @@ export interface WebhookDeps {
   now: () => Date;
 }
 
-/** One account's endpoint in one environment. */
+/** Account and environment of an endpoint. */
 export interface EndpointOwner {
   accountId: string;
   livemode: boolean;
@@ -29,7 +29,7 @@ export interface ShownEndpoint {
   signing_secret: string;
 }
 
-/** `whsec_` + 32 random bytes, base64url. Decided: "Keys". */
+/** Makes a secret: `whsec_` + 32 random bytes, base64url. Decided: "Keys". */
 export function makeSigningSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 }
@@ -60,7 +60,7 @@ export async function setEndpoint(
 }
 
 /**
- * A new secret that signs `afterMs` from now; until then the present one does.
+ * Makes a new secret that signs `afterMs` from now; until then the present one does.
  * @returns null when there is no endpoint
  */
 export async function rollSecret(
@@ -83,7 +83,7 @@ export async function rollSecret(
   return { url: rolled.url, signing_secret: secret, active_from };
 }
 
-/** The endpoint with the secret that signs now, and the one to come when a roll is awaited. */
+/** Finds the endpoint with the secret that signs now and, during a roll, the next one. */
 export async function showEndpoint(
   deps: WebhookDeps,
   owner: EndpointOwner,
@@ -105,13 +105,13 @@ async function openCurrent(
   { accountId, livemode }: EndpointOwner,
   endpoint: EndpointDocument,
 ): Promise<string> {
-  // Where clocks differ, the first secret may not be active by ours: it is the one all the same.
+  // By our clock the first secret may not be active yet; it is the one that signs all the same.
   const sealed = signingSecret(endpoint, now()) ?? endpoint.secrets[0]?.sealed;
   if (sealed === undefined) throw new Error('The endpoint has no signing secret.');
   return await sealer.open(sealed, endpointOwner(accountId, livemode));
 }
 
-/** Of two that register the same endpoint at once, the second finds the first's secret. */
+/** Sets the endpoint. When two calls register it at once, the second finds the first's secret. */
 async function settle(
   endpoints: EndpointStore,
   setting: EndpointSetting,

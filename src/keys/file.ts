@@ -20,8 +20,8 @@ import { StackFailure } from '../os/failure';
 import { tryLock } from '../os/lock';
 
 /**
- * The path of the service's key file, made at the first start (mode 0600). Whoever loses it can
- * no longer open what was sealed with it.
+ * Finds the service's key file, or makes it at the first start (mode 0600). Without it, values that
+ * were sealed can't be opened any more.
  * @throws StackFailure when there is data from before and the file is gone
  */
 export function keysFile(dataDir: string): string {
@@ -43,9 +43,9 @@ export function keysFile(dataDir: string): string {
 }
 
 /**
- * For as long as keys are changed, or values sealed anew: another one at it would seal with a key
- * that the first may be about to retire. A lock whose process was killed does not count.
- * @returns what gives the lock back
+ * Locks the file while keys are changed or values sealed anew: another process would seal with a
+ * key that this one may be about to retire. A lock whose process was killed does not count.
+ * @returns a function that gives the lock back
  * @throws StackFailure when another process is at it
  */
 export function lockKeyFile(path: string): () => void {
@@ -54,14 +54,14 @@ export function lockKeyFile(path: string): () => void {
   throw new StackFailure(`Process ${held.pid} on ${held.host} is changing the keys of ${path}.`);
 }
 
-/** What a change leaves as it is, it need not know. */
+/** File with its unknown fields, which a change leaves as they are. */
 const KeyFile = z.looseObject({
   seal: z.looseObject({ current: z.string(), keys: z.record(z.string(), z.string()) }),
 });
 
 /**
- * A new sealing key, current from now on; the others stay, to open what they sealed.
- * @returns its name: the day, and what no other key of that day has
+ * Adds a sealing key, current from now on; the others stay, to open their values.
+ * @returns its name: the day, and a suffix that no other key of that day has
  */
 export function addSealingKey(path: string, now: Date): string {
   const file = readKeyFile(path);
@@ -72,7 +72,7 @@ export function addSealingKey(path: string, now: Date): string {
   return kid;
 }
 
-/** Ends a key for good: what it sealed is lost. The current one stays. */
+/** Removes a key for good, never the current one: values that it sealed are lost. */
 export function removeSealingKey(path: string, kid: string): void {
   const file = readKeyFile(path);
   if (file.seal.current === kid) throw new Error(`${kid} is the current key.`);
@@ -85,8 +85,8 @@ function readKeyFile(path: string): z.infer<typeof KeyFile> {
 }
 
 /**
- * Replaced in one step, for its owner only, and on the disk before anything is sealed with it: a
- * key that a power failure took back would take what it sealed along.
+ * Replaces the file in one step, readable by its owner only. It is on the disk before a key seals
+ * anything, since a power failure that took the key would take its values along.
  */
 function writeKeyFile(path: string, keys: object): void {
   const target = existsSync(path) ? realpathSync(path) : path;
@@ -105,7 +105,7 @@ function writeKeyFile(path: string, keys: object): void {
   syncFolder(dirname(target));
 }
 
-/** Changed by root, say, it must still be the service's own. */
+/** Keeps the file's owner: changed by root, it must still be the service's. */
 function keepOwner(file: number, target: string): void {
   const owner = statSync(target, { throwIfNoEntry: false });
   const mine = fstatSync(file);

@@ -5,18 +5,18 @@ export type SealingKeys = Keys['seal'];
 
 const KEY_BYTES = 32;
 
-/** How long a process may go on sealing with a key that is current no more. */
+/** Time for which a process may still seal with a key that is no longer current. */
 export const LOOK_EVERY_MS = 1_000;
 
-/** The keys that seal and open. */
+/** Keys that seal and open. */
 export interface KeyRing {
-  /** With the key that seals now. @throws KeyRingError when that can't be known */
+  /** Gives the key that seals now. @throws KeyRingError when it can't be known */
   forSealing(): SealingKeys;
-  /** With the key `kid`, if there is one. */
+  /** Gives the key `kid`, if there is one. */
   forOpening(kid: string): SealingKeys;
 }
 
-/** The key file can't be read. Nothing of what stands in it. */
+/** Error of a key file that can't be read; it carries nothing of the file. */
 export class KeyRingError extends Error {
   constructor(path: string) {
     super(`The key file ${path} can not be read, so nothing is sealed.`);
@@ -24,7 +24,7 @@ export class KeyRingError extends Error {
   }
 }
 
-/** @throws Error when the ring lacks its current key or holds one that is not 32 bytes. */
+/** Checks keys. @throws Error when the current one is missing, or one is not 32 bytes */
 export function checkSealingKeys({ current, keys }: SealingKeys): void {
   for (const [kid, key] of Object.entries(keys)) {
     if (key.length !== KEY_BYTES) throw new Error(`Sealing key "${kid}" is not 32 bytes long.`);
@@ -32,18 +32,18 @@ export function checkSealingKeys({ current, keys }: SealingKeys): void {
   if (!Object.hasOwn(keys, current)) throw new Error(`There is no sealing key "${current}".`);
 }
 
-/** Keys that never change. @throws Error as `checkSealingKeys` */
+/** Makes a ring that never changes. @throws Error as `checkSealingKeys` */
 export function constantRing(keys: SealingKeys): KeyRing {
   checkSealingKeys(keys);
   return { forSealing: () => keys, forOpening: () => keys };
 }
 
 /**
- * The ring of a key file, as it changes. Sealing looks at the file once a second: with a ring that
- * it can't confirm it would seal with a key that may be retired by now, so it refuses. Opening goes
- * on with the keys it has, and reads the file for one that it has not.
+ * Makes a ring that follows a key file. Sealing looks at the file once a second, and refuses when
+ * it can't, since its key may be retired by now. Opening uses the keys it has, and reads the file
+ * for a key that it has not.
  * @param clock ms, never set back
- * @throws Error when the file is missing or no key file at the start
+ * @throws Error when the file is missing, or no key file, at the start
  */
 export function followKeys(path: string, clock: () => number = () => performance.now()): KeyRing {
   let lookedAt = clock();
@@ -51,7 +51,7 @@ export function followKeys(path: string, clock: () => number = () => performance
   let ring = readRing(path);
 
   const readAgain = (): void => {
-    // The stamp first: what changes in between is read once more.
+    // The stamp comes first, so that a change in between is read once more.
     const next = stampOf(path);
     ring = readRing(path);
     stamp = next;
@@ -74,7 +74,7 @@ export function followKeys(path: string, clock: () => number = () => performance
       try {
         readAgain();
       } catch {
-        // Not opened, then; the ring in hand still opens what it can.
+        // The file can't be read; the ring in hand still opens its own values.
       }
       return ring;
     },
@@ -87,7 +87,7 @@ function readRing(path: string): SealingKeys {
   return seal;
 }
 
-/** Another one for every replacement, also within one tick of the file system's clock. */
+/** Stamp of the file: each replacement has another, even within one tick of the clock. */
 function stampOf(path: string): string {
   const { mtimeNs, ino, size } = statSync(path, { bigint: true });
   return `${mtimeNs}:${ino}:${size}`;

@@ -12,7 +12,7 @@ export const Sealed = z
   .brand<'Sealed'>();
 export type Sealed = z.infer<typeof Sealed>;
 
-/** It could not be opened. One text for every reason: it never carries what was sealed. */
+/** Error of a value that can't be opened. Its text is always the same, and never the value's. */
 export class SealError extends Error {
   constructor() {
     super('The sealed value could not be opened.');
@@ -23,8 +23,8 @@ export class SealError extends Error {
 export type Sealer = ReturnType<typeof createSealer>;
 
 /**
- * Encryption at rest: a fresh content key for every value, wrapped by the ring's current key.
- * Older keys of the ring still open what they sealed; `kidOf` says what is left to re-seal.
+ * Encrypts at rest: a fresh content key for every value, wrapped by the ring's current key.
+ * Older keys of the ring still open their values; `kidOf` tells which are left to re-seal.
  * A value is bound to its `owner` (as `recipient/{id}`): moved to another record it won't open.
  * @param keys a ring that follows the key file, or keys that never change
  * @throws Error at once when constant keys lack the current one or hold one that is not 32 bytes.
@@ -36,7 +36,7 @@ export function createSealer(keys: KeyRing | SealingKeys) {
     seal: (plain: string, owner: string): Promise<Sealed> => seal(ring, plain, owner),
     /** @throws SealError for another owner, an unknown key, a changed or foreign text. */
     open: (sealed: Sealed, owner: string): Promise<string> => open(ring, sealed, owner),
-    /** Which key sealed it. @throws SealError when the text names none. */
+    /** Names the key that sealed it. @throws SealError when the text names none */
     kidOf: (sealed: Sealed): string => kidOf(sealed),
   };
 }
@@ -73,7 +73,7 @@ function kidOf(sealed: Sealed): string {
     const { kid } = decodeProtectedHeader(sealed);
     if (typeof kid === 'string') return kid;
   } catch {
-    // Not a JWE: the same answer as one without a key's name.
+    // No JWE gets the same answer as a JWE without a key's name.
   }
   throw new SealError();
 }

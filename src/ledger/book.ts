@@ -10,7 +10,7 @@ import {
   type PostingKind,
 } from './postings';
 
-/** One transaction of the ledger, never changed. Its legs sum to zero. */
+/** Transaction of the ledger, never changed. Its legs sum to zero. */
 export interface PostingDocument {
   /** `{kind}:{resource_id}`: each step of a resource is posted once. */
   _id: string;
@@ -21,7 +21,7 @@ export interface PostingDocument {
   at: string;
   /** Minor units, as 64-bit integers. */
   legs: { account: string; amount: number | Long }[];
-  /** Who funded it and why; only of fundings. */
+  /** Operator and reason of a funding. */
   note?: { operator: string | null; reason: string | null };
 }
 
@@ -39,7 +39,7 @@ export interface BookDocument {
   external?: Record<string, number>;
 }
 
-/** One line of `balance show`; minor units. */
+/** Line of `balance show`; minor units. */
 export interface BalanceRow {
   balance_account: string;
   currency: string;
@@ -61,8 +61,8 @@ export function createLedgerStore(db: Db) {
       await books.createIndexes([{ key: { account_id: 1, livemode: 1 }, name: 'account' }]);
     },
     /**
-     * Writes a posting and moves its balances, in the caller's transaction. Last in it, since a
-     * book is what concurrent transactions meet on.
+     * Writes a posting and moves its balances, last in the caller's transaction, since concurrent
+     * transactions contend for the book.
      * @throws InsufficientBalance when a balance would fall below 0: let the transaction abort
      * @throws MongoServerError duplicate key when it was posted already
      */
@@ -82,19 +82,19 @@ export function createLedgerStore(db: Db) {
           $inc: Object.fromEntries(asLongs(legs).map(({ account, amount }) => [account, amount])),
           $setOnInsert: { account_id, livemode, currency },
         },
-        // Money can only be taken from a book that is there.
+        // A posting that debits must not make the book.
         { session, upsert: taken.length === 0 },
       );
       if (result.matchedCount + result.upsertedCount === 0) {
         throw new InsufficientBalance('The balance does not hold this amount.');
       }
     },
-    /** Every named balance of an account in one environment, by name and currency. */
+    /** Lists the named balances of an account in one environment, by name and currency. */
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> => {
       const found = await books.find({ account_id, livemode }).toArray();
       return found.flatMap(balancesOf).sort(byNameAndCurrency);
     },
-    /** A balance in the book of a posting, within its transaction; null: never credited. */
+    /** Finds a balance in the book of a posting, within its transaction; null: never credited. */
     balance: async (
       posting: NewPosting,
       name: string,
@@ -107,7 +107,7 @@ export function createLedgerStore(db: Db) {
     posting: (id: string) => postings.findOne({ _id: id }),
     forResource: (resource_id: string) =>
       postings.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
-    /** For the verification of the whole: both collections, to be read in one snapshot. */
+    /** Both collections, for a verification that reads them in one snapshot. */
     collections: { postings, books },
   };
 }

@@ -2,16 +2,17 @@ import { isBalanceAccountName, MAIN_BALANCE } from '../domain/balance-account';
 import type { CallbackResource } from '../domain/callback';
 
 /**
- * The ledger's own language: every transaction is a posting whose legs sum to zero. Money that is
- * held for a purpose stands in an account of its own (`reserved`, `transit`), so that what is pending
- * and what is posted can both be read off, and each step is one more immutable posting.
+ * Language of the ledger: every transaction is a posting whose legs sum to zero. Money that is held
+ * for a purpose stands in an account of its own (`reserved`, `transit`), so that pending and posted
+ * money can both be read off, and each step is one more immutable posting.
  *
- * A book is all that one merchant account has in one environment and currency. Its accounts are
- * named by the field that keeps their balance:
+ * A book holds the accounts of one merchant in one environment and currency. An account is named by
+ * the field that keeps its balance:
  * - `balances.{name}.available`, `balances.{name}.reserved`: the merchant's money; never below 0
- * - `clearing.{connector}`: what stands with a bank; below 0 is money it holds for the merchant
- * - `transit.refunds`: on its way out, not confirmed yet; never below 0
- * - `income.fees`: what the service has earned; `external.funding`: money from outside the product
+ * - `clearing.{connector}`: the account with a bank; below 0 is money it holds for the merchant
+ * - `transit.refunds`: money on its way out, not confirmed yet; never below 0
+ * - `income.fees`: fees that the service has earned
+ * - `external.funding`: money from outside the product
  */
 
 export interface Leg {
@@ -36,7 +37,7 @@ export type PostingKind =
   | 'funded'
   | { [Kind in CallbackResource]: ResourcePosting<Kind> }[CallbackResource];
 
-/** What a posting is about. `resource_id` of a funding is an id of its own. */
+/** Posting to be written. The `resource_id` of a funding is an id of its own. */
 export interface NewPosting {
   kind: PostingKind;
   resource_id: string;
@@ -48,7 +49,7 @@ export interface NewPosting {
   legs: readonly Leg[];
 }
 
-/** Unique: the same step of the same resource is never posted twice. */
+/** Id of a posting: a step of a resource is never posted twice. */
 export function operationId({ kind, resource_id }: Pick<NewPosting, 'kind' | 'resource_id'>) {
   return `${kind}:${resource_id}`;
 }
@@ -67,13 +68,13 @@ const clearing = (connector: string) => `clearing.${checked(connector)}`;
 const REFUNDS = 'transit.refunds';
 const FEES = 'income.fees';
 
-/** @throws RangeError: such a name would reach into another field */
+/** Checks a name that becomes part of a path. @throws RangeError on any other text */
 function checked(name: string): string {
   if (!isBalanceAccountName(name)) throw new RangeError(`No name of a ledger account: ${name}`);
   return name;
 }
 
-/** `amount` moves from one account to the other. */
+/** Legs that move `amount` from one account to the other. */
 function transfer(from: string, to: string, amount: number): Leg[] {
   return [
     { account: from, amount: -amount },
@@ -85,7 +86,7 @@ function nonZero(legs: Leg[]): Leg[] {
   return legs.filter(({ amount }) => amount !== 0);
 }
 
-/** The legs of each kind of posting; amounts in minor units. */
+/** Legs of each kind of posting; amounts in minor units. */
 export const LEGS = {
   /** An operator credits a balance. */
   funded: (balance: string, amount: number) =>
@@ -118,7 +119,7 @@ export const LEGS = {
       { account: FEES, amount: -fee },
       { account: available(balance), amount: amount + fee },
     ]),
-  /** It came back: the amount is credited, the fee stays. */
+  /** Credits the amount of a payout that came back; the fee stays. */
   payout_returned: (balance: string, connector: string, amount: number) =>
     transfer(clearing(connector), available(balance), amount),
 } satisfies Record<PostingKind, (...args: never[]) => Leg[]>;
@@ -128,7 +129,7 @@ export function mustNotBeNegative(account: string): boolean {
   return account.startsWith('balances.') || account.startsWith('transit.');
 }
 
-/** @throws RangeError unless the legs sum to zero, in whole minor units, one for each account */
+/** Asserts that legs sum to zero, in whole minor units, one for each account. @throws RangeError */
 export function assertBalanced(legs: readonly Leg[]): void {
   const sum = legs.reduce((total, { amount }) => total + amount, 0);
   const accounts = new Set(legs.map(({ account }) => account));
@@ -138,7 +139,7 @@ export function assertBalanced(legs: readonly Leg[]): void {
   }
 }
 
-/** The balance does not hold what is to be taken from it; nothing was written. */
+/** Error of a balance that would fall below 0; nothing was written. */
 export class InsufficientBalance extends Error {
   override readonly name = 'InsufficientBalance';
 }

@@ -1,9 +1,9 @@
-/** Something the developer can mend: its message is the whole explanation, so no stack is shown. */
+/** Failure that the developer can mend; its message explains it whole, so no stack is shown. */
 export class StackFailure extends Error {
   override readonly name = 'StackFailure';
 }
 
-/** What an unknown thrown value says. */
+/** Text of an unknown thrown value. */
 export function reasonOf(error: unknown): string {
   if (errorCode(error) === 'ENOSPC') return 'the disk is full';
   if (!isObject(error) || !('message' in error)) return String(error);
@@ -12,7 +12,7 @@ export function reasonOf(error: unknown): string {
   return `${error.message}${cause}`;
 }
 
-/** The code of a system error, e.g. `EEXIST`. */
+/** Code of a system error, e.g. `EEXIST`. */
 export function errorCode(error: unknown): string | undefined {
   if (!isObject(error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;

@@ -4,13 +4,13 @@ import { z } from 'zod';
 import { errorCode } from './failure';
 import { birthMark, isAlive } from './process-table';
 
-/** A lock of another machine (a shared folder) can't be looked up: it counts this long. */
+/** Life of a lock of another machine (in a shared folder), whose process can't be looked up. */
 const FOREIGN_LOCK_MS_MAX = 30 * 60_000;
 
 const Holder = z.object({ pid: z.int(), born: z.string(), host: z.string() });
 export type LockHolder = z.infer<typeof Holder>;
 
-/** `held` is undefined when the lock is ours, else it says who has it. */
+/** Outcome of a try: `held` names the holder, and is undefined when the lock is ours. */
 export interface LockAttempt {
   held?: LockHolder;
   release(): void;
@@ -54,7 +54,7 @@ function isHeld(path: string, holder: LockHolder): boolean {
   return Date.now() - written < FOREIGN_LOCK_MS_MAX;
 }
 
-/** Moves it aside first: another process may have taken the stale lock over in between. */
+/** Removes a stale lock. It is moved aside first, as another process may have taken it over. */
 function removeStale(path: string, aside: string, seen: LockHolder | undefined): void {
   try {
     renameSync(path, aside);
@@ -78,6 +78,6 @@ function releaseLock(path: string, text: string): void {
   try {
     if (readFileSync(path, 'utf8') === text) rmSync(path);
   } catch {
-    // Whoever removed the data folder removed the lock with it.
+    // The lock is gone when its data folder is.
   }
 }

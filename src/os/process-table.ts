@@ -15,7 +15,7 @@ export function isAlive(pid: number): boolean {
   return statFields(pid)?.state !== 'Z';
 }
 
-/** The command line, arguments joined by spaces; empty when there is no such process. */
+/** Command line, its arguments joined by spaces; empty when there is no such process. */
 export function commandLine(pid: number): string {
   if (process.platform === 'linux') {
     try {
@@ -27,7 +27,7 @@ export function commandLine(pid: number): string {
   return ps(pid, 'command');
 }
 
-/** Every process of this machine that this user may see. */
+/** Lists the processes of this machine that this user may see. */
 export function processIds(): number[] {
   const names =
     process.platform === 'linux'
@@ -36,7 +36,7 @@ export function processIds(): number[] {
   return names.map((name) => Number(name.trim())).filter((pid) => pid > 0);
 }
 
-/** A mark that tells a process from a later one that was given the same id. */
+/** Mark that tells a process from a later one with the same id. */
 export function birthMark(pid: number): string {
   if (process.platform === 'linux') return statFields(pid)?.startTicks ?? '';
   return ps(pid, 'lstart');

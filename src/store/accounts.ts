@@ -8,9 +8,9 @@ export interface AccountDocument {
   /** Crypto endpoints and events. */
   crypto: boolean;
   enabled_methods: string[];
-  /** An account has every rail but these; absent: none. */
+  /** Rails that the account has not; absent: none, so it has them all. */
   disabled_rails?: RailId[];
-  /** Minor units of the payout's currency, whichever that is; 0 where not set. */
+  /** Minor units of the payout's own currency, by rail; 0 where a rail has none. */
   payout_fees?: Partial<Record<RailId, number>>;
   /** Login of the merchant's staff; the hash is argon2id. */
   dashboard: { email: string; password_hash: string };

@@ -1,8 +1,8 @@
 import { defined } from '../domain/defined';
 
-/** One act of an operator. */
+/** Record of an operator's act. */
 export interface AuditEntry {
-  /** Made once, so that a repeated write adds nothing. */
+  /** Id made once, so that a repeated write adds nothing. */
   id: string;
   who: string;
   when: string;
@@ -21,7 +21,7 @@ export interface AttentionAct {
   at: string;
 }
 
-/** The write that marks or unmarks a document for operators, with its audit entry where one acted. */
+/** Write that marks or unmarks a document for operators, with the audit entry of an act. */
 export function attentionChange(attention: string | null, act: AttentionAct | null) {
   const audit = act ? { $concatArrays: ['$audit', [auditOf(act, attention)]] } : undefined;
   return {

@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import type { BankCallback, CallbackResource } from '../domain/callback';
 import { isDuplicateKey } from '../mongo';
 
-/** What a bank said, kept before anything is done about it. */
+/** Callback of a bank, kept before anything is done about it. */
 export interface CallbackDocument {
   /** `{connector}:{callback_id}`: unique, so a repeat is recognised. */
   _id: string;
@@ -13,9 +13,9 @@ export interface CallbackDocument {
   body: BankCallback;
   received_at: string;
   signalled_at: string | null;
-  /** Why it moved nothing; null when it did, or is still under way. */
+  /** Reason why it moved nothing; null when it did, or is still under way. */
   unapplied: string | null;
-  /** Why it waits for an operator. */
+  /** Reason why it waits for an operator; null when it doesn't. */
   parked: string | null;
 }
 
@@ -38,7 +38,7 @@ export function createCallbackStore(db: Db) {
         { key: { resource_id: 1, received_at: 1 }, name: 'resource' },
         { key: { parked: 1 }, name: 'parked', sparse: true },
       ]),
-    /** The row of this callback: new, or the one that its first delivery made. */
+    /** Keeps a callback; gives its row, which its first delivery may have made. */
     keep: async (callback: NewCallback): Promise<CallbackDocument> => {
       const _id = callbackKey(callback.connector, callback.body.callback_id);
       const document = { _id, ...callback, signalled_at: null, unapplied: null, parked: null };
@@ -54,7 +54,7 @@ export function createCallbackStore(db: Db) {
     markSignalled: (_id: string, signalled_at: string) =>
       callbacks.updateOne({ _id }, { $set: { signalled_at, parked: null } }),
     park: (_id: string, parked: string) => callbacks.updateOne({ _id }, { $set: { parked } }),
-    /** Kept with its reason, also when the signal came without passing through here. */
+    /** Keeps the reason, also of a signal that came past this collection. */
     markUnapplied: (_id: string, unapplied: string, callback: Omit<NewCallback, 'received_at'>) =>
       callbacks.updateOne(
         { _id },

@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 
 const ROWS_MAX = 200;
 
-/** One attempt to deliver one event, as the merchant may see it. */
+/** Attempt to deliver an event, as the merchant may see it. */
 export interface DeliveryDocument {
   event_id: string;
   /** 0 for the delivery that the event started, then one for each redelivery. */
@@ -11,9 +11,9 @@ export interface DeliveryDocument {
   attempt: number;
   at: string;
   url: string;
-  /** Null when there was no whole answer. */
+  /** HTTP status; null when there was no whole answer. */
   status_code: number | null;
-  /** What went wrong, in words; null when the receiver answered. */
+  /** Fault in words; null when the receiver answered. */
   error: string | null;
   duration_ms: number;
   response_excerpt: string;
@@ -36,12 +36,12 @@ export function createDeliveryStore(db: Db) {
       const once = { upsert: true };
       await deliveries.updateOne({ event_id, run, attempt }, { $setOnInsert: row }, once);
     },
-    /** The attempts kept for an event, all runs together. */
+    /** Counts the attempts for an event in all its runs. */
     count: (event_id: string): Promise<number> => deliveries.countDocuments({ event_id }),
     /** Whether this run has already reached the receiver. */
     isDelivered: async (event_id: string, run: number): Promise<boolean> =>
       (await deliveries.findOne({ event_id, run, outcome: 'delivered' })) !== null,
-    /** The latest attempts of an event, newest first. */
+    /** Lists the latest attempts of an event, newest first. */
     forEvent: (event_id: string) =>
       deliveries.find({ event_id }).sort({ run: -1, attempt: -1 }).limit(ROWS_MAX).toArray(),
   };

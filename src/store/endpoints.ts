@@ -3,16 +3,16 @@ import type { Sealed } from '../keys/seal';
 
 export interface EndpointSecret {
   sealed: Sealed;
-  /** From when it signs, ISO 8601. */
+  /** ISO 8601: when it begins to sign. */
   active_from: string;
 }
 
-/** Where one account is told of events, in one environment. @see spec §5.5 */
+/** Webhook endpoint of one account in one environment. @see spec §5.5 */
 export interface EndpointDocument {
   account_id: string;
   livemode: boolean;
   url: string;
-  /** Oldest first: the one that signs and, while a roll is awaited, the one to come. */
+  /** Oldest first: the secret that signs and, during a roll, the next one. */
   secrets: EndpointSecret[];
   created_at: string;
   updated_at: string;
@@ -32,20 +32,20 @@ export interface SecretRoll {
   livemode: boolean;
   sealed: Sealed;
   now: Date;
-  /** How long the present secret goes on signing. Decided: now, 1 h or 24 h. */
+  /** Time for which the present secret goes on signing. Decided: now, 1 h or 24 h. */
   afterMs: number;
 }
 
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
 
-/** What a signing secret is sealed for. */
+/** Owner that a signing secret is sealed for. */
 export function endpointOwner(account_id: string, livemode: boolean): string {
   return `webhook_endpoint/${account_id}/${livemode ? 'live' : 'sandbox'}`;
 }
 
 /**
- * The one secret that signs now. Decided: one `v1` per header at all times.
- * @returns undefined only when nothing is active yet.
+ * Gives the secret that signs now. Decided: one `v1` per header at all times.
+ * @returns undefined only while no secret is active yet
  */
 export function signingSecret(
   endpoint: Pick<EndpointDocument, 'secrets'>,
@@ -66,18 +66,18 @@ export function createEndpointStore(db: Db) {
     get: (account_id: string, livemode: boolean) => endpoints.findOne({ account_id, livemode }),
     /** Registers the endpoint or moves it; a secret that exists stays. */
     set: (setting: EndpointSetting) => set(endpoints, setting),
-    /** A new secret, signing after `afterMs`. Null when there is no endpoint. */
+    /** Adds a secret that signs after `afterMs`; null when there is no endpoint. */
     roll: (roll: SecretRoll) => rollSecret(endpoints, roll),
     remove: async (account_id: string, livemode: boolean): Promise<boolean> =>
       (await endpoints.deleteOne({ account_id, livemode })).deletedCount === 1,
-    /** Some of all, in the order of their ids, from behind `after`. */
+    /** Lists endpoints in the order of their ids, starting behind `after`. */
     page: (limit: number, after?: ObjectId) =>
       endpoints
         .find(after === undefined ? {} : { _id: { $gt: after } })
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),
-    /** One secret, only while it is there as it was: a roll may have dropped it meanwhile. */
+    /** Replaces a secret while it is there unchanged: a roll may have dropped it meanwhile. */
     resealSecret: (id: ObjectId, before: Sealed, sealed: Sealed) =>
       endpoints.updateOne(
         { _id: id, 'secrets.sealed': before },
@@ -104,8 +104,8 @@ async function set(
 }
 
 /**
- * One atomic step. What was superseded is dropped, and so is an earlier roll that had not come
- * into force: the last one asked for wins.
+ * Rolls in one atomic step. Superseded secrets are dropped, and so is an earlier roll that is not
+ * in force yet: the last one asked for wins.
  */
 function rollSecret(
   endpoints: Collection<EndpointDocument>,

@@ -2,7 +2,7 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import type { DeliveryStatus, EventType } from '../domain/event';
 import { type ListFilter, listIndexes, listNewest, OWNER } from './resource';
 
-/** One fact told to one merchant. Written in the transaction of the move it tells of. */
+/** Fact that a merchant is told, written in the transaction of its move. */
 export interface EventDocument {
   /** `evt_…`, derived from the resource and its version. */
   _id: string;
@@ -14,7 +14,7 @@ export interface EventDocument {
   /** Place in lists, newest first. @see src/domain/cursor.ts */
   position: string;
   data: Record<string, string>;
-  /** The exact bytes that every attempt posts. */
+  /** Bytes that every attempt posts, unchanged. */
   body: string;
   request_id: string;
   delivery: EventDelivery;
@@ -55,7 +55,7 @@ export function createEventStore(db: Db) {
         .toArray(),
     list: (filter: EventFilter) => listNewest<EventDocument>(events, filter),
     /**
-     * Takes the next run number, before a redelivery starts. Null when another one took it first.
+     * Reserves the next run number, before a redelivery starts; null when another one was first.
      */
     claimRun: (id: string, run: number, now: string) =>
       events.findOneAndUpdate(
@@ -69,13 +69,13 @@ export function createEventStore(db: Db) {
         },
         { returnDocument: 'after' },
       ),
-    /** Puts the state back unless an attempt has changed it; the run number stays taken. */
+    /** Puts the state back unless an attempt has changed it; the run number stays used. */
     giveBackRun: (id: string, taken: EventDelivery, before: EventDelivery) =>
       events.updateOne(
         { _id: id, delivery: taken },
         { $set: { delivery: { ...before, run: taken.run } } },
       ),
-    /** The state after an attempt. */
+    /** Writes the state after an attempt. */
     setDelivery: (id: string, delivery: Partial<EventDelivery>) =>
       events.findOneAndUpdate(
         { _id: id },

@@ -1,12 +1,12 @@
 import type { Collection, Db } from 'mongodb';
 
-/** A worker that polls says so every few seconds. */
+/** Sign of life that a polling worker gives every few seconds. */
 interface Heartbeat {
   _id: string;
   at: Date;
 }
 
-/** A worker that has been silent this long is taken for dead. */
+/** Silence after which a worker counts as dead. */
 const SILENT_MS = 6_000;
 
 export type HeartbeatStore = ReturnType<typeof createHeartbeatStore>;

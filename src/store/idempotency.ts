@@ -2,16 +2,16 @@ import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import type { ClaimedRequest } from '../domain/creation';
 import { isDuplicateKey } from '../mongo';
 
-/** A key is valid for 24 hours. @see spec §4 */
+/** Life of a key: 24 hours. @see spec §4 */
 const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
 
-/** One that was taken up late keeps its answer a while: the retry that asks for it may follow. */
+/** Life of an answer that was made late: the retry that asks for it may still come. */
 const LATE_LIFETIME_MS = 60 * 60 * 1_000;
 const EXPIRES_AT = {
   $max: [{ $add: ['$created_at', KEY_LIFETIME_MS] }, { $add: ['$$NOW', LATE_LIFETIME_MS] }],
 };
 
-/** What fixes a claim: unique per account, environment and operation. */
+/** Identity of a claim: a key counts per account, environment and operation. */
 export interface ClaimKey {
   account_id: string;
   livemode: boolean;
@@ -19,20 +19,20 @@ export interface ClaimKey {
   key: string;
 }
 
-/** One use of an idempotency key; the id of what it creates is made here, before anything else. */
+/** Use of an idempotency key. It fixes the id of the resource before anything else happens. */
 export interface ClaimDocument extends ClaimKey {
   _id: string;
   /** Keyed hash of the canonical body. */
   fingerprint: string;
   resource_id: string;
-  /** The parsed request, until the resource is written. */
+  /** Parsed request, until the resource is written. */
   request: ClaimedRequest | null;
   request_id: string;
   status: number | null;
-  /** The answer as first sent. */
+  /** Answer as it was first sent. */
   body: string | null;
   created_at: Date;
-  /** Set when the resource is written: a claim under way never expires. */
+  /** Set when the resource is written, since a claim under way never expires. */
   expires_at?: Date;
 }
 
@@ -53,24 +53,24 @@ export function createIdempotencyStore(db: Db) {
         { key: { resource_id: 1 }, name: 'resource', unique: true },
         { key: { expires_at: 1 }, name: 'expiry', expireAfterSeconds: 0 },
       ]),
-    /** The claim under this key that still counts, also when the cleaner is late. */
+    /** Finds the claim under a key; an expired one does not count, even before it is deleted. */
     find: async (key: ClaimKey, now: Date): Promise<ClaimDocument | null> => {
       const claim = await claims.findOne({ _id: claimId(key) });
       return claim === null || isExpired(claim, now) ? null : claim;
     },
     claim: (fresh: NewClaim, now: Date) => claim(claims, fresh, now),
-    /** Keeps the first answer; the one that is kept is the one to send. */
+    /** Keeps the first answer, and gives it, since it is the one to send. */
     complete: (open: ClaimDocument, status: number, body: string) =>
       complete(claims, open, status, body),
-    /** The resource is written: the request is no longer needed, and the key's day counts. */
+    /** Notes that the resource is written: the request goes, and the key's 24 hours begin. */
     markWritten: (resource_id: string) =>
       claims.updateOne({ resource_id, request: { $ne: null } }, [
         { $set: { request: null, expires_at: EXPIRES_AT } },
       ]),
     forResource: (resource_id: string) => claims.findOne({ resource_id }),
     /**
-     * Empties the claim in the transaction that writes its resource, and starts the key's day.
-     * @returns what it held; null when it was emptied or released already
+     * Empties the claim in the transaction that writes its resource; the key's 24 hours begin.
+     * @returns the request that it held; null when it was emptied or released already
      */
     emptyClaim: async (
       resource_id: string,
@@ -84,8 +84,8 @@ export function createIdempotencyStore(db: Db) {
       return before?.request ?? null;
     },
     /**
-     * The resource was refused: the key is free again. Decided: refusals are not stored. One that
-     * was taken up after all keeps its claim.
+     * Frees the key of a resource that was refused. Decided: refusals are not stored. A resource
+     * that was written after all keeps its claim.
      */
     release: (resource_id: string) => claims.deleteOne({ resource_id, request: { $ne: null } }),
   };
@@ -95,7 +95,7 @@ function isExpired(claim: ClaimDocument, now: Date): boolean {
   return claim.expires_at !== undefined && claim.expires_at <= now;
 }
 
-/** Inserts the claim, or gives the one that was first; an expired one is replaced. */
+/** Inserts the claim, or gives the earlier one; an expired one is replaced. */
 async function claim(
   claims: Collection<ClaimDocument>,
   fresh: NewClaim,

@@ -15,7 +15,7 @@ import { createRefundStore } from './refunds';
 
 export type Stores = ReturnType<typeof createStores>;
 
-/** Every collection; each file owns its queries and indexes. */
+/** Stores of all collections; each file owns its queries and indexes. */
 export function createStores(db: Db) {
   return {
     accounts: createAccountStore(db),
@@ -34,7 +34,7 @@ export function createStores(db: Db) {
   };
 }
 
-/** Before anything is served: a missing unique index would let a fact be recorded twice. */
+/** Makes all indexes, before a service begins: without unique ones facts could be kept twice. */
 export async function ensureIndexes(stores: Stores): Promise<void> {
   await Promise.all(Object.values(stores).map((store) => store.ensureIndexes()));
 }

@@ -2,14 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import type { Scope } from '../domain/api-key';
 
-/** An API key: only its hash is kept; the secret is 256 random bits, so a fast hash is enough. */
+/** API key. Only its hash is kept, a fast one, since the secret is 256 random bits. */
 export interface KeyDocument {
   _id: string;
   account_id: string;
   livemode: boolean;
   /** SHA-256 of the whole key, hex. */
   hash: string;
-  /** For people to tell keys apart. */
+  /** Part of the key that people tell keys apart by. */
   last4: string;
   scopes: Scope[];
   created_at: string;
@@ -18,7 +18,7 @@ export interface KeyDocument {
 }
 
 const KEY_BYTES = 32;
-/** How stale `last_used_at` may be: one write a minute and key at most. */
+/** Staleness of `last_used_at` that is let pass, so that a key is written once a minute at most. */
 const LAST_USED_PRECISION_MS = 60_000;
 
 /** `sk_sandbox_…` or `sk_live_…`: shown once, never stored. Decided: "Keys". */
@@ -45,7 +45,7 @@ export function createKeyStore(db: Db) {
     byHash: (hash: string) => keys.findOne({ hash }),
     forAccount: (account_id: string) =>
       keys.find({ account_id }).sort({ created_at: 1 }).limit(1_000).toArray(),
-    /** Takes effect with the next request; a second revocation keeps the first time. */
+    /** Revokes from the next request on; a second revocation keeps the first time. */
     revoke: (id: string, now: string) =>
       keys.findOneAndUpdate(
         { _id: id },

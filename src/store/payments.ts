@@ -2,7 +2,7 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import type { PaymentAttention, PaymentStatus } from '../domain/payment';
 import { type ListFilter, listIndexes, type ResourceDocument, resourceStore } from './resource';
 
-/** The payment as it stands: wire fields in wire names (spec §2.1), and what only we see. */
+/** A payment: the fields of the wire under their names there (spec §2.1), and our own. */
 export interface PaymentDocument extends ResourceDocument<PaymentStatus, PaymentAttention> {
   country: string | null;
   reference: string | null;
@@ -54,7 +54,7 @@ export function createPaymentStore(db: Db) {
         { key: { token_hash: 1 }, name: 'token', unique: true },
       ]),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
-    /** Binds the page to the first browser that opens it; null when another one has, or too late. */
+    /** Binds the page to the first browser that opens it; null for another one, or after expiry. */
     openPage: (token_hash: string, browser_hash: string, now: string) =>
       payments.findOneAndUpdate(
         { token_hash, browser_hash: { $in: [null, browser_hash] }, expires_at: { $gt: now } },
@@ -62,10 +62,10 @@ export function createPaymentStore(db: Db) {
         { returnDocument: 'after' },
       ),
     /**
-     * Takes the amount of a refund from what remains, in one conditional write; null when that is
-     * too little. The sum of refunds never exceeds the payment. @see spec §4.3
+     * Takes the amount of a refund from what remains, in one conditional write. The sum of refunds
+     * never exceeds the payment. @see spec §4.3
      * @param amount minor units; null: all that remains
-     * @returns the payment as it was before
+     * @returns the payment as it was before; null when too little remains
      */
     reserveRefund: (id: string, amount: number | null, session: ClientSession) =>
       payments.findOneAndUpdate(
@@ -73,7 +73,7 @@ export function createPaymentStore(db: Db) {
         [{ $set: { refunded: amount === null ? '$amount' : { $add: [REFUNDED, amount] } } }],
         { session, returnDocument: 'before' },
       ),
-    /** A failed refund gives its amount back. In the transaction of its move, so once. */
+    /** Gives the amount of a failed refund back, in the transaction of its move, so once. */
     releaseRefund: (
       { payment_id, amount }: { payment_id: string; amount: number },
       session: ClientSession,

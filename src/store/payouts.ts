@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import type { PayoutAttention, PayoutStatus, Return } from '../domain/payout';
 import { type ListFilter, listIndexes, type ResourceDocument, resourceStore } from './resource';
 
-/** The payout as it stands: wire fields in wire names (spec §2.4), and what only we see. */
+/** A payout: the fields of the wire under their names there (spec §2.4), and our own. */
 export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAttention> {
   /** Minor units, drawn beside the amount. */
   fee: number;
@@ -12,10 +12,10 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   /** The JSON text as the merchant wrote it. */
   metadata: string;
   returned: Return | null;
-  /** When the money was captured; null while it is only reserved. */
+  /** Time of the capture; null while the money is only reserved. */
   sent_at: string | null;
   completed_at: string | null;
-  /** ISO 8601; past it operators are told. */
+  /** ISO 8601; operators are told of a payout that is later. */
   due_at: string;
 }
 

@@ -5,33 +5,33 @@ import { Sealed } from '../keys/seal';
 import { isDuplicateKey } from '../mongo';
 import type { ClaimDocument } from './idempotency';
 
-/** A recipient: what must be readable, and everything else sealed. @see spec §2.3, §4.4 */
+/** Recipient: the facts that rules need, and everything else sealed. @see spec §2.3, §4.4 */
 export interface RecipientDocument extends RecipientFacts {
   _id: string;
   account_id: string;
   livemode: boolean;
   last4: string;
-  /** The details as JSON (`RecipientDetails`), bound to `recipient/{id}`. */
+  /** Details as JSON (`RecipientDetails`), bound to `recipient/{id}`. */
   sealed: Sealed;
-  /** Which key of the ring sealed them. */
+  /** Key of the ring that sealed them. */
   kid: string;
   created_at: string;
   request_id: string;
 }
 
-/** A claim whose recipient is sealed but not written yet. */
+/** Claim whose recipient is sealed but not written yet. */
 export interface RecipientClaim extends Omit<ClaimDocument, 'request'> {
   request: ClaimedRecipient;
 }
 
 export type RecipientStore = ReturnType<typeof createRecipientStore>;
 
-/** What a recipient's details are sealed for. */
+/** Owner that a recipient's details are sealed for. */
 export function recipientOwner(id: string): string {
   return `recipient/${id}`;
 }
 
-/** The document of what a claim holds. */
+/** Document of the recipient that a claim holds. */
 export function recipientFrom(
   owner: { id: string; account_id: string; livemode: boolean; request_id: string },
   { recipient }: ClaimedRecipient,
@@ -65,7 +65,7 @@ export function createRecipientStore(db: Db) {
         { key: { [CLAIM_KID]: 1 }, name: 'recipient_kid', sparse: true },
       ]);
     },
-    /** Once: a repeat with the same id changes nothing. */
+    /** Inserts once: a repeat with the same id changes nothing. */
     insert: async (recipient: RecipientDocument): Promise<void> => {
       try {
         await recipients.insertOne(recipient);
@@ -73,24 +73,24 @@ export function createRecipientStore(db: Db) {
         if (!isDuplicateKey(error, '_id_')) throw error;
       }
     },
-    /** By id alone: for the service's own steps. */
+    /** Finds by id alone, for the service's own steps. */
     get: (id: string) => recipients.findOne({ _id: id }),
-    /** By id within one account and environment: what a merchant may see. */
+    /** Finds by id within one account and environment, as a merchant may see it. */
     find: (id: string, account_id: string, livemode: boolean) =>
       recipients.findOne({ _id: id, account_id, livemode }),
-    /** Some that another key than `kid` sealed, in the order of ids, from behind `after`. */
+    /** Lists recipients that other keys than `kid` sealed, by id, starting behind `after`. */
     sealedByOthers: (kid: string, limit: number, after = '') =>
       recipients
         .find({ kid: { $ne: kid }, _id: { $gt: after } })
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),
-    /** Only when nobody has sealed it anew meanwhile. */
+    /** Replaces the sealed details, unless they were sealed anew meanwhile. */
     reseal: (id: string, before: Sealed, sealed: Sealed, kid: string) =>
       recipients.updateOne({ _id: id, sealed: before }, { $set: { sealed, kid } }),
-    /** How many each key has sealed. */
+    /** Counts the recipients that each key has sealed. */
     countByKey: () => countBy(recipients, 'kid', {}),
-    /** Claims of recipients that are not written yet and were sealed by another key than `kid`. */
+    /** Lists claims whose recipients are not written yet, sealed by other keys than `kid`. */
     claimsByOthers: (kid: string, limit: number, after = '') =>
       claims
         .find({ [CLAIM_KID]: { $exists: true, $ne: kid }, _id: { $gt: after } })

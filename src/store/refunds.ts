@@ -8,14 +8,14 @@ import {
   resourceStore,
 } from './resource';
 
-/** The refund as it stands: wire fields in wire names (spec §2.2), and what only we see. */
+/** A refund: the fields of the wire under their names there (spec §2.2), and our own. */
 export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAttention> {
   payment_id: string;
   reason: string | null;
   settled_at: string | null;
-  /** The bank's name for the payment, by which it finds what is to be sent back. */
+  /** The bank's name for the payment, so that it finds the money to send back. */
   payment_bank_reference: string | null;
-  /** ISO 8601; past it operators are told. */
+  /** ISO 8601; operators are told of a refund that is later. */
   due_at: string;
 }
 

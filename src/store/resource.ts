@@ -26,13 +26,13 @@ export interface ResourceDocument<
   updated_at: string;
   connector: string;
   bank_reference: string | null;
-  /** Why it needs a person; null when it doesn't. */
+  /** Reason why it needs a person; null when it doesn't. */
   attention: Attention | null;
   request_id: string;
   audit: AuditEntry[];
 }
 
-/** One page of a list; a filter of a resource adds the fields that it may be narrowed by. */
+/** Filter of one page; that of a resource adds the fields by which its list can be narrowed. */
 export interface ListFilter {
   account_id: string;
   livemode: boolean;
@@ -61,13 +61,13 @@ interface Listed<D> {
 export function resourceStore<D extends ResourceDocument, F extends ListFilter>(rows: Rows<D>) {
   return {
     insert: (document: D, session: ClientSession) => rows.insertOne(document, { session }),
-    /** By id alone: for the service's own steps. */
+    /** Finds by id alone, for the service's own steps. */
     get: (id: string, session?: ClientSession) => rows.findOne({ _id: id }, { session }),
-    /** By id within one account and environment: what a merchant may see. */
+    /** Finds by id within one account and environment, as a merchant may see it. */
     find: (id: string, account_id: string, livemode: boolean) =>
       rows.findOne({ _id: id, account_id, livemode }),
     list: (filter: F) => listNewest(rows, filter),
-    /** One conditional write; null when the resource is no longer at `version`. */
+    /** Writes only while the resource is at `version`; null when it no longer is. */
     update: (
       id: string,
       version: number,
@@ -84,7 +84,7 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
       ),
     /**
      * Marks or unmarks it for operators, outside the count of versions.
-     * @param version state that the mark speaks of: at any other nothing is written
+     * @param version version at which the mark was set: at any other nothing is written
      */
     setAttention: (
       id: string,

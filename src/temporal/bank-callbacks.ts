@@ -8,7 +8,7 @@ import { nextRun } from './start';
 
 export type { ResourceCallback };
 
-/** Stores of the product that the inbox of callbacks draws on. */
+/** Stores of the product that the inbox of callbacks uses. */
 export type InboxStores = ResourceStores & Pick<Stores, 'callbacks'>;
 
 export interface CallbackDeps {
@@ -19,14 +19,14 @@ export interface CallbackDeps {
   now: () => Date;
 }
 
-/** `parked`: no such resource at this connector; kept for an operator, nothing is started. */
+/** Outcome of a delivery. `parked`: no such resource at this connector; kept for an operator. */
 export type CallbackReceipt = 'delivered' | 'duplicate' | 'parked';
 
 /**
- * Takes in what a bank said: kept first, then signalled to the resource's workflow, which is started
- * again when it has ended. Safe to repeat with the same `callback_id`: it counts once.
- * @throws ZodError on a malformed callback, connector or id; RangeError when the resource has no such callback; any
- *   error of MongoDB or Temporal: repeat the call.
+ * Receives a bank's callback: keeps it, then signals it to the resource's workflow, which is
+ * started again when it has ended. Safe to repeat with the same `callback_id`: it counts once.
+ * @throws ZodError on a malformed callback, connector or id; RangeError when the resource has no
+ *   such callback; any error of MongoDB or Temporal: repeat the call
  */
 export async function deliverCallback(
   deps: CallbackDeps,
@@ -60,7 +60,7 @@ export async function deliverCallback(
   return 'delivered';
 }
 
-/** Faster than the resource's own first write: its workflow may run already, else nothing does. */
+/** Signals a resource that is not written yet: its workflow may run already. */
 async function signalUnwritten(
   deps: CallbackDeps,
   { resource, resource_id, name }: Pick<ResourceCallback, 'resource' | 'resource_id' | 'name'>,

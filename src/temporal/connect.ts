@@ -5,7 +5,7 @@ import {
   makeGrpcRetryInterceptor,
 } from '@temporalio/client';
 
-/** Fails in about half a second when the server is away; the default takes twenty. */
+/** Attempts of a call: it fails in half a second when the server is away, not in twenty. */
 const ATTEMPTS_MAX = 3;
 
 export interface TemporalAddress {

@@ -31,7 +31,7 @@ export interface TemporalDoorDeps {
   now: () => Date;
 }
 
-/** The request limit: past it the caller is told to come back with the same key. */
+/** Request limit, after which the caller is told to come back with the same key. */
 const CALL_TIMEOUT_MS = 8_000;
 const HEALTH_TIMEOUT_MS = 1_500;
 
@@ -63,13 +63,13 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
     openPayout: (input: PayoutInput) =>
       withinLimit(client, () => openOrRefuse(deps, 'payout', input.payout_id, input)),
     /**
-     * Asks the payment to be called off; what it came to stands in MongoDB.
+     * Asks the payment's workflow to cancel it; its new state stands in MongoDB.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
      */
     cancelPayment: (paymentId: string, by: CancelledBy) =>
       withinLimit(client, () => cancelPayment(client.workflow, paymentId, by)),
     /**
-     * Takes in what a bank said. Safe to repeat with the same `callback_id`.
+     * Receives a bank's callback. Safe to repeat with the same `callback_id`.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
      */
     deliverCallback: (callback: ResourceCallback) =>
@@ -89,7 +89,7 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
   };
 }
 
-/** Opens a resource that may be refused when its money is reserved: nothing of it is stored then. */
+/** Opens a resource that is refused, and not stored, when its money cannot be reserved. */
 async function openOrRefuse(
   deps: TemporalDoorDeps,
   kind: 'refund' | 'payout',
@@ -107,7 +107,7 @@ async function openOrRefuse(
   throw await refusalOfEnded(ended);
 }
 
-/** Why a resource whose workflow has ended was never stored: refused, or ended from outside. */
+/** Refusal of a resource that was never stored: its workflow refused it, or was ended. */
 async function refusalOfEnded(
   result: Promise<{ status: string; code?: string; message?: string }>,
 ): Promise<Refusal> {
@@ -157,7 +157,7 @@ async function cancelPayment(
       .getHandle(paymentWorkflowId(paymentId))
       .executeUpdate<PaymentState, [CancelInput]>('cancel', { updateId: 'cancel', args: [{ by }] });
   } catch (error) {
-    // Refused, or its life has ended already.
+    // The payment refused it, or its workflow has ended.
     if (error instanceof WorkflowUpdateFailedError) {
       if (codeOf(error) === 'cannot_cancel') return;
     } else if (error instanceof WorkflowNotFoundError) return;
@@ -170,7 +170,7 @@ function codeOf({ cause }: WorkflowUpdateFailedError): string | undefined {
   return cause instanceof ApplicationFailure ? (cause.type ?? undefined) : undefined;
 }
 
-/** Ends by the deadline, and speaks the API's errors. */
+/** Calls within the request limit, and turns Temporal's errors into the API's. */
 async function withinLimit<T>(client: Client, call: () => Promise<T>): Promise<T> {
   try {
     return await client.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
@@ -179,7 +179,7 @@ async function withinLimit<T>(client: Client, call: () => Promise<T>): Promise<T
   }
 }
 
-/** An update that was refused carries its code; an outage of Temporal is the caller's to wait out. */
+/** Refusal that an error of Temporal stands for: a refused update by its code, or an outage. */
 function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof WorkflowUpdateFailedError) {
     const code = codeOf(error);

@@ -2,7 +2,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import { defined } from '../domain/defined';
 import type { Logger } from '../log';
 
-/** Temporal's own lines in the form of ours, without the fields that we don't know. */
+/** Logger that writes Temporal's lines in our form, without fields that we don't know. */
 export function temporalLogger(log: Logger): DefaultLogger {
   return new DefaultLogger('WARN', ({ level, message, meta }) => {
     const err = meta?.['error'];

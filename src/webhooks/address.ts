@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** The only part of IPv6 that is handed out as public addresses (RFC 4291 §2.4, IANA). */
+/** Part of IPv6 that is handed out as public addresses (RFC 4291 §2.4, IANA). */
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
 
 const IN_WORDS: Partial<Record<string, string>> = {
@@ -15,9 +15,9 @@ const IN_WORDS: Partial<Record<string, string>> = {
 };
 
 /**
- * Why an address may not be posted to, in words; null when it is plain public unicast. Whatever
- * tunnels to another address (6to4, Teredo, NAT64) or is set aside (documentation, benchmarks)
- * is refused; an IPv4-mapped address is judged by its IPv4 one.
+ * Says why an address may not be posted to; null when it is plain public unicast. Tunnels to other
+ * addresses (6to4, Teredo, NAT64) and ranges set aside (documentation, benchmarks) are refused; an
+ * IPv4-mapped address is judged by its IPv4 one.
  */
 export function addressRefusal(address: string): string | null {
   const parsed = parse(address);
@@ -28,7 +28,7 @@ export function addressRefusal(address: string): string | null {
   return `${address} is ${IN_WORDS[range] ?? 'a reserved'} address`;
 }
 
-/** Whether the address is this machine's own, whichever way it is written. */
+/** Whether the address is this machine's own, however it is written. */
 export function isLoopback(address: string): boolean {
   return parse(address)?.range() === 'loopback';
 }

@@ -1,4 +1,4 @@
-/** What went wrong before a whole answer was there. */
+/** Faults before a whole answer was there. */
 export type PostErrorKind =
   | 'timeout'
   | 'refused_address'
@@ -8,7 +8,7 @@ export type PostErrorKind =
   | 'reset'
   | 'protocol';
 
-/** The receiver answered; only a 2xx acknowledges. */
+/** Answer of the receiver; only a 2xx acknowledges. */
 export interface PostResponse {
   outcome: 'response';
   status: number;
@@ -28,7 +28,7 @@ export interface PostError {
 
 export type PostResult = PostResponse | PostError;
 
-/** Carries a known kind out of a failed step. */
+/** Error that carries the kind of fault out of a failed step. */
 export class PostFault extends Error {
   readonly kind: PostErrorKind;
   constructor(kind: PostErrorKind, message: string) {
@@ -37,7 +37,7 @@ export class PostFault extends Error {
   }
 }
 
-/** What a socket's or the parser's error means; the texts of the runtime stay inside. */
+/** Meaning of a socket's or the parser's error; the runtime's own texts stay inside. */
 export function classify(error: unknown, connected: boolean): PostFault {
   if (error instanceof PostFault) return error;
   const code = codeOf(error);
@@ -60,8 +60,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Seconds to wait by a `Retry-After` header: a number of seconds or an HTTP date. Undefined for
- * none and for anything else.
+ * Seconds to wait by a `Retry-After` header, a number of seconds or an HTTP date; undefined for any
+ * other text, and for none.
  */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   const text = header?.trim() ?? '';

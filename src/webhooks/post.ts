@@ -7,17 +7,17 @@ import { defined } from '../domain/defined';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
 import { type AdmittedUrl, admitUrl, type Resolve } from './url';
 
-/** What is read of an answer before the connection is dropped. */
+/** Bytes of an answer that are read before the connection is dropped. */
 const ANSWER_BYTES_MAX = 64 * 1_024;
 const EXCERPT_BYTES_MAX = 1_024;
-/** How long one of several addresses is tried before the next joins in. */
+/** Time for one of several addresses before the next is tried beside it. */
 const ADDRESS_ATTEMPT_MS = 1_500;
 
 export interface WebhookPost {
   url: string;
   headers: Record<string, string>;
   body: string | Buffer;
-  /** For all of it: name, connection, TLS, answer. */
+  /** Time for the whole post: name, connection, TLS, answer. */
   timeoutMs: number;
   /** Whether this machine may be posted to. */
   allowPrivate: boolean;
@@ -34,7 +34,7 @@ export type PostWebhook = (post: WebhookPost) => Promise<PostResult>;
  * nothing. No redirect is followed, no proxy used, nothing decompressed, and no connection kept:
  * each attempt is judged anew.
  *
- * Never rejects for what a receiver does. An answer that is not whole within the time is an error,
+ * Never rejects because of a receiver. An answer that is not whole within the time is an error,
  * also when its status was 2xx: a receiver that broke off may not have kept the event.
  */
 export async function postWebhook(post: WebhookPost): Promise<PostResult> {
@@ -69,7 +69,7 @@ async function admit(post: WebhookPost, deadline: AbortSignal): Promise<Admitted
   throw new PostFault(kind, admitted.message);
 }
 
-/** A connection to one of the judged addresses, with TLS done: not a byte was sent on it yet. */
+/** Connects to one of the judged addresses, up to the end of TLS, without sending a byte. */
 async function open(
   { url, host, addresses }: AdmittedUrl,
   ca: string | undefined,
@@ -92,7 +92,7 @@ async function open(
         ca,
       })
     : connect(target);
-  // Errors reach us through the awaits; one that comes between them must not end the process.
+  // Errors are caught by the awaits; an error between them must not end the process.
   socket.on('error', () => undefined);
   deadline.addEventListener('abort', () => socket.destroy(), { once: true });
   try {
@@ -104,7 +104,7 @@ async function open(
   }
 }
 
-/** Answers with the judged addresses whatever is asked. It is not called when the host is one. */
+/** Looks up the judged addresses, for any name. Not called when the host is an address. */
 function pinned(addresses: string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, options, callback) => {

@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** How old or how far ahead a signature may be, in seconds. @see spec §5.4 */
+/** Age, or lead, that a signature may have, in seconds. @see spec §5.4 */
 export const SIGNATURE_TOLERANCE_SECONDS = 300;
 
-/** A delivery as its receiver has it. */
+/** Delivery as its receiver has it. */
 export interface SignedDelivery {
   /** The `Service-Signature` header; undefined when it was not sent. */
   header: string | undefined;
@@ -17,8 +17,8 @@ export interface SignedDelivery {
 }
 
 /**
- * The `Service-Signature` header of one attempt: `t=<unix seconds>,v1=<hex HMAC-SHA256>`. The key
- * is the whole secret as text, its `whsec_` included.
+ * Makes the `Service-Signature` header of an attempt: `t=<unix seconds>,v1=<hex HMAC-SHA256>`.
+ * The key is the whole secret as text, its `whsec_` included.
  * @see spec §5.3
  */
 export function signPayload(secret: string, body: string | Buffer, atSeconds: number): string {

@@ -18,20 +18,20 @@ export interface UrlRefusal {
   message: string;
 }
 
-/** All addresses of a host name. Rejects when the name has none, or can't be asked for. */
+/** Finds all addresses of a host name; rejects when it has none, or can't be looked up. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 export interface UrlPolicy {
-  /** Sandbox endpoints may be on this machine, and plain http then. */
+  /** Allows endpoints on this machine, over plain http too; for the sandbox. */
   allowPrivate: boolean;
   resolve?: Resolve;
 }
 
-/** A URL that may be posted to, and the only addresses it may be posted at. */
+/** URL that may be posted to, and the only addresses to post it at. */
 export interface AdmittedUrl {
   ok: true;
   url: URL;
-  /** The host without IPv6 brackets and without a final dot. */
+  /** Host without IPv6 brackets and without a final dot. */
   host: string;
   addresses: string[];
 }
@@ -42,9 +42,9 @@ export const resolveBySystem: Resolve = async (host) =>
   (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
 
 /**
- * Whether a webhook endpoint may be registered: https, no userinfo, up to 2,048 characters, every
- * address of its host public. With `allowPrivate`, this machine is allowed too, over http as well.
- * @returns the URL as it is to be stored, or the reason in words for the merchant.
+ * Checks the URL of an endpoint: https, no userinfo, up to 2,048 characters, every address of its
+ * host public. With `allowPrivate`, this machine is allowed too, over http as well.
+ * @returns the URL as it is to be stored, or the reason in words for the merchant
  */
 export async function checkWebhookUrl(
   text: string,
@@ -54,7 +54,7 @@ export async function checkWebhookUrl(
   return admitted.ok ? { ok: true, url: admitted.url.href } : admitted;
 }
 
-/** The check at registration and at each attempt: names are resolved anew each time. */
+/** Checks a URL at registration and at each attempt; its name is resolved anew each time. */
 export async function admitUrl(text: string, policy: UrlPolicy): Promise<AdmittedUrl | UrlRefusal> {
   const url = parseUrl(text, policy.allowPrivate);
   if ('code' in url) return url;
@@ -66,7 +66,7 @@ export async function admitUrl(text: string, policy: UrlPolicy): Promise<Admitte
   if (addresses.length === 0) {
     return refuse('url_host_unknown', `The host name ${host} could not be resolved.`);
   }
-  // One address out of line is enough: which of them is connected to is not ours to choose.
+  // A single forbidden address is enough, since we do not choose which one is connected to.
   for (const address of addresses) {
     const refusal = addressFault(address, url.protocol, policy.allowPrivate);
     if (refusal !== null) return refusal;
@@ -78,8 +78,8 @@ function parseUrl(text: string, allowPrivate: boolean): URL | UrlRefusal {
   if (text.length > URL_LENGTH_MAX) {
     return refuse('url_too_long', `The URL is longer than ${URL_LENGTH_MAX} characters.`);
   }
-  // The URL parser would drop or turn these silently; what is registered must be what was read.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+  // The URL parser would drop or turn these silently, and another URL would be registered.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are to be found.
   if (/[\s\\\u0000-\u001f\u007f]/.test(text) || !URL.canParse(text)) {
     return refuse(
       'url_invalid',

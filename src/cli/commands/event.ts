@@ -124,7 +124,7 @@ async function show(context: CliContext, id: string): Promise<void> {
 
 async function redeliver(context: CliContext, id: string): Promise<void> {
   const stores = await context.stores();
-  // Known first: an unknown event is refused also while Temporal is away.
+  // An unknown event is refused first, so that this works while Temporal is away.
   await findEvent(stores, id);
   const deps = { stores, temporal: await context.temporal() };
   const { delivery } = await redeliverEvent({ ...deps, now: context.now }, id);

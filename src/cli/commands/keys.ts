@@ -76,7 +76,7 @@ async function report(
   ]);
   context.print({ json: result, text });
   if (result.remaining === 0) return;
-  // The result is the answer; this makes the exit code 1.
+  // The result is printed already; this sets the exit code to 1.
   throw new CliFailure(
     'rotation_unfinished',
     `Other keys still hold ${result.remaining} values: run \`keys reseal\` again. What can not be ` +
@@ -101,7 +101,7 @@ async function retire(context: CliContext, command: Command, kid: string): Promi
   context.print({ json: { retired: kid, keys }, text });
 }
 
-/** Progress goes to stderr; with `--json` there is none, so that an error stands there alone. */
+/** Writes progress to stderr; with `--json` there is none, so that an error stands there alone. */
 async function keyDeps(context: CliContext, command: Command): Promise<KeyDeps> {
   const keysFile = usableKeysFile(context.settings());
   const { writeErr } = command.configureOutput();

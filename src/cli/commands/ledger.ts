@@ -39,7 +39,7 @@ async function verify(context: CliContext): Promise<void> {
   context.print({ json: { data }, text: report(data) });
   const { differences_total: total } = data;
   if (total === 0) return;
-  // The report is the answer; this makes the exit code 1.
+  // The report is printed already; this sets the exit code to 1.
   throw new CliFailure('ledger_differs', `The ledger has ${counted(total, 'difference')}.`);
 }
 

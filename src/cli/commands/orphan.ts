@@ -7,9 +7,9 @@ import { table, when } from '../output';
 
 const LIMIT_MAX = 10_000;
 const LIMIT_DEFAULT = 1_000;
-/** A line on stderr for every so many. */
+/** Resources per line of progress on stderr. */
 const PROGRESS_EVERY = 1_000;
-/** Its workflow came to its end, but not the document: the database may be an older one. */
+/** Status of a closed workflow whose document is not final: the database may be an older one. */
 const ENDED_BEFORE_RECORD = 'COMPLETED';
 
 const ABOUT = `
@@ -62,11 +62,11 @@ export function addOrphanCommands(program: Command, context: CliContext): void {
 interface Walk {
   orphans: Orphan[];
   checked: number;
-  /** It stopped at the limit. */
+  /** Whether it stopped at the limit. */
   has_more: boolean;
 }
 
-/** @param each done to every orphan as soon as it is found */
+/** Walks up to a limit of orphans. @param each called for every orphan as soon as it is found */
 async function walk(
   context: CliContext,
   deps: OrphanDeps,
@@ -128,7 +128,7 @@ async function restartAll(context: CliContext, named: string[], limit: number): 
   });
 }
 
-/** Told after the others were started. @throws CliFailure `not_an_orphan` */
+/** Refuses ids of no orphan, after the others were started. @throws CliFailure `not_an_orphan` */
 function requireAll(orphans: Orphan[], named: string[]): void {
   const found = new Set(orphans.map(({ resource }) => resource._id));
   const others = named.filter((id) => !found.has(id));
@@ -166,7 +166,7 @@ function more({ checked, has_more }: { checked: number; has_more: boolean }): st
   return has_more ? `\n\nThere are more: it stopped after ${checked} were looked at.` : '';
 }
 
-/** `3 d 4 h`, `5 min`, `20 s`: the two greatest units at most. */
+/** Shows an age by its two greatest units at most: `3 d 4 h`, `5 min`, `20 s`. */
 function age(seconds: number): string {
   if (seconds < 60) return `${Math.max(0, seconds)} s`;
   const minutes = Math.floor(seconds / 60);

@@ -16,7 +16,7 @@ interface ActOptions {
   hours?: number;
 }
 
-/** `payment`, `refund` and `payout`: the same commands for each. */
+/** Adds the commands of `payment`, `refund` and `payout`, which are alike. */
 export function addResourceCommands(program: Command, context: CliContext): void {
   for (const kind of KINDS) addGroup(program, context, kind);
 }

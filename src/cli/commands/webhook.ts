@@ -114,7 +114,7 @@ async function show(context: CliContext, accountId: string, env: Env): Promise<v
   context.print({ json: endpoint, text });
 }
 
-/** What sealing takes. The account comes first: an unknown one needs no keys to be refused. */
+/** Dependencies of sealing. The account comes first: an unknown one is refused without keys. */
 async function webhookDeps(context: CliContext, accountId: string): Promise<WebhookDeps> {
   const stores = await context.stores();
   await findAccount(stores, accountId);

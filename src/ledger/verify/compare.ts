@@ -1,7 +1,7 @@
 import type { BookDocument } from '../book';
 import { bookId, LEGS, mustNotBeNegative, type NewPosting, operationId } from '../postings';
 
-/** Everything that is compared, in the words of the report. */
+/** Kinds of difference, in the words of the report. */
 export const CHECKS = {
   posting_unbalanced: 'the legs of a posting do not sum to 0',
   posting_misnamed: 'a posting is not named by its kind and resource',
@@ -20,35 +20,35 @@ export const CHECKS = {
 
 export type Check = keyof typeof CHECKS;
 
-/** A value as the report shows it: minor units where it is money, null where there is nothing. */
+/** Value as the report shows it: money in minor units, null where there is nothing. */
 export type ComparedValue = number | string | null;
 
-/** One thing that is not as the postings, or the resources, say. */
+/** Difference between the ledger and the resources, or within the ledger. */
 export interface Difference {
   check: Check;
   /** Id of the posting, book or resource. */
   subject: string;
-  /** What of it: the path of a balance, a kind or id of a posting, a field; null: all of it. */
+  /** Part at fault: the path of a balance, a kind or id of a posting, a field; null: all of it. */
   part: string | null;
   expected: ComparedValue;
   found: ComparedValue;
 }
 
-/** A posting that the server took for a faulty one. */
+/** Posting that the server found to be faulty. */
 export interface PostingRow extends Pick<NewPosting, 'kind' | 'resource_id'> {
   _id: string;
-  /** Of all legs. */
+  /** Sum of all legs. */
   sum: unknown;
 }
 
-/** A book as it is kept, and the sums of the legs posted to it; either may be missing. */
+/** Book as it is kept, and the sums of the legs posted to it; either may be missing. */
 export interface BookRow {
   _id: string;
   kept: BookDocument | null;
   posted: { account: string; sum: unknown }[];
 }
 
-/** Pure: what is wrong with a posting by itself. */
+/** Pure: faults of a posting by itself. */
 export function comparePosting(posting: PostingRow): Difference[] {
   const { _id, kind, sum } = posting;
   return [
@@ -58,7 +58,7 @@ export function comparePosting(posting: PostingRow): Difference[] {
   ];
 }
 
-/** Pure: what is wrong with the balances of one book. Strict: a balance of 0 has its legs too. */
+/** Pure: faults in the balances of one book; a balance of 0 must have its legs, too. */
 export function compareBook({ _id, kept, posted }: BookRow): Difference[] {
   const balances = new Map(kept === null ? [] : balancesOf(kept));
   const sums = new Map(posted.map(({ account, sum }): [string, unknown] => [account, sum]));
@@ -77,7 +77,7 @@ export function compareBook({ _id, kept, posted }: BookRow): Difference[] {
   ];
 }
 
-/** Nothing where both are the same text or the same exact integer. */
+/** Differences of two values: none where both are the same text or the same exact integer. */
 export function unlessSame(
   check: Check,
   subject: string,
@@ -100,13 +100,13 @@ export function difference(
   return { check, subject, part, expected: shown(expected), found: shown(found) };
 }
 
-/** What is no exact integer is shown as text: a decimal, or more than a number can hold. */
+/** Shows an exact integer as it is, and any other number as text. */
 function shown(value: unknown): ComparedValue {
   if (value === undefined || value === null) return null;
   return typeof value === 'number' && Number.isSafeInteger(value) ? value : String(value);
 }
 
-/** Every balance by its path, whatever the book holds besides the fields that name it. */
+/** Balances by their paths: all that a book holds beside the fields that name it. */
 function balancesOf({ _id, account_id, livemode, currency, ...rest }: BookDocument) {
   return [...leavesOf(rest, '')];
 }
@@ -121,7 +121,7 @@ function* leavesOf(value: unknown, path: string): Generator<[path: string, value
   }
 }
 
-/** In integers of any size; what is none was reported with its balance and counts as 0. */
+/** Sums in integers of any size; other values are reported with their balance and count as 0. */
 function total(amounts: readonly unknown[]): number | string {
   const sum = amounts.reduce<bigint>((to, amount) => to + wholeOf(amount), 0n);
   return Number.isSafeInteger(Number(sum)) ? Number(sum) : String(sum);

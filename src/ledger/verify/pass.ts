@@ -7,10 +7,10 @@ export type Read = <Row extends Document>(
   pipeline: Document[],
 ) => AsyncIterable<Row>;
 
-/** One walk over what the server has gathered. */
+/** Walk over the rows that the server has gathered. */
 export type Pass = (read: Read) => AsyncIterable<Difference>;
 
-/** A pass whose rows are each compared by a pure function. */
+/** Pass whose rows are each compared by a pure function. */
 export function pass<Row extends Document>(
   collection: string,
   pipeline: Document[],
@@ -22,14 +22,14 @@ export function pass<Row extends Document>(
 }
 
 /**
- * Stages that set what came so far beside another collection, by `_id`, in one grouping.
+ * Stages that join the rows so far with another collection by `_id`, in one grouping.
  * @param both accumulators of the fields of both sides: `$push` for the many, `theOne` for the one
  */
 export function pairOf(collection: string, pipeline: Document[], both: Document): Document[] {
   return [{ $unionWith: { coll: collection, pipeline } }, { $group: { _id: '$_id', ...both } }];
 }
 
-/** The only value of a field in a group; null where it has none. */
+/** Accumulator of the only value of a field in a group; null where it has none. */
 export function theOne(field: string): Document {
   return { $max: `$${field}` };
 }

@@ -10,18 +10,18 @@ import { bookId, LEGS, type Leg, type PostingKind, type ResourcePosting } from '
 import { type Difference, difference, unlessSame } from './compare';
 import { type Pass, pairOf, pass, theOne } from './pass';
 
-/** What every resource tells of itself. */
+/** Fields that the check needs of every resource. */
 type Common = Pick<PaymentDocument, 'account_id' | 'livemode' | 'currency'> & { status: string };
 
-/** The postings of a state; a function where more than the state decides. */
+/** Postings of a state; a function where more than the state decides. */
 type Called<Part, Kind> = readonly Kind[] | ((part: Part) => readonly Kind[]);
 
-/** What the ledger must hold of the resources of one collection. */
+/** Postings that the ledger must hold for the resources of one collection. */
 interface ResourceRule<Part extends Common, Kind extends PostingKind> {
   collection: string;
-  /** What of the document decides. */
+  /** Fields of the document that decide. */
   fields: readonly (keyof Part & string)[];
-  /** The postings that are there in each state, each once. */
+  /** Postings that each state calls for, each once. */
   postings: Record<Part['status'], Called<Part, Kind>>;
   legs: Record<Kind, (part: Part) => Leg[]>;
 }
@@ -102,13 +102,13 @@ const PAYOUTS: ResourceRule<PayoutPart, ResourcePosting<'payout'>> = {
 
 interface RefundedRow {
   _id: string;
-  /** Of the payment. */
+  /** Amount of the payment, and its count of refunds. */
   counted: { amount: number; refunded: number } | null;
-  /** Of its refunds, processing and settled. */
+  /** Sum of its refunds that are processing or settled. */
   sum: number;
 }
 
-/** Only payments and refunds that say anything of it. */
+/** Check of the count of refunds, over payments and refunds that bear on it. */
 const REFUNDED = pass<RefundedRow>(
   'refunds',
   [
@@ -126,7 +126,7 @@ const REFUNDED = pass<RefundedRow>(
   compareRefunded,
 );
 
-/** The resources against their postings. A resource that moves money has its pass here. */
+/** Passes that hold resources against their postings; each resource that moves money has one. */
 export const RESOURCE_PASSES: readonly Pass[] = [
   resourcePass(PAYMENTS),
   resourcePass(REFUNDS),
@@ -134,7 +134,7 @@ export const RESOURCE_PASSES: readonly Pass[] = [
   REFUNDED,
 ];
 
-/** Every resource beside every posting of its kinds; either may be alone. */
+/** Pass that pairs every resource with the postings of its kinds; either may be missing. */
 function resourcePass<Part extends Common, Kind extends PostingKind>(
   rule: ResourceRule<Part, Kind>,
 ): Pass {
@@ -155,7 +155,7 @@ function resourcePass<Part extends Common, Kind extends PostingKind>(
   );
 }
 
-/** Pure: each posting that the state calls for is there once, as the resource has it; no other. */
+/** Pure: differences between the postings that the state calls for and those that are there. */
 function compareResource<Part extends Common, Kind extends PostingKind>(
   { postings: byState, legs }: ResourceRule<Part, Kind>,
   { _id, resource, postings }: ResourceRow<Part>,
@@ -189,7 +189,7 @@ function compareResource<Part extends Common, Kind extends PostingKind>(
   ];
 }
 
-/** Pure: the count of a payment against its refunds, and against its amount. */
+/** Pure: differences of a payment's count of refunds from its refunds, and from its amount. */
 function compareRefunded({ _id, counted, sum }: RefundedRow): Difference[] {
   const refunded = counted?.refunded ?? 0;
   const exceeds = counted !== null && refunded > counted.amount;
@@ -201,7 +201,7 @@ function compareRefunded({ _id, counted, sum }: RefundedRow): Difference[] {
   ];
 }
 
-/** Legs in an order that does not matter, and where they are posted. */
+/** Text of legs, sorted, since their order does not matter, and of their book. */
 function describe(book: string, legs: PostingDocument['legs']): string {
   const each = legs.map(({ account, amount }) => `${account} ${amount}`).sort();
   return `${each.join(', ')} in ${book}`;

@@ -10,7 +10,7 @@ import {
 import { type Pass, pairOf, pass, type Read, theOne } from './pass';
 import { RESOURCE_PASSES } from './resources';
 
-/** Listed differences are cut off here; they are all counted. */
+/** Number of differences that are listed; all are counted. */
 export const DIFFERENCES_MAX = 100;
 
 export interface Verification {
@@ -21,7 +21,7 @@ export interface Verification {
   differences_total: number;
 }
 
-/** By themselves; only those at fault leave the server. */
+/** Check of postings by themselves; the server sends only faulty ones. */
 const POSTINGS = pass<PostingRow>(
   'ledger_postings',
   [
@@ -39,7 +39,7 @@ const POSTINGS = pass<PostingRow>(
   comparePosting,
 );
 
-/** Kept balances beside the sums of their legs. */
+/** Check of kept balances against the sums of their legs. */
 const BOOKS = pass<BookRow>(
   'ledger_postings',
   [
@@ -63,9 +63,9 @@ const PASSES: readonly Pass[] = [POSTINGS, BOOKS, ...RESOURCE_PASSES];
 
 /**
  * Recomputes every balance from the postings, and holds payments, refunds and payouts against
- * theirs. All is read in one snapshot, so a service at work does not disturb it. The server does the
- * sums and uses its disk for them; rows are read one at a time.
- * @param client whose sockets are patient: a pass may take minutes before its first row
+ * theirs. It reads one snapshot, so a service at work does not disturb it. The server sums up, on
+ * its disk; rows are read one at a time.
+ * @param client client with long socket time-outs: a pass may take minutes before its first row
  * @throws MongoServerError `SnapshotTooOld` when it takes longer than the server keeps a snapshot
  *   (five minutes by default)
  */
