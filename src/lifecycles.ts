@@ -6,11 +6,11 @@ import {
   PAYOUT_CALLBACKS,
   REFUND_CALLBACKS,
 } from './domain/callback';
-import { isFinal, PAYMENT_STATUSES, paymentWorkflowId } from './domain/payment';
+import { isFinal, PAYMENT_ACTS, PAYMENT_STATUSES, paymentWorkflowId } from './domain/payment';
 import type { PaymentResume } from './domain/payment-workflow';
-import { isEnded, PAYOUT_STATUSES, payoutWorkflowId } from './domain/payout';
+import { isEnded, PAYOUT_ACTS, PAYOUT_STATUSES, payoutWorkflowId } from './domain/payout';
 import type { PayoutResume } from './domain/payout-workflow';
-import { isFinalRefund, REFUND_STATUSES, refundWorkflowId } from './domain/refund';
+import { isFinalRefund, REFUND_ACTS, REFUND_STATUSES, refundWorkflowId } from './domain/refund';
 import type { RefundResume } from './domain/refund-workflow';
 import type { Stores } from './store';
 import type { PaymentDocument } from './store/payments';
@@ -49,7 +49,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     workflowId: paymentWorkflowId,
     resume: (payment_id, request_id): PaymentResume => ({ payment_id, resume: true, request_id }),
     callbacks: PAYMENT_CALLBACKS,
-    acts: ['mark_settled', 'mark_failed', 'snooze'],
+    acts: PAYMENT_ACTS,
     actsWhenEnded: false,
     collection: 'payments',
     get: ({ payments }, id) => payments.get(id),
@@ -61,7 +61,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     workflowId: refundWorkflowId,
     resume: (refund_id, request_id): RefundResume => ({ refund_id, resume: true, request_id }),
     callbacks: REFUND_CALLBACKS,
-    acts: ['mark_settled', 'mark_failed', 'snooze'],
+    acts: REFUND_ACTS,
     actsWhenEnded: false,
     collection: 'refunds',
     get: ({ refunds }, id) => refunds.get(id),
@@ -73,7 +73,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     workflowId: payoutWorkflowId,
     resume: (payout_id, request_id): PayoutResume => ({ payout_id, resume: true, request_id }),
     callbacks: PAYOUT_CALLBACKS,
-    acts: ['resubmit', 'mark_failed', 'mark_completed', 'mark_returned', 'snooze'],
+    acts: PAYOUT_ACTS,
     // A completed payout may still come back.
     actsWhenEnded: true,
     collection: 'payouts',

@@ -52,8 +52,8 @@ export const RETURN_DAYS = 60;
 export const PAYOUT_ACTS = [
   'resubmit',
   'mark_failed',
-  'mark_returned',
   'mark_completed',
+  'mark_returned',
   'snooze',
 ] as const;
 export type PayoutAct = (typeof PAYOUT_ACTS)[number];

@@ -5,14 +5,14 @@ import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
 import { LEGS, type Leg, type NewPosting, type PostingKind } from './postings';
 
-/** The settled payment credits the merchant. */
+/** Posting of a settled payment, which credits the merchant. */
 export function settlementOf(payment: PaymentDocument, at: string): NewPosting {
   const { _id: resource_id, account_id, livemode, currency, connector, amount } = payment;
   const legs = LEGS.payment_settled(connector, amount);
   return { kind: 'payment_settled', resource_id, account_id, livemode, currency, at, legs };
 }
 
-/** The posting of a refund's step; at most one of each kind. */
+/** Posting of a refund's step; at most one of each kind. */
 export function refundPosting(
   kind: 'refund_accepted' | 'refund_settled' | 'refund_failed',
   refund: RefundDocument,
@@ -24,7 +24,7 @@ export function refundPosting(
   return { kind, resource_id, account_id, livemode, currency, at, legs };
 }
 
-/** A payout's moves, as far as its postings depend on them. */
+/** Moves of a payout, as far as its postings depend on them. */
 interface PayoutMove {
   from: { status: PayoutStatus };
   to: readonly PayoutStatus[];
@@ -32,14 +32,14 @@ interface PayoutMove {
   at: string;
 }
 
-/** Amount and fee are set aside when the payout is accepted. */
+/** Posting that reserves amount and fee when the payout is accepted. */
 export function reservationOf(payout: PayoutDocument): NewPosting {
   const { balance_account, amount, fee, created_at } = payout;
   const legs = LEGS.payout_reserved(balance_account, amount, fee);
   return payoutPosting('payout_reserved', payout, legs, created_at);
 }
 
-/** The postings of a payout's move. @param payout after the move */
+/** Postings of a payout's move. @param payout after the move */
 export function payoutPostings(payout: PayoutDocument, { from, to, at }: PayoutMove): NewPosting[] {
   const { balance_account, amount, fee, connector } = payout;
   return to.flatMap((status): NewPosting[] => {

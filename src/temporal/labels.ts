@@ -1,20 +1,10 @@
-import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
+import { TypedSearchAttributes } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback';
 import { formatMoney } from '../domain/money';
 import type { PaymentStatus } from '../domain/payment';
 import type { PayoutStatus } from '../domain/payout';
 import type { RefundStatus } from '../domain/refund';
-
-const attribute = {
-  resource: defineSearchAttributeKey('ServiceResource', 'KEYWORD'),
-  status: defineSearchAttributeKey('ServiceStatus', 'KEYWORD'),
-  method: defineSearchAttributeKey('ServiceMethod', 'KEYWORD'),
-  account: defineSearchAttributeKey('ServiceAccount', 'KEYWORD'),
-  connector: defineSearchAttributeKey('ServiceConnector', 'KEYWORD'),
-  currency: defineSearchAttributeKey('ServiceCurrency', 'KEYWORD'),
-  livemode: defineSearchAttributeKey('ServiceLivemode', 'BOOL'),
-  amount: defineSearchAttributeKey('ServiceAmount', 'INT'),
-};
+import { SEARCH_KEYS } from '../domain/search-attributes';
 
 /** Facts of a resource that operators see and search by. */
 export interface LabelledFacts {
@@ -39,14 +29,14 @@ export function lifecycleLabels(
   return {
     staticSummary: `${resource} ${money} ${method} (${environment})`,
     typedSearchAttributes: new TypedSearchAttributes([
-      { key: attribute.resource, value: resource },
-      { key: attribute.status, value: status },
-      { key: attribute.method, value: method },
-      { key: attribute.account, value: account_id },
-      { key: attribute.connector, value: connector },
-      { key: attribute.currency, value: currency },
-      { key: attribute.livemode, value: livemode },
-      ...(amount === null ? [] : [{ key: attribute.amount, value: amount }]),
+      { key: SEARCH_KEYS.resource, value: resource },
+      { key: SEARCH_KEYS.status, value: status },
+      { key: SEARCH_KEYS.method, value: method },
+      { key: SEARCH_KEYS.account, value: account_id },
+      { key: SEARCH_KEYS.connector, value: connector },
+      { key: SEARCH_KEYS.currency, value: currency },
+      { key: SEARCH_KEYS.livemode, value: livemode },
+      ...(amount === null ? [] : [{ key: SEARCH_KEYS.amount, value: amount }]),
     ]),
   };
 }
@@ -61,9 +51,9 @@ export function webhookLabels(event: {
   return {
     staticSummary: `${event.type} ${event.resource_id}`,
     typedSearchAttributes: new TypedSearchAttributes([
-      { key: attribute.resource, value: 'webhook' },
-      { key: attribute.account, value: event.account_id },
-      { key: attribute.livemode, value: event.livemode },
+      { key: SEARCH_KEYS.resource, value: 'webhook' },
+      { key: SEARCH_KEYS.account, value: event.account_id },
+      { key: SEARCH_KEYS.livemode, value: event.livemode },
     ]),
   };
 }
