@@ -1,5 +1,4 @@
 import type { ClientSession } from 'mongodb';
-import { MAIN_BALANCE } from '../src/domain/balance-account';
 import type { PayoutRequest } from '../src/domain/creation';
 import type { Failure, RuleViolation } from '../src/domain/lifecycle';
 import {
@@ -9,6 +8,7 @@ import {
   type PayoutStatus,
   type Return,
 } from '../src/domain/payout';
+import { balanceFault } from '../src/domain/payout-rules';
 import type { PayoutInput } from '../src/domain/payout-workflow';
 import { isRailId, railRules } from '../src/domain/rails';
 import { endOfNextBusinessDay } from '../src/domain/target2';
@@ -142,19 +142,12 @@ async function abort(session: ClientSession): Promise<null> {
   return null;
 }
 
-/** Decided: a name that never held funds in this environment is no balance account at all. */
-async function lackOfMoney(
-  { stores }: RecordDeps,
-  { account_id, livemode, balance_account }: OpenPayout,
-): Promise<PayoutOpening> {
-  const balances = await stores.ledger.balances(account_id, livemode);
-  const isKnown = balances.some((row) => row.balance_account === balance_account);
-  if (isKnown || balance_account === MAIN_BALANCE) {
-    const message = 'The balance does not hold the amount and the fee of the payout.';
-    return { outcome: 'refused', code: 'insufficient_balance', message };
-  }
-  const message = `The balance account ${balance_account} was never funded in this environment.`;
-  return { outcome: 'refused', code: 'balance_account_not_found', message };
+/** Refusal of a payout that the balance can't bear, by the rule that the API applies, too. */
+async function lackOfMoney({ stores }: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
+  const fault = balanceFault(await stores.ledger.balances(input.account_id, input.livemode), input);
+  // Credited between the two looks: try again.
+  if (fault === undefined) throw new Error('The balance changed while it was looked at.');
+  return { outcome: 'refused', ...fault };
 }
 
 /** Claim and payout are written in one transaction, so once the claim is gone none can follow. */

@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
 import type { RefundRequest } from '../src/domain/creation';
+import { notFound } from '../src/domain/errors';
 import type { Failure, RuleViolation } from '../src/domain/lifecycle';
 import {
   REFUND_EVENTS,
@@ -164,8 +165,7 @@ async function refused({ stores }: RecordDeps, input: OpenRefund): Promise<Refun
   }
   const payment = await stores.payments.get(payment_id);
   if (payment === null || !isOwn(payment, account_id, livemode)) {
-    const message = 'There is no such payment.';
-    return { outcome: 'refused', code: 'payment_not_found', message };
+    return { outcome: 'refused', ...notFound('payment') };
   }
   const fault = refundFault(refundable(payment), amount, new Date(accepted_at));
   // Given back by a failed refund between the two looks: try again.

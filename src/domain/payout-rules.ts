@@ -131,9 +131,9 @@ export interface Available {
 }
 
 /**
- * Finds why the balance can't bear amount and fee; undefined when it can. It is advisory, since the
- * reservation decides again.
- * Decided: `main` always exists, another account once it was credited in any currency.
+ * Why the balance can't bear amount and fee; undefined when it can. Asked before a payout is
+ * accepted, and again when its reservation fails. Decided: `main` always exists, another account
+ * once it was credited in any currency.
  * @param rows all balances of the account in this environment
  * @param draw minor units, with the fee
  */
