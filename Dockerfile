@@ -3,7 +3,7 @@
 FROM node:20.20.2-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm install
+RUN npm ci
 COPY tsconfig.json ./
 COPY src src
 COPY workflows workflows
