@@ -1,6 +1,6 @@
 # One image for the api, the worker and the sandbox bank: they differ in their command only.
 # Debian, not Alpine: Temporal's native core needs glibc.
-FROM node:20.20.2-bookworm-slim AS build
+FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci
@@ -12,7 +12,7 @@ COPY worker worker
 COPY connectors connectors
 RUN npm run build && npm prune --omit=dev
 
-FROM node:20.20.2-bookworm-slim
+FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production
 WORKDIR /app
 # Temporal's native core reads the system's certificates when it connects by TLS.

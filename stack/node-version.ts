@@ -1,9 +1,11 @@
 // This file is imported first, since the modules after it may not even load on an older Node.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-if (major < 20 || (major === 20 && minor < 19)) {
+// 20.19 and 22.12 load ES modules by `require`, as 24 does.
+const isRecent = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
+if (!isRecent) {
   process.stderr.write(
-    `This needs Node 20.19 or later and runs on ${process.versions.node} (${process.execPath}).\n` +
-      'Install a newer Node (nodejs.org), or switch to it: nvm install 20\n',
+    `This needs Node 24 and runs on ${process.versions.node} (${process.execPath}).\n` +
+      'Install Node 24 (nodejs.org), or switch to it: nvm install 24\n',
   );
   process.exit(1);
 }
