@@ -34,7 +34,7 @@ export async function demoLines(
   const kept = readKept(path);
   if (kept !== undefined) return pasteable(kept, baseUrl);
   try {
-    const args = [CLI, 'account', 'create', '--name', 'Demo', '--json'];
+    const args = ['--enable-source-maps', CLI, 'account', 'create', '--name', 'Demo', '--json'];
     const said = await runCommand(process.execPath, args, { env, timeoutMs: CLI_MS_MAX });
     const account = NewAccount.parse(JSON.parse(said));
     const { account_id, sandbox_key } = account;

@@ -76,7 +76,7 @@ function nodePart(
       startChild({
         name,
         command: process.execPath,
-        args: [join(DIST, script)],
+        args: ['--enable-source-maps', join(DIST, script)],
         env,
         logFile: logFile(config, name),
         // The channel's closing tells them to end, so that no child outlives a launcher that was

@@ -8,6 +8,7 @@ import { tryLock } from '../../src/os/lock';
 import { isAlive } from '../../src/os/process-table';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { PART_NAMES, readState, type StackState, stateFile } from '../../stack/state-file';
+import { mongodbUri, temporalAddress } from '../support/servers';
 
 /** What `npm start` runs once it has built. */
 const MAIN = resolve('dist/stack/main.js');
@@ -77,6 +78,15 @@ async function ready(launcher: Launcher): Promise<StackState> {
   return await until(() => readState(dataDir));
 }
 
+/** The log of a part, once it holds a stack trace. */
+async function logged(part: string): Promise<string> {
+  const path = join(dataDir, 'logs', `${part}.log`);
+  return await until(() => {
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+    return text.includes('at main (') && text;
+  });
+}
+
 const pidsOf = (state: StackState): number[] => PART_NAMES.map((part) => Number(state[part].pid));
 
 describe('the launcher refuses in words', () => {
@@ -108,7 +118,7 @@ describe('the launcher refuses in words', () => {
   test('a MongoDB that does not answer', async () => {
     const launcher = start({
       MONGODB_URI: `mongodb://127.0.0.1:${await freePort()}/?serverSelectionTimeoutMS=300`,
-      TEMPORAL_ADDRESS: process.env['TEST_TEMPORAL_ADDRESS'],
+      TEMPORAL_ADDRESS: temporalAddress(),
     });
     expect(await launcher.exited).toBe(1);
     expect(launcher.said()).toContain('No MongoDB at MONGODB_URI');
@@ -121,6 +131,21 @@ test('--help lists every variable', async () => {
   for (const name of ['PORT', 'DATA_DIR', 'TEMPORAL_ADDRESS', 'MONGODB_URI', 'CACHE_DIR']) {
     expect(launcher.said()).toContain(`  ${name} `);
   }
+});
+
+test('a stack trace in a log names lines of the sources', async () => {
+  const launcher = start({
+    MONGODB_URI: mongodbUri(),
+    MONGODB_DB: 'traces',
+    TEMPORAL_ADDRESS: temporalAddress(),
+    // The launcher does not read it; api and worker end with a stack trace.
+    RATE_LIMIT_PER_SECOND: 'none',
+  });
+  const [worker, api] = await Promise.all([logged('worker'), logged('api')]);
+  expect(worker).toContain(`at main (${resolve('worker/main.ts')}:`);
+  expect(api).toContain(`at main (${resolve('src/main.ts')}:`);
+  launcher.process.kill('SIGTERM');
+  expect(await launcher.exited).toBe(0);
 });
 
 test('the stack comes up, mends itself, survives a killed launcher and stops whole', async () => {
