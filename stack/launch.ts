@@ -4,7 +4,14 @@ import { reasonOf, StackFailure } from '../src/os/failure';
 import type { StackConfig } from './config';
 import { demoLines } from './demo-account';
 import { boundLog, lastLines } from './log-file';
-import { childEnvironment, type Executables, initialState, logFile, stackParts } from './parts';
+import {
+  childEnvironment,
+  type Executables,
+  type Inspect,
+  initialState,
+  logFile,
+  stackParts,
+} from './parts';
 import { LOOPBACK } from './ports';
 import { mongod, provision, temporalCli } from './provision';
 import { needSpace } from './provision/cache';
@@ -23,6 +30,8 @@ const LOG_CHECK_MS = 20_000;
 export interface Launch {
   config: StackConfig;
   env: NodeJS.ProcessEnv;
+  /** The process that a debugger may attach to. */
+  inspect?: Inspect;
   progress: Progress;
   /** Signal that Ctrl-C or SIGTERM aborts. */
   signal: AbortSignal;
@@ -35,19 +44,23 @@ export interface Launch {
  * @throws StackFailure when it can't be brought up; nothing is left running then.
  */
 export async function launch(request: Launch): Promise<void> {
-  const { config, progress, signal } = request;
+  const { config, inspect, progress, signal } = request;
   await needSpace(config.dataDir, DATA_MEGABYTES_MIN, 'DATA_DIR');
   const executables = await findServers(request);
   const keys = keysFile(config.dataDir);
   const state = initialState(config, keys);
   const env = childEnvironment(config, keys, request.env);
   const watch = watchParts(config, state, progress, signal);
-  const supervisor = supervise(stackParts(config, executables, env), watch.onChange);
+  const parts = stackParts(config, executables, env, inspect);
+  const supervisor = supervise(parts, watch.onChange);
   request.onSupervisor(supervisor);
   const logCheck = setInterval(() => boundLogs(config), LOG_CHECK_MS);
   try {
     writeState(config.dataDir, state);
     await untilReady(supervisor, watch, config, progress, signal);
+    if (inspect !== undefined) {
+      progress.line(`A debugger can attach to ${inspect.part}: ${LOOPBACK}:${inspect.port}`);
+    }
     for (const line of await summary(config, state, env)) progress.line(line);
     watch.markReady();
     await untilAborted(signal);

@@ -3,9 +3,11 @@ import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { StackFailure } from '../src/os/failure';
 import { tryLock } from '../src/os/lock';
+import { readArguments } from './arguments';
 import { decideConfig, readEnvironment, type StackConfig } from './config';
 import { launch } from './launch';
 import { endLeftovers } from './leftovers';
+import type { Inspect } from './parts';
 import { needPorts } from './ports';
 import { removeState } from './state-file';
 import { onStopRequest } from './stop-request';
@@ -14,11 +16,11 @@ import { failureLine, type Progress, showProgress } from './terminal';
 import { USAGE } from './usage';
 
 async function main(args: readonly string[]): Promise<number> {
-  if (args.includes('--help') || args.includes('-h')) {
+  const { help, inspect } = readArguments(args);
+  if (help) {
     process.stdout.write(USAGE);
     return 0;
   }
-  if (args.length > 0) throw new StackFailure(`Unknown argument ${args[0]}; see --help`);
 
   const progress = showProgress();
   const given = readEnvironment(process.env);
@@ -41,10 +43,11 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     await endAndSay(dataDir, progress);
     const config = await decideConfig(given, process.env, progress);
-    await needPorts(portsToTake(config));
+    await needPorts(portsToTake(config, inspect));
     await launch({
       config,
       env: process.env,
+      inspect,
       progress,
       signal: stop.signal,
       onSupervisor: (made) => {
@@ -85,11 +88,12 @@ async function endAndSay(dataDir: string, progress: Progress): Promise<void> {
     progress.line(`Ended what the last start left running: ${ended.join(', ')}`);
 }
 
-function portsToTake(config: StackConfig): Record<string, number> {
+function portsToTake(config: StackConfig, inspect?: Inspect): Record<string, number> {
   const ports: Record<string, number> = {
     PORT: config.port,
     SANDBOX_BANK_PORT: config.sandboxBankPort,
   };
+  if (inspect !== undefined) ports['--inspect'] = inspect.port;
   if (config.mongodbUri === undefined) ports['MONGODB_PORT'] = config.mongodbPort;
   if (config.temporalAddress === undefined) {
     ports['TEMPORAL_PORT'] = config.temporalPort;

@@ -9,7 +9,22 @@ import { startTemporal } from './temporal-server';
 
 /** Root of the compiled tree; this file is `dist/stack/parts.js`. */
 const DIST = join(__dirname, '..');
-const NODE_GRACE_MS = { api: 5_000, worker: 7_000, sandbox_bank: 7_000 } as const;
+
+/** The service's own processes: what each runs, and how long it may take to end. */
+const NODE_PARTS = {
+  worker: { script: 'worker/main.js', graceMs: 7_000 },
+  sandbox_bank: { script: 'connectors/sandbox-bank/main.js', graceMs: 7_000 },
+  api: { script: 'src/main.js', graceMs: 5_000 },
+} as const;
+
+export type NodePartName = keyof typeof NODE_PARTS;
+export const NODE_PART_NAMES = ['api', 'worker', 'sandbox_bank'] as const;
+
+/** A process that a debugger may attach to, on a port of the loopback address. */
+export interface Inspect {
+  part: NodePartName;
+  port: number;
+}
 
 /** Executables of the servers to start; absent where the server was given by address. */
 export interface Executables {
@@ -28,15 +43,10 @@ export function stackParts(
   config: StackConfig,
   executables: Executables,
   childEnv: NodeJS.ProcessEnv,
+  inspect?: Inspect,
 ): StackPart[][] {
-  return [
-    serverParts(config, executables),
-    [
-      nodePart('worker', 'worker/main.js', config, childEnv),
-      nodePart('sandbox_bank', 'connectors/sandbox-bank/main.js', config, childEnv),
-    ],
-    [nodePart('api', 'src/main.js', config, childEnv)],
-  ];
+  const node = (name: NodePartName) => nodePart(name, config, childEnv, inspect);
+  return [serverParts(config, executables), [node('worker'), node('sandbox_bank')], [node('api')]];
 }
 
 function serverParts(config: StackConfig, { mongod, temporal }: Executables): StackPart[] {
@@ -65,24 +75,29 @@ function serverParts(config: StackConfig, { mongod, temporal }: Executables): St
 }
 
 function nodePart(
-  name: keyof typeof NODE_GRACE_MS,
-  script: string,
+  name: NodePartName,
   config: StackConfig,
-  env: NodeJS.ProcessEnv,
+  childEnv: NodeJS.ProcessEnv,
+  inspect?: Inspect,
 ): StackPart {
+  const { script, graceMs } = NODE_PARTS[name];
+  const isInspected = inspect?.part === name;
+  const debug = isInspected ? [`--inspect=${LOOPBACK}:${inspect.port}`] : [];
+  // Temporal's worker gives up workflow code that stands still for seconds, as on a breakpoint.
+  const env = isInspected ? { ...childEnv, TEMPORAL_DEBUG: 'true' } : childEnv;
   return {
     name,
     start: () =>
       startChild({
         name,
         command: process.execPath,
-        args: ['--enable-source-maps', join(DIST, script)],
+        args: ['--enable-source-maps', ...debug, join(DIST, script)],
         env,
         logFile: logFile(config, name),
         // The channel's closing tells them to end, so that no child outlives a launcher that was
         // killed.
         ipc: true,
-        graceMs: NODE_GRACE_MS[name],
+        graceMs,
       }),
   };
 }

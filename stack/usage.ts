@@ -5,6 +5,10 @@ Finds or fetches Temporal and MongoDB, starts them, the api, the worker and the 
 restarts a part that dies, and stops all on Ctrl-C or SIGTERM. The first start makes a demo
 account and prints its keys.
 
+  --inspect PART[:PORT]  lets a debugger attach to that process alone: api, worker or
+                         sandbox_bank; port 9229 if none is given
+  --help                 this text
+
 Environment:
   PORT                8080      the api; it listens on this machine only
   DATA_DIR            .data     data, keys, logs and stack.json; lasts across restarts

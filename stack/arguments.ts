@@ -1,0 +1,46 @@
+import { parseArgs } from 'node:util';
+import { reasonOf, StackFailure } from '../src/os/failure';
+import { type Inspect, NODE_PART_NAMES } from './parts';
+
+/** Node's own default, which debuggers look at. */
+const INSPECT_PORT = '9229';
+const OPTIONS = {
+  help: { type: 'boolean', short: 'h', default: false },
+  inspect: { type: 'string' },
+} as const;
+
+/** The words after `npm start --`. */
+export interface LaunchArguments {
+  help: boolean;
+  inspect?: Inspect;
+}
+
+/** @throws StackFailure naming the argument at fault. */
+export function readArguments(args: readonly string[]): LaunchArguments {
+  const { help, inspect } = parsed(args);
+  return { help, inspect: inspect === undefined ? undefined : inspectOf(inspect) };
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS }).values;
+  } catch (error) {
+    throw new StackFailure(`${reasonOf(error)}\nSee --help.`);
+  }
+}
+
+/** Reads `worker` or `worker:9230`. */
+function inspectOf(text: string): Inspect {
+  const [name, port = INSPECT_PORT, ...rest] = text.split(':');
+  const part = NODE_PART_NAMES.find((each) => each === name);
+  if (part === undefined || rest.length > 0 || !isPort(port)) {
+    throw new StackFailure(
+      `--inspect ${text}: it takes ${NODE_PART_NAMES.join(', ')}, with :PORT if need be`,
+    );
+  }
+  return { part, port: Number(port) };
+}
+
+function isPort(text: string): boolean {
+  return /^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) <= 65_535;
+}
