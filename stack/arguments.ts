@@ -7,18 +7,21 @@ const INSPECT_PORT = '9229';
 const OPTIONS = {
   help: { type: 'boolean', short: 'h', default: false },
   inspect: { type: 'string' },
+  watch: { type: 'boolean', default: false },
 } as const;
 
 /** The words after `npm start --`. */
 export interface LaunchArguments {
   help: boolean;
   inspect?: Inspect;
+  /** Builds and restarts what a change of the sources concerns. */
+  watch: boolean;
 }
 
 /** @throws StackFailure naming the argument at fault. */
 export function readArguments(args: readonly string[]): LaunchArguments {
-  const { help, inspect } = parsed(args);
-  return { help, inspect: inspect === undefined ? undefined : inspectOf(inspect) };
+  const { inspect, ...rest } = parsed(args);
+  return { ...rest, inspect: inspect === undefined ? undefined : inspectOf(inspect) };
 }
 
 function parsed(args: readonly string[]) {

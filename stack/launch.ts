@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { keysFile } from '../src/keys/file';
 import { reasonOf, StackFailure } from '../src/os/failure';
@@ -20,6 +21,10 @@ import { checkRemoteMongo, prepareRemoteTemporal } from './remote-servers';
 import { PART_NAMES, type PartName, type StackState, writeState } from './state-file';
 import { type PartChange, type Supervisor, supervise } from './supervisor';
 import type { Progress } from './terminal';
+import { watchSources } from './watch';
+
+/** The checkout: this file is `dist/stack/launch.js`. */
+const ROOT = join(__dirname, '../..');
 
 const READY_MS_MAX = 120_000;
 /** Deaths of one part before all was ready, after which it will not come up. */
@@ -32,6 +37,8 @@ export interface Launch {
   env: NodeJS.ProcessEnv;
   /** The process that a debugger may attach to. */
   inspect?: Inspect;
+  /** Builds and restarts what a change of the sources concerns. */
+  watch: boolean;
   progress: Progress;
   /** Signal that Ctrl-C or SIGTERM aborts. */
   signal: AbortSignal;
@@ -63,7 +70,9 @@ export async function launch(request: Launch): Promise<void> {
     }
     for (const line of await summary(config, state, env)) progress.line(line);
     watch.markReady();
-    await untilAborted(signal);
+    const restart = (part: PartName) => supervisor.restart(part);
+    if (request.watch) await watchSources({ root: ROOT, restart, progress, signal });
+    else await untilAborted(signal);
   } finally {
     clearInterval(logCheck);
     await progress.during('Stopping', () => supervisor.stop());
@@ -119,6 +128,7 @@ function watchParts(
         // A fault such as a full disk does not stop the parts that run.
         progress.line(`stack.json could not be written: ${reasonOf(error)}`);
       }
+      if (what === 'restarting') return;
       if (what === 'up') {
         if (isReady || deaths.has(part)) progress.line(`${part} is up again (pid ${pid})`);
         return;

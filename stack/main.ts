@@ -16,7 +16,7 @@ import { failureLine, type Progress, showProgress } from './terminal';
 import { USAGE } from './usage';
 
 async function main(args: readonly string[]): Promise<number> {
-  const { help, inspect } = readArguments(args);
+  const { help, inspect, watch } = readArguments(args);
   if (help) {
     process.stdout.write(USAGE);
     return 0;
@@ -48,6 +48,7 @@ async function main(args: readonly string[]): Promise<number> {
       config,
       env: process.env,
       inspect,
+      watch,
       progress,
       signal: stop.signal,
       onSupervisor: (made) => {

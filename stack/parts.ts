@@ -11,7 +11,7 @@ import { startTemporal } from './temporal-server';
 const DIST = join(__dirname, '..');
 
 /** The service's own processes: what each runs, and how long it may take to end. */
-const NODE_PARTS = {
+export const NODE_PARTS = {
   worker: { script: 'worker/main.js', graceMs: 7_000 },
   sandbox_bank: { script: 'connectors/sandbox-bank/main.js', graceMs: 7_000 },
   api: { script: 'src/main.js', graceMs: 5_000 },

@@ -4,10 +4,12 @@ const PARENT_POLL_MS = 500;
  * terminal and from npm, which passes it on.
  */
 const SAME_REQUEST_MS = 250;
+/** Those that run the launcher. */
+const NPM_SCRIPTS: ReadonlySet<string> = new Set(['start', 'dev']);
 
 /**
  * Calls `onRequest` for each Ctrl-C and SIGTERM, with their number so far. The end of the
- * `npm start` that started this process counts too, since npm's own shell does not pass signals on.
+ * npm that started this process counts too, since npm's own shell does not pass signals on.
  */
 export function onStopRequest(onRequest: (count: number, why: string) => void): {
   dispose(): void;
@@ -33,7 +35,7 @@ export function onStopRequest(onRequest: (count: number, why: string) => void): 
     clearInterval(watch);
     request('npm has ended');
   }, PARENT_POLL_MS);
-  if (process.env['npm_lifecycle_event'] !== 'start') clearInterval(watch);
+  if (!NPM_SCRIPTS.has(process.env['npm_lifecycle_event'] ?? '')) clearInterval(watch);
 
   return {
     dispose() {

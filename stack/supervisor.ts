@@ -16,7 +16,7 @@ export interface Part<Name extends string = string> {
 export interface PartChange<Name extends string = string> {
   part: Name;
   pid: number | null;
-  what: 'up' | 'down' | 'failed to start';
+  what: 'up' | 'down' | 'restarting' | 'failed to start';
   /** Reason why it is down, in words. */
   reason?: string;
   /** Milliseconds until it is started again. */
@@ -36,6 +36,8 @@ export interface Supervisor {
    * @throws the error of a part's first start, after ending those that had come up.
    */
   start(): Promise<void>;
+  /** Ends a part in the ordinary way and starts it again; one that is down need not wait. */
+  restart(name: string): Promise<void>;
   /** Ends all parts in the reverse order of their stages; resolves when none is left. */
   stop(): Promise<void>;
   /** Kills all that still runs, to cut a stop short. */
@@ -56,12 +58,23 @@ export function supervise<Name extends string>(
   const running = new Map<Part<Name>, Child>();
   const keepers = new Map<Part<Name>, Promise<void>>();
   const stopping = new AbortController();
+  /** Parts whose end is wanted, since they are to be started again. */
+  const restarting = new Set<Part<Name>>();
+  const waits = new Map<Part<Name>, AbortController>();
 
   const run = async (part: Part<Name>): Promise<Child> => {
     const child = await part.start(stopping.signal);
     running.set(part, child);
     onChange({ part: part.name, pid: child.pid, what: 'up' });
     return child;
+  };
+
+  const pause = async (part: Part<Name>, ms: number): Promise<void> => {
+    const cut = new AbortController();
+    waits.set(part, cut);
+    const signal = AbortSignal.any([stopping.signal, cut.signal]);
+    await sleep(ms, undefined, { signal }).catch(() => {});
+    waits.delete(part);
   };
 
   const keep = async (part: Part<Name>, first: Child): Promise<void> => {
@@ -74,11 +87,14 @@ export function supervise<Name extends string>(
         running.delete(part);
         if (stopping.signal.aborted) return;
         if (Date.now() - since >= options.steadyMs) waitMs = options.backoffMsMin;
-        onChange({ part: part.name, pid: null, what: 'down', reason, retryInMs: waitMs });
+        if (restarting.has(part)) onChange({ part: part.name, pid: null, what: 'restarting' });
+        else onChange({ part: part.name, pid: null, what: 'down', reason, retryInMs: waitMs });
       }
-      await sleep(waitMs, undefined, { signal: stopping.signal }).catch(() => {});
+      if (!restarting.delete(part)) {
+        await pause(part, waitMs);
+        waitMs = Math.min(waitMs * 2, options.backoffMsMax);
+      }
       if (stopping.signal.aborted) return;
-      waitMs = Math.min(waitMs * 2, options.backoffMsMax);
       child = await run(part).catch((error) => {
         const reason = reasonOf(error);
         const change = { part: part.name, pid: null, reason, retryInMs: waitMs } as const;
@@ -125,6 +141,14 @@ export function supervise<Name extends string>(
       } catch (error) {
         await stop();
         throw error;
+      }
+    },
+    async restart(name) {
+      for (const part of stages.flat().filter((each) => each.name === name)) {
+        const child = running.get(part);
+        if (child !== undefined) restarting.add(part);
+        await child?.stop();
+        waits.get(part)?.abort();
       }
     },
     stop,

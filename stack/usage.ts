@@ -7,6 +7,8 @@ account and prints its keys.
 
   --inspect PART[:PORT]  lets a debugger attach to that process alone: api, worker or
                          sandbox_bank; port 9229 if none is given
+  --watch                builds when a source changes and restarts what the change concerns;
+                         the servers stay up. \`npm run dev\` is \`npm start -- --watch\`
   --help                 this text
 
 Environment:

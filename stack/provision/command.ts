@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { StackFailure } from '../../src/os/failure';
 
 const OUTPUT_LINES_MAX = 12;
@@ -34,19 +35,18 @@ export async function runCommand(
   });
   let stdout = '';
   const lastLines: string[] = [];
-  const hear = (chunk: Buffer): void => {
-    for (const line of chunk.toString().split(/[\r\n]+/)) {
-      if (line.trim() === '') continue;
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  // A line may come in several chunks.
+  for (const input of [child.stdout, child.stderr]) {
+    createInterface({ input }).on('line', (line) => {
+      if (line.trim() === '') return;
       lastLines.push(line.trim());
       if (lastLines.length > OUTPUT_LINES_MAX) lastLines.shift();
       options.onLine?.(line.trim());
-    }
-  };
-  child.stdout.on('data', (chunk: Buffer) => {
-    stdout += chunk.toString();
-    hear(chunk);
-  });
-  child.stderr.on('data', hear);
+    });
+  }
   return await new Promise<string>((resolve, reject) => {
     const fail = (why: string): void => reject(new StackFailure(`\`${tool}\` ${why}`));
     child.once('error', (error) => fail(`could not be run: ${error.message}`));

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tryLock } from '../../src/os/lock';
-import { isAlive } from '../../src/os/process-table';
+import { commandLine, isAlive } from '../../src/os/process-table';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { PART_NAMES, readState, type StackState, stateFile } from '../../stack/state-file';
 import { mongodbUri, temporalAddress } from '../support/servers';
@@ -144,6 +144,26 @@ test('a stack trace in a log names lines of the sources', async () => {
   const [worker, api] = await Promise.all([logged('worker'), logged('api')]);
   expect(worker).toContain(`at main (${resolve('worker/main.ts')}:`);
   expect(api).toContain(`at main (${resolve('src/main.ts')}:`);
+  launcher.process.kill('SIGTERM');
+  expect(await launcher.exited).toBe(0);
+});
+
+test('a debugger can attach to the part that was named, and to no other', async () => {
+  const port = await freePort();
+  const env = {
+    MONGODB_URI: mongodbUri(),
+    MONGODB_DB: 'inspected',
+    TEMPORAL_ADDRESS: temporalAddress(),
+  };
+  const launcher = start(env, ['--inspect', `worker:${port}`]);
+  const state = await ready(launcher);
+  const response = await fetch(`http://${LOOPBACK}:${port}/json/list`);
+  expect(await response.json()).toEqual([
+    expect.objectContaining({ title: resolve('dist/worker/main.js') }),
+  ]);
+  for (const part of ['api', 'sandbox_bank'] as const) {
+    expect(commandLine(Number(state[part].pid))).not.toContain('--inspect');
+  }
   launcher.process.kill('SIGTERM');
   expect(await launcher.exited).toBe(0);
 });

@@ -77,6 +77,27 @@ test('a part that keeps dying is started after waits that double up to the longe
   expect(changes[1]).toMatchObject({ what: 'down', reason: 'ended with exit code 3' });
 });
 
+test('a restart ends a part in the ordinary way and starts it at once', async () => {
+  await watching([part('a', RUNS), part('b', RUNS)]).start();
+  await supervisor?.restart('a');
+  await until(() => pidsOf('a').length === 2);
+  expect(changes.slice(2).map(({ part, what }) => [part, what])).toEqual([
+    ['a', 'restarting'],
+    ['a', 'up'],
+  ]);
+  expect(pidsOf('a').map(isAlive)).toEqual([false, true]);
+  expect(readFileSync(join(folder, 'order'), 'utf8')).toBe('a ');
+});
+
+test('a restart cuts short the wait of a part that keeps dying', async () => {
+  const slow = { ...QUICK, backoffMsMin: 60_000, backoffMsMax: 60_000 };
+  supervisor = supervise([[part('a', ENDS)]], (change) => void changes.push(change), slow);
+  await supervisor.start();
+  await until(() => changes.some(({ what }) => what === 'down'));
+  await supervisor.restart('a');
+  await until(() => pidsOf('a').length === 2);
+});
+
 test('a part that could not be started again is tried on', async () => {
   let starts = 0;
   const shy = part('shy', RUNS);

@@ -1,0 +1,29 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Folders whose code the service and its launcher run. */
+const FOLDERS = ['src', 'workflows', 'activities', 'worker', 'connectors', 'stack'];
+
+/** The sources of a checkout with the time of their last change, in milliseconds. */
+export function sourcesOf(root: string): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const folder of FOLDERS) {
+    for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
+      if (!/\.tsx?$/.test(name)) continue;
+      const source = join(folder, name);
+      const { mtimeMs } = statSync(join(root, source), { throwIfNoEntry: false }) ?? {};
+      if (mtimeMs !== undefined) times.set(source, mtimeMs);
+    }
+  }
+  return times;
+}
+
+/** A source that was changed after it was compiled; undefined when the build is current. */
+export function staleSource(root: string): string | undefined {
+  for (const [source, changedAt] of sourcesOf(root)) {
+    const compiled = join(root, 'dist', source.replace(/\.tsx?$/, '.js'));
+    const { mtimeMs } = statSync(compiled, { throwIfNoEntry: false }) ?? {};
+    if (mtimeMs === undefined || mtimeMs < changedAt) return source;
+  }
+  return undefined;
+}

@@ -1,0 +1,120 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { runCommand } from '../../stack/provision/command';
+import { staleSource } from '../../stack/sources';
+import type { Progress } from '../../stack/terminal';
+import { watchSources } from '../../stack/watch';
+
+/** A checkout in small: each process, what two of them share, and the workflows of the worker. */
+const SOURCES = {
+  'src/shared.ts': 'export const shared = 1;',
+  'src/main.ts': "import { shared } from './shared';\nexport const api = shared;",
+  'connectors/sandbox-bank/main.ts': "import { shared } from '../../src/shared';\nvoid shared;",
+  'workflows/index.ts': 'export const lifecycle = 1;',
+  'worker/main.ts': "import './bundle';",
+  'worker/bundle.ts': `import { copyFileSync } from 'node:fs';
+    copyFileSync(require.resolve('../workflows'), 'dist/bundle');`,
+  'activities/index.ts': 'export {};',
+  'stack/main.ts': 'export {};',
+  'tsconfig.build.json': JSON.stringify({
+    compilerOptions: {
+      ...{ module: 'node20', target: 'es2022', rootDir: '.', outDir: 'dist' },
+      types: ['node'],
+      skipLibCheck: true,
+    },
+    exclude: ['dist', 'node_modules'],
+  }),
+};
+
+let root: string;
+let restarted: string[];
+let said: string[];
+let stop: AbortController;
+let watching: Promise<void>;
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'stack-watch-'));
+  symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
+  for (const [name, text] of Object.entries(SOURCES)) write(name, text);
+  const tsc = resolve('node_modules/typescript/bin/tsc');
+  const options = { cwd: root, timeoutMs: 60_000 };
+  await runCommand(process.execPath, [tsc, '-p', 'tsconfig.build.json'], options);
+  restarted = [];
+  said = [];
+  stop = new AbortController();
+  const progress: Progress = {
+    line: (text) => void said.push(text),
+    during: (_name, work) => work({ say: () => {} }),
+  };
+  const restart = async (part: string) => void restarted.push(part);
+  watching = watchSources({ root, restart, progress, signal: stop.signal });
+});
+afterEach(async () => {
+  stop.abort();
+  await watching;
+  rmSync(root, { recursive: true });
+});
+
+function write(name: string, text: string): void {
+  mkdirSync(dirname(join(root, name)), { recursive: true });
+  writeFileSync(join(root, name), `${text}\n`);
+}
+
+/** The next line that the watch says. */
+async function afterChange(name: string, text: string): Promise<string> {
+  const lines = said.length;
+  write(name, text);
+  while (said.length === lines) await sleep(20);
+  return said.slice(lines).join('\n');
+}
+
+test('a change restarts the one part that loads it', async () => {
+  expect(await afterChange('src/main.ts', 'export const api = 2;')).toBe('Built: restarting api');
+  expect(restarted).toEqual(['api']);
+  expect(existsSync(join(root, 'dist/bundle'))).toBe(false);
+});
+
+test('a change of what two parts load restarts both', async () => {
+  await afterChange('src/shared.ts', 'export const shared = 2;');
+  expect(restarted.sort()).toEqual(['api', 'sandbox_bank']);
+});
+
+test('a change of a workflow restarts the worker, on a new bundle', async () => {
+  await afterChange('workflows/index.ts', 'export const lifecycle = 2;');
+  expect(restarted).toEqual(['worker']);
+  expect(readFileSync(join(root, 'dist/bundle'), 'utf8')).toContain('exports.lifecycle = 2');
+});
+
+test('a change of types alone restarts nothing', async () => {
+  const text = `${SOURCES['src/main.ts']}\nexport type Api = number;`;
+  expect(await afterChange('src/main.ts', text)).toBe('Built: nothing to restart');
+  expect(restarted).toEqual([]);
+});
+
+test('a build with errors restarts nothing and names them; the next one does', async () => {
+  const faults = await afterChange('src/main.ts', "export const api: number = 'one';");
+  expect(faults).toMatch(/^Nothing was restarted: .*src\/main\.ts\(1,14\): error TS2322/s);
+  expect(restarted).toEqual([]);
+  await afterChange('src/main.ts', 'export const api = 3;');
+  expect(restarted).toEqual(['api']);
+});
+
+test('a source that is newer than the build is found, and none after it', async () => {
+  expect(staleSource(root)).toBeUndefined();
+  await afterChange('activities/index.ts', 'export const one = 1;');
+  expect(staleSource(root)).toBeUndefined();
+  stop.abort();
+  await watching;
+  write('activities/index.ts', 'export const two = 2;');
+  expect(staleSource(root)).toBe('activities/index.ts');
+});
