@@ -11,7 +11,7 @@ const port = z.coerce.number().int().min(1).max(65535);
 const UI_PORT = 8233;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-const Environment = z.object({
+export const Environment = z.object({
   PORT: port.default(8080),
   DATA_DIR: z.string().default('.data'),
   PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),

@@ -1,3 +1,11 @@
+import { VARIABLES } from './variables';
+
+const NAME_WIDTH = Math.max(...VARIABLES.map(({ name }) => name.length));
+
+const lines = VARIABLES.filter(({ decided }) => !decided).map(
+  ({ name, usual, text }) => `  ${name.padEnd(NAME_WIDTH)}  ${text} (default: ${usual})`,
+);
+
 /** Output of `npm start -- --help`. */
 export const USAGE = `npm start: runs the whole service on this machine.
 
@@ -12,22 +20,7 @@ account and prints its keys.
   --help                 this text
 
 Environment:
-  PORT                8080      the api; it listens on this machine only
-  DATA_DIR            .data     data, keys, logs and stack.json; lasts across restarts
-  PUBLIC_URL          http://localhost:PORT    the base of links that customers open
-  TEMPORAL_ADDRESS              host:port of a Temporal server to use; then none is started
-  TEMPORAL_NAMESPACE  default
-  TEMPORAL_PORT                 default: a free port, chosen once and kept in DATA_DIR
-  TEMPORAL_UI_PORT    8233      Temporal's web UI
-  MONGODB_URI                   a MongoDB replica set to use; then none is started
-  MONGODB_PORT                  default: a free port, chosen once and kept in DATA_DIR
-  MONGODB_DB          payments
-  SANDBOX_BANK_PORT   PORT + 1
-  SANDBOX_AUTOPLAY    on        off: the sandbox bank settles and completes nothing by itself
-  CACHE_DIR           ~/.cache/durable-payments    fetched servers, shared between checkouts
-  LIVE_CONNECTORS               live banks: name=method|rail,name=method
-  RATE_LIMIT_PER_SECOND  500    requests a key may make, over ten seconds
-  LOG_LEVEL           info      fatal, error, warn, info, debug, trace or silent
+${lines.join('\n')}
 
 A second stack runs beside the first with its own PORT, TEMPORAL_UI_PORT and DATA_DIR.
 `;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** Environment of the sandbox bank's process. */
-const Environment = z.object({
+export const Environment = z.object({
   SANDBOX_BANK_PORT: z.coerce.number().int().min(0).max(65535).default(8081),
   HOST: z.string().default('127.0.0.1'),
   /** Public base of its pages. */

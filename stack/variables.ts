@@ -1,0 +1,111 @@
+/** A variable of the environment, as `npm start -- --help` and the README tell of it. */
+export interface Variable {
+  name: string;
+  /** What holds under `npm start` where it is not set. */
+  usual: string;
+  /** What holds for a process that is started by itself; absent where only the launcher reads it. */
+  alone?: string;
+  text: string;
+  /** The launcher decides it: what is set counts for processes started by themselves only. */
+  decided?: true;
+}
+
+/** Every variable that the product reads. */
+export const VARIABLES: readonly Variable[] = [
+  { name: 'PORT', usual: '8080', alone: '8080', text: 'Port of the API and the hosted page' },
+  {
+    name: 'HOST',
+    usual: '127.0.0.1',
+    alone: '127.0.0.1',
+    text: 'Address on which the API and the sandbox bank listen',
+  },
+  {
+    name: 'PUBLIC_URL',
+    usual: 'http://localhost:PORT',
+    alone: 'http://localhost:PORT',
+    text: 'Base of the links that customers open',
+  },
+  { name: 'DATA_DIR', usual: '.data', text: 'Data, logs, keys.json, stack.json' },
+  { name: 'CACHE_DIR', usual: '~/.cache/durable-payments', text: 'Servers that were fetched' },
+  {
+    name: 'TEMPORAL_ADDRESS',
+    usual: 'none',
+    alone: '127.0.0.1:7233',
+    text: 'host:port of a Temporal server to use; then none is started',
+  },
+  { name: 'TEMPORAL_NAMESPACE', usual: 'default', alone: 'default', text: 'Its namespace' },
+  {
+    name: 'TEMPORAL_PORT',
+    usual: 'a free port, kept in DATA_DIR',
+    text: 'Port of the Temporal server that is started',
+  },
+  { name: 'TEMPORAL_UI_PORT', usual: '8233', text: 'Port of its web UI' },
+  {
+    name: 'MONGODB_URI',
+    usual: 'none',
+    alone: 'required',
+    text: 'A MongoDB replica set to use; then none is started',
+  },
+  {
+    name: 'MONGODB_PORT',
+    usual: 'a free port, kept in DATA_DIR',
+    text: 'Port of the MongoDB that is started',
+  },
+  {
+    name: 'MONGODB_DB',
+    usual: 'payments',
+    alone: 'payments',
+    text: 'Name of the database; the sandbox bank’s has _sandbox_bank at its end',
+  },
+  {
+    name: 'KEYS_FILE',
+    usual: 'DATA_DIR/keys.json',
+    alone: 'required',
+    text: 'The service’s secrets, mode 0600; all processes and the command line read it',
+    decided: true,
+  },
+  {
+    name: 'SANDBOX_BANK_PORT',
+    usual: 'PORT + 1',
+    alone: '8081',
+    text: 'Port of the sandbox bank’s pages',
+  },
+  {
+    name: 'SANDBOX_BANK_URL',
+    usual: 'http://localhost:SANDBOX_BANK_PORT',
+    alone: 'http://localhost:SANDBOX_BANK_PORT',
+    text: 'Their address as customers see it',
+    decided: true,
+  },
+  {
+    name: 'SANDBOX_AUTOPLAY',
+    usual: 'on',
+    alone: 'on',
+    text: 'off: the sandbox bank settles and completes nothing by itself',
+  },
+  {
+    name: 'LIVE_CONNECTORS',
+    usual: 'none',
+    alone: 'none',
+    text: 'Live banks: name=method|rail,name=method',
+  },
+  {
+    name: 'RATE_LIMIT_PER_SECOND',
+    usual: '500',
+    alone: '500',
+    text: 'Requests a second that a key may make, counted over ten seconds',
+  },
+  {
+    name: 'WEBHOOK_ALLOW_PRIVATE',
+    usual: 'sandbox',
+    alone: 'none',
+    text: 'sandbox: sandbox endpoints may be plain http on this machine; live ones never',
+    decided: true,
+  },
+  {
+    name: 'LOG_LEVEL',
+    usual: 'info',
+    alone: 'info',
+    text: 'fatal, error, warn, info, debug, trace or silent',
+  },
+];
