@@ -6,22 +6,22 @@ export const MAGIC_AMOUNTS = {
   66601: {
     behaviour: 'slow_session',
     description:
-      'The bank takes 8 seconds to open its page. The payment is created with status `created`, ' +
-      'and its `redirect_url` works meanwhile.',
+      'The bank takes 8 seconds to open its page: the create answers `created`, and ' +
+      '`redirect_url` works meanwhile.',
   },
   66602: {
     behaviour: 'declined_at_open',
-    description: 'The bank refuses the payment before the customer sees its page: `failed`.',
+    description: 'The bank declines before the customer sees a page: the create answers `failed`.',
   },
   66603: {
     behaviour: 'never_settles',
-    description: 'After the approval no settlement comes: the payment stays `authorized`.',
+    description: 'No settlement follows the approval: the payment stays `authorized`.',
   },
   66604: {
     behaviour: 'duplicate_out_of_order',
     description:
-      'After the approval `settled` comes first, `authorized` a second later, then both once ' +
-      'more; also with autoplay off. The payment ends `settled`, each event is sent once.',
+      'After the approval `settled` comes first, then `authorized`, then both once more; also ' +
+      'with autoplay off. The payment ends `settled`, and each event is sent once.',
   },
   66605: {
     behaviour: 'fails_after_approval',
@@ -35,36 +35,33 @@ export const MAGIC_AMOUNTS = {
 export const REFUND_MAGIC_AMOUNTS = {
   66611: {
     behaviour: 'refused',
-    description: 'The bank refuses the refund at once: `failed`.',
+    description: 'The bank refuses the refund at once: `failed` with the code `refund_refused`.',
   },
   66612: {
     behaviour: 'fails_later',
     description:
-      'The bank accepts the refund; three seconds later it fails, as the customer’s account is ' +
-      'closed; also with autoplay off.',
+      'Three seconds after the bank accepted it, the refund fails with the code ' +
+      '`account_closed`; also with autoplay off.',
   },
   66613: {
     behaviour: 'silent',
-    description:
-      'The bank accepts the refund and says nothing more: it stays `processing`, and operators ' +
-      'are told when it is overdue.',
+    description: 'The bank accepts the refund and says nothing more: it stays `processing`.',
   },
   66614: {
     behaviour: 'answer_lost',
-    description:
-      'The bank takes the refund, but its answer gets lost. It is looked up, and goes on as usual.',
+    description: 'The bank’s answer gets lost. The refund is looked up, and goes on as usual.',
   },
   66615: {
     behaviour: 'instruction_lost',
     description:
-      'The instruction gets lost on its way to the bank. It is looked up, sent again under the ' +
-      'same id, and goes on as usual.',
+      'The instruction gets lost. The refund is looked up, sent again under the same id, and ' +
+      'goes on as usual.',
   },
   66616: {
     behaviour: 'contradictory',
     description:
-      'After three seconds the bank says `settled`, a second later `settled` once more, then ' +
-      '`failed`; also with autoplay off. The refund ends `settled`, its event is sent once.',
+      'The bank says `settled` twice and then `failed`; also with autoplay off. The refund ' +
+      'ends `settled`, and its event is sent once.',
   },
 } as const satisfies MagicTable;
 
@@ -72,55 +69,52 @@ export const REFUND_MAGIC_AMOUNTS = {
 export const PAYOUT_MAGIC_AMOUNTS = {
   66621: {
     behaviour: 'rejected',
-    description: 'The bank rejects the payout at once: `failed`.',
+    description: 'The bank rejects the payout at once: `failed` with the code `payout_rejected`.',
   },
   66622: {
     behaviour: 'fails_later',
     description:
-      'The bank sends the payout; three seconds later it fails, as the scheme did not take it; ' +
-      'also with autoplay off.',
+      'Three seconds after it was sent, the payout fails with the code `scheme_rejected`; also ' +
+      'with autoplay off.',
   },
   66623: {
     behaviour: 'silent',
-    description:
-      'The bank sends the payout and says nothing more: it stays `sent`, and operators are told ' +
-      'when it is overdue.',
+    description: 'The bank sends the payout and says nothing more: it stays `sent`.',
   },
   66624: {
     behaviour: 'stays_submitted',
     description:
-      'The bank queues the payout and says nothing more: it stays `submitted`, and operators are ' +
-      'told when it is overdue.',
+      'The bank queues the payout and says nothing more: it stays `submitted`, which the ' +
+      'create answers after 5 seconds.',
   },
   66625: {
     behaviour: 'answer_lost',
-    description:
-      'The bank takes the payout, but its answer gets lost. It is looked up, and goes on as usual.',
+    description: 'The bank’s answer gets lost. The payout is looked up, and goes on as usual.',
   },
   66626: {
     behaviour: 'instruction_lost',
     description:
-      'The instruction gets lost on its way to the bank. It is looked up, sent again under the ' +
-      'same id, and goes on as usual.',
+      'The instruction gets lost. The payout is looked up, sent again under the same id, and ' +
+      'goes on as usual.',
   },
   66627: {
     behaviour: 'comes_back',
     description:
-      'After three seconds the bank says `completed`, three seconds later the money comes back: ' +
-      '`returned`; also with autoplay off.',
+      'The payout is `completed` after 3 seconds and comes back 3 seconds later: `returned` ' +
+      'with the code `AC04`; also with autoplay off.',
   },
   66628: {
     behaviour: 'comes_straight_back',
     description:
-      'Three seconds after it was sent the money comes back: `returned`, never `completed`; also ' +
-      'with autoplay off.',
+      'Three seconds after it was sent, the payout comes back: `returned`, never `completed`; ' +
+      'also with autoplay off.',
   },
   66629: {
     behaviour: 'contradictory',
     description:
-      'After three seconds the bank says `completed`, then second by second `completed` once ' +
-      'more, `failed`, and twice `returned`; also with autoplay off. The payout ends `returned`, ' +
-      'on rails without returns `completed`; each event is sent once.',
+      'The bank says `completed` twice, then `failed`, then `returned` twice; also with ' +
+      'autoplay off. The payout ends `returned` (on `card_payout`, `completed`), and each ' +
+      'event is sent once.',
   },
 } as const satisfies MagicTable;
 

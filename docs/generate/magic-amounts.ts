@@ -1,0 +1,22 @@
+import {
+  MAGIC_AMOUNTS,
+  PAYOUT_MAGIC_AMOUNTS,
+  REFUND_MAGIC_AMOUNTS,
+} from '../../connectors/sandbox-bank/magic-amounts';
+import { code, list } from './markdown';
+
+type Amounts = Record<number, { description: string }>;
+
+/** Amounts that make the sandbox bank misbehave, and what happens then. */
+export function magicAmountLists() {
+  return {
+    'payment-amounts': amountList(MAGIC_AMOUNTS),
+    'refund-amounts': amountList(REFUND_MAGIC_AMOUNTS),
+    'payout-amounts': amountList(PAYOUT_MAGIC_AMOUNTS),
+  };
+}
+
+function amountList(amounts: Amounts): string {
+  const told = Object.entries(amounts);
+  return list(told.map(([amount, { description }]) => `${code(amount)}: ${description}`));
+}

@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const ROOT = join(__dirname, '../..');
+
+/** Rooms of the project: what is fetched, built or run here is in none of them. */
+const ROOMS = [
+  'activities',
+  'bench',
+  'connectors',
+  'docs',
+  'src',
+  'stack',
+  'test',
+  'worker',
+  'workflows',
+];
+
+/** Every file of the project whose name ends in one of `endings`, by its path from the root. */
+export function filesEndingIn(...endings: string[]): string[] {
+  const inRooms = ROOMS.flatMap((room) =>
+    readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' }).map((name) =>
+      join(room, name),
+    ),
+  );
+  const names = [...readdirSync(ROOT), ...inRooms];
+  return names.filter((name) => endings.some((ending) => name.endsWith(ending)));
+}
+
+export function textOf(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+/** A page without its code blocks. */
+export function proseOf(path: string): string {
+  return textOf(path).replace(/^ *(```|~~~)[\s\S]*?^ *\1 *$/gm, '');
+}
+
+/** The anchors that a page's headings have on the forge. */
+export function anchorsOf(path: string): string[] {
+  const seen = new Map<string, number>();
+  const headings = [...proseOf(path).matchAll(/^#{1,6} +(.+?) *$/gm)];
+  return headings.map(([, heading = '']) => {
+    const anchor = heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-');
+    const count = seen.get(anchor) ?? 0;
+    seen.set(anchor, count + 1);
+    return count === 0 ? anchor : `${anchor}-${count}`;
+  });
+}
