@@ -16,7 +16,7 @@ const neverLeft = (status: PaymentStatus) =>
   `The payment is ${status}; a final state is never left.`;
 
 /** From which states each act is possible; read by the updates' validators and by the loop. */
-const ACTS: Record<PaymentAct, ActRule<PaymentStatus>> = {
+export const ACTS: Record<PaymentAct, ActRule<PaymentStatus>> = {
   mark_settled: { from: IN_FLIGHT, refusal: neverLeft },
   mark_failed: { from: IN_FLIGHT, refusal: neverLeft },
   snooze: {

@@ -56,7 +56,7 @@ export function stateIn(mail: PaymentMailbox, payment_id: string): PaymentState 
   return payment === undefined ? { payment_id, status: 'created', version: 0 } : stateOf(payment);
 }
 
-const VIEW: View<PaymentStatus, PaymentAttention> = {
+export const VIEW: View<PaymentStatus, PaymentAttention> = {
   waitsFor: {
     created: {
       what: 'the bank to open a session for the customer',

@@ -18,7 +18,7 @@ const IN_FLIGHT = ['created', 'submitted', 'sent'] as const;
 const only = (rest: string) => (status: PayoutStatus) => `The payout is ${status}; only ${rest}.`;
 
 /** From which states each act is possible; read by the updates' validators and by the loop. */
-const ACTS: Record<PayoutAct, ActRule<PayoutStatus>> = {
+export const ACTS: Record<PayoutAct, ActRule<PayoutStatus>> = {
   resubmit: {
     from: ['created', 'submitted'],
     refusal: only('one that the bank has not sent can be given to it again'),

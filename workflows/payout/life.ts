@@ -99,7 +99,7 @@ const OVERDUE_CURE =
 const GIVEN_BACK =
   'Ask the bank; if the recipient has the money, the merchant was credited too much.';
 
-const VIEW: View<PayoutStatus, PayoutAttention> = {
+export const VIEW: View<PayoutStatus, PayoutAttention> = {
   waitsFor: {
     created: { what: 'the bank to take it', levers: UNSENT },
     submitted: { what: 'the bank to hand it to the scheme', levers: UNSENT },

@@ -12,7 +12,7 @@ const IN_FLIGHT: ActRule<RefundStatus> = {
 };
 
 /** From which states each act is possible; read by the updates' validators and by the loop. */
-const ACTS: Record<RefundAct, ActRule<RefundStatus>> = {
+export const ACTS: Record<RefundAct, ActRule<RefundStatus>> = {
   mark_settled: IN_FLIGHT,
   mark_failed: IN_FLIGHT,
   snooze: IN_FLIGHT,

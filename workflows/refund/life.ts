@@ -55,7 +55,7 @@ export function resultIn({ opening }: RefundMailbox, refund_id: string): RefundR
   return { refund_id, status: 'refused', code, message };
 }
 
-const VIEW: View<RefundStatus, RefundAttention> = {
+export const VIEW: View<RefundStatus, RefundAttention> = {
   waitsFor: {
     processing: {
       what: 'the bank to say that the customer has the money',
