@@ -1,11 +1,17 @@
+import { join } from 'node:path';
 import { errorList } from './errors';
 import { magicAmountLists } from './magic-amounts';
 import { markLists, updateLists } from './operators';
+import { receiverBlock } from './receiver';
 
-/** Blocks of each page that the code writes, by the name in their marker. */
-export function blocksByPage(): Record<string, Record<string, string>> {
+/**
+ * Blocks of each page that the code writes, by the name in their marker.
+ * @param root the repository's folder
+ */
+export function blocksByPage(root: string): Record<string, Record<string, string>> {
   return {
     'docs/api.md': { errors: errorList(), ...magicAmountLists() },
     'docs/operators.md': { ...markLists(), ...updateLists() },
+    'docs/webhooks.md': { receiver: receiverBlock(join(root, 'docs/examples/receiver.mjs')) },
   };
 }
