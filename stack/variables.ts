@@ -25,7 +25,12 @@ export const VARIABLES: readonly Variable[] = [
     alone: 'http://localhost:PORT',
     text: 'Base of the links that customers open',
   },
-  { name: 'DATA_DIR', usual: '.data', text: 'Data, logs, keys.json, stack.json' },
+  {
+    name: 'DATA_DIR',
+    usual: '.data',
+    alone: '.data',
+    text: 'Data, logs, keys.json and stack.json, where the command line looks for addresses',
+  },
   { name: 'CACHE_DIR', usual: '~/.cache/durable-payments', text: 'Servers that were fetched' },
   {
     name: 'TEMPORAL_ADDRESS',
@@ -55,7 +60,7 @@ export const VARIABLES: readonly Variable[] = [
     name: 'MONGODB_DB',
     usual: 'payments',
     alone: 'payments',
-    text: 'Name of the database; the sandbox bank’s has _sandbox_bank at its end',
+    text: 'Name of the database; the sandbox bank has one of its own',
   },
   {
     name: 'KEYS_FILE',

@@ -3,6 +3,7 @@ import { errorList } from './errors';
 import { magicAmountLists } from './magic-amounts';
 import { markLists, updateLists } from './operators';
 import { receiverBlock } from './receiver';
+import { variableTable } from './variables';
 
 /**
  * Blocks of each page that the code writes, by the name in their marker.
@@ -10,6 +11,7 @@ import { receiverBlock } from './receiver';
  */
 export function blocksByPage(root: string): Record<string, Record<string, string>> {
   return {
+    'README.md': { variables: variableTable() },
     'docs/api.md': { errors: errorList(), ...magicAmountLists() },
     'docs/operators.md': { ...markLists(), ...updateLists() },
     'docs/webhooks.md': { receiver: receiverBlock(join(root, 'docs/examples/receiver.mjs')) },

@@ -1,0 +1,13 @@
+import { readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { ROOT, textOf } from './pages';
+
+test('the list of saved histories is what the folder holds', () => {
+  const listed = textOf('test/replay/README.md').matchAll(
+    /`((?:payment|refund|payout|webhook)-[\w-]+)`/g,
+  );
+  const kept = readdirSync(join(ROOT, 'test/replay/histories')).map((name) =>
+    basename(name, '.json'),
+  );
+  expect([...listed].map(([, name]) => name).sort()).toEqual(kept.sort());
+});
