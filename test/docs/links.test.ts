@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { anchorsOf, filesEndingIn, proseOf, ROOT } from './pages';
+
+const PAGES = filesEndingIn('.md');
+
+interface Link {
+  page: string;
+  target: string;
+}
+
+/** Links to files and headings of the project, without images and the web. */
+function linksOf(page: string): Link[] {
+  const links = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)];
+  return links
+    .map(([, target = '']) => ({ page, target }))
+    .filter(({ target }) => !/^[a-z]+:/.test(target));
+}
+
+function leadsSomewhere({ page, target }: Link): boolean {
+  const [path = '', anchor] = target.split('#');
+  const file = path === '' ? page : join(dirname(page), path);
+  if (!existsSync(join(ROOT, file))) return false;
+  return anchor === undefined || anchorsOf(file).includes(anchor);
+}
+
+test('every link between the pages leads to a file, and to a heading where it names one', () => {
+  const links = PAGES.flatMap(linksOf);
+  expect(links.length).toBeGreaterThan(30);
+  expect(links.filter((link) => !leadsSomewhere(link))).toEqual([]);
+});
+
+test('a link that leads nowhere is told', () => {
+  const page = 'docs/api.md';
+  for (const target of ['nowhere.md', '#nowhere', 'webhooks.md#nowhere', '../nowhere']) {
+    expect(leadsSomewhere({ page, target })).toBe(false);
+  }
+  for (const target of ['webhooks.md', '#errors', 'webhooks.md#roll-the-secret', '../LICENSE']) {
+    expect(leadsSomewhere({ page, target })).toBe(true);
+  }
+});
+
+test('no page has two headings with one anchor', () => {
+  for (const page of PAGES) {
+    expect({ page, twice: anchorsOf(page).filter((anchor) => /-\d+$/.test(anchor)) }).toEqual({
+      page,
+      twice: [],
+    });
+  }
+});
