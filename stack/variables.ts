@@ -3,7 +3,7 @@ export interface Variable {
   name: string;
   /** What holds under `npm start` where it is not set. */
   usual: string;
-  /** What holds for a process that is started by itself; absent where only the launcher reads it. */
+  /** What holds for a process that is started by itself, where that is another. */
   alone?: string;
   text: string;
   /** The launcher decides it: what is set counts for processes started by themselves only. */
@@ -12,23 +12,20 @@ export interface Variable {
 
 /** Every variable that the product reads. */
 export const VARIABLES: readonly Variable[] = [
-  { name: 'PORT', usual: '8080', alone: '8080', text: 'Port of the API and the hosted page' },
+  { name: 'PORT', usual: '8080', text: 'Port of the API and the hosted page' },
   {
     name: 'HOST',
     usual: '127.0.0.1',
-    alone: '127.0.0.1',
     text: 'Address on which the API and the sandbox bank listen',
   },
   {
     name: 'PUBLIC_URL',
     usual: 'http://localhost:PORT',
-    alone: 'http://localhost:PORT',
     text: 'Base of the links that customers open',
   },
   {
     name: 'DATA_DIR',
     usual: '.data',
-    alone: '.data',
     text: 'Data, logs, keys.json and stack.json, where the command line looks for addresses',
   },
   { name: 'CACHE_DIR', usual: '~/.cache/durable-payments', text: 'Servers that were fetched' },
@@ -38,7 +35,7 @@ export const VARIABLES: readonly Variable[] = [
     alone: '127.0.0.1:7233',
     text: 'host:port of a Temporal server to use; then none is started',
   },
-  { name: 'TEMPORAL_NAMESPACE', usual: 'default', alone: 'default', text: 'Its namespace' },
+  { name: 'TEMPORAL_NAMESPACE', usual: 'default', text: 'Its namespace' },
   {
     name: 'TEMPORAL_PORT',
     usual: 'a free port, kept in DATA_DIR',
@@ -59,7 +56,6 @@ export const VARIABLES: readonly Variable[] = [
   {
     name: 'MONGODB_DB',
     usual: 'payments',
-    alone: 'payments',
     text: 'Name of the database; the sandbox bank has one of its own',
   },
   {
@@ -78,26 +74,22 @@ export const VARIABLES: readonly Variable[] = [
   {
     name: 'SANDBOX_BANK_URL',
     usual: 'http://localhost:SANDBOX_BANK_PORT',
-    alone: 'http://localhost:SANDBOX_BANK_PORT',
     text: 'Their address as customers see it',
     decided: true,
   },
   {
     name: 'SANDBOX_AUTOPLAY',
     usual: 'on',
-    alone: 'on',
     text: 'off: the sandbox bank settles and completes nothing by itself',
   },
   {
     name: 'LIVE_CONNECTORS',
     usual: 'none',
-    alone: 'none',
     text: 'Live banks: name=method|rail,name=method',
   },
   {
     name: 'RATE_LIMIT_PER_SECOND',
     usual: '500',
-    alone: '500',
     text: 'Requests a second that a key may make, counted over ten seconds',
   },
   {
@@ -110,7 +102,6 @@ export const VARIABLES: readonly Variable[] = [
   {
     name: 'LOG_LEVEL',
     usual: 'info',
-    alone: 'info',
     text: 'fatal, error, warn, info, debug, trace or silent',
   },
 ];

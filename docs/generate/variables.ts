@@ -1,15 +1,14 @@
 import { VARIABLES } from '../../stack/variables';
 import { code, table } from './markdown';
 
-/** Every variable of the environment. */
+/** Every variable of the environment with its default. */
 export function variableTable(): string {
-  const rows = VARIABLES.map(({ name, usual, alone, text }) => [
+  const rows = VARIABLES.map(({ name, usual, alone = usual, text }) => [
     code(name),
-    value(usual),
-    alone === undefined ? '' : value(alone),
+    alone === usual ? value(usual) : `${value(usual)}; alone ${value(alone)}`,
     text,
   ]);
-  return table(['Variable', 'Under `npm start`', 'A process alone', 'What it is'], rows);
+  return table(['Variable', 'Default', 'What it is'], rows);
 }
 
 /** A value stands as code, a word about it does not. */

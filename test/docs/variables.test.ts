@@ -31,7 +31,7 @@ test('a variable of the launcher has the default that the list tells', () => {
 });
 
 test('a variable of a process has the default that the list tells', () => {
-  const told = Object.fromEntries(VARIABLES.map(({ name, alone }) => [name, alone]));
+  const told = Object.fromEntries(VARIABLES.map(({ name, usual, alone = usual }) => [name, alone]));
   for (const [name, value] of ALONE.flatMap(defaultsOf)) {
     expect([name, told[name]]).toEqual([name, value]);
   }
