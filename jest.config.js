@@ -1,8 +1,20 @@
-/** Real servers are started once by globalSetup and shared: each file takes its own database and task queues. */
-module.exports = {
-  globalSetup: '<rootDir>/test/support/global-setup.ts',
-  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  testMatch: ['<rootDir>/test/**/*.test.ts', '<rootDir>/test/**/*.test.tsx'],
+/**
+ * A test file's folder decides its project. Unit tests have no servers and end in seconds. All
+ * others share real servers, started once for a run, and take their own database and task queues.
+ */
+const UNIT = ['*', '{docs,domain,json,keys,webhooks}/**/*', '**/unit/**/*'].map(testsIn);
+/** Tests of whole processes, of the service as a person sees it, and of what it survives. */
+const SYSTEM = ['{browser,chaos,leaks,operators,stack}/**/*'].map(testsIn);
+const ALL = ['**/*'].map(testsIn);
+
+/** An absolute glob: `<rootDir>` is not known behind a `!`. */
+function testsIn(glob) {
+  return `${__dirname.replaceAll('\\', '/')}/test/${glob}.test.{ts,tsx}`;
+}
+
+const not = (glob) => `!${glob}`;
+
+const shared = {
   transform: {
     '^.+\\.(t|j|mj)sx?$': [
       '@swc/jest',
@@ -20,6 +32,30 @@ module.exports = {
   transformIgnorePatterns: ['/node_modules/(?!(jose|preact|preact-render-to-string)/)'],
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
   testTimeout: 60_000,
+};
+
+/** The same file in two projects is run once. */
+const servers = {
+  globalSetup: '<rootDir>/test/support/global-setup.ts',
+  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+};
+
+module.exports = {
+  projects: [
+    {
+      ...shared,
+      displayName: 'unit',
+      testMatch: UNIT,
+      setupFiles: ['<rootDir>/test/support/unit-setup.ts'],
+    },
+    {
+      ...shared,
+      ...servers,
+      displayName: 'integration',
+      testMatch: [...ALL, ...UNIT.map(not), ...SYSTEM.map(not)],
+    },
+    { ...shared, ...servers, displayName: 'system', testMatch: [...SYSTEM, ...UNIT.map(not)] },
+  ],
   // Two cores: the default would leave one idle.
   maxWorkers: 2,
 };

@@ -8,6 +8,7 @@ import { mountHealth } from '../../src/api/health';
 import { connectMongo } from '../../src/mongo';
 import { createStores } from '../../src/store';
 import { createTemporalDoor } from '../../src/temporal/door';
+import { mongodbUri } from '../support/servers';
 import { type Service, startService } from '../support/service';
 
 /** Where nothing listens. */
@@ -84,7 +85,7 @@ test('with Temporal away readyz names it, and answers in time', async () => {
 });
 
 test('with MongoDB away readyz names it and what is kept there, and answers in time', async () => {
-  const mongo = await connectMongo(process.env['TEST_MONGODB_URI'] ?? '', 'health');
+  const mongo = await connectMongo(mongodbUri(), 'health');
   const stores = createStores(mongo.db(service.database));
   await mongo.close();
   const router = new Router();

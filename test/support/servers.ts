@@ -32,8 +32,16 @@ export function publishServers(servers: TestServers): void {
   }
 }
 
+/** Takes them back from the test file that asks for it. */
+export function withdrawServers(): void {
+  for (const name of Object.values(NAMES)) delete process.env[name];
+}
+
 function fromEnvironment(key: keyof typeof NAMES): string {
   const value = process.env[NAMES[key]];
-  if (value === undefined) throw new Error(`${NAMES[key]} is not set: run the tests with jest`);
-  return value;
+  if (value !== undefined) return value;
+  throw new Error(
+    `There is no ${NAMES[key]}. A unit test has no servers: one that needs them belongs in a folder ` +
+      'of the integration or system tests (jest.config.js).',
+  );
 }

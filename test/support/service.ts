@@ -26,6 +26,7 @@ import { createTemporalDoor } from '../../src/temporal/door';
 import { createWorkers } from '../../worker/create-worker';
 import { workflowBundle } from './bundle';
 import { quietTemporal } from './quiet';
+import { mongodbUri, temporalAddress } from './servers';
 
 /** The whole product in one process, on real servers, with names of its own for everything. */
 export type Service = Awaited<ReturnType<typeof startService>>;
@@ -44,14 +45,14 @@ interface AccountOptions {
 }
 
 export async function startService(options: ServiceOptions = {}) {
+  const address = temporalAddress();
   quietTemporal();
   const name = randomUUID().slice(0, 8);
   const queues = { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
-  const mongo = await connectMongo(process.env['TEST_MONGODB_URI'] ?? '', name);
+  const mongo = await connectMongo(mongodbUri(), name);
   const database = `test_${name}`;
   const stores = createStores(mongo.db(database));
   await ensureIndexes(stores);
-  const address = process.env['TEST_TEMPORAL_ADDRESS'] ?? '';
   const connection = await NativeConnection.connect({ address });
   // As in production: the native connection is for workers only.
   const temporal = connectTemporal({ address, namespace: 'default' });

@@ -19,7 +19,7 @@ import { messages as refundMessages } from '../../workflows/refund/messages';
 import { workflowBundle } from './bundle';
 import { quietTemporal } from './quiet';
 import type { ScriptedBank } from './scripted-bank';
-import { temporalAddress } from './servers';
+import { mongodbUri, temporalAddress, timeSkippingServer } from './servers';
 
 export { type ScriptedBank, scriptedBank } from './scripted-bank';
 
@@ -28,10 +28,11 @@ export { type ScriptedBank, scriptedBank } from './scripted-bank';
  * what that one does not do as the real one does, on the shared one.
  */
 export async function openWorkflowSetting(server: 'time-skipping' | 'real' = 'time-skipping') {
+  const uri = mongodbUri();
   quietTemporal();
-  const env = await (server === 'real' ? realServer() : timeSkippingServer());
+  const env = await (server === 'real' ? realServer() : skippingServer());
   const name = randomUUID().slice(0, 8);
-  const mongo = await connectMongo(process.env['TEST_MONGODB_URI'] ?? '', name);
+  const mongo = await connectMongo(uri, name);
   const db = mongo.db(`workflows_${name}`);
   const stores = createStores(db);
   await ensureIndexes(stores);
@@ -75,8 +76,8 @@ function realServer(): Promise<TestWorkflowEnvironment> {
   return TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() });
 }
 
-async function timeSkippingServer(): Promise<TestWorkflowEnvironment> {
-  const path = process.env['TEST_TIME_SKIPPING_SERVER'] ?? '';
+async function skippingServer(): Promise<TestWorkflowEnvironment> {
+  const path = timeSkippingServer();
   const env = await TestWorkflowEnvironment.createTimeSkipping({
     server: { executable: { type: 'existing-path', path } },
   });

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { decideConfig, readEnvironment } from '../../stack/config';
-import { freePort, LOOPBACK, needPorts } from '../../stack/ports';
-import { silentProgress } from '../../stack/terminal';
+import { decideConfig, readEnvironment } from '../../../stack/config';
+import { freePort, LOOPBACK, needPorts } from '../../../stack/ports';
+import { silentProgress } from '../../../stack/terminal';
 
 let folder: string;
 beforeEach(() => {

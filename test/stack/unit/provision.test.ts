@@ -9,12 +9,12 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cacheDirectory } from '../../stack/provision';
-import { needSpace } from '../../stack/provision/cache';
-import { mongodVersion } from '../../stack/provision/mongod';
-import { provision, type Route, type Server } from '../../stack/provision/provision';
-import { isUsableTemporal } from '../../stack/provision/temporal';
-import { silentProgress } from '../../stack/terminal';
+import { cacheDirectory } from '../../../stack/provision';
+import { needSpace } from '../../../stack/provision/cache';
+import { mongodVersion } from '../../../stack/provision/mongod';
+import { provision, type Route, type Server } from '../../../stack/provision/provision';
+import { isUsableTemporal } from '../../../stack/provision/temporal';
+import { silentProgress } from '../../../stack/terminal';
 
 let cacheDir: string;
 let lines: string[];

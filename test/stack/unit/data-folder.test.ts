@@ -9,17 +9,17 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readKeys } from '../../src/config';
-import { keysFile } from '../../src/keys/file';
-import { tryLock } from '../../src/os/lock';
-import { boundLog, lastLines } from '../../stack/log-file';
+import { readKeys } from '../../../src/config';
+import { keysFile } from '../../../src/keys/file';
+import { tryLock } from '../../../src/os/lock';
+import { boundLog, lastLines } from '../../../stack/log-file';
 import {
   readState,
   type StackState,
   stateFile,
   writeState,
   writeWhole,
-} from '../../stack/state-file';
+} from '../../../stack/state-file';
 
 let folder: string;
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { isBalanceAccountName } from '../../src/domain/balance-account';
+import { isBalanceAccountName } from '../../../src/domain/balance-account';
 import {
   assertBalanced,
   bookId,
@@ -7,7 +7,7 @@ import {
   type Leg,
   mustNotBeNegative,
   operationId,
-} from '../../src/ledger/postings';
+} from '../../../src/ledger/postings';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });
 const fee = fc.integer({ min: 0, max: 99_999_999_999 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readSettings } from '../../src/cli/settings';
+import { readSettings } from '../../../src/cli/settings';
 
 /** As `npm start` writes it. */
 const STACK = {

@@ -1,4 +1,4 @@
-import { readArguments } from '../../stack/arguments';
+import { readArguments } from '../../../stack/arguments';
 
 test('without words nothing is asked for', () => {
   expect(readArguments([])).toEqual({ help: false, watch: false });

@@ -2,9 +2,9 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive } from '../../src/os/process-table';
-import { startChild } from '../../stack/child-process';
-import { type Part, type PartChange, type Supervisor, supervise } from '../../stack/supervisor';
+import { isAlive } from '../../../src/os/process-table';
+import { startChild } from '../../../stack/child-process';
+import { type Part, type PartChange, type Supervisor, supervise } from '../../../stack/supervisor';
 
 const QUICK = { backoffMsMin: 20, backoffMsMax: 80, steadyMs: 10_000 };
 const RUNS = 'setInterval(() => {}, 1000)';

@@ -1,0 +1,4 @@
+import { withdrawServers } from './servers';
+
+// Other projects of the same run have servers: a unit test that asks for one fails all the same.
+withdrawServers();
