@@ -1,0 +1,26 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { staleSource } from './sources';
+
+/** The checkout: this file is `dist/stack/cli.js`. */
+const ROOT = join(__dirname, '../..');
+
+/** Runs the command line as `npm run cli`: built anew when a source is newer than its build. */
+function main(): void {
+  const stale = staleSource(ROOT);
+  if (stale !== undefined) {
+    console.error(`${stale} is newer than the build: building`);
+    // All that the build says goes to stderr: stdout is the command's.
+    const { status } = spawnSync('npm', ['run', '-s', 'build'], {
+      cwd: ROOT,
+      stdio: ['ignore', 2, 2],
+    });
+    if (status !== 0) {
+      console.error('The build failed. The last one runs as: node dist/src/cli/main.js');
+      process.exit(1);
+    }
+  }
+  require('../src/cli/main');
+}
+
+main();

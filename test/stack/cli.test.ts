@@ -1,0 +1,56 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+const FOLDERS = ['src', 'workflows', 'activities', 'worker', 'connectors', 'stack'];
+const MAIN = 'dist/src/cli/main.js';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'stack-cli-'));
+  for (const folder of FOLDERS) mkdirSync(join(root, folder));
+  for (const file of ['cli.js', 'sources.js']) {
+    cpSync(join('dist/stack', file), join(root, 'dist/stack', file));
+  }
+  write('src/cli/main.ts', '');
+  write(MAIN, "console.log('old code');");
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+function write(name: string, text: string): void {
+  mkdirSync(dirname(join(root, name)), { recursive: true });
+  writeFileSync(join(root, name), text);
+}
+
+function run(build: string) {
+  write('package.json', JSON.stringify({ scripts: { build } }));
+  return spawnSync(process.execPath, [join(root, 'dist/stack/cli.js')], { encoding: 'utf8' });
+}
+
+function changeSource(): void {
+  const later = new Date(Date.now() + 1_000);
+  utimesSync(join(root, 'src/cli/main.ts'), later, later);
+}
+
+const BUILD = `node -e "fs.writeFileSync('${MAIN}', 'console.log(\\'new code\\')')"`;
+
+test('a current build runs as it is, and nothing is said', () => {
+  expect(run(BUILD)).toMatchObject({ status: 0, stdout: 'old code\n', stderr: '' });
+});
+
+test('a source that is newer than its build is built first, which stderr tells', () => {
+  changeSource();
+  expect(run(`echo compiled && ${BUILD}`)).toMatchObject({
+    status: 0,
+    stdout: 'new code\n',
+    stderr: 'src/cli/main.ts is newer than the build: building\ncompiled\n',
+  });
+});
+
+test('a build with errors runs no old code', () => {
+  changeSource();
+  const { status, stdout, stderr } = run('exit 2');
+  expect([status, stdout]).toEqual([1, '']);
+  expect(stderr).toContain('The build failed.');
+});
