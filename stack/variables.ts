@@ -1,9 +1,9 @@
 /** A variable of the environment, as `npm start -- --help` and the README tell of it. */
 export interface Variable {
   name: string;
-  /** What holds under `npm start` where it is not set. */
+  /** Default under `npm start`. */
   usual: string;
-  /** What holds for a process that is started by itself, where that is another. */
+  /** Default of a process that is started by itself, when it differs. */
   alone?: string;
   text: string;
   /** The launcher decides it: what is set counts for processes started by themselves only. */

@@ -51,5 +51,5 @@ export interface ClaimedRecipient {
   recipient: RecipientFacts & { last4: string; sealed: string; kid: string };
 }
 
-/** What a claim may hold; each creating operation adds its own. */
+/** Requests that a claim may hold; each creating operation adds its own. */
 export type ClaimedRequest = ClaimedPayment | ClaimedRefund | ClaimedPayout | ClaimedRecipient;

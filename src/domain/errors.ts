@@ -9,7 +9,7 @@ const ERROR_TYPES = [
   'api_error',
 ] as const;
 
-/** One offending field. `code` is this fault's own, not the error's. @see spec §7 */
+/** An offending field. `code` is this fault's own, not the error's. @see spec §7 */
 export const ErrorDetail = z
   .object({ code: z.string(), field: z.string(), message: z.string() })
   .meta({ id: 'ErrorDetail' });

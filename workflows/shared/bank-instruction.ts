@@ -34,13 +34,13 @@ export interface Instructing {
 export function moneyActivities(connector: string, name: string) {
   const taskQueue = connectorQueue(connector);
   return {
-    // One attempt, since a second could pass the first; and no limit to how long it may wait for a
-    // connector, since what waits there was not sent.
+    // A single attempt, since a second could pass the first; and no limit to how long it may wait
+    // for a connector, since an attempt that waits there was not sent.
     once: proxyActivities<ConnectorActivities>({
       taskQueue,
       startToCloseTimeout: '30s',
       retry: { maximumAttempts: 1 },
-      // One that a connector has begun is waited for: only its end tells what became of it.
+      // An attempt that a connector has begun is waited for: only its end tells what became of it.
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
       summary: `Send the ${name} to the bank`,
     }),
