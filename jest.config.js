@@ -31,7 +31,6 @@ const shared = {
   // These ship ES modules only.
   transformIgnorePatterns: ['/node_modules/(?!(jose|preact|preact-render-to-string)/)'],
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
-  testTimeout: 60_000,
 };
 
 /** The same file in two projects is run once. */
@@ -56,6 +55,8 @@ module.exports = {
     },
     { ...shared, ...servers, displayName: 'system', testMatch: [...SYSTEM, ...UNIT.map(not)] },
   ],
+  // Read here only: a project's own would be passed over in silence.
+  testTimeout: 60_000,
   // Two cores: the default would leave one idle.
   maxWorkers: 2,
 };
