@@ -15,7 +15,8 @@ import { settlementOf } from '../src/ledger/steps';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
-import { eventsOf, hasEndpoint, positionAt, startDeliveries, tieBase } from './events';
+import { startDeliveries } from '../src/temporal/deliveries';
+import { eventsOf, hasEndpoint, positionAt, tieBase } from './events';
 import {
   createRecord,
   eventsOfMoves,

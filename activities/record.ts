@@ -9,7 +9,8 @@ import { inTransaction } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { AttentionAct, AuditEntry } from '../src/store/attention';
 import { callbackKey } from '../src/store/callbacks';
-import { type DeliveryStarter, eventsOf, hasEndpoint, startDeliveries } from './events';
+import { type DeliveryStarter, startDeliveries } from '../src/temporal/deliveries';
+import { eventsOf, hasEndpoint } from './events';
 import type { Act, RecordAttention, RecordMove, RecordUnapplied, Standing } from './record-inputs';
 
 /** Dependencies of every lifecycle's activities. */

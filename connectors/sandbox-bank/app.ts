@@ -1,24 +1,14 @@
 import Router from '@koa/router';
 import Koa from 'koa';
-import type { MongoClient } from 'mongodb';
 import type { Logger } from '../../src/log';
 import { createAsset } from '../../src/pages/assets';
 import { isForeignPost, pageHeaders } from '../../src/pages/security';
 import { messagePage } from './message-page';
-import type { Outbox } from './outbox';
-import { addSessionRoutes } from './session-routes';
-import type { SessionStore } from './sessions';
+import { addSessionRoutes, type SessionDeps } from './session-routes';
 import { BANK_CSS } from './styles';
 
-export interface BankAppDeps {
-  mongo: MongoClient;
-  sessions: SessionStore;
-  outbox: Outbox;
-  /** Called after a decision was written. */
-  decided: () => void;
-  autoplay: boolean;
+export interface BankAppDeps extends SessionDeps {
   publicUrl?: string;
-  now: () => Date;
   log: Logger;
 }
 

@@ -1,18 +1,29 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
+import type { MongoClient } from 'mongodb';
 import getRawBody from 'raw-body';
 import { inTransaction } from '../../src/mongo';
 import { SECRET } from '../../src/pages/browser';
 import { allowForms, seeOther } from '../../src/pages/security';
 import type { SessionInstruction } from '../contract/activities';
-import type { BankAppDeps } from './app';
 import { declineReason, pageKindOf } from './declines';
 import { messagePage } from './message-page';
 import { inputFault, sessionPage } from './method-pages';
+import type { Outbox } from './outbox';
 import { planApproval, planDecline } from './plan';
-import type { BankSession, SessionStatus } from './sessions';
+import type { BankSession, SessionStatus, SessionStore } from './sessions';
 
-type RouteDeps = BankAppDeps & { stylesheet: string };
+export interface SessionDeps {
+  mongo: MongoClient;
+  sessions: SessionStore;
+  outbox: Outbox;
+  /** Called after a decision was written. */
+  decided: () => void;
+  autoplay: boolean;
+  now: () => Date;
+}
+
+type RouteDeps = SessionDeps & { stylesheet: string };
 type OpenSession = BankSession & { instruction: SessionInstruction };
 
 const FORM_BYTES_MAX = 4_096;

@@ -1,9 +1,9 @@
 import type { Client } from '@temporalio/client';
-import { startDeliveries } from '../../activities/events';
 import { webhookWorkflowId } from '../domain/event';
 import { WEBHOOK_QUEUE } from '../domain/task-queues';
 import type { Stores } from '../store';
 import type { EventDocument } from '../store/events';
+import { startDeliveries } from '../temporal/deliveries';
 import { CliFailure } from './failure';
 import { when } from './output';
 import { inTime, isAlreadyStarted, statusOf } from './temporal-call';

@@ -1,38 +1,15 @@
 import Router, { type RouterMiddleware } from '@koa/router';
 import type { Context } from 'koa';
-import type { Logger } from '../log';
-import type { PaymentDocument, PaymentStore } from '../store/payments';
+import type { PaymentDocument } from '../store/payments';
+import { type PayPageDeps, type PayPages, shareAnswers } from './answers';
 import { type Asset, createAsset } from './assets';
-import { type BrowserCookie, browserCookie, hashSecret, SECRET } from './browser';
-import { NOTICES, type NoticeName, noticePage } from './notices';
+import { hashSecret, SECRET } from './browser';
 import { onwardUrl, type PageAccess, pageAccessOf } from './page-access';
-import { openingPage, outcomePage, type PayAssets, type PayPageProps, payPage } from './pay-views';
+import { openingPage, outcomePage, payPage } from './pay-views';
 import { addReturnRoutes } from './return';
 import { PAY_JS } from './script';
-import { allowForms, isForeignPost, pageHeaders, seeOther } from './security';
+import { isForeignPost, pageHeaders, seeOther } from './security';
 import { PAY_CSS } from './styles';
-
-export interface PayPageDeps {
-  payments: Pick<PaymentStore, 'get' | 'byToken' | 'openPage'>;
-  merchantName: (accountId: string) => Promise<string>;
-  /** Cancels for the customer; `cannot_cancel` when it is too late for it. */
-  cancelPayment: (paymentId: string) => Promise<'cancelled' | 'cannot_cancel'>;
-  publicUrl: string;
-  now: () => Date;
-  log: Logger;
-}
-
-/** Dependencies of the routes, and the answers that they share. */
-export interface PayPages extends PayPageDeps {
-  browser: BrowserCookie;
-  notice: (ctx: Context, name: NoticeName, onward?: string | null) => void;
-  show: (
-    ctx: Context,
-    payment: PaymentDocument,
-    page: (props: PayPageProps) => string,
-  ) => Promise<void>;
-  cancel: (ctx: Context, payment: PaymentDocument) => Promise<void>;
-}
 
 /**
  * Serves the hosted page: `/pay/{token}`, `/pay/return/{payment_id}` and their assets. It reads no
@@ -138,30 +115,6 @@ async function refuse(
   const name = access === 'open' ? 'expired' : access;
   const bound = name === 'expired' && payment.browser_hash !== null;
   pages.notice(ctx, name, bound ? payment.error_url : null);
-}
-
-function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
-  return {
-    ...deps,
-    browser: browserCookie(deps.publicUrl),
-    notice: (ctx, name, onward = null) => {
-      ctx.status = NOTICES[name].status;
-      ctx.type = 'text/html; charset=utf-8';
-      ctx.body = noticePage(name, assets, onward);
-    },
-    show: async (ctx, payment, page) => {
-      const { session_url, success_url, error_url, livemode } = payment;
-      const merchant = await deps.merchantName(payment.account_id);
-      allowForms(ctx, { urls: [session_url, success_url, error_url], livemode });
-      ctx.type = 'text/html; charset=utf-8';
-      ctx.body = page({ payment, merchant, assets });
-    },
-    cancel: async (ctx, payment) => {
-      const answer = await deps.cancelPayment(payment._id);
-      // The waiting page knows where to go when it is too late to cancel.
-      seeOther(ctx, answer === 'cancelled' ? payment.error_url : `/pay/return/${payment._id}`);
-    },
-  };
 }
 
 /** Answers every error in words; a customer never reads JSON or a stack trace. */

@@ -1,8 +1,8 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { PaymentDocument } from '../store/payments';
+import type { PayPages } from './answers';
 import { onwardUrl } from './page-access';
-import type { PayPages } from './pay';
 import { returnPage } from './pay-views';
 import { seeOther } from './security';
 

@@ -1,0 +1,54 @@
+import type { Context } from 'koa';
+import type { Logger } from '../log';
+import type { PaymentDocument, PaymentStore } from '../store/payments';
+import { type BrowserCookie, browserCookie } from './browser';
+import { NOTICES, type NoticeName, noticePage } from './notices';
+import type { PayAssets, PayPageProps } from './pay-views';
+import { allowForms, seeOther } from './security';
+
+export interface PayPageDeps {
+  payments: Pick<PaymentStore, 'get' | 'byToken' | 'openPage'>;
+  merchantName: (accountId: string) => Promise<string>;
+  /** Cancels for the customer; `cannot_cancel` when it is too late for it. */
+  cancelPayment: (paymentId: string) => Promise<'cancelled' | 'cannot_cancel'>;
+  publicUrl: string;
+  now: () => Date;
+  log: Logger;
+}
+
+/** Dependencies of the routes, and the answers that they share. */
+export interface PayPages extends PayPageDeps {
+  browser: BrowserCookie;
+  notice: (ctx: Context, name: NoticeName, onward?: string | null) => void;
+  show: (
+    ctx: Context,
+    payment: PaymentDocument,
+    page: (props: PayPageProps) => string,
+  ) => Promise<void>;
+  cancel: (ctx: Context, payment: PaymentDocument) => Promise<void>;
+}
+
+/** Binds the answers that every route gives to the dependencies and the assets. */
+export function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
+  return {
+    ...deps,
+    browser: browserCookie(deps.publicUrl),
+    notice: (ctx, name, onward = null) => {
+      ctx.status = NOTICES[name].status;
+      ctx.type = 'text/html; charset=utf-8';
+      ctx.body = noticePage(name, assets, onward);
+    },
+    show: async (ctx, payment, page) => {
+      const { session_url, success_url, error_url, livemode } = payment;
+      const merchant = await deps.merchantName(payment.account_id);
+      allowForms(ctx, { urls: [session_url, success_url, error_url], livemode });
+      ctx.type = 'text/html; charset=utf-8';
+      ctx.body = page({ payment, merchant, assets });
+    },
+    cancel: async (ctx, payment) => {
+      const answer = await deps.cancelPayment(payment._id);
+      // The waiting page knows where to go when it is too late to cancel.
+      seeOther(ctx, answer === 'cancelled' ? payment.error_url : `/pay/return/${payment._id}`);
+    },
+  };
+}
