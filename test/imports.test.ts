@@ -1,101 +1,183 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize, relative } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 
-const ROOT = join(__dirname, '..');
-const FOLDERS = ['src', 'workflows', 'activities', 'worker', 'connectors', 'stack', 'bench'];
+const LINT = resolve('tools/lint-imports.mjs');
+const RULES = resolve('.dependency-cruiser.js');
 
-interface ImportLine {
-  from: string;
-  /** Repository path without ending for our own files, else the package's name. */
-  to: string;
-  typeOnly: boolean;
+/** Path of a package that was found, whose name is the first group. */
+const PACKAGE = /\S*node_modules\/((?:@[^/]+\/)?[^/]+)\S*/;
+
+/** A house in small, where every import is lawful. */
+const LAWFUL: Record<string, string> = {
+  'package.json': JSON.stringify({
+    dependencies: {
+      '@temporalio/client': '*',
+      '@temporalio/workflow': '*',
+      mongodb: '*',
+      zod: '*',
+    },
+    devDependencies: { 'fast-check': '*' },
+  }),
+  'src/log.ts': "import './domain/money';",
+  'src/json.ts': 'export const json = 1;',
+  'src/mongo.ts': "import 'mongodb';",
+  'src/domain/money.ts': "import 'zod'; import '../json';",
+  'src/ledger/book.ts': "import '../domain/money';",
+  'src/ledger/verify/verify.ts': "import '../../store/rows';",
+  'src/store/rows.ts':
+    "import 'node:crypto'; import '../ledger/book'; import type {} from '../log';",
+  'src/temporal/door.ts': "import '@temporalio/client'; import '../domain/money';",
+  'src/pages/pay.tsx': 'export const page = <p>Which import fits?</p>;',
+  'src/api/app.ts': "import type {} from '@temporalio/client'; import '../temporal/door';",
+  'connectors/contract/activities.ts': "import '../../src/log';",
+  'connectors/bank/main.ts': "import '../contract/activities'; import '../../src/pages/pay';",
+  'activities/payments.ts': "import type {} from '../connectors/contract/activities';",
+  'workflows/payment.ts':
+    "import '@temporalio/workflow'; import { type A } from '../activities/payments';",
+  'worker/main.ts': "import '../workflows/payment'; import '../activities/payments';",
+  'stack/main.ts': "import '../src/log';",
+  'test/some.test.ts': "import 'fast-check'; import '../stack/main';",
+};
+
+/** Imports that a rule must refuse: the rule, the file, its text, and what it may not import. */
+const PLANTED: [rule: string, file: string, text: string, to: string][] = [
+  ['domain-is-pure', 'src/domain/a.ts', "import 'node:fs';", 'fs'],
+  ['domain-is-pure', 'src/domain/b.ts', "import type {} from 'mongodb';", 'mongodb'],
+  ['domain-is-pure', 'src/domain/c.ts', "export * from '../log';", 'src/log.ts'],
+  [
+    'workflows-load-only-the-domain',
+    'workflows/a.ts',
+    "import { type B, c } from '../activities/payments';",
+    'activities/payments.ts',
+  ],
+  [
+    'workflows-load-only-the-domain',
+    'workflows/b.ts',
+    "import type {} from '../activities/payments'; import '../activities/payments';",
+    'activities/payments.ts',
+  ],
+  [
+    'workflows-load-only-the-domain',
+    'workflows/c.ts',
+    "const later = () => import('../activities/payments');",
+    'activities/payments.ts',
+  ],
+  [
+    'workflows-load-only-the-domain',
+    'workflows/d.ts',
+    "const later = require('../activities/payments');",
+    'activities/payments.ts',
+  ],
+  [
+    'workflows-know-types-of-activities',
+    'workflows/e.ts',
+    "import type {} from '../src/store/rows';",
+    'src/store/rows.ts',
+  ],
+  [
+    'the-contract-is-types',
+    'activities/a.ts',
+    "import '../connectors/contract/activities';",
+    'connectors/contract/activities.ts',
+  ],
+  [
+    'connectors-stand-alone',
+    'connectors/bank/a.ts',
+    "import '../../activities/payments';",
+    'activities/payments.ts',
+  ],
+  ['stores-load-the-database', 'src/store/a.ts', "import '../log';", 'src/log.ts'],
+  ['stores-load-the-database', 'src/store/b.ts', "import 'node:fs';", 'fs'],
+  ['one-door-to-temporal', 'src/api/a.ts', "import '@temporalio/client';", '@temporalio/client'],
+  [
+    'one-door-to-temporal',
+    'src/pages/a.tsx',
+    "import '@temporalio/client'; const p = <p />;",
+    '@temporalio/client',
+  ],
+  ['product-needs-no-tools', 'src/a.ts', "import 'fast-check';", 'fast-check'],
+  ['imports-exist', 'src/b.ts', "import './nowhere';", './nowhere'],
+  ['packages-are-listed', 'src/c.ts', "import 'typescript';", 'typescript'],
+  ['no-circles', 'src/d.ts', "import './e';", 'src/e.ts → src/d.ts'],
+  [
+    'rooms-stand-on-earlier-ones',
+    'activities/b.ts',
+    "import type {} from '../workflows/payment';",
+    'workflows/payment.ts',
+  ],
+  [
+    'rooms-stand-on-earlier-ones',
+    'src/f.ts',
+    "import type {} from '../connectors/contract/activities';",
+    'connectors/contract/activities.ts',
+  ],
+  [
+    'rooms-stand-on-earlier-ones',
+    'src/cli/a.ts',
+    "import '../../activities/payments';",
+    'activities/payments.ts',
+  ],
+  [
+    'rooms-stand-on-earlier-ones',
+    'src/api/b.ts',
+    "import '../../connectors/bank/main';",
+    'connectors/bank/main.ts',
+  ],
+  [
+    'rooms-stand-on-earlier-ones',
+    'src/ledger/postings.ts',
+    "import type {} from '../store/rows';",
+    'src/store/rows.ts',
+  ],
+  ['rooms-stand-on-earlier-ones', 'worker/a.ts', "import '../stack/main';", 'stack/main.ts'],
+  ['rooms-stand-on-earlier-ones', 'src/g.ts', "import '../test/some.test';", 'test/some.test.ts'],
+];
+
+let house: string;
+
+beforeEach(() => {
+  house = mkdtempSync(join(tmpdir(), 'imports-'));
+  symlinkSync(resolve('node_modules'), join(house, 'node_modules'));
+  for (const [file, text] of Object.entries(LAWFUL)) plant(file, text);
+});
+afterEach(() => rmSync(house, { recursive: true }));
+
+function plant(file: string, text: string): void {
+  mkdirSync(dirname(join(house, file)), { recursive: true });
+  writeFileSync(join(house, file), text);
 }
 
-function files(): string[] {
-  return FOLDERS.flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.tsx?$/.test(name))
-      .map((name) => join(folder, name)),
-  );
+function lint() {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [LINT], {
+    cwd: house,
+    encoding: 'utf8',
+  });
+  return { status, stdout, stderr };
 }
 
-const STATEMENT = /^(?:import|export)\s+(type\s+)?(?:([^;'"]*?)\s+from\s+)?['"]([^'"]+)['"]/gm;
-
-function importsOf(file: string): ImportLine[] {
-  const text = readFileSync(join(ROOT, file), 'utf8');
-  return [...text.matchAll(STATEMENT)].map(([, type, names, target = '']) => ({
-    from: file,
-    to: target.startsWith('.') ? normalize(join(dirname(file), target)) : target,
-    typeOnly: type !== undefined || allTypes(names ?? ''),
-  }));
-}
-
-/** `import { type A, type B }` loads nothing either. */
-function allTypes(names: string): boolean {
-  const inside = /^\{([\s\S]*)\}$/.exec(names.trim())?.[1];
-  if (inside === undefined) return false;
-  const each = inside.split(',').map((name) => name.trim());
-  return each.filter((name) => name !== '').every((name) => name.startsWith('type '));
-}
-
-const lines = files().flatMap(importsOf);
-
-function offenders(inFolder: RegExp, mayNot: (line: ImportLine) => boolean): string[] {
-  return lines
-    .filter((line) => inFolder.test(line.from) && mayNot(line))
-    .map(({ from, to }) => `${from} → ${to}`);
-}
-
-const within = (folder: string) => (to: string) => !relative(folder, to).startsWith('..');
-
-test('the walk sees the imports that there are', () => {
-  expect(lines.length).toBeGreaterThan(200);
-  expect(lines.some(({ typeOnly }) => typeOnly)).toBe(true);
+test('every rule has an import planted against it', () => {
+  const { forbidden } = jest.requireActual<{ forbidden: { name: string }[] }>(RULES);
+  const planted = PLANTED.map(([rule]) => rule);
+  expect(new Set(planted)).toEqual(new Set(forbidden.map(({ name }) => name)));
 });
 
-test('the domain is pure: it imports itself, zod, IBAN checks and the lossless JSON reader', () => {
-  const allowed = (to: string) =>
-    within('src/domain')(to) || ['zod', 'ibantools', 'src/json'].includes(to);
-  expect(offenders(/^src\/domain\//, ({ to }) => !allowed(to))).toEqual([]);
+test('lawful imports are left in peace', () => {
+  expect(lint()).toEqual({
+    status: 0,
+    stdout: expect.stringMatching(/^Checked \d+ imports of \d+ files\.\n$/),
+    stderr: '',
+  });
 });
 
-test('workflows load the domain and the workflow SDK; of the rest they know only types', () => {
-  const allowed = ({ to, typeOnly }: ImportLine) =>
-    typeOnly ||
-    within('src/domain')(to) ||
-    within('workflows')(to) ||
-    to === '@temporalio/workflow' ||
-    to === '@temporalio/common';
-  expect(offenders(/^workflows\//, (line) => !allowed(line))).toEqual([]);
-});
-
-test('activities never load workflows', () => {
-  expect(offenders(/^activities\//, ({ to }) => within('workflows')(to))).toEqual([]);
-});
-
-test('stores load only the domain, the database and their like', () => {
-  const allowed = ({ to, typeOnly }: ImportLine) =>
-    typeOnly ||
-    within('src/domain')(to) ||
-    within('src/store')(to) ||
-    ['mongodb', 'zod', 'src/mongo', 'src/keys/seal', 'src/ledger/book'].includes(to) ||
-    to.startsWith('node:crypto');
-  expect(offenders(/^src\/store\//, (line) => !allowed(line))).toEqual([]);
-});
-
-test('the API has one door to Temporal, and never calls a bank', () => {
-  const door = /^src\/(api|pages)\//;
-  expect(offenders(door, ({ to, typeOnly }) => !typeOnly && to.startsWith('@temporalio'))).toEqual(
-    [],
-  );
-  const bank = ({ to, typeOnly }: ImportLine) =>
-    !typeOnly && (within('connectors/sandbox-bank')(to) || within('workflows')(to));
-  expect(offenders(door, bank)).toEqual([]);
-});
-
-test('the product does not load its tests or benchmarks', () => {
-  const product = /^(src|workflows|activities|worker|connectors)\//;
-  expect(
-    offenders(product, ({ to }) => ['test', 'bench', 'stack'].some((room) => within(room)(to))),
-  ).toEqual([]);
+test('every planted import is refused by its rule, and no other', () => {
+  for (const [, file, text] of PLANTED) plant(file, text);
+  plant('src/e.ts', "import type {} from './d';");
+  const { status, stderr } = lint();
+  expect(status).toBe(1);
+  const lines = stderr.split('\n').filter((line) => line.includes(' → '));
+  const refused = lines.map((line) => line.replace(PACKAGE, '$1'));
+  const expected = PLANTED.map(([rule, file, , to]) => `${rule}: ${file} → ${to}`);
+  expect(refused.toSorted()).toEqual(expected.toSorted());
 });
