@@ -24,6 +24,8 @@ export interface SandboxBankDeps {
   stores: InboxStores;
   /** Decrypts a recipient's details. @see connectors/contract/recipients.ts */
   openRecipient: (recipient_id: string) => Promise<RecipientDetails>;
+  /** Reads the text for a recipient's statement. @see connectors/contract/recipients.ts */
+  readReference: (payout_id: string) => Promise<string | null>;
   temporal: Client;
   connection: NativeConnection;
   /** Name of the connector; `sandbox` when not given. */
@@ -101,6 +103,7 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
       baseUrl,
       slowSessionMs,
       openRecipient: deps.openRecipient,
+      readReference: deps.readReference,
     });
     const worker = await createWorker(deps, activities);
     const finished = worker.run();

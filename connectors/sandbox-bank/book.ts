@@ -28,7 +28,7 @@ export interface BankRefusal {
   message: string;
 }
 
-/** Entry of a refund or payout in the bank's own book: ids and money, nothing of a person. */
+/** Entry of a refund or payout in the bank's own book: ids, money and the merchant's text. */
 export interface BookEntry {
   /** The resource's id, which is the instruction's too. */
   _id: string;
@@ -38,10 +38,12 @@ export interface BookEntry {
   created_at: Date;
   /** Reason of a refusal; null where there was none. */
   refusal: BankRefusal | null;
+  /** Text on the recipient's statement; null where there is none. */
+  statement: string | null;
 }
 
 /** Outcome of an instruction that has arrived. */
-type Outcome = Pick<BookEntry, '_id' | 'instruction' | 'status' | 'refusal'>;
+type Outcome = Omit<BookEntry, 'bank_reference' | 'created_at'>;
 
 export type Book = ReturnType<typeof createBook>;
 
@@ -52,7 +54,13 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
     get: (_id: string) => entries.findOne({ _id }),
     /** Remembers that an instruction got lost; true for the first one of this id only. */
     lose: async (_id: string, instruction: BookEntry['instruction']): Promise<boolean> => {
-      const lost = { instruction, status: 'lost', refusal: null, ...signed(_id) } as const;
+      const lost = {
+        instruction,
+        status: 'lost',
+        refusal: null,
+        statement: null,
+        ...signed(_id),
+      } as const;
       const { upsertedCount } = await entries.updateOne(
         { _id },
         { $setOnInsert: lost },

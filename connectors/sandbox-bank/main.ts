@@ -9,7 +9,7 @@ import { onStop } from '../../src/process';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
 import { createStores } from '../../src/store';
 import { temporalLogger } from '../../src/temporal/log';
-import { createRecipientOpener } from '../contract/recipients';
+import { createRecipientOpener, createReferenceReader } from '../contract/recipients';
 import { createSandboxBank } from './bank';
 import { readSandboxBankConfig } from './config';
 
@@ -31,6 +31,7 @@ async function main(): Promise<void> {
     database: `${config.MONGODB_DB}_sandbox_bank`,
     stores,
     openRecipient: createRecipientOpener({ recipients: stores.recipients, sealer }),
+    readReference: createReferenceReader({ payouts: stores.payouts }),
     temporal: new Client({ connection: clientConnection, namespace: config.TEMPORAL_NAMESPACE }),
     connection,
     taskQueue: connectorQueue(SANDBOX_CONNECTOR),

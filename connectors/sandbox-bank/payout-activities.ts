@@ -14,6 +14,8 @@ export interface PayoutActivityDeps {
   autoplay: boolean;
   /** Decrypts a recipient's details. @see connectors/contract/recipients.ts */
   openRecipient: (recipient_id: string) => Promise<RecipientDetails>;
+  /** Reads the text for the recipient's statement. @see connectors/contract/recipients.ts */
+  readReference: (payout_id: string) => Promise<string | null>;
 }
 
 /**
@@ -22,7 +24,7 @@ export interface PayoutActivityDeps {
  *   instruction, or the answer to it, got lost; never with anything of the recipient in it
  */
 export async function sendPayout(
-  { payouts: book, openRecipient, ...deps }: PayoutActivityDeps,
+  { payouts: book, openRecipient, readReference, ...deps }: PayoutActivityDeps,
   instruction: PayoutInstruction,
 ): Promise<PayoutAnswer> {
   const { payout_id: _id, recipient_id, amount, livemode } = instruction;
@@ -33,6 +35,7 @@ export async function sendPayout(
   const known = await arrived(book, _id);
   if (known !== null) return answerOf(known);
   await checkRecipient(openRecipient, recipient_id);
+  const statement = await readReference(_id);
   const behaviour = payoutBehaviourOf(amount);
   if (behaviour === 'instruction_lost' && (await book.lose(_id, instruction))) {
     throw new Error('The instruction got lost on its way to the bank.');
@@ -44,6 +47,7 @@ export async function sendPayout(
       _id,
       instruction,
       ...madeOf(behaviour),
+      statement,
       planned: planPayout(amount, deps.autoplay),
     },
   );

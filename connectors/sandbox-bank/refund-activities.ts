@@ -37,6 +37,7 @@ export async function sendRefund(
       _id,
       instruction,
       ...(behaviour === 'refused' ? REFUSED : ACCEPTED),
+      statement: null,
       planned: planRefund(amount, deps.autoplay),
     },
   );

@@ -18,7 +18,9 @@ import { createStores } from '../../src/store';
 import type { CallbackDeps } from '../../src/temporal/bank-callbacks';
 import { temporalAddress } from '../support/servers';
 
-type Change = Partial<Pick<SandboxBankDeps, 'autoplay' | 'temporal' | 'openRecipient'>>;
+type Change = Partial<
+  Pick<SandboxBankDeps, 'autoplay' | 'temporal' | 'openRecipient' | 'readReference'>
+>;
 
 export interface BankServer {
   bank: SandboxBank;
@@ -58,6 +60,7 @@ export async function startBankServer(mongo: MongoClient, database: string): Pro
       port: 0,
       autoplay: true,
       openRecipient: async () => RECIPIENT,
+      readReference: async () => null,
       slowSessionMs: 300,
       log: createLogger('test-bank', process.env['TEST_LOG_LEVEL'] ?? 'silent'),
       ...change,

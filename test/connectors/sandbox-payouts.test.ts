@@ -61,6 +61,15 @@ describe('sendPayout', () => {
     expect(await world.rows(id)).toHaveLength(1);
   });
 
+  it('puts the reference of the payout on the recipient’s statement', async () => {
+    const { input, id } = await world.knowPayout();
+    const texts = new Map([[id, 'Salary 11/2026']]);
+    await world.server.restart({ readReference: async (payout) => texts.get(payout) ?? null });
+    await activities().sendPayout(input);
+    expect(await world.payouts.findOne({ _id: id })).toMatchObject({ statement: 'Salary 11/2026' });
+    await world.server.restart();
+  });
+
   it('leaves it sent with autoplay off', async () => {
     await world.server.restart({ autoplay: false });
     const { input, id } = await world.knowPayout();

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NativeConnection } from '@temporalio/worker';
-import { createRecipientOpener } from '../../connectors/contract/recipients';
+import { createRecipientOpener, createReferenceReader } from '../../connectors/contract/recipients';
 import { createSandboxBank } from '../../connectors/sandbox-bank/bank';
 import { createApp } from '../../src/api/app';
 import { closeServer, createHttpServer } from '../../src/api/server';
@@ -83,6 +83,7 @@ export async function startService(options: ServiceOptions = {}) {
   const bank = await createSandboxBank({
     ...{ mongo, stores, temporal, connection, lifecycleQueue, now, log },
     openRecipient: createRecipientOpener({ recipients: stores.recipients, sealer }),
+    readReference: createReferenceReader({ payouts: stores.payouts }),
     database: `${database}_bank`,
     connector,
     taskQueue: connectorQueue(connector),
