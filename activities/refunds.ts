@@ -40,7 +40,7 @@ export interface RefundChange {
   bank_reference: string;
 }
 
-export type RecordRefundMove = RecordMove<RefundStatus, RefundAttention, RefundChange>;
+type RecordRefundMove = RecordMove<RefundStatus, RefundAttention, RefundChange>;
 
 /** The writes of a refund's lifecycle. One activity is one idempotent step. */
 export function createRefundActivities(deps: RecordDeps) {

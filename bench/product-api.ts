@@ -11,8 +11,6 @@ const REPEAT_MS = 1_000;
 const ATTEMPTS_MAX = 10;
 
 /** The product's API as a merchant calls it. */
-export type ProductApi = ReturnType<typeof createProductApi>;
-
 export function createProductApi(url: string, apiKey: string, concurrency: number) {
   const pool = new Pool(url, { connections: concurrency });
   const slow: SlowCreates = { asked_again: 0, answered_created: 0 };

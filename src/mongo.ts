@@ -1,5 +1,5 @@
 import os from 'node:os';
-import { type ClientSession, type Db, MongoClient } from 'mongodb';
+import { type ClientSession, MongoClient } from 'mongodb';
 
 /** Connects with the durability that money needs: majority, journaled. Time-outs are short. */
 export async function connectMongo(uri: string, appName: string): Promise<MongoClient> {
@@ -78,5 +78,3 @@ export function isDuplicateKey(error: unknown, index = ''): boolean {
     error.message.includes(`index: ${index}`)
   );
 }
-
-export type { Db };

@@ -15,7 +15,7 @@ const STOP_MS_MAX = 6_000;
 const CALL_MS_MAX = 2_000;
 
 /** Hours for which closed workflows stay visible to operators, and their ids taken: 30 days. */
-export const RETENTION_HOURS = 720;
+const RETENTION_HOURS = 720;
 
 export interface TemporalOptions {
   /** The temporal executable. */

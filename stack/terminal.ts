@@ -80,7 +80,7 @@ export const silentProgress: Progress = {
 };
 
 /** Writes elapsed milliseconds as `1m05s`. */
-export function elapsed(ms: number): string {
+function elapsed(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   if (seconds < 60) return `${seconds}s`;
   return `${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, '0')}s`;

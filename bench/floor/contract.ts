@@ -1,5 +1,5 @@
 /** The moves of one payment, each written once and told once. */
-export const MOVES = ['awaiting_customer', 'authorized', 'settled'] as const;
+const MOVES = ['awaiting_customer', 'authorized', 'settled'] as const;
 export type Move = (typeof MOVES)[number];
 /** Moves that a callback of the bank makes. */
 export type CallbackMove = Exclude<Move, 'awaiting_customer'>;

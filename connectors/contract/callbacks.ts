@@ -1,6 +1,5 @@
 /** Report of a bank's callback to the product: call `deliverCallback` until it does not throw. */
 export {
-  type CallbackDeps,
   type CallbackReceipt,
   deliverCallback,
   type InboxStores,

@@ -81,7 +81,7 @@ export function startSender(deps: SenderDeps): Sender {
  * Sends one batch: callbacks of one resource in turn, those of different ones side by side.
  * @returns the number of rows claimed
  */
-export async function sendDue(deps: SenderDeps): Promise<number> {
+async function sendDue(deps: SenderDeps): Promise<number> {
   const rows = await deps.outbox.claim(BATCH);
   const ids = [...new Set(rows.map(({ resource_id }) => resource_id))];
   const turns = ids.map((id) => rows.filter(({ resource_id }) => resource_id === id));

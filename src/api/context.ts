@@ -21,7 +21,7 @@ export interface ApiDeps {
 }
 
 /** Facts that the middleware has found out by the time a handler runs. */
-export interface RequestState {
+interface RequestState {
   requestId: string;
   key?: KeyDocument;
 }

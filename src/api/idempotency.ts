@@ -32,7 +32,7 @@ export interface CreateCall {
 }
 
 /** First answer of a key, as it was sent. */
-export interface StoredAnswer {
+interface StoredAnswer {
   status: number;
   body: string;
 }

@@ -13,7 +13,7 @@ export interface CliIo {
 }
 
 /** Answer of a command: the document of `--json`, and its text for a person. */
-export interface Answer {
+interface Answer {
   json: unknown;
   text: string;
 }

@@ -6,7 +6,7 @@ import { CURRENCIES } from './currencies';
  * `payout_only` by a payout and never by a refund.
  * @see spec §4.3
  */
-export type RefundKind = 'standard' | 'none' | 'payout_only';
+type RefundKind = 'standard' | 'none' | 'payout_only';
 
 type RequiredField = 'country' | 'customer.email';
 
@@ -74,7 +74,7 @@ const CARD = {
  * timers. `page` and the three `_seconds` fields are never published.
  * @see spec §2.6, §4.2, §4.3
  */
-export const PAYMENT_METHODS = {
+const PAYMENT_METHODS = {
   ideal: {
     ...USUAL,
     display_name: 'iDEAL',
@@ -182,7 +182,7 @@ export function availableEntry(id: PaymentMethodId): AvailableEntry {
   return { method: id, display_name, currencies };
 }
 
-export type RequirementCode =
+type RequirementCode =
   | 'method_not_found'
   | 'method_not_enabled'
   | 'currency_not_supported'

@@ -13,10 +13,3 @@ const CODES = `
 
 /** Every ISO 3166-1 alpha-2 code, in alphabetical order. */
 export const COUNTRIES: readonly string[] = Object.freeze(CODES.trim().split(/\s+/));
-
-const COUNTRY_SET: ReadonlySet<string> = new Set(COUNTRIES);
-
-/** Whether `code` is an assigned ISO 3166-1 alpha-2 code; upper case only. @see spec §1 */
-export function isCountry(code: string): boolean {
-  return COUNTRY_SET.has(code);
-}

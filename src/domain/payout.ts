@@ -46,7 +46,7 @@ export function isEnded(status: PayoutStatus): boolean {
 }
 
 /** Decided: a payout can come back for 60 days, counted from its completion, or from `sent`. */
-export const RETURN_DAYS = 60;
+const RETURN_DAYS = 60;
 
 /** The acts that an operator may ask of a payout. */
 export const PAYOUT_ACTS = [

@@ -3,7 +3,7 @@ import { CURRENCIES } from './currencies';
 export type RecipientType = 'card' | 'bank_account';
 
 /** Time at which a payout that has not completed is shown to operators. */
-export type RailDue =
+type RailDue =
   | { kind: 'after'; seconds: number }
   /** 18:00 in Frankfurt on the next TARGET2 business day. */
   | { kind: 'next_business_day' };

@@ -49,7 +49,7 @@ export function schemeOf(cardNumber: string): CardScheme | null {
 }
 
 /** Writes an IBAN in capitals and without the spaces that people put into it. */
-export function normaliseIban(text: string): string {
+function normaliseIban(text: string): string {
   return text.replaceAll(' ', '').toUpperCase();
 }
 

@@ -1,6 +1,3 @@
-/** Time into which all attempts of one delivery fit. @see spec §6.3 */
-export const WINDOW_MS = 24 * 60 * 60 * 1_000;
-
 /**
  * Due time of each attempt, in ms after the first one started: 11 waits that double, from 42 s to
  * 11 h 57 min. The workflow's retry policy holds the same waits, for an attempt that ended without
@@ -18,7 +15,7 @@ export const FIRST_WAIT_MS = OFFSETS_MS[1];
  * Share of the wait by which jitter spreads attempts that failed together: up to a twentieth, and
  * never more than a minute.
  */
-export const JITTER_SHARE = 1 / 20;
+const JITTER_SHARE = 1 / 20;
 export const JITTER_MAX_MS = 60_000;
 const DELAY_MIN_MS = 1_000;
 

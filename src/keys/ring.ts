@@ -25,7 +25,7 @@ export class KeyRingError extends Error {
 }
 
 /** Checks keys. @throws Error when the current one is missing, or one is not 32 bytes */
-export function checkSealingKeys({ current, keys }: SealingKeys): void {
+function checkSealingKeys({ current, keys }: SealingKeys): void {
   for (const [kid, key] of Object.entries(keys)) {
     if (key.length !== KEY_BYTES) throw new Error(`Sealing key "${kid}" is not 32 bytes long.`);
   }

@@ -8,7 +8,7 @@ import { birthMark, isAlive } from './process-table';
 const FOREIGN_LOCK_MS_MAX = 30 * 60_000;
 
 const Holder = z.object({ pid: z.int(), born: z.string(), host: z.string() });
-export type LockHolder = z.infer<typeof Holder>;
+type LockHolder = z.infer<typeof Holder>;
 
 /** Outcome of a try: `held` names the holder, and is undefined when the lock is ours. */
 export interface LockAttempt {

@@ -17,8 +17,6 @@ export interface AccountDocument {
   created_at: string;
 }
 
-export type AccountStore = ReturnType<typeof createAccountStore>;
-
 export function createAccountStore(db: Db) {
   const accounts: Collection<AccountDocument> = db.collection<AccountDocument>('accounts');
   return {

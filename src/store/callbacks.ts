@@ -24,8 +24,6 @@ type NewCallback = Pick<
   'connector' | 'resource' | 'resource_id' | 'name' | 'body' | 'received_at'
 >;
 
-export type CallbackStore = ReturnType<typeof createCallbackStore>;
-
 export function callbackKey(connector: string, callbackId: string): string {
   return `${connector}:${callbackId}`;
 }

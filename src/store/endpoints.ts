@@ -1,7 +1,7 @@
 import type { Collection, Db, ObjectId } from 'mongodb';
 import type { Sealed } from '../keys/seal';
 
-export interface EndpointSecret {
+interface EndpointSecret {
   sealed: Sealed;
   /** ISO 8601: when it begins to sign. */
   active_from: string;

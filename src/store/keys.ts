@@ -31,8 +31,6 @@ export function hashKey(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 
-export type KeyStore = ReturnType<typeof createKeyStore>;
-
 export function createKeyStore(db: Db) {
   const keys: Collection<KeyDocument> = db.collection<KeyDocument>('api_keys');
   return {

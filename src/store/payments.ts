@@ -25,7 +25,7 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   opened_at: string | null;
 }
 
-export interface Customer {
+interface Customer {
   email: string | null;
   first_name: string | null;
   last_name: string | null;

@@ -24,8 +24,6 @@ export interface RefundFilter extends ListFilter {
   status?: string | undefined;
 }
 
-export type RefundStore = ReturnType<typeof createRefundStore>;
-
 export function createRefundStore(db: Db) {
   const refunds: Collection<RefundDocument> = db.collection<RefundDocument>('refunds');
   return {

@@ -9,7 +9,7 @@ export type PostErrorKind =
   | 'protocol';
 
 /** Answer of the receiver; only a 2xx acknowledges. */
-export interface PostResponse {
+interface PostResponse {
   outcome: 'response';
   status: number;
   /** The first KiB of the body, as UTF-8. */
@@ -18,7 +18,7 @@ export interface PostResponse {
   durationMs: number;
 }
 
-export interface PostError {
+interface PostError {
   outcome: 'error';
   kind: PostErrorKind;
   /** A sentence for the merchant, without addresses of ours or anything that was sent. */

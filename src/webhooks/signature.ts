@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /** Age, or lead, that a signature may have, in seconds. @see spec §5.4 */
-export const SIGNATURE_TOLERANCE_SECONDS = 300;
+const SIGNATURE_TOLERANCE_SECONDS = 300;
 
 /** Delivery as its receiver has it. */
 export interface SignedDelivery {

@@ -2,9 +2,9 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { addressRefusal, isLoopback } from './address';
 
-export const URL_LENGTH_MAX = 2_048;
+const URL_LENGTH_MAX = 2_048;
 
-export type UrlRefusalCode =
+type UrlRefusalCode =
   | 'url_invalid'
   | 'url_too_long'
   | 'url_not_https'
@@ -38,7 +38,7 @@ export interface AdmittedUrl {
 
 const LOCAL_SUFFIXES = ['.local', '.internal', '.localdomain', '.home.arpa', '.lan', '.intranet'];
 
-export const resolveBySystem: Resolve = async (host) =>
+const resolveBySystem: Resolve = async (host) =>
   (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
 
 /**

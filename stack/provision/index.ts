@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 export { provisionChromium } from './chromium';
 export { mongod } from './mongod';
-export { type Found, type ProvisionContext, provision } from './provision';
+export { provision } from './provision';
 export { temporalCli } from './temporal';
 export { testServer } from './test-server';
 

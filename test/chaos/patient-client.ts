@@ -21,9 +21,9 @@ export interface Answer {
 }
 
 /** An answer, or why the outcome is unknown: no answer came, or one that says *try again*. */
-export type Outcome = { known: true; answer: Answer } | { known: false; why: string };
+type Outcome = { known: true; answer: Answer } | { known: false; why: string };
 
-export interface CallCounts {
+interface CallCounts {
   /** Requests sent, retries included. */
   sent: number;
   /** Calls, not requests, that met at least one error. */

@@ -5,7 +5,7 @@ import { WebhookEvent } from '../../src/domain/event';
 import { verifySignature } from '../../src/webhooks/signature';
 
 /** One event as the merchant has it: the same bytes, however often they came. */
-export interface Received {
+interface Received {
   event: z.infer<typeof WebhookEvent>;
   bytes: string;
   times: number;

@@ -36,7 +36,7 @@ export const Report = z.strictObject({
 
 type Stored = { _id: string } & Document;
 const COLLECTIONS = ['ledger_postings', 'ledger_books', 'payments', 'refunds', 'payouts'] as const;
-export const MOST = 99_999_999_999;
+const MOST = 99_999_999_999;
 
 export type LedgerSetting = Awaited<ReturnType<typeof openLedgerSetting>>;
 

@@ -5,10 +5,11 @@ import {
   FIRST_WAIT_MS,
   JITTER_MAX_MS,
   nextAttemptDelayMs,
-  WINDOW_MS,
 } from '../../src/domain/webhook-schedule';
 
 const FIRST_AT = 1_770_000_000_000;
+/** Time that all attempts must fit into, as merchants are promised it. */
+const WINDOW_MS = 24 * 60 * 60 * 1_000;
 const ATTEMPT_MS_MAX = 30_000;
 const STARTS = Array.from({ length: ATTEMPTS_MAX }, (_, index) => attemptOffsetMs(index + 1));
 

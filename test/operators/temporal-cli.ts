@@ -6,7 +6,7 @@ import { showProgress } from '../../stack/terminal';
 const COMMAND_MS_MAX = 30_000;
 
 /** How one command ended, and what it wrote. */
-export interface Ran {
+interface Ran {
   code: number | null;
   stdout: string;
   stderr: string;

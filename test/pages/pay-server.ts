@@ -11,7 +11,7 @@ import { createPayPages } from '../../src/pages/pay';
 import { createPaymentStore, type PaymentDocument } from '../../src/store/payments';
 import { mongodbUri } from '../support/servers';
 
-export const MERCHANT = 'Tulip & Sons <Flowers>';
+const MERCHANT = 'Tulip & Sons <Flowers>';
 
 export interface PayServer {
   url: string;

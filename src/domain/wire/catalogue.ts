@@ -3,7 +3,7 @@ import { PAYMENT_METHOD_IDS } from '../catalogue';
 import { endpoint } from './endpoint';
 
 /** @see spec §2.6 */
-export const CatalogueEntry = z
+const CatalogueEntry = z
   .object({
     method: z.enum(PAYMENT_METHOD_IDS),
     display_name: z.string(),
@@ -23,7 +23,7 @@ export const CatalogueEntry = z
   .meta({ id: 'PaymentMethod' });
 
 /** @see spec §2.7 */
-export const AvailableEntry = z
+const AvailableEntry = z
   .object({
     method: z.enum(PAYMENT_METHOD_IDS),
     display_name: z.string(),

@@ -29,6 +29,3 @@ export interface Endpoint {
 export function endpoint<const E extends Endpoint>(definition: E): E {
   return definition;
 }
-
-/** `{object: list, data}`. @see spec §1 */
-export const LIST = 'list';

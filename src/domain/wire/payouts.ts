@@ -54,7 +54,7 @@ export const Payout = z
   .meta({ id: 'Payout' });
 
 /** @see spec §2.5 */
-export const PayoutMethod = z
+const PayoutMethod = z
   .object({
     method: z.enum(RAIL_IDS),
     display_name: z.string(),

@@ -84,7 +84,7 @@ const Fields = z.strictObject({
  * first has found faults, so that an answer names them all.
  * @see spec §4.4
  */
-export const CreateRecipient = Fields.superRefine(
+const CreateRecipient = Fields.superRefine(
   (given, ctx) => {
     const atFault = new Set(ctx.issues.map(({ path }) => path?.[0]));
     if (atFault.has('type')) return;
@@ -94,7 +94,7 @@ export const CreateRecipient = Fields.superRefine(
   },
   { when: ({ value }) => typeof value === 'object' && value !== null },
 ).meta({ id: 'CreatePayoutRecipient' });
-export type CreateRecipient = z.infer<typeof Fields>;
+type CreateRecipient = z.infer<typeof Fields>;
 
 /** Blanks the fields at fault, which count as given but may hold a value of any kind. */
 function soundOf(given: CreateRecipient, atFault: ReadonlySet<unknown>): GivenRecipient {
@@ -103,7 +103,7 @@ function soundOf(given: CreateRecipient, atFault: ReadonlySet<unknown>): GivenRe
 }
 
 /** @see spec §2.3 */
-export const Recipient = z
+const Recipient = z
   .object({
     id: z.uuid(),
     object: z.literal('payout_recipient'),

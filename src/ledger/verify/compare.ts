@@ -21,7 +21,7 @@ export const CHECKS = {
 export type Check = keyof typeof CHECKS;
 
 /** Value as the report shows it: money in minor units, null where there is nothing. */
-export type ComparedValue = number | string | null;
+type ComparedValue = number | string | null;
 
 /** Difference between the ledger and the resources, or within the ledger. */
 export interface Difference {

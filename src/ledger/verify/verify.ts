@@ -11,7 +11,7 @@ import { type Pass, pairOf, pass, type Read, theOne } from './pass';
 import { RESOURCE_PASSES } from './resources';
 
 /** Number of differences that are listed; all are counted. */
-export const DIFFERENCES_MAX = 100;
+const DIFFERENCES_MAX = 100;
 
 export interface Verification {
   books: number;

@@ -21,7 +21,7 @@ export { postingsOf, refusalOf, shows } from '../refund/setting';
 export const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
 
 /** What `main` holds before each payout of 1,000 with its fee of 25; minor units. */
-export const FUNDED = 10_000;
+const FUNDED = 10_000;
 
 /**
  * A handle that does not skip time while it waits for the result: with nothing left to wait for,
@@ -65,7 +65,7 @@ export async function fund(
   );
 }
 
-export async function claimPayout(setting: WorkflowSetting, input: PayoutInput): Promise<void> {
+async function claimPayout(setting: WorkflowSetting, input: PayoutInput): Promise<void> {
   const { payout_id, request_id, ...routing } = input;
   const payout = { reference: 'order-7', metadata: '{}' };
   await claim(setting, 'createPayout', payout_id, input, { payout, routing });
