@@ -7,7 +7,8 @@ import { quietTemporal } from '../support/quiet';
 
 /**
  * Saved histories of every path: workflows that run now must go on under the code of tomorrow. A
- * change that breaks one goes behind `patched()`; a history is never recorded again.
+ * change that breaks one goes behind `patched()`. README.md beside this file lists them, and
+ * test/docs holds the list against the folder.
  */
 const FOLDER = join(__dirname, 'histories');
 const names = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
@@ -30,10 +31,6 @@ interface Started {
 }
 
 beforeAll(quietTemporal);
-
-test('every path has a saved history', () => {
-  expect(names.length).toBeGreaterThanOrEqual(10);
-});
 
 test.each(names)('%s replays', async (name) => {
   const options = { workflowBundle: await workflowBundle() };
