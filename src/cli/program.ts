@@ -51,7 +51,8 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
   }
 }
 
-function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command {
+/** Commands of every group, with the help of each. */
+export function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command {
   const program = new Command()
     .name(NAME)
     .usage('<group> <command> [options]')

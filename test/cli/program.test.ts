@@ -3,16 +3,40 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { createContext } from '../../src/cli/context';
+import { createProgram } from '../../src/cli/program';
 import { CliError, openProvisioning, type Provisioning, run } from './cli';
 
 const MAIN = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'main.js');
 const COMMANDS = [
-  ...['account create', 'account update', 'account show', 'account list'],
-  ...['key create', 'key list', 'key revoke', 'webhook set', 'webhook roll', 'webhook show'],
-  ...['event list', 'event show', 'event redeliver'],
-  ...['balance show', 'balance fund', 'ledger verify'],
-  ...['payment', 'refund', 'payout'].flatMap((kind) => [`${kind} show`, `${kind} act`]),
-  ...['orphan list', 'orphan restart'],
+  'account create',
+  'account update',
+  'account show',
+  'account list',
+  'key create',
+  'key list',
+  'key revoke',
+  'keys rotate',
+  'keys reseal',
+  'keys show',
+  'keys retire',
+  'webhook set',
+  'webhook roll',
+  'webhook show',
+  'event list',
+  'event show',
+  'event redeliver',
+  'balance show',
+  'balance fund',
+  'ledger verify',
+  'payment show',
+  'payment act',
+  'refund show',
+  'refund act',
+  'payout show',
+  'payout act',
+  'orphan list',
+  'orphan restart',
 ];
 
 let service: Provisioning;
@@ -22,10 +46,16 @@ beforeAll(async () => {
 });
 afterAll(async () => await service.close());
 
-const GROUPS = [
-  ...['account', 'key', 'webhook', 'event', 'balance', 'ledger'],
-  ...['payment', 'refund', 'payout', 'orphan'],
-];
+test('the commands are these, and no other', () => {
+  const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
+  const program = createProgram(createContext(io, false).context, io, false);
+  const found = program.commands.flatMap((group) =>
+    group.commands.map((command) => `${group.name()} ${command.name()}`),
+  );
+  expect(found.toSorted()).toEqual(COMMANDS.toSorted());
+});
+
+const GROUPS = [...new Set(COMMANDS.map((command) => command.split(' ')[0] ?? ''))];
 
 test.each(['', ...GROUPS, ...COMMANDS])(
   '"%s --help" says how it is used and what its exit codes mean, and exits 0',
