@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
@@ -177,6 +178,12 @@ test.each(Object.entries(ERROR_CODES))('the error code %s is documented', (code,
   }
 });
 
+/** Ids that the data of an event holds, by the first words of its type. */
+function idsOf(type: string): string[] {
+  if (type.startsWith('refund.')) return ['refund_id', 'payment_id'];
+  return [`${type.split('.').slice(0, -1).join('_')}_id`];
+}
+
 test('every event of spec §6 is a webhook with its headers and its body', () => {
   expect(Object.keys(document.webhooks).sort()).toEqual([
     ...['crypto.payment.expired', 'crypto.payment.held', 'crypto.payment.received'],
@@ -192,6 +199,22 @@ test('every event of spec §6 is a webhook with its headers and its body', () =>
       'Service-Signature': { type: 'string' },
       'Service-Event-Type': { const: type },
     });
-    expect(post?.requestBody?.content['application/json'].schema).toBeDefined();
+    const accepts = addFormats(new Ajv2020({ strict: false })).compile({
+      ...Object(post?.requestBody?.content['application/json'].schema),
+      components: document.components,
+    });
+    const data = Object.fromEntries(idsOf(type).map((id) => [id, randomUUID()]));
+    const created = '2026-03-01T12:34:56.789Z';
+    const event = { id: `evt_${randomUUID()}`, type, created, livemode: false, data };
+    expect(accepts(event)).toBe(true);
+    for (const wrong of [
+      { ...event, id: 'evt_1' },
+      { ...event, type: 'payment.made' },
+      { ...event, created: '2026-03-01' },
+      { ...event, livemode: 'no' },
+      { ...event, data: {} },
+    ]) {
+      expect([wrong, accepts(wrong)]).toEqual([wrong, false]);
+    }
   }
 });

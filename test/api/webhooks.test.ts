@@ -4,8 +4,10 @@ import Stripe from 'stripe';
 import { makeSigningSecret } from '../../src/cli/webhook';
 import { createSealer } from '../../src/keys/seal';
 import { endpointOwner } from '../../src/store/endpoints';
-import { call, eventually, idealPayment } from '../support/http';
+import { assertWebhook } from '../support/contract';
+import { call, eventually, idealPayment, settledPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
+import { credit, insertRecipient } from './payout-setting';
 
 interface Delivery {
   headers: IncomingHttpHeaders;
@@ -83,6 +85,34 @@ test('each move reaches the endpoint, signed as the stripe library verifies it',
       data: { payment_id: id },
     });
   }
+});
+
+test('each event is what the OpenAPI document says of its type', async () => {
+  const post = async (path: string, body: object) =>
+    (await call(service.url, 'POST', path, { key, body })).body;
+  const payment = await settledPayment(service, key);
+  const refund = await post('/v1/refunds', { payment_id: payment.id });
+  await post(`/v1/sandbox/refunds/${refund.id}/simulate`, { event: 'settled' });
+  await credit(service, { account_id }, { amount: 10_000 });
+  const recipient_id = await insertRecipient(service, { account_id }, 'sepa_instant');
+  const money = { method: 'sepa_instant', amount: 1_000, currency: 'EUR' };
+  const payout = await post('/v1/payouts', { recipient_id, ...money });
+  await post(`/v1/sandbox/payouts/${payout.id}/simulate`, { event: 'completed' });
+  const expected = [
+    'payment.authorized',
+    'payment.awaiting_customer',
+    'payment.settled',
+    'payout.completed',
+    'payout.sent',
+    'payout.submitted',
+    'refund.settled',
+  ];
+  await eventually('every delivery', async () => deliveries.length === expected.length);
+  const events = deliveries.map(({ body }) => JSON.parse(body.toString()));
+  expect(events.map(({ type }) => type).toSorted()).toEqual(expected);
+  for (const event of events) await assertWebhook(service.url, event.type, event);
+  const settled = events.find(({ type }) => type === 'payment.settled');
+  await expect(assertWebhook(service.url, 'refund.settled', settled)).rejects.toThrow('/data');
 });
 
 test('the event list tells of the delivery, and every attempt is kept', async () => {

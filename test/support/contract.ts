@@ -16,8 +16,10 @@ const Operation = z.object({
     z.object({ headers: z.record(z.string(), z.unknown()).optional(), content: Content }),
   ),
 });
+const Webhook = z.object({ post: z.object({ requestBody: z.object({ content: Content }) }) });
 const Document = z.object({
   paths: z.record(z.string(), z.record(z.string(), Operation)),
+  webhooks: z.record(z.string(), Webhook),
   components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
 });
 type Document = z.infer<typeof Document>;
@@ -42,16 +44,25 @@ export async function assertContract(
   }
   const template = Object.keys(document.paths).find((each) => matches(each, pathname));
   const operation = template && document.paths[template]?.[method.toLowerCase()];
+  const what = `${method} ${path} answered ${answer.status}`;
   if (!template || !operation) {
-    const name = document.components.schemas['Error'];
-    return check(document, 'Error', name, method, path, answer);
+    return check(document, 'Error', document.components.schemas['Error'], what, answer.body);
   }
   const response = operation.responses[String(answer.status)];
   if (response === undefined) {
     throw new Error(`${method} ${template} does not document ${answer.status}`);
   }
   const { schema } = response.content['application/json'];
-  check(document, `${method} ${template} ${answer.status}`, schema, method, path, answer);
+  check(document, `${method} ${template} ${answer.status}`, schema, what, answer.body);
+}
+
+/** Fails when the body of a webhook is not what `/openapi.json` says of its type. */
+export async function assertWebhook(url: string, type: string, body: unknown): Promise<void> {
+  const document = await documentAt(url);
+  const webhook = document.webhooks[type];
+  if (webhook === undefined) throw new Error(`There is no webhook ${type}`);
+  const { schema } = webhook.post.requestBody.content['application/json'];
+  check(document, `webhook ${type}`, schema, `The body of ${type} is`, body);
 }
 
 function documentAt(url: string): Promise<Document> {
@@ -74,13 +85,12 @@ function check(
   { components }: Document,
   name: string,
   schema: unknown,
-  method: string,
-  path: string,
-  answer: Seen,
+  what: string,
+  body: unknown,
 ): void {
   const validate = validators.get(name) ?? ajv.compile({ ...Object(schema), components });
   validators.set(name, validate);
-  if (validate(answer.body)) return;
+  if (validate(body)) return;
   const faults = (validate.errors ?? []).map((e) => `${e.instancePath} ${e.message}`).join('; ');
-  throw new Error(`${method} ${path} answered ${answer.status} against its document: ${faults}`);
+  throw new Error(`${what} against its document: ${faults}`);
 }
