@@ -1,5 +1,5 @@
-import { RAIL_IDS, railEntry } from '../../src/domain/rails';
 import { call, idealPayment } from '../support/http';
+import { RAIL_ENTRIES, REFUNDS } from '../support/promises';
 import { openKey, type Service, startService } from '../support/service';
 import { expectRefusal } from './refusal';
 
@@ -44,20 +44,10 @@ test('the catalogue has every method with exactly the fields of spec §2.6', asy
   }
 });
 
-test.each([
-  ['ideal', 'standard', 365],
-  ['bancontact', 'standard', 365],
-  ['mbway', 'standard', 365],
-  ['przelewy24', 'standard', 90],
-  ['visa', 'standard', 180],
-  ['mastercard', 'standard', 180],
-  ['amex', 'standard', 180],
-  ['multibanco', 'none', 0],
-  ['paysafecard', 'payout_only', 0],
-])('%s refunds: %s within %i days', async (method, kind, withinDays) => {
+test.each(Object.entries(REFUNDS))('%s refunds: %o', async (method, refunds) => {
   const { data } = (await get('/v1/payment-methods')).body;
   const entry = data.find((each: { method: string }) => each.method === method);
-  expect(entry.refunds).toEqual({ kind, withinDays });
+  expect(entry.refunds).toEqual(refunds);
 });
 
 test('the catalogue is the same for every account and environment', async () => {
@@ -176,7 +166,7 @@ describe('the rails', () => {
   };
 
   test('are all four, with exactly the fields of spec §2.5', async () => {
-    expect(await rails()).toEqual(RAIL_IDS.map(railEntry));
+    expect(await rails()).toEqual(RAIL_ENTRIES);
   });
 
   test('are those that the account has enabled, from the moment it has', async () => {

@@ -1,4 +1,5 @@
 import { call, idealPayment, settledPayment } from '../support/http';
+import { REFUNDS } from '../support/promises';
 import { openKey, type Service, startService } from '../support/service';
 import { fund } from './fund';
 import { expectRefusal } from './refusal';
@@ -172,24 +173,24 @@ test.each([
 });
 
 test.each([
-  ['ideal', 365, {}],
-  ['mbway', 365, { method: 'mbway', country: 'PT' }],
-  ['przelewy24', 90, IN_POLAND],
-  ['visa', 180, { method: 'visa' }],
+  ['ideal', REFUNDS.ideal, {}],
+  ['mbway', REFUNDS.mbway, { method: 'mbway', country: 'PT' }],
+  ['przelewy24', REFUNDS.przelewy24, IN_POLAND],
+  ['visa', REFUNDS.visa, { method: 'visa' }],
 ])(
-  '%s can be refunded for %i days from its settlement, and no longer',
-  async (_, days, changes) => {
+  '%s can be refunded within its window from the settlement, and no longer: %o',
+  async (_, { withinDays }, changes) => {
     const { id: payment_id } = await settled(changes);
     const settleAgo = async (ms: number) => {
       const settled_at = new Date(Date.now() - ms).toISOString();
       const payments = service.mongo.db(service.database).collection<{ _id: string }>('payments');
       await payments.updateOne({ _id: payment_id }, { $set: { settled_at } });
     };
-    const window = days * 24 * 60 * 60 * 1_000;
+    const window = withinDays * 24 * 60 * 60 * 1_000;
     await settleAgo(window + 60_000);
     const late = await refund({ payment_id, amount: 1 });
     expectRefusal(late, 'refund_window_expired');
-    expect(late.body.error.message).toContain(`${days} days`);
+    expect(late.body.error.message).toContain(`${withinDays} days`);
     await settleAgo(window - 60_000);
     expect((await refund({ payment_id, amount: 1 })).status).toBe(201);
   },

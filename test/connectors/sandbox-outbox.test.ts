@@ -1,5 +1,4 @@
 import { Client, Connection } from '@temporalio/client';
-import { MAGIC_AMOUNTS } from '../../connectors/sandbox-bank/magic-amounts';
 import { instruction } from './bank-server';
 import { type BankWorld, startBankWorld, until } from './bank-world';
 
@@ -108,12 +107,6 @@ describe('the outbox', () => {
 });
 
 describe('magic amounts', () => {
-  it('are all told of in words', () => {
-    for (const { description } of Object.values(MAGIC_AMOUNTS)) {
-      expect(description).toMatch(/^[A-Z].{20,}\.$/);
-    }
-  });
-
   it('66601 opens slowly the first time, and at once when asked again', async () => {
     const input = instruction({ amount: 66_601 });
     const before = Date.now();

@@ -2,38 +2,10 @@ import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
 import { CURRENCIES } from '../../src/domain/currencies';
 import { isRailId, RAIL_IDS, railEntry, railRules } from '../../src/domain/rails';
 import { availableRails, createConnectors } from '../../src/routing';
+import { RAIL_ENTRIES } from '../support/promises';
 
 test('the rails are those of spec §2.5, each with exactly its fields', () => {
-  expect(RAIL_IDS.map(railEntry)).toEqual([
-    {
-      method: 'card_payout',
-      display_name: 'Card payout',
-      recipient_type: 'card',
-      typical_speed: 'instant',
-      can_be_returned: false,
-    },
-    {
-      method: 'sepa_credit_transfer',
-      display_name: 'SEPA Credit Transfer',
-      recipient_type: 'bank_account',
-      typical_speed: 'next business day',
-      can_be_returned: true,
-    },
-    {
-      method: 'sepa_instant',
-      display_name: 'SEPA Instant',
-      recipient_type: 'bank_account',
-      typical_speed: 'seconds',
-      can_be_returned: true,
-    },
-    {
-      method: 'faster_payments',
-      display_name: 'Faster Payments',
-      recipient_type: 'bank_account',
-      typical_speed: 'seconds to two hours',
-      can_be_returned: true,
-    },
-  ]);
+  expect(RAIL_IDS.map(railEntry)).toEqual(RAIL_ENTRIES);
 });
 
 test('currencies and what a recipient must have are those of spec §2.5 and §4.4', () => {

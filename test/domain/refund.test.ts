@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { REFUND_CALLBACKS, type RefundCallbackName } from '../../src/domain/callback';
-import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../src/domain/catalogue';
+import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../src/domain/payment';
 import {
   decideRefund,
@@ -12,22 +12,10 @@ import {
   refundWorkflowId,
 } from '../../src/domain/refund';
 import { type RefundablePayment, refundFault } from '../../src/domain/refund-rules';
+import { REFUNDS } from '../support/promises';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const SETTLED_AT = '2026-03-01T12:34:56.789Z';
-
-/** The table of spec §4.3, written out once more: days after settlement, or why never. */
-const RULES: Record<PaymentMethodId, number | 'none' | 'payout_only'> = {
-  ideal: 365,
-  bancontact: 365,
-  mbway: 365,
-  przelewy24: 90,
-  visa: 180,
-  mastercard: 180,
-  amex: 180,
-  multibanco: 'none',
-  paysafecard: 'payout_only',
-};
 
 function settled(changes: Partial<RefundablePayment> = {}): RefundablePayment {
   return {
@@ -44,24 +32,26 @@ function judged(payment: RefundablePayment, amount: number | null, at: Date | st
 const soon = new Date(Date.parse(SETTLED_AT) + 1);
 
 describe.each(PAYMENT_METHOD_IDS)('%s', (method) => {
-  const rule = RULES[method];
+  const { kind, withinDays } = REFUNDS[method];
   const payment = settled({ method });
   const at = (days: number, ms: number) => new Date(Date.parse(SETTLED_AT) + days * DAY_MS + ms);
 
-  if (typeof rule === 'number') {
-    test(`can be refunded for ${rule} days, to the last millisecond`, () => {
+  if (kind === 'standard') {
+    test(`can be refunded for ${withinDays} days, to the last millisecond`, () => {
       for (const amount of [null, 1, 1_050]) {
         expect(judged(payment, amount, at(0, 0))).toBe('allowed');
-        expect(judged(payment, amount, at(rule, -1))).toBe('allowed');
-        expect(judged(payment, amount, at(rule, 0))).toBe('allowed');
-        expect(judged(payment, amount, at(rule, 1))).toBe('refund_window_expired');
-        expect(judged(payment, amount, at(rule + 1, 0))).toBe('refund_window_expired');
-        expect(judged(payment, amount, at(10 * rule, 0))).toBe('refund_window_expired');
+        expect(judged(payment, amount, at(withinDays, -1))).toBe('allowed');
+        expect(judged(payment, amount, at(withinDays, 0))).toBe('allowed');
+        expect(judged(payment, amount, at(withinDays, 1))).toBe('refund_window_expired');
+        expect(judged(payment, amount, at(withinDays + 1, 0))).toBe('refund_window_expired');
+        expect(judged(payment, amount, at(10 * withinDays, 0))).toBe('refund_window_expired');
       }
     });
 
     test('says after how many days it is too late', () => {
-      expect(refundFault(payment, null, at(rule, 1))?.message).toContain(`for ${rule} days after`);
+      expect(refundFault(payment, null, at(withinDays, 1))?.message).toContain(
+        `for ${withinDays} days after`,
+      );
     });
   } else {
     test('is never refunded, whatever the time, the state or the amount', () => {
@@ -77,7 +67,7 @@ describe.each(PAYMENT_METHOD_IDS)('%s', (method) => {
 
     test('sends the merchant to payouts only where they are the way', () => {
       const message = refundFault(payment, null, soon)?.message ?? '';
-      expect(message.includes('payout')).toBe(rule === 'payout_only');
+      expect(message.includes('payout')).toBe(kind === 'payout_only');
     });
   }
 });
