@@ -18,12 +18,31 @@ const IBAN_SPACED = 'NL91 ABNA 0417 1643 00';
 const ACCOUNT_NUMBER = '31926819';
 const SORT_CODE = '601613';
 const STREET = 'Grimsbyweg 4711';
-const SECRETS = [FIRST, LAST, BORN, CARD, BAD_CARD, IBAN, IBAN_SPACED, ACCOUNT_NUMBER, STREET];
+const CITY = 'Quarnbekerzijl';
+const POSTAL_CODE = '3511 QX';
+const EMAIL = 'q.vanderbrugge@example.com';
+/** Six digits also occur by chance in numbers and fractions of seconds, which are no texts. */
+const SORT_CODE_ALONE = new RegExp(`(?<![\\w.:])${SORT_CODE}(?!\\w)`);
+const SECRETS = [
+  FIRST,
+  LAST,
+  BORN,
+  CARD,
+  BAD_CARD,
+  IBAN,
+  IBAN_SPACED,
+  ACCOUNT_NUMBER,
+  SORT_CODE_ALONE,
+  STREET,
+  CITY,
+  POSTAL_CODE,
+  EMAIL,
+];
 /** Kept in clear, and found if the scan works. */
 const CONTROL = 'control-7f3b91d2';
 
-const PERSON = { first_name: FIRST, last_name: LAST, date_of_birth: BORN };
-const ADDRESS = { address_line1: STREET, city: 'Utrecht', postal_code: '3511 AA' };
+const PERSON = { first_name: FIRST, last_name: LAST, date_of_birth: BORN, email: EMAIL };
+const ADDRESS = { address_line1: STREET, city: CITY, postal_code: POSTAL_CODE };
 const EXPIRY = { expiry_month: '11', expiry_year: '2039' };
 const RECIPIENTS = {
   card: { type: 'card', ...PERSON, ...ADDRESS, ...EXPIRY, card_number: CARD },
@@ -49,7 +68,12 @@ afterAll(async () => {
   await stack?.destroy();
 }, 120_000);
 
-test('no number, name or date of birth of a recipient stands in clear anywhere', async () => {
+test('the scan finds every secret where it stands', () => {
+  const sent = JSON.stringify([RECIPIENTS, BAD_CARD, IBAN]);
+  expect(findings([{ name: 'requests', text: sent }], SECRETS)).toHaveLength(SECRETS.length);
+});
+
+test('no number, name, address or date of birth of a recipient stands in clear anywhere', async () => {
   const ids = await recipients();
   await wrongRequests();
   await payouts(ids);

@@ -61,9 +61,13 @@ export function filePlaces(folder: string): Place[] {
     .map((path) => ({ name: path.slice(folder.length + 1), text: readFileSync(path, 'latin1') }));
 }
 
-/** Which of the values stands where. */
-export function findings(places: readonly Place[], values: readonly string[]): string[] {
+/** Says where each of the values stands. */
+export function findings(places: readonly Place[], values: readonly (string | RegExp)[]): string[] {
   return places.flatMap(({ name, text }) =>
-    values.filter((value) => text.includes(value)).map((value) => `${value} in ${name}`),
+    values.filter((value) => stands(value, text)).map((value) => `${value} in ${name}`),
   );
+}
+
+function stands(value: string | RegExp, text: string): boolean {
+  return typeof value === 'string' ? text.includes(value) : value.test(text);
 }
