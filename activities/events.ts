@@ -30,7 +30,7 @@ export function tieBase(room: number): number {
   return randomInt(TIES - room);
 }
 
-/** The event documents of moves; each body is frozen here. @see spec §2.8 */
+/** The event documents of moves; each body is frozen here. @see docs/webhooks.md#what-is-posted */
 export function eventsOf(source: EventSource, hasEndpoint: boolean): EventDocument[] {
   const { account_id, livemode, at, data, request_id, resource, resource_id } = source;
   const base = tieBase(source.moves.length);

@@ -142,7 +142,7 @@ async function reopened(
   return openingOf(session);
 }
 
-/** The document as it is first written. @see spec §2.1 */
+/** The document as it is first written. @see docs/api.md#create-a-payment */
 function newPayment(
   payTokenKey: Buffer,
   input: OpenPayment,

@@ -158,7 +158,7 @@ async function abandonPayout(deps: RecordDeps, input: OpenPayout): Promise<Payou
   return written === null ? TOO_LATE : accepted(written, input.request_id);
 }
 
-/** The document as it is first written. @see spec §2.4 */
+/** The document as it is first written. @see docs/api.md#payouts */
 function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
   const { payout_id, accept_by_ms, can_be_returned, ...facts } = input;
   return {
@@ -188,7 +188,7 @@ function dueAt(method: string, created: number): number {
 
 function changeOf(move: RecordPayoutMove): Partial<PayoutDocument> {
   const { from, at, to, change } = move;
-  // A return straight from `sent` says that it had arrived. @see spec §3.3
+  // A return straight from `sent` says that it had arrived. @see docs/api.md#states-of-a-payout
   const arrived =
     to.includes('completed') || (to.at(-1) === 'returned' && from.status !== 'completed');
   return {

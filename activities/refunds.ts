@@ -186,7 +186,7 @@ async function abandonRefund(
 /**
  * The document as it is first written.
  * @param payment as it was before the reservation
- * @see spec §2.2
+ * @see docs/api.md#refunds
  */
 function newRefund(
   input: OpenRefund,

@@ -16,7 +16,7 @@ import type { PostResult } from '../src/webhooks/post-result';
 import { signPayload } from '../src/webhooks/signature';
 import { patiently } from './patiently';
 
-/** Decided: 10 s per attempt. */
+/** Limits an attempt to 10 s. @see docs/webhooks.md#answer-and-retries */
 const ATTEMPT_TIMEOUT_MS = 10_000;
 const USER_AGENT = 'durable-payments-webhooks/1';
 
@@ -53,7 +53,7 @@ export function createWebhookActivities(deps: WebhookActivityDeps) {
      * Makes one attempt, numbered by the server's own retries. The frozen body is signed anew and sent
      * to the endpoint as it stands now.
      * @throws ApplicationFailure `WebhookAttemptFailed`, carrying when to try again.
-     * @see spec §6
+     * @see docs/webhooks.md#what-is-posted
      */
     deliverWebhook: (input: WebhookDeliveryInput) => deliverWebhook(deps, input),
     /** After the last attempt. `delivered` when one got through and only its report was lost. */
@@ -221,7 +221,7 @@ async function recordExhausted(
   return 'exhausted';
 }
 
-/** @see spec §6.3 */
+/** @see docs/webhooks.md#answer-and-retries */
 function isAcknowledged(result: PostResult): boolean {
   return result.outcome === 'response' && result.status >= 200 && result.status < 300;
 }

@@ -12,7 +12,10 @@ export function derivedUuid(name: string): string {
   return [8, 12, 16, 20, 32].map((end, i) => hex.slice([0, 8, 12, 16, 20][i], end)).join('-');
 }
 
-/** Id of the event of the move that brought a resource to `version`. Decided: `evt_` + UUID. */
+/**
+ * Id of the event of the move that brought a resource to `version`: `evt_` and a UUID.
+ * @see docs/decisions.md#events
+ */
 export function eventId(resource: string, resourceId: string, version: number): string {
   return `evt_${derivedUuid(`${resource}:${resourceId}:${version}`)}`;
 }

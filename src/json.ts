@@ -31,7 +31,7 @@ export type JsonValue =
  * A JSON value kept as its exact source text, to be written as is: key order, white space and
  * numbers of any size come back as they were sent. The text is trusted to be valid JSON, since it
  * comes from `parseJson` or from where it was stored.
- * Decided: `metadata` is returned unchanged.
+ * `metadata` is returned unchanged. @see docs/decisions.md#requests
  */
 export class RawJson {
   readonly text: string;

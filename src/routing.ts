@@ -37,7 +37,10 @@ export function createConnectors(sandbox: string, live = ''): Connectors {
   };
 }
 
-/** Methods that the account has enabled *and* a connector serves. Decided: "Catalogue". */
+/**
+ * Methods that the account has enabled *and* a connector serves.
+ * @see docs/decisions.md#catalogue
+ */
 export function availableMethods(
   connectors: Connectors,
   enabled: readonly string[],

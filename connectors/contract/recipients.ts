@@ -47,7 +47,7 @@ export function createRecipientOpener({ recipients, sealer }: RecipientOpenerDep
 
 /**
  * Reads the text for the recipient's statement, where the rail carries one. It is the merchant's
- * own, so it stands in no instruction. @see spec §4.5
+ * own, so it stands in no instruction. @see docs/api.md#payouts
  * @returns a function that throws Error when there is no such payout
  */
 export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 'get'> }) {

@@ -9,7 +9,7 @@ const KEY_LENGTH_MAX = 200;
 /**
  * Finds the key of a request; it decides account, environment and scopes.
  * @throws Refusal 401 `api_key_missing`, `api_key_invalid`, `api_key_revoked`; 403
- * @see spec §5
+ * @see docs/api.md#base-url-environments-keys
  */
 export async function authenticate(
   { stores, now, log }: ApiDeps,

@@ -4,7 +4,7 @@ import getRawBody from 'raw-body';
 import { Refusal } from '../domain/errors';
 import { JsonSyntaxError, type ParsedJson, parseJson } from '../json';
 
-/** Decided: 64 KiB. */
+/** Limits a body to 64 KiB. @see docs/api.md#money-json-text */
 const BODY_BYTES_MAX = 64 * 1_024;
 /** Decoder that skips a byte order mark. */
 const utf8 = new TextDecoder();

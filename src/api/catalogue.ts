@@ -4,7 +4,7 @@ import { availableMethods } from '../routing';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
 
-/** @see spec §4.2 */
+/** @see docs/api.md#methods */
 export function mountCatalogue(mount: Mount, { stores, connectors }: ApiDeps): void {
   const catalogue = { object: 'list', data: PAYMENT_METHOD_IDS.map(catalogueEntry) };
 

@@ -22,7 +22,7 @@ export function answerErrors(log: Logger): Middleware {
   };
 }
 
-/** Body of every error. @see spec §7 */
+/** Body of every error. @see docs/api.md#errors */
 export function errorBody(refusal: Refusal, requestId: string) {
   const { code, message, details } = refusal;
   const { type } = ERROR_CODES[code];

@@ -6,7 +6,7 @@ import type { ClaimDocument, ClaimKey, IdempotencyStore } from '../store/idempot
 
 const KEY_LENGTH_MAX = 255;
 
-/** Reads the Idempotency-Key header. @throws Refusal 400. @see spec §4 */
+/** Reads the Idempotency-Key header. @throws Refusal 400. @see docs/api.md#idempotency-key */
 export function idempotencyKeyOf(ctx: Context): string {
   const values = ctx.req.headersDistinct['idempotency-key'] ?? [];
   const key = values[0];

@@ -17,7 +17,7 @@ import type { Mount } from './mount';
 import { presentPayment } from './present';
 import { resourceReader } from './reader';
 
-/** @see spec §4.1 */
+/** @see docs/api.md#create-a-payment */
 export function mountPayments(mount: Mount, deps: ApiDeps): void {
   const { temporal, config } = deps;
   const { find, present, read, list } = paymentReader(deps);
@@ -65,7 +65,7 @@ export function paymentReader({ stores, config, keys }: ApiDeps) {
 /**
  * Checks the request against the catalogue that the API shows, before any bank is called.
  * @throws Refusal 422 `method_requirements_not_met`
- * @see spec §4.1 rule 1
+ * @see docs/api.md#create-a-payment
  */
 async function acceptPayment(
   { stores, connectors }: ApiDeps,

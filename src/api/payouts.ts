@@ -16,7 +16,7 @@ import type { Mount } from './mount';
 import { presentPayout } from './present';
 import { finder, resourceReader } from './reader';
 
-/** @see spec §4.5 */
+/** @see docs/api.md#payouts */
 export function mountPayouts(mount: Mount, deps: ApiDeps): void {
   const { find, present, read, list } = payoutReader(deps);
 
@@ -54,7 +54,7 @@ async function railsOf({ stores, connectors }: ApiDeps, { account_id, livemode }
  * Checks the rules of payouts before any bank is called and anything is kept. The reservation
  * checks the balance again.
  * @throws Refusal 400, 404 or 422
- * @see spec §4.5
+ * @see docs/api.md#which-money-a-payout-draws
  */
 async function acceptPayout(
   deps: ApiDeps,

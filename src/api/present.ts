@@ -9,7 +9,9 @@ export interface Presentation {
   payTokenKey: Buffer;
 }
 
-/** Payment as merchants see it: exactly the fields of spec §2.1, in their order. */
+/**
+ * Payment as merchants see it: exactly the fields of docs/api.md#create-a-payment, in their order.
+ */
 export function presentPayment({ publicUrl, payTokenKey }: Presentation, payment: PaymentDocument) {
   const { _id, status, amount, currency, method, country, reference, customer, failure } = payment;
   return {
@@ -34,7 +36,7 @@ export function presentPayment({ publicUrl, payTokenKey }: Presentation, payment
   };
 }
 
-/** Refund as merchants see it: exactly the fields of spec §2.2, in their order. */
+/** Refund as merchants see it: exactly the fields of docs/api.md#refunds, in their order. */
 export function presentRefund(refund: RefundDocument) {
   const { _id, payment_id, amount, currency, status, reason, failure } = refund;
   return {
@@ -51,7 +53,7 @@ export function presentRefund(refund: RefundDocument) {
   };
 }
 
-/** Payout as merchants see it: exactly the fields of spec §2.4, in their order. */
+/** Payout as merchants see it: exactly the fields of docs/api.md#payouts, in their order. */
 export function presentPayout(payout: PayoutDocument) {
   const { _id, status, amount, currency, method, recipient_id, reference } = payout;
   return {

@@ -8,7 +8,7 @@ import type { ApiDeps } from './context';
 import type { Mount } from './mount';
 import { finder } from './reader';
 
-/** @see spec §4.4 */
+/** @see docs/api.md#recipients */
 export function mountRecipients(mount: Mount, deps: ApiDeps): void {
   const { recipients, idempotency } = deps.stores;
   const find = finder(recipients, 'recipient');
@@ -59,7 +59,7 @@ async function sealedFor(
   }
 }
 
-/** Recipient as merchants see it: exactly the fields of spec §2.3, in their order. */
+/** Recipient as merchants see it: exactly the fields of docs/api.md#recipients, in their order. */
 function present({ _id, type, scheme, last4, created_at }: RecipientDocument) {
   return { id: _id, object: 'payout_recipient', type, scheme, last4, created_at };
 }

@@ -16,7 +16,7 @@ import { paymentReader } from './payments';
 import { presentRefund } from './present';
 import { resourceReader } from './reader';
 
-/** @see spec §4.3 */
+/** @see docs/api.md#refunds */
 export function mountRefunds(mount: Mount, deps: ApiDeps): void {
   const { find: findPayment } = paymentReader(deps);
   const { find, present, read, list } = refundReader(deps);
@@ -49,7 +49,7 @@ export function refundReader({ stores }: ApiDeps) {
  * Checks the rules of refunds before any bank is called. The reservation checks the amount again,
  * beside other refunds; the window is measured against `at`.
  * @throws Refusal 422
- * @see spec §4.3 rule 3
+ * @see docs/api.md#refunds
  */
 function acceptRefund(payment: PaymentDocument, body: CreateRefund, at: Date): ClaimedRefund {
   const { account_id, livemode, currency, method, connector } = payment;

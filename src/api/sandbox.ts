@@ -15,7 +15,7 @@ import { refundReader } from './refunds';
 const SETTLE_MS = 5_000;
 const LOOK_AGAIN_MS = 20;
 
-/** Decided: "Sandbox". The event goes the way of every bank callback. */
+/** The event goes the way of every bank callback. @see docs/decisions.md#sandbox */
 export function mountSandbox(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(simulatePayment, simulation(deps, 'payment', paymentReader(deps)));
   mount.endpoint(simulateRefund, simulation(deps, 'refund', refundReader(deps)));

@@ -108,7 +108,10 @@ export async function updateAccount(
   return account;
 }
 
-/** Creates one more key of an account. Decided: several per environment, each shown once. */
+/**
+ * Creates one more key of an account. An account may have several per environment, each shown once.
+ * @see docs/decisions.md#keys
+ */
 export async function addKey(
   { stores, now }: { stores: Pick<Stores, 'keys'>; now: () => Date },
   { account_id, livemode, scopes }: { account_id: string; livemode: boolean; scopes: Scope[] },

@@ -9,7 +9,7 @@ import { CliFailure } from './failure';
 
 /**
  * Test funds of a new account: each balance, in each currency; minor units.
- * Decided: "Sandbox".
+ * @see docs/decisions.md#sandbox
  */
 export const SANDBOX_FUNDS = {
   currencies: ['EUR', 'GBP', 'USD'],

@@ -64,7 +64,10 @@ export function parseCurrency(text: string): string {
   throw new InvalidArgumentError('It must be an ISO 4217 code in capitals, such as EUR.');
 }
 
-/** Parses `--amount`, in minor units. A decimal is refused, never rounded. @see spec §1 */
+/**
+ * Parses `--amount`, in minor units. A decimal is refused, never rounded.
+ * @see docs/api.md#money-json-text
+ */
 export function parseAmount(text: string): number {
   const amount = Amount.safeParse(/^\d+$/.test(text) ? Number(text) : undefined);
   if (amount.success) return amount.data;

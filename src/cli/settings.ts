@@ -15,7 +15,7 @@ export interface Settings {
   source: string;
 }
 
-/** Fields read from `DATA_DIR/stack.json`. Decided: "Running and provisioning". */
+/** Fields read from `DATA_DIR/stack.json`. @see docs/decisions.md#running-and-provisioning */
 const StackFile = z.object({
   temporal: z.object({ address: z.string(), namespace: z.string().optional() }).optional(),
   mongodb: z.object({ uri: z.string() }).optional(),

@@ -29,7 +29,7 @@ export interface ShownEndpoint {
   signing_secret: string;
 }
 
-/** Makes a secret: `whsec_` + 32 random bytes, base64url. Decided: "Keys". */
+/** Makes a secret: `whsec_` + 32 random bytes, base64url. @see docs/decisions.md#keys */
 export function makeSigningSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 }

@@ -1,4 +1,7 @@
-/** Permissions that a key can hold; the catalogue and the rails need none. Decided: "Keys". */
+/**
+ * Permissions that a key can hold; the catalogue and the rails need none.
+ * @see docs/decisions.md#keys
+ */
 export const SCOPES = [
   'payments:read',
   'payments:write',

@@ -1,4 +1,4 @@
-/** The balance that always exists. Decided: "Payouts". */
+/** The balance that always exists. @see docs/decisions.md#payouts */
 export const MAIN_BALANCE = 'main';
 
 /** Form of the names of balance accounts and connectors, which are part of a field's path. */

@@ -4,7 +4,7 @@ import { CURRENCIES } from './currencies';
 /**
  * Ways of refunding a settled payment: `standard` in full and in part, `none` not at all,
  * `payout_only` by a payout and never by a refund.
- * @see spec §4.3
+ * @see docs/api.md#methods
  */
 type RefundKind = 'standard' | 'none' | 'payout_only';
 
@@ -29,7 +29,7 @@ interface PublicRules {
 
 /** Rules of a method, public and internal. */
 export interface PaymentMethodRules extends PublicRules {
-  /** Content of the hosted page. @see spec §4.1 rule 2 */
+  /** Content of the hosted page. @see docs/api.md#send-the-customer-to-redirect_url */
   page: 'bank_selector' | 'wallet' | 'card' | 'cash_reference' | 'voucher';
   /** Time from creation to `expired`. */
   expires_in_seconds: number;
@@ -55,7 +55,10 @@ const USUAL = {
   refund_due_seconds: 3 * DAY_S,
 } as const;
 
-/** Decided: cards are taken in every country and currency of the ISO tables. */
+/**
+ * Cards are accepted in every country and currency of the ISO tables.
+ * @see docs/decisions.md#catalogue
+ */
 const CARD = {
   ...USUAL,
   currencies: CURRENCIES,
@@ -72,7 +75,7 @@ const CARD = {
 /**
  * Every payment method and its rules, read by the API's checks, the hosted page and the workflow's
  * timers. `page` and the three `_seconds` fields are never published.
- * @see spec §2.6, §4.2, §4.3
+ * @see docs/api.md#methods, docs/api.md#refunds
  */
 const PAYMENT_METHODS = {
   ideal: {
@@ -80,7 +83,7 @@ const PAYMENT_METHODS = {
     display_name: 'iDEAL',
     currencies: ['EUR'],
     countries: ['NL'],
-    // Decided: 365 as in the rules of spec §4.3, not the 180 of the sample (§8).
+    // 365 days here and in the refund rules: docs/decisions.md#catalogue
     refunds: { kind: 'standard', withinDays: 365 },
     page: 'bank_selector',
   },
@@ -148,10 +151,10 @@ const PAYMENT_METHODS = {
 
 export type PaymentMethodId = keyof typeof PAYMENT_METHODS;
 
-/** Entry of GET /v1/payment-methods, as it is sent. @see spec §2.6 */
+/** Entry of GET /v1/payment-methods, as it is sent. @see docs/api.md#methods */
 export type CatalogueEntry = { method: PaymentMethodId } & PublicRules;
 
-/** Entry of GET /v1/payment-methods/available, as it is sent. @see spec §2.7 */
+/** Entry of GET /v1/payment-methods/available, as it is sent. @see docs/api.md#methods */
 export type AvailableEntry = Pick<CatalogueEntry, 'method' | 'display_name' | 'currencies'>;
 
 /** Every method, in the order of the catalogue. */
@@ -169,14 +172,14 @@ export function methodRules(id: PaymentMethodId): PaymentMethodRules {
   return PAYMENT_METHODS[id];
 }
 
-/** Catalogue entry of a method, without its internal rules. @see spec §2.6 */
+/** Catalogue entry of a method, without its internal rules. @see docs/api.md#methods */
 export function catalogueEntry(id: PaymentMethodId): CatalogueEntry {
   const { page, expires_in_seconds, settlement_due_seconds, refund_due_seconds, ...wire } =
     methodRules(id);
   return { method: id, ...wire };
 }
 
-/** Entry of a method in the list of those that an account can use now. @see spec §2.7 */
+/** Entry of a method in the list of those that an account can use now. @see docs/api.md#methods */
 export function availableEntry(id: PaymentMethodId): AvailableEntry {
   const { display_name, currencies } = methodRules(id);
   return { method: id, display_name, currencies };
@@ -190,7 +193,7 @@ type RequirementCode =
   | 'country_not_supported'
   | 'email_required';
 
-/** Item of `error.details` of a `method_requirements_not_met`. @see spec §7 */
+/** Item of `error.details` of a `method_requirements_not_met`. @see docs/api.md#create-a-payment */
 export interface RequirementDetail {
   code: RequirementCode;
   field: 'method' | 'currency' | 'country' | 'customer.email';
@@ -209,7 +212,7 @@ export interface MethodRequest {
  * Lists every rule of its method that a request breaks; empty when it breaks none. A country that
  * is not required must still be one where the method is available.
  * @param enabled ids of the methods this account can use in this environment
- * @see spec §4.1 rule 1, §7
+ * @see docs/api.md#create-a-payment, docs/api.md#errors
  */
 export function checkMethodRequirements(
   request: MethodRequest,

@@ -1,7 +1,7 @@
 /**
  * ISO 4217 alphabetic codes (tables A.1 and A.2 as of amendment 180, 2026) by the number of their
  * minor-unit digits. ISO decides where CLDR and so `Intl` differ (IQD, LBP, UGX).
- * Decided: codes for which ISO states no minor unit (metals, bond units, XDR, XSU, XUA, XTS, XXX)
+ * Codes for which ISO states no minor unit (metals, bond units, XDR, XSU, XUA, XTS, XXX)
  * can't carry an amount in minor units and are not accepted.
  */
 const CODES_BY_MINOR_UNIT_DIGITS: readonly (readonly [digits: number, codes: string])[] = [
@@ -27,7 +27,7 @@ const CODES_BY_MINOR_UNIT_DIGITS: readonly (readonly [digits: number, codes: str
   [4, 'CLF UYW'],
 ];
 
-/** Minor-unit digits by ISO 4217 code: EUR 2, JPY 0, KWD 3. @see spec §1 */
+/** Minor-unit digits by ISO 4217 code: EUR 2, JPY 0, KWD 3. @see docs/api.md#money-json-text */
 export const MINOR_UNIT_DIGITS: ReadonlyMap<string, number> = new Map(
   CODES_BY_MINOR_UNIT_DIGITS.flatMap(([digits, codes]) =>
     codes
@@ -40,7 +40,10 @@ export const MINOR_UNIT_DIGITS: ReadonlyMap<string, number> = new Map(
 /** Every accepted currency code, in alphabetical order. */
 export const CURRENCIES: readonly string[] = Object.freeze([...MINOR_UNIT_DIGITS.keys()].sort());
 
-/** Whether `code` is a current ISO 4217 code with a minor unit; upper case only. @see spec §1 */
+/**
+ * Whether `code` is a current ISO 4217 code with a minor unit; upper case only.
+ * @see docs/api.md#money-json-text
+ */
 export function isCurrency(code: string): boolean {
   return MINOR_UNIT_DIGITS.has(code);
 }

@@ -11,7 +11,8 @@ const DATE_TIME = new RegExp(`^${DATE}[Tt]${TIME}${OFFSET}$`);
  * `YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ`, UTC. The first three fractional digits are those of the row's
  * created_at; the last six tell rows of one millisecond apart. The width is fixed, so that
  * positions sort as text. Each is unique per account and environment.
- * Decided: `next_cursor` is a valid timestamp with extra fractional digits as a tie-break.
+ * `next_cursor` is a valid timestamp with extra fractional digits as a tie-break.
+ * @see docs/decisions.md#lists
  * @param createdAtMs integer, ms since 1970
  * @param tie integer, 0 to 999,999
  * @throws RangeError when either is out of range (years 0001 to 9999)
@@ -32,7 +33,7 @@ export function positionOf(createdAtMs: number, tie: number): string {
  * space. Rows whose position sorts before the result were created before it.
  * @returns undefined when it isn't a real moment of the years 0001 to 9999: day 30 of February,
  *   24:00, second 60, an offset past 23:59
- * @see spec §4.1
+ * @see docs/api.md#cancel-read-list
  */
 export function parseCreatedBefore(text: string): string | undefined {
   const match = DATE_TIME.exec(text);

@@ -9,13 +9,13 @@ const ERROR_TYPES = [
   'api_error',
 ] as const;
 
-/** An offending field. `code` is this fault's own, not the error's. @see spec §7 */
+/** An offending field. `code` is this fault's own, not the error's. @see docs/api.md#errors */
 export const ErrorDetail = z
   .object({ code: z.string(), field: z.string(), message: z.string() })
   .meta({ id: 'ErrorDetail' });
 export type ErrorDetail = z.infer<typeof ErrorDetail>;
 
-/** The one shape of every error. @see spec §7 */
+/** The one shape of every error. @see docs/api.md#errors */
 export const ErrorBody = z
   .object({
     error: z.object({
@@ -28,7 +28,7 @@ export const ErrorBody = z
   })
   .meta({ id: 'Error', description: 'The one shape of every error.' });
 
-/** Every code that a caller can meet, with its status and type. Decided: "Errors". */
+/** Every code that a caller can meet, with its status and type. @see docs/decisions.md#errors */
 export const ERROR_CODES = {
   invalid_request: { status: 400, type: 'invalid_request_error' },
   invalid_json: { status: 400, type: 'invalid_request_error' },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Events that merchants are told of. @see spec §6 */
+/** Events that merchants are told of. @see docs/webhooks.md#events */
 export const EVENT_TYPES = [
   'payment.awaiting_customer',
   'payment.authorized',
@@ -25,7 +25,10 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Ids of the resource that moved, by the first words of the event's type. Decided: "Events". */
+/**
+ * Ids of the resource that moved, by the first words of the event's type.
+ * @see docs/decisions.md#events
+ */
 const EVENT_DATA = {
   payment: z.object({ payment_id: z.string() }),
   refund: z.object({ refund_id: z.string(), payment_id: z.string() }),
@@ -34,7 +37,7 @@ const EVENT_DATA = {
   'crypto.settlement': z.object({ crypto_settlement_id: z.string() }),
 } as const;
 
-/** The body of a webhook, frozen when the fact is recorded. @see spec §2.8 */
+/** The body of a webhook, frozen when the fact is recorded. @see docs/webhooks.md#what-is-posted */
 export const WebhookEvent = z.object({
   id: z
     .string()

@@ -1,7 +1,7 @@
 import type { ErrorCode, ErrorDetail } from './errors';
 import { type Faults, object, positive, text } from './shape';
 
-/** Reason why a payment, a refund or a payout came to nothing. @see spec §2.1 */
+/** Reason why a payment, a refund or a payout came to nothing. @see docs/api.md#states */
 export interface Failure {
   code: string;
   message: string;

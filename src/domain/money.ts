@@ -3,7 +3,7 @@ import { MINOR_UNIT_DIGITS } from './currencies';
 /**
  * Number of digits after the decimal point in a currency's amounts.
  * @throws RangeError for a code that isn't in the currency table
- * @see spec §1
+ * @see docs/api.md#money-json-text
  */
 export function minorUnitDigits(currency: string): number {
   const digits = MINOR_UNIT_DIGITS.get(currency);

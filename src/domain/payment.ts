@@ -2,7 +2,7 @@ import type { PaymentCallbackName } from './callback';
 import type { EventType } from './event';
 import type { Failure } from './lifecycle';
 
-/** States of a payment. @see spec §3.1 */
+/** States of a payment. @see docs/api.md#states */
 export const PAYMENT_STATUSES = [
   /** The bank session is still being opened. */
   'created',
@@ -22,7 +22,7 @@ export const PAYMENT_STATUSES = [
 
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 
-/** Lawful moves; a move that is not listed does not happen. @see spec §3.1 */
+/** Lawful moves; a move that is not listed does not happen. @see docs/api.md#states */
 export const PAYMENT_MOVES = {
   created: ['awaiting_customer', 'failed', 'cancelled', 'expired'],
   awaiting_customer: ['authorized', 'failed', 'cancelled', 'expired'],
@@ -33,7 +33,7 @@ export const PAYMENT_MOVES = {
   expired: [],
 } as const satisfies Record<PaymentStatus, readonly PaymentStatus[]>;
 
-/** Event of each move; `created` emits none. @see spec §6 */
+/** Event of each move; `created` emits none. @see docs/webhooks.md#events */
 export const PAYMENT_EVENTS = {
   created: undefined,
   awaiting_customer: 'payment.awaiting_customer',
@@ -48,7 +48,10 @@ export function isFinal(status: PaymentStatus): boolean {
   return PAYMENT_MOVES[status].length === 0;
 }
 
-/** Whether the merchant or the customer may still call a payment off. @see spec §4.1 */
+/**
+ * Whether the merchant or the customer may still call a payment off.
+ * @see docs/api.md#create-a-payment
+ */
 export function isCancellable(status: PaymentStatus): boolean {
   return status === 'created' || status === 'awaiting_customer';
 }
@@ -91,7 +94,8 @@ const late = {
 } as const satisfies Record<PaymentCallbackName, PaymentDecision>;
 
 /**
- * Decisions for every status × every callback; a final state is never left. Decided: "Payments".
+ * Decisions for every status × every callback; a final state is never left.
+ * @see docs/decisions.md#payments
  */
 const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecision>> = {
   created: {
@@ -137,7 +141,7 @@ export function wayTo(from: PaymentStatus, to: 'authorized' | 'settled'): readon
   return decision.kind === 'move' ? decision.to : [];
 }
 
-/** Decided: who cancelled is told by the code. */
+/** The code tells who cancelled. @see docs/decisions.md#payments */
 export const CANCELLATIONS = {
   merchant: { code: 'cancelled_by_merchant', message: 'The merchant cancelled the payment.' },
   customer: { code: 'cancelled_by_customer', message: 'The customer abandoned the payment.' },

@@ -21,7 +21,7 @@ const NOT_MET = 'The payout does not meet the requirements of the rail.';
  * names every field at fault.
  * @param available ids of the rails this account can use in this environment
  * @param at time when the payout was asked for
- * @see spec §4.4, §4.5. Decided: "Payouts"
+ * @see docs/api.md#recipients, docs/api.md#rails, docs/decisions.md#payouts
  */
 export function railFault(
   { method, currency, recipient }: RailRequest,
@@ -101,7 +101,7 @@ function sepaFaults({ sepa, display_name }: RailRules, facts: RecipientFacts): E
 
 /**
  * Balance account that `metadata.balance_account` names; `main` where it names none.
- * @see spec §4.5
+ * @see docs/api.md#which-money-a-payout-draws
  */
 export function balanceAccountOf(
   metadata: RawJson | null | undefined,
@@ -132,7 +132,7 @@ export interface Available {
 
 /**
  * Why the balance can't bear amount and fee; undefined when it can. Asked before a payout is
- * accepted, and again when its reservation fails. Decided: `main` always exists, another account
+ * accepted, and again when its reservation fails. `main` always exists, another account
  * once it was credited in any currency.
  * @param rows all balances of the account in this environment
  * @param draw minor units, with the fee

@@ -42,5 +42,5 @@ export type PayoutResult =
   | PayoutState
   | { payout_id: string; status: 'refused'; code: string; message: string };
 
-/** Decided: a payout is accepted within this time or not at all. */
+/** A payout is accepted within this time or never. @see docs/decisions.md#payouts */
 export const ACCEPT_WITHIN_MS = 5_000;

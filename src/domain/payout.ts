@@ -2,7 +2,7 @@ import type { PayoutCallbackName } from './callback';
 import type { EventType } from './event';
 import type { Failure } from './lifecycle';
 
-/** States of a payout. @see spec §3.3 */
+/** States of a payout. @see docs/api.md#states-of-a-payout */
 export const PAYOUT_STATUSES = [
   /** Accepted with its money reserved; the bank has not taken it yet. */
   'created',
@@ -20,7 +20,7 @@ export const PAYOUT_STATUSES = [
 
 export type PayoutStatus = (typeof PAYOUT_STATUSES)[number];
 
-/** Lawful moves; a move that is not listed does not happen. @see spec §3.3 */
+/** Lawful moves; a move that is not listed does not happen. @see docs/api.md#states-of-a-payout */
 export const PAYOUT_MOVES = {
   created: ['submitted', 'failed'],
   submitted: ['sent', 'failed'],
@@ -30,7 +30,7 @@ export const PAYOUT_MOVES = {
   returned: [],
 } as const satisfies Record<PayoutStatus, readonly PayoutStatus[]>;
 
-/** Event of each move; `created` emits none. @see spec §6 */
+/** Event of each move; `created` emits none. @see docs/webhooks.md#events */
 export const PAYOUT_EVENTS = {
   created: undefined,
   submitted: 'payout.submitted',
@@ -45,7 +45,10 @@ export function isEnded(status: PayoutStatus): boolean {
   return status === 'completed' || status === 'failed' || status === 'returned';
 }
 
-/** Decided: a payout can come back for 60 days, counted from its completion, or from `sent`. */
+/**
+ * A payout can come back for 60 days, counted from its completion, or from `sent`.
+ * @see docs/decisions.md#payouts
+ */
 const RETURN_DAYS = 60;
 
 /** The acts that an operator may ask of a payout. */
@@ -100,7 +103,10 @@ const unapplied = (reason: string, attention?: PayoutAttention): PayoutDecision 
 });
 const passed = unapplied('the payout has passed this state already');
 
-/** Decisions for every status × every callback; the record skips no state. Decided: "Payouts". */
+/**
+ * Decisions for every status × every callback; the record skips no state.
+ * @see docs/decisions.md#payouts
+ */
 const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>> = {
   created: {
     submitted: move('submitted'),
@@ -194,7 +200,7 @@ export const PAYOUT_FAILURES = {
   operator: { code: 'failed_at_bank', message: 'The bank reported that the payout failed.' },
 } as const satisfies Record<string, Failure>;
 
-/** Reason why a payout came back. @see spec §2.4 */
+/** Reason why a payout came back. @see docs/api.md#states-of-a-payout */
 export interface Return {
   code: string;
   /** Reason given by the receiving bank. */

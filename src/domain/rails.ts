@@ -30,7 +30,7 @@ interface PublicRail {
 export interface RailRules extends PublicRail {
   /** ISO 4217 codes. */
   currencies: readonly string[];
-  /** Fields that the recipient must have. Decided: "Payouts". */
+  /** Fields that the recipient must have. @see docs/decisions.md#payouts */
   required_fields: readonly RecipientField[];
   /** Whether it pays only to accounts in the SEPA area. */
   sepa: boolean;
@@ -39,7 +39,7 @@ export interface RailRules extends PublicRail {
 
 const ADDRESS = ['address_line1', 'city', 'postal_code'] as const;
 
-/** Every rail and its rules. @see spec §2.5, §4.4 */
+/** Every rail and its rules. @see docs/api.md#rails, docs/api.md#recipients */
 export const RAILS = {
   card_payout: {
     display_name: 'Card payout',
@@ -85,7 +85,7 @@ export const RAILS = {
 
 export type RailId = keyof typeof RAILS;
 
-/** Entry of GET /v1/payout-methods, as it is sent. @see spec §2.5 */
+/** Entry of GET /v1/payout-methods, as it is sent. @see docs/api.md#rails */
 export type RailEntry = { method: RailId } & PublicRail;
 
 export function isRailId(id: string): id is RailId {
@@ -100,7 +100,7 @@ export function railRules(id: RailId): RailRules {
   return RAILS[id];
 }
 
-/** Entry of a rail in the list, without its internal rules. @see spec §2.5 */
+/** Entry of a rail in the list, without its internal rules. @see docs/api.md#rails */
 export function railEntry(id: RailId): RailEntry {
   const { display_name, recipient_type, typical_speed, can_be_returned } = railRules(id);
   return { method: id, display_name, recipient_type, typical_speed, can_be_returned };

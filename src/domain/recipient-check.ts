@@ -5,7 +5,7 @@ import type { CardScheme, RecipientDetails, RecipientFacts } from './recipient';
 type Needed = 'type' | 'first_name' | 'last_name';
 type Optional = Exclude<keyof RecipientDetails, Needed> | 'last4' | 'scheme';
 
-/** A recipient as it was sent; null means absent. @see spec §4.4 */
+/** A recipient as it was sent; null means absent. @see docs/api.md#recipients */
 export type GivenRecipient = Pick<RecipientDetails, Needed> & {
   [Field in Optional]?: string | null | undefined;
 };
@@ -38,7 +38,7 @@ export function isCardNumber(text: string): boolean {
 
 /**
  * Card network by the number's first digits; null for networks that no payout goes to.
- * @see spec §2.3
+ * @see docs/api.md#recipients
  */
 export function schemeOf(cardNumber: string): CardScheme | null {
   if (cardNumber.startsWith('4')) return 'visa';
@@ -136,7 +136,7 @@ function isGiven<T>(value: T | null | undefined): value is T {
 /**
  * Lists the faults that depend on the time, in UTC: a card past the last day of its month, a birth
  * in the future.
- * @see spec §4.4
+ * @see docs/api.md#recipients
  */
 export function faultsAt(details: RecipientDetails, now: Date): RecipientFault[] {
   const faults: RecipientFault[] = [];
@@ -203,7 +203,7 @@ export function recipientFacts(details: RecipientDetails): RecipientFacts {
 
 /**
  * Last four characters of the card number, or else of the IBAN, or else of the account number.
- * @see spec §2.3
+ * @see docs/api.md#recipients
  */
 export function last4Of({ card_number, iban, account_number }: RecipientDetails): string {
   return (card_number ?? iban ?? account_number ?? '').slice(-4);

@@ -1,6 +1,6 @@
 import type { RecipientField, RecipientType } from './rails';
 
-/** Card networks that a payout can go to. @see spec §2.3 */
+/** Card networks that a payout can go to. @see docs/api.md#recipients */
 export const CARD_SCHEMES = ['visa', 'mastercard', 'amex'] as const;
 export type CardScheme = (typeof CARD_SCHEMES)[number];
 

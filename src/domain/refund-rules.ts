@@ -19,10 +19,10 @@ const DAY_MS = 86_400_000;
 
 /**
  * Finds why the payment can't be refunded; undefined when it can.
- * Decided: the window counts from `settled_at`, its last millisecond included.
+ * The window counts from `settled_at`, its last millisecond included.
  * @param amount minor units; null for all that remains
  * @param at time when the refund was asked for
- * @see spec §4.3 rules 1 to 3
+ * @see docs/api.md#refunds
  */
 export function refundFault(
   payment: RefundablePayment,

@@ -2,7 +2,7 @@ import type { RefundCallbackName } from './callback';
 import type { EventType } from './event';
 import type { Failure } from './lifecycle';
 
-/** States of a refund. @see spec §3.2 */
+/** States of a refund. @see docs/api.md#refunds */
 export const REFUND_STATUSES = [
   /** Accepted and debited; the bank is working on it. */
   'processing',
@@ -14,14 +14,14 @@ export const REFUND_STATUSES = [
 
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
-/** Lawful moves; a move that is not listed does not happen. @see spec §3.2 */
+/** Lawful moves; a move that is not listed does not happen. @see docs/api.md#refunds */
 export const REFUND_MOVES = {
   processing: ['settled', 'failed'],
   settled: [],
   failed: [],
 } as const satisfies Record<RefundStatus, readonly RefundStatus[]>;
 
-/** Event of each move; `processing` emits none. @see spec §6 */
+/** Event of each move; `processing` emits none. @see docs/webhooks.md#events */
 export const REFUND_EVENTS = {
   processing: undefined,
   settled: 'refund.settled',

@@ -1,7 +1,7 @@
 /**
  * Due time of each attempt, in ms after the first one started: 11 waits that double, from 42 s to
  * 11 h 57 min. The workflow's retry policy holds the same waits, for an attempt that ended without
- * a word. Decided: "Events".
+ * a word. @see docs/decisions.md#events
  */
 const OFFSETS_MS = [
   0, 42_000, 126_000, 294_000, 630_000, 1_302_000, 2_646_000, 5_334_000, 10_710_000, 21_462_000,

@@ -91,15 +91,15 @@ export const LEGS = {
   /** An operator credits a balance. */
   funded: (balance: string, amount: number) =>
     transfer('external.funding', available(balance), amount),
-  /** Decided: credits `main`, no processing fee. */
+  /** Credits `main`, without a processing fee. @see docs/decisions.md#balances */
   payment_settled: (connector: string, amount: number) =>
     transfer(clearing(connector), available(MAIN_BALANCE), amount),
-  /** Decided: debited from the default balance when accepted. */
+  /** Debits the default balance when the refund is accepted. @see docs/decisions.md#balances */
   refund_accepted: (amount: number) => transfer(available(MAIN_BALANCE), REFUNDS, amount),
   refund_settled: (connector: string, amount: number) =>
     transfer(REFUNDS, clearing(connector), amount),
   refund_failed: (amount: number) => transfer(REFUNDS, available(MAIN_BALANCE), amount),
-  /** Decided: amount and fee are reserved at creation … */
+  /** Amount and fee are reserved at creation … */
   payout_reserved: (balance: string, amount: number, fee: number) =>
     transfer(available(balance), reserved(balance), amount + fee),
   /** … captured at `sent` … */

@@ -17,9 +17,9 @@ export type PageAccess = 'open' | 'outcome' | 'taken' | 'expired' | 'ended';
 
 /**
  * Decides the access of a browser; pure.
- * Decided: the page opens once, is then bound to that browser, and expires with the payment.
+ * The page opens once, is then bound to that browser, and expires with the payment.
  * @param browserHash SHA-256 of the asking browser's cookie; null when it has none
- * @see spec §2.1 redirect_url
+ * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function pageAccessOf(payment: Facts, browserHash: string | null, now: Date): PageAccess {
   const { status, browser_hash } = payment;
@@ -34,7 +34,7 @@ export function pageAccessOf(payment: Facts, browserHash: string | null, now: Da
 
 /**
  * Address to which the shop wants the customer sent; null while nothing is decided.
- * @see spec §4.1
+ * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function onwardUrl(payment: Facts): string | null {
   const onward: Record<PaymentStatus, string | null> = {

@@ -14,8 +14,8 @@ import { PAY_CSS } from './styles';
 /**
  * Serves the hosted page: `/pay/{token}`, `/pay/return/{payment_id}` and their assets. It reads no
  * request body and redirects only to stored URLs, never to one from the request.
- * Decided: opens once, is bound to the browser that opened it, expires with the payment.
- * @see spec §2.1 redirect_url, §4.1 rule 2
+ * The page opens once, is bound to the browser that opened it, and expires with the payment.
+ * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function createPayPages(deps: PayPageDeps): Router {
   const css = createAsset('/pay/assets/pay.css', 'text/css', PAY_CSS);

@@ -7,7 +7,10 @@ interface EndpointSecret {
   active_from: string;
 }
 
-/** Webhook endpoint of one account in one environment. @see spec §5.5 */
+/**
+ * Webhook endpoint of one account in one environment.
+ * @see docs/webhooks.md#register-an-endpoint
+ */
 export interface EndpointDocument {
   account_id: string;
   livemode: boolean;
@@ -32,7 +35,10 @@ export interface SecretRoll {
   livemode: boolean;
   sealed: Sealed;
   now: Date;
-  /** Time for which the present secret goes on signing. Decided: now, 1 h or 24 h. */
+  /**
+   * Time for which the present secret goes on signing: not at all, 1 h or 24 h.
+   * @see docs/webhooks.md#roll-the-secret
+   */
   afterMs: number;
 }
 
@@ -44,7 +50,8 @@ export function endpointOwner(account_id: string, livemode: boolean): string {
 }
 
 /**
- * Gives the secret that signs now. Decided: one `v1` per header at all times.
+ * Gives the secret that signs now: a header has one `v1` at all times.
+ * @see docs/webhooks.md#roll-the-secret
  * @returns undefined only while no secret is active yet
  */
 export function signingSecret(

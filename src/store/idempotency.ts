@@ -2,7 +2,7 @@ import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import type { ClaimedRequest } from '../domain/creation';
 import { isDuplicateKey } from '../mongo';
 
-/** Life of a key: 24 hours. @see spec §4 */
+/** Life of a key: 24 hours. @see docs/api.md#idempotency-key */
 const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
 
 /** Life of an answer that was made late: the retry that asks for it may still come. */
@@ -84,7 +84,7 @@ export function createIdempotencyStore(db: Db) {
       return before?.request ?? null;
     },
     /**
-     * Frees the key of a resource that was refused. Decided: refusals are not stored. A resource
+     * Frees the key of a resource that was refused. Refusals are not stored. A resource
      * that was written after all keeps its claim.
      */
     release: (resource_id: string) => claims.deleteOne({ resource_id, request: { $ne: null } }),

@@ -21,7 +21,7 @@ const KEY_BYTES = 32;
 /** Staleness of `last_used_at` that is let pass, so that a key is written once a minute at most. */
 const LAST_USED_PRECISION_MS = 60_000;
 
-/** `sk_sandbox_…` or `sk_live_…`: shown once, never stored. Decided: "Keys". */
+/** `sk_sandbox_…` or `sk_live_…`: shown once, never stored. @see docs/decisions.md#keys */
 export function makeKey(livemode: boolean): string {
   const secret = randomBytes(KEY_BYTES).toString('base64url');
   return `sk_${livemode ? 'live' : 'sandbox'}_${secret}`;

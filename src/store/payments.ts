@@ -2,7 +2,10 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import type { PaymentAttention, PaymentStatus } from '../domain/payment';
 import { type ListFilter, listIndexes, type ResourceDocument, resourceStore } from './resource';
 
-/** A payment: the fields of the wire under their names there (spec §2.1), and our own. */
+/**
+ * A payment: the fields of the wire under their names there (docs/api.md#create-a-payment), and our
+ * own.
+ */
 export interface PaymentDocument extends ResourceDocument<PaymentStatus, PaymentAttention> {
   country: string | null;
   reference: string | null;
@@ -63,7 +66,7 @@ export function createPaymentStore(db: Db) {
       ),
     /**
      * Takes the amount of a refund from what remains, in one conditional write. The sum of refunds
-     * never exceeds the payment. @see spec §4.3
+     * never exceeds the payment. @see docs/api.md#refunds
      * @param amount minor units; null: all that remains
      * @returns the payment as it was before; null when too little remains
      */

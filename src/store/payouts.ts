@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import type { PayoutAttention, PayoutStatus, Return } from '../domain/payout';
 import { type ListFilter, listIndexes, type ResourceDocument, resourceStore } from './resource';
 
-/** A payout: the fields of the wire under their names there (spec §2.4), and our own. */
+/** A payout: the fields of the wire under their names there (docs/api.md#payouts), and our own. */
 export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAttention> {
   /** Minor units, drawn beside the amount. */
   fee: number;

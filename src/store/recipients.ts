@@ -5,7 +5,7 @@ import { Sealed } from '../keys/seal';
 import { isDuplicateKey } from '../mongo';
 import type { ClaimDocument } from './idempotency';
 
-/** Recipient: the facts that rules need, and everything else sealed. @see spec §2.3, §4.4 */
+/** Recipient: the facts that rules need, and everything else sealed. @see docs/api.md#recipients */
 export interface RecipientDocument extends RecipientFacts {
   _id: string;
   account_id: string;

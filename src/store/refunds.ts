@@ -8,7 +8,7 @@ import {
   resourceStore,
 } from './resource';
 
-/** A refund: the fields of the wire under their names there (spec §2.2), and our own. */
+/** A refund: the fields of the wire under their names there (docs/api.md#refunds), and our own. */
 export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAttention> {
   payment_id: string;
   reason: string | null;

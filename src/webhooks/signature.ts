@@ -1,6 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Age, or lead, that a signature may have, in seconds. @see spec §5.4 */
+/**
+ * Age, or lead, that a signature may have, in seconds.
+ * @see docs/webhooks.md#verify-the-signature
+ */
 const SIGNATURE_TOLERANCE_SECONDS = 300;
 
 /** Delivery as its receiver has it. */
@@ -19,7 +22,7 @@ export interface SignedDelivery {
 /**
  * Makes the `Service-Signature` header of an attempt: `t=<unix seconds>,v1=<hex HMAC-SHA256>`.
  * The key is the whole secret as text, its `whsec_` included.
- * @see spec §5.3
+ * @see docs/webhooks.md#verify-the-signature
  */
 export function signPayload(secret: string, body: string | Buffer, atSeconds: number): string {
   return `t=${atSeconds},v1=${hmac(secret, body, String(atSeconds)).toString('hex')}`;
@@ -28,7 +31,7 @@ export function signPayload(secret: string, body: string | Buffer, atSeconds: nu
 /**
  * Whether a delivery is genuine and fresh. A header with anything but one `t` and one `v1` is
  * refused: nobody honest sends it.
- * @see spec §5.4
+ * @see docs/webhooks.md#verify-the-signature
  */
 export function verifySignature(delivery: SignedDelivery): boolean {
   const { header, body, secret, now } = delivery;

@@ -17,13 +17,13 @@ const create = (body: object, as = key) =>
   call(service.url, 'POST', '/v1/payments', { key: as, body });
 const detailsOf = ({ body }: { body: { error: { details: object[] } } }) => body.error.details;
 
-/** Only what spec §4.1 requires. */
+/** Only what docs/api.md#create-a-payment requires. */
 const bare = (changes: object) => {
   const { country, reference, ...rest } = idealPayment();
   return { ...rest, ...changes };
 };
 
-test('the catalogue has every method with exactly the fields of spec §2.6', async () => {
+test('the catalogue has every method with exactly the fields of docs/api.md#methods', async () => {
   const { status, body } = await get('/v1/payment-methods');
   expect(status).toBe(200);
   expect(Object.keys(body)).toEqual(['object', 'data']);
@@ -56,7 +56,7 @@ test('the catalogue is the same for every account and environment', async () => 
   expect((await get('/v1/payment-methods', few.key)).text).toBe(all.text);
 });
 
-test('available methods are those that the account has enabled, with the fields of §2.7', async () => {
+test('available methods are those that the account has enabled, with the fields of docs/api.md#methods', async () => {
   const few = await service.account({ methods: ['visa', 'ideal', 'no-such-method'] });
   const { status, body } = await get('/v1/payment-methods/available', few.key);
   expect(status).toBe(200);
@@ -165,7 +165,7 @@ describe('the rails', () => {
     return body.data;
   };
 
-  test('are all four, with exactly the fields of spec §2.5', async () => {
+  test('are all four, with exactly the fields of docs/api.md#rails', async () => {
     expect(await rails()).toEqual(RAIL_ENTRIES);
   });
 

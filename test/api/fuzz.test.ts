@@ -18,7 +18,9 @@ const post = (raw: string, path = '/v1/payments') => call(service.url, 'POST', p
 const count = (collection: string) =>
   service.mongo.db(service.database).collection(collection).countDocuments({});
 
-/** A value and whether the rules of spec §4.1 allow it, said here a second time. */
+/**
+ * A value and whether the rules of docs/api.md#create-a-payment allow it, said here a second time.
+ */
 interface Judged {
   value: unknown;
   ok: boolean;

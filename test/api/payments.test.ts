@@ -16,7 +16,7 @@ const get = (path: string, as = key) => call(service.url, 'GET', path, { key: as
 const simulate = (id: string, event: string, more: object = {}) =>
   post(`/v1/sandbox/payments/${id}/simulate`, { event, ...more });
 
-test('a payment is created awaiting its customer, with every field of spec §2.1', async () => {
+test('a payment is created awaiting its customer, with every field of docs/api.md#create-a-payment', async () => {
   const { status, body } = await post('/v1/payments', idealPayment({ metadata: { a: 1 } }));
   expect(status).toBe(201);
   expect(body).toEqual({

@@ -31,31 +31,34 @@ function faultsOf({ body }: { body: { error: { details: { code: string; field: s
   return body.error.details.map(({ code, field }) => `${code}:${field}`);
 }
 
-test.each(RAIL_IDS)('over %s a payout is sent, with the fields of spec §2.4', async (method) => {
-  const more = { reference: 'Salary 11/2026', metadata: { run: 7, tags: ['a'] } };
-  const { status, body, text } = await shop.pay(over(method, more));
-  expect(status).toBe(201);
-  expect(Object.keys(body)).toEqual([
-    ...['id', 'object', 'status', 'amount', 'currency', 'method', 'recipient_id', 'reference'],
-    ...['metadata', 'failure', 'returned', 'livemode', 'created_at', 'completed_at'],
-  ]);
-  expect(body).toEqual({
-    id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f-]{27}$/),
-    object: 'payout',
-    status: 'sent',
-    amount: 1_000,
-    currency: RAIL_CURRENCY[method],
-    method,
-    recipient_id: shop.recipients[method],
-    ...more,
-    failure: null,
-    returned: null,
-    livemode: false,
-    created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-    completed_at: null,
-  });
-  expect((await shop.get(`/v1/payouts/${body.id}`)).text).toBe(text);
-});
+test.each(RAIL_IDS)(
+  'over %s a payout is sent, with the fields of docs/api.md#payouts',
+  async (method) => {
+    const more = { reference: 'Salary 11/2026', metadata: { run: 7, tags: ['a'] } };
+    const { status, body, text } = await shop.pay(over(method, more));
+    expect(status).toBe(201);
+    expect(Object.keys(body)).toEqual([
+      ...['id', 'object', 'status', 'amount', 'currency', 'method', 'recipient_id', 'reference'],
+      ...['metadata', 'failure', 'returned', 'livemode', 'created_at', 'completed_at'],
+    ]);
+    expect(body).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f-]{27}$/),
+      object: 'payout',
+      status: 'sent',
+      amount: 1_000,
+      currency: RAIL_CURRENCY[method],
+      method,
+      recipient_id: shop.recipients[method],
+      ...more,
+      failure: null,
+      returned: null,
+      livemode: false,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      completed_at: null,
+    });
+    expect((await shop.get(`/v1/payouts/${body.id}`)).text).toBe(text);
+  },
+);
 
 test.each([
   ['left out', {}],

@@ -26,17 +26,20 @@ test.each([
   ['a card', cardRecipient(), 'card', 'visa', '1111'],
   ['an account in the SEPA area', bankRecipient(), 'bank_account', null, '4300'],
   ['an account in the United Kingdom', ukRecipient(), 'bank_account', null, '6819'],
-])('%s is answered with what spec §2.3 lists', async (_, body, type, scheme, last4) => {
-  const { status, body: made } = await create(body);
-  expect(status).toBe(201);
-  expect(made).toEqual({
-    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
-    object: 'payout_recipient',
-    ...{ type, scheme, last4 },
-    created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-  });
-  expect(Object.keys(made)).toEqual(['id', 'object', 'type', 'scheme', 'last4', 'created_at']);
-});
+])(
+  '%s is answered with what docs/api.md#recipients lists',
+  async (_, body, type, scheme, last4) => {
+    const { status, body: made } = await create(body);
+    expect(status).toBe(201);
+    expect(made).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      object: 'payout_recipient',
+      ...{ type, scheme, last4 },
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
+    expect(Object.keys(made)).toEqual(['id', 'object', 'type', 'scheme', 'last4', 'created_at']);
+  },
+);
 
 test.each([
   ['mastercard', '5555555555554444'],

@@ -23,7 +23,7 @@ const refundedOf = async (id: string) => (await service.stores.payments.get(id))
 const refundsOf = (payment_id: string) =>
   service.mongo.db(service.database).collection('refunds').countDocuments({ payment_id });
 
-test('a refund is created processing, with exactly the fields of spec §2.2', async () => {
+test('a refund is created processing, with exactly the fields of docs/api.md#refunds', async () => {
   const payment = await settled();
   const { status, body } = await refund({ payment_id: payment.id, amount: 50, reason: 'Too big.' });
   expect(status).toBe(201);

@@ -8,7 +8,7 @@ interface Answered {
   body: any;
 }
 
-/** Fails unless the answer is this refusal, in the one shape of spec §7. */
+/** Fails unless the answer is this refusal, in the one shape of docs/api.md#errors. */
 export function expectRefusal(answer: Answered, code: ErrorCode, fields?: readonly string[]): void {
   const { status, type } = ERROR_CODES[code];
   expect({ status: answer.status, body: answer.body }).toMatchObject({
@@ -21,7 +21,10 @@ export function expectRefusal(answer: Answered, code: ErrorCode, fields?: readon
   expect([...new Set(named.map(({ field }) => field))].sort()).toEqual([...fields].sort());
 }
 
-/** Fails unless the answer has the one shape of every error, and leaks nothing. @see spec §7 */
+/**
+ * Fails unless the answer has the one shape of every error, and leaks nothing.
+ * @see docs/api.md#errors
+ */
 export function expectErrorShape({ headers, text, body }: Answered): void {
   expect(Object.keys(body)).toEqual(['error']);
   const { type, code, message, request_id, details, ...more } = body.error;

@@ -14,8 +14,8 @@ import {
 import { type RunningStack, startStack } from './running-stack';
 
 /**
- * Spec §4.3 rule 1, under everything at once: refunds of one payment race each other for what
- * remains, each is sent twice, and the worker is killed while they do.
+ * Holds docs/api.md#refunds under everything at once: refunds of one payment race each other for
+ * what remains, each is sent twice, and the worker is killed while they do.
  */
 const PAYMENT = 1_000_000;
 const REFUNDS = 200;

@@ -48,3 +48,14 @@ test('no page has two headings with one anchor', () => {
     });
   }
 });
+
+test('every file that the docs name in a room of the project exists', () => {
+  const named = PAGES.flatMap((page) =>
+    [...proseOf(page).matchAll(PATH)].map(([, path = '']) => ({ page, path })),
+  );
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter(({ path }) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+/** A path in code, without patterns such as `{payment,refund}` or `*`. */
+const PATH = /`((?:src|workflows|activities|connectors|worker|stack|bench|docs|test)\/[\w./-]+)`/g;

@@ -25,7 +25,7 @@ describe('the catalogue', () => {
     ]);
   });
 
-  test('shows exactly the fields of spec §2.6, and none that stays inside', () => {
+  test('shows exactly the fields of docs/api.md#methods, and none that stays inside', () => {
     expect(catalogueEntry('ideal')).toEqual({
       method: 'ideal',
       display_name: 'iDEAL',
@@ -46,7 +46,7 @@ describe('the catalogue', () => {
     }
   });
 
-  test('shows exactly the fields of spec §2.7 where it lists what is available', () => {
+  test('shows exactly the fields of docs/api.md#methods where it lists what is available', () => {
     expect(availableEntry('przelewy24')).toEqual({
       method: 'przelewy24',
       display_name: 'Przelewy24',

@@ -56,7 +56,7 @@ describe.each(PAYMENT_STATUSES)('a payment that is %s', (status) => {
   });
 });
 
-test('cancellable are created and awaiting_customer only (spec §3.1)', () => {
+test('cancellable are created and awaiting_customer only', () => {
   expect(PAYMENT_STATUSES.filter(isCancellable)).toEqual(['created', 'awaiting_customer']);
 });
 

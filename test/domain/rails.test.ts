@@ -4,11 +4,11 @@ import { isRailId, RAIL_IDS, railEntry, railRules } from '../../src/domain/rails
 import { availableRails, createConnectors } from '../../src/routing';
 import { RAIL_ENTRIES } from '../support/promises';
 
-test('the rails are those of spec §2.5, each with exactly its fields', () => {
+test('the rails are those of docs/api.md#rails, each with exactly its fields', () => {
   expect(RAIL_IDS.map(railEntry)).toEqual(RAIL_ENTRIES);
 });
 
-test('currencies and what a recipient must have are those of spec §2.5 and §4.4', () => {
+test('currencies and what a recipient must have are those of docs/api.md#rails and docs/api.md#recipients', () => {
   const address = ['address_line1', 'city', 'postal_code'];
   const rules = Object.fromEntries(
     RAIL_IDS.map((id) => [id, [railRules(id).currencies, railRules(id).required_fields]]),

@@ -58,7 +58,7 @@ test('setting the URL again keeps the secret', async () => {
   });
 });
 
-test('each environment has its own endpoint and secret (spec §5.5)', async () => {
+test('each environment has its own endpoint and secret', async () => {
   const { of, signsAt } = await registered();
   const live = { account_id: of.account_id, livemode: true };
   await endpoints.set({ ...live, url: 'https://live.example.com/', sealed: secret('l'), now: T0 });

@@ -10,7 +10,10 @@ import { connectorQueue } from '../../src/domain/task-queues';
 import { note } from '../shared/life';
 import { type Payment, record } from './life';
 
-/** A bank that takes longer lets the API answer `created`. Decided: within 5 s. */
+/**
+ * A bank that takes longer lets the API answer `created`, within 5 s.
+ * @see docs/decisions.md#payments
+ */
 const SESSION_QUICK = '4s';
 
 function sessionInstruction(input: PaymentInput, expires_at: string): SessionInstruction {

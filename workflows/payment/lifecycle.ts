@@ -39,7 +39,7 @@ import { messages } from './messages';
 
 /**
  * The life of one payment: opened at the bank and stored, then moved by callbacks, a cancellation or
- * the expiry timer until it is final. @see spec §3.1
+ * the expiry timer until it is final. @see docs/api.md#states
  */
 export async function payment(start: PaymentStart): Promise<PaymentState> {
   assertIdentity('payment_id', Object(start).payment_id, paymentWorkflowId);

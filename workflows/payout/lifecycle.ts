@@ -43,7 +43,8 @@ import { openPayoutMailbox, reserve, untilSent } from './opening';
 
 /**
  * The life of one payout: accepted in time with its money reserved, or refused for good; then sent
- * by the bank and moved by its word until it has completed, failed or come back. @see spec §3.3
+ * by the bank and moved by its word until it has completed, failed or come back.
+ * @see docs/api.md#states-of-a-payout
  */
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
   assertIdentity('payout_id', Object(start).payout_id, payoutWorkflowId);

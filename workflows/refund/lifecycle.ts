@@ -37,7 +37,7 @@ import { messages } from './messages';
 
 /**
  * The life of one refund: accepted with its money reserved, or refused; then sent by the bank and
- * moved by its word until it is final. @see spec §3.2
+ * moved by its word until it is final. @see docs/api.md#refunds
  */
 export async function refund(start: RefundStart): Promise<RefundResult> {
   assertIdentity('refund_id', Object(start).refund_id, refundWorkflowId);

@@ -21,7 +21,7 @@ export interface WebhookDeliveryResult {
  * The server's own retries are the schedule: the history holds one activity however many attempts.
  * There is no schedule-to-close limit, which would refuse the twelfth. Each failure also names the
  * exact wait; these doubling ones serve when an attempt ended without a word.
- * @see spec §6.3
+ * @see docs/webhooks.md#answer-and-retries
  */
 const { deliverWebhook } = proxyActivities<WebhookActivities>({
   startToCloseTimeout: '30s',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PAYMENT_METHOD_IDS } from '../catalogue';
 import { endpoint } from './endpoint';
 
-/** @see spec §2.6 */
+/** @see docs/api.md#methods */
 const CatalogueEntry = z
   .object({
     method: z.enum(PAYMENT_METHOD_IDS),
@@ -22,7 +22,7 @@ const CatalogueEntry = z
   })
   .meta({ id: 'PaymentMethod' });
 
-/** @see spec §2.7 */
+/** @see docs/api.md#methods */
 const AvailableEntry = z
   .object({
     method: z.enum(PAYMENT_METHOD_IDS),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { COUNTRIES } from '../countries';
 import { CURRENCIES } from '../currencies';
 
-/** Decided: 1 to 99,999,999,999 minor units. */
+/** Largest amount, in minor units. @see docs/api.md#money-json-text */
 const AMOUNT_MAX = 99_999_999_999;
 const REFERENCE_LENGTH_MAX = 255;
 const NAME_LENGTH_MAX = 100;
@@ -17,7 +17,7 @@ export function text(lengthMax: number) {
     .refine((value) => !value.includes('\0'), 'must not contain the character U+0000');
 }
 
-/** Amount in minor units; a decimal is refused, never rounded. @see spec §1 */
+/** Amount in minor units; a decimal is refused, never rounded. @see docs/api.md#money-json-text */
 export const Amount = z
   .int('must be an integer in minor units')
   .min(1, 'must be at least 1')
@@ -40,7 +40,7 @@ export const Country = z
 export const Reference = text(REFERENCE_LENGTH_MAX);
 export const PersonName = text(NAME_LENGTH_MAX);
 
-/** Decided: absolute https, no userinfo. */
+/** Absolute https URL without user name or password. @see docs/api.md#create-a-payment */
 export const HttpsUrl = text(URL_LENGTH_MAX)
   .refine(isHttpsUrl, 'must be an absolute https URL without user name or password')
   .meta({ format: 'uri', pattern: '^https://' });
@@ -54,12 +54,12 @@ function isHttpsUrl(value: string): boolean {
   return protocol === 'https:' && hostname !== '' && !userinfo;
 }
 
-/** Time in UTC with millisecond precision. @see spec §1 */
+/** Time in UTC with millisecond precision. @see docs/api.md#money-json-text */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 
 /**
  * Reason why a payment or a refund came to nothing.
- * @see spec §2.1. Decided: refunds have the same.
+ * @see docs/api.md#states, docs/api.md#refunds
  */
 export const Failure = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Failure' });
 

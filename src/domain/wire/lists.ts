@@ -4,7 +4,7 @@ import { parseCreatedBefore } from '../cursor';
 const LIMIT_MAX = 100;
 const LIMIT_DEFAULT = 25;
 
-/** @see spec §8 */
+/** @see docs/api.md#cancel-read-list */
 export const Limit = z
   .string()
   .regex(/^\d{1,4}$/, `must be an integer from 1 to ${LIMIT_MAX}`)
@@ -12,7 +12,10 @@ export const Limit = z
   .pipe(z.int().min(1).max(LIMIT_MAX))
   .default(LIMIT_DEFAULT);
 
-/** Decided: any ISO 8601 timestamp with an offset, 0 to 9 fractional digits. */
+/**
+ * Any ISO 8601 timestamp with an offset and 0 to 9 fractional digits.
+ * @see docs/api.md#cancel-read-list
+ */
 export const CreatedBefore = z
   .string()
   .transform((text, ctx) => {
@@ -29,7 +32,7 @@ export const CreatedBefore = z
   .pipe(z.string().meta({ format: 'date-time' }))
   .optional();
 
-/** A page, newest first; `next_cursor` continues it. @see spec §4.1 */
+/** A page, newest first; `next_cursor` continues it. @see docs/api.md#cancel-read-list */
 export function pageOf<T extends z.ZodType>(item: T, id: string) {
   return z
     .object({

@@ -24,7 +24,7 @@ const METHOD_LENGTH_MAX = 100;
 
 /**
  * Arbitrary JSON object, returned exactly as it was written; null means absent.
- * @see spec §2.1
+ * @see docs/api.md#metadata
  */
 export const Metadata = z
   .instanceof(RawJson, { error: 'must be an object' })
@@ -45,7 +45,7 @@ const CustomerRequest = z.strictObject({
   reference: optional(Reference),
 });
 
-/** @see spec §4.1 */
+/** @see docs/api.md#create-a-payment */
 export const CreatePayment = z
   .strictObject({
     method: text(METHOD_LENGTH_MAX).meta({ description: 'A method id from the catalogue.' }),
@@ -63,7 +63,7 @@ export type CreatePayment = z.infer<typeof CreatePayment>;
 
 const nullable = z.string().nullable();
 
-/** @see spec §2.1 */
+/** @see docs/api.md#create-a-payment */
 export const Payment = z
   .object({
     id: z.uuid(),

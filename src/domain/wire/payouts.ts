@@ -9,7 +9,7 @@ import { Metadata } from './payments';
 const RECIPIENT_ID_LENGTH_MAX = 100;
 const METHOD_LENGTH_MAX = 100;
 
-/** @see spec §4.5 */
+/** @see docs/api.md#payouts */
 export const CreatePayout = z
   .strictObject({
     recipient_id: text(RECIPIENT_ID_LENGTH_MAX).meta({ description: 'Who is paid.' }),
@@ -28,7 +28,7 @@ export const CreatePayout = z
   .meta({ id: 'CreatePayout' });
 export type CreatePayout = z.infer<typeof CreatePayout>;
 
-/** @see spec §2.4 */
+/** @see docs/api.md#payouts */
 export const Payout = z
   .object({
     id: z.uuid(),
@@ -53,7 +53,7 @@ export const Payout = z
   })
   .meta({ id: 'Payout' });
 
-/** @see spec §2.5 */
+/** @see docs/api.md#rails */
 const PayoutMethod = z
   .object({
     method: z.enum(RAIL_IDS),

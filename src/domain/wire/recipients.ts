@@ -82,7 +82,7 @@ const Fields = z.strictObject({
 /**
  * Rules for each field by itself, then for the fields together. The second set runs also when the
  * first has found faults, so that an answer names them all.
- * @see spec §4.4
+ * @see docs/api.md#recipients
  */
 const CreateRecipient = Fields.superRefine(
   (given, ctx) => {
@@ -102,7 +102,7 @@ function soundOf(given: CreateRecipient, atFault: ReadonlySet<unknown>): GivenRe
   return { ...given, ...Object.fromEntries(blanked.map((field) => [field, ''])) };
 }
 
-/** @see spec §2.3 */
+/** @see docs/api.md#recipients */
 const Recipient = z
   .object({
     id: z.uuid(),

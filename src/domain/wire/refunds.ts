@@ -5,10 +5,10 @@ import { Amount, ById, Failure, optional, Timestamp, text } from './fields';
 import { CreatedBefore, Limit, pageOf } from './lists';
 
 const PAYMENT_ID_LENGTH_MAX = 100;
-/** @see spec §8 */
+/** @see docs/api.md#refunds */
 const REASON_LENGTH_MAX = 500;
 
-/** @see spec §4.3 */
+/** @see docs/api.md#refunds */
 export const CreateRefund = z
   .strictObject({
     payment_id: text(PAYMENT_ID_LENGTH_MAX).meta({ description: 'A settled payment.' }),
@@ -20,7 +20,7 @@ export const CreateRefund = z
   .meta({ id: 'CreateRefund' });
 export type CreateRefund = z.infer<typeof CreateRefund>;
 
-/** @see spec §2.2 */
+/** @see docs/api.md#refunds */
 export const Refund = z
   .object({
     id: z.uuid(),
@@ -38,7 +38,7 @@ export const Refund = z
 
 const RefundPage = pageOf(Refund, 'RefundList');
 
-/** Decided: both lists of refunds take the same query. */
+/** Both lists of refunds take the same query. */
 const RefundQuery = z.strictObject({
   limit: Limit,
   status: z.enum(REFUND_STATUSES).optional(),

@@ -26,7 +26,7 @@ function describe(resource: string): string {
   );
 }
 
-/** Decided: "Sandbox". */
+/** @see docs/decisions.md#sandbox */
 export const simulatePayment = endpoint({
   method: 'post',
   path: '/v1/sandbox/payments/{id}/simulate',

@@ -112,7 +112,7 @@ test.each([
   expect(posts.map(({ allowPrivate }) => allowPrivate)).toEqual([given.private]);
 });
 
-test('an event of the sandbox never reaches the live endpoint (spec §6.4)', async () => {
+test('an event of the sandbox never reaches the live endpoint', async () => {
   const event = await recordEvent(stores, URL_1, true);
   const sandbox = { ...event, _id: `${event._id}s`, livemode: false, position: `${event._id}s` };
   await stores.db.collection<EventDocument>('events').insertOne(sandbox);
