@@ -66,7 +66,7 @@ export async function applyAct(
       await record.recordAct(payout, audit, payout.attention);
       // Answered with the bank's answer, or when the payout moves before it.
       payout.resubmits.push(answer);
-      void instructPayout(payout, true);
+      void instructPayout(payout, { arrivesBy: 0 });
       return record.show(payout);
     case 'mark_failed': {
       if (isUnsent(payout.status) && (await stopInstructing(payout))) {

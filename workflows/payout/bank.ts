@@ -4,14 +4,14 @@ import type {
   PayoutLookup,
 } from '../../connectors/contract/activities';
 import { isUnsent } from '../../src/domain/payout';
-import { giveInstruction, moneyActivities } from '../shared/bank-instruction';
+import { type Earlier, giveInstruction, moneyActivities } from '../shared/bank-instruction';
 import { type Payout, record } from './life';
 
 /**
  * Tells the bank to pay out; its answer goes into the inbox.
- * @param again an earlier instruction may have arrived
+ * @param earlier where an earlier instruction may have arrived
  */
-export function instructPayout(payout: Payout, again = false): Promise<void> {
+export function instructPayout(payout: Payout, earlier?: Earlier): Promise<void> {
   const { once, patient } = moneyActivities(payout.facts.connector, 'payout');
   return giveInstruction<PayoutAnswer>(
     payout,
@@ -23,7 +23,7 @@ export function instructPayout(payout: Payout, again = false): Promise<void> {
       tell: (line) => record.tell(payout, line),
       answered: (answer) => payout.inbox.push({ kind: 'answer', answer }),
     },
-    again,
+    earlier,
   );
 }
 

@@ -67,7 +67,7 @@ export function newPayout(
     sentAt: null,
     completedAt: null,
     instruction: 0,
-    sending: undefined,
+    sendings: new Set(),
     resubmits: [],
   };
 }

@@ -17,6 +17,7 @@ import type {
   PayoutResume,
   PayoutStart,
 } from '../../src/domain/payout-workflow';
+import { givenBefore } from '../shared/bank-instruction';
 import { listen } from '../shared/handlers';
 import { note } from '../shared/life';
 import type { Opening } from '../shared/mailbox';
@@ -97,7 +98,7 @@ async function goOn(payout: Payout): Promise<void> {
   note(payout, 'Started again in flight: its workflow was ended from outside.');
   payout.notOverdueBefore = Date.now() + OVERDUE_AGAIN_MS;
   await record.setAttention(payout, 'restarted_in_flight');
-  if (isUnsent(payout.status)) void instructPayout(payout, true);
+  if (isUnsent(payout.status)) void instructPayout(payout, givenBefore());
 }
 
 function live({ inbox }: PayoutMailbox, payout: Payout): Promise<void> {
@@ -108,7 +109,7 @@ function live({ inbox }: PayoutMailbox, payout: Payout): Promise<void> {
       // Those who wait for the bank's answer need not wait for one that no longer matters.
       if (!isUnsent(payout.status)) answerResubmits(payout, {});
     },
-    isFinal: () => isEnded(payout.status),
+    isFinal: () => isEnded(payout.status) && payout.sendings.size === 0,
     nextDue: () => nextDue(payout),
   });
 }

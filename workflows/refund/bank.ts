@@ -1,13 +1,13 @@
 import type { RefundAnswer, RefundInstruction } from '../../connectors/contract/activities';
 import { isFinalRefund } from '../../src/domain/refund';
-import { giveInstruction, moneyActivities } from '../shared/bank-instruction';
+import { type Earlier, giveInstruction, moneyActivities } from '../shared/bank-instruction';
 import { type Refund, record } from './life';
 
 /**
  * Tells the bank to send the money; its answer goes into the inbox.
- * @param again an earlier run may have done so
+ * @param earlier where an earlier run may have done so
  */
-export function instructRefund(refund: Refund, again = false): Promise<void> {
+export function instructRefund(refund: Refund, earlier?: Earlier): Promise<void> {
   const { once, patient } = moneyActivities(refund.facts.connector, 'refund');
   return giveInstruction<RefundAnswer>(
     refund,
@@ -19,7 +19,7 @@ export function instructRefund(refund: Refund, again = false): Promise<void> {
       tell: (line) => record.tell(refund, line),
       answered: (answer) => refund.inbox.push({ kind: 'answer', answer }),
     },
-    again,
+    earlier,
   );
 }
 

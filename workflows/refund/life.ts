@@ -40,7 +40,7 @@ export function newRefund(
 ): Refund {
   const labels = { status: resumed ? null : 'processing', attention: null };
   const life = newLife(id, loaded, labels);
-  return { ...life, inbox, bankReference: undefined, instruction: 0, sending: undefined };
+  return { ...life, inbox, bankReference: undefined, instruction: 0, sendings: new Set() };
 }
 
 export function stateOf({ id, status, version }: Refund): RefundState {

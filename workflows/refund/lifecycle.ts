@@ -14,6 +14,7 @@ import type {
   RefundResume,
   RefundStart,
 } from '../../src/domain/refund-workflow';
+import { givenBefore } from '../shared/bank-instruction';
 import { listen, untilOpened } from '../shared/handlers';
 import { note } from '../shared/life';
 import { type Opening, openMailbox } from '../shared/mailbox';
@@ -94,7 +95,7 @@ async function load(mail: RefundMailbox, start: RefundResume): Promise<Opening<R
   refund.overdueTold = refund.attention === 'refund_overdue';
   const ended = isFinalRefund(refund.status);
   record.tell(refund, ended ? 'Started again after the end.' : 'Started again in flight.');
-  if (!ended) void instructRefund(refund, true);
+  if (!ended) void instructRefund(refund, givenBefore());
   return { outcome: 'accepted', resource: refund };
 }
 
@@ -102,7 +103,7 @@ function live({ inbox }: RefundMailbox, refund: Refund): Promise<void> {
   return runUntilFinal({
     inbox,
     handle: (item) => handle(refund, item),
-    isFinal: () => isFinalRefund(refund.status),
+    isFinal: () => isFinalRefund(refund.status) && refund.sendings.size === 0,
     nextDue: () => nextDue(refund),
   });
 }

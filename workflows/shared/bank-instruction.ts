@@ -8,6 +8,9 @@ import {
 import type { ConnectorActivities } from '../../connectors/contract/activities';
 import { connectorQueue } from '../../src/domain/task-queues';
 
+/** The longest that a connector may be at one attempt. */
+const SEND_MS_MAX = 30_000;
+
 /** An instruction to a bank that moves money, under one id. */
 export interface Instruction<Answer> {
   /** In summaries and the journal: `refund`. */
@@ -26,8 +29,16 @@ export interface Instruction<Answer> {
 export interface Instructing {
   /** Counts the instructions given: only the newest one goes on. */
   instruction: number;
-  /** The attempt that is on its way to the bank. */
-  sending: { cancel: () => void; ended: () => Promise<void> } | undefined;
+  /** Attempts on their way to the bank; no run ends while there is one. */
+  readonly sendings: Set<Sending>;
+}
+
+/** An attempt that is on its way to the bank. */
+interface Sending {
+  /** Takes it back if no connector has begun with it. */
+  cancel: () => void;
+  /** Resolves when the instruction that it belongs to is over. */
+  over: () => Promise<void>;
 }
 
 /** The bank's activities for an instruction that moves money: `once` to send, `patient` to look up. */
@@ -38,7 +49,7 @@ export function moneyActivities(connector: string, name: string) {
     // for a connector, since an attempt that waits there was not sent.
     once: proxyActivities<ConnectorActivities>({
       taskQueue,
-      startToCloseTimeout: '30s',
+      startToCloseTimeout: SEND_MS_MAX,
       retry: { maximumAttempts: 1 },
       // An attempt that a connector has begun is waited for: only its end tells what became of it.
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
@@ -53,28 +64,62 @@ export function moneyActivities(connector: string, name: string) {
   };
 }
 
+/** An earlier instruction that may have arrived. */
+export interface Earlier {
+  /** In ms since the epoch: until then a bank that does not know it may still be reading it. */
+  arrivesBy: number;
+}
+
+/** Given by an earlier run, which may have been ended while a connector was at it. */
+export function givenBefore(): Earlier {
+  return { arrivesBy: Date.now() + SEND_MS_MAX };
+}
+
 /**
  * Gives the bank its instruction. An instruction given earlier in this run no longer counts, so that
- * an operator need not wait for its next turn.
- * @param again an earlier instruction may have arrived
+ * an operator need not wait for its next turn; an attempt of it that is on its way is ended first.
+ * The `cancellationType` of `send` must be WAIT_CANCELLATION_COMPLETED: only its end tells what
+ * became of it.
+ * @param earlier where an earlier instruction may have arrived: the bank is asked before it is told
  */
 export async function giveInstruction<Answer extends { outcome: string }>(
   resource: Instructing,
   instruction: Instruction<Answer>,
-  again: boolean,
+  earlier?: Earlier,
 ): Promise<void> {
   resource.instruction += 1;
   const number = resource.instruction;
+  if (resource.sendings.size > 0) await endSendings(resource);
+  let sending: Sending | undefined;
   let over = Promise.resolve();
-  over = instruct<Answer>(
-    {
-      ...instruction,
-      send: () => stoppable(resource, () => over, instruction.send),
-      isOver: () => number !== resource.instruction || instruction.isOver(),
-    },
-    again,
-  );
+  const ended = () => {
+    if (sending !== undefined) resource.sendings.delete(sending);
+  };
+  const send = async () => {
+    const scope = new CancellationScope();
+    sending = { cancel: () => scope.cancel(), over: () => over };
+    resource.sendings.add(sending);
+    try {
+      return await scope.run(instruction.send);
+    } catch (error) {
+      ended();
+      throw error;
+    }
+  };
+  const answered = (answer: Answer) => {
+    instruction.answered(answer);
+    ended();
+  };
+  const isOver = () => number !== resource.instruction || instruction.isOver();
+  over = instruct<Answer>({ ...instruction, send, answered, isOver }, earlier);
   await over;
+}
+
+/** Takes back what no connector has begun, and waits for the rest: 30 seconds at most. */
+async function endSendings({ sendings }: Instructing): Promise<void> {
+  const earlier = [...sendings];
+  for (const { cancel } of earlier) cancel();
+  await Promise.all(earlier.map(({ over }) => over()));
 }
 
 /** The first wait; each further one doubles, so that months of trying fit into a history. */
@@ -86,15 +131,14 @@ const WAIT_MS_MAX = 3_600_000;
  * Instructs until the bank has answered or no answer is needed. An attempt that ends without an
  * answer may have arrived: the bank is asked what it knows, and the instruction is sent again, under
  * the same id, only when the bank does not know it.
- * @param lookUpFirst an earlier run may have sent it
  */
 async function instruct<Answer extends { outcome: string }>(
   instruction: Instruction<Answer>,
-  lookUpFirst: boolean,
+  earlier: Earlier | undefined,
 ): Promise<void> {
   const { name, isOver, tell, answered } = instruction;
-  let mayHaveArrived = lookUpFirst;
-  let isFirstTurn = lookUpFirst;
+  let mayHaveArrived = earlier !== undefined;
+  let isFirstTurn = mayHaveArrived;
   let wait = WAIT_MS_MIN;
   while (!isOver()) {
     const answer = mayHaveArrived ? await lookUp(instruction) : await send(instruction);
@@ -102,7 +146,11 @@ async function instruct<Answer extends { outcome: string }>(
     if (answer !== undefined && !isUnknown(answer)) return answered(answer);
     if (isOver()) return;
     if (answer === undefined) mayHaveArrived = true;
-    else if (isFirstTurn) {
+    else if (earlier !== undefined && Date.now() < earlier.arrivesBy) {
+      // A connector may still be at it: the same answer counts once nothing can arrive any more.
+      await sleep(earlier.arrivesBy - Date.now(), { summary: `Ask about the ${name} again` });
+      continue;
+    } else if (isFirstTurn) {
       tell('The bank does not know the instruction; it is sent.');
       mayHaveArrived = false;
     } else {
@@ -152,26 +200,6 @@ async function lookUp<Answer>(
 }
 
 /**
- * Lets `stopInstructing` take back an instruction that no connector has begun with. The activity's
- * `cancellationType` must be WAIT_CANCELLATION_COMPLETED: only its end tells what became of it.
- */
-async function stoppable<T>(
-  resource: Instructing,
-  ended: () => Promise<void>,
-  send: () => Promise<T>,
-): Promise<T> {
-  const scope = new CancellationScope();
-  const mine = { cancel: () => scope.cancel(), ended };
-  resource.sending = mine;
-  try {
-    return await scope.run(send);
-  } finally {
-    // A newer instruction may be on its way by now.
-    if (resource.sending === mine) resource.sending = undefined;
-  }
-}
-
-/**
  * Stops instructing; an attempt that is on its way is waited for, 30 seconds at most.
  * @returns whether the bank has taken it meanwhile: its answer is in the inbox
  */
@@ -179,11 +207,7 @@ export async function stopInstructing(
   resource: Instructing & { inbox: readonly { kind: string; answer?: unknown }[] },
 ): Promise<boolean> {
   resource.instruction += 1;
-  const { sending } = resource;
-  if (sending !== undefined) {
-    sending.cancel();
-    await sending.ended();
-  }
+  await endSendings(resource);
   return resource.inbox.some(
     ({ kind, answer }) => kind === 'answer' && Object(answer).outcome !== 'refused',
   );
