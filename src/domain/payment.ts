@@ -63,6 +63,8 @@ export type PaymentAct = (typeof PAYMENT_ACTS)[number];
 /** Reasons why a payment needs a person: the values of `ServiceAttention`. */
 export type PaymentAttention =
   | 'settlement_overdue'
+  /** It has ended here, and the bank could not be asked to stop taking the money. */
+  | 'session_not_closed'
   | 'late_money_pending'
   | 'late_authorization_voided'
   | 'late_settlement_reversed'

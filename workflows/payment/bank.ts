@@ -62,12 +62,17 @@ export async function closeAtBank(
   return answer?.outcome ?? 'unreachable';
 }
 
-/** Closes the session after the payment has ended: the bank must still stop taking the money. */
-export async function closeLater(payment: Payment): Promise<void> {
+/**
+ * Goes on asking the bank to close the session of a payment that has ended, beside the loop: money
+ * that comes meanwhile must be sent back. The answer comes by the inbox.
+ */
+export async function closeBeside(payment: Payment): Promise<void> {
+  payment.closing = true;
+  await record.setAttention(payment, 'session_not_closed');
   const bank = untilAnswered(payment, 'Close the session at the bank');
-  const answer = await unlessFailed(bank.closeSession({ payment_id: payment.id }));
-  note(payment, `session at the bank: ${answer?.outcome ?? 'not closed'}`);
-  if (answer?.outcome === 'already_authorized') await voidLate(payment);
+  void unlessFailed(bank.closeSession({ payment_id: payment.id })).then((answer) =>
+    payment.inbox.push({ kind: 'closed', answer }),
+  );
 }
 
 /** Releases the money of a customer who authorised after the end. */

@@ -1,6 +1,6 @@
 import type { Trigger } from '@temporalio/workflow';
 import type { PaymentChange } from '../../activities/payments';
-import type { SessionAnswer } from '../../connectors/contract/activities';
+import type { CloseAnswer, SessionAnswer } from '../../connectors/contract/activities';
 import type { PaymentCallbackName } from '../../src/domain/callback';
 import {
   type CancelledBy,
@@ -25,6 +25,8 @@ export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds
 export interface Payment extends Life<PaymentStatus, PaymentAttention, PaymentFacts> {
   /** Its own mailbox, for what the bank answers. */
   readonly inbox: PaymentItem[];
+  /** The bank is being asked to close the session of a payment that has ended. */
+  closing: boolean;
 }
 
 /** @param resumed the search attributes may say anything: they are brought up to date */
@@ -35,7 +37,7 @@ export function newPayment(
   resumed: boolean,
 ): Payment {
   const labels = { status: resumed ? null : 'created', attention: null };
-  return { ...newLife(id, loaded, labels), inbox };
+  return { ...newLife(id, loaded, labels), inbox, closing: false };
 }
 
 export type PaymentMailbox = Mailbox<PaymentItem, Payment>;
@@ -44,6 +46,8 @@ export type PaymentItem =
   | CallbackItem<PaymentCallbackName>
   | { kind: 'cancel'; by: CancelledBy; answer: Trigger<PaymentState> }
   | { kind: 'session'; answer: SessionAnswer }
+  /** Undefined when the connector refuses for good. */
+  | { kind: 'closed'; answer: CloseAnswer | undefined }
   | OperatorItem<PaymentAct, PaymentState>;
 
 export function stateOf({ id, status, version }: Payment): PaymentState {
@@ -79,6 +83,10 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
     settlement_overdue:
       'Settlement is overdue. Ask the bank, then send the update `mark_settled` or `mark_failed`; ' +
       '`snooze` to wait some more.',
+    session_not_closed:
+      'The payment has ended, and the bank has not confirmed that the customer can no longer pay. ' +
+      'It is asked again and again; money that comes all the same is sent back. If that lasts, ' +
+      'check the connector.',
     late_money_pending:
       'The customer paid after the payment had ended; the bank is being told to give it back. ' +
       'If that lasts, check the connector.',

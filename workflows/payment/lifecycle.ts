@@ -52,7 +52,7 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
     await runUntilFinal({
       inbox: mail.inbox,
       handle: (item) => handle(payment, item),
-      isFinal: () => isFinal(payment.status),
+      isFinal: () => isFinal(payment.status) && !payment.closing,
       nextDue: () => nextDue(payment),
     });
     return stateOf(payment);
@@ -143,6 +143,8 @@ async function handle(payment: Payment, item: PaymentItem): Promise<void> {
       return await cancel(payment, item);
     case 'session':
       return await applySession(payment, item);
+    case 'closed':
+      return await applyClosing(payment, item);
     case 'operator':
       return await applyAct(payment, item);
     default:
@@ -196,7 +198,7 @@ async function cancel(payment: Payment, { by, answer }: Item<'cancel'>): Promise
   }
   if (payment.status === 'cancelled') answer.resolve(stateOf(payment));
   else rejectUpdate(answer, 'cannot_cancel', `The payment is ${payment.status}.`);
-  if (closed === 'unreachable') await bank.closeLater(payment);
+  if (closed === 'unreachable') await bank.closeBeside(payment);
 }
 
 async function applySession(payment: Payment, { answer }: Item<'session'>): Promise<void> {
@@ -208,6 +210,16 @@ async function applySession(payment: Payment, { answer }: Item<'session'>): Prom
   const { bank_reference, session_url } = answer;
   const change = { bank_reference, session_url };
   await record.move(payment, ['awaiting_customer'], { change, scheduled: true });
+}
+
+async function applyClosing(payment: Payment, { answer }: Item<'closed'>): Promise<void> {
+  payment.closing = false;
+  note(payment, `session at the bank: ${answer?.outcome ?? 'not closed, refused for good'}`);
+  // A connector that refuses for good leaves its mark: the customer may still be able to pay.
+  if (answer === undefined) return record.show(payment);
+  if (payment.attention === 'session_not_closed') await record.setAttention(payment, null);
+  // Also after a callback has said so: the instruction to void has one id.
+  if (answer.outcome === 'already_authorized') await bank.voidLate(payment);
 }
 
 function nextDue(payment: Payment): Due | undefined {
@@ -224,5 +236,5 @@ async function expire(payment: Payment): Promise<void> {
   const closed = await bank.closeAtBank(payment, '5 minutes');
   const authorized = closed === 'already_authorized';
   await record.move(payment, authorized ? wayTo(payment.status, 'authorized') : ['expired']);
-  if (closed === 'unreachable') await bank.closeLater(payment);
+  if (closed === 'unreachable') await bank.closeBeside(payment);
 }

@@ -1,4 +1,5 @@
 import { keepHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
 import {
   callback,
   eventTypes,
@@ -225,6 +226,50 @@ test('a bank that cannot be asked to close is asked again after the cancellation
     expect(bank.told.at(-1)).toBe(`voidPayment void:${id}`);
     expect((await stored(id)).attention).toBe('late_authorization_voided');
     await keepHistory(handle, 'payment-closed-later');
+  });
+});
+
+test('a session that cannot be closed is marked, and money that comes meanwhile is sent back', async () => {
+  let isAway = true;
+  const bank = scriptedBank({
+    closeSession: async () => {
+      if (isAway) throw new Error('the bank is away');
+      return { outcome: 'closed' };
+    },
+  });
+  await paying(bank, async ({ handle, id }) => {
+    const args: [unknown] = [{ by: 'merchant' }];
+    await handle.executeUpdate<unknown, [unknown]>('cancel', { args });
+    await eventually('the mark', async () => {
+      return (await stored(id)).attention === 'session_not_closed';
+    });
+    await handle.signal('settled', callback());
+    await eventually('the money to be sent back', async () => {
+      return (await stored(id)).attention === 'late_settlement_reversed';
+    });
+    const again = handle.executeUpdate<unknown, [unknown]>('cancel', { args });
+    await expect(again).rejects.toMatchObject({ cause: { type: 'cannot_cancel' } });
+    isAway = false;
+    expect(await handle.result()).toMatchObject({ status: 'cancelled' });
+    expect((await stored(id)).attention).toBe('late_settlement_reversed');
+    await keepHistory(handle, 'payment-session-not-closed');
+  });
+});
+
+test('a session that the bank closes later leaves no mark', async () => {
+  let asked = 0;
+  const bank = scriptedBank({
+    closeSession: async () => {
+      asked += 1;
+      if (asked <= 12) throw new Error('the bank is away');
+      return { outcome: 'closed' };
+    },
+  });
+  await paying(bank, async ({ handle, id }) => {
+    const args: [unknown] = [{ by: 'merchant' }];
+    await handle.executeUpdate<unknown, [unknown]>('cancel', { args });
+    expect(await handle.result()).toMatchObject({ status: 'cancelled' });
+    expect((await stored(id)).attention).toBeNull();
   });
 });
 
