@@ -12,7 +12,7 @@ import {
 import type { PaymentInput } from '../src/domain/payment-workflow';
 import { payToken, payTokenHash } from '../src/keys/pay-token';
 import { settlementOf } from '../src/ledger/steps';
-import { inTransaction, isDuplicateKey } from '../src/mongo';
+import { abandon, inTransaction } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
 import { startDeliveries } from '../src/temporal/deliveries';
@@ -20,6 +20,7 @@ import { eventsOf, hasEndpoint, positionAt, tieBase } from './events';
 import {
   createRecord,
   eventsOfMoves,
+  openedOnce,
   type RecordDeps,
   type RecordTable,
   standingOf,
@@ -55,13 +56,11 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
   return {
     /** Writes the payment from its claim, with the bank's first answer and its event. */
-    openPayment: (input: OpenPayment): Promise<PaymentStanding> => openPayment(deps, input),
+    openPayment: (input: OpenPayment): Promise<PaymentStanding> =>
+      openedOnce(() => openPayment(deps, input)),
     recordPaymentMove: record.move,
     recordPaymentAttention: record.setAttention,
-    loadPayment: async (input: Parameters<typeof record.load>[0]) => {
-      await deps.stores.idempotency.markWritten(input.resource_id);
-      return await record.load(input);
-    },
+    loadPayment: record.load,
   };
 }
 
@@ -95,50 +94,43 @@ async function openPayment(
   input: OpenPayment,
 ): Promise<PaymentStanding> {
   const { stores } = deps;
-  const [existing, claim, listened] = await Promise.all([
-    stores.payments.get(input.payment_id),
-    stores.idempotency.forResource(input.payment_id),
-    hasEndpoint(stores, input.account_id, input.livemode),
+  const { payment_id, account_id, livemode, created_at: at, request_id } = input;
+  const [existing, listened] = await Promise.all([
+    stores.payments.get(payment_id),
+    hasEndpoint(stores, account_id, livemode),
   ]);
   if (existing !== null) return await reopened(deps, existing, input);
-  if (!claim?.request || !('stored' in claim.request)) {
-    // Between the two reads another attempt may have written it and emptied the claim.
-    const written = await stores.payments.get(input.payment_id);
+  const { status, version } = openingOf(input.session);
+  const moves = version > 1 ? eventsOfMoves(PAYMENT_EVENTS, [status], 1) : [];
+  const subject = { resource: 'payment', resource_id: payment_id, account_id, livemode } as const;
+  const data = eventData({ _id: payment_id });
+  const events = eventsOf({ ...subject, data, at, request_id, moves }, listened);
+  const payment = await inTransaction(deps.mongo, async (session) => {
+    const request = await stores.idempotency.emptyClaim(payment_id, session);
+    // Emptied by another attempt, which was first; or released, after its workflow had ended.
+    if (request === null || !('stored' in request)) return await abandon(session);
+    const fresh = newPayment(deps.payTokenKey, input, request.stored);
+    await stores.payments.insert(fresh, session);
+    if (events.length > 0) await stores.events.insert(events, session);
+    return fresh;
+  });
+  if (payment === null) {
+    const written = await stores.payments.get(payment_id);
     if (written !== null) return await reopened(deps, written, input);
     throw ApplicationFailure.nonRetryable('No claim holds this payment.', 'claim_missing');
   }
-  const payment = newPayment(deps.payTokenKey, input, claim.request.stored);
-  const { created_at: at, request_id } = input;
-  const moves = payment.version > 1 ? eventsOfMoves(PAYMENT_EVENTS, [payment.status], 1) : [];
-  const { _id: payment_id, account_id, livemode, status, version } = payment;
-  const subject = { resource: 'payment', resource_id: payment_id, account_id, livemode } as const;
-  const data = eventData(payment);
-  const events = eventsOf({ ...subject, data, at, request_id, moves }, listened);
-  try {
-    await inTransaction(deps.mongo, async (session) => {
-      await deps.stores.payments.insert(payment, session);
-      if (events.length > 0) await deps.stores.events.insert(events, session);
-    });
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-    // Another attempt was first, or (one in a million) the place in the list was taken: look again.
-    return await openPayment(deps, input);
-  }
-  await Promise.all([startDeliveries(deps, events), stores.idempotency.markWritten(payment_id)]);
+  await startDeliveries(deps, events);
   deps.log.info({ payment_id, request_id, status }, 'payment opened');
   return { status, version };
 }
 
-/** Answers as the attempt that opened it did, and finishes what may not have followed its write. */
+/** Answers as the attempt that opened it did, and starts the deliveries that it may not have. */
 async function reopened(
   deps: PaymentActivityDeps,
   payment: PaymentDocument,
   { session }: OpenPayment,
 ): Promise<PaymentStanding> {
-  await Promise.all([
-    startPendingDeliveries(deps, payment),
-    deps.stores.idempotency.markWritten(payment._id),
-  ]);
+  await startPendingDeliveries(deps, payment);
   return openingOf(session);
 }
 

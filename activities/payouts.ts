@@ -14,11 +14,18 @@ import { isRailId, railRules } from '../src/domain/rails';
 import { endOfNextBusinessDay } from '../src/domain/target2';
 import { InsufficientBalance } from '../src/ledger/postings';
 import { payoutPostings, reservationOf } from '../src/ledger/steps';
-import { inTransaction, isDuplicateKey } from '../src/mongo';
+import { abandon, inTransaction } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { PayoutDocument } from '../src/store/payouts';
 import { positionAt, tieBase } from './events';
-import { createRecord, ledgerTurn, type RecordDeps, type RecordTable, standingOf } from './record';
+import {
+  createRecord,
+  ledgerTurn,
+  openedOnce,
+  type RecordDeps,
+  type RecordTable,
+  standingOf,
+} from './record';
 import type { RecordMove, Standing } from './record-inputs';
 
 export type OpenPayout = PayoutInput & {
@@ -50,7 +57,8 @@ export function createPayoutActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
   return {
     /** Reserves amount and fee and writes the payout, or says why not; never after its time. */
-    openPayout: (input: OpenPayout): Promise<PayoutOpening> => openPayout(deps, input),
+    openPayout: (input: OpenPayout): Promise<PayoutOpening> =>
+      openedOnce(() => openPayout(deps, input)),
     /**
      * Frees the key of a payout that was not accepted in time, so that no attempt still under way
      * can accept it later. Should one have been faster, the payout stands.
@@ -107,9 +115,7 @@ async function openPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOp
     }
   } catch (error) {
     if (error instanceof InsufficientBalance) return await lackOfMoney(deps, input);
-    if (!isDuplicateKey(error)) throw error;
-    // Another attempt was first, or (one in a million) the place in the list was taken: look again.
-    return await openPayout(deps, input);
+    throw error;
   }
   const written = await deps.stores.payouts.get(input.payout_id);
   return written === null ? TOO_LATE : accepted(written, input.request_id);
@@ -129,17 +135,12 @@ async function reserve(
 ): Promise<PayoutDocument | null> {
   const isLate = () => Date.now() > input.accept_by_ms;
   const claim = isLate() ? null : await stores.idempotency.emptyClaim(input.payout_id, session);
-  if (claim === null || !('payout' in claim)) return await abort(session);
+  if (claim === null || !('payout' in claim)) return await abandon(session);
   const payout = newPayout(input, claim.payout);
   await stores.payouts.insert(payout, session);
   await stores.ledger.post(reservationOf(payout), session);
   // The API may have given it up while its writes took their time.
-  return isLate() ? await abort(session) : payout;
-}
-
-async function abort(session: ClientSession): Promise<null> {
-  await session.abortTransaction();
-  return null;
+  return isLate() ? await abandon(session) : payout;
 }
 
 /** Refusal of a payout that the balance can't bear, by the rule that the API applies, too. */

@@ -5,7 +5,7 @@ import type { CallbackResource } from '../src/domain/callback';
 import type { EventType } from '../src/domain/event';
 import { eventId } from '../src/ids';
 import type { Logger } from '../src/log';
-import { inTransaction } from '../src/mongo';
+import { inTransaction, isDuplicateKey } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { AttentionAct, AuditEntry } from '../src/store/attention';
 import { callbackKey } from '../src/store/callbacks';
@@ -175,6 +175,24 @@ export function standingOf<Status extends string, Attention extends string, Chan
 }: RecordMove<Status, Attention, Change>) {
   const status = to.at(-1) ?? from.status;
   return { status, version: from.version + to.length, updated_at: at, attention };
+}
+
+/** Keys that an opening may find taken before it gives up: its own, by another attempt, or a place. */
+const TAKEN_MAX = 3;
+
+/**
+ * Opens a resource, and looks again when a unique key was taken meanwhile: another attempt was
+ * first, or (one in a million) the place in a list was.
+ * @throws Error of MongoDB when keys are taken again and again: the collections contradict each other
+ */
+export async function openedOnce<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let taken = 1; ; taken += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isDuplicateKey(error) || taken === TAKEN_MAX) throw error;
+    }
+  }
 }
 
 /** The events of moves made at once, each with the version that it reaches. */

@@ -13,12 +13,19 @@ import { refundFault } from '../src/domain/refund-rules';
 import type { RefundInput } from '../src/domain/refund-workflow';
 import { InsufficientBalance } from '../src/ledger/postings';
 import { refundPosting } from '../src/ledger/steps';
-import { inTransaction, isDuplicateKey } from '../src/mongo';
+import { abandon, inTransaction } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
 import { positionAt, tieBase } from './events';
-import { createRecord, ledgerTurn, type RecordDeps, type RecordTable, standingOf } from './record';
+import {
+  createRecord,
+  ledgerTurn,
+  openedOnce,
+  type RecordDeps,
+  type RecordTable,
+  standingOf,
+} from './record';
 import type { RecordMove, Standing } from './record-inputs';
 
 export type OpenRefund = RefundInput & {
@@ -47,7 +54,8 @@ export function createRefundActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
   return {
     /** Reserves the amount, debits the balance and writes the refund, or says why not. */
-    openRefund: (input: OpenRefund): Promise<RefundOpening> => openRefund(deps, input),
+    openRefund: (input: OpenRefund): Promise<RefundOpening> =>
+      openedOnce(() => openRefund(deps, input)),
     /**
      * Frees the key after a refusal, so that no attempt still under way can be accepted later.
      * @returns the acceptance, should one have been faster; null when there is none
@@ -103,9 +111,7 @@ async function openRefund(deps: RecordDeps, input: OpenRefund): Promise<RefundOp
       const message = 'The balance does not hold the amount of the refund.';
       return { outcome: 'refused', code: 'insufficient_balance', message };
     }
-    if (!isDuplicateKey(error)) throw error;
-    // Another attempt was first, or (one in a million) the place in the list was taken: look again.
-    return await openRefund(deps, input);
+    throw error;
   }
   return await refused(deps, input);
 }
@@ -138,11 +144,6 @@ async function reserve(
   await stores.refunds.insert(refund, session);
   await stores.ledger.post(refundPosting('refund_accepted', refund, input.created_at), session);
   return refund;
-}
-
-async function abandon(session: ClientSession): Promise<null> {
-  await session.abortTransaction();
-  return null;
 }
 
 function isOwn(payment: PaymentDocument, account_id: string, livemode: boolean): boolean {

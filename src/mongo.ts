@@ -53,6 +53,12 @@ export async function inTransaction<T>(
   return await (turn === undefined ? transact() : turns(turn, transact));
 }
 
+/** Ends the transaction with nothing written. */
+export async function abandon(session: ClientSession): Promise<null> {
+  await session.abortTransaction();
+  return null;
+}
+
 const turns = createTurns();
 
 /** Runs work with the same key one after the other, in the order of asking. */

@@ -1,3 +1,4 @@
+import { isBalanceAccountName } from './domain/balance-account';
 import type { PaymentMethodId } from './domain/catalogue';
 import { isPaymentMethodId, PAYMENT_METHOD_IDS } from './domain/catalogue';
 import { isRailId, RAIL_IDS, type RailId } from './domain/rails';
@@ -16,12 +17,15 @@ export interface Connectors {
 /**
  * Routes the sandbox's methods and rails to the sandbox bank, and the live ones as `live` says.
  * @param live `name=method|rail,name=method`: the live connectors of this installation
- * @throws Error naming an entry that is neither a method of the catalogue nor a rail
+ * @throws Error naming a connector whose name the ledger cannot hold, or an entry that is neither a method of the catalogue nor a rail
  */
 export function createConnectors(sandbox: string, live = ''): Connectors {
   const liveBy = new Map<string, string>();
   for (const entry of live.split(',').filter((text) => text.trim() !== '')) {
     const [name = '', methods = ''] = entry.split('=', 2).map((text) => text.trim());
+    if (!isBalanceAccountName(name)) {
+      throw new Error(`LIVE_CONNECTORS: "${name}" cannot be the name of a connector.`);
+    }
     for (const method of methods.split('|')) {
       if (!isPaymentMethodId(method) && !isRailId(method)) {
         throw new Error(`LIVE_CONNECTORS: ${name} names no method and no rail: "${method}".`);

@@ -20,7 +20,7 @@ import { resourceReader } from './reader';
 /** @see docs/api.md#create-a-payment */
 export function mountPayments(mount: Mount, deps: ApiDeps): void {
   const { temporal, config } = deps;
-  const { find, present, read, list } = paymentReader(deps);
+  const { find, present, made, read, list } = paymentReader(deps);
 
   mount.create(createPayment, {
     accept: ({ key, body }) => acceptPayment(deps, key, body),
@@ -29,7 +29,7 @@ export function mountPayments(mount: Mount, deps: ApiDeps): void {
         const return_url = `${config.PUBLIC_URL}/pay/return/${payment_id}`;
         await temporal.openPayment({ ...request.routing, payment_id, return_url, request_id });
       }
-      return present(await find(payment_id, key));
+      return await made(payment_id, key);
     },
   });
 

@@ -18,7 +18,7 @@ import { finder, resourceReader } from './reader';
 
 /** @see docs/api.md#payouts */
 export function mountPayouts(mount: Mount, deps: ApiDeps): void {
-  const { find, present, read, list } = payoutReader(deps);
+  const { made, read, list } = payoutReader(deps);
 
   mount.create(createPayout, {
     accept: ({ key, body }) => acceptPayout(deps, key, body),
@@ -26,7 +26,7 @@ export function mountPayouts(mount: Mount, deps: ApiDeps): void {
       if (request !== null && 'payout' in request) {
         await deps.temporal.openPayout({ ...request.routing, payout_id, request_id });
       }
-      return present(await find(payout_id, key));
+      return await made(payout_id, key);
     },
   });
 

@@ -1,4 +1,4 @@
-import { notFound } from '../domain/errors';
+import { notFound, unavailable } from '../domain/errors';
 import type { KeyDocument } from '../store/keys';
 import type { ListFilter } from '../store/resource';
 import { refusalOf } from './errors';
@@ -45,6 +45,17 @@ export function resourceReader<D extends { position: string }>(
   return {
     find,
     present,
+    /**
+     * Presents the resource that a creating request has made.
+     * @throws Refusal 503 when the database has lost it, most likely by a restore: with its key kept,
+     *   no retry makes a second one
+     */
+    made: async (id: string, { account_id, livemode }: KeyDocument) => {
+      const document = await store.find(id, account_id, livemode);
+      if (document !== null) return present(document);
+      const lost = new Error(`The workflow of ${noun} ${id} is there, and its document is not.`);
+      throw unavailable('It is not known what became of it.', lost);
+    },
     read: async ({ key, params }: ReadCall) => present(await find(params.id, key)),
     /** @param about fields that narrow the list beside the query */
     list: async ({ key: { account_id, livemode }, query }: ListCall, about = {}) => {

@@ -19,7 +19,7 @@ import { resourceReader } from './reader';
 /** @see docs/api.md#refunds */
 export function mountRefunds(mount: Mount, deps: ApiDeps): void {
   const { find: findPayment } = paymentReader(deps);
-  const { find, present, read, list } = refundReader(deps);
+  const { made, read, list } = refundReader(deps);
 
   mount.create(createRefund, {
     accept: async ({ key, body }) =>
@@ -28,7 +28,7 @@ export function mountRefunds(mount: Mount, deps: ApiDeps): void {
       if (request !== null && 'refund' in request) {
         await deps.temporal.openRefund({ ...request.routing, refund_id, request_id });
       }
-      return present(await find(refund_id, key));
+      return await made(refund_id, key);
     },
   });
 

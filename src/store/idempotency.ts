@@ -5,11 +5,11 @@ import { isDuplicateKey } from '../mongo';
 /** Life of a key: 24 hours. @see docs/api.md#idempotency-key */
 const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
 
-/** Life of an answer that was made late: the retry that asks for it may still come. */
-const LATE_LIFETIME_MS = 60 * 60 * 1_000;
-const EXPIRES_AT = {
-  $max: [{ $add: ['$created_at', KEY_LIFETIME_MS] }, { $add: ['$$NOW', LATE_LIFETIME_MS] }],
-};
+/**
+ * End of a key's life, counted from when its resource was written: a client that has repeated its
+ * request through a long outage must find the resource that was made at last, not make a second.
+ */
+const EXPIRES_AT = { $add: ['$$NOW', KEY_LIFETIME_MS] };
 
 /** Identity of a claim: a key counts per account, environment and operation. */
 export interface ClaimKey {

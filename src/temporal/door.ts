@@ -45,7 +45,7 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
      * @throws Refusal `temporarily_unavailable`: outcome unknown
      */
     openPayment: (input: PaymentInput) =>
-      withinLimit(client, () => open(deps, 'payment', input.payment_id, input)),
+      withinLimit(client, () => openOrRefuse(deps, 'payment', input.payment_id, input)),
     /**
      * Starts the refund's workflow, or joins the one that this id has, and waits until it is
      * reserved and stored.
@@ -89,34 +89,46 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
   };
 }
 
-/** Opens a resource that is refused, and not stored, when its money cannot be reserved. */
+/** Opens a resource; one whose workflow has ended without storing it is refused. */
 async function openOrRefuse(
   deps: TemporalDoorDeps,
-  kind: 'refund' | 'payout',
+  kind: CallbackResource,
   id: string,
-  input: RefundInput | PayoutInput,
+  input: PaymentInput | RefundInput | PayoutInput,
 ): Promise<void> {
-  const { client, stores } = deps;
-  const { get, workflowId } = LIFECYCLES[kind];
   if ((await open(deps, kind, id, input)) === 'joined') return;
-  if ((await get(stores, id)) !== null) return;
-  await stores.idempotency.release(id);
-  const ended: Promise<RefundResult | PayoutResult> = client.workflow
-    .getHandle(workflowId(id))
-    .result();
-  throw await refusalOfEnded(ended);
+  if ((await LIFECYCLES[kind].get(deps.stores, id)) !== null) return;
+  throw await refusalOfEnded(deps, kind, id);
 }
 
-/** Refusal of a resource that was never stored: its workflow refused it, or was ended. */
+/**
+ * Refusal of a resource that is not stored. Its key is released only when the workflow says that
+ * nothing was accepted, or was ended from outside: a result without a document means that the
+ * database lost one, and with its key free the money would move a second time.
+ */
 async function refusalOfEnded(
-  result: Promise<{ status: string; code?: string; message?: string }>,
+  { client, stores }: TemporalDoorDeps,
+  kind: CallbackResource,
+  id: string,
 ): Promise<Refusal> {
+  const ended: Promise<PaymentState | RefundResult | PayoutResult> = client.workflow
+    .getHandle(LIFECYCLES[kind].workflowId(id))
+    .result();
   try {
-    const { code = '', message = '' } = await result;
+    const result = await ended;
+    if (!('code' in result)) {
+      const lost = new Error(
+        `${kind} ${id} is ${result.status}, and the database does not hold it.`,
+      );
+      return unavailable('It is not known what became of it.', lost);
+    }
+    await stores.idempotency.release(id);
+    const { code, message } = result;
     if (isErrorCode(code)) return new Refusal(code, message);
     return unavailable('It was ended before it was accepted.', new Error(message));
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
+    await stores.idempotency.release(id);
     return unavailable('It was ended before it was accepted.', error);
   }
 }

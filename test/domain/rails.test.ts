@@ -29,6 +29,10 @@ test('no id is one of a rail and of a payment method: connectors serve both by i
   expect(PAYMENT_METHOD_IDS.filter(isRailId)).toEqual([]);
 });
 
+test.each(['acme.eu', '', 'a b', '$acme'])('%j cannot be the name of a live connector', (name) => {
+  expect(() => createConnectors('sandbox', `${name}=visa`)).toThrow(/cannot be the name/);
+});
+
 describe('which rails an account can use', () => {
   test('all in the sandbox but those it has disabled, in the order of the list', () => {
     const connectors = createConnectors('sandbox');

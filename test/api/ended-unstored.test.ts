@@ -1,0 +1,61 @@
+import type { ClaimDocument } from '../../src/store/idempotency';
+import { call, idealPayment } from '../support/http';
+import { type Service, startService } from '../support/service';
+import { expectRefusal } from './refusal';
+
+/** A workflow that has ended, and whose payment the database does not hold. */
+let service: Service;
+let account_id: string;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService({ worker: false });
+  ({ account_id, key } = await service.account());
+});
+afterAll(async () => service?.stop());
+
+const create = (idempotencyKey: string) =>
+  call(service.url, 'POST', '/v1/payments', { key, body: idealPayment(), idempotencyKey });
+const claims = () => service.mongo.db(service.database).collection<ClaimDocument>('idempotency');
+const claimOf = (idempotencyKey: string) => claims().findOne({ account_id, key: idempotencyKey });
+
+test('ended from outside before it was stored: the key is free again, and makes a new payment', async () => {
+  expectRefusal(await create('ended'), 'temporarily_unavailable');
+  const first = await claimOf('ended');
+  await service.temporal.workflow.getHandle(`payment:${first?.resource_id}`).terminate('by hand');
+  expectRefusal(await create('ended'), 'temporarily_unavailable');
+  expect(await claimOf('ended')).toBeNull();
+  const workers = await service.startWorkers();
+  try {
+    const next = await create('ended');
+    expect(next.status).toBe(201);
+    expect(next.body.id).not.toBe(first?.resource_id);
+  } finally {
+    await workers.stop();
+  }
+});
+
+test('stored once and lost by the database: its key stays, so that no money moves twice', async () => {
+  const workers = await service.startWorkers();
+  try {
+    const made = await create('lost');
+    const { id } = made.body;
+    await call(service.url, 'POST', `/v1/payments/${id}/cancel`, { key });
+    // As a backup from before the answer would have it.
+    const request = (await claimOf('lost'))?.request ?? null;
+    await service.mongo.db(service.database).collection<{ _id: string }>('payments').deleteOne({
+      _id: id,
+    });
+    await claims().updateOne(
+      { resource_id: id },
+      {
+        $set: { status: null, body: null, request, created_at: new Date(Date.now() - 60_000) },
+        $unset: { expires_at: '' },
+      },
+    );
+    expectRefusal(await create('lost'), 'temporarily_unavailable');
+    expect(await claimOf('lost')).toMatchObject({ resource_id: id });
+  } finally {
+    await workers.stop();
+  }
+});
