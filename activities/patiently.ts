@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { MongoError } from 'mongodb';
 
-const GIVE_UP_MS = 8_000;
+const PATIENCE_MS = 8_000;
 const PAUSE_MS = 250;
 
 /**
@@ -9,8 +9,8 @@ const PAUSE_MS = 250;
  * one of the merchant's. `work` may run several times.
  * @throws whatever `work` throws last
  */
-export async function patiently<T>(work: () => Promise<T>): Promise<T> {
-  const giveUpAt = Date.now() + GIVE_UP_MS;
+export async function patiently<T>(work: () => Promise<T>, patienceMs = PATIENCE_MS): Promise<T> {
+  const giveUpAt = Date.now() + patienceMs;
   while (true) {
     try {
       return await work();

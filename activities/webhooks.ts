@@ -1,28 +1,36 @@
-import { ApplicationFailure, activityInfo } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo, heartbeat } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import type { DeliveryStatus, WebhookDeliveryInput } from '../src/domain/event';
+import { MongoError } from 'mongodb';
+import {
+  type DeliveryStatus,
+  WEBHOOK_EXHAUSTED,
+  type WebhookDeliveryInput,
+} from '../src/domain/event';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../src/domain/webhook-schedule';
 import type { Sealer } from '../src/keys/seal';
 import type { DeliveryDocument, DeliveryStore } from '../src/store/deliveries';
-import {
-  type EndpointDocument,
-  type EndpointStore,
-  endpointOwner,
-  signingSecret,
-} from '../src/store/endpoints';
-import type { EventDocument, EventStore } from '../src/store/events';
+import { type EndpointStore, endpointOwner, signingSecret } from '../src/store/endpoints';
+import type { EventStore } from '../src/store/events';
 import type { PostWebhook } from '../src/webhooks/post';
 import type { PostResult } from '../src/webhooks/post-result';
-import { signPayload } from '../src/webhooks/signature';
 import { patiently } from './patiently';
+import {
+  describeResult,
+  describeRow,
+  isAcknowledged,
+  isRowOf,
+  postEvent,
+  rowOf,
+} from './webhook-attempt';
 
-/** Limits an attempt to 10 s. @see docs/webhooks.md#answer-and-retries */
-const ATTEMPT_TIMEOUT_MS = 10_000;
-const USER_AGENT = 'durable-payments-webhooks/1';
+/** Pause before the next try after an outage of our own; up to twice as long, so that they spread. */
+const RETRY_AFTER_OUTAGE_MS = 10_000;
+/** A try that comes this much before its time is made all the same. */
+const EARLY_MS_MAX = 1_000;
 
 export interface WebhookActivityDeps {
   events: Pick<EventStore, 'get' | 'setDelivery'>;
-  deliveries: Pick<DeliveryStore, 'keep' | 'count' | 'isDelivered'>;
+  deliveries: Pick<DeliveryStore, 'keep' | 'count' | 'last'>;
   endpoints: Pick<EndpointStore, 'get'>;
   sealer: Pick<Sealer, 'open'>;
   /** Whether sandbox endpoints may be on this machine. Live ones never. */
@@ -35,6 +43,8 @@ export interface WebhookActivityDeps {
   log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
   /** The waits between attempts; a test may shorten them. */
   nextDelayMs?: typeof nextAttemptDelayMs;
+  /** How long a try waits out an outage of the database; a test may shorten it. */
+  patienceMs?: number;
 }
 
 /** All that a delivery's log lines carry: no body, no URL, no secret. */
@@ -50,9 +60,11 @@ export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
 export function createWebhookActivities(deps: WebhookActivityDeps) {
   return {
     /**
-     * Makes one attempt, numbered by the server's own retries. The frozen body is signed anew and sent
-     * to the endpoint as it stands now.
-     * @throws ApplicationFailure `WebhookAttemptFailed`, carrying when to try again.
+     * Makes the next attempt, numbered by the rows that were kept: the server's own count also holds
+     * tries that our outages ended. The frozen body is signed anew and sent to the endpoint as it
+     * stands now.
+     * @throws ApplicationFailure `WebhookAttemptFailed`, carrying when to try again; not retryable
+     *   `WebhookExhausted` after the twelfth attempt; `RecordUnreachable`, which uses none up
      * @see docs/webhooks.md#what-is-posted
      */
     deliverWebhook: (input: WebhookDeliveryInput) => deliverWebhook(deps, input),
@@ -65,110 +77,129 @@ async function deliverWebhook(
   deps: WebhookActivityDeps,
   input: WebhookDeliveryInput,
 ): Promise<DeliveryOutcome> {
-  const { attempt } = activityInfo();
-  const { request_id, event_id } = input;
-  const fields = { request_id, event_id, attempt };
-  const found = await patiently(() => lookUp(deps, input, attempt));
+  const found = await untilReachable(deps, () => lookUp(deps, input));
   if (found === 'delivered' || found === 'no_endpoint') return found;
-  const { event, endpoint, sealed, atMs } = found;
+  const { event, endpoint, sealed, attempt, atMs } = found;
   const owner = endpointOwner(event.account_id, event.livemode);
   const secret = await deps.sealer.open(sealed, owner);
-  const result = await post(deps, event, endpoint, signPayload(secret, event.body, seconds(atMs)));
+  const { url } = endpoint;
+  const allowPrivate = deps.allowPrivate && !event.livemode;
+  const result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
+  const delayMs = isAcknowledged(result) ? null : nextDelayMs(deps, attempt, result);
+  const nextAtMs = delayMs === null ? null : deps.now() + delayMs;
+  const row = rowOf(input, { attempt, url, atMs, result, nextAtMs });
+  // Carried to the next try where the database can't be reached: what was posted must be counted.
+  await untilReachable(
+    deps,
+    () => record(deps, row),
+    () => heartbeat(row),
+  );
+  const { request_id, event_id } = input;
+  const fields = { request_id, event_id, attempt };
   if (isAcknowledged(result)) {
-    const made = { url: endpoint.url, atMs, result, delayMs: null };
-    await patiently(() => record(deps, input, made));
     deps.log.info(fields, 'webhook delivered');
     return 'delivered';
   }
-  const delayMs = nextDelayMs(deps, result);
-  const made = { url: endpoint.url, atMs, result, delayMs };
-  await patiently(() => record(deps, input, made));
   deps.log.info(fields, 'webhook attempt failed');
-  throw attemptFailed(result, endpoint, delayMs);
+  throw attemptFailed(describeResult(result, url), attempt, delayMs);
 }
 
-/** The event, its endpoint and its secret, as they are at this attempt. */
-async function lookUp(deps: WebhookActivityDeps, input: WebhookDeliveryInput, attempt: number) {
+/**
+ * Waits out a short outage of the database; a longer one ends this try, and the next one comes soon.
+ * Neither is one of the merchant's attempts: these are counted by the rows that were kept.
+ * @throws ApplicationFailure `RecordUnreachable`, after `givenUp`
+ */
+async function untilReachable<T>(
+  { patienceMs, random }: WebhookActivityDeps,
+  work: () => Promise<T>,
+  givenUp: () => void = () => {},
+): Promise<T> {
+  try {
+    return await patiently(work, patienceMs);
+  } catch (error) {
+    if (!(error instanceof MongoError)) throw error;
+    givenUp();
+    throw ApplicationFailure.create({
+      type: 'RecordUnreachable',
+      message: `The database can't be reached: ${error.message}`,
+      nextRetryDelay: RETRY_AFTER_OUTAGE_MS * (1 + random()),
+    });
+  }
+}
+
+/** The event, its endpoint and its secret, and the number of the attempt that is to be made now. */
+async function lookUp(deps: WebhookActivityDeps, input: WebhookDeliveryInput) {
   const { event_id, request_id } = input;
-  if (attempt > 1 && (await wasDelivered(deps, input))) return 'delivered';
+  const last = await lastAttempt(deps, input);
+  if (last?.outcome === 'delivered') {
+    await setDelivery(deps, event_id, 'delivered', null);
+    return 'delivered';
+  }
+  if (last !== null) keepToWait(deps, last);
   const event = await deps.events.get(event_id);
   if (event === null) throw ApplicationFailure.nonRetryable(`No ${event_id}.`, 'EventUnknown');
   const atMs = deps.now();
   const endpoint = await deps.endpoints.get(event.account_id, event.livemode);
   const sealed = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
+  const attempt = (last?.attempt ?? 0) + 1;
   if (endpoint === null || sealed === undefined) {
     await setDelivery(deps, event_id, 'no_endpoint', null);
     deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
     return 'no_endpoint';
   }
-  return { event, endpoint, sealed, atMs };
+  return { event, endpoint, sealed, attempt, atMs };
 }
 
-function post(
+/** The latest attempt of this run; one that an earlier try could not record is recorded first. */
+async function lastAttempt(
   deps: WebhookActivityDeps,
-  event: EventDocument,
-  { url }: EndpointDocument,
-  signature: string,
-): Promise<PostResult> {
-  return deps.post({
-    url,
-    headers: {
-      'Content-Type': 'application/json',
-      'Service-Signature': signature,
-      'Service-Event-Type': event.type,
-      'User-Agent': USER_AGENT,
-    },
-    body: event.body,
-    timeoutMs: ATTEMPT_TIMEOUT_MS,
-    allowPrivate: deps.allowPrivate && !event.livemode,
-  });
+  input: WebhookDeliveryInput,
+): Promise<DeliveryDocument | null> {
+  const { attempt, heartbeatDetails } = activityInfo();
+  // The first try of a run has made no attempt.
+  if (attempt === 1) return null;
+  const kept = await deps.deliveries.last(input.event_id, input.run);
+  const posted: unknown = heartbeatDetails;
+  if (!isRowOf(posted, input) || posted.attempt <= (kept?.attempt ?? 0)) return kept;
+  await record(deps, posted);
+  return posted;
+}
+
+/**
+ * Waits as an earlier try has decided, which ended after its attempt was kept.
+ * @throws ApplicationFailure while the next attempt is not due, or when none follows
+ */
+function keepToWait(deps: WebhookActivityDeps, last: DeliveryDocument): void {
+  const { attempt, next_attempt_at } = last;
+  if (attempt >= ATTEMPTS_MAX || next_attempt_at === null) {
+    throw attemptFailed(describeRow(last), attempt, null);
+  }
+  const leftMs = Date.parse(next_attempt_at) - deps.now();
+  if (leftMs > EARLY_MS_MAX) throw attemptFailed(describeRow(last), attempt, leftMs);
 }
 
 /** Null after the last attempt. */
-function nextDelayMs(deps: WebhookActivityDeps, result: PostResult): number | null {
-  const { attempt, scheduledTimestampMs } = activityInfo();
+function nextDelayMs(
+  deps: WebhookActivityDeps,
+  attempt: number,
+  result: PostResult,
+): number | null {
   if (attempt >= ATTEMPTS_MAX) return null;
   const asked = result.outcome === 'response' ? result.retryAfterSeconds : undefined;
   return (deps.nextDelayMs ?? nextAttemptDelayMs)({
     attempt,
-    firstAtMs: scheduledTimestampMs,
+    firstAtMs: activityInfo().scheduledTimestampMs,
     nowMs: deps.now(),
     retryAfterMs: asked === undefined ? undefined : asked * 1_000,
     jitter: deps.random(),
   });
 }
 
-interface AttemptMade {
-  url: string;
-  atMs: number;
-  result: PostResult;
-  delayMs: number | null;
-}
-
 /** The row first: the event's count is the number of rows, so a repeat after a crash agrees. */
-async function record(
-  deps: WebhookActivityDeps,
-  { event_id, run }: WebhookDeliveryInput,
-  { url, atMs, result, delayMs }: AttemptMade,
-): Promise<void> {
-  const isResponse = result.outcome === 'response';
-  const isDelivered = isAcknowledged(result);
-  const row: DeliveryDocument = {
-    event_id,
-    run,
-    attempt: activityInfo().attempt,
-    at: new Date(atMs).toISOString(),
-    url,
-    status_code: isResponse ? result.status : null,
-    error: isResponse ? null : result.message,
-    duration_ms: result.durationMs,
-    response_excerpt: isResponse ? result.excerpt : '',
-    outcome: isDelivered ? 'delivered' : 'failed',
-    next_attempt_at: delayMs === null ? null : new Date(deps.now() + delayMs).toISOString(),
-  };
+async function record(deps: WebhookActivityDeps, row: DeliveryDocument): Promise<void> {
   await deps.deliveries.keep(row);
-  const status = isDelivered ? 'delivered' : 'pending';
-  await setDelivery(deps, event_id, status, row.next_attempt_at);
+  const status = row.outcome === 'delivered' ? 'delivered' : 'pending';
+  await setDelivery(deps, row.event_id, status, row.next_attempt_at);
 }
 
 async function setDelivery(
@@ -181,29 +212,13 @@ async function setDelivery(
   await deps.events.setDelivery(event_id, { status, attempts, next_attempt_at });
 }
 
-/** An attempt got through but its report was lost: it is not posted again. */
-async function wasDelivered(
-  deps: WebhookActivityDeps,
-  { event_id, run }: WebhookDeliveryInput,
-): Promise<boolean> {
-  const isDelivered = await deps.deliveries.isDelivered(event_id, run);
-  if (isDelivered) await setDelivery(deps, event_id, 'delivered', null);
-  return isDelivered;
-}
-
-function attemptFailed(
-  result: PostResult,
-  { url }: EndpointDocument,
-  delayMs: number | null,
-): ApplicationFailure {
-  const { host } = new URL(url);
-  const message =
-    result.outcome === 'response'
-      ? `HTTP ${result.status} from ${host}`
-      : `${host}: ${result.message}`;
+/** @param delayMs null after the last attempt: no other follows */
+function attemptFailed(what: string, attempt: number, delayMs: number | null): ApplicationFailure {
   return ApplicationFailure.create({
-    type: 'WebhookAttemptFailed',
-    message,
+    type: delayMs === null ? WEBHOOK_EXHAUSTED : 'WebhookAttemptFailed',
+    // The number stands in the text, since the server's own count holds other tries, too.
+    message: `${what} (attempt ${attempt} of ${ATTEMPTS_MAX})`,
+    nonRetryable: delayMs === null,
     ...(delayMs === null ? {} : { nextRetryDelay: delayMs }),
     // The receiver's fault, not ours: no error in our logs and metrics.
     category: ApplicationFailureCategory.BENIGN,
@@ -215,17 +230,11 @@ async function recordExhausted(
   input: WebhookDeliveryInput,
 ): Promise<'delivered' | 'exhausted'> {
   const { request_id, event_id } = input;
-  if (await wasDelivered(deps, input)) return 'delivered';
+  if ((await deps.deliveries.last(event_id, input.run))?.outcome === 'delivered') {
+    await setDelivery(deps, event_id, 'delivered', null);
+    return 'delivered';
+  }
   await setDelivery(deps, event_id, 'exhausted', null);
   deps.log.warn({ request_id, event_id, attempt: ATTEMPTS_MAX }, 'webhook exhausted');
   return 'exhausted';
-}
-
-/** @see docs/webhooks.md#answer-and-retries */
-function isAcknowledged(result: PostResult): boolean {
-  return result.outcome === 'response' && result.status >= 200 && result.status < 300;
-}
-
-function seconds(ms: number): number {
-  return Math.floor(ms / 1_000);
 }

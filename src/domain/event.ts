@@ -73,3 +73,6 @@ export interface WebhookDeliveryInput {
   run: number;
   request_id: string;
 }
+
+/** Type of the failure that ends a delivery: all attempts were made. */
+export const WEBHOOK_EXHAUSTED = 'WebhookExhausted';

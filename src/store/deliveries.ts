@@ -38,9 +38,9 @@ export function createDeliveryStore(db: Db) {
     },
     /** Counts the attempts for an event in all its runs. */
     count: (event_id: string): Promise<number> => deliveries.countDocuments({ event_id }),
-    /** Whether this run has already reached the receiver. */
-    isDelivered: async (event_id: string, run: number): Promise<boolean> =>
-      (await deliveries.findOne({ event_id, run, outcome: 'delivered' })) !== null,
+    /** Latest attempt of a run; its number is how many the run has made. */
+    last: (event_id: string, run: number) =>
+      deliveries.findOne({ event_id, run }, { sort: { attempt: -1 } }),
     /** Lists the latest attempts of an event, newest first. */
     forEvent: (event_id: string) =>
       deliveries.find({ event_id }).sort({ run: -1, attempt: -1 }).limit(ROWS_MAX).toArray(),

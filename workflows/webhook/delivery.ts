@@ -1,17 +1,15 @@
-import { defineSearchAttributeKey } from '@temporalio/common';
 import {
   ActivityFailure,
   ApplicationFailure,
+  CancellationScope,
   proxyActivities,
   setCurrentDetails,
-  TimeoutFailure,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { WebhookActivities } from '../../activities/webhooks';
-import type { WebhookDeliveryInput } from '../../src/domain/event';
-import { ATTEMPTS_MAX, FIRST_WAIT_MS } from '../../src/domain/webhook-schedule';
-
-const attention = defineSearchAttributeKey('ServiceAttention', 'KEYWORD');
+import { WEBHOOK_EXHAUSTED, type WebhookDeliveryInput } from '../../src/domain/event';
+import { SEARCH_KEYS } from '../../src/domain/search-attributes';
+import { ATTEMPTS_MAX } from '../../src/domain/webhook-schedule';
 
 export interface WebhookDeliveryResult {
   outcome: 'delivered' | 'no_endpoint' | 'exhausted';
@@ -19,19 +17,14 @@ export interface WebhookDeliveryResult {
 
 /**
  * The server's own retries are the schedule: the history holds one activity however many attempts.
- * There is no schedule-to-close limit, which would refuse the twelfth. Each failure also names the
- * exact wait; these doubling ones serve when an attempt ended without a word.
+ * Each failed attempt names the exact wait, and the last one ends the retries; the policy serves
+ * when a try ended without a word, as when its worker was killed, which is no attempt of the
+ * merchant's. There is no schedule-to-close limit, which would refuse the twelfth.
  * @see docs/webhooks.md#answer-and-retries
  */
 const { deliverWebhook } = proxyActivities<WebhookActivities>({
   startToCloseTimeout: '30s',
-  retry: {
-    initialInterval: FIRST_WAIT_MS,
-    backoffCoefficient: 2,
-    // The default would cap the waits at 100 times the first.
-    maximumInterval: '12h',
-    maximumAttempts: ATTEMPTS_MAX,
-  },
+  retry: { initialInterval: '10s', backoffCoefficient: 2, maximumInterval: '10m' },
   summary: 'post the event',
 });
 
@@ -42,10 +35,15 @@ const { recordExhausted } = proxyActivities<WebhookActivities>({
 });
 
 /** Delivers one event; started on the webhooks queue as `webhook:{event id}`. */
-export async function webhookDelivery(input: WebhookDeliveryInput): Promise<WebhookDeliveryResult> {
+export function webhookDelivery(input: WebhookDeliveryInput): Promise<WebhookDeliveryResult> {
+  // A cancel request from the Temporal UI would leave the event untold for ever: it is not heeded.
+  return CancellationScope.nonCancellable(() => deliver(input));
+}
+
+async function deliver(input: WebhookDeliveryInput): Promise<WebhookDeliveryResult> {
   setCurrentDetails(
     `**Delivering** \`${input.event_id}\`${input.run > 0 ? `, redelivery ${input.run}` : ''}.\n\n` +
-      'The pending activity shows the attempt, the last failure and the next time.',
+      'The pending activity shows the last failure and the next time.',
   );
   try {
     return end(input, await deliverWebhook(input));
@@ -54,7 +52,7 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Webh
     if (lastFailure === undefined) throw error;
     const outcome = await recordExhausted(input);
     if (outcome === 'exhausted') {
-      upsertSearchAttributes([{ key: attention, value: 'webhook_exhausted' }]);
+      upsertSearchAttributes([{ key: SEARCH_KEYS.attention, value: 'webhook_exhausted' }]);
     }
     return end(input, outcome, lastFailure);
   }
@@ -77,11 +75,9 @@ function end(
   return { outcome };
 }
 
-/** The failure of the last attempt; undefined for a cancellation or a fault of the product. */
+/** The failure of the last attempt; undefined for a fault of the product. */
 function describeExhaustion(error: unknown): string | undefined {
-  if (!(error instanceof ActivityFailure)) return undefined;
-  const { cause } = error;
-  if (cause instanceof TimeoutFailure) return 'the attempt did not end in time.';
-  if (cause instanceof ApplicationFailure && cause.nonRetryable !== true) return cause.message;
-  return undefined;
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  if (!(cause instanceof ApplicationFailure) || cause.type !== WEBHOOK_EXHAUSTED) return undefined;
+  return cause.message;
 }

@@ -1,5 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivityDeps } from '../../../activities/webhooks';
+import { attemptOffsetMs } from '../../../src/domain/webhook-schedule';
 import { endpointOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
 import type { WebhookPost } from '../../../src/webhooks/post';
@@ -26,16 +28,21 @@ async function attemptAt(
   event: EventDocument,
   {
     attempt = 1,
-    atMs = FIRST_AT,
+    atMs = FIRST_AT + attemptOffsetMs(Math.min(attempt, 12)) + 60_000,
     result = answer(200),
+    heartbeatDetails,
     ...changes
   }: Partial<WebhookActivityDeps> & {
+    /** The server's count of tries. */
     attempt?: number;
     atMs?: number;
     result?: PostResult;
+    /** Left by an earlier try. */
+    heartbeatDetails?: unknown;
   } = {},
 ) {
   const posts: WebhookPost[] = [];
+  const heartbeats: unknown[] = [];
   const { deliverWebhook } = activitiesOn(stores, {
     now: () => atMs,
     post: async (sent) => {
@@ -44,12 +51,14 @@ async function attemptAt(
     },
     ...changes,
   });
-  const environment = new MockActivityEnvironment({ attempt, scheduledTimestampMs: FIRST_AT });
+  const info = { attempt, scheduledTimestampMs: FIRST_AT, heartbeatDetails };
+  const environment = new MockActivityEnvironment(info);
+  environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
   const input = { event_id: event._id, run: 0, request_id: event.request_id };
   const outcome: unknown = await environment
     .run(deliverWebhook, input)
     .catch((error: unknown) => error);
-  return { outcome, posts };
+  return { outcome, posts, heartbeats };
 }
 
 function signedWith(secret: string, { headers, body }: WebhookPost, atMs: number): boolean {
@@ -80,7 +89,8 @@ test('a rolled secret signs from its moment on, and the old one until then', asy
     afterMs: hour,
   });
   const secretsAt = async (attempt: number, atMs: number) => {
-    const { posts } = await attemptAt(event, { attempt, atMs, result: answer(500) });
+    const nextDelayMs = () => 500;
+    const { posts } = await attemptAt(event, { attempt, atMs, result: answer(500), nextDelayMs });
     return [SECRET, 'whsec_new'].filter((secret) =>
       posts.some((sent) => signedWith(secret, sent, atMs)),
     );
@@ -116,13 +126,13 @@ test('an event of the sandbox never reaches the live endpoint', async () => {
   const event = await recordEvent(stores, URL_1, true);
   const sandbox = { ...event, _id: `${event._id}s`, livemode: false, position: `${event._id}s` };
   await stores.db.collection<EventDocument>('events').insertOne(sandbox);
-  expect(await attemptAt(sandbox)).toEqual({ outcome: 'no_endpoint', posts: [] });
+  expect(await attemptAt(sandbox)).toMatchObject({ outcome: 'no_endpoint', posts: [] });
 });
 
 test('an attempt whose success was kept but not reported is not made again', async () => {
   const event = await recordEvent(stores, URL_1);
   await attemptAt(event);
-  expect(await attemptAt(event, { attempt: 2 })).toEqual({ outcome: 'delivered', posts: [] });
+  expect(await attemptAt(event, { attempt: 2 })).toMatchObject({ outcome: 'delivered', posts: [] });
   const { recordExhausted } = activitiesOn(stores);
   const input = { event_id: event._id, run: 0, request_id: 'req_1' };
   expect(await new MockActivityEnvironment().run(recordExhausted, input)).toBe('delivered');
@@ -137,10 +147,10 @@ test('a failure says who and what, when to retry, and nothing that was sent', as
     message: 'No answer.',
     durationMs: 9,
   } as const;
-  const { outcome } = await attemptAt(event, { result, random: () => 0 });
+  const { outcome } = await attemptAt(event, { atMs: FIRST_AT, result, random: () => 0 });
   expect(outcome).toMatchObject({
     type: 'WebhookAttemptFailed',
-    message: 'one.example.com: No answer.',
+    message: 'one.example.com: No answer. (attempt 1 of 12)',
     nextRetryDelay: 42_000,
     nonRetryable: false,
     category: 'BENIGN',
@@ -157,10 +167,70 @@ test('a failure says who and what, when to retry, and nothing that was sent', as
 
 test('after the twelfth no further attempt is announced', async () => {
   const event = await recordEvent(stores, URL_1);
-  const { outcome } = await attemptAt(event, { attempt: 12, result: answer(500) });
-  expect(outcome).toMatchObject({ message: 'HTTP 500 from one.example.com' });
-  expect(outcome).toMatchObject({ nextRetryDelay: undefined });
+  let outcome: unknown;
+  for (let attempt = 1; attempt <= 12; attempt += 1) {
+    ({ outcome } = await attemptAt(event, { attempt, result: answer(500) }));
+  }
+  const exhausted = {
+    type: 'WebhookExhausted',
+    message: 'HTTP 500 from one.example.com (attempt 12 of 12)',
+  };
+  expect(outcome).toMatchObject({ ...exhausted, nonRetryable: true, nextRetryDelay: undefined });
+  const again = await attemptAt(event, { attempt: 13, atMs: FIRST_AT + 172_800_000 });
+  expect(again).toMatchObject({ outcome: exhausted, posts: [] });
   expect((await stores.events.get(event._id))?.delivery.next_attempt_at).toBeNull();
+});
+
+describe('an outage of our own uses up no attempt', () => {
+  const gone = () => Promise.reject(new MongoNetworkError('connection refused'));
+  const unreachable = { type: 'RecordUnreachable', nonRetryable: false, nextRetryDelay: 15_000 };
+
+  test('before the POST: nothing is posted, and the next try comes soon', async () => {
+    const event = await recordEvent(stores, URL_1);
+    const away = { events: { ...stores.events, get: gone }, patienceMs: 0 };
+    expect(await attemptAt(event, away)).toMatchObject({ outcome: unreachable, posts: [] });
+    expect(await stores.deliveries.forEvent(event._id)).toEqual([]);
+    const next = await attemptAt(event, { attempt: 300 });
+    expect(next).toMatchObject({ outcome: 'delivered', posts: [{ url: URL_1 }] });
+    expect(await stores.deliveries.forEvent(event._id)).toMatchObject([{ attempt: 1 }]);
+  });
+
+  test('after the POST: it is carried to the next try, counted there, and its wait is kept to', async () => {
+    const event = await recordEvent(stores, URL_1);
+    const away = { deliveries: { ...stores.deliveries, keep: gone }, patienceMs: 0 };
+    const first = await attemptAt(event, { ...away, atMs: FIRST_AT, result: answer(500) });
+    expect(first).toMatchObject({ outcome: unreachable, posts: [{ url: URL_1 }] });
+    const [heartbeatDetails] = first.heartbeats;
+    const soon = { attempt: 2, atMs: FIRST_AT + 15_000, heartbeatDetails };
+    const second = await attemptAt(event, soon);
+    expect(second.posts).toEqual([]);
+    expect(second.outcome).toMatchObject({ type: 'WebhookAttemptFailed' });
+    const due = { attempt: 3, atMs: FIRST_AT + 45_000, heartbeatDetails };
+    expect(await attemptAt(event, due)).toMatchObject({ outcome: 'delivered' });
+    const rows = await stores.deliveries.forEvent(event._id);
+    expect(rows.map(({ attempt, outcome }) => [attempt, outcome])).toEqual([
+      [2, 'delivered'],
+      [1, 'failed'],
+    ]);
+  });
+
+  test('a delivery that was posted and not recorded is not posted again', async () => {
+    const event = await recordEvent(stores, URL_1);
+    const away = { deliveries: { ...stores.deliveries, keep: gone }, patienceMs: 0 };
+    const { heartbeats } = await attemptAt(event, away);
+    const again = await attemptAt(event, { attempt: 2, heartbeatDetails: heartbeats[0] });
+    expect(again).toMatchObject({ outcome: 'delivered', posts: [] });
+    expect((await stores.events.get(event._id))?.delivery).toMatchObject({ attempts: 1 });
+  });
+
+  test('a worker that was replaced after its attempt was kept: the wait is kept to', async () => {
+    const event = await recordEvent(stores, URL_1);
+    await attemptAt(event, { atMs: FIRST_AT, result: answer(500) });
+    const replaced = await attemptAt(event, { attempt: 2, atMs: FIRST_AT + 10_000 });
+    expect(replaced.posts).toEqual([]);
+    expect(replaced.outcome).toMatchObject({ type: 'WebhookAttemptFailed' });
+    expect(await stores.deliveries.forEvent(event._id)).toHaveLength(1);
+  });
 });
 
 test('the log carries the request, the event and the attempt, and nothing else', async () => {

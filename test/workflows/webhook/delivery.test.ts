@@ -1,5 +1,6 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { Worker } from '@temporalio/worker';
+import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivities } from '../../../activities/webhooks';
 import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook-schedule';
 import { verifySignature } from '../../../src/webhooks/signature';
@@ -27,6 +28,8 @@ let worker: Worker;
 let running: Promise<void>;
 /** The skipping server's clock, which stands still during an attempt. */
 let nowMs = 0;
+/** By the same clock: until then no read of an event comes through. */
+let awayUntil = 0;
 
 function onServerTime(activities: WebhookActivities): WebhookActivities {
   return {
@@ -48,7 +51,13 @@ beforeAll(async () => {
   });
   delivering = { env, taskQueue: 'webhooks' };
   stores = await openStores();
-  worker = await workerOn(delivering, onServerTime(activitiesOn(stores, { now: () => nowMs })));
+  const get = (id: string) =>
+    nowMs < awayUntil
+      ? Promise.reject(new MongoNetworkError('connection refused'))
+      : stores.events.get(id);
+  const events = { ...stores.events, get };
+  const changes = { events, patienceMs: 0, now: () => nowMs };
+  worker = await workerOn(delivering, onServerTime(activitiesOn(stores, changes)));
   running = worker.run();
 });
 
@@ -167,7 +176,7 @@ test('one that never acknowledges gets 12 attempts at their offsets, then no mor
   const { events } = await handle.fetchHistory();
   const failed = events?.find((past) => past.activityTaskFailedEventAttributes);
   const { failure } = failed?.activityTaskFailedEventAttributes ?? {};
-  expect(failure?.message).toBe(`HTTP 503 from ${host}`);
+  expect(failure?.message).toBe(`HTTP 503 from ${host} (attempt 12 of 12)`);
   expect(JSON.stringify(events)).not.toContain(SECRET);
 });
 
@@ -201,6 +210,28 @@ test('however long a Retry-After, all twelve attempts are made within 24 h', asy
   expect(received).toHaveLength(ATTEMPTS_MAX);
   const tookMs = (received[11]?.atMs ?? 0) - (received[0]?.atMs ?? 0);
   expect(tookMs).toBeLessThanOrEqual(24 * 60 * 60 * 1_000);
+});
+
+test('an hour without the database: as many attempts shown as POSTs received, all delivered', async () => {
+  const { url, received } = await merchant([500, 500, 200]);
+  const events = await Promise.all([1, 2, 3].map(() => recordEvent(stores, url)));
+  awayUntil = (await delivering.env.currentTimeMs()) + 3_600_000;
+  const handles = await Promise.all(events.map((event) => startDelivery(delivering, event)));
+  for (const handle of handles) expect(await handle.result()).toEqual({ outcome: 'delivered' });
+  const shown = await Promise.all(events.map((event) => stores.events.get(event._id)));
+  const attempts = shown.map((event) => event?.delivery.attempts ?? 0);
+  expect(attempts.reduce((sum, made) => sum + made, 0)).toBe(received.length);
+  expect(received.every(({ atMs }) => atMs >= awayUntil)).toBe(true);
+  expect(received[0]?.atMs).toBeLessThan(awayUntil + 30_000);
+});
+
+test('a cancel request from the Temporal UI leaves no event untold', async () => {
+  const { url, received } = await merchant([500, 200]);
+  const event = await recordEvent(stores, url);
+  const handle = await startDelivery(delivering, event);
+  await handle.cancel();
+  expect(await handle.result()).toEqual({ outcome: 'delivered' });
+  expect(received).toHaveLength(2);
 });
 
 test('a redelivery starts the same workflow id anew, with attempts of its own', async () => {

@@ -1,0 +1,102 @@
+import type { WebhookDeliveryInput } from '../src/domain/event';
+import type { DeliveryDocument } from '../src/store/deliveries';
+import type { EventDocument } from '../src/store/events';
+import type { PostWebhook } from '../src/webhooks/post';
+import type { PostResult } from '../src/webhooks/post-result';
+import { signPayload } from '../src/webhooks/signature';
+
+/** Limits an attempt to 10 s. @see docs/webhooks.md#answer-and-retries */
+const ATTEMPT_TIMEOUT_MS = 10_000;
+const USER_AGENT = 'durable-payments-webhooks/1';
+
+/** An attempt that is about to be made. */
+interface Attempt {
+  event: EventDocument;
+  url: string;
+  /** The endpoint's signing secret, opened. */
+  secret: string;
+  /** Unix time in ms. */
+  atMs: number;
+  allowPrivate: boolean;
+}
+
+/** Posts the frozen body, signed anew. */
+export function postEvent(
+  post: PostWebhook,
+  { event, url, secret, atMs, allowPrivate }: Attempt,
+): Promise<PostResult> {
+  return post({
+    url,
+    headers: {
+      'Content-Type': 'application/json',
+      'Service-Signature': signPayload(secret, event.body, Math.floor(atMs / 1_000)),
+      'Service-Event-Type': event.type,
+      'User-Agent': USER_AGENT,
+    },
+    body: event.body,
+    timeoutMs: ATTEMPT_TIMEOUT_MS,
+    allowPrivate,
+  });
+}
+
+/** @see docs/webhooks.md#answer-and-retries */
+export function isAcknowledged(result: PostResult): boolean {
+  return result.outcome === 'response' && result.status >= 200 && result.status < 300;
+}
+
+/** An attempt that was made. */
+interface AttemptMade {
+  /** 1 to 12. */
+  attempt: number;
+  url: string;
+  atMs: number;
+  result: PostResult;
+  /** Unix time in ms; null when no attempt follows. */
+  nextAtMs: number | null;
+}
+
+/** The attempt as it is kept and shown. */
+export function rowOf(
+  { event_id, run }: WebhookDeliveryInput,
+  { attempt, url, atMs, result, nextAtMs }: AttemptMade,
+): DeliveryDocument {
+  const isResponse = result.outcome === 'response';
+  return {
+    event_id,
+    run,
+    attempt,
+    at: new Date(atMs).toISOString(),
+    url,
+    status_code: isResponse ? result.status : null,
+    error: isResponse ? null : result.message,
+    duration_ms: result.durationMs,
+    response_excerpt: isResponse ? result.excerpt : '',
+    outcome: isAcknowledged(result) ? 'delivered' : 'failed',
+    next_attempt_at: nextAtMs === null ? null : new Date(nextAtMs).toISOString(),
+  };
+}
+
+/** Whether a heartbeat holds an attempt of this delivery. */
+export function isRowOf(
+  value: unknown,
+  { event_id, run }: WebhookDeliveryInput,
+): value is DeliveryDocument {
+  const row = Object(value);
+  return row.event_id === event_id && row.run === run && typeof row.attempt === 'number';
+}
+
+/** The failure of an attempt in words, without the receiver's answer. */
+export function describeResult(result: PostResult, url: string): string {
+  const { host } = new URL(url);
+  return result.outcome === 'response'
+    ? `HTTP ${result.status} from ${host}`
+    : `${host}: ${result.message}`;
+}
+
+/** The failure of a kept attempt, in the same words. */
+export function describeRow({ url, status_code, error }: DeliveryDocument): string {
+  const { host } = new URL(url);
+  return status_code === null
+    ? `${host}: ${error ?? 'no answer'}`
+    : `HTTP ${status_code} from ${host}`;
+}
