@@ -28,6 +28,8 @@ export interface RecordMove<Status extends string, Attention extends string, Cha
   /** Fields that change beside the status. */
   change: Partial<Change>;
   audit?: Act;
+  /** Callback that asked for the move: repeated later, it is known. */
+  callback_id?: string;
   request_id: string;
 }
 

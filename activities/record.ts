@@ -9,6 +9,7 @@ import { inTransaction, isDuplicateKey } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { AttentionAct, AuditEntry } from '../src/store/attention';
 import { callbackKey } from '../src/store/callbacks';
+import type { WrittenWith } from '../src/store/resource';
 import { type DeliveryStarter, startDeliveries } from '../src/temporal/deliveries';
 import { eventsOf, hasEndpoint } from './events';
 import type { Act, RecordAttention, RecordMove, RecordUnapplied, Standing } from './record-inputs';
@@ -29,6 +30,7 @@ interface Recorded<Status extends string, Attention extends string> {
   version: number;
   updated_at: string;
   attention: Attention | null;
+  applied_callbacks?: string[];
 }
 
 /** The points in which the record of one kind of resource differs from the others. */
@@ -47,7 +49,7 @@ export interface RecordTable<
       id: string,
       version: number,
       change: Partial<Document>,
-      audit: AuditEntry[],
+      written: WrittenWith,
       session: ClientSession,
     ) => Promise<Document | null>;
     setAttention: (
@@ -98,14 +100,18 @@ export function createRecord<
      * State and facts of a resource whose workflow starts again.
      * @throws ApplicationFailure not retryable, `{resource}_not_found`
      */
-    load: async (input: { resource_id: string; request_id: string }): Promise<Loaded> => {
+    load: async (input: {
+      resource_id: string;
+      request_id: string;
+    }): Promise<Loaded & { applied: string[] }> => {
       const document = await table.store.get(input.resource_id);
       if (document === null) {
         const code = `${table.resource}_not_found`;
         throw ApplicationFailure.nonRetryable(`No such ${table.resource}.`, code);
       }
       await startPendingDeliveries(deps, document);
-      return table.loaded(document, input.request_id);
+      const applied = document.applied_callbacks ?? [];
+      return { ...table.loaded(document, input.request_id), applied };
     },
   };
 }
@@ -142,7 +148,8 @@ async function recordMove<
   });
   const commit = async (session: ClientSession) => {
     const change = table.changeOf(input);
-    const moved = await table.store.update(resource_id, from.version, change, audit, session);
+    const written = { audit, callback_id: input.callback_id };
+    const moved = await table.store.update(resource_id, from.version, change, written, session);
     if (moved === null) return null;
     const subject = { resource: table.resource, resource_id, account_id, livemode };
     const events = eventsOf(

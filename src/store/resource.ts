@@ -30,6 +30,8 @@ export interface ResourceDocument<
   attention: Attention | null;
   request_id: string;
   audit: AuditEntry[];
+  /** `callback_id`s that moved it, latest last; absent before the first. */
+  applied_callbacks?: string[];
 }
 
 /** Filter of one page; that of a resource adds the fields by which its list can be narrowed. */
@@ -57,6 +59,16 @@ interface Listed<D> {
   find(filter: object): FindCursor<D>;
 }
 
+/** Entries that a move adds to the document's lists. */
+export interface WrittenWith {
+  audit: AuditEntry[];
+  /** Callback that asked for the move. */
+  callback_id?: string | undefined;
+}
+
+/** Callbacks that a document remembers; a resource makes a handful of moves. */
+const APPLIED_MAX = 50;
+
 /** Queries that payments, refunds and payouts share; each store adds its own beside them. */
 export function resourceStore<D extends ResourceDocument, F extends ListFilter>(rows: Rows<D>) {
   return {
@@ -72,16 +84,22 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
       id: string,
       version: number,
       change: Partial<D>,
-      audit: AuditEntry[],
+      { audit, callback_id }: WrittenWith,
       session: ClientSession,
-    ) =>
-      rows.findOneAndUpdate(
+    ) => {
+      const applied = callback_id === undefined ? [] : [callback_id];
+      const pushed = {
+        ...(audit.length === 0 ? {} : { audit: { $each: audit } }),
+        ...(callback_id === undefined
+          ? {}
+          : { applied_callbacks: { $each: applied, $slice: -APPLIED_MAX } }),
+      };
+      return rows.findOneAndUpdate(
         { _id: id, version },
-        audit.length === 0
-          ? { $set: change }
-          : { $set: change, $push: { audit: { $each: audit } } },
+        Object.keys(pushed).length === 0 ? { $set: change } : { $set: change, $push: pushed },
         { session, returnDocument: 'after' },
-      ),
+      );
+    },
     /**
      * Marks or unmarks it for operators, outside the count of versions.
      * @param version version at which the mark was set: at any other nothing is written

@@ -159,9 +159,12 @@ async function applyCallback(
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { code, reason, bank_reference } = callback;
+  const { callback_id, code, reason, bank_reference } = callback;
+  if (payment.applied.has(callback_id)) {
+    return record.tell(payment, `callback \`${name}\` (${callback_id}): applied before`);
+  }
   const decision = decidePayment(payment.status, name);
-  note(payment, `callback \`${name}\` (${callback.callback_id}): ${decision.kind}`);
+  note(payment, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
   const unapplied = (why: string) => record.recordUnapplied(payment, name, callback, why);
   switch (decision.kind) {
     case 'move': {
@@ -171,7 +174,7 @@ async function applyCallback(
         ...(name === 'failed' ? { failure } : {}),
         ...(bank_reference ? { bank_reference } : {}),
       };
-      return await record.move(payment, decision.to, { change });
+      return await record.move(payment, decision.to, { change, callback_id });
     }
     case 'void':
       await unapplied(`late: the payment is ${payment.status}; to be voided`);

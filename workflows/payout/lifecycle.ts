@@ -136,11 +136,14 @@ async function applyCallback(
   name: PayoutCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { code, reason, bank_reference } = callback;
+  const { callback_id, code, reason, bank_reference } = callback;
+  if (payout.applied.has(callback_id)) {
+    return record.tell(payout, `callback \`${name}\` (${callback_id}): applied before`);
+  }
   const { can_be_returned } = payout.facts;
   const returnable = { can_be_returned, sent_at: payout.sentAt, completed_at: payout.completedAt };
   const decision = decidePayout(payout.status, name, returnable, Date.now());
-  note(payout, `callback \`${name}\` (${callback.callback_id}): ${decision.kind}`);
+  note(payout, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
   switch (decision.kind) {
     case 'move': {
       // Nothing is sent behind the bank's own word, also while that is being written.
@@ -154,7 +157,7 @@ async function applyCallback(
         ...(decision.to.includes('returned') ? { returned } : {}),
         ...(bank_reference ? { bank_reference } : {}),
       };
-      return await record.move(payout, decision.to, { change });
+      return await record.move(payout, decision.to, { change, callback_id });
     }
     case 'unapplied':
       await record.recordUnapplied(payout, name, callback, decision.reason);

@@ -130,9 +130,12 @@ async function applyCallback(
   name: RefundCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { code, reason, bank_reference } = callback;
+  const { callback_id, code, reason, bank_reference } = callback;
+  if (refund.applied.has(callback_id)) {
+    return record.tell(refund, `callback \`${name}\` (${callback_id}): applied before`);
+  }
   const decision = decideRefund(refund.status, name);
-  note(refund, `callback \`${name}\` (${callback.callback_id}): ${decision.kind}`);
+  note(refund, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
   switch (decision.kind) {
     case 'move': {
       // Nothing is sent behind the bank's own word, also while that is being written.
@@ -143,7 +146,7 @@ async function applyCallback(
         ...(decision.to === 'failed' ? { failure } : {}),
         ...(bank_reference ? { bank_reference } : {}),
       };
-      return await record.move(refund, [decision.to], { change });
+      return await record.move(refund, [decision.to], { change, callback_id });
     }
     case 'unapplied':
       await record.recordUnapplied(refund, name, callback, decision.reason);

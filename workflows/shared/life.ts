@@ -21,6 +21,8 @@ export interface Life<Status extends string, Attention extends string, Facts ext
   overdueTold: boolean;
   /** In ms since the epoch; past it operators are told again. */
   snoozedUntil: number | undefined;
+  /** `callback_id`s that moved it in earlier runs: repeated, each is known. */
+  readonly applied: ReadonlySet<string>;
   /** Lines for operators on all that was tried: newest last, bounded. */
   journal: string[];
   /** The search attributes as they are now. */
@@ -40,12 +42,14 @@ export interface Loaded<Status extends string, Attention extends string, Facts> 
   status: Status;
   version: number;
   attention: Attention | null;
+  /** `callback_id`s that moved it; none when it was just opened. */
+  applied?: string[];
 }
 
 /** @param labels what the search attributes say; null where they may say anything */
 export function newLife<Status extends string, Attention extends string, Facts extends CommonFacts>(
   id: string,
-  { facts, status, version, attention }: Loaded<Status, Attention, Facts>,
+  { facts, status, version, attention, applied = [] }: Loaded<Status, Attention, Facts>,
   labels: UpsertedLabels,
 ): Life<Status, Attention, Facts> {
   return {
@@ -57,6 +61,7 @@ export function newLife<Status extends string, Attention extends string, Facts e
     since: Date.now(),
     overdueTold: false,
     snoozedUntil: undefined,
+    applied: new Set(applied),
     journal: [],
     labels,
   };

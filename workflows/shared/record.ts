@@ -27,6 +27,8 @@ export interface MoveOptions<Change> {
   /** Fields that change with the status. */
   change?: Partial<Change>;
   audit?: AuditedAct;
+  /** Callback that asks for the move. */
+  callback_id?: string;
   /** Written by a scheduled activity. @see writeScheduled */
   scheduled?: boolean;
 }
@@ -75,7 +77,7 @@ export function createRecord<
     move: async (
       resource: Resource,
       to: readonly Status[],
-      { change, audit, scheduled = false }: MoveOptions<Change> = {},
+      { change, audit, callback_id, scheduled = false }: MoveOptions<Change> = {},
     ): Promise<void> => {
       const last = to.at(-1);
       if (last === undefined) return;
@@ -95,6 +97,7 @@ export function createRecord<
           attention,
           change: { ...table.known(resource), ...change },
           ...(audit === undefined ? {} : { audit }),
+          ...(callback_id === undefined ? {} : { callback_id }),
         }),
       );
       resource.status = moved.status;

@@ -124,7 +124,7 @@ test('two operators at once: the second is refused in words, the payment moves o
     // While the payment's document is held, the first move is asked for but not made.
     const session = setting.mongo.startSession();
     session.startTransaction();
-    await setting.stores.payments.update(id, 3, { request_id: 'held' }, [], session);
+    await setting.stores.payments.update(id, 3, { request_id: 'held' }, { audit: [] }, session);
     const args: [object] = [ACT];
     const first = await handle.startUpdate<object, [object]>('mark_settled', {
       args,

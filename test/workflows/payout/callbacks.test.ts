@@ -105,6 +105,12 @@ describe('returned', () => {
       expect(await moneyOf(setting, input)).toEqual(MONEY.returned);
       await keepHistory(first, 'payout-returned-days-later');
 
+      // The connector repeats it, since it crashed before it knew that the signal had arrived.
+      const [applied] = (await storedPayout(setting, id)).applied_callbacks?.slice(-1) ?? [];
+      const repeated = await late(setting, id, 'returned', { ...CAME_BACK, callback_id: applied });
+      expect(await repeated.result()).toMatchObject({ status: 'returned', version: 5 });
+      expect((await storedPayout(setting, id)).attention).toBeNull();
+
       const second = await late(setting, id, 'returned', { reason: 'Once more' });
       expect(await second.result()).toMatchObject({ status: 'returned', version: 5 });
       expect(await storedPayout(setting, id)).toMatchObject({

@@ -173,7 +173,7 @@ test('two operators at once: the second is refused in words, the payout moves on
     // While the payout's document is held, the first move is asked for but not made.
     const session = setting.mongo.startSession();
     session.startTransaction();
-    await setting.stores.payouts.update(id, 3, { request_id: 'held' }, [], session);
+    await setting.stores.payouts.update(id, 3, { request_id: 'held' }, { audit: [] }, session);
     const [first, second] = [
       await handle.startUpdate<object, [object]>('mark_completed', {
         ...{ args: [ACT], waitForStage: 'ACCEPTED' },

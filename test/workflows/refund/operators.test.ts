@@ -101,7 +101,7 @@ test('two operators at once: the second is refused in words, the refund moves on
     // While the refund's document is held, the first move is asked for but not made.
     const session = setting.mongo.startSession();
     session.startTransaction();
-    await setting.stores.refunds.update(id, 1, { request_id: 'held' }, [], session);
+    await setting.stores.refunds.update(id, 1, { request_id: 'held' }, { audit: [] }, session);
     const [first, second] = [
       await handle.startUpdate('mark_settled', { args: [ACT], waitForStage: 'ACCEPTED' }),
       await handle.startUpdate('mark_failed', { args: [ACT], waitForStage: 'ACCEPTED' }),
