@@ -58,7 +58,7 @@ export async function authorizedPayment(
   const urls = { success_url: 'https://s.example', error_url: 'https://e.example' };
   const routing = { ...facts, country: null, expires_in_seconds: 60, settlement_due_seconds: 60 };
   const stored = { reference: null, customer, metadata: '{}', ...urls };
-  await claim(stores, 'createPayment', payment_id, facts, { stored, routing });
+  await persistently(() => claim(stores, 'createPayment', payment_id, facts, { stored, routing }));
   const at = new Date().toISOString();
   const session = {
     outcome: 'opened',
@@ -96,7 +96,9 @@ export async function openRefund(
     ...{ payment_id, account_id, livemode, amount, currency, method, connector },
     ...{ accepted_at: at, due_seconds: 60 },
   };
-  await claim(stores, 'createRefund', refund_id, facts, { refund: { reason: null }, routing });
+  await persistently(() =>
+    claim(stores, 'createRefund', refund_id, facts, { refund: { reason: null }, routing }),
+  );
   const input = { ...routing, refund_id, request_id, created_at: at };
   return { refund_id, opening: await persistently(() => refunds.openRefund(input)) };
 }
@@ -154,7 +156,7 @@ const ACCEPT_WITHIN_MS = 60_000;
 export async function openPayout({ stores, payouts }: Records, facts: PayoutFacts) {
   const { payout_id, request_id, ...routing } = facts;
   const payout = { reference: null, metadata: '{}' };
-  await claim(stores, 'createPayout', payout_id, facts, { payout, routing });
+  await persistently(() => claim(stores, 'createPayout', payout_id, facts, { payout, routing }));
   const created_at = new Date().toISOString();
   const input = { ...facts, created_at, accept_by_ms: Date.now() + ACCEPT_WITHIN_MS };
   return { payout_id, opening: await persistently(() => payouts.openPayout(input)) };

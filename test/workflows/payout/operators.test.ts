@@ -12,7 +12,6 @@ import {
 import {
   ACT,
   actAfterEnd,
-  answered,
   MONEY,
   moneyOf,
   type PayingOut,
@@ -36,7 +35,11 @@ const submitting = () =>
 function at(status: 'submitted' | 'sent', story: (paying: PayingOut) => Promise<void>) {
   if (status === 'sent') return payingOut(setting, scriptedBank(), story);
   return unawaited(setting, submitting(), async (paying) => {
-    await answered(paying.handle, 'submitted');
+    // The details tell of the answer before its move is written.
+    await eventually('it to be submitted', async () => {
+      const { status } = await paying.handle.query<{ status: string }>('state');
+      return status === 'submitted';
+    });
     await story(paying);
   });
 }
