@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Folders whose code the service and its launcher run. */
@@ -7,7 +7,7 @@ const FOLDERS = ['src', 'workflows', 'activities', 'worker', 'connectors', 'stac
 /** The sources of a checkout with the time of their last change, in milliseconds. */
 export function sourcesOf(root: string): Map<string, number> {
   const times = new Map<string, number>();
-  for (const folder of FOLDERS) {
+  for (const folder of FOLDERS.filter((each) => existsSync(join(root, each)))) {
     for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
       if (!/\.tsx?$/.test(name)) continue;
       const source = join(folder, name);

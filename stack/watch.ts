@@ -7,8 +7,9 @@ import { runCommand } from './provision/command';
 import { sourcesOf, staleSource } from './sources';
 import type { Progress } from './terminal';
 
+/** Interval of looks at the files' times, which every editor and file system changes alike. */
 const POLL_MS = 300;
-/** An editor or git writes several files at once: they are built together. */
+/** Pause after a change, since an editor or git writes several files. */
 const SETTLE_MS = 100;
 const BUILD_MS_MAX = 120_000;
 
@@ -23,25 +24,23 @@ export interface SourceWatch {
 
 /**
  * Builds when a source changes and restarts the parts whose code became another, until `signal`.
- * A build with errors restarts nothing. Looks at the files' times: that sees every editor and works
- * in any folder, and costs a few milliseconds a time.
+ * A build with errors restarts nothing.
  */
 export async function watchSources(watch: SourceWatch): Promise<void> {
   const { root, progress, signal } = watch;
   let built = staleSource(root) === undefined ? timesOf(root) : '';
   let running = marksOf(root);
   while (!signal.aborted) {
-    if (timesOf(root) !== built) {
+    await pause(POLL_MS, signal);
+    try {
+      if (timesOf(root) === built) continue;
       await pause(SETTLE_MS, signal);
       built = timesOf(root);
-      try {
-        await progress.during('Building', () => build(root, running, signal));
-        running = await restartChanged(watch, running);
-      } catch (error) {
-        if (!signal.aborted) progress.line(`Nothing was restarted: ${reasonOf(error)}`);
-      }
+      await progress.during('Building', () => build(root, running, signal));
+      running = await restartChanged(watch, running);
+    } catch (error) {
+      if (!signal.aborted) progress.line(`Nothing was restarted: ${reasonOf(error)}`);
     }
-    await pause(POLL_MS, signal);
   }
 }
 

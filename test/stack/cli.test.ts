@@ -3,13 +3,11 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-const FOLDERS = ['src', 'workflows', 'activities', 'worker', 'connectors', 'stack'];
 const MAIN = 'dist/src/cli/main.js';
 
 let root: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'stack-cli-'));
-  for (const folder of FOLDERS) mkdirSync(join(root, folder));
   for (const file of ['cli.js', 'sources.js']) {
     cpSync(join('dist/stack', file), join(root, 'dist/stack', file));
   }
