@@ -60,6 +60,12 @@ test.each(RAIL_IDS)(
   },
 );
 
+test('the reference of a payout is on the bank’s statement of it', async () => {
+  const { body } = await shop.pay({ reference: 'Salary 12/2026' });
+  const book = service.mongo.db(`${service.database}_bank`).collection<{ _id: string }>('payouts');
+  expect(await book.findOne({ _id: body.id })).toMatchObject({ statement: 'Salary 12/2026' });
+});
+
 test.each([
   ['left out', {}],
   ['null', { reference: null, metadata: null }],

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connectMongo } from '../../src/mongo';
+import { connectMongo, inTransaction } from '../../src/mongo';
 import { type MongoServer, startMongo } from '../../stack/mongo-server';
 import { freePort } from '../../stack/ports';
 import { cacheDirectory, mongod, provision } from '../../stack/provision';
@@ -55,6 +55,19 @@ test('an acknowledged write outlives a killed server, also when its port changes
   await found.insert(2);
   await second.stop();
   expect(second.hasExited()).toBe(true);
+});
+
+test('a server takes transactions', async () => {
+  const server = await start(await freePort());
+  const mongo = await connectMongo(server.uri, 'mongo-server-test');
+  const collection = mongo.db('mongo_server_test').collection<{ _id: string }>('transactions');
+  await inTransaction(mongo, async (session) => {
+    await collection.insertOne({ _id: 'first' }, { session });
+    await collection.insertOne({ _id: 'second' }, { session });
+  });
+  expect(await collection.countDocuments()).toBe(2);
+  await mongo.close();
+  await server.stop();
 });
 
 test('a server never takes the place of another on its port', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Child } from '../../stack/child-process';
 import { startMongo } from '../../stack/mongo-server';
-import { freePort, LOOPBACK } from '../../stack/ports';
+import { freePort } from '../../stack/ports';
 import {
   cacheDirectory,
   mongod,
@@ -47,7 +47,6 @@ export default async function globalSetup(): Promise<void> {
   const workflowBundle = await writeBundle(folder);
   const servers: Child[] = [];
   try {
-    const uiPort = await freePort();
     const [mongoServer, temporalServer] = await Promise.all([
       startMongo({
         executable: mongo.path,
@@ -59,7 +58,6 @@ export default async function globalSetup(): Promise<void> {
         executable: temporal.path,
         dbFile: join(folder, 'temporal.db'),
         port: await freePort(),
-        uiPort,
         logFile: join(folder, 'temporal.log'),
       }).then((server) => keep(servers, server)),
     ]);
@@ -70,7 +68,6 @@ export default async function globalSetup(): Promise<void> {
     globalThis.testStack = { folder, servers, watchdog };
     publishServers({
       temporalAddress: temporalServer.address,
-      temporalUi: `http://${LOOPBACK}:${uiPort}`,
       mongodbUri: mongoServer.uri,
       timeSkippingServer: skipping.path,
       chromium: browser.path,

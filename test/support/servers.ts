@@ -1,7 +1,6 @@
 /** Addresses of what `global-setup` started; jest's workers inherit them by environment. */
 const NAMES = {
   temporalAddress: 'TEST_TEMPORAL_ADDRESS',
-  temporalUi: 'TEST_TEMPORAL_UI',
   mongodbUri: 'TEST_MONGODB_URI',
   timeSkippingServer: 'TEST_TIME_SKIPPING_SERVER',
   chromium: 'TEST_CHROMIUM',
@@ -12,9 +11,6 @@ export type TestServers = Record<keyof typeof NAMES, string>;
 
 /** host:port of a real Temporal server, shared: each test file takes its own task queues. */
 export const temporalAddress = (): string => fromEnvironment('temporalAddress');
-
-/** Base URL of that server's web UI. */
-export const temporalUi = (): string => fromEnvironment('temporalUi');
 
 /** URI of a real one-node replica set, shared: each test file takes its own database. */
 export const mongodbUri = (): string => fromEnvironment('mongodbUri');

@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time';
+import { freePort, LOOPBACK } from '../../stack/ports';
+import { cacheDirectory, provision, temporalCli } from '../../stack/provision';
+import { prepareRemoteTemporal } from '../../stack/remote-servers';
+import { startTemporal, type TemporalServer } from '../../stack/temporal-server';
+import { silentProgress } from '../../stack/terminal';
+
+/** Search attributes that operators are promised, and their wire numbers of types. */
+const ATTRIBUTES = {
+  ServiceResource: 2,
+  ServiceStatus: 2,
+  ServiceMethod: 2,
+  ServiceAccount: 2,
+  ServiceConnector: 2,
+  ServiceCurrency: 2,
+  ServiceAttention: 2,
+  ServiceLivemode: 5,
+  ServiceAmount: 3,
+};
+const DAY_SECONDS = 24 * 3_600;
+
+let folder: string;
+let server: TemporalServer;
+let connection: Connection;
+let uiPort: number;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'stack-temporal-'));
+  const context = { cacheDir: cacheDirectory(process.env), env: process.env };
+  const { signal } = new AbortController();
+  const found = await provision(temporalCli, { ...context, progress: silentProgress, signal });
+  uiPort = await freePort();
+  server = await startTemporal({
+    executable: found.path,
+    dbFile: join(folder, 'temporal.db'),
+    port: await freePort(),
+    uiPort,
+    logFile: join(folder, 'temporal.log'),
+  });
+  connection = await Connection.connect({ address: server.address });
+});
+afterAll(async () => {
+  await connection?.close();
+  await server?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+async function attributesOf(namespace: string) {
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  return customAttributes ?? {};
+}
+
+async function retentionOf(namespace: string): Promise<number> {
+  const { config } = await connection.workflowService.describeNamespace({ namespace });
+  return Number(config?.workflowExecutionRetentionTtl?.seconds);
+}
+
+test('a server of our own has the search attributes and keeps closed workflows for 30 days', async () => {
+  expect(await attributesOf('default')).toMatchObject(ATTRIBUTES);
+  expect(await retentionOf('default')).toBe(30 * DAY_SECONDS);
+});
+
+test('a server of our own serves its web UI', async () => {
+  expect((await fetch(`http://${LOOPBACK}:${uiPort}`)).status).toBe(200);
+});
+
+test('a server that was given by address is given the attributes; its retention stays', async () => {
+  await connection.workflowService.registerNamespace({
+    namespace: 'given',
+    workflowExecutionRetentionPeriod: msToTs(3 * DAY_SECONDS * 1_000),
+  });
+  const told: string[] = [];
+  const progress = { ...silentProgress, line: (text: string) => told.push(text) };
+  await prepareRemoteTemporal(server.address, 'given', progress);
+  expect(await attributesOf('given')).toMatchObject(ATTRIBUTES);
+  expect(await retentionOf('given')).toBe(3 * DAY_SECONDS);
+  expect(told).toEqual([expect.stringContaining('ServiceAttention')]);
+  await prepareRemoteTemporal(server.address, 'given', progress);
+  expect(told).toHaveLength(1);
+});
