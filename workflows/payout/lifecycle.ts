@@ -17,7 +17,7 @@ import type {
   PayoutResume,
   PayoutStart,
 } from '../../src/domain/payout-workflow';
-import { givenBefore } from '../shared/bank-instruction';
+import { givenBefore, takingBack } from '../shared/bank-instruction';
 import { listen } from '../shared/handlers';
 import { note } from '../shared/life';
 import type { Opening } from '../shared/mailbox';
@@ -190,7 +190,9 @@ function answerResubmits(payout: Payout, said: Pick<PayoutActed, 'bank'>): void 
 
 function nextDue(payout: Payout): Due | undefined {
   const { status, overdueTold } = payout;
-  if (status !== 'created' && status !== 'submitted' && status !== 'sent') return undefined;
+  if (status !== 'created' && status !== 'submitted' && status !== 'sent') {
+    return takingBack(payout);
+  }
   if (overdueTold) return undefined;
   const act = () => record.markOverdue(payout, OVERDUE[status]);
   return { at: dueAt(payout), summary: 'The payout is due', act };

@@ -14,7 +14,7 @@ import type {
   RefundResume,
   RefundStart,
 } from '../../src/domain/refund-workflow';
-import { givenBefore } from '../shared/bank-instruction';
+import { givenBefore, takingBack } from '../shared/bank-instruction';
 import { listen, untilOpened } from '../shared/handlers';
 import { note } from '../shared/life';
 import { type Opening, openMailbox } from '../shared/mailbox';
@@ -171,7 +171,8 @@ async function applyAnswer(
 }
 
 function nextDue(refund: Refund): Due | undefined {
-  if (isFinalRefund(refund.status) || refund.overdueTold) return undefined;
+  if (isFinalRefund(refund.status)) return takingBack(refund);
+  if (refund.overdueTold) return undefined;
   const act = () => record.markOverdue(refund, 'refund_overdue');
   return { at: dueAt(refund), summary: 'The refund is due', act };
 }

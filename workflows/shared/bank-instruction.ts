@@ -7,9 +7,11 @@ import {
 } from '@temporalio/workflow';
 import type { ConnectorActivities } from '../../connectors/contract/activities';
 import { connectorQueue } from '../../src/domain/task-queues';
+import type { Due } from './run-loop';
 
 /** The longest that a connector may be at one attempt. */
 const SEND_MS_MAX = 30_000;
+const TAKE_BACK_GRACE_MS = 5_000;
 
 /** An instruction to a bank that moves money, under one id. */
 export interface Instruction<Answer> {
@@ -37,6 +39,7 @@ export interface Instructing {
 interface Sending {
   /** Takes it back if no connector has begun with it. */
   cancel: () => void;
+  cancelled: boolean;
   /** Resolves when the instruction that it belongs to is over. */
   over: () => Promise<void>;
 }
@@ -97,7 +100,7 @@ export async function giveInstruction<Answer extends { outcome: string }>(
   };
   const send = async () => {
     const scope = new CancellationScope();
-    sending = { cancel: () => scope.cancel(), over: () => over };
+    sending = { cancel: () => scope.cancel(), cancelled: false, over: () => over };
     resource.sendings.add(sending);
     try {
       return await scope.run(instruction.send);
@@ -115,10 +118,29 @@ export async function giveInstruction<Answer extends { outcome: string }>(
   await over;
 }
 
-/** Takes back what no connector has begun, and waits for the rest: 30 seconds at most. */
-async function endSendings({ sendings }: Instructing): Promise<void> {
-  const earlier = [...sendings];
-  for (const { cancel } of earlier) cancel();
+/**
+ * Takes back the attempts that no connector has begun by the time in which any begun one has ended:
+ * a run whose resource is final would wait for a connector that is away.
+ */
+export function takingBack(resource: Instructing & { since: number }): Due | undefined {
+  const waiting = [...resource.sendings].filter(({ cancelled }) => !cancelled);
+  if (waiting.length === 0) return undefined;
+  const act = async () => {
+    for (const sending of waiting) takeBack(sending);
+  };
+  const at = resource.since + SEND_MS_MAX + TAKE_BACK_GRACE_MS;
+  return { at, summary: 'Take back what no connector has begun', act };
+}
+
+function takeBack(sending: Sending): void {
+  sending.cancelled = true;
+  sending.cancel();
+}
+
+/** Takes back the attempts that no connector has begun, and waits for the rest: 30 seconds at most. */
+async function endSendings(resource: Instructing): Promise<void> {
+  const earlier = [...resource.sendings];
+  for (const sending of earlier) takeBack(sending);
   await Promise.all(earlier.map(({ over }) => over()));
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { eventually } from '../../support/http';
 import {
   callback,
@@ -9,6 +10,7 @@ import {
   ACT,
   late,
   moneyOf,
+  type PayingOut,
   payingOut,
   refusalOf,
   shows,
@@ -162,6 +164,16 @@ describe('a second instruction', () => {
       });
     });
   });
+});
+
+test('a run ends with the word of the bank, also while no connector takes the instruction', async () => {
+  const nobody = { connector: `nobody-${randomUUID().slice(0, 8)}` };
+  const story = async ({ handle }: PayingOut) => {
+    await shows(handle, '**created**');
+    await handle.signal('failed', callback());
+    expect(await handle.result()).toMatchObject({ status: 'failed' });
+  };
+  await unawaited(setting, scriptedBank(), story, nobody);
 });
 
 test('a mark of a restart ends with the payout', async () => {
