@@ -7,6 +7,13 @@ export interface Standing<Status extends string> {
   version: number;
 }
 
+/** The answer to a move: where the resource stands now. */
+export interface MoveAnswer<Status extends string, Attention extends string>
+  extends Standing<Status> {
+  /** The record was ahead: nothing was moved, and this is where it stands. */
+  ahead?: { attention: Attention | null };
+}
+
 /** An operator's act, as its update tells it. */
 export interface Act {
   who: string;

@@ -12,7 +12,13 @@ import { callbackKey } from '../src/store/callbacks';
 import type { WrittenWith } from '../src/store/resource';
 import { type DeliveryStarter, startDeliveries } from '../src/temporal/deliveries';
 import { eventsOf, hasEndpoint } from './events';
-import type { Act, RecordAttention, RecordMove, RecordUnapplied, Standing } from './record-inputs';
+import type {
+  Act,
+  MoveAnswer,
+  RecordAttention,
+  RecordMove,
+  RecordUnapplied,
+} from './record-inputs';
 
 /** Dependencies of every lifecycle's activities. */
 export interface RecordDeps extends DeliveryStarter {
@@ -89,7 +95,7 @@ export function createRecord<
 >(deps: RecordDeps, table: RecordTable<Status, Attention, Change, Document, Loaded>) {
   return {
     /** Document, events, postings and audit entry in one transaction; then the deliveries start. */
-    move: (input: RecordMove<Status, Attention, Change>): Promise<Standing<Status>> =>
+    move: (input: RecordMove<Status, Attention, Change>): Promise<MoveAnswer<Status, Attention>> =>
       recordMove(deps, table, input),
     /** Marks or unmarks it for operators while the state stays. */
     setAttention: async (input: RecordAttention<Attention>): Promise<void> => {
@@ -118,9 +124,11 @@ export function createRecord<
 
 /**
  * Makes moves once, and tells of them: a repeated call answers as the first did, also under later
- * moves, since a workflow task that is lost takes the reports of its writes with it.
- * @throws Error when the record stands elsewhere: a restored database, most likely. It is retried:
- *   wait in the open for a person, move nothing.
+ * moves, since a workflow task that is lost takes the reports of its writes with it. A record that
+ * has made the first of these moves already is brought to the last; one that is ahead in another
+ * way is told of, for the workflow to decide anew.
+ * @throws Error when the record is behind: a restored database, most likely. It is retried: wait in
+ *   the open for a person, move nothing.
  */
 async function recordMove<
   Status extends string,
@@ -132,7 +140,7 @@ async function recordMove<
   deps: RecordDeps,
   table: RecordTable<Status, Attention, Change, Document, Loaded>,
   input: RecordMove<Status, Attention, Change>,
-): Promise<Standing<Status>> {
+): Promise<MoveAnswer<Status, Attention>> {
   const { resource_id, account_id, livemode, from, to, at, request_id } = input;
   assertLawful(table.moves, from.status, to);
   const status = to.at(-1);
@@ -162,15 +170,47 @@ async function recordMove<
   };
   const isPosted = to.some((reached) => table.posted.includes(reached));
   const events = await inTransaction(deps.mongo, commit, isPosted ? ledgerTurn(input) : undefined);
-  if (events !== null) await startDeliveries(deps, events);
-  else if (await wasMade(deps, table.resource, resource_id, moves)) {
-    await startPendingDeliveries(deps, { _id: resource_id, account_id, livemode });
-  } else throw new Error(`The record of ${resource_id} is not where this move begins.`);
+  if (events === null) return await moveFromElsewhere(deps, table, input);
+  await startDeliveries(deps, events);
   deps.log.info(
     { [`${table.resource}_id`]: resource_id, request_id, status },
     `${table.resource} moved`,
   );
   return { status, version };
+}
+
+/** Answers a move whose beginning the record has left. */
+async function moveFromElsewhere<
+  Status extends string,
+  Attention extends string,
+  Change,
+  Document extends Recorded<Status, Attention>,
+  Loaded,
+>(
+  deps: RecordDeps,
+  table: RecordTable<Status, Attention, Change, Document, Loaded>,
+  input: RecordMove<Status, Attention, Change>,
+): Promise<MoveAnswer<Status, Attention>> {
+  const { resource_id, from, to, request_id } = input;
+  const document = await table.store.get(resource_id);
+  const made = document === null ? 0 : document.version - from.version;
+  if (document === null || made <= 0) {
+    throw new Error(`The record of ${resource_id} is not where this move begins.`);
+  }
+  const { status, version, attention } = document;
+  await startPendingDeliveries(deps, document);
+  const first = to.slice(0, made);
+  const moves = eventsOfMoves(table.events, first, from.version);
+  if (!(await wasMade(deps, table.resource, resource_id, moves))) {
+    deps.log.warn({ [`${table.resource}_id`]: resource_id, request_id, status }, 'record is ahead');
+    return { status, version, ahead: { attention } };
+  }
+  const last = to.at(-1);
+  if (made >= to.length && last !== undefined) {
+    return { status: last, version: from.version + to.length };
+  }
+  const rest = { ...input, from: { status, version }, to: to.slice(made) };
+  return await recordMove(deps, table, rest);
 }
 
 /** The fields that every move changes. */

@@ -102,14 +102,36 @@ test('opening again answers as the first time, whatever has happened since', asy
   expect(await open()).toEqual(first);
 });
 
-test('a move from a version that is gone is refused, and moves nothing', async () => {
+test('a record that has made the first of several moves is brought to the last', async () => {
   const { open, move, types } = await opened();
   await open();
   await move('awaiting_customer', 2, ['authorized']);
-  await expect(move('awaiting_customer', 2, ['cancelled'])).rejects.toThrow(
-    /is not where this move begins/,
-  );
+  const healed = await move('awaiting_customer', 2, ['authorized', 'settled']);
+  expect(healed).toEqual({ status: 'settled', version: 4 });
+  expect(await types()).toEqual([
+    'payment.awaiting_customer',
+    'payment.authorized',
+    'payment.settled',
+  ]);
+});
+
+test('a record that is ahead in another way is told of, and nothing is moved', async () => {
+  const { open, move, types } = await opened();
+  await open();
+  await move('awaiting_customer', 2, ['authorized']);
+  expect(await move('awaiting_customer', 2, ['cancelled'])).toEqual({
+    status: 'authorized',
+    version: 3,
+    ahead: { attention: null },
+  });
   expect(await types()).toEqual(['payment.awaiting_customer', 'payment.authorized']);
+});
+
+test('a record that is behind is waited for: nothing is moved', async () => {
+  const { open, move, types } = await opened();
+  await open();
+  await expect(move('authorized', 3, ['settled'])).rejects.toThrow(/is not where this move begins/);
+  expect(await types()).toEqual(['payment.awaiting_customer']);
 });
 
 test('a move that no table lists is refused where it is written, and moves nothing', async () => {

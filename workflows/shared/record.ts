@@ -1,4 +1,4 @@
-import type { RecordAttention, RecordMove, Standing } from '../../activities/record-inputs';
+import type { MoveAnswer, RecordAttention, RecordMove } from '../../activities/record-inputs';
 import type { BankCallback, CallbackName, CallbackResource } from '../../src/domain/callback';
 import { type CommonFacts, type Life, note } from './life';
 import { type AuditedAct, datedAudit } from './operator-acts';
@@ -19,7 +19,7 @@ interface RecordTable<Status extends string, Attention extends string, Resource,
   known: (resource: Resource) => Partial<Change>;
   /** Keeps in memory what a move says beside its status. */
   remember: (resource: Resource, to: readonly Status[], at: string) => void;
-  writeMove: (input: RecordMove<Status, Attention, Change>) => Write<Standing<Status>>;
+  writeMove: (input: RecordMove<Status, Attention, Change>) => Write<MoveAnswer<Status, Attention>>;
   writeAttention: (input: RecordAttention<Attention>) => Write<void>;
 }
 
@@ -31,6 +31,11 @@ export interface MoveOptions<Change> {
   callback_id?: string;
   /** Written by a scheduled activity. @see writeScheduled */
   scheduled?: boolean;
+}
+
+/** The record had moved on without this run: a restored or reset workflow, most likely. */
+export class RecordAhead extends Error {
+  override readonly name = 'RecordAhead';
 }
 
 const HOUR_MS = 3_600_000;
@@ -73,7 +78,10 @@ export function createRecord<
       show(resource);
     },
 
-    /** The one place where a status changes: document, events, postings and memory together. */
+    /**
+     * The one place where a status changes: document, events, postings and memory together.
+     * @throws RecordAhead once the resource stands where the record does; nothing was moved
+     */
     move: async (
       resource: Resource,
       to: readonly Status[],
@@ -103,9 +111,14 @@ export function createRecord<
       resource.status = moved.status;
       resource.version = moved.version;
       resource.since = Date.now();
-      resource.attention = attention;
+      resource.attention = moved.ahead === undefined ? attention : moved.ahead.attention;
       resource.snoozedUntil = undefined;
       resource.overdueTold = false;
+      if (moved.ahead !== undefined) {
+        note(resource, `the record was ahead: the ${table.noun} is ${moved.status}`);
+        show(resource);
+        throw new RecordAhead(`The ${table.noun} is ${moved.status} in the record.`);
+      }
       table.remember(resource, to, at);
       show(resource);
     },

@@ -1,3 +1,7 @@
+import { randomBytes } from 'node:crypto';
+import { createPaymentActivities } from '../../../activities/payments';
+import type { PaymentStatus } from '../../../src/domain/payment';
+import { createLogger } from '../../../src/log';
 import { keepHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
@@ -321,6 +325,68 @@ test('a payment is still cancelled after a cancel request from the Temporal UI',
     await handle.cancel();
     const cancelled = await handle.executeUpdate('cancel', { args: [{ by: 'merchant' }] });
     expect(cancelled).toEqual({ payment_id: id, status: 'cancelled', version: 3 });
+  });
+});
+
+describe('a record that is ahead of its workflow, as after an older backup of Temporal', () => {
+  /** Moves the document behind the workflow's back. */
+  const moveBehind = async (id: string, to: PaymentStatus[]) => {
+    const { mongo, stores, env } = setting;
+    const { recordPaymentMove } = createPaymentActivities({
+      mongo,
+      stores,
+      temporal: env.client,
+      webhookQueue: 'unused',
+      payTokenKey: randomBytes(32),
+      log: createLogger('behind', 'silent'),
+    });
+    await recordPaymentMove({
+      resource_id: id,
+      account_id: `acct_${id}`,
+      livemode: false,
+      from: { status: 'awaiting_customer', version: 2 },
+      to,
+      at: new Date().toISOString(),
+      attention: null,
+      change: {},
+      request_id: 'before the restore',
+    });
+  };
+
+  test('by the first of two moves: the rest follows, each with one event', async () => {
+    await paying(scriptedBank(), async ({ handle, id }) => {
+      await moveBehind(id, ['authorized']);
+      await handle.signal('settled', callback());
+      expect(await handle.result()).toEqual({ payment_id: id, status: 'settled', version: 4 });
+      expect(await eventTypes(setting, id)).toEqual([
+        'payment.awaiting_customer',
+        'payment.authorized',
+        'payment.settled',
+      ]);
+    });
+  });
+
+  test('in another way: the callback is decided on the state that the record says', async () => {
+    const bank = scriptedBank();
+    await paying(bank, async ({ handle, id }) => {
+      await moveBehind(id, ['expired']);
+      await handle.signal('settled', callback());
+      expect(await handle.result()).toEqual({ payment_id: id, status: 'expired', version: 3 });
+      expect(bank.told.at(-1)).toBe(`reversePayment reversal:${id}`);
+      expect((await stored(id)).attention).toBe('late_settlement_reversed');
+      await keepHistory(handle, 'payment-record-ahead');
+    });
+  });
+
+  test('a cancel is answered by the state that the record says', async () => {
+    await paying(scriptedBank(), async ({ handle, id }) => {
+      await moveBehind(id, ['authorized']);
+      const args: [unknown] = [{ by: 'merchant' }];
+      const refused = handle.executeUpdate<unknown, [unknown]>('cancel', { args });
+      await expect(refused).rejects.toMatchObject({ cause: { type: 'cannot_cancel' } });
+      await handle.signal('settled', callback());
+      expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
+    });
   });
 });
 
