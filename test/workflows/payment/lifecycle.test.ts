@@ -358,9 +358,10 @@ describe('a record that is ahead of its workflow, as after an older backup of Te
       await moveBehind(id, ['authorized']);
       await handle.signal('settled', callback());
       expect(await handle.result()).toEqual({ payment_id: id, status: 'settled', version: 4 });
-      expect(await eventTypes(setting, id)).toEqual([
-        'payment.awaiting_customer',
+      // In any order: the move from behind has the time of another clock.
+      expect((await eventTypes(setting, id)).toSorted()).toEqual([
         'payment.authorized',
+        'payment.awaiting_customer',
         'payment.settled',
       ]);
     });
