@@ -1,0 +1,133 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
+import { positionOf } from '../../src/domain/cursor';
+import { PAYMENT_STATUSES } from '../../src/domain/payment';
+import { PAYOUT_STATUSES } from '../../src/domain/payout';
+import { REFUND_STATUSES } from '../../src/domain/refund';
+import { payTokenHash } from '../../src/keys/pay-token';
+import { inTransaction } from '../../src/mongo';
+import { call, settledPayment } from '../support/http';
+import type { Service } from '../support/service';
+import { storedPayout } from './payout-setting';
+
+/** Moment in which the rows of a test were made. */
+export const OLD = '2026-01-02T03:04:05.678Z';
+
+interface Owner {
+  account_id: string;
+  key: string;
+}
+
+/** Writes as many rows as asked of one millisecond, as the service writes them; gives their ids. */
+type Insert = (count: number, created_at?: string, changes?: object) => Promise<string[]>;
+
+export interface Listed extends Owner {
+  path: string;
+  insert: Insert;
+}
+
+interface Row {
+  _id: string;
+  position: string;
+  created_at: string;
+}
+
+function insertOf<R extends Row>(
+  { mongo }: Service,
+  make: (row: Row) => R,
+  write: (row: R, session: ClientSession) => Promise<unknown>,
+): Insert {
+  return async (count, created_at = OLD, changes = {}) => {
+    const ties = new Set<number>();
+    while (ties.size < count) ties.add(randomInt(1_000_000));
+    const rows = [...ties].map((tie) => {
+      const position = positionOf(Date.parse(created_at), tie);
+      return { ...make({ _id: randomUUID(), position, created_at }), ...changes };
+    });
+    await inTransaction(mongo, async (session) => {
+      for (const row of rows) await write(row, session);
+    });
+    return rows.map(({ _id }) => _id);
+  };
+}
+
+/** A payment and a refund that the service made, which rows are made like. */
+export type Likeness = Awaited<ReturnType<typeof makeLikeness>>;
+
+export async function makeLikeness(service: Service) {
+  const { key } = await service.account();
+  const { id: payment_id } = await settledPayment(service, key);
+  const body = { payment_id, amount: 1 };
+  const made = await call(service.url, 'POST', '/v1/refunds', { key, body });
+  const payment = await service.stores.payments.get(payment_id);
+  const refund = await service.stores.refunds.get(made.body.id);
+  if (payment === null || refund === null) throw new Error('One of them is not stored.');
+  return { payment, refund };
+}
+
+type Open = (service: Service, like: Likeness) => Promise<Listed>;
+
+/** Payments of an account that has none. */
+export const payments: Open = async (service, like) => {
+  const owner = await service.account();
+  const { insert } = service.stores.payments;
+  const make = (row: Row) => ({
+    ...like.payment,
+    ...row,
+    account_id: owner.account_id,
+    token_hash: payTokenHash(row._id),
+  });
+  return { ...owner, path: '/v1/payments', insert: insertOf(service, make, insert) };
+};
+
+/** Refunds of a payment of an account that has no refund. */
+const refundsAt =
+  (pathOf: (payment_id: string) => string): Open =>
+  async (service, like) => {
+    const { insert: insertPayment, account_id, key } = await payments(service, like);
+    const [payment_id = ''] = await insertPayment(1);
+    const { insert } = service.stores.refunds;
+    const make = (row: Row) => ({ ...like.refund, ...row, account_id, payment_id });
+    const path = pathOf(payment_id);
+    return { account_id, key, path, insert: insertOf(service, make, insert) };
+  };
+
+/** Payouts of an account that has none. */
+const payouts: Open = async (service) => {
+  const owner = await service.account();
+  const { insert } = service.stores.payouts;
+  const make = (row: Row) => storedPayout(owner, row);
+  return { ...owner, path: '/v1/payouts', insert: insertOf(service, make, insert) };
+};
+
+/** Lists of the API: how one is opened, where its rows are read, and what filters it has not. */
+export const LISTS = [
+  {
+    name: 'payments',
+    open: payments,
+    rows: '/v1/payments',
+    statuses: PAYMENT_STATUSES,
+    unknown: ['recipient_id'],
+  },
+  {
+    name: 'all refunds',
+    open: refundsAt(() => '/v1/refunds'),
+    rows: '/v1/refunds',
+    statuses: REFUND_STATUSES,
+    unknown: ['method', 'reference', 'payment_id'],
+  },
+  {
+    name: 'the refunds of a payment',
+    open: refundsAt((payment_id) => `/v1/payments/${payment_id}/refunds`),
+    rows: '/v1/refunds',
+    statuses: REFUND_STATUSES,
+    unknown: ['method', 'reference', 'payment_id'],
+  },
+  {
+    name: 'payouts',
+    open: payouts,
+    rows: '/v1/payouts',
+    statuses: PAYOUT_STATUSES,
+    unknown: ['method', 'reference', 'recipient_id'],
+  },
+];
