@@ -1,215 +1,81 @@
-import { randomUUID } from 'node:crypto';
 import type { ClaimDocument } from '../../src/store/idempotency';
-import { call, idealPayment } from '../support/http';
-import { openKey, type Service, startService } from '../support/service';
-import { exchange } from './exchange';
+import { call } from '../support/http';
+import { type Service, startService } from '../support/service';
+import { CREATES, type Creator } from './create-setting';
+import { bankRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 
 let service: Service;
-let account_id: string;
-let key: string;
 
 beforeAll(async () => {
   service = await startService();
-  ({ account_id, key } = await service.account());
 });
 afterAll(async () => service?.stop());
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
-const create = (idempotencyKey: string, body: unknown = idealPayment(), as = key) =>
-  call(service.url, 'POST', '/v1/payments', { key: as, body, idempotencyKey });
-const createRaw = (idempotencyKey: string, raw: string) =>
-  call(service.url, 'POST', '/v1/payments', { key, raw, idempotencyKey });
-const paymentsOf = (account: string) =>
-  service.mongo.db(service.database).collection('payments').countDocuments({ account_id: account });
-const claims = () => service.mongo.db(service.database).collection<ClaimDocument>('idempotency');
-
-test('the same key and body give the first answer again, and create nothing', async () => {
-  const first = await create('same');
-  const before = await paymentsOf(account_id);
-  const again = await create('same');
-  expect(first.headers.get('Idempotent-Replayed')).toBeNull();
-  expect(again.status).toBe(first.status);
-  expect(again.text).toBe(first.text);
-  expect(again.headers.get('Idempotent-Replayed')).toBe('true');
-  expect(await paymentsOf(account_id)).toBe(before);
-});
-
-test('a replay is the answer as first sent, also when the payment has moved since', async () => {
-  const first = await create('moved');
-  await call(service.url, 'POST', `/v1/payments/${first.body.id}/cancel`, { key });
-  expect((await create('moved')).text).toBe(first.text);
-});
-
-test('key order, white space and escapes make no other body', async () => {
-  const body = idealPayment({ customer: { email: 'a@b.nl', first_name: 'Zoë' } });
-  const first = await create('ways', body);
-  const reversed = Object.fromEntries(Object.entries(body).reverse());
-  const text = JSON.stringify(reversed, null, '\t').replace('Zoë', 'Zo\\u00eb');
-  const again = await createRaw('ways', text);
-  expect({ status: again.status, text: again.text }).toEqual({ status: 201, text: first.text });
-  expect(again.headers.get('Idempotent-Replayed')).toBe('true');
-});
-
-test.each([
-  ['another amount', { amount: 1_051 }],
-  ['one field more', { metadata: {} }],
-  ['a body that is not valid', { amount: 'much' }],
-])('the same key with %s is refused, naming the first payment', async (what, change) => {
-  const first = await create(`other ${what}`);
-  const other = await create(`other ${what}`, idealPayment(change));
-  expectRefusal(other, 'idempotency_key_reused');
-  expect(other.body.error.message).toContain(first.body.id);
-  expect((await create(`other ${what}`)).text).toBe(first.text);
-});
-
-test('numbers in metadata that are written in another way are another body', async () => {
-  const body = (number: string) =>
-    JSON.stringify(idealPayment({ metadata: 0 })).replace(
-      '"metadata":0',
-      `"metadata":{"n":${number}}`,
-    );
-  await createRaw('numbers', body('12345678901234567890'));
-  expectRefusal(await createRaw('numbers', body('12345678901234567891')), 'idempotency_key_reused');
-});
-
-test('a key belongs to one account and one environment', async () => {
-  const other = await service.account();
-  const first = await create('shared');
-  const foreign = await create('shared', idealPayment({ amount: 5 }), other.key);
-  expect(foreign.status).toBe(201);
-  expect(foreign.body.id).not.toBe(first.body.id);
-  const live = await openKey(service.stores, account_id, true);
-  // No live connector: were the key shared, this would be the sandbox payment again.
-  expectRefusal(await create('shared', idealPayment(), live), 'method_requirements_not_met');
-  const second = await openKey(service.stores, account_id, false);
-  expect((await create('shared', idealPayment(), second)).text).toBe(first.text);
-});
-
-test('fifty calls at once with one key make one payment and get one answer', async () => {
-  const { account_id: busy, key: as } = await service.account();
-  const answers = await Promise.all(
-    Array.from({ length: 50 }, () => create('fifty', idealPayment(), as)),
-  );
-  expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(201));
-  expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-  const replayed = answers.filter(({ headers }) => headers.has('Idempotent-Replayed'));
-  expect(replayed).toHaveLength(49);
-  expect(await paymentsOf(busy)).toBe(1);
-});
-
-test('fifty calls at once with one key and two bodies make one payment', async () => {
-  const { account_id: busy, key: as } = await service.account();
-  const answers = await Promise.all(
-    Array.from({ length: 50 }, (_, i) => create('two', idealPayment({ amount: 1 + (i % 2) }), as)),
-  );
-  const amounts = new Set(answers.filter(({ status }) => status === 201).map((a) => a.body.amount));
-  expect(amounts.size).toBe(1);
-  for (const answer of answers.filter(({ status }) => status !== 201)) {
-    expectRefusal(answer, 'idempotency_key_reused');
-  }
-  expect(answers.filter(({ status }) => status === 201)).toHaveLength(25);
-  expect(await paymentsOf(busy)).toBe(1);
-});
-
-describe('the header', () => {
-  const send = (...values: string[]) =>
-    exchange(service.url, {
-      headers: [
-        ['Authorization', `Bearer ${key}`],
-        ['Content-Type', 'application/json'],
-        ...values.map((value): [string, string] => ['Idempotency-Key', value]),
-      ],
-      body: JSON.stringify(idealPayment()),
-    });
-
-  test.each([
-    ['not sent', []],
-    ['empty', ['']],
-    ['only white space', ['   ']],
-  ])('%s: idempotency_key_required', async (_, values) => {
-    const before = await paymentsOf(account_id);
-    expectRefusal(await send(...values), 'idempotency_key_required');
-    expect(await paymentsOf(account_id)).toBe(before);
+describe.each(CREATES)('a key of $name', (creating) => {
+  const { path, operation, collection, crowd, others, refused } = creating;
+  let creator: Creator;
+  beforeEach(async () => {
+    creator = await creating.open(service);
   });
 
-  test.each([
-    ['of 256 characters', ['k'.repeat(256)]],
-    ['with a character that is not ASCII', ['caf\xe9']],
-    ['with a tab inside', ['a\tb']],
-    ['sent twice', ['a', 'b']],
-    ['sent twice with one value', ['a', 'a']],
-    ['sent twice, empty', ['', '']],
-  ])('%s: idempotency_key_invalid', async (_, values) => {
-    const before = await paymentsOf(account_id);
-    expectRefusal(await send(...values), 'idempotency_key_invalid');
-    expect(await paymentsOf(account_id)).toBe(before);
-  });
-
-  test.each([
-    ['of 255 characters', 'k'.repeat(255)],
-    ['of one character', 'k'],
-    ['of every printable ASCII character', '!"#$%&\'()*+,-./09:;<=>?@AZ[\\]^_`az{|} ~'],
-  ])('%s is a key', async (_, value) => {
-    const first = await send(value);
-    expect(first.status).toBe(201);
-    expect((await send(value)).text).toBe(first.text);
-  });
-});
-
-test.each([
-  ['a field that is not valid', { amount: 10.5 }, 'invalid_amount'],
-  ['a currency that the method lacks', { currency: 'USD' }, 'method_requirements_not_met'],
-  ['an unknown field', { extra: 1 }, 'invalid_request'],
-] as const)('a refusal for %s burns no key', async (what, change, code) => {
-  const bad = idealPayment(change);
-  expectRefusal(await create(what, bad), code);
-  expectRefusal(await create(what, bad), code);
-  expect(await claims().countDocuments({ account_id, key: what })).toBe(0);
-  const good = await create(what);
-  expect(good.status).toBe(201);
-  expect(good.headers.get('Idempotent-Replayed')).toBeNull();
-});
-
-test('after 24 hours the key is free again, also when the cleaner is late', async () => {
-  const first = await create('daily');
-  const age = async (ms: number) => {
-    const created_at = new Date(Date.now() - ms);
-    const expires_at = new Date(created_at.getTime() + DAY_MS);
-    // The cleaner may have come between; then there is nothing left to move.
-    await claims().updateOne({ account_id, key: 'daily' }, { $set: { created_at, expires_at } });
+  const create = (idempotencyKey: string, change: object = {}) => {
+    const { key, body } = creator;
+    return call(service.url, 'POST', path, { key, idempotencyKey, body: { ...body, ...change } });
   };
-  await age(DAY_MS - 60_000);
-  expect((await create('daily')).text).toBe(first.text);
-  await age(DAY_MS + 1);
-  const next = await create('daily', idealPayment({ reference: randomUUID() }));
-  expect(next.status).toBe(201);
-  expect(next.headers.get('Idempotent-Replayed')).toBeNull();
-  expect(next.body.id).not.toBe(first.body.id);
-  expectRefusal(await create('daily'), 'idempotency_key_reused');
-});
+  const database = () => service.mongo.db(service.database);
+  const made = () =>
+    database().collection(collection).countDocuments({ account_id: creator.account_id });
+  const claimOf = (key: string) =>
+    database()
+      .collection<ClaimDocument>('idempotency')
+      .findOne({ account_id: creator.account_id, operation, key });
 
-test('a claim that is done gives up its request, and is cleaned away 24 hours later', async () => {
-  await create('kept');
-  const claim = await claims().findOne({ account_id, key: 'kept' });
-  expect(claim?.request).toBeNull();
-  const life = Number(claim?.expires_at) - Number(claim?.created_at);
-  expect(life).toBeGreaterThanOrEqual(DAY_MS);
-  expect(life).toBeLessThan(DAY_MS + 60_000);
-});
+  test('gives the first answer again, also after a move, and makes nothing more', async () => {
+    const first = await create('same');
+    const again = await create('same');
+    expect(first.headers.get('Idempotent-Replayed')).toBeNull();
+    expect([again.status, again.text]).toEqual([201, first.text]);
+    expect(again.headers.get('Idempotent-Replayed')).toBe('true');
+    await creator.move(first.body.id);
+    const moved = await call(service.url, 'GET', `${path}/${first.body.id}`, { key: creator.key });
+    expect(moved.text).not.toBe(first.text);
+    expect((await create('same')).text).toBe(first.text);
+    expect(await made()).toBe(1);
+  });
 
-test('a key whose resource was made long after the first call keeps its answer for a day from then', async () => {
-  const { stores, now } = { stores: service.stores, now: new Date() };
-  const resource_id = randomUUID();
-  const claimKey = { account_id, livemode: false, operation: 'createPayment', key: 'outage' };
-  const made = { fingerprint: 'f', resource_id, request_id: 'r' };
-  const request = { recipient: Object() };
-  await stores.idempotency.claim({ ...claimKey, ...made, request }, now);
-  const twoDaysAgo = new Date(now.getTime() - 2 * DAY_MS);
-  await claims().updateOne({ resource_id }, { $set: { created_at: twoDaysAgo } });
-  await stores.idempotency.markWritten(resource_id);
-  const soon = new Date(Date.now() + DAY_MS - 60_000);
-  expect(await stores.idempotency.find(claimKey, soon)).toMatchObject({ resource_id });
-  const later = new Date(Date.now() + DAY_MS + 60_000);
-  expect(await stores.idempotency.find(claimKey, later)).toBeNull();
+  test.each(others)('is refused with %s, naming the first one', async (_, change) => {
+    const first = await create('other');
+    const other = await create('other', change);
+    expectRefusal(other, 'idempotency_key_reused');
+    expect(other.body.error.message).toContain(first.body.id);
+    expect((await create('other')).text).toBe(first.text);
+    expect(await made()).toBe(1);
+  });
+
+  test('is another key than that of another operation', async () => {
+    const recipient = { key: creator.key, idempotencyKey: 'shared', body: bankRecipient() };
+    const { status } = await call(service.url, 'POST', '/v1/payout-recipients', recipient);
+    expect(status).toBe(201);
+    const answer = await create('shared');
+    expect([answer.status, answer.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+  });
+
+  test(`makes one for ${crowd} calls at once, and one answer`, async () => {
+    const answers = await Promise.all(Array.from({ length: crowd }, () => create('crowd')));
+    expect(answers.map(({ status }) => status)).toEqual(Array(crowd).fill(201));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    const replayed = answers.filter(({ headers }) => headers.has('Idempotent-Replayed'));
+    expect(replayed).toHaveLength(crowd - 1);
+    expect(await made()).toBe(1);
+    await creator.expectTakenOnce();
+  });
+
+  test.each(refused)('is not burnt by a refusal for %s', async (_, change, code) => {
+    expectRefusal(await create('again', change), code);
+    expectRefusal(await create('again', change), code);
+    expect(await claimOf('again')).toBeNull();
+    const good = await create('again');
+    expect([good.status, good.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+  });
 });

@@ -1,11 +1,9 @@
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import type { ClaimDocument } from '../../src/store/idempotency';
-import { call, eventually, settledPayment } from '../support/http';
+import { call, eventually } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { credit, FUNDS, openShop, type Shop } from './payout-setting';
 import { expectRefusal } from './refusal';
-
-const NEVER_FUNDED = { metadata: { balance_account: 'sales' } };
 
 const claimOf = (service: Service, shop: Shop, key: string) =>
   service.mongo
@@ -26,65 +24,12 @@ describe('a key', () => {
     shop = await openShop(service);
   });
 
-  test('gives the first answer again with the same body, and pays nothing more', async () => {
-    const first = await shop.pay({}, 'same');
-    await shop.simulate(first.body.id, { event: 'completed' });
-    const again = await shop.pay({}, 'same');
-    expect(first.headers.get('Idempotent-Replayed')).toBeNull();
-    expect([again.status, again.text]).toEqual([201, first.text]);
-    expect(again.headers.get('Idempotent-Replayed')).toBe('true');
-    expect(await payoutsOf(service, shop)).toBe(1);
-    expect(await shop.balance()).toEqual([FUNDS.main - 1_000, 0]);
-  });
-
   test('gives it again also where a new one would be refused by now', async () => {
     const all = { amount: FUNDS.main };
     const first = await shop.pay(all, 'all');
     await service.stores.accounts.disableRail(shop.account_id, 'sepa_instant');
     expectRefusal(await shop.pay({ amount: 1 }), 'rail_requirements_not_met');
     expect((await shop.pay(all, 'all')).text).toBe(first.text);
-  });
-
-  test.each([
-    ['another amount', { amount: 1_001 }],
-    ['another rail', { method: 'sepa_credit_transfer' }],
-    ['metadata', { metadata: { a: 1 } }],
-    ['a body that is not valid', { amount: 1.5 }],
-  ])('is refused with %s, naming the first payout', async (_, changes) => {
-    const first = await shop.pay({}, 'other');
-    const other = await shop.pay(changes, 'other');
-    expectRefusal(other, 'idempotency_key_reused');
-    expect(other.body.error.message).toContain(first.body.id);
-    expect(await payoutsOf(service, shop)).toBe(1);
-  });
-
-  test('of a payment is another key for a payout', async () => {
-    await settledPayment(service, shop.key);
-    const claims = service.mongo.db(service.database).collection<ClaimDocument>('idempotency');
-    const own = await claims.findOne({ account_id: shop.account_id, operation: 'createPayment' });
-    const answer = await shop.pay({}, own?.key);
-    expect([answer.status, answer.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
-  });
-
-  test('makes one payout for twenty calls at once, and one answer', async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => shop.pay({}, 'crowd')));
-    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201));
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-    expect(await payoutsOf(service, shop)).toBe(1);
-    expect(await shop.balance()).toEqual([FUNDS.main - 1_000, 0]);
-  });
-
-  test.each([
-    ['by its body', { amount: 1.5 }, 'invalid_amount'],
-    ['for its recipient', { recipient_id: 'some-id' }, 'recipient_not_found'],
-    ['by the rail', { currency: 'GBP' }, 'rail_requirements_not_met'],
-    ['for its balance', { amount: 99_999_999_999 }, 'insufficient_balance'],
-    ['for its balance account', NEVER_FUNDED, 'balance_account_not_found'],
-  ] as const)('is not burnt by what is refused %s', async (_, changes, code) => {
-    expectRefusal(await shop.pay(changes, 'again'), code);
-    expect(await claimOf(service, shop, 'again')).toBeNull();
-    const good = await shop.pay({}, 'again');
-    expect([good.status, good.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
   });
 
   test('is not burnt by what only the reservation could refuse', async () => {
@@ -100,7 +45,8 @@ describe('a key', () => {
     seen.mockRestore();
     expect(service.stores.ledger.balances).toBe(balances);
     expect([await claimOf(service, shop, 'raced'), await payoutsOf(service, shop)]).toEqual([
-      ...[null, 0],
+      null,
+      0,
     ]);
     const less = await shop.pay({ ...sales, amount: 999 }, 'raced');
     expect([less.status, less.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
@@ -123,10 +69,17 @@ describe('a key', () => {
     const history = await service.temporal.workflow.getHandle(`payout:${body.id}`).fetchHistory();
     const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
     expect(JSON.parse(String(started?.input?.payloads?.[0]?.data))).toEqual({
-      ...{ payout_id: body.id, account_id: shop.account_id, livemode: false },
-      ...{ amount: 1_000, fee: 25, currency: 'EUR', method: 'sepa_instant' },
-      ...{ recipient_id: shop.recipients.sepa_instant, balance_account: 'main' },
-      ...{ connector: service.connector, can_be_returned: true },
+      payout_id: body.id,
+      account_id: shop.account_id,
+      livemode: false,
+      amount: 1_000,
+      fee: 25,
+      currency: 'EUR',
+      method: 'sepa_instant',
+      recipient_id: shop.recipients.sepa_instant,
+      balance_account: 'main',
+      connector: service.connector,
+      can_be_returned: true,
       request_id: expect.any(String),
     });
     const bytes = historyToJSON(history).match(/"data": ?"[^"]+"/g) ?? [];
@@ -156,7 +109,9 @@ describe('while nobody works on payouts', () => {
     try {
       const handle = service.temporal.workflow.getHandle(`payout:${first?.resource_id}`);
       expect(await handle.result()).toMatchObject({
-        ...{ payout_id: first?.resource_id, status: 'refused', code: 'temporarily_unavailable' },
+        payout_id: first?.resource_id,
+        status: 'refused',
+        code: 'temporarily_unavailable',
       });
       expect(await claimOf(service, shop, 'late')).toBeNull();
       expect(await shop.balance()).toEqual([FUNDS.main, 0]);

@@ -25,7 +25,9 @@ beforeEach(async () => {
 
 const refund = (idempotencyKey: string, changes: object = {}) =>
   call(service.url, 'POST', '/v1/refunds', {
-    ...{ key, idempotencyKey, body: { payment_id, amount: 100, ...changes } },
+    key,
+    idempotencyKey,
+    body: { payment_id, amount: 100, ...changes },
   });
 const claims = () => service.mongo.db(service.database).collection<ClaimDocument>('idempotency');
 const claimOf = (idempotencyKey: string) =>
@@ -33,63 +35,10 @@ const claimOf = (idempotencyKey: string) =>
 const refunds = () =>
   service.mongo.db(service.database).collection('refunds').countDocuments({ account_id });
 
-test('the same key and body give the first answer again, and refund nothing more', async () => {
-  const first = await refund('same');
-  await call(service.url, 'POST', `/v1/sandbox/refunds/${first.body.id}/simulate`, {
-    ...{ key, body: { event: 'failed' } },
-  });
-  const again = await refund('same');
-  expect(first.headers.get('Idempotent-Replayed')).toBeNull();
-  expect([again.status, again.text]).toEqual([201, first.text]);
-  expect(again.headers.get('Idempotent-Replayed')).toBe('true');
-  expect(await refunds()).toBe(1);
-});
-
 test('a replay of what exhausted the payment is the first answer, not a refusal', async () => {
   const first = await refund('all', { amount: null });
   expectRefusal(await refund('more', { amount: null }), 'refund_amount_exceeds_balance');
   expect((await refund('all', { amount: null })).text).toBe(first.text);
-});
-
-test.each([
-  ['another amount', { amount: 101 }],
-  ['the amount left out', { amount: undefined }],
-  ['a reason', { reason: 'Too big.' }],
-  ['a body that is not valid', { amount: 1.5 }],
-])('the same key with %s is refused, naming the first refund', async (_, changes) => {
-  const first = await refund('other');
-  const other = await refund('other', changes);
-  expectRefusal(other, 'idempotency_key_reused');
-  expect(other.body.error.message).toContain(first.body.id);
-  expect((await refund('other')).text).toBe(first.text);
-  expect(await refunds()).toBe(1);
-});
-
-test('a key of a payment is another key for a refund', async () => {
-  const body = { payment_id, amount: 1 };
-  const own = await claims().findOne({ account_id, operation: 'createPayment' });
-  const idempotencyKey = own?.key ?? '';
-  const answer = await call(service.url, 'POST', '/v1/refunds', { key, body, idempotencyKey });
-  expect([answer.status, answer.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
-});
-
-test('twenty calls at once with one key make one refund and get one answer', async () => {
-  const answers = await Promise.all(Array.from({ length: 20 }, () => refund('crowd')));
-  expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201));
-  expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-  expect(await refunds()).toBe(1);
-  expect((await service.stores.payments.get(payment_id))?.refunded).toBe(100);
-});
-
-test.each([
-  ['by its body', { amount: 1.5 }, 'invalid_amount'],
-  ['for its payment', { payment_id: 'some-id' }, 'payment_not_found'],
-  ['by the rules', { amount: 1_051 }, 'refund_amount_exceeds_balance'],
-] as const)('what is refused %s burns no key', async (_, changes, code) => {
-  expectRefusal(await refund('again', changes), code);
-  expect(await claimOf('again')).toBeNull();
-  const good = await refund('again');
-  expect([good.status, good.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
 });
 
 describe('what only the reservation can refuse', () => {
@@ -134,8 +83,15 @@ const callOnce = async (
   const once = await createOnce(idempotency, call, async () => ({
     refund: { reason: null },
     routing: {
-      ...{ payment_id, account_id, livemode: false, amount: 100, currency: 'EUR' },
-      ...{ method: 'ideal', connector: service.connector, accepted_at, due_seconds: 60 },
+      payment_id,
+      account_id,
+      livemode: false,
+      amount: 100,
+      currency: 'EUR',
+      method: 'ideal',
+      connector: service.connector,
+      accepted_at,
+      due_seconds: 60,
     },
   }));
   if ('replay' in once) return { ...once.replay, replayed: true };
@@ -193,8 +149,14 @@ test('Temporal is told when the call was taken in, and never the reason', async 
   const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
   const input = JSON.parse(String(started?.input?.payloads?.[0]?.data));
   expect(input).toEqual({
-    ...{ refund_id: body.id, payment_id, account_id, livemode: false },
-    ...{ amount: 100, currency: 'EUR', method: 'ideal', connector: service.connector },
+    refund_id: body.id,
+    payment_id,
+    account_id,
+    livemode: false,
+    amount: 100,
+    currency: 'EUR',
+    method: 'ideal',
+    connector: service.connector,
     accepted_at: expect.any(String),
     due_seconds: methodRules('ideal').refund_due_seconds,
     request_id: expect.any(String),
