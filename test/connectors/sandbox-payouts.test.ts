@@ -13,68 +13,17 @@ afterAll(async () => {
 
 const activities = () => world.server.bank.activities;
 const lookUp = (payout_id: string) => activities().lookUpPayout({ payout_id });
-const told = (id: string) => world.told(id, 'payout');
 
 const bank_reference = expect.stringMatching(/^SBX[0-9A-F]{12}$/);
 const SENT = { outcome: 'sent', bank_reference };
 
-async function statusOf(_id: string): Promise<string | undefined> {
-  return (await world.payouts.findOne({ _id }))?.status;
-}
-
 describe('sendPayout', () => {
-  it('gives the same answer to a repeat, also at once and after a restart; plans once', async () => {
-    const { input, id } = await world.knowPayout();
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, () => activities().sendPayout(input)),
-    );
-    await world.server.restart();
-    answers.push(await activities().sendPayout(input));
-    expect(answers[0]).toEqual(SENT);
-    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
-    expect(await world.rows(id)).toHaveLength(1);
-    expect(await world.payouts.countDocuments({ _id: id })).toBe(1);
-  });
-
-  it('completes three seconds later, kept and signalled; a repeat is answered as before', async () => {
-    const { input, id } = await world.knowPayout();
-    const answer = await activities().sendPayout(input);
-    expect(await told(id)).toEqual(['completed']);
-    const [callback] = await world.callbacks(id);
-    expect(callback).toMatchObject({ resource: 'payout', connector: 'sandbox', name: 'completed' });
-    expect({ outcome: 'sent', bank_reference: callback?.body.bank_reference }).toEqual(answer);
-    const sent = (await world.payouts.findOne({ _id: id }))?.created_at.getTime() ?? 0;
-    const completed = Date.parse(callback?.body.occurred_at ?? '');
-    expect(completed - sent).toBeGreaterThanOrEqual(3_000);
-    expect(await statusOf(id)).toBe('completed');
-    expect(await activities().sendPayout(input)).toEqual(answer);
-    expect(await world.rows(id)).toHaveLength(1);
-  });
-
-  it('writes nothing in its book when the callbacks could not be planned', async () => {
-    const { input, id } = await world.knowPayout();
-    await world.own.command({ collMod: 'outbox', validator: { resource: 'payment' } });
-    await expect(activities().sendPayout(input)).rejects.toThrow('validation');
-    expect(await lookUp(id)).toEqual({ outcome: 'not_found' });
-    await world.own.command({ collMod: 'outbox', validator: {} });
-    expect(await activities().sendPayout(input)).toEqual(SENT);
-    expect(await world.rows(id)).toHaveLength(1);
-  });
-
   it('puts the reference of the payout on the recipient’s statement', async () => {
     const { input, id } = await world.knowPayout();
     const texts = new Map([[id, 'Salary 11/2026']]);
     await world.server.restart({ readReference: async (payout) => texts.get(payout) ?? null });
     await activities().sendPayout(input);
     expect(await world.payouts.findOne({ _id: id })).toMatchObject({ statement: 'Salary 11/2026' });
-    await world.server.restart();
-  });
-
-  it('leaves it sent with autoplay off', async () => {
-    await world.server.restart({ autoplay: false });
-    const { input, id } = await world.knowPayout();
-    expect(await activities().sendPayout(input)).toEqual(SENT);
-    expect([await world.rows(id), await statusOf(id)]).toEqual([[], 'sent']);
     await world.server.restart();
   });
 
@@ -152,17 +101,3 @@ function personalValues(): string[] {
   const { type: _, country: _also, ...personal } = RECIPIENT;
   return Object.values(personal).filter((value) => value !== null);
 }
-
-describe('lookUpPayout', () => {
-  it('does not find what was never sent', async () => {
-    expect(await lookUp(payoutInstruction().payout_id)).toEqual({ outcome: 'not_found' });
-  });
-
-  it('says what was answered, also once it has completed', async () => {
-    const { input, id } = await world.knowPayout();
-    const answer = await activities().sendPayout(input);
-    expect(await lookUp(id)).toEqual(answer);
-    await told(id);
-    expect(await lookUp(id)).toEqual(answer);
-  });
-});

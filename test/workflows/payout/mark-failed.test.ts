@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { gate } from '../../support/gate';
 import { eventually } from '../../support/http';
 import {
   callback,
@@ -27,14 +28,6 @@ beforeAll(async () => {
   setting = await openWorkflowSetting('real');
 });
 afterAll(async () => setting?.close());
-
-function gate() {
-  let release = (): void => {};
-  const opened = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  return { opened, release };
-}
 
 test('an instruction that a connector has begun is waited for; what the bank took is not failed', async () => {
   const { opened, release } = gate();

@@ -1,3 +1,4 @@
+import { gate } from '../../support/gate';
 import { eventually } from '../../support/http';
 import {
   callback,
@@ -16,14 +17,6 @@ beforeAll(async () => {
   setting = await openWorkflowSetting('real');
 });
 afterAll(async () => setting?.close());
-
-function gate() {
-  let release = (): void => {};
-  const opened = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  return { opened, release };
-}
 
 test('an instruction that a connector has begun is waited for; what the bank took is not failed', async () => {
   const { opened, release } = gate();
