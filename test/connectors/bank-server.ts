@@ -16,10 +16,14 @@ import type { RecipientDetails } from '../../src/domain/recipient';
 import { createLogger } from '../../src/log';
 import { createStores } from '../../src/store';
 import type { CallbackDeps } from '../../src/temporal/bank-callbacks';
+import { quietTemporal } from '../support/quiet';
 import { temporalAddress } from '../support/servers';
 
 type Change = Partial<
-  Pick<SandboxBankDeps, 'autoplay' | 'temporal' | 'openRecipient' | 'readReference'>
+  Pick<
+    SandboxBankDeps,
+    'autoplay' | 'temporal' | 'openRecipient' | 'readReference' | 'slowSessionMs'
+  >
 >;
 
 export interface BankServer {
@@ -35,6 +39,7 @@ export interface BankServer {
 
 /** A sandbox bank on real servers, with queues of its own and no lifecycle worker behind it. */
 export async function startBankServer(mongo: MongoClient, database: string): Promise<BankServer> {
+  quietTemporal();
   const address = temporalAddress();
   const [clientConnection, connection] = await Promise.all([
     Connection.connect({ address }),

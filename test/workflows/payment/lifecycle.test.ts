@@ -293,7 +293,7 @@ test('a cancel request from the Temporal UI ends nothing, and updates are still 
     const open = await handle.executeUpdate('open');
     expect(open).toEqual({ payment_id: id, status: 'awaiting_customer', version: 2 });
     await handle.signal('authorized', callback());
-    await setting.env.sleep('1s');
+    await eventually('the authorisation', async () => (await stored(id)).status === 'authorized');
     const args: [object] = [{ operator: 'ada', reason: 'asked the bank', hours: 1 }];
     const snoozed = await handle.executeUpdate<unknown, [object]>('snooze', { args });
     expect(snoozed).toEqual({ payment_id: id, status: 'authorized', version: 3 });
