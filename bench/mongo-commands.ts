@@ -7,9 +7,21 @@ export type Counts = Record<string, number>;
 
 /** Commands that drivers, the replica set and this benchmark send by themselves. */
 const HOUSEKEEPING = new Set([
-  ...['hello', 'isMaster', 'ping', 'buildInfo', 'serverStatus', 'endSessions', 'getParameter'],
-  ...['replSetHeartbeat', 'replSetUpdatePosition', 'replSetGetStatus', 'connectionStatus'],
-  ...['saslStart', 'saslContinue', 'authenticate', 'logout'],
+  'hello',
+  'isMaster',
+  'ping',
+  'buildInfo',
+  'serverStatus',
+  'endSessions',
+  'getParameter',
+  'replSetHeartbeat',
+  'replSetUpdatePosition',
+  'replSetGetStatus',
+  'connectionStatus',
+  'saslStart',
+  'saslContinue',
+  'authenticate',
+  'logout',
 ]);
 const IDLE_MS = 4_000;
 

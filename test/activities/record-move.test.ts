@@ -25,7 +25,11 @@ beforeAll(async () => {
   const payTokenKey = randomBytes(32);
   const log = createLogger('test', 'silent');
   activities = createPaymentActivities({
-    ...{ mongo, stores, temporal, payTokenKey, log },
+    mongo,
+    stores,
+    temporal,
+    payTokenKey,
+    log,
     webhookQueue: 'unused',
   });
   close = async () => {
@@ -67,7 +71,12 @@ async function opened() {
   const move = (status: PaymentStatus, version: number, to: PaymentStatus[]) => {
     const at = new Date().toISOString();
     const input: RecordPaymentMove = {
-      ...{ resource_id: payment_id, account_id, livemode, request_id, at, to },
+      resource_id: payment_id,
+      account_id,
+      livemode,
+      request_id,
+      at,
+      to,
       change: {},
       from: { status, version },
       attention: null,

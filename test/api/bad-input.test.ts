@@ -27,9 +27,30 @@ const written = (field: string, text: string) =>
   JSON.stringify(idealPayment({ [field]: '@@' })).replace('"@@"', text);
 
 test.each([
-  ...['10.5', '10.0', '1050.00', '1e3', '1E3', '1e400', '-1e400', '-0', '0', '-1', '-1050'],
-  ...['9007199254740993', '12345678901234567890', '100000000000', '0.1e2'],
-  ...['"10"', '"1050"', '""', 'null', 'true', '[]', '[1050]', '{}', '{"value":1050}'],
+  '10.5',
+  '10.0',
+  '1050.00',
+  '1e3',
+  '1E3',
+  '1e400',
+  '-1e400',
+  '-0',
+  '0',
+  '-1',
+  '-1050',
+  '9007199254740993',
+  '12345678901234567890',
+  '100000000000',
+  '0.1e2',
+  '"10"',
+  '"1050"',
+  '""',
+  'null',
+  'true',
+  '[]',
+  '[1050]',
+  '{}',
+  '{"value":1050}',
 ])('the amount %s is refused as invalid_amount, never rounded', async (amount) => {
   expectRefusal(await createRaw(written('amount', amount)), 'invalid_amount', ['amount']);
 });
@@ -170,8 +191,16 @@ test('every offending field is named at once, those that are missing too', async
       '"metadata":7.0,"x":8}',
   );
   expectRefusal(answer, 'invalid_request', [
-    ...['method', 'amount', 'currency', 'success_url', 'error_url', 'country', 'reference'],
-    ...['customer', 'metadata', 'x'],
+    'method',
+    'amount',
+    'currency',
+    'success_url',
+    'error_url',
+    'country',
+    'reference',
+    'customer',
+    'metadata',
+    'x',
   ]);
   const codes = Object.fromEntries(
     answer.body.error.details.map((d: { field: string; code: string }) => [d.field, d.code]),

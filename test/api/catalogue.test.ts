@@ -30,13 +30,29 @@ test('the catalogue has every method with exactly the fields of docs/api.md#meth
   expect(body.object).toBe('list');
   const methods = body.data.map(({ method }: { method: string }) => method).sort();
   expect(methods).toEqual([
-    ...['amex', 'bancontact', 'ideal', 'mastercard', 'mbway', 'multibanco', 'paysafecard'],
-    ...['przelewy24', 'visa'],
+    'amex',
+    'bancontact',
+    'ideal',
+    'mastercard',
+    'mbway',
+    'multibanco',
+    'paysafecard',
+    'przelewy24',
+    'visa',
   ]);
   for (const entry of body.data) {
     expect(Object.keys(entry).sort()).toEqual([
-      ...['async_settlement', 'chargebacks', 'countries', 'currencies', 'display_name', 'method'],
-      ...['notes', 'refunds', 'required_fields', 'requires_redirect', 'supports_recurring'],
+      'async_settlement',
+      'chargebacks',
+      'countries',
+      'currencies',
+      'display_name',
+      'method',
+      'notes',
+      'refunds',
+      'required_fields',
+      'requires_redirect',
+      'supports_recurring',
     ]);
     expect(Object.keys(entry.refunds)).toEqual(['kind', 'withinDays']);
     expect(entry.currencies.length).toBeGreaterThan(0);
@@ -134,7 +150,8 @@ test.each([
     'three faults at once',
     { method: 'przelewy24', currency: 'USD', country: 'DE' },
     [
-      ...['country_not_supported:country', 'currency_not_supported:currency'],
+      'country_not_supported:country',
+      'currency_not_supported:currency',
       'email_required:customer.email',
     ],
   ],

@@ -33,7 +33,10 @@ export async function exchange(
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request(
       {
-        ...{ hostname, port, method, path },
+        hostname,
+        port,
+        method,
+        path,
         agent: false,
         headers: ['Host', `${hostname}:${port}`, ...headers.flat(), ...framing],
       },

@@ -164,7 +164,9 @@ test('a payout is created exactly when every field satisfies the rules, and neve
   const payout = {
     recipient_id: oneOf([id], [card, 'some-id', '', id.toUpperCase(), [id], null]),
     method: oneOf(['sepa_instant', 'sepa_credit_transfer'], ['faster_payments', 'ideal', '', null]),
-    ...{ amount, currency, reference: texts(255) },
+    amount,
+    currency,
+    reference: texts(255),
     metadata: fc.oneof({ weight: 6, arbitrary: metadata }, named(true, 'main', null), bad),
   };
   const required = ['recipient_id', 'method', 'amount', 'currency'];

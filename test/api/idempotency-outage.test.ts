@@ -37,8 +37,14 @@ async function leaveClaim(idempotencyKey: string): Promise<string> {
   const resource_id = randomUUID();
   await service.stores.idempotency.claim(
     {
-      ...{ account_id, livemode, operation, key: idempotencyKey },
-      ...{ fingerprint, resource_id, request, request_id: randomUUID() },
+      account_id,
+      livemode,
+      operation,
+      key: idempotencyKey,
+      fingerprint,
+      resource_id,
+      request,
+      request_id: randomUUID(),
     },
     new Date(Date.now() - 60_000),
   );

@@ -186,12 +186,25 @@ function idsOf(type: string): string[] {
 
 test('every event of docs/webhooks.md#events is a webhook with its headers and its body', () => {
   expect(Object.keys(document.webhooks).sort()).toEqual([
-    ...['crypto.payment.expired', 'crypto.payment.held', 'crypto.payment.received'],
-    ...['crypto.payment.underpaid', 'crypto.settlement.completed', 'crypto.settlement.failed'],
-    ...['payment.authorized', 'payment.awaiting_customer', 'payment.cancelled'],
-    ...['payment.expired', 'payment.failed', 'payment.settled', 'payout.completed'],
-    ...['payout.failed', 'payout.returned', 'payout.sent', 'payout.submitted'],
-    ...['refund.failed', 'refund.settled'],
+    'crypto.payment.expired',
+    'crypto.payment.held',
+    'crypto.payment.received',
+    'crypto.payment.underpaid',
+    'crypto.settlement.completed',
+    'crypto.settlement.failed',
+    'payment.authorized',
+    'payment.awaiting_customer',
+    'payment.cancelled',
+    'payment.expired',
+    'payment.failed',
+    'payment.settled',
+    'payout.completed',
+    'payout.failed',
+    'payout.returned',
+    'payout.sent',
+    'payout.submitted',
+    'refund.failed',
+    'refund.settled',
   ]);
   for (const [type, { post }] of Object.entries(document.webhooks)) {
     const headers = Object.fromEntries(post?.parameters?.map((p) => [p.name, p.schema]) ?? []);

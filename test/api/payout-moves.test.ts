@@ -51,7 +51,10 @@ test.each<[PayoutCallbackName, string[]]>([
   const owner = endpointOwner(shop.account_id, false);
   const sealed = await createSealer(service.keys.seal).seal('whsec_any', owner);
   await service.stores.endpoints.set({
-    ...{ account_id: shop.account_id, livemode: false, url: receiver.url, sealed },
+    account_id: shop.account_id,
+    livemode: false,
+    url: receiver.url,
+    sealed,
     now: new Date(),
   });
   const { id } = (await shop.pay()).body;

@@ -20,15 +20,32 @@ export const RAIL_CURRENCY: Record<RailId, string> = {
 
 const ADDRESS = { address_line1: '12 Long Lane', city: 'London', postal_code: 'EC1A 9PT' };
 const NONE: RecipientDetails = {
-  ...{ type: 'bank_account', first_name: 'Ada', last_name: 'Lovelace', card_number: null },
-  ...{ expiry_month: null, expiry_year: null, date_of_birth: null, iban: null, bic: null },
-  ...{ sort_code: null, account_number: null, address_line1: null, city: null },
-  ...{ postal_code: null, country: null, email: null, reference: null },
+  type: 'bank_account',
+  first_name: 'Ada',
+  last_name: 'Lovelace',
+  card_number: null,
+  expiry_month: null,
+  expiry_year: null,
+  date_of_birth: null,
+  iban: null,
+  bic: null,
+  sort_code: null,
+  account_number: null,
+  address_line1: null,
+  city: null,
+  postal_code: null,
+  country: null,
+  email: null,
+  reference: null,
   parent_payment_reference: null,
 };
 const CARD: Partial<RecipientDetails> = {
-  ...{ type: 'card', card_number: '4111111111111111', expiry_month: '12', expiry_year: '2039' },
-  ...{ date_of_birth: '1985-12-10', ...ADDRESS },
+  type: 'card',
+  card_number: '4111111111111111',
+  expiry_month: '12',
+  expiry_year: '2039',
+  date_of_birth: '1985-12-10',
+  ...ADDRESS,
 };
 const SEPA: Partial<RecipientDetails> = { iban: 'DE89370400440532013000', ...ADDRESS };
 const UK: Partial<RecipientDetails> = { sort_code: '200000', account_number: '55779911' };
@@ -101,8 +118,11 @@ export async function openShop(service: Service) {
   };
   const { key } = account;
   const ask = (changes: object = {}) => ({
-    ...{ recipient_id: recipients.sepa_instant, method: 'sepa_instant', amount: 1_000 },
-    ...{ currency: 'EUR', ...changes },
+    recipient_id: recipients.sepa_instant,
+    method: 'sepa_instant',
+    amount: 1_000,
+    currency: 'EUR',
+    ...changes,
   });
   return {
     ...account,
@@ -111,7 +131,8 @@ export async function openShop(service: Service) {
     ask,
     pay: (changes: object = {}, idempotencyKey?: string) =>
       call(service.url, 'POST', '/v1/payouts', {
-        ...{ key, body: ask(changes) },
+        key,
+        body: ask(changes),
         ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       }),
     get: (path: string) => call(service.url, 'GET', path, { key }),
@@ -143,13 +164,31 @@ export function storedPayout(
   const created_at = changes.created_at ?? new Date().toISOString();
   return {
     _id: randomUUID(),
-    ...{ account_id: owner.account_id, livemode: false, version: 3, status: 'sent' },
+    account_id: owner.account_id,
+    livemode: false,
+    version: 3,
+    status: 'sent',
     position: positionOf(Date.parse(created_at), randomInt(1_000_000)),
-    ...{ amount: 1_000, fee: 0, currency: 'EUR', method: 'sepa_instant' },
-    ...{ recipient_id: randomUUID(), balance_account: 'main', reference: null, metadata: '{}' },
-    ...{ failure: null, returned: null, created_at, updated_at: created_at },
-    ...{ sent_at: created_at, completed_at: null, connector: 'sandbox', bank_reference: null },
-    ...{ due_at: created_at, attention: null, request_id: 'some-request', audit: [] },
+    amount: 1_000,
+    fee: 0,
+    currency: 'EUR',
+    method: 'sepa_instant',
+    recipient_id: randomUUID(),
+    balance_account: 'main',
+    reference: null,
+    metadata: '{}',
+    failure: null,
+    returned: null,
+    created_at,
+    updated_at: created_at,
+    sent_at: created_at,
+    completed_at: null,
+    connector: 'sandbox',
+    bank_reference: null,
+    due_at: created_at,
+    attention: null,
+    request_id: 'some-request',
+    audit: [],
     ...changes,
   };
 }

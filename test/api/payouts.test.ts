@@ -17,7 +17,9 @@ afterAll(async () => service?.stop());
 const payoutsOf = (account_id: string) =>
   service.mongo.db(service.database).collection('payouts').countDocuments({ account_id });
 const over = (method: keyof typeof RAILS, changes: object = {}) => ({
-  ...{ method, recipient_id: shop.recipients[method], currency: RAIL_CURRENCY[method] },
+  method,
+  recipient_id: shop.recipients[method],
+  currency: RAIL_CURRENCY[method],
   ...changes,
 });
 
@@ -38,8 +40,20 @@ test.each(RAIL_IDS)(
     const { status, body, text } = await shop.pay(over(method, more));
     expect(status).toBe(201);
     expect(Object.keys(body)).toEqual([
-      ...['id', 'object', 'status', 'amount', 'currency', 'method', 'recipient_id', 'reference'],
-      ...['metadata', 'failure', 'returned', 'livemode', 'created_at', 'completed_at'],
+      'id',
+      'object',
+      'status',
+      'amount',
+      'currency',
+      'method',
+      'recipient_id',
+      'reference',
+      'metadata',
+      'failure',
+      'returned',
+      'livemode',
+      'created_at',
+      'completed_at',
     ]);
     expect(body).toEqual({
       id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f-]{27}$/),
@@ -101,8 +115,20 @@ describe('what is refused', () => {
     over(rail, { recipient_id: await insertRecipient(service, shop, rail, facts) });
 
   test.each([
-    ...['10.5', '10.0', '1e2', '0', '-1', '-0', '100000000000', '9007199254740993'],
-    ...['"10"', '""', 'true', '[]', '{}', 'null'],
+    '10.5',
+    '10.0',
+    '1e2',
+    '0',
+    '-1',
+    '-0',
+    '100000000000',
+    '9007199254740993',
+    '"10"',
+    '""',
+    'true',
+    '[]',
+    '{}',
+    'null',
   ])('the amount %s is invalid_amount, never rounded', async (amount) => {
     const raw = JSON.stringify(shop.ask({ amount: 'AMOUNT' })).replace('"AMOUNT"', amount);
     const answer = await call(service.url, 'POST', '/v1/payouts', { key: shop.key, raw });
@@ -159,8 +185,11 @@ describe('what is refused', () => {
   test('faults of the request and of the recipient are named together', async () => {
     const asked = await withFacts('sepa_instant', { has: ['iban'], iban_in_sepa: false });
     expect(faultsOf(await shop.pay({ ...asked, currency: 'USD' }))).toEqual([
-      ...['currency_not_supported:currency', 'field_required:address_line1', 'field_required:city'],
-      ...['field_required:postal_code', 'iban_not_in_sepa:iban'],
+      'currency_not_supported:currency',
+      'field_required:address_line1',
+      'field_required:city',
+      'field_required:postal_code',
+      'iban_not_in_sepa:iban',
     ]);
   });
 

@@ -38,9 +38,15 @@ const opener = (sealer: Sealer) =>
 const sealer = () => createSealer(service.keys.seal);
 
 const OWN = {
-  ...{ first_name: 'Zebedee', last_name: 'Quillfeather', date_of_birth: '1971-03-19' },
-  ...{ address_line1: '77 Hidden Lane', city: 'Nowhereville', postal_code: 'QX9 9ZZ' },
-  ...{ email: 'zebedee@quill.example', reference: 'own-ref-7781', country: 'GB' },
+  first_name: 'Zebedee',
+  last_name: 'Quillfeather',
+  date_of_birth: '1971-03-19',
+  address_line1: '77 Hidden Lane',
+  city: 'Nowhereville',
+  postal_code: 'QX9 9ZZ',
+  email: 'zebedee@quill.example',
+  reference: 'own-ref-7781',
+  country: 'GB',
   parent_payment_reference: 'parent-ref-9912',
 };
 const CARD = cardRecipient({ ...OWN, card_number: '5555555555554444', expiry_year: '2087' });
@@ -81,7 +87,14 @@ test('a creation that was cut off keeps it sealed in its claim, and goes on with
   const open = await claims.findOne({ key: 'cut' });
   expect(Object.keys(open?.['request'])).toEqual(['recipient']);
   expect(Object.keys(open?.['request'].recipient).sort()).toEqual([
-    ...['card_expires', 'has', 'iban_in_sepa', 'kid', 'last4', 'scheme', 'sealed', 'type'],
+    'card_expires',
+    'has',
+    'iban_in_sepa',
+    'kid',
+    'last4',
+    'scheme',
+    'sealed',
+    'type',
   ]);
   expectNoSecret(await stored());
   const again = await create(CARD, 'cut');
@@ -96,8 +109,11 @@ test('a connector opens what was sent, normalised', async () => {
   const { id } = (await create(sent)).body;
   expect(await opener(sealer())(id)).toEqual({
     ...SEPA,
-    ...{ card_number: null, expiry_month: null, expiry_year: null },
-    ...{ sort_code: null, account_number: null },
+    card_number: null,
+    expiry_month: null,
+    expiry_year: null,
+    sort_code: null,
+    account_number: null,
   });
   await expect(opener(sealer())(randomUUID())).rejects.toThrow('no such recipient');
 });
@@ -134,7 +150,11 @@ describe('with every log line and every field of an error on show', () => {
     const { stores, mongo, keys, temporal: client, queues } = service;
     const now = () => new Date();
     const app = createApp({
-      ...{ stores, mongo, keys, now, sealer: broken },
+      stores,
+      mongo,
+      keys,
+      now,
+      sealer: broken,
       config: { PUBLIC_URL: 'http://localhost', RATE_LIMIT_PER_SECOND: 5_000 },
       temporal: createTemporalDoor({ client, lifecycleQueue: queues.lifecycle, stores, now }),
       connectors: createConnectors('none'),

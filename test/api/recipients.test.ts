@@ -34,7 +34,9 @@ test.each([
     expect(made).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       object: 'payout_recipient',
-      ...{ type, scheme, last4 },
+      type,
+      scheme,
+      last4,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
     expect(Object.keys(made)).toEqual(['id', 'object', 'type', 'scheme', 'last4', 'created_at']);
@@ -62,18 +64,37 @@ test.each([
     'null for every field that may be left out',
     {
       ...ukRecipient(),
-      ...{ card_number: null, expiry_month: null, expiry_year: null, date_of_birth: null },
-      ...{ iban: null, bic: null, address_line1: null, city: null, postal_code: null, last4: null },
-      ...{ scheme: null, country: null, email: null, reference: null },
+      card_number: null,
+      expiry_month: null,
+      expiry_year: null,
+      date_of_birth: null,
+      iban: null,
+      bic: null,
+      address_line1: null,
+      city: null,
+      postal_code: null,
+      last4: null,
+      scheme: null,
+      country: null,
+      email: null,
+      reference: null,
       parent_payment_reference: null,
     },
   ],
   [
     'every field at its longest',
     cardRecipient({
-      ...{ first_name: long(100), last_name: long(100), address_line1: long(200), city: long(100) },
-      ...{ postal_code: long(20), reference: long(255), parent_payment_reference: long(255) },
-      ...{ country: 'GB', email: 'ada@example.com', scheme: 'visa', last4: '1111' },
+      first_name: long(100),
+      last_name: long(100),
+      address_line1: long(200),
+      city: long(100),
+      postal_code: long(20),
+      reference: long(255),
+      parent_payment_reference: long(255),
+      country: 'GB',
+      email: 'ada@example.com',
+      scheme: 'visa',
+      last4: '1111',
     }),
   ],
 ])('%s is accepted', async (_, body) => {
@@ -147,15 +168,31 @@ function expectNoEcho(text: string, value: unknown): void {
 
 test('every field that is wrong is named at once, alone or together', async () => {
   const body = cardRecipient({
-    ...{ first_name: ' ', card_number: '4111111111111112', expiry_month: undefined },
-    ...{ date_of_birth: null, iban: 'NL91ABNA0417164300', scheme: 'amex', country: 'XX', extra: 1 },
+    first_name: ' ',
+    card_number: '4111111111111112',
+    expiry_month: undefined,
+    date_of_birth: null,
+    iban: 'NL91ABNA0417164300',
+    scheme: 'amex',
+    country: 'XX',
+    extra: 1,
   });
   expectRefusal(await create(body), 'invalid_request', [
-    ...['first_name', 'card_number', 'expiry_month', 'date_of_birth', 'iban', 'country', 'extra'],
+    'first_name',
+    'card_number',
+    'expiry_month',
+    'date_of_birth',
+    'iban',
+    'country',
+    'extra',
   ]);
   const account = bankRecipient({ iban: TURKISH, last4: '0000', scheme: 'visa', sort_code: '1' });
   expectRefusal(await create(account), 'invalid_request', [
-    ...['bic', 'last4', 'scheme', 'sort_code', 'account_number'],
+    'bic',
+    'last4',
+    'scheme',
+    'sort_code',
+    'account_number',
   ]);
 });
 

@@ -26,7 +26,11 @@ beforeAll(async () => {
   const owner = endpointOwner(account_id, false);
   const sealed = await createSealer(service.keys.seal).seal('whsec_any', owner);
   await service.stores.endpoints.set({
-    ...{ account_id, livemode: false, url: receiver.url, sealed, now: new Date() },
+    account_id,
+    livemode: false,
+    url: receiver.url,
+    sealed,
+    now: new Date(),
   });
 });
 afterAll(async () => {
@@ -84,7 +88,9 @@ test('a failed refund says why, gives its amount back, and can be made again', a
   expectRefusal(await refund(payment_id, 1), 'refund_amount_exceeds_balance');
   const failure = { code: 'account_closed', message: 'The account is closed.' };
   const { body } = await simulate(created.id, {
-    ...{ event: 'failed', code: failure.code, reason: failure.message },
+    event: 'failed',
+    code: failure.code,
+    reason: failure.message,
   });
   expect(body).toEqual({ ...created, status: 'failed', failure });
   expect(await available()).toBe(Number(before) - 50);

@@ -105,8 +105,19 @@ test('an amount in yen has no decimals, also in the words of a refusal', async (
 });
 
 test.each([
-  ...['10.5', '10.0', '1e2', '0', '-1', '-0', '100000000000', '9007199254740993'],
-  ...['"10"', '""', 'true', '[]', '{}'],
+  '10.5',
+  '10.0',
+  '1e2',
+  '0',
+  '-1',
+  '-0',
+  '100000000000',
+  '9007199254740993',
+  '"10"',
+  '""',
+  'true',
+  '[]',
+  '{}',
 ])('the amount %s is refused as invalid_amount, never rounded', async (amount) => {
   const raw = `{"payment_id": "some-id", "amount": ${amount}}`;
   const answer = await call(service.url, 'POST', '/v1/refunds', { key, raw });

@@ -39,7 +39,10 @@ beforeAll(async () => {
   );
   const url = `http://localhost:${port}/webhooks`;
   await service.stores.endpoints.set({
-    ...{ account_id, livemode: false, url, sealed },
+    account_id,
+    livemode: false,
+    url,
+    sealed,
     now: new Date(),
   });
 });

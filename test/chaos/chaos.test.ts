@@ -17,10 +17,7 @@ const DELIVERY_MS_MAX = 200_000;
 const VISIBILITY_MS_MAX = 30_000;
 
 /** The fields that a payment's moves change. */
-const MOVING = [
-  ...['status', 'failure', 'updated_at'],
-  ...['authorized_at', 'settled_at', 'cancelled_at'],
-];
+const MOVING = ['status', 'failure', 'updated_at', 'authorized_at', 'settled_at', 'cancelled_at'];
 
 const NewAccount = z.object({ account_id: z.string() });
 const NewKey = z.object({ key: z.string() });

@@ -16,8 +16,12 @@ const FEE = 25;
 const COMPLETED_MS_MAX = 120_000;
 
 const RECIPIENT = {
-  ...{ type: 'bank_account', first_name: 'Jan', last_name: 'Jansen' },
-  ...{ iban: 'NL91ABNA0417164300', address_line1: 'Damrak 1', city: 'Amsterdam' },
+  type: 'bank_account',
+  first_name: 'Jan',
+  last_name: 'Jansen',
+  iban: 'NL91ABNA0417164300',
+  address_line1: 'Damrak 1',
+  city: 'Amsterdam',
   postal_code: '1012 LG',
 };
 

@@ -92,7 +92,10 @@ test('200 refunds at once, each sent twice, never exceed the payment, whoever is
 
 async function settledPayment(): Promise<string> {
   const body = {
-    ...{ method: 'ideal', amount: PAYMENT, currency: 'EUR', country: 'NL' },
+    method: 'ideal',
+    amount: PAYMENT,
+    currency: 'EUR',
+    country: 'NL',
     success_url: 'https://shop.example/thanks',
     error_url: 'https://shop.example/sorry',
   };

@@ -131,8 +131,17 @@ describe('account update, show and list', () => {
   });
 
   test.each([
-    ...['sepa_instant', 'sepa_instant=', 'sepa_instant=-1', 'sepa_instant=1.5', '=5', 'ideal=5'],
-    ...['sepa_instant=1e3', 'sepa_instant=100000000000', 'sepa_instant=1=2', 'toString=1', ''],
+    'sepa_instant',
+    'sepa_instant=',
+    'sepa_instant=-1',
+    'sepa_instant=1.5',
+    '=5',
+    'ideal=5',
+    'sepa_instant=1e3',
+    'sepa_instant=100000000000',
+    'sepa_instant=1=2',
+    'toString=1',
+    '',
   ])('refuses --payout-fee "%s"', async (fee) => {
     const { account_id } = await service.account();
     const refused = await service.refusal('account', 'update', account_id, '--payout-fee', fee);

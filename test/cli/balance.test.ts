@@ -25,7 +25,10 @@ async function balances(account: string, env: 'sandbox' | 'live') {
 /** `balance fund` of a live account, with options changed or left out. */
 function funding(account: string, changes: Record<string, string | undefined> = {}) {
   const options = {
-    ...{ env: 'live', 'balance-account': 'main', currency: 'EUR', amount: '100000' },
+    env: 'live',
+    'balance-account': 'main',
+    currency: 'EUR',
+    amount: '100000',
     ...changes,
   };
   const given = Object.entries(options).flatMap(([name, value]) =>
@@ -38,7 +41,10 @@ const SANDBOX_START = [
   ...['EUR', 'GBP', 'USD'].map((currency) => ['main', currency, 10_000_000]),
   ...['EUR', 'GBP', 'USD'].map((currency) => ['marketing', currency, 1_000_000]),
 ].map(([balance_account, currency, available]) => ({
-  ...{ balance_account, currency, available, reserved: 0 },
+  balance_account,
+  currency,
+  available,
+  reserved: 0,
 }));
 
 describe('the test funds of a new account', () => {
@@ -100,7 +106,10 @@ describe('balance fund', () => {
     const { account_id } = await service.account();
     const first = Funded.parse(await service.json(...funding(account_id)));
     expect(first).toEqual({
-      ...{ balance_account: 'main', currency: 'EUR', available: 100_000, reserved: 0 },
+      balance_account: 'main',
+      currency: 'EUR',
+      available: 100_000,
+      reserved: 0,
       operation_id: expect.stringMatching(/^funded:fund_[0-9a-f-]{36}$/),
     });
     const most = funding(account_id, { amount: '99999999999' });
@@ -137,12 +146,16 @@ describe('balance fund', () => {
     const runs = await Promise.all([1, 2, 3, 4].map(() => service.json(...once)));
     const [first] = runs.map((said) => Funded.parse(said));
     expect(first).toEqual({
-      ...{ balance_account: 'ads', currency: 'EUR', available: 100_000, reserved: 0 },
+      balance_account: 'ads',
+      currency: 'EUR',
+      available: 100_000,
+      reserved: 0,
       operation_id: `funded:${id}`,
     });
     expect(runs).toEqual(runs.map(() => first));
     const printed = funding(account_id, {
-      ...{ 'operation-id': first?.operation_id, 'balance-account': 'ads' },
+      'operation-id': first?.operation_id,
+      'balance-account': 'ads',
     });
     expect(await service.json(...printed)).toEqual(first);
     await service.json(...funding(account_id, { 'balance-account': 'ads', amount: '5' }));

@@ -67,7 +67,13 @@ export async function openProvisioning() {
     return JSON.parse(stdout);
   };
   return {
-    ...{ cli, json, env, folder, db, mongo, stores: createStores(db) },
+    cli,
+    json,
+    env,
+    folder,
+    db,
+    mongo,
+    stores: createStores(db),
     account: async (label = 'Acme') =>
       CreatedAccount.parse(await json('account', 'create', '--name', label)),
     /** The `code` and `message` of a command that is refused, in words and in JSON alike. */

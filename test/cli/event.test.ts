@@ -31,7 +31,11 @@ describe('event list', () => {
     expect(await page(account_id)).toEqual({
       data: [
         {
-          ...{ id, type, created, livemode: false, data },
+          id,
+          type,
+          created,
+          livemode: false,
+          data,
           delivery: { status: 'pending', attempts: 0, next_attempt_at: created },
         },
       ],
@@ -107,9 +111,17 @@ test('event show tells every attempt, the first one first', async () => {
   const [event] = await recordEvents(service, account_id, ['payment.settled']);
   const event_id = event?._id ?? '';
   const attempt = {
-    ...{ event_id, run: 0, attempt: 1, at: '2026-03-01T12:00:00.100Z', duration_ms: 12 },
-    ...{ url: 'https://shop.example/hook', status_code: 500, error: null },
-    ...{ response_excerpt: '\u001b[31mno', outcome: 'failed' as const, next_attempt_at: null },
+    event_id,
+    run: 0,
+    attempt: 1,
+    at: '2026-03-01T12:00:00.100Z',
+    duration_ms: 12,
+    url: 'https://shop.example/hook',
+    status_code: 500,
+    error: null,
+    response_excerpt: '\u001b[31mno',
+    outcome: 'failed' as const,
+    next_attempt_at: null,
   };
   await service.stores.deliveries.keep({
     ...attempt,

@@ -28,7 +28,9 @@ const create = async (): Promise<string> => {
 const cli = (...args: string[]) =>
   run(
     {
-      ...{ DATA_DIR: 'none', MONGODB_URI: mongodbUri(), MONGODB_DB: service.database },
+      DATA_DIR: 'none',
+      MONGODB_URI: mongodbUri(),
+      MONGODB_DB: service.database,
       KEYS_FILE: service.keysFile,
     },
     ...args,
@@ -78,7 +80,8 @@ test('a rotation beside a service at work leaves nothing behind, and loses nothi
 
   const retired = await cli('keys', 'retire', 'k1', '--json');
   expect({ ...retired, stdout: JSON.parse(retired.stdout) }).toEqual({
-    ...{ exit: 0, stderr: '' },
+    exit: 0,
+    stderr: '',
     stdout: { retired: 'k1', keys: [current] },
   });
   expect(await open(before[0] ?? '')).toMatchObject({ first_name: 'Ada' });

@@ -22,7 +22,8 @@ export async function openKeysSetting() {
   const lines: string[] = [];
   const waits: number[] = [];
   const deps: KeyDeps = {
-    ...{ stores, keysFile },
+    stores,
+    keysFile,
     now: () => new Date(),
     wait: async (ms) => {
       waits.push(ms);
@@ -39,7 +40,16 @@ export async function openKeysSetting() {
     return { recipient: { ...clear, sealed, kid: sealer().kidOf(sealed) } };
   };
   return {
-    ...{ stores, db, cli, refusal, close, keysFile, deps, lines, waits, sealer },
+    stores,
+    db,
+    cli,
+    refusal,
+    close,
+    keysFile,
+    deps,
+    lines,
+    waits,
+    sealer,
     current: () => readKeys(keysFile).seal.current,
     recipient: async (id: string = randomUUID()): Promise<string> => {
       const owner = { id, account_id, livemode: false, request_id: 'req' };

@@ -24,13 +24,17 @@ describe('ledger verify, of payments and refunds', () => {
       expect.arrayContaining([
         {
           check: 'posting_missing',
-          ...{ subject: ids.settled, part: 'payment_settled', found: null },
+          subject: ids.settled,
+          part: 'payment_settled',
+          found: null,
           expected: `balances.main.available 99999999999, clearing.bank -99999999999 in ${book}`,
         },
         expect.objectContaining({ check: 'posting_missing', subject: ids.authorized }),
         {
           check: 'posting_extra',
-          ...{ subject: ids.refunded, part: `payment_settled:${ids.refunded}`, expected: null },
+          subject: ids.refunded,
+          part: `payment_settled:${ids.refunded}`,
+          expected: null,
           found: `balances.main.available 1000, clearing.bank -1000 in ${book}`,
         },
       ]),
@@ -70,20 +74,24 @@ describe('ledger verify, of payments and refunds', () => {
       expect.arrayContaining([
         {
           check: 'posting_differs',
-          ...{ subject: ids.settled, part: `payment_settled:${ids.settled}` },
+          subject: ids.settled,
+          part: `payment_settled:${ids.settled}`,
           expected: `balances.main.available 99999999998, clearing.bank -99999999998 in ${book}`,
           found: `balances.main.available 99999999999, clearing.bank -99999999999 in ${book}`,
         },
         {
           check: 'posting_differs',
-          ...{ subject: ids.back, part: `refund_settled:${ids.back}` },
+          subject: ids.back,
+          part: `refund_settled:${ids.back}`,
           expected: `clearing.other 300, transit.refunds -300 in ${book}`,
           found: `clearing.bank 300, transit.refunds -300 in ${book}`,
         },
         ...Object.entries(legs).map(([kind, moved]) => ({
           check: 'posting_differs',
-          ...{ subject: ids.failed, part: `${kind}:${ids.failed}` },
-          ...{ expected: `${moved} in ${usd}`, found: `${moved} in ${book}` },
+          subject: ids.failed,
+          part: `${kind}:${ids.failed}`,
+          expected: `${moved} in ${usd}`,
+          found: `${moved} in ${book}`,
         })),
       ]),
     );
@@ -109,16 +117,24 @@ describe('ledger verify, of payments and refunds', () => {
       expect.arrayContaining([
         {
           check: 'refunded_differs',
-          ...{ subject: ids.refunded, part: 'refunded', expected: 1_000, found: 0 },
+          subject: ids.refunded,
+          part: 'refunded',
+          expected: 1_000,
+          found: 0,
         },
         {
           check: 'refunded_differs',
-          ...{ subject: ids.settled, part: 'refunded', expected: 0, found: 100_000_000_000 },
+          subject: ids.settled,
+          part: 'refunded',
+          expected: 0,
+          found: 100_000_000_000,
         },
         {
           check: 'refunded_exceeds',
-          ...{ subject: ids.settled, part: 'refunded' },
-          ...{ expected: 'at most 99999999999', found: 100_000_000_000 },
+          subject: ids.settled,
+          part: 'refunded',
+          expected: 'at most 99999999999',
+          found: 100_000_000_000,
         },
       ]),
     );
@@ -171,7 +187,8 @@ describe('ledger verify, of payouts', () => {
     expect(found).toHaveLength(5);
     const differs = (id: string, kind: string, expected: string, was: string) => ({
       check: 'posting_differs',
-      ...{ subject: id, part: `${kind}:${id}` },
+      subject: id,
+      part: `${kind}:${id}`,
       expected: `${expected} in ${setting.payoutsBook}`,
       found: `${was} in ${setting.payoutsBook}`,
     });

@@ -60,7 +60,16 @@ export async function openLedgerSetting() {
   }));
   const kept = await Promise.all(keep);
   return {
-    ...{ account_id, book, payoutsBook, ids, paidOut, database, stores, cli, documents, close },
+    account_id,
+    book,
+    payoutsBook,
+    ids,
+    paidOut,
+    database,
+    stores,
+    cli,
+    documents,
+    close,
     restore: async () => {
       for (const { name, all } of kept) {
         await documents(name).deleteMany();

@@ -64,12 +64,17 @@ describe('ledger verify', () => {
     expect(await setting.differences()).toEqual([
       {
         check: 'balance_differs',
-        ...{ subject: book, part: 'balances.main.available' },
-        ...{ expected: 100_009_999_999, found: 5 },
+        subject: book,
+        part: 'balances.main.available',
+        expected: 100_009_999_999,
+        found: 5,
       },
       {
         check: 'balance_differs',
-        ...{ subject: book, part: 'external.funding', expected: -11_000_000, found: '7' },
+        subject: book,
+        part: 'external.funding',
+        expected: -11_000_000,
+        found: '7',
       },
       expect.objectContaining({ check: 'book_unbalanced', subject: book, expected: 0 }),
     ]);
@@ -85,11 +90,17 @@ describe('ledger verify', () => {
     expect(found.filter(({ subject }) => subject === book)).toEqual([
       {
         check: 'balance_differs',
-        ...{ subject: book, part: 'balances.other.available', expected: null, found: 0 },
+        subject: book,
+        part: 'balances.other.available',
+        expected: null,
+        found: 0,
       },
       {
         check: 'balance_differs',
-        ...{ subject: book, part: 'transit.refunds', expected: 700, found: null },
+        subject: book,
+        part: 'transit.refunds',
+        expected: 700,
+        found: null,
       },
       { check: 'book_unbalanced', subject: book, part: null, expected: 0, found: -700 },
     ]);
@@ -100,7 +111,10 @@ describe('ledger verify', () => {
         ['external.funding', -11_000_000],
       ].map(([part, expected]) => ({
         check: 'balance_differs',
-        ...{ subject: `${account_id}:sandbox:USD`, part, expected, found: null },
+        subject: `${account_id}:sandbox:USD`,
+        part,
+        expected,
+        found: null,
       })),
     );
   });
@@ -115,8 +129,10 @@ describe('ledger verify', () => {
     expect(await setting.differences()).toEqual([
       {
         check: 'balance_negative',
-        ...{ subject: book, part: 'balances.marketing.available' },
-        ...{ expected: 'at least 0', found: -1 },
+        subject: book,
+        part: 'balances.marketing.available',
+        expected: 'at least 0',
+        found: -1,
       },
     ]);
   });
@@ -141,13 +157,18 @@ describe('ledger verify', () => {
     expect(await setting.differences()).toEqual([
       {
         check: 'posting_misnamed',
-        ...{ subject: 'funded:a', part: null, expected: 'funded:b', found: 'funded:a' },
+        subject: 'funded:a',
+        part: null,
+        expected: 'funded:b',
+        found: 'funded:a',
       },
       { check: 'posting_unknown', subject: 'gift:c', part: 'kind', expected: null, found: 'gift' },
       {
         check: 'book_misnamed',
-        ...{ subject: `${account_id}:sandbox:GBP`, part: null },
-        ...{ expected: 'acct_other:sandbox:GBP', found: `${account_id}:sandbox:GBP` },
+        subject: `${account_id}:sandbox:GBP`,
+        part: null,
+        expected: 'acct_other:sandbox:GBP',
+        found: `${account_id}:sandbox:GBP`,
       },
     ]);
   });
@@ -155,7 +176,11 @@ describe('ledger verify', () => {
   test('lists 100 differences and counts the others, in a table with words on stderr', async () => {
     const legs = [{ account: 'external.funding', amount: 1 }];
     const faulty = Array.from({ length: 150 }, (_, n) => ({
-      ...{ _id: `funded:${n}`, kind: 'funded', resource_id: `${n}`, book, legs },
+      _id: `funded:${n}`,
+      kind: 'funded',
+      resource_id: `${n}`,
+      book,
+      legs,
     }));
     await setting.documents('ledger_postings').insertMany(faulty);
     const { exit, stdout, stderr } = await setting.cli('ledger', 'verify');

@@ -12,7 +12,12 @@ afterAll(async () => await setting?.close());
 
 const NONE = { data: [], has_more: false, checked: expect.any(Number) };
 const orphanOf = (resource: string, id: string, status: string, workflow: string) => ({
-  ...{ resource, id, account_id: setting.shop.account_id, env: 'sandbox', status, workflow },
+  resource,
+  id,
+  account_id: setting.shop.account_id,
+  env: 'sandbox',
+  status,
+  workflow,
   updated_at: expect.stringMatching(/Z$/),
   age_seconds: expect.any(Number),
 });

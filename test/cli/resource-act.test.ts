@@ -15,7 +15,12 @@ afterAll(async () => await setting?.close());
 
 const BY = ['--operator', 'mia', '--reason', 'The bank said so'];
 const act = (kind: CallbackResource, id: string, what: string, ...more: string[]) => [
-  ...[kind, 'act', id, what, ...BY, ...more],
+  kind,
+  'act',
+  id,
+  what,
+  ...BY,
+  ...more,
 ];
 /** As the command does it, with workers that it does not know: for a workflow that has ended. */
 const actAgain = (kind: CallbackResource, id: string, what: string, hours?: number) =>
@@ -31,7 +36,10 @@ describe('payout act', () => {
   test('marks one that the bank is silent about, and prints the state after', async () => {
     const id = queuedPayout();
     expect(await setting.json(...act('payout', id, 'mark_completed'))).toEqual({
-      ...{ payout_id: id, status: 'completed', version: 4, attention: null },
+      payout_id: id,
+      status: 'completed',
+      version: 4,
+      attention: null,
     });
     const other = await setting.payout({ amount: 66_623 });
     const { exit, stdout } = await setting.cli(...act('payout', other, 'mark_returned'));
@@ -44,7 +52,11 @@ describe('payout act', () => {
   test('resubmits by asking the bank first, and tells what it said', async () => {
     const id = queuedPayout();
     expect(await setting.json(...act('payout', id, 'resubmit'))).toEqual({
-      ...{ payout_id: id, status: 'submitted', version: 2, bank: 'submitted', attention: null },
+      payout_id: id,
+      status: 'submitted',
+      version: 2,
+      bank: 'submitted',
+      attention: null,
     });
     expect((await payout(id))?.audit).toMatchObject([{ who: 'mia', what: 'resubmit' }]);
   });
@@ -73,7 +85,8 @@ describe('payout act', () => {
     expect(await actAgain('payout', ended, 'mark_returned')).toMatchObject({ status: 'returned' });
     await setting.handle('payout', ended).result();
     await expect(actAgain('payout', ended, 'mark_failed')).rejects.toMatchObject({
-      ...{ code: 'wrong_state', message: expect.stringMatching(/^The payout is returned; /) },
+      code: 'wrong_state',
+      message: expect.stringMatching(/^The payout is returned; /),
     });
     const terminated = queuedPayout();
     await setting.terminate('payout', terminated);

@@ -27,7 +27,11 @@ export async function openResourceSetting() {
   const handle = (kind: CallbackResource, id: string) =>
     service.temporal.workflow.getHandle(`${kind}:${id}`);
   return {
-    ...{ service, shop, env, cli, handle },
+    service,
+    shop,
+    env,
+    cli,
+    handle,
     json: async (...args: string[]): Promise<unknown> => {
       const { exit, stdout, stderr } = await cli(...args, '--json');
       if (exit !== 0 || stderr !== '') throw new Error(`${args.join(' ')}: ${stderr}`);
@@ -48,9 +52,14 @@ export async function openResourceSetting() {
     payout: async (changes: object = {}) => idOf(await shop.pay(changes)),
     payment: async () => {
       const body = {
-        ...{ method: 'ideal', amount: 1_050, currency: 'EUR', country: 'NL' },
-        ...{ success_url: 'https://shop.example/a?token=T0', error_url: 'https://shop.example/b' },
-        ...{ customer: { email: 'ada@example.com', first_name: 'Ada' }, metadata: { k: 'M0' } },
+        method: 'ideal',
+        amount: 1_050,
+        currency: 'EUR',
+        country: 'NL',
+        success_url: 'https://shop.example/a?token=T0',
+        error_url: 'https://shop.example/b',
+        customer: { email: 'ada@example.com', first_name: 'Ada' },
+        metadata: { k: 'M0' },
       };
       return idOf(await call(service.url, 'POST', '/v1/payments', { key, body }));
     },

@@ -21,7 +21,10 @@ async function report(
   return await deliverCallback(
     { ...deps, now: () => new Date() },
     {
-      ...{ connector: from ?? service.connector, resource: 'payout', resource_id: id, name },
+      connector: from ?? service.connector,
+      resource: 'payout',
+      resource_id: id,
+      name,
       callback: { callback_id, occurred_at: '2026-03-01T12:00:00.000Z', reason: 'Said so' },
     },
   );
@@ -42,24 +45,46 @@ test('payout show has its moves, its postings, what the bank said, and who did w
   expect(await report(id, `${id}-3`, 'failed', 'other')).toBe('parked');
   const shown = await setting.json('payout', 'show', id);
   const event = (type: string) => ({
-    ...{ id: expect.stringMatching(/^evt_/), type, created: at },
+    id: expect.stringMatching(/^evt_/),
+    type,
+    created: at,
     delivery: { status: 'no_endpoint', attempts: 0, next_attempt_at: null },
   });
   const posting = (kind: string, legs: [string, number][]) => ({
-    ...{ id: `${kind}:${id}`, kind, at, book: `${shop.account_id}:sandbox:EUR` },
+    id: `${kind}:${id}`,
+    kind,
+    at,
+    book: `${shop.account_id}:sandbox:EUR`,
     legs: legs.map(([account, amount]) => ({ account, amount })),
   });
   const said = { occurred_at: '2026-03-01T12:00:00.000Z', received_at: at, code: null };
   const callback = { ...said, bank_reference: null, reason: 'Said so' };
   expect(shown).toEqual({
     payout: {
-      ...{ id, workflow_id: `payout:${id}`, account_id: shop.account_id, livemode: false },
-      ...{ status: 'completed', version: 4, amount: 1_000, fee: 0, currency: 'EUR' },
-      ...{ balance_account: 'main', recipient_id: shop.recipients.sepa_instant },
-      ...{ reference: 'salary-7', method: 'sepa_instant', connector: service.connector },
-      ...{ bank_reference: expect.any(String), attention: 'failed_after_completed' },
-      ...{ failure: null, returned: null, request_id: expect.any(String) },
-      ...{ created_at: at, updated_at: at, due_at: at, sent_at: at, completed_at: at },
+      id,
+      workflow_id: `payout:${id}`,
+      account_id: shop.account_id,
+      livemode: false,
+      status: 'completed',
+      version: 4,
+      amount: 1_000,
+      fee: 0,
+      currency: 'EUR',
+      balance_account: 'main',
+      recipient_id: shop.recipients.sepa_instant,
+      reference: 'salary-7',
+      method: 'sepa_instant',
+      connector: service.connector,
+      bank_reference: expect.any(String),
+      attention: 'failed_after_completed',
+      failure: null,
+      returned: null,
+      request_id: expect.any(String),
+      created_at: at,
+      updated_at: at,
+      due_at: at,
+      sent_at: at,
+      completed_at: at,
     },
     recipient: { type: 'bank_account', scheme: null, last4: '3000' },
     events: ['submitted', 'sent', 'completed'].map((name) => event(`payout.${name}`)),
@@ -76,11 +101,18 @@ test('payout show has its moves, its postings, what the bank said, and who did w
     callbacks: expect.arrayContaining([
       expect.objectContaining({ ...callback, callback_id: `${id}-1`, unapplied: null }),
       expect.objectContaining({
-        ...{ ...callback, callback_id: `${id}-2`, name: 'failed', signalled_at: at, parked: null },
+        ...callback,
+        callback_id: `${id}-2`,
+        name: 'failed',
+        signalled_at: at,
+        parked: null,
         unapplied: 'a completed payout never fails',
       }),
       expect.objectContaining({
-        ...{ ...callback, callback_id: `${id}-3`, connector: 'other', signalled_at: null },
+        ...callback,
+        callback_id: `${id}-3`,
+        connector: 'other',
+        signalled_at: null,
         parked: 'no such payout at this connector',
       }),
     ]),
@@ -146,7 +178,8 @@ test('payment show keeps customers, metadata and addresses to itself', async () 
 test.each(['payment', 'refund', 'payout'])('%s show says that there is none', async (kind) => {
   const id = setting.unknownId();
   expect(await setting.refusal(kind, 'show', id)).toEqual({
-    ...{ code: `${kind}_not_found`, message: `There is no ${kind} ${id}.` },
+    code: `${kind}_not_found`,
+    message: `There is no ${kind} ${id}.`,
   });
   const act = ['act', id, 'mark_failed', '--operator', 'mia', '--reason', 'Why'];
   expect(await setting.refusal(kind, ...act)).toMatchObject({ code: `${kind}_not_found` });

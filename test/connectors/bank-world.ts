@@ -157,7 +157,11 @@ export async function startBankWorld(): Promise<BankWorld> {
       await outbox.insertOne({
         _id: callback_id,
         body: { callback_id, occurred_at: new Date().toISOString() },
-        ...{ state: 'pending', due_at: new Date(), attempts: 0, last_error: null, done_at: null },
+        state: 'pending',
+        due_at: new Date(),
+        attempts: 0,
+        last_error: null,
+        done_at: null,
         ...row,
       });
     },

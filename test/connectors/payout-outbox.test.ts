@@ -25,7 +25,10 @@ async function silentPayout(): Promise<string> {
 /** A row of the outbox about a payout, due now. */
 const plant = (resource_id: string, change: Partial<OutboxRow<'payout'>> = {}) =>
   world.plant({
-    ...{ resource: 'payout', resource_id, name: 'completed', becomes: 'completed' },
+    resource: 'payout',
+    resource_id,
+    name: 'completed',
+    becomes: 'completed',
     ...change,
   });
 
@@ -180,12 +183,18 @@ describe('a row from before there were refunds and payouts', () => {
     expect(await world.told(id, 'payment')).toEqual(['authorized']);
     const at = new Date();
     const settled = { name: 'settled', becomes: 'settled', body: bodyAt(at) };
-    const earlier = world.own.collection<{ _id: string }>('outbox');
     const _id = settled.body.callback_id;
-    await earlier.insertOne({
-      ...{ _id, ...settled, payment_id: id, state: 'pending', due_at: at },
-      ...{ attempts: 0, last_error: null, done_at: null },
-    });
+    const earlier = {
+      _id,
+      ...settled,
+      payment_id: id,
+      state: 'pending',
+      due_at: at,
+      attempts: 0,
+      last_error: null,
+      done_at: null,
+    };
+    await world.own.collection<{ _id: string }>('outbox').insertOne(earlier);
     const row = await until(
       () => world.outbox.findOne({ _id }),
       (found) => found?.done_at != null,

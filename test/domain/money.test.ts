@@ -7,9 +7,7 @@ import { formatMoney, minorUnitDigits } from '../../src/domain/money';
 const NOT_MONEY = ['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'XDR', 'XSU', 'ZWL'];
 
 /** Funds codes and the newest ones, which Intl leaves out. */
-const NOT_IN_INTL = [
-  ...['BOV', 'CHE', 'CHW', 'CLF', 'COU', 'MXV', 'USN', 'UYI', 'UYW', 'VED', 'XAD'],
-];
+const NOT_IN_INTL = ['BOV', 'CHE', 'CHW', 'CLF', 'COU', 'MXV', 'USN', 'UYI', 'UYW', 'VED', 'XAD'];
 
 const withDigits = (digits: number) =>
   CURRENCIES.filter((code) => MINOR_UNIT_DIGITS.get(code) === digits).join(' ');

@@ -38,7 +38,8 @@ describe('which rails an account can use', () => {
     const connectors = createConnectors('sandbox');
     expect(availableRails(connectors, [], false)).toEqual(RAIL_IDS);
     expect(availableRails(connectors, ['sepa_instant', 'card_payout'], false)).toEqual([
-      ...['sepa_credit_transfer', 'faster_payments'],
+      'sepa_credit_transfer',
+      'faster_payments',
     ]);
     expect(availableRails(connectors, [], true)).toEqual([]);
   });

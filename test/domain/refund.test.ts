@@ -19,7 +19,11 @@ const SETTLED_AT = '2026-03-01T12:34:56.789Z';
 
 function settled(changes: Partial<RefundablePayment> = {}): RefundablePayment {
   return {
-    ...{ status: 'settled', method: 'ideal', currency: 'EUR', amount: 1_050, refunded: 0 },
+    status: 'settled',
+    method: 'ideal',
+    currency: 'EUR',
+    amount: 1_050,
+    refunded: 0,
     settled_at: SETTLED_AT,
     ...changes,
   };

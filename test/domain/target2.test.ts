@@ -99,7 +99,10 @@ test.each([
 
 test('whenever it is ordered, it is due later, at 18:00 of a business day, within six days', () => {
   const frankfurt = new Intl.DateTimeFormat('en-CA', {
-    ...{ timeZone: 'Europe/Berlin', dateStyle: 'short', timeStyle: 'medium', hourCycle: 'h23' },
+    timeZone: 'Europe/Berlin',
+    dateStyle: 'short',
+    timeStyle: 'medium',
+    hourCycle: 'h23',
   });
   const step = 7 * 3_600_000 + 13;
   for (let at = Date.UTC(2024, 0, 1); at < Date.UTC(2031, 0, 1); at += step) {

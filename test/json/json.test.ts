@@ -77,7 +77,14 @@ describe('a raw field', () => {
       (text) => rawOf(text).kind,
     );
     expect(kinds).toEqual([
-      ...['object', 'array', 'string', 'number', 'number', 'boolean', 'boolean', 'null'],
+      'object',
+      'array',
+      'string',
+      'number',
+      'number',
+      'boolean',
+      'boolean',
+      'null',
     ]);
     const metadata = '{"é":1,"__proto__":2,"a":{"b":3}, "a":{ "b":3}}';
     const raw = rawOf(metadata);

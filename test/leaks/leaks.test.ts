@@ -48,8 +48,11 @@ const RECIPIENTS = {
   card: { type: 'card', ...PERSON, ...ADDRESS, ...EXPIRY, card_number: CARD },
   sepa: { type: 'bank_account', ...PERSON, ...ADDRESS, iban: IBAN_SPACED },
   uk: {
-    ...{ type: 'bank_account', ...PERSON, ...ADDRESS },
-    ...{ sort_code: SORT_CODE, account_number: ACCOUNT_NUMBER },
+    type: 'bank_account',
+    ...PERSON,
+    ...ADDRESS,
+    sort_code: SORT_CODE,
+    account_number: ACCOUNT_NUMBER,
   },
 };
 

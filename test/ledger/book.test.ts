@@ -32,7 +32,9 @@ function opened(currency = 'EUR') {
   const funding = (amount: number, balance = 'main', resource_id = `fund_${randomUUID()}`) =>
     ({ ...of, kind: 'funded', resource_id, legs: LEGS.funded(balance, amount) }) as const;
   const refund = (amount: number): NewPosting => ({
-    ...{ ...of, kind: 'refund_accepted', resource_id: randomUUID() },
+    ...of,
+    kind: 'refund_accepted',
+    resource_id: randomUUID(),
     legs: LEGS.refund_accepted(amount),
   });
   const rows = () => ledger.balances(account_id, false);
@@ -50,7 +52,10 @@ test('a posting moves every balance that it names, and is kept as it was', async
   await post(posting, { ...settled, legs: LEGS.payment_settled('bank', 500) });
   await post({ ...of, kind: 'refund_accepted', resource_id: 'r', legs: LEGS.refund_accepted(300) });
   expect(await kept()).toEqual({
-    ...{ _id: bookName, account_id, livemode: false, currency: 'EUR' },
+    _id: bookName,
+    account_id,
+    livemode: false,
+    currency: 'EUR',
     balances: { main: { available: 1_200 } },
     clearing: { bank: -500 },
     transit: { refunds: 300 },
@@ -58,7 +63,12 @@ test('a posting moves every balance that it names, and is kept as it was', async
   });
   const { kind, resource_id, at, legs } = posting;
   expect(await ledger.posting(operationId(posting))).toEqual({
-    ...{ _id: operationId(posting), book: bookName, kind, resource_id, at, legs },
+    _id: operationId(posting),
+    book: bookName,
+    kind,
+    resource_id,
+    at,
+    legs,
   });
   expect(await ledger.forResource(resource_id)).toHaveLength(1);
 });

@@ -97,7 +97,10 @@ async function expectWhole({ payments }: World, account_id: string): Promise<voi
   for (const { payment_id } of payments) {
     const payment = await records.stores.payments.get(payment_id);
     const refunds = await records.stores.refunds.list({
-      ...{ account_id, livemode: false, payment_id, limit: 100 },
+      account_id,
+      livemode: false,
+      payment_id,
+      limit: 100,
     });
     const live = refunds.filter(({ status }) => status !== 'failed');
     const total = live.reduce((sum, { amount }) => sum + amount, 0);

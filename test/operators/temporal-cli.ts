@@ -53,8 +53,17 @@ export async function openTemporalCli(address: string): Promise<TemporalCli> {
     },
     update: (workflowId, name, act) =>
       run(
-        ...['workflow', 'update', 'execute', '--workflow-id', workflowId, '--name', name],
-        ...['--input', JSON.stringify(act), '-o', 'json'],
+        'workflow',
+        'update',
+        'execute',
+        '--workflow-id',
+        workflowId,
+        '--name',
+        name,
+        '--input',
+        JSON.stringify(act),
+        '-o',
+        'json',
       ),
     async details(workflowId) {
       const metadata = await must('workflow', 'metadata', '--workflow-id', workflowId);

@@ -44,7 +44,12 @@ export async function startBrowserWorld() {
       const { _id, amount, currency, method, country, livemode, expires_at } = made.payment;
       const answer = await bank.bank.activities.openSession({
         payment_id: _id,
-        ...{ amount, currency, method, country, livemode, expires_at },
+        amount,
+        currency,
+        method,
+        country,
+        livemode,
+        expires_at,
         return_url: `${pay.url}/pay/return/${_id}`,
       });
       if (answer.outcome !== 'opened') throw new Error(answer.message);

@@ -28,7 +28,10 @@ const SOURCES = {
   'stack/main.ts': 'export {};',
   'tsconfig.build.json': JSON.stringify({
     compilerOptions: {
-      ...{ module: 'node20', target: 'es2022', rootDir: '.', outDir: 'dist' },
+      module: 'node20',
+      target: 'es2022',
+      rootDir: '.',
+      outDir: 'dist',
       types: ['node'],
       skipLibCheck: true,
     },

@@ -50,8 +50,14 @@ export async function authorizedPayment(
 ): Promise<PaymentFacts> {
   const payment_id = randomUUID();
   const facts = {
-    ...{ payment_id, account_id: `acct_${payment_id}`, livemode: false, amount: 1_000 },
-    ...{ currency: 'EUR', method: 'ideal', connector: 'bank', request_id: 'req-1' },
+    payment_id,
+    account_id: `acct_${payment_id}`,
+    livemode: false,
+    amount: 1_000,
+    currency: 'EUR',
+    method: 'ideal',
+    connector: 'bank',
+    request_id: 'req-1',
     ...changes,
   };
   const customer = { email: null, first_name: null, last_name: null, reference: null };
@@ -93,8 +99,15 @@ export async function openRefund(
   const at = new Date().toISOString();
   const { payment_id, account_id, livemode, currency, method, connector, request_id } = facts;
   const routing = {
-    ...{ payment_id, account_id, livemode, amount, currency, method, connector },
-    ...{ accepted_at: at, due_seconds: 60 },
+    payment_id,
+    account_id,
+    livemode,
+    amount,
+    currency,
+    method,
+    connector,
+    accepted_at: at,
+    due_seconds: 60,
   };
   await persistently(() =>
     claim(stores, 'createRefund', refund_id, facts, { refund: { reason: null }, routing }),
@@ -143,9 +156,18 @@ export interface PayoutFacts {
 export function payoutFacts(changes: Partial<PayoutFacts> = {}): PayoutFacts {
   const payout_id = randomUUID();
   return {
-    ...{ payout_id, account_id: `acct_${payout_id}`, livemode: false, amount: 1_000, fee: 0 },
-    ...{ currency: 'EUR', method: 'sepa_instant', recipient_id: 'recipient-1' },
-    ...{ balance_account: 'main', connector: 'bank', can_be_returned: true, request_id: 'req-3' },
+    payout_id,
+    account_id: `acct_${payout_id}`,
+    livemode: false,
+    amount: 1_000,
+    fee: 0,
+    currency: 'EUR',
+    method: 'sepa_instant',
+    recipient_id: 'recipient-1',
+    balance_account: 'main',
+    connector: 'bank',
+    can_be_returned: true,
+    request_id: 'req-3',
     ...changes,
   };
 }
@@ -226,8 +248,14 @@ async function claim(
 ): Promise<void> {
   await idempotency.claim(
     {
-      ...{ account_id, livemode, operation, key: resource_id },
-      ...{ fingerprint: 'f', resource_id, request, request_id },
+      account_id,
+      livemode,
+      operation,
+      key: resource_id,
+      fingerprint: 'f',
+      resource_id,
+      request,
+      request_id,
     },
     new Date(),
   );

@@ -66,7 +66,14 @@ export async function startService(options: ServiceOptions = {}) {
   const lifecycleQueue = queues.lifecycle;
   const startWorkers = async () => {
     const workers = await createWorkers({
-      ...{ connection, namespace: 'default', mongo, stores, keys, ring, log, queues },
+      connection,
+      namespace: 'default',
+      mongo,
+      stores,
+      keys,
+      ring,
+      log,
+      queues,
       allowPrivateWebhooks: true,
       workflowBundle: await workflowBundle(),
     });
@@ -81,7 +88,13 @@ export async function startService(options: ServiceOptions = {}) {
   const workers = options.worker === false ? undefined : await startWorkers();
   const connector = `sandbox-${name}`;
   const bank = await createSandboxBank({
-    ...{ mongo, stores, temporal, connection, lifecycleQueue, now, log },
+    mongo,
+    stores,
+    temporal,
+    connection,
+    lifecycleQueue,
+    now,
+    log,
     openRecipient: createRecipientOpener({ recipients: stores.recipients, sealer }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
     database: `${database}_bank`,
@@ -97,26 +110,29 @@ export async function startService(options: ServiceOptions = {}) {
   await once(server, 'listening');
   const url = `http://localhost:${portOf(server.address())}`;
   const app = createApp({
-    ...{ mongo, stores, keys, sealer, now, log },
+    mongo,
+    stores,
+    keys,
+    sealer,
+    now,
+    log,
     config: { PUBLIC_URL: url, RATE_LIMIT_PER_SECOND: options.ratePerSecond ?? 5_000 },
     temporal: createTemporalDoor({ client: temporal, lifecycleQueue, stores, now }),
     connectors: createConnectors(connector),
   });
   handle = app.callback();
   return {
-    ...{
-      url,
-      stores,
-      mongo,
-      temporal,
-      bank,
-      keys,
-      keysFile,
-      database,
-      connector,
-      queues,
-      startWorkers,
-    },
+    url,
+    stores,
+    mongo,
+    temporal,
+    bank,
+    keys,
+    keysFile,
+    database,
+    connector,
+    queues,
+    startWorkers,
     /** A merchant with a key; each has its own lists and endpoints. */
     account: (more: AccountOptions = {}) => openAccount(stores, more),
     stop: async () => {
@@ -172,7 +188,9 @@ export async function openKey(
   const key = makeKey(livemode);
   await stores.keys.insert({
     _id: `key_${randomUUID()}`,
-    ...{ account_id, livemode, scopes },
+    account_id,
+    livemode,
+    scopes,
     hash: hashKey(key),
     last4: key.slice(-4),
     created_at: new Date().toISOString(),

@@ -45,7 +45,9 @@ export async function openWorkflowSetting(server: 'time-skipping' | 'real' = 'ti
     const workers = await createWorkers({
       connection: env.nativeConnection,
       namespace: env.namespace ?? 'default',
-      ...{ mongo, stores: own, queues: { lifecycle, webhooks } },
+      mongo,
+      stores: own,
+      queues: { lifecycle, webhooks },
       keys: {
         pay_token: randomBytes(32),
         fingerprint: randomBytes(32),
@@ -174,7 +176,13 @@ export function refundInput(
 ): RefundInput {
   return {
     refund_id: randomUUID(),
-    ...{ payment_id, account_id, livemode, amount, currency, method, connector },
+    payment_id,
+    account_id,
+    livemode,
+    amount,
+    currency,
+    method,
+    connector,
     accepted_at: new Date().toISOString(),
     due_seconds: 259_200,
     request_id: 'req-2',
@@ -207,8 +215,14 @@ export async function claim(
 ): Promise<void> {
   await stores.idempotency.claim(
     {
-      ...{ account_id, livemode, operation, key: resource_id },
-      ...{ fingerprint: 'f', resource_id, request, request_id },
+      account_id,
+      livemode,
+      operation,
+      key: resource_id,
+      fingerprint: 'f',
+      resource_id,
+      request,
+      request_id,
     },
     new Date(),
   );

@@ -74,7 +74,8 @@ describe('a database that is too slow', () => {
       const { payout_id } = input;
       const began = Date.now();
       expect(await refusalOf(openPayout(setting, input, queue))).toEqual({
-        ...{ code: 'temporarily_unavailable', message: expect.stringMatching(words) },
+        code: 'temporarily_unavailable',
+        message: expect.stringMatching(words),
       });
       const took_ms = Date.now() - began;
       expect(took_ms).toBeGreaterThanOrEqual(answered_ms - 200);
@@ -82,7 +83,9 @@ describe('a database that is too slow', () => {
       expect(took_ms).toBeLessThan(8_000);
       gate.open();
       expect(await handleOf(setting, payout_id).result()).toMatchObject({
-        ...{ payout_id, status: 'refused', code: 'temporarily_unavailable' },
+        payout_id,
+        status: 'refused',
+        code: 'temporarily_unavailable',
       });
       await expectNothing(input);
       expect(bank.told).toEqual([]);
@@ -124,7 +127,9 @@ test('no worker was up in time: refused for good, its key is free, no money move
     try {
       expect(await refusal).toMatchObject({ code: 'temporarily_unavailable' });
       expect(await handleOf(setting, payout_id).result()).toMatchObject({
-        ...{ payout_id, status: 'refused', code: 'temporarily_unavailable' },
+        payout_id,
+        status: 'refused',
+        code: 'temporarily_unavailable',
       });
       await expectNothing(input);
       expect(bank.told).toEqual([]);
@@ -140,7 +145,10 @@ test('an attempt was accepted in time, though nobody heard of it: the payout goe
   await withBank(setting, bank, async (connector) => {
     const { mongo, stores, env, queues } = setting;
     const activities = createPayoutActivities({
-      ...{ mongo, stores, temporal: env.client, webhookQueue: queues.webhooks },
+      mongo,
+      stores,
+      temporal: env.client,
+      webhookQueue: queues.webhooks,
       log: createLogger('test', 'silent'),
     });
     const { input, opening, end } = await openLate(connector, async (asked) => {

@@ -95,8 +95,12 @@ describe('resubmit', () => {
       expect(bank_reference).toBe(`again-${id}`);
       expect(audit).toMatchObject([
         {
-          ...{ who: 'ada', what: 'resubmit', why: 'confirmed by telephone' },
-          ...{ when: expect.any(String), before: 'no attention', after: 'no attention' },
+          who: 'ada',
+          what: 'resubmit',
+          why: 'confirmed by telephone',
+          when: expect.any(String),
+          before: 'no attention',
+          after: 'no attention',
         },
       ]);
       expect(await eventTypes(setting, id)).toEqual(['payout.submitted', 'payout.sent']);
@@ -161,7 +165,8 @@ describe('ended before the bank has answered', () => {
     await unawaited(setting, bank, async ({ handle, id, input }) => {
       await eventually('the question', async () => bank.told.includes(`lookUpPayout ${id}`));
       const waits = await handle.startUpdate<object, [object]>('resubmit', {
-        ...{ args: [ACT], waitForStage: 'ACCEPTED' },
+        args: [ACT],
+        waitForStage: 'ACCEPTED',
       });
       await shows(handle, 'operator ada: resubmit');
       await handle.signal('completed', callback({ bank_reference: 'from-callback' }));

@@ -79,7 +79,9 @@ describe('returned', () => {
       await handle.signal('returned', callback(CAME_BACK));
       expect(await handle.result()).toEqual({ payout_id: id, status: 'returned', version: 4 });
       expect(await storedPayout(setting, id)).toMatchObject({
-        ...{ returned: CAME_BACK, failure: null, completed_at: expect.any(String) },
+        returned: CAME_BACK,
+        failure: null,
+        completed_at: expect.any(String),
       });
       expect(await eventTypes(setting, id)).toEqual([
         'payout.submitted',
@@ -100,7 +102,8 @@ describe('returned', () => {
       const first = await late(setting, id, 'returned', CAME_BACK);
       expect(await first.result()).toEqual({ payout_id: id, status: 'returned', version: 5 });
       expect(await storedPayout(setting, id)).toMatchObject({
-        ...{ returned: CAME_BACK, attention: null },
+        returned: CAME_BACK,
+        attention: null,
       });
       expect(await moneyOf(setting, input)).toEqual(MONEY.returned);
       await keepHistory(first, 'payout-returned-days-later');
@@ -114,11 +117,14 @@ describe('returned', () => {
       const second = await late(setting, id, 'returned', { reason: 'Once more' });
       expect(await second.result()).toMatchObject({ status: 'returned', version: 5 });
       expect(await storedPayout(setting, id)).toMatchObject({
-        ...{ returned: CAME_BACK, attention: 'second_return' },
+        returned: CAME_BACK,
+        attention: 'second_return',
       });
       expect(await unapplied(id)).toEqual(['returned: the payout has come back already']);
       expect(await postingsOf(setting, id)).toEqual([
-        ...['payout_reserved', 'payout_captured', 'payout_returned'],
+        'payout_reserved',
+        'payout_captured',
+        'payout_returned',
       ]);
       expect(await moneyOf(setting, input)).toEqual(MONEY.returned);
       expect(bank.told).toEqual([`sendPayout ${id}`]);
@@ -179,7 +185,9 @@ describe('returned', () => {
       await shows(handle, 'return_not_possible');
       await complete(paying);
       expect(await storedPayout(setting, id)).toMatchObject({
-        ...{ status: 'completed', attention: 'return_not_possible', returned: null },
+        status: 'completed',
+        attention: 'return_not_possible',
+        returned: null,
       });
       expect(await unapplied(id)).toEqual(['returned: nothing comes back on this rail']);
       expect(await moneyOf(setting, input)).toEqual(MONEY.captured);

@@ -45,8 +45,14 @@ test('a payout is accepted with its money reserved, sent by the bank and complet
     await handle.signal('completed', callback());
     expect(await handle.result()).toEqual({ payout_id: id, status: 'completed', version: 4 });
     expect(await storedPayout(setting, id)).toMatchObject({
-      ...{ reference: 'order-7', metadata: '{}', recipient_id: input.recipient_id, fee: 25 },
-      ...{ bank_reference: `ref-${id}`, failure: null, returned: null, attention: null },
+      reference: 'order-7',
+      metadata: '{}',
+      recipient_id: input.recipient_id,
+      fee: 25,
+      bank_reference: `ref-${id}`,
+      failure: null,
+      returned: null,
+      attention: null,
       sent_at: expect.any(String),
       completed_at: expect.any(String),
     });
@@ -189,7 +195,10 @@ describe('refused for lack of money', () => {
       // Asked again after the end, the answer is the same.
       const { env, queues } = setting;
       const door = createTemporalDoor({
-        ...{ client: env.client, lifecycleQueue: queues.lifecycle, stores, now: () => new Date() },
+        client: env.client,
+        lifecycleQueue: queues.lifecycle,
+        stores,
+        now: () => new Date(),
       });
       await expect(door.openPayout(input)).rejects.toMatchObject({ code });
       if (amount === 1_024) await keepHistory(handle, 'payout-insufficient-balance');

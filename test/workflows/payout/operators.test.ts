@@ -66,8 +66,13 @@ test.each([
       const stored = await storedPayout(setting, id);
       expect(stored.audit).toEqual([
         {
-          ...{ id: `${id}:${version}`, who: 'ada', why: 'confirmed by telephone', what },
-          ...{ when: stored.updated_at, before: from, after: status },
+          id: `${id}:${version}`,
+          who: 'ada',
+          why: 'confirmed by telephone',
+          what,
+          when: stored.updated_at,
+          before: from,
+          after: status,
         },
       ]);
       const words = 'The bank reported that the payout ';
@@ -179,10 +184,12 @@ test('two operators at once: the second is refused in words, the payout moves on
     await setting.stores.payouts.update(id, 3, { request_id: 'held' }, { audit: [] }, session);
     const [first, second] = [
       await handle.startUpdate<object, [object]>('mark_completed', {
-        ...{ args: [ACT], waitForStage: 'ACCEPTED' },
+        args: [ACT],
+        waitForStage: 'ACCEPTED',
       }),
       await handle.startUpdate<object, [object]>('mark_failed', {
-        ...{ args: [ACT], waitForStage: 'ACCEPTED' },
+        args: [ACT],
+        waitForStage: 'ACCEPTED',
       }),
     ];
     await session.abortTransaction();

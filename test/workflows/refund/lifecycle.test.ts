@@ -118,8 +118,13 @@ describe('refused at the opening', () => {
     inTransaction(setting.mongo, (session) =>
       setting.stores.ledger.post(
         {
-          ...{ kind: 'funded', resource_id: randomUUID(), account_id, livemode: false },
-          ...{ currency: 'EUR', at: new Date().toISOString(), legs: LEGS.funded('main', -amount) },
+          kind: 'funded',
+          resource_id: randomUUID(),
+          account_id,
+          livemode: false,
+          currency: 'EUR',
+          at: new Date().toISOString(),
+          legs: LEGS.funded('main', -amount),
         },
         session,
       ),
@@ -159,7 +164,10 @@ describe('refused at the opening', () => {
       const { env, stores, queues } = setting;
       await env.client.workflow.getHandle(`refund:${input.refund_id}`).result();
       const door = createTemporalDoor({
-        ...{ client: env.client, lifecycleQueue: queues.lifecycle, stores, now: () => new Date() },
+        client: env.client,
+        lifecycleQueue: queues.lifecycle,
+        stores,
+        now: () => new Date(),
       });
       await expect(door.openRefund(input)).rejects.toMatchObject({ code: 'insufficient_balance' });
       expect(await stores.refunds.get(input.refund_id)).toBeNull();
