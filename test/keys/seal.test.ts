@@ -85,17 +85,19 @@ test('a ring without its current key, or with a short one, is refused at once', 
 });
 
 describe('a sealer that follows its key file', () => {
+  let folder: string;
   let path: string;
   let now: number;
   let following: Sealer;
 
   beforeEach(() => {
-    path = join(mkdtempSync(join(tmpdir(), 'ring-test-')), 'keys.json');
+    folder = mkdtempSync(join(tmpdir(), 'ring-test-'));
+    path = join(folder, 'keys.json');
     now = 0;
     put('a', { a: first });
     following = createSealer(followKeys(path, () => now));
   });
-  afterEach(() => rmSync(path, { force: true }));
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Replaced in one step, as the command line does it. */
   function put(current: string, keys: Record<string, Buffer>): void {
