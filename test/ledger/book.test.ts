@@ -21,6 +21,18 @@ afterAll(async () => {
   await mongo.close();
 });
 
+/** Repeats what found no turn in its time, as a busy machine has it; nothing was written then. */
+async function inTheEnd(attempt: () => Promise<void>): Promise<void> {
+  for (let left = 20; ; left -= 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const isLate = error instanceof Error && error.message.includes('no turn');
+      if (!isLate || left === 0) throw error;
+    }
+  }
+}
+
 /** A merchant's book, and what can be done to it. */
 function opened(currency = 'EUR') {
   const account_id = `acct_${randomUUID()}`;
@@ -136,7 +148,8 @@ test('what is not balanced is never written', async () => {
 test('50 debits at once take what is there and no more, and the balance is exact', async () => {
   const { post, funding, refund, kept, posted } = opened();
   await post(funding(1_000));
-  const all = await Promise.allSettled(Array.from({ length: 50 }, () => post(refund(30))));
+  const debits = Array.from({ length: 50 }, () => refund(30));
+  const all = await Promise.allSettled(debits.map((debit) => inTheEnd(() => post(debit))));
   const refused = all.filter(({ status }) => status === 'rejected');
   expect(all.length - refused.length).toBe(33);
   for (const each of refused)
@@ -150,7 +163,8 @@ test('50 debits at once take what is there and no more, and the balance is exact
 
 test('50 credits at once to a book that is new all count', async () => {
   const { post, funding, available } = opened();
-  await Promise.all(Array.from({ length: 50 }, () => post(funding(7))));
+  const credits = Array.from({ length: 50 }, () => funding(7));
+  await Promise.all(credits.map((credit) => inTheEnd(() => post(credit))));
   expect(await available()).toBe(350);
 });
 
