@@ -11,12 +11,13 @@ import {
 } from '../src/domain/payment';
 import type { PaymentInput } from '../src/domain/payment-workflow';
 import { payToken, payTokenHash } from '../src/keys/pay-token';
-import { settlementOf } from '../src/ledger/steps';
+import { paymentPosting, settledAmount } from '../src/ledger/steps';
 import { abandon, inTransaction } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
 import { startDeliveries } from '../src/temporal/deliveries';
 import { eventsOf, hasEndpoint, positionAt, tieBase } from './events';
+import { createPaymentMoney } from './payment-money';
 import {
   createRecord,
   eventsOfMoves,
@@ -45,6 +46,8 @@ export interface PaymentChange {
   failure: Failure;
   bank_reference: string;
   session_url: string;
+  /** Minor units that came, where an operator books other than was asked. */
+  settled_amount: number;
 }
 
 export type RecordPaymentMove = RecordMove<PaymentStatus, PaymentAttention, PaymentChange>;
@@ -61,6 +64,7 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
     recordPaymentMove: record.move,
     recordPaymentAttention: record.setAttention,
     loadPayment: record.load,
+    ...createPaymentMoney(deps),
   };
 }
 
@@ -82,8 +86,10 @@ function recordTable(
     eventData,
     changeOf,
     posted: ['settled'],
-    post: async (payment, { to, at }, session) => {
-      if (to.includes('settled')) await stores.ledger.post(settlementOf(payment, at), session);
+    post: async (payment, move, session) => {
+      if (!move.to.includes('settled')) return;
+      const posting = paymentPosting('payment_settled', payment, settledAmount(payment), move);
+      await stores.ledger.post(posting, session);
     },
     loaded,
   };
@@ -192,7 +198,8 @@ function changeOf(move: RecordPaymentMove): Partial<PaymentDocument> {
 /** State and facts of a payment whose workflow starts again. */
 function loaded(payment: PaymentDocument, request_id: string) {
   const { status, version, attention } = payment;
-  return { facts: factsOf(payment, request_id), status, version, attention };
+  const late = Boolean(payment.late);
+  return { facts: factsOf(payment, request_id), status, version, attention, late };
 }
 
 /** The facts that a workflow needs, from its opening or when it starts again. */

@@ -47,6 +47,8 @@ export type PayoutOpening =
 export interface PayoutChange {
   failure: Failure;
   returned: Return;
+  /** Minor units that came back, where an operator books less than was sent. */
+  returned_amount: number;
   bank_reference: string;
 }
 

@@ -37,6 +37,8 @@ export interface RecordMove<Status extends string, Attention extends string, Cha
   audit?: Act;
   /** Callback that asked for the move: repeated later, it is known. */
   callback_id?: string;
+  /** Day on which the bank books it, where it says so. */
+  value_date?: string;
   request_id: string;
 }
 

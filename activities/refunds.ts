@@ -9,10 +9,10 @@ import {
   type RefundAttention,
   type RefundStatus,
 } from '../src/domain/refund';
-import { refundFault } from '../src/domain/refund-rules';
+import { refundableAmount, refundFault } from '../src/domain/refund-rules';
 import type { RefundInput } from '../src/domain/refund-workflow';
 import { InsufficientBalance } from '../src/ledger/postings';
-import { refundPosting } from '../src/ledger/steps';
+import { refundPosting, settledAmount } from '../src/ledger/steps';
 import { abandon, inTransaction } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
@@ -45,6 +45,8 @@ export type RefundOpening =
 export interface RefundChange {
   failure: Failure;
   bank_reference: string;
+  /** Minor units that the bank sent, where an operator books less than was asked. */
+  settled_amount: number;
 }
 
 type RecordRefundMove = RecordMove<RefundStatus, RefundAttention, RefundChange>;
@@ -85,11 +87,14 @@ function recordTable(
     eventData: ({ _id, payment_id }) => ({ refund_id: _id, payment_id }),
     changeOf,
     posted: ['settled', 'failed'],
-    post: async (refund, { to, at }, session) => {
-      if (to.includes('failed')) {
-        await stores.payments.releaseRefund(refund, session);
-        await stores.ledger.post(refundPosting('refund_failed', refund, at), session);
-      } else await stores.ledger.post(refundPosting('refund_settled', refund, at), session);
+    post: async (refund, move, session) => {
+      const kind = move.to.includes('failed') ? 'refund_failed' : 'refund_settled';
+      const sent = kind === 'refund_failed' ? 0 : settledAmount(refund);
+      const { payment_id, amount } = refund;
+      if (sent < amount) {
+        await stores.payments.releaseRefund({ payment_id, amount: amount - sent }, session);
+      }
+      await stores.ledger.post(refundPosting(kind, refund, move), session);
     },
     loaded,
   };
@@ -142,7 +147,10 @@ async function reserve(
   if (request === null || !('refund' in request)) return await abandon(session);
   const refund = newRefund(input, payment, request.refund);
   await stores.refunds.insert(refund, session);
-  await stores.ledger.post(refundPosting('refund_accepted', refund, input.created_at), session);
+  await stores.ledger.post(
+    refundPosting('refund_accepted', refund, { at: input.created_at }),
+    session,
+  );
   return refund;
 }
 
@@ -202,7 +210,7 @@ function newRefund(
     ...{ account_id, livemode, payment_id, reason, currency, method, connector, request_id },
     version: 1,
     position: positionAt(created_at, 0, tieBase(1)),
-    amount: input.amount ?? payment.amount - (payment.refunded ?? 0),
+    amount: input.amount ?? refundableAmount(payment) - (payment.refunded ?? 0),
     status: 'processing',
     failure: null,
     settled_at: null,

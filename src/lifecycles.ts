@@ -6,7 +6,13 @@ import {
   PAYOUT_CALLBACKS,
   REFUND_CALLBACKS,
 } from './domain/callback';
-import { isFinal, PAYMENT_ACTS, PAYMENT_STATUSES, paymentWorkflowId } from './domain/payment';
+import {
+  isFinal,
+  PAYMENT_ACTS,
+  PAYMENT_STATUSES,
+  type PaymentAct,
+  paymentWorkflowId,
+} from './domain/payment';
 import type { PaymentResume } from './domain/payment-workflow';
 import { isEnded, PAYOUT_ACTS, PAYOUT_STATUSES, payoutWorkflowId } from './domain/payout';
 import type { PayoutResume } from './domain/payout-workflow';
@@ -31,8 +37,8 @@ interface Lifecycle {
   callbacks: readonly CallbackName[];
   /** Updates of the workflow: what an operator can do. */
   acts: readonly string[];
-  /** Whether the workflow takes acts once it has ended; elsewhere a final state is never left. */
-  actsWhenEnded: boolean;
+  /** Acts that the workflow takes once it has ended; for any other a final state is never left. */
+  actsWhenEnded: readonly string[];
   /** MongoDB's collection. */
   collection: string;
   get: (stores: ResourceStores, id: string) => Promise<Resource | null>;
@@ -50,7 +56,8 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     resume: (payment_id, request_id): PaymentResume => ({ payment_id, resume: true, request_id }),
     callbacks: PAYMENT_CALLBACKS,
     acts: PAYMENT_ACTS,
-    actsWhenEnded: false,
+    // Settled money may be taken back, and late money sent back.
+    actsWhenEnded: ['claw_back', 'mark_reversed'] satisfies PaymentAct[],
     collection: 'payments',
     get: ({ payments }, id) => payments.get(id),
     opening: 'created',
@@ -62,7 +69,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     resume: (refund_id, request_id): RefundResume => ({ refund_id, resume: true, request_id }),
     callbacks: REFUND_CALLBACKS,
     acts: REFUND_ACTS,
-    actsWhenEnded: false,
+    actsWhenEnded: [],
     collection: 'refunds',
     get: ({ refunds }, id) => refunds.get(id),
     opening: 'processing',
@@ -75,7 +82,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     callbacks: PAYOUT_CALLBACKS,
     acts: PAYOUT_ACTS,
     // A completed payout may still come back.
-    actsWhenEnded: true,
+    actsWhenEnded: PAYOUT_ACTS,
     collection: 'payouts',
     get: ({ payouts }, id) => payouts.get(id),
     opening: 'created',

@@ -12,6 +12,7 @@ import type {
 import { DECLINED } from './declines';
 import { behaviourOf } from './magic-amounts';
 import { lookUpPayout, type PayoutActivityDeps, sendPayout } from './payout-activities';
+import { planReversal } from './plan';
 import { lookUpRefund, type RefundActivityDeps, sendRefund } from './refund-activities';
 import { type BankSession, bankReference, SESSION_STATUSES, type SessionStore } from './sessions';
 
@@ -107,16 +108,24 @@ async function voidPayment(
 }
 
 async function reversePayment(
-  { sessions }: BankActivityDeps,
+  { mongo, sessions, outbox, autoplay }: BankActivityDeps,
   { payment_id, instruction_id, amount, currency }: ReversalInstruction,
 ): Promise<ReversalAnswer> {
   const reversal = { instruction_id, amount, currency };
-  const { session } = await sessions.make(payment_id, { status: 'reversed', reversal });
-  const before = session.reversal;
+  const { session: known } = await sessions.make(payment_id, { status: 'closed' });
+  const before = known.reversal;
   if (before !== null && (before.amount !== amount || before.currency !== currency)) {
     const message = 'The money was sent back already, in another amount.';
     return { outcome: 'refused', code: 'reversal_mismatch', message };
   }
-  await sessions.step(payment_id, SESSION_STATUSES, { status: 'reversed', reversal });
-  return { outcome: 'accepted', bank_reference: bankReference(instruction_id) };
+  const bank_reference = bankReference(instruction_id);
+  const about = { resource: 'payment', resource_id: payment_id, bank_reference } as const;
+  await inTransaction(mongo, async (session) => {
+    const change = { status: 'reversed', reversal } as const;
+    const reversed = await sessions.step(payment_id, NOT_REVERSED, change, session);
+    if (reversed !== null) await outbox.add(about, planReversal(autoplay), session);
+  });
+  return { outcome: 'accepted', bank_reference };
 }
+
+const NOT_REVERSED = SESSION_STATUSES.filter((status) => status !== 'reversed');

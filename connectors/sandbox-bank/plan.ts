@@ -76,6 +76,11 @@ export function planDecline(reason: string): PlannedCallback<'payment'>[] {
   return [{ name: 'failed', after_ms: 0, becomes: null, code: DECLINED, reason }];
 }
 
+/** Plans the callback that follows the return of late money; by hand where autoplay is off. */
+export function planReversal(autoplay: boolean): PlannedCallback<'payment'>[] {
+  return autoplay ? [{ name: 'reversed', after_ms: FOLLOWS_AFTER_MS, becomes: null }] : [];
+}
+
 /**
  * Plans the callbacks that follow an accepted refund. Pure.
  * @param amount minor units

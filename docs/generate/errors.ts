@@ -29,6 +29,7 @@ const ADVICE: Record<ErrorCode, string> = {
   method_requirements_not_met: 'see `details`; ask the customer for what is missing',
   cannot_cancel: 'read the payment: it is paid or has ended',
   refund_not_supported: ANOTHER_WAY,
+  payment_disputed: 'the bank takes the payment back: nothing is left to refund',
   payment_not_settled: 'cancel a payment that is not paid; wait for one that is',
   refund_window_expired: ANOTHER_WAY,
   refund_amount_exceeds_balance: 'the message states what remains; list the payment’s refunds',

@@ -25,6 +25,8 @@ export interface Act {
   reason: string;
   /** Length of a snooze. */
   hours?: number | undefined;
+  /** Minor units that really moved. */
+  amount?: number | undefined;
 }
 
 /** State of the resource after the act. */
@@ -48,7 +50,7 @@ export async function actOn(
   { what, ...act }: Act,
 ): Promise<Acted> {
   const resource = await findResource(deps.stores, kind, id);
-  if (!LIFECYCLES[kind].actsWhenEnded) {
+  if (!LIFECYCLES[kind].actsWhenEnded.includes(what)) {
     if (!isInFlight(kind, resource.status)) {
       const message = `The ${kind} is ${resource.status}; a final state is never left.`;
       throw new CliFailure('wrong_state', message);

@@ -66,6 +66,12 @@ const FIELDS: Record<CallbackResource, readonly string[]> = {
   payout: PAYOUT_FIELDS,
 };
 
+/** Fields that are shown of the few that have them. */
+const RARE = ['settled_amount', 'returned_amount', 'disputed_at'] satisfies (
+  | keyof PaymentDocument
+  | keyof PayoutDocument
+)[];
+
 /** Everything that MongoDB holds of one resource and an operator may see. */
 export type ResourcePage = Awaited<ReturnType<typeof readPage>>;
 
@@ -92,8 +98,9 @@ export async function readPage(stores: Stores, kind: CallbackResource, id: strin
 function factsOf(kind: CallbackResource, resource: Resource): Record<string, unknown> {
   const all = new Map<string, unknown>(Object.entries(resource));
   const named = FIELDS[kind].map((field) => [field, all.get(field) ?? null]);
+  const rare = RARE.filter((field) => all.get(field)).map((field) => [field, all.get(field)]);
   const workflow_id = LIFECYCLES[kind].workflowId(resource._id);
-  return { id: resource._id, workflow_id, ...Object.fromEntries(named) };
+  return { id: resource._id, workflow_id, ...Object.fromEntries([...named, ...rare]) };
 }
 
 interface Related {

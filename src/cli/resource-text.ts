@@ -2,7 +2,7 @@ import { formatMoney } from '../domain/money';
 import { fields, table, when } from './output';
 import type { ResourcePage } from './resource-page';
 
-const MONEY = ['amount', 'fee', 'refunded'];
+const MONEY = ['amount', 'fee', 'refunded', 'settled_amount', 'returned_amount'];
 
 /** Text of a resource's page for a person. */
 export function pageText(page: ResourcePage): string {

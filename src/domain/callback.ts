@@ -1,7 +1,15 @@
-import { type Faults, instant, object, text } from './shape';
+import { currencyCode, day, type Faults, instant, integer, object, text } from './shape';
 
 /** Signals of the `payment` workflow, changed only by addition as connector teams rely on them. */
-export const PAYMENT_CALLBACKS = ['authorized', 'settled', 'failed', 'expired'] as const;
+export const PAYMENT_CALLBACKS = [
+  'authorized',
+  'settled',
+  'failed',
+  'expired',
+  'reversed',
+  'reversal_failed',
+  'clawed_back',
+] as const;
 export type PaymentCallbackName = (typeof PAYMENT_CALLBACKS)[number];
 
 /** Signals of the `refund` workflow. */
@@ -32,6 +40,29 @@ export interface BankCallback {
   code?: string | undefined;
   /** Up to 500 characters, nothing personal, since it stands in Temporal's history. */
   reason?: string | undefined;
+  /** Minor units that really move, 1 to 99,999,999,999; absent: as it was asked. */
+  amount?: number | undefined;
+  /** ISO 4217. */
+  currency?: string | undefined;
+  /** Day on which the bank books it: `YYYY-MM-DD`. */
+  value_date?: string | undefined;
+}
+
+/** Largest amount, in minor units. @see docs/api.md#money-json-text */
+export const AMOUNT_MAX = 99_999_999_999;
+
+/**
+ * Says in which money a bank's report differs from what was asked; undefined where it agrees, or
+ * does not say. @see docs/ledger.md#money-that-goes-wrong
+ */
+export function differenceOf(
+  { amount, currency }: Pick<BankCallback, 'amount' | 'currency'>,
+  asked: { amount: number; currency: string },
+): string | undefined {
+  const told = { amount: amount ?? asked.amount, currency: currency ?? asked.currency };
+  if (told.amount === asked.amount && told.currency === asked.currency) return undefined;
+  const [theirs, ours] = [told, asked].map((money) => `${money.amount} ${money.currency}`);
+  return `the bank says ${theirs}, and ${ours} was asked for (minor units)`;
 }
 
 /**
@@ -45,5 +76,8 @@ export function readCallback(raw: unknown): BankCallback | Faults {
     bank_reference: text({ max: 200, optional: true }),
     code: text({ max: 100, optional: true }),
     reason: text({ max: 500, optional: true }),
+    amount: integer({ min: 1, max: AMOUNT_MAX, optional: true }),
+    currency: currencyCode,
+    value_date: day,
   });
 }

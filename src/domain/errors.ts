@@ -53,6 +53,7 @@ export const ERROR_CODES = {
   method_requirements_not_met: { status: 422, type: 'invalid_request_error' },
   cannot_cancel: { status: 422, type: 'invalid_request_error' },
   refund_not_supported: { status: 422, type: 'invalid_request_error' },
+  payment_disputed: { status: 422, type: 'invalid_request_error' },
   payment_not_settled: { status: 422, type: 'invalid_request_error' },
   refund_window_expired: { status: 422, type: 'invalid_request_error' },
   refund_amount_exceeds_balance: { status: 422, type: 'invalid_request_error' },

@@ -1,5 +1,6 @@
+import { AMOUNT_MAX } from './callback';
 import type { ErrorCode, ErrorDetail } from './errors';
-import { type Faults, object, positive, text } from './shape';
+import { absent, type Faults, integer, object, positive, text } from './shape';
 
 /** Reason why a payment, a refund or a payout came to nothing. @see docs/api.md#states */
 export interface Failure {
@@ -22,6 +23,14 @@ export interface OperatorAct {
   reason: string;
 }
 
+/** Any act as it is sent. */
+export interface SentAct extends OperatorAct {
+  /** Length of a snooze. */
+  hours?: number;
+  /** Minor units that really moved; absent: as it was asked. */
+  amount?: number;
+}
+
 const ACT = {
   operator: text({ min: 1, max: 100, trimmed: true }),
   reason: text({ min: 1, max: 500, trimmed: true }),
@@ -29,16 +38,17 @@ const ACT = {
 
 const SNOOZE_HOURS_MAX = 30 * 24;
 
-/** Payload of the update `snooze`. */
-export interface SnoozeAct extends OperatorAct {
-  /** Up to 30 days. */
-  hours: number;
-}
+/** Acts that book what really moved, where that is not what was asked. */
+const WITH_AMOUNT: readonly string[] = ['mark_settled', 'mark_returned', 'claw_back'];
 
-export function readOperatorAct(raw: unknown): OperatorAct | Faults {
-  return object<OperatorAct>(raw, ACT);
-}
+const ignored = () => undefined;
 
-export function readSnoozeAct(raw: unknown): SnoozeAct | Faults {
-  return object<SnoozeAct>(raw, { ...ACT, hours: positive(SNOOZE_HOURS_MAX) });
+/** Reads the payload of an update; an amount where none is booked is refused, not dropped. */
+export function readAct(name: string, raw: unknown): SentAct | Faults {
+  const amount = integer({ min: 1, max: AMOUNT_MAX, optional: true });
+  return object<SentAct>(raw, {
+    ...ACT,
+    hours: name === 'snooze' ? positive(SNOOZE_HOURS_MAX) : ignored,
+    amount: WITH_AMOUNT.includes(name) ? amount : absent,
+  });
 }

@@ -57,7 +57,13 @@ export function isCancellable(status: PaymentStatus): boolean {
 }
 
 /** The acts that an operator may ask of a payment. */
-export const PAYMENT_ACTS = ['mark_settled', 'mark_failed', 'snooze'] as const;
+export const PAYMENT_ACTS = [
+  'mark_settled',
+  'mark_failed',
+  'snooze',
+  'claw_back',
+  'mark_reversed',
+] as const;
 export type PaymentAct = (typeof PAYMENT_ACTS)[number];
 
 /** Reasons why a payment needs a person: the values of `ServiceAttention`. */
@@ -70,6 +76,9 @@ export type PaymentAttention =
   | 'late_settlement_reversed'
   | 'late_settlement_not_reversed'
   | 'failed_after_settled'
+  | 'clawed_back'
+  /** The bank speaks of other money than was asked for. */
+  | 'amount_differs'
   | 'expired_after_authorized'
   | 'malformed_callback';
 
@@ -80,6 +89,11 @@ export type PaymentDecision =
   | { kind: 'void' }
   /** Sends the money back at the bank, since it moved too late. */
   | { kind: 'reverse' }
+  /** The bank has sent late money back, or could not. */
+  | { kind: 'reversed' }
+  | { kind: 'not_reversed' }
+  /** The bank takes settled money back: the payment is disputed, and a person books it. */
+  | { kind: 'dispute'; reason: string; attention: PaymentAttention }
   | { kind: 'unapplied'; reason: string; attention?: PaymentAttention };
 
 const move = (...to: PaymentStatus[]): PaymentDecision => ({ kind: 'move', to });
@@ -93,7 +107,18 @@ const late = {
   settled: { kind: 'reverse' },
   failed: unapplied('the payment has ended already'),
   expired: unapplied('the payment has ended already'),
+  reversed: { kind: 'reversed' },
+  reversal_failed: { kind: 'not_reversed' },
+  clawed_back: unapplied('the payment never settled', 'clawed_back'),
 } as const satisfies Record<PaymentCallbackName, PaymentDecision>;
+
+const notSent = unapplied('no money of this payment was sent back');
+/** Reports about money that has not moved yet. */
+const unsettled = {
+  reversed: notSent,
+  reversal_failed: notSent,
+  clawed_back: unapplied('the payment has not settled', 'clawed_back'),
+} as const;
 
 /**
  * Decisions for every status × every callback; a final state is never left.
@@ -105,24 +130,38 @@ const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecisi
     settled: move('awaiting_customer', 'authorized', 'settled'),
     failed: move('failed'),
     expired: move('expired'),
+    ...unsettled,
   },
   awaiting_customer: {
     authorized: move('authorized'),
     settled: move('authorized', 'settled'),
     failed: move('failed'),
     expired: move('expired'),
+    ...unsettled,
   },
   authorized: {
     authorized: unapplied('the payment is authorised already'),
     settled: move('settled'),
     failed: move('failed'),
     expired: unapplied('an authorised payment never expires', 'expired_after_authorized'),
+    ...unsettled,
   },
   settled: {
     authorized: unapplied('the payment is settled already'),
     settled: unapplied('the payment is settled already'),
-    failed: unapplied('a settled payment never fails', 'failed_after_settled'),
+    failed: {
+      kind: 'dispute',
+      reason: 'a settled payment never fails',
+      attention: 'failed_after_settled',
+    },
     expired: unapplied('a settled payment never expires'),
+    reversed: notSent,
+    reversal_failed: notSent,
+    clawed_back: {
+      kind: 'dispute',
+      reason: 'an operator books what the bank takes back',
+      attention: 'clawed_back',
+    },
   },
   failed: late,
   cancelled: late,

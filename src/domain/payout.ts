@@ -81,6 +81,8 @@ export type PayoutAttention =
   | 'second_return'
   | 'return_too_late'
   | 'return_not_possible'
+  /** The bank speaks of other money than was asked for. */
+  | 'amount_differs'
   | 'malformed_callback';
 
 /** Mark of a payout that is past its due time, by its state. */

@@ -13,9 +13,21 @@ export interface RefundablePayment {
   /** Minor units of its refunds, processing and settled. */
   refunded: number;
   settled_at: string | null;
+  /** Minor units that came, where that is not what was asked. */
+  settled_amount?: number | null;
+  /** When the bank took the money back, or said so. */
+  disputed_at?: string | null;
 }
 
 const DAY_MS = 86_400_000;
+
+/** Minor units that refunds may add up to: never more than was asked for, nor than came. */
+export function refundableAmount({
+  amount,
+  settled_amount,
+}: Pick<RefundablePayment, 'amount' | 'settled_amount'>): number {
+  return Math.min(amount, settled_amount ?? amount);
+}
 
 /**
  * Finds why the payment can't be refunded; undefined when it can.
@@ -43,12 +55,16 @@ export function refundFault(
     const advice = open ? ' Cancel it instead.' : paid ? ' Wait until it settles.' : '';
     return { code: 'payment_not_settled', message: message + advice };
   }
+  if (payment.disputed_at) {
+    const message = 'The bank takes this payment back, so there is nothing left to refund.';
+    return { code: 'payment_disputed', message };
+  }
   const days = rules.refunds.withinDays;
   if (at.getTime() > Date.parse(settled_at) + days * DAY_MS) {
     const message = `${rules.display_name} can be refunded for ${days} days after settlement.`;
     return { code: 'refund_window_expired', message };
   }
-  const remaining = payment.amount - payment.refunded;
+  const remaining = refundableAmount(payment) - payment.refunded;
   if (remaining === 0 || (amount ?? 0) > remaining) {
     const message = `${formatMoney(remaining, currency)} of the payment can still be refunded.`;
     return { code: 'refund_amount_exceeds_balance', message };

@@ -41,6 +41,8 @@ export type RefundAttention =
   | 'refund_overdue'
   | 'failed_after_settled'
   | 'settled_after_failed'
+  /** The bank speaks of other money than was asked for. */
+  | 'amount_differs'
   | 'malformed_callback';
 
 /** Effect of a callback on a refund in a given state. */

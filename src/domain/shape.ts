@@ -43,6 +43,44 @@ export function positive(max: number): Rule {
   };
 }
 
+/** Accepts whole numbers in minor units. */
+export function integer({
+  min,
+  max,
+  optional = false,
+}: {
+  min: number;
+  max: number;
+  optional?: boolean;
+}): Rule {
+  return (value) => {
+    if (value === undefined) return optional ? undefined : 'is required';
+    if (typeof value !== 'number' || !Number.isInteger(value)) return 'must be an integer';
+    return value >= min && value <= max ? undefined : `must be from ${min} to ${max}`;
+  };
+}
+
+/** Accepts a text that has the form of an ISO 4217 code, or none. */
+export const currencyCode: Rule = (value) => {
+  if (value === undefined) return undefined;
+  const formed = typeof value === 'string' && /^[A-Z]{3}$/.test(value);
+  return formed ? undefined : 'must be an ISO 4217 code';
+};
+
+/** Accepts a day of the calendar as ISO 8601, or none. */
+export const day: Rule = (value) => {
+  if (value === undefined) return undefined;
+  const formed = typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value);
+  const at = formed ? new Date(`${value}T00:00:00Z`) : undefined;
+  const exists = at !== undefined && !Number.isNaN(at.getTime());
+  return exists && at.toISOString().startsWith(String(value))
+    ? undefined
+    : 'must be a day, as 2026-03-01';
+};
+
+/** Refuses a field that this message does not have, so that nobody is misunderstood. */
+export const absent: Rule = (value) => (value === undefined ? undefined : 'is not taken here');
+
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /** Accepts ISO 8601 with an offset. */

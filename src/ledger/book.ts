@@ -1,13 +1,16 @@
 import { type ClientSession, type Collection, type Db, Long } from 'mongodb';
+import { defined } from '../domain/defined';
 import {
   assertBalanced,
   bookId,
   InsufficientBalance,
   type Leg,
   mustNotBeNegative,
+  mustNotBePositive,
   type NewPosting,
   operationId,
   type PostingKind,
+  type PostingNote,
 } from './postings';
 
 /** Transaction of the ledger, never changed. Its legs sum to zero. */
@@ -21,8 +24,10 @@ export interface PostingDocument {
   at: string;
   /** Minor units, as 64-bit integers. */
   legs: { account: string; amount: number | Long }[];
-  /** Operator and reason of a funding. */
-  note?: { operator: string | null; reason: string | null };
+  /** Day on which the bank books it, where it says so. */
+  value_date?: string;
+  /** Operator who asked for it, and the reason. */
+  note?: PostingNote;
 }
 
 /** Kept balances of one merchant account, environment and currency, by the paths of its legs. */
@@ -37,6 +42,8 @@ export interface BookDocument {
   transit?: Record<string, number>;
   income?: Record<string, number>;
   external?: Record<string, number>;
+  suspense?: Record<string, number>;
+  receivable?: Record<string, number>;
 }
 
 /** Line of `balance show`; minor units. */
@@ -45,6 +52,13 @@ export interface BalanceRow {
   currency: string;
   available: number;
   reserved: number;
+}
+
+/** Money that a merchant owes, since a balance did not hold what a bank took back. */
+export interface Receivable {
+  currency: string;
+  /** Minor units. */
+  owed: number;
 }
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
@@ -68,22 +82,30 @@ export function createLedgerStore(db: Db) {
      */
     post: async (posting: NewPosting, session: ClientSession): Promise<void> => {
       const { legs, kind, resource_id, at, account_id, livemode, currency } = posting;
+      const { value_date, note } = posting;
       assertBalanced(legs);
       const book = bookId(posting);
       await postings.insertOne(
-        { _id: operationId(posting), book, kind, resource_id, at, legs: asLongs(legs) },
+        {
+          _id: operationId(posting),
+          ...defined({ book, kind, resource_id, at, legs: asLongs(legs), value_date, note }),
+        },
         { session },
       );
       const taken = legs.filter(({ account, amount }) => amount < 0 && mustNotBeNegative(account));
       const enough = taken.map(({ account, amount }) => [account, { $gte: -amount }]);
+      const collected = legs.filter(
+        ({ account, amount }) => amount > 0 && mustNotBePositive(account),
+      );
+      const owed = collected.map(({ account, amount }) => [account, { $lte: -amount }]);
       const result = await books.updateOne(
-        { _id: book, ...Object.fromEntries(enough) },
+        { _id: book, ...Object.fromEntries([...enough, ...owed]) },
         {
           $inc: Object.fromEntries(asLongs(legs).map(({ account, amount }) => [account, amount])),
           $setOnInsert: { account_id, livemode, currency },
         },
         // A posting that debits must not make the book.
-        { session, upsert: taken.length === 0 },
+        { session, upsert: taken.length + collected.length === 0 },
       );
       if (result.matchedCount + result.upsertedCount === 0) {
         throw new InsufficientBalance('The balance does not hold this amount.');
@@ -104,6 +126,15 @@ export function createLedgerStore(db: Db) {
       const rows = book === null ? [] : balancesOf(book);
       return rows.find(({ balance_account }) => balance_account === name) ?? null;
     },
+    /** Sums that the merchant owes, by currency. */
+    receivables: async (account_id: string, livemode: boolean): Promise<Receivable[]> => {
+      const found = await books.find({ account_id, livemode }).sort({ currency: 1 }).toArray();
+      return found.flatMap(({ currency, receivable }) => {
+        const owed = -(receivable?.['merchant'] ?? 0);
+        return owed === 0 ? [] : [{ currency, owed }];
+      });
+    },
+    book: (id: string) => books.findOne({ _id: id }),
     posting: (id: string) => postings.findOne({ _id: id }),
     forResource: (resource_id: string) =>
       postings.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),

@@ -11,8 +11,11 @@ import type { CallbackResource } from '../domain/callback';
  * - `balances.{name}.available`, `balances.{name}.reserved`: the merchant's money; never below 0
  * - `clearing.{connector}`: the account with a bank; below 0 is money it holds for the merchant
  * - `transit.refunds`: money on its way out, not confirmed yet; never below 0
+ * - `suspense.late`: customers' money that came after a payment had ended; never below 0
+ * - `receivable.merchant`: below 0 is money that the merchant owes
  * - `income.fees`: fees that the service has earned
  * - `external.funding`: money from outside the product
+ * - `external.adjustments`: what operators have corrected
  */
 
 export interface Leg {
@@ -24,7 +27,7 @@ export interface Leg {
 
 /** Steps that each kind of resource posts, each at most once. */
 interface Steps extends Record<CallbackResource, string> {
-  payment: 'settled';
+  payment: 'settled' | 'late_received' | 'late_reversed' | 'clawed_back';
   refund: 'accepted' | 'settled' | 'failed';
   payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned';
 }
@@ -32,12 +35,17 @@ interface Steps extends Record<CallbackResource, string> {
 /** Postings of one kind of resource: its kind, and then the step. */
 export type ResourcePosting<Kind extends CallbackResource> = `${Kind}_${Steps[Kind]}`;
 
-/** Everything that can be posted; a funding belongs to no resource. */
+/** Everything that can be posted; operators' own postings belong to no resource. */
 export type PostingKind =
   | 'funded'
+  | 'adjusted'
+  | 'reversed'
   | { [Kind in CallbackResource]: ResourcePosting<Kind> }[CallbackResource];
 
-/** Posting to be written. The `resource_id` of a funding is an id of its own. */
+/**
+ * Posting to be written. The `resource_id` of an operator's is an id of its own, or the operation that
+ * it reverses.
+ */
 export interface NewPosting {
   kind: PostingKind;
   resource_id: string;
@@ -46,7 +54,19 @@ export interface NewPosting {
   currency: string;
   /** ISO 8601, ms. */
   at: string;
+  /** Day on which the bank books it, where it says so: `YYYY-MM-DD`. */
+  value_date?: string | undefined;
   legs: readonly Leg[];
+  /** Operator who asked for it, and the reason. */
+  note?: PostingNote | undefined;
+}
+
+/** Operator and reason of a posting. */
+export interface PostingNote {
+  operator: string | null;
+  reason: string | null;
+  /** Second operator, where one had to approve. */
+  approved_by?: string;
 }
 
 /** Id of a posting: a step of a resource is never posted twice. */
@@ -67,6 +87,9 @@ const reserved = (name: string) => `balances.${checked(name)}.reserved`;
 const clearing = (connector: string) => `clearing.${checked(connector)}`;
 const REFUNDS = 'transit.refunds';
 const FEES = 'income.fees';
+const LATE = 'suspense.late';
+const ADJUSTMENTS = 'external.adjustments';
+const RECEIVABLE = 'receivable.merchant';
 
 /** Checks a name that becomes part of a path. @throws RangeError on any other text */
 function checked(name: string): string {
@@ -91,13 +114,43 @@ export const LEGS = {
   /** An operator credits a balance. */
   funded: (balance: string, amount: number) =>
     transfer('external.funding', available(balance), amount),
+  /**
+   * An operator corrects a balance; below 0 debits it. What a merchant owes is collected against the
+   * receivable.
+   */
+  adjusted: (balance: string, amount: number, against: 'adjustments' | 'receivable') =>
+    transfer(against === 'receivable' ? RECEIVABLE : ADJUSTMENTS, available(balance), amount),
+  /** An operator undoes a posting. */
+  reversed: (legs: readonly Leg[]) =>
+    legs.map(({ account, amount }) => ({ account, amount: -amount })),
   /** Credits `main`, without a processing fee. @see docs/decisions.md#balances */
   payment_settled: (connector: string, amount: number) =>
     transfer(clearing(connector), available(MAIN_BALANCE), amount),
+  /** Holds money that came after the payment had ended, until it is sent back … */
+  payment_late_received: (connector: string, amount: number) =>
+    transfer(clearing(connector), LATE, amount),
+  /** … which the bank confirms. */
+  payment_late_reversed: (connector: string, amount: number) =>
+    transfer(LATE, clearing(connector), amount),
+  /**
+   * Gives the bank back what it takes from a settled payment: from `main` as much as it holds, and
+   * the merchant owes the rest.
+   */
+  payment_clawed_back: (connector: string, held: number, owed: number) =>
+    nonZero([
+      { account: clearing(connector), amount: held + owed },
+      { account: available(MAIN_BALANCE), amount: -held },
+      { account: RECEIVABLE, amount: -owed },
+    ]),
   /** Debits the default balance when the refund is accepted. @see docs/decisions.md#balances */
   refund_accepted: (amount: number) => transfer(available(MAIN_BALANCE), REFUNDS, amount),
-  refund_settled: (connector: string, amount: number) =>
-    transfer(REFUNDS, clearing(connector), amount),
+  /** Credits what the bank has not sent, where it sent less than it was asked for. */
+  refund_settled: (connector: string, amount: number, sent: number) =>
+    nonZero([
+      { account: REFUNDS, amount: -amount },
+      { account: clearing(connector), amount: sent },
+      { account: available(MAIN_BALANCE), amount: amount - sent },
+    ]),
   refund_failed: (amount: number) => transfer(REFUNDS, available(MAIN_BALANCE), amount),
   /** Amount and fee are reserved at creation … */
   payout_reserved: (balance: string, amount: number, fee: number) =>
@@ -126,7 +179,12 @@ export const LEGS = {
 
 /** Whether a balance may never fall below 0. */
 export function mustNotBeNegative(account: string): boolean {
-  return account.startsWith('balances.') || account.startsWith('transit.');
+  return /^(balances|transit|suspense)\./.test(account);
+}
+
+/** Whether a balance may never rise above 0: a merchant never owes less than nothing. */
+export function mustNotBePositive(account: string): boolean {
+  return account === RECEIVABLE;
 }
 
 /** Asserts that legs sum to zero, in whole minor units, one for each account. @throws RangeError */

@@ -5,23 +5,72 @@ import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
 import { LEGS, type Leg, type NewPosting, type PostingKind } from './postings';
 
-/** Posting of a settled payment, which credits the merchant. */
-export function settlementOf(payment: PaymentDocument, at: string): NewPosting {
-  const { _id: resource_id, account_id, livemode, currency, connector, amount } = payment;
-  const legs = LEGS.payment_settled(connector, amount);
-  return { kind: 'payment_settled', resource_id, account_id, livemode, currency, at, legs };
+/** When a step takes place. */
+interface Booked {
+  /** ISO 8601, ms. */
+  at: string;
+  /** Day on which the bank books it, where it says so. */
+  value_date?: string | undefined;
+}
+
+/** Minor units that moved when a payment or refund settled, where that is not what was asked. */
+export function settledAmount({
+  amount,
+  settled_amount,
+}: Pick<PaymentDocument | RefundDocument, 'amount' | 'settled_amount'>): number {
+  return settled_amount ?? amount;
+}
+
+/** Posting of a payment: its settlement, or what goes wrong with its money; each at most once. */
+export function paymentPosting(
+  kind: 'payment_settled' | 'payment_late_received' | 'payment_late_reversed',
+  payment: PaymentDocument,
+  amount: number,
+  { at, value_date }: Booked,
+): NewPosting {
+  const legs = LEGS[kind](payment.connector, amount);
+  return { kind, ...ownerOf(payment), at, value_date, legs };
+}
+
+/** Posting of a claw-back. @param held what `main` holds of it; the merchant owes the rest */
+export function clawBackOf(
+  payment: PaymentDocument,
+  { held, owed }: { held: number; owed: number },
+  { at, value_date }: Booked,
+): NewPosting {
+  const legs = LEGS.payment_clawed_back(payment.connector, held, owed);
+  return { kind: 'payment_clawed_back', ...ownerOf(payment), at, value_date, legs };
+}
+
+function ownerOf({
+  _id: resource_id,
+  account_id,
+  livemode,
+  currency,
+}: PaymentDocument | RefundDocument | PayoutDocument) {
+  return { resource_id, account_id, livemode, currency };
 }
 
 /** Posting of a refund's step; at most one of each kind. */
 export function refundPosting(
   kind: 'refund_accepted' | 'refund_settled' | 'refund_failed',
   refund: RefundDocument,
-  at: string,
+  { at, value_date }: Booked,
 ): NewPosting {
-  const { _id: resource_id, account_id, livemode, currency, connector, amount } = refund;
+  const { connector, amount } = refund;
   const legs =
-    kind === 'refund_settled' ? LEGS.refund_settled(connector, amount) : LEGS[kind](amount);
-  return { kind, resource_id, account_id, livemode, currency, at, legs };
+    kind === 'refund_settled'
+      ? LEGS.refund_settled(connector, amount, settledAmount(refund))
+      : LEGS[kind](amount);
+  return { kind, ...ownerOf(refund), at, value_date, legs };
+}
+
+/** Minor units of a payout that came back. */
+export function returnedAmount({
+  amount,
+  returned_amount,
+}: Pick<PayoutDocument, 'amount' | 'returned_amount'>): number {
+  return returned_amount ?? amount;
 }
 
 /** Moves of a payout, as far as its postings depend on them. */
@@ -30,35 +79,37 @@ interface PayoutMove {
   to: readonly PayoutStatus[];
   /** ISO 8601, ms. */
   at: string;
+  value_date?: string | undefined;
 }
 
 /** Posting that reserves amount and fee when the payout is accepted. */
 export function reservationOf(payout: PayoutDocument): NewPosting {
   const { balance_account, amount, fee, created_at } = payout;
   const legs = LEGS.payout_reserved(balance_account, amount, fee);
-  return payoutPosting('payout_reserved', payout, legs, created_at);
+  return payoutPosting('payout_reserved', payout, legs, { at: created_at });
 }
 
 /** Postings of a payout's move. @param payout after the move */
-export function payoutPostings(payout: PayoutDocument, { from, to, at }: PayoutMove): NewPosting[] {
+export function payoutPostings(payout: PayoutDocument, move: PayoutMove): NewPosting[] {
+  const { from, to } = move;
   const { balance_account, amount, fee, connector } = payout;
   return to.flatMap((status): NewPosting[] => {
     switch (status) {
       case 'sent': {
         const legs = LEGS.payout_captured(balance_account, connector, amount, fee);
-        return [payoutPosting('payout_captured', payout, legs, at)];
+        return [payoutPosting('payout_captured', payout, legs, move)];
       }
       case 'failed': {
         if (from.status !== 'sent') {
           const legs = LEGS.payout_released(balance_account, amount, fee);
-          return [payoutPosting('payout_released', payout, legs, at)];
+          return [payoutPosting('payout_released', payout, legs, move)];
         }
         const legs = LEGS.payout_reversed(balance_account, connector, amount, fee);
-        return [payoutPosting('payout_reversed', payout, legs, at)];
+        return [payoutPosting('payout_reversed', payout, legs, move)];
       }
       case 'returned': {
-        const legs = LEGS.payout_returned(balance_account, connector, amount);
-        return [payoutPosting('payout_returned', payout, legs, at)];
+        const legs = LEGS.payout_returned(balance_account, connector, returnedAmount(payout));
+        return [payoutPosting('payout_returned', payout, legs, move)];
       }
       case 'created':
       case 'submitted':
@@ -72,9 +123,9 @@ export function payoutPostings(payout: PayoutDocument, { from, to, at }: PayoutM
 
 function payoutPosting(
   kind: PostingKind,
-  { _id: resource_id, account_id, livemode, currency }: PayoutDocument,
+  payout: PayoutDocument,
   legs: Leg[],
-  at: string,
+  { at, value_date }: Booked,
 ): NewPosting {
-  return { kind, resource_id, account_id, livemode, currency, at, legs };
+  return { kind, ...ownerOf(payout), at, value_date, legs };
 }

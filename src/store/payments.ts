@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { PaymentAttention, PaymentStatus } from '../domain/payment';
+import type { AuditEntry } from './attention';
 import { type ListFilter, listIndexes, type ResourceDocument, resourceStore } from './resource';
 
 /**
@@ -17,6 +18,14 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   authorized_at: string | null;
   settled_at: string | null;
   cancelled_at: string | null;
+  /** Minor units that came, where an operator booked other than was asked. */
+  settled_amount?: number | null;
+  /** Money that came after the payment had ended. @see docs/ledger.md#money-that-goes-wrong */
+  late?: LateMoney | null;
+  /** When the bank took settled money back, or said so: it can't be refunded any more. */
+  disputed_at?: string | null;
+  /** Booking of what the bank took back; absent before. */
+  clawed_back?: ClawedBack | null;
   success_url: string;
   error_url: string;
   expires_at: string;
@@ -26,6 +35,21 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   /** SHA-256 of the cookie of the browser that opened the page; null until then. */
   browser_hash: string | null;
   opened_at: string | null;
+}
+
+/** Money that came after a payment had ended, in suspense until the bank has sent it back. */
+export interface LateMoney {
+  /** Minor units. */
+  amount: number;
+  received_at: string;
+  reversed_at: string | null;
+}
+
+/** Claw-back as it was booked, in minor units: what the balance held, and what the merchant owes. */
+export interface ClawedBack {
+  held: number;
+  owed: number;
+  at: string;
 }
 
 interface Customer {
@@ -43,7 +67,9 @@ export interface PaymentFilter extends ListFilter {
 
 /** Refunds that are processing or settled; an older document does not count them. */
 const REFUNDED = { $ifNull: ['$refunded', 0] };
-const REMAINING = { $subtract: ['$amount', REFUNDED] };
+/** Never more than was asked for, nor than came. */
+const REFUNDABLE = { $min: ['$amount', { $ifNull: ['$settled_amount', '$amount'] }] };
+const REMAINING = { $subtract: [REFUNDABLE, REFUNDED] };
 
 export type PaymentStore = ReturnType<typeof createPaymentStore>;
 
@@ -66,14 +92,19 @@ export function createPaymentStore(db: Db) {
       ),
     /**
      * Takes the amount of a refund from what remains, in one conditional write. The sum of refunds
-     * never exceeds the payment. @see docs/api.md#refunds
+     * never exceeds the payment, and a disputed one has none. @see docs/api.md#refunds
      * @param amount minor units; null: all that remains
      * @returns the payment as it was before; null when too little remains
      */
     reserveRefund: (id: string, amount: number | null, session: ClientSession) =>
       payments.findOneAndUpdate(
-        { _id: id, status: 'settled', $expr: { $lte: [amount ?? 1, REMAINING] } },
-        [{ $set: { refunded: amount === null ? '$amount' : { $add: [REFUNDED, amount] } } }],
+        {
+          _id: id,
+          status: 'settled',
+          disputed_at: null,
+          $expr: { $lte: [amount ?? 1, REMAINING] },
+        },
+        [{ $set: { refunded: amount === null ? REFUNDABLE : { $add: [REFUNDED, amount] } } }],
         { session, returnDocument: 'before' },
       ),
     /** Gives the amount of a failed refund back, in the transaction of its move, so once. */
@@ -81,5 +112,46 @@ export function createPaymentStore(db: Db) {
       { payment_id, amount }: { payment_id: string; amount: number },
       session: ClientSession,
     ) => payments.updateOne({ _id: payment_id }, { $inc: { refunded: -amount } }, { session }),
+    /** Takes note once that the bank wants settled money back. */
+    dispute: (id: string, disputed_at: string) =>
+      payments.updateOne({ _id: id, disputed_at: null }, { $set: { disputed_at } }),
+    /** Keeps late money once; false when there is some. */
+    receiveLate: async (id: string, late: LateMoney, session: ClientSession): Promise<boolean> => {
+      const filter = { _id: id, late: null };
+      const { matchedCount } = await payments.updateOne(filter, { $set: { late } }, { session });
+      return matchedCount === 1;
+    },
+    /** Notes once that late money was sent back. */
+    reverseLate: async (id: string, at: string, session: ClientSession): Promise<boolean> => {
+      const { matchedCount } = await payments.updateOne(
+        { _id: id, late: { $ne: null }, 'late.reversed_at': null },
+        { $set: { 'late.reversed_at': at } },
+        { session },
+      );
+      return matchedCount === 1;
+    },
+    /** Writes the claw-back once, with the operator's act; false when there is one. */
+    clawBack: async (
+      id: string,
+      clawed_back: ClawedBack,
+      act: AuditEntry,
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const { matchedCount } = await payments.updateOne(
+        { _id: id, status: 'settled', clawed_back: null },
+        [
+          {
+            $set: {
+              clawed_back: { $literal: clawed_back },
+              attention: null,
+              disputed_at: { $ifNull: ['$disputed_at', clawed_back.at] },
+              audit: { $concatArrays: ['$audit', [{ $literal: act }]] },
+            },
+          },
+        ],
+        { session },
+      );
+      return matchedCount === 1;
+    },
   };
 }

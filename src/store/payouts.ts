@@ -12,6 +12,8 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   /** The JSON text as the merchant wrote it. */
   metadata: string;
   returned: Return | null;
+  /** Minor units that came back, where an operator booked less than was sent. */
+  returned_amount?: number | null;
   /** Time of the capture; null while the money is only reserved. */
   sent_at: string | null;
   completed_at: string | null;

@@ -13,6 +13,8 @@ export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAtt
   payment_id: string;
   reason: string | null;
   settled_at: string | null;
+  /** Minor units that the bank sent, where an operator booked less than was asked. */
+  settled_amount?: number | null;
   /** The bank's name for the payment, so that it finds the money to send back. */
   payment_bank_reference: string | null;
   /** ISO 8601; operators are told of a refund that is later. */

@@ -12,6 +12,21 @@ import {
 
 const CHAIN = { awaiting_customer: 'awaiting_customer', authorized: 'authorized' };
 
+const LATE = {
+  authorized: 'void',
+  settled: 'reverse',
+  failed: 'unapplied',
+  expired: 'unapplied',
+  reversed: 'reversed',
+  reversal_failed: 'not_reversed',
+  clawed_back: 'unapplied clawed_back',
+};
+const UNSETTLED = {
+  reversed: 'unapplied',
+  reversal_failed: 'unapplied',
+  clawed_back: 'unapplied clawed_back',
+};
+
 /** Every status × every callback, written out once more: `move…` lists the states passed. */
 const EXPECTED: Record<PaymentStatus, Record<PaymentCallbackName, string>> = {
   created: {
@@ -19,33 +34,40 @@ const EXPECTED: Record<PaymentStatus, Record<PaymentCallbackName, string>> = {
     settled: `move ${CHAIN.awaiting_customer},${CHAIN.authorized},settled`,
     failed: 'move failed',
     expired: 'move expired',
+    ...UNSETTLED,
   },
   awaiting_customer: {
     authorized: 'move authorized',
     settled: 'move authorized,settled',
     failed: 'move failed',
     expired: 'move expired',
+    ...UNSETTLED,
   },
   authorized: {
     authorized: 'unapplied',
     settled: 'move settled',
     failed: 'move failed',
     expired: 'unapplied expired_after_authorized',
+    ...UNSETTLED,
   },
   settled: {
     authorized: 'unapplied',
     settled: 'unapplied',
-    failed: 'unapplied failed_after_settled',
+    failed: 'dispute failed_after_settled',
     expired: 'unapplied',
+    reversed: 'unapplied',
+    reversal_failed: 'unapplied',
+    clawed_back: 'dispute clawed_back',
   },
-  failed: { authorized: 'void', settled: 'reverse', failed: 'unapplied', expired: 'unapplied' },
-  cancelled: { authorized: 'void', settled: 'reverse', failed: 'unapplied', expired: 'unapplied' },
-  expired: { authorized: 'void', settled: 'reverse', failed: 'unapplied', expired: 'unapplied' },
+  failed: LATE,
+  cancelled: LATE,
+  expired: LATE,
 };
 
 function told(status: PaymentStatus, callback: PaymentCallbackName): string {
   const decision = decidePayment(status, callback);
   if (decision.kind === 'move') return `move ${decision.to.join(',')}`;
+  if (decision.kind === 'dispute') return `dispute ${decision.attention}`;
   if (decision.kind !== 'unapplied') return decision.kind;
   return decision.attention === undefined ? 'unapplied' : `unapplied ${decision.attention}`;
 }

@@ -9,6 +9,7 @@ import type { PaymentState } from '../../src/domain/payment-workflow';
 import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
 import { type Payment, record, stateOf } from './life';
+import { bookClawBack, bookReversal } from './money';
 
 const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized'] as const;
 
@@ -19,6 +20,14 @@ const neverLeft = (status: PaymentStatus) =>
 export const ACTS: Record<PaymentAct, ActRule<PaymentStatus>> = {
   mark_settled: { from: IN_FLIGHT, refusal: neverLeft },
   mark_failed: { from: IN_FLIGHT, refusal: neverLeft },
+  claw_back: {
+    from: ['settled'],
+    refusal: (status) => `The payment is ${status}; only settled money can be taken back.`,
+  },
+  mark_reversed: {
+    from: ['failed', 'cancelled', 'expired'],
+    refusal: (status) => `The payment is ${status}; only late money is sent back.`,
+  },
   snooze: {
     from: ['authorized'],
     refusal: (status) => `Only an authorised payment can be snoozed; it is ${status}.`,
@@ -35,18 +44,31 @@ export async function applyAct(
   payment: Payment,
   item: OperatorItem<PaymentAct, PaymentState>,
 ): Promise<void> {
-  const { what, act, hours, answer } = item;
+  const { what, act, hours, amount, answer } = item;
   const fault = actFault(payment, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
   record.tell(payment, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = auditOf(item);
   switch (what) {
-    case 'mark_settled':
-      await record.move(payment, wayTo(payment.status, 'settled'), { audit, scheduled: true });
+    case 'mark_settled': {
+      const change = amount === undefined ? {} : { settled_amount: amount };
+      const way = wayTo(payment.status, 'settled');
+      await record.move(payment, way, { change, audit, scheduled: true });
       break;
+    }
     case 'mark_failed': {
       const change = { failure: PAYMENT_FAILURES.operator };
       await record.move(payment, ['failed'], { change, audit, scheduled: true });
+      break;
+    }
+    case 'claw_back': {
+      const refused = await bookClawBack(payment, audit, amount);
+      if (refused !== undefined) return rejectUpdate(answer, 'wrong_state', refused);
+      break;
+    }
+    case 'mark_reversed': {
+      const refused = await bookReversal(payment, audit);
+      if (refused !== undefined) return rejectUpdate(answer, 'wrong_state', refused);
       break;
     }
     case 'snooze':

@@ -9,6 +9,7 @@ import type { PaymentInput } from '../../src/domain/payment-workflow';
 import { connectorQueue } from '../../src/domain/task-queues';
 import { note } from '../shared/life';
 import { type Payment, record } from './life';
+import { takeLateMoney } from './money';
 
 /**
  * A bank that takes longer lets the API answer `created`, within 5 s.
@@ -83,7 +84,9 @@ export async function voidLate(payment: Payment): Promise<void> {
   const instruction_id = `void:${payment_id}`;
   const answer = await unlessFailed(bank.voidPayment({ payment_id, instruction_id }));
   note(payment, `void at the bank: ${answer?.outcome ?? 'refused'}`);
-  if (answer?.outcome === 'already_settled') return await reverseLate(payment);
+  if (answer?.outcome === 'already_settled') {
+    return await reverseLate(payment, await takeLateMoney(payment, payment.facts.amount));
+  }
   const voided = answer !== undefined;
   await record.setAttention(
     payment,
@@ -91,10 +94,14 @@ export async function voidLate(payment: Payment): Promise<void> {
   );
 }
 
-/** Sends back money that moved after the end. */
-export async function reverseLate(payment: Payment): Promise<void> {
+/**
+ * Sends back money that moved after the end; a callback tells whether it arrived.
+ * @param amount minor units; undefined where it is back already
+ */
+export async function reverseLate(payment: Payment, amount: number | undefined): Promise<void> {
+  if (amount === undefined) return;
   const { id: payment_id } = payment;
-  const { amount, currency } = payment.facts;
+  const { currency } = payment.facts;
   await record.setAttention(payment, 'late_money_pending');
   const bank = untilAnswered(payment, 'Send the late money back');
   const instruction_id = `reversal:${payment_id}`;

@@ -27,6 +27,8 @@ export interface Payment extends Life<PaymentStatus, PaymentAttention, PaymentFa
   readonly inbox: PaymentItem[];
   /** The bank is being asked to close the session of a payment that has ended. */
   closing: boolean;
+  /** Money came after the end. */
+  late: boolean;
 }
 
 /** @param resumed the search attributes may say anything: they are brought up to date */
@@ -37,7 +39,7 @@ export function newPayment(
   resumed: boolean,
 ): Payment {
   const labels = { status: resumed ? null : 'created', attention: null };
-  return { ...newLife(id, loaded, labels), inbox, closing: false };
+  return { ...newLife(id, loaded, labels), inbox, closing: false, late: false };
 }
 
 export type PaymentMailbox = Mailbox<PaymentItem, Payment>;
@@ -74,7 +76,7 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
       what: 'the bank to settle; it never expires',
       levers: '`mark_settled`, `mark_failed`, `snooze`',
     },
-    settled: FINAL,
+    settled: { what: FINAL.what, levers: '`claw_back`, by the command line' },
     failed: FINAL,
     cancelled: FINAL,
     expired: FINAL,
@@ -94,11 +96,19 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
       'The customer authorised after the payment had ended; the bank released it. Nothing to do.',
     late_settlement_reversed:
       'The money moved after the payment had ended; the bank was told to send it back. ' +
-      'Check that it did.',
+      '`payment show` says whether it has left suspense: until then the bank has not confirmed it.',
     late_settlement_not_reversed:
       'The money moved after the payment had ended and the bank refused to send it back. ' +
-      'Return it by hand and tell the merchant.',
-    failed_after_settled: 'The bank reported a failure after it had settled. Ask the bank.',
+      'Return it by hand, tell the merchant, then `payment act ID mark_reversed`.',
+    failed_after_settled:
+      'The bank reported a failure after it had settled: it can no longer be refunded. Ask the ' +
+      'bank; if it took the money back, `payment act ID claw_back`.',
+    clawed_back:
+      'The bank takes the money back. Once it has, `payment act ID claw_back` books it against the ' +
+      'balance; where the payment had not settled, ask the bank.',
+    amount_differs:
+      'The bank speaks of other money than was asked for; nothing was booked. Ask the bank, then ' +
+      '`mark_settled` with the amount that really came, or `mark_failed`.',
     expired_after_authorized: 'The bank reported an expiry after it had authorised. Ask the bank.',
     malformed_callback: MALFORMED_CURE,
   },
@@ -108,7 +118,7 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   noun: 'payment',
   view: VIEW,
   until,
-  isPast: (attention) => attention === 'settlement_overdue',
+  isPast: (attention) => attention === 'settlement_overdue' || attention === 'amount_differs',
   weakMarks: [],
   known: () => ({}),
   remember: () => {},

@@ -1,6 +1,10 @@
 import { ActivityFailure, CancellationScope, setHandler, Trigger } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
-import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback';
+import {
+  type BankCallback,
+  differenceOf,
+  type PaymentCallbackName,
+} from '../../src/domain/callback';
 import {
   CANCELLATIONS,
   type CancelledBy,
@@ -36,6 +40,7 @@ import {
   stateOf,
 } from './life';
 import { messages } from './messages';
+import * as money from './money';
 
 /**
  * The life of one payment: opened at the bank and stored, then moved by callbacks, a cancellation or
@@ -96,6 +101,7 @@ async function load(mail: PaymentMailbox, start: PaymentResume): Promise<Payment
   );
   const payment = newPayment(mail, resource_id, loaded, true);
   payment.overdueTold = payment.attention === 'settlement_overdue';
+  payment.late = loaded.late;
   const ended = isFinal(payment.status);
   record.tell(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
   return payment;
@@ -159,7 +165,7 @@ async function applyCallback(
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { callback_id, code, reason, bank_reference } = callback;
+  const { callback_id, code, reason, bank_reference, value_date } = callback;
   if (payment.applied.has(callback_id)) {
     return record.tell(payment, `callback \`${name}\` (${callback_id}): applied before`);
   }
@@ -168,20 +174,31 @@ async function applyCallback(
   const unapplied = (why: string) => record.recordUnapplied(payment, name, callback, why);
   switch (decision.kind) {
     case 'move': {
+      const differs = differenceOf(callback, payment.facts);
+      if (differs !== undefined && (name === 'authorized' || name === 'settled')) {
+        await unapplied(differs);
+        return await record.setAttention(payment, 'amount_differs');
+      }
       const { bank: ours } = PAYMENT_FAILURES;
       const failure = { code: code ?? ours.code, message: reason ?? ours.message };
       const change = {
         ...(name === 'failed' ? { failure } : {}),
         ...(bank_reference ? { bank_reference } : {}),
       };
-      return await record.move(payment, decision.to, { change, callback_id });
+      return await record.move(payment, decision.to, { change, callback_id, value_date });
     }
     case 'void':
       await unapplied(`late: the payment is ${payment.status}; to be voided`);
       return await bank.voidLate(payment);
     case 'reverse':
-      await unapplied(`late: the payment is ${payment.status}; to be sent back`);
-      return await bank.reverseLate(payment);
+      return await takeLate(payment, name, callback);
+    case 'reversed':
+      return await money.lateMoneyLeft(payment, name, callback);
+    case 'not_reversed':
+      return await record.setAttention(payment, 'late_settlement_not_reversed');
+    case 'dispute':
+      await unapplied(decision.reason);
+      return await money.dispute(payment, decision.attention);
     case 'unapplied':
       await unapplied(decision.reason);
       if (decision.attention !== undefined) await record.setAttention(payment, decision.attention);
@@ -189,6 +206,22 @@ async function applyCallback(
     default:
       assertNever(decision);
   }
+}
+
+/** Holds money that came after the end, and sends it back; other money than ours is for a person. */
+async function takeLate(
+  payment: Payment,
+  name: PaymentCallbackName,
+  callback: BankCallback,
+): Promise<void> {
+  const { amount, currency } = payment.facts;
+  const about = `late: the payment is ${payment.status}; to be sent back`;
+  const isForeign = callback.currency !== undefined && callback.currency !== currency;
+  const why = isForeign ? `late, and in ${callback.currency}` : about;
+  await record.recordUnapplied(payment, name, callback, why);
+  if (isForeign) return await record.setAttention(payment, 'amount_differs');
+  const late = await money.takeLateMoney(payment, callback.amount ?? amount, callback);
+  await bank.reverseLate(payment, late);
 }
 
 /** Asks the bank to close first: where the customer was faster, the payment is not cancelled. */

@@ -1,8 +1,9 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { PAYMENT_CALLBACKS } from '../../src/domain/callback';
+import type { SentAct } from '../../src/domain/lifecycle';
 import { PAYMENT_ACTS } from '../../src/domain/payment';
 import type { CancelInput, PaymentState } from '../../src/domain/payment-workflow';
-import { OPERATOR, type SentAct } from '../shared/operator-acts';
+import { OPERATOR } from '../shared/operator-acts';
 
 /** Messages of the `payment` workflow: a contract, changed only by addition. */
 export const messages = {
@@ -20,13 +21,22 @@ export const messages = {
   descriptions: {
     open: 'Waits until the payment is stored. Sent by the API with the start.',
     cancel: 'Calls the payment off: {"by": "merchant"}. Refused once the customer has paid.',
-    mark_settled: `The bank confirmed elsewhere that the money moved: ${OPERATOR}}. Only in flight.`,
+    mark_settled:
+      `The bank confirmed elsewhere that the money moved: ${OPERATOR}}. Only in flight. ` +
+      'An "amount" in minor units books what really came.',
     mark_failed: `The bank confirmed elsewhere that no money moves: ${OPERATOR}}. Only in flight.`,
+    claw_back:
+      `Books what the bank took back from a settled payment: ${OPERATOR}}. The balance gives what ` +
+      'it holds, the merchant owes the rest. An "amount" in minor units books a part.',
+    mark_reversed: `Late money was sent back to the customer elsewhere: ${OPERATOR}}.`,
     snooze: `Clears the attention mark for a while: ${OPERATOR}, "hours": 24}. Only when authorised.`,
     state: 'Where the payment stands.',
     authorized: 'From the bank: the customer paid, the money has not moved yet.',
     settled: 'From the bank: the money moved.',
     failed: 'From the bank: declined or errored.',
     expired: 'From the bank: the session closed unpaid.',
+    reversed: 'From the bank: late money is back with the customer.',
+    reversal_failed: 'From the bank: late money could not be sent back.',
+    clawed_back: 'From the bank: it takes settled money back.',
   },
 };

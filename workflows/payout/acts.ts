@@ -8,7 +8,13 @@ import {
   wayTo,
 } from '../../src/domain/payout';
 import { stopInstructing } from '../shared/bank-instruction';
-import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
+import {
+  type ActRule,
+  amountFault,
+  auditOf,
+  type OperatorItem,
+  stateFault,
+} from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
 import { instructPayout } from './bank';
 import { type Payout, type PayoutActed, record, stateOf } from './life';
@@ -56,9 +62,11 @@ export async function applyAct(
   payout: Payout,
   item: OperatorItem<PayoutAct, PayoutActed>,
 ): Promise<void> {
-  const { what, act, hours, answer } = item;
+  const { what, act, hours, amount, answer } = item;
   const fault = actFault(payout, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+  const tooMuch = amountFault(amount, payout.facts.amount);
+  if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
   record.tell(payout, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = auditOf(item);
   switch (what) {
@@ -78,7 +86,8 @@ export async function applyAct(
       break;
     }
     case 'mark_returned': {
-      const change = { returned: RETURNS.operator };
+      const short = amount === undefined ? {} : { returned_amount: amount };
+      const change = { returned: RETURNS.operator, ...short };
       const way = wayTo(payout.status, 'returned');
       await record.move(payout, way, { change, audit, scheduled: true });
       break;

@@ -137,6 +137,9 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
       'money is there, send `mark_returned`.',
     return_not_possible:
       'The bank reported a return on a rail where nothing comes back; nothing moved. Ask the bank.',
+    amount_differs:
+      'The bank speaks of other money than was asked for; nothing was booked. Ask the bank, then ' +
+      '`mark_completed`, or `mark_returned` with the amount that really came back.',
     malformed_callback: MALFORMED_CURE,
   },
 };
@@ -162,6 +165,7 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
       : `, due ${new Date(payout.snoozedUntil ?? payout.facts.due_at_ms).toISOString()}`,
   isPast: (attention, status) => {
     if (attention === 'restarted_in_flight') return isEnded(status);
+    if (attention === 'amount_differs') return isEnded(status);
     if (status === 'returned') return CURED_BY_RETURN.includes(attention);
     return OVERDUE_MARKS.includes(attention);
   },

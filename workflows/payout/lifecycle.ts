@@ -1,6 +1,10 @@
 import { allHandlersFinished, CancellationScope, condition } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
-import type { BankCallback, PayoutCallbackName } from '../../src/domain/callback';
+import {
+  type BankCallback,
+  differenceOf,
+  type PayoutCallbackName,
+} from '../../src/domain/callback';
 import {
   decidePayout,
   isEnded,
@@ -136,7 +140,7 @@ async function applyCallback(
   name: PayoutCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { callback_id, code, reason, bank_reference } = callback;
+  const { callback_id, code, reason, bank_reference, value_date } = callback;
   if (payout.applied.has(callback_id)) {
     return record.tell(payout, `callback \`${name}\` (${callback_id}): applied before`);
   }
@@ -146,6 +150,11 @@ async function applyCallback(
   note(payout, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
   switch (decision.kind) {
     case 'move': {
+      const differs = differenceOf(callback, payout.facts);
+      if (differs !== undefined && name !== 'failed') {
+        await record.recordUnapplied(payout, name, callback, differs);
+        return await record.setAttention(payout, 'amount_differs');
+      }
       // Nothing is sent behind the bank's own word, also while that is being written.
       if (decision.to.includes('failed')) payout.instruction += 1;
       const failed = PAYOUT_FAILURES.bank;
@@ -157,7 +166,7 @@ async function applyCallback(
         ...(decision.to.includes('returned') ? { returned } : {}),
         ...(bank_reference ? { bank_reference } : {}),
       };
-      return await record.move(payout, decision.to, { change, callback_id });
+      return await record.move(payout, decision.to, { change, callback_id, value_date });
     }
     case 'unapplied':
       await record.recordUnapplied(payout, name, callback, decision.reason);

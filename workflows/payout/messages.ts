@@ -1,8 +1,9 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { PAYOUT_CALLBACKS } from '../../src/domain/callback';
+import type { SentAct } from '../../src/domain/lifecycle';
 import { PAYOUT_ACTS } from '../../src/domain/payout';
 import type { PayoutResult, PayoutState } from '../../src/domain/payout-workflow';
-import { OPERATOR, type SentAct } from '../shared/operator-acts';
+import { OPERATOR } from '../shared/operator-acts';
 import type { PayoutActed } from './life';
 
 /** Messages of the `payout` workflow: a contract, changed only by addition. */
@@ -23,7 +24,9 @@ export const messages = {
       'Asks the bank what it knows of the payout, and sends it again, under the same id, only when ' +
       `the bank does not know it: ${OPERATOR}}. Answers with what the bank said.`,
     mark_failed: `The bank confirmed elsewhere that no money left: ${OPERATOR}}. Gives it back.`,
-    mark_returned: `The bank confirmed elsewhere that the money came back: ${OPERATOR}}. Credits it.`,
+    mark_returned:
+      `The bank confirmed elsewhere that the money came back: ${OPERATOR}}. Credits it. ` +
+      'An "amount" in minor units books what really came.',
     mark_completed: `The bank confirmed elsewhere that the recipient has the money: ${OPERATOR}}.`,
     snooze: `Clears the attention mark for a while: ${OPERATOR}, "hours": 24}.`,
     state: 'Where the payout stands.',

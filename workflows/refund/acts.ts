@@ -2,7 +2,13 @@ import { assertNever } from '../../src/domain/assert';
 import { REFUND_FAILURES, type RefundAct, type RefundStatus } from '../../src/domain/refund';
 import type { RefundState } from '../../src/domain/refund-workflow';
 import { stopInstructing } from '../shared/bank-instruction';
-import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
+import {
+  type ActRule,
+  amountFault,
+  auditOf,
+  type OperatorItem,
+  stateFault,
+} from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
 import { type Refund, record, stateOf } from './life';
 
@@ -28,15 +34,19 @@ export async function applyAct(
   refund: Refund,
   item: OperatorItem<RefundAct, RefundState>,
 ): Promise<void> {
-  const { what, act, hours, answer } = item;
+  const { what, act, hours, amount, answer } = item;
   const fault = actFault(refund, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+  const tooMuch = amountFault(amount, refund.facts.amount);
+  if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
   record.tell(refund, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = auditOf(item);
   switch (what) {
-    case 'mark_settled':
-      await record.move(refund, ['settled'], { audit, scheduled: true });
+    case 'mark_settled': {
+      const change = amount === undefined ? {} : { settled_amount: amount };
+      await record.move(refund, ['settled'], { change, audit, scheduled: true });
       break;
+    }
     case 'mark_failed': {
       if (await stopInstructing(refund)) {
         const taken = 'The bank has just taken the refund; look again.';

@@ -72,6 +72,9 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
     settled_after_failed:
       'The bank reported that it settled after it had failed and its amount was given back. ' +
       'Ask the bank; if the customer has the money, the merchant was credited too much.',
+    amount_differs:
+      'The bank speaks of other money than was asked for; nothing was booked. Ask the bank, then ' +
+      '`mark_settled` with the amount that was really sent, or `mark_failed`.',
     malformed_callback: MALFORMED_CURE,
   },
 };
@@ -81,7 +84,7 @@ export const record = createRecord<RefundStatus, RefundAttention, Refund, Refund
   view: VIEW,
   until: (refund) =>
     isFinalRefund(refund.status) ? '' : `, due ${new Date(dueAt(refund)).toISOString()}`,
-  isPast: (attention) => attention === 'refund_overdue',
+  isPast: (attention) => attention === 'refund_overdue' || attention === 'amount_differs',
   weakMarks: [],
   known: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },

@@ -1,7 +1,11 @@
 import { allHandlersFinished, CancellationScope, condition } from '@temporalio/workflow';
 import type { OpenRefund, RefundOpening } from '../../activities/refunds';
 import { assertNever } from '../../src/domain/assert';
-import type { BankCallback, RefundCallbackName } from '../../src/domain/callback';
+import {
+  type BankCallback,
+  differenceOf,
+  type RefundCallbackName,
+} from '../../src/domain/callback';
 import {
   decideRefund,
   isFinalRefund,
@@ -130,7 +134,7 @@ async function applyCallback(
   name: RefundCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { callback_id, code, reason, bank_reference } = callback;
+  const { callback_id, code, reason, bank_reference, value_date } = callback;
   if (refund.applied.has(callback_id)) {
     return record.tell(refund, `callback \`${name}\` (${callback_id}): applied before`);
   }
@@ -138,6 +142,11 @@ async function applyCallback(
   note(refund, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
   switch (decision.kind) {
     case 'move': {
+      const differs = differenceOf(callback, refund.facts);
+      if (differs !== undefined && name === 'settled') {
+        await record.recordUnapplied(refund, name, callback, differs);
+        return await record.setAttention(refund, 'amount_differs');
+      }
       // Nothing is sent behind the bank's own word, also while that is being written.
       refund.instruction += 1;
       const { bank: ours } = REFUND_FAILURES;
@@ -146,7 +155,7 @@ async function applyCallback(
         ...(decision.to === 'failed' ? { failure } : {}),
         ...(bank_reference ? { bank_reference } : {}),
       };
-      return await record.move(refund, [decision.to], { change, callback_id });
+      return await record.move(refund, [decision.to], { change, callback_id, value_date });
     }
     case 'unapplied':
       await record.recordUnapplied(refund, name, callback, decision.reason);

@@ -1,8 +1,9 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { REFUND_CALLBACKS } from '../../src/domain/callback';
+import type { SentAct } from '../../src/domain/lifecycle';
 import { REFUND_ACTS } from '../../src/domain/refund';
 import type { RefundResult, RefundState } from '../../src/domain/refund-workflow';
-import { OPERATOR, type SentAct } from '../shared/operator-acts';
+import { OPERATOR } from '../shared/operator-acts';
 
 /** Messages of the `refund` workflow: a contract, changed only by addition. */
 export const messages = {
@@ -18,7 +19,9 @@ export const messages = {
   /** Texts that the Temporal UI shows beside each message. */
   descriptions: {
     open: 'Waits until the refund is accepted or refused. Sent by the API with the start.',
-    mark_settled: `The bank confirmed elsewhere that the customer has the money: ${OPERATOR}}.`,
+    mark_settled:
+      `The bank confirmed elsewhere that the customer has the money: ${OPERATOR}}. ` +
+      'An "amount" in minor units books what was really sent.',
     mark_failed: `The bank confirmed elsewhere that no money goes out: ${OPERATOR}}. Gives it back.`,
     snooze: `Clears the attention mark for a while: ${OPERATOR}, "hours": 24}.`,
     state: 'Where the refund stands.',

@@ -1,6 +1,6 @@
 import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
-import { readOperatorAct, readSnoozeAct } from '../../src/domain/lifecycle';
+import { readAct, type SentAct } from '../../src/domain/lifecycle';
 import {
   type CallbackItem,
   type Mailbox,
@@ -8,7 +8,7 @@ import {
   openedIn,
   receiveCallback,
 } from './mailbox';
-import { enqueueAct, type OperatorItem, type SentAct } from './operator-acts';
+import { enqueueAct, type OperatorItem } from './operator-acts';
 import { assertWellFormed, refuse } from './refusal';
 
 /** The messages that every lifecycle takes. */
@@ -61,7 +61,7 @@ export function listen<
     setHandler<Acted, [SentAct], UpdateDefinition<Acted, [SentAct]>>(update, enqueue, {
       description: descriptions[name],
       validator: (act) => {
-        assertWellFormed(name === 'snooze' ? readSnoozeAct(act) : readOperatorAct(act));
+        assertWellFormed(readAct(name, act));
         const fault = actFaultIn(mail, name, answers);
         if (fault !== undefined) refuse('wrong_state', fault);
       },

@@ -1,11 +1,8 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
-import type { OperatorAct, SnoozeAct } from '../../src/domain/lifecycle';
+import type { OperatorAct, SentAct } from '../../src/domain/lifecycle';
 
 /** The fields that every act has, as the Temporal UI describes them: an object left open. */
 export const OPERATOR = '{"operator": "your name", "reason": "how you know"';
-
-/** Any act as it is sent; only a snooze has hours. */
-export type SentAct = OperatorAct & Partial<SnoozeAct>;
 
 /** From which states an act is possible, and why from no other. */
 export interface ActRule<Status extends string> {
@@ -26,7 +23,10 @@ export interface OperatorItem<What extends string, State> {
   kind: 'operator';
   what: What;
   act: OperatorAct;
+  /** Length of a snooze. */
   hours: number;
+  /** Minor units that really moved; undefined: as it was asked. */
+  amount: number | undefined;
   answer: Trigger<State>;
 }
 
@@ -34,11 +34,17 @@ export interface OperatorItem<What extends string, State> {
 export async function enqueueAct<What extends string, State>(
   inbox: { push(item: OperatorItem<What, State>): unknown },
   what: What,
-  { operator, reason, hours = 0 }: SentAct,
+  { operator, reason, hours = 0, amount }: SentAct,
 ): Promise<State> {
   const answer = new Trigger<State>();
-  inbox.push({ kind: 'operator', what, act: { operator, reason }, hours, answer });
+  inbox.push({ kind: 'operator', what, act: { operator, reason }, hours, amount, answer });
   return await answer;
+}
+
+/** Why an amount can't be booked, in words; undefined when it can, also where none is named. */
+export function amountFault(amount: number | undefined, asked: number): string | undefined {
+  if (amount === undefined || amount <= asked) return undefined;
+  return `amount: must be at most ${asked}, as it was asked for (minor units)`;
 }
 
 /** An operator's act as the audit trail keeps it. */

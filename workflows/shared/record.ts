@@ -29,6 +29,8 @@ export interface MoveOptions<Change> {
   audit?: AuditedAct;
   /** Callback that asks for the move. */
   callback_id?: string;
+  /** Day on which the bank books it. */
+  value_date?: string | undefined;
   /** Written by a scheduled activity. @see writeScheduled */
   scheduled?: boolean;
 }
@@ -85,7 +87,7 @@ export function createRecord<
     move: async (
       resource: Resource,
       to: readonly Status[],
-      { change, audit, callback_id, scheduled = false }: MoveOptions<Change> = {},
+      { change, audit, callback_id, value_date, scheduled = false }: MoveOptions<Change> = {},
     ): Promise<void> => {
       const last = to.at(-1);
       if (last === undefined) return;
@@ -106,6 +108,7 @@ export function createRecord<
           change: { ...table.known(resource), ...change },
           ...(audit === undefined ? {} : { audit }),
           ...(callback_id === undefined ? {} : { callback_id }),
+          ...(value_date === undefined ? {} : { value_date }),
         }),
       );
       resource.status = moved.status;

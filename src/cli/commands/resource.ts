@@ -5,7 +5,7 @@ import { KINDS, LIFECYCLES } from '../../lifecycles';
 import { actOn } from '../act';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
-import { operatorOption, parseHours, reasonOption } from '../options';
+import { operatorOption, parseAmount, parseHours, reasonOption } from '../options';
 import { fields } from '../output';
 import { readPage } from '../resource-page';
 import { pageText } from '../resource-text';
@@ -14,6 +14,7 @@ interface ActOptions {
   operator: string;
   reason: string;
   hours?: number;
+  amount?: number;
 }
 
 /** Adds the commands of `payment`, `refund` and `payout`, which are alike. */
@@ -43,6 +44,7 @@ function addGroup(program: Command, context: CliContext, kind: CallbackResource)
     .addOption(operatorOption().makeOptionMandatory())
     .addOption(reasonOption().makeOptionMandatory())
     .option('--hours <n>', 'of a snooze: how long, up to 720', parseHours)
+    .option('--amount <minor>', 'what really moved, where that is not what was asked', parseAmount)
     .addHelpText('after', actHelp(kind, act))
     .action((of: string, what: string, options: ActOptions) =>
       sendAct(context, kind, of, what, options),
@@ -81,7 +83,7 @@ async function sendAct(
   kind: CallbackResource,
   id: string,
   what: string,
-  { operator, reason, hours }: ActOptions,
+  { operator, reason, hours, amount }: ActOptions,
 ): Promise<void> {
   if ((what === 'snooze') !== (hours !== undefined)) {
     throw new CliFailure('invalid_usage', 'A snooze, and nothing else, takes --hours.');
@@ -89,7 +91,8 @@ async function sendAct(
   const stores = await context.stores();
   const { get } = LIFECYCLES[kind];
   const deps = { stores, temporal: await context.temporal() };
-  const { status, version, bank } = await actOn(deps, kind, id, { what, operator, reason, hours });
+  const act = { what, operator, reason, hours, amount };
+  const { status, version, bank } = await actOn(deps, kind, id, act);
   const attention = (await get(stores, id))?.attention ?? null;
   context.print({
     json: defined({ [`${kind}_id`]: id, status, version, bank, attention }),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isBalanceAccountName } from '../balance-account';
 import {
+  AMOUNT_MAX,
   CALLBACK_RESOURCES,
   type BankCallback as Callback,
   PAYMENT_CALLBACKS,
@@ -16,6 +17,12 @@ export const BankCallback = z
     bank_reference: z.string().max(200).optional(),
     code: z.string().max(100).optional(),
     reason: z.string().max(500).optional(),
+    amount: z.int().min(1).max(AMOUNT_MAX).optional(),
+    currency: z
+      .string()
+      .regex(/^[A-Z]{3}$/)
+      .optional(),
+    value_date: z.iso.date().optional(),
   })
   .meta({ id: 'BankCallback' }) satisfies z.ZodType<Callback>;
 

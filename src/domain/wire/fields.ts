@@ -1,9 +1,8 @@
 import { z } from 'zod';
+import { AMOUNT_MAX } from '../callback';
 import { COUNTRIES } from '../countries';
 import { CURRENCIES } from '../currencies';
 
-/** Largest amount, in minor units. @see docs/api.md#money-json-text */
-const AMOUNT_MAX = 99_999_999_999;
 const REFERENCE_LENGTH_MAX = 255;
 const NAME_LENGTH_MAX = 100;
 const URL_LENGTH_MAX = 2_048;

@@ -60,6 +60,7 @@ export const createRefund = endpoint({
   codes: [
     'invalid_amount',
     'payment_not_found',
+    'payment_disputed',
     'payment_not_settled',
     'refund_not_supported',
     'refund_window_expired',

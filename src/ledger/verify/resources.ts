@@ -7,6 +7,7 @@ import type { PayoutDocument } from '../../store/payouts';
 import type { RefundDocument } from '../../store/refunds';
 import type { PostingDocument } from '../book';
 import { bookId, LEGS, type Leg, type PostingKind, type ResourcePosting } from '../postings';
+import { returnedAmount, settledAmount } from '../steps';
 import { type Difference, difference, unlessSame } from './compare';
 import { type Pass, pairOf, pass, theOne } from './pass';
 
@@ -32,33 +33,53 @@ interface ResourceRow<Part> {
   postings: Pick<PostingDocument, '_id' | 'kind' | 'book' | 'legs'>[];
 }
 
-type PaymentPart = Pick<PaymentDocument, keyof Common | 'amount' | 'connector'>;
-type RefundPart = Pick<RefundDocument, keyof Common | 'amount' | 'connector'>;
+type PaymentPart = Pick<
+  PaymentDocument,
+  keyof Common | 'amount' | 'connector' | 'settled_amount' | 'late' | 'clawed_back'
+>;
+type RefundPart = Pick<RefundDocument, keyof Common | 'amount' | 'connector' | 'settled_amount'>;
 type PayoutPart = Pick<
   PayoutDocument,
-  keyof Common | 'amount' | 'connector' | 'fee' | 'balance_account' | 'sent_at'
+  keyof Common | 'amount' | 'connector' | 'fee' | 'balance_account' | 'sent_at' | 'returned_amount'
 >;
 
 const COMMON = ['account_id', 'livemode', 'currency', 'status'] as const;
 
+/** Postings of a payment that has ended unsettled: of money that came all the same. */
+const lateOf = ({ late }: PaymentPart): ResourcePosting<'payment'>[] => {
+  if (!late) return [];
+  return late.reversed_at === null
+    ? ['payment_late_received']
+    : ['payment_late_received', 'payment_late_reversed'];
+};
+
 const PAYMENTS: ResourceRule<PaymentPart, ResourcePosting<'payment'>> = {
   collection: 'payments',
-  fields: [...COMMON, 'amount', 'connector'],
+  fields: [...COMMON, 'amount', 'connector', 'settled_amount', 'late', 'clawed_back'],
   postings: {
     created: [],
     awaiting_customer: [],
     authorized: [],
-    settled: ['payment_settled'],
-    failed: [],
-    cancelled: [],
-    expired: [],
-  } satisfies Record<PaymentStatus, readonly PostingKind[]>,
-  legs: { payment_settled: ({ connector, amount }) => LEGS.payment_settled(connector, amount) },
+    settled: ({ clawed_back }) =>
+      clawed_back ? ['payment_settled', 'payment_clawed_back'] : ['payment_settled'],
+    failed: lateOf,
+    cancelled: lateOf,
+    expired: lateOf,
+  } satisfies Record<PaymentStatus, Called<PaymentPart, PostingKind>>,
+  legs: {
+    payment_settled: (payment) => LEGS.payment_settled(payment.connector, settledAmount(payment)),
+    payment_late_received: ({ connector, late }) =>
+      LEGS.payment_late_received(connector, late?.amount ?? 0),
+    payment_late_reversed: ({ connector, late }) =>
+      LEGS.payment_late_reversed(connector, late?.amount ?? 0),
+    payment_clawed_back: ({ connector, clawed_back }) =>
+      LEGS.payment_clawed_back(connector, clawed_back?.held ?? 0, clawed_back?.owed ?? 0),
+  },
 };
 
 const REFUNDS: ResourceRule<RefundPart, ResourcePosting<'refund'>> = {
   collection: 'refunds',
-  fields: [...COMMON, 'amount', 'connector'],
+  fields: [...COMMON, 'amount', 'connector', 'settled_amount'],
   postings: {
     processing: ['refund_accepted'],
     settled: ['refund_accepted', 'refund_settled'],
@@ -66,7 +87,8 @@ const REFUNDS: ResourceRule<RefundPart, ResourcePosting<'refund'>> = {
   } satisfies Record<RefundStatus, readonly PostingKind[]>,
   legs: {
     refund_accepted: ({ amount }) => LEGS.refund_accepted(amount),
-    refund_settled: ({ connector, amount }) => LEGS.refund_settled(connector, amount),
+    refund_settled: (refund) =>
+      LEGS.refund_settled(refund.connector, refund.amount, settledAmount(refund)),
     refund_failed: ({ amount }) => LEGS.refund_failed(amount),
   },
 };
@@ -76,7 +98,15 @@ const CAPTURED = [...RESERVED, 'payout_captured'] as const;
 
 const PAYOUTS: ResourceRule<PayoutPart, ResourcePosting<'payout'>> = {
   collection: 'payouts',
-  fields: [...COMMON, 'amount', 'connector', 'fee', 'balance_account', 'sent_at'],
+  fields: [
+    ...COMMON,
+    'amount',
+    'connector',
+    'fee',
+    'balance_account',
+    'sent_at',
+    'returned_amount',
+  ],
   postings: {
     created: RESERVED,
     submitted: RESERVED,
@@ -95,8 +125,8 @@ const PAYOUTS: ResourceRule<PayoutPart, ResourcePosting<'payout'>> = {
       LEGS.payout_released(balance_account, amount, fee),
     payout_reversed: ({ balance_account, connector, amount, fee }) =>
       LEGS.payout_reversed(balance_account, connector, amount, fee),
-    payout_returned: ({ balance_account, connector, amount }) =>
-      LEGS.payout_returned(balance_account, connector, amount),
+    payout_returned: (payout) =>
+      LEGS.payout_returned(payout.balance_account, payout.connector, returnedAmount(payout)),
   },
 };
 
@@ -113,7 +143,7 @@ const REFUNDED = pass<RefundedRow>(
   'refunds',
   [
     { $match: { status: { $in: ['processing', 'settled'] satisfies RefundStatus[] } } },
-    { $project: { _id: '$payment_id', amount: 1 } },
+    { $project: { _id: '$payment_id', amount: { $ifNull: ['$settled_amount', '$amount'] } } },
     ...pairOf(
       'payments',
       [

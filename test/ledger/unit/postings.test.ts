@@ -16,9 +16,18 @@ const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/);
 /** Each kind of posting with arguments that it takes. */
 const EVERY_KIND = {
   funded: fc.tuple(name, amount).map((of) => LEGS.funded(...of)),
+  adjusted: fc
+    .tuple(name, amount, fc.constantFrom('adjustments', 'receivable'))
+    .map((of) => LEGS.adjusted(...of)),
+  reversed: fc.tuple(name, amount).map((of) => LEGS.reversed(LEGS.funded(...of))),
   payment_settled: fc.tuple(name, amount).map((of) => LEGS.payment_settled(...of)),
+  payment_late_received: fc.tuple(name, amount).map((of) => LEGS.payment_late_received(...of)),
+  payment_late_reversed: fc.tuple(name, amount).map((of) => LEGS.payment_late_reversed(...of)),
+  payment_clawed_back: fc.tuple(name, amount, fee).map((of) => LEGS.payment_clawed_back(...of)),
   refund_accepted: amount.map(LEGS.refund_accepted),
-  refund_settled: fc.tuple(name, amount).map((of) => LEGS.refund_settled(...of)),
+  refund_settled: fc
+    .tuple(name, amount, amount)
+    .map(([bank, asked, sent]) => LEGS.refund_settled(bank, asked, Math.min(asked, sent))),
   refund_failed: amount.map(LEGS.refund_failed),
   payout_reserved: fc.tuple(name, amount, fee).map((of) => LEGS.payout_reserved(...of)),
   payout_captured: fc.tuple(name, name, amount, fee).map((of) => LEGS.payout_captured(...of)),
@@ -56,13 +65,47 @@ describe('the legs of every posting', () => {
       'balances.main.available -5',
       'transit.refunds 5',
     ]);
-    expect(moves(LEGS.refund_settled('sandbox', 5))).toEqual([
+    expect(moves(LEGS.refund_settled('sandbox', 5, 5))).toEqual([
       'transit.refunds -5',
       'clearing.sandbox 5',
     ]);
     expect(moves(LEGS.refund_failed(5))).toEqual([
       'transit.refunds -5',
       'balances.main.available 5',
+    ]);
+  });
+
+  test('say what becomes of money that goes wrong', () => {
+    const moves = (legs: Leg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    expect(moves(LEGS.payment_late_received('sandbox', 5))).toEqual([
+      'clearing.sandbox -5',
+      'suspense.late 5',
+    ]);
+    expect(moves(LEGS.payment_late_reversed('sandbox', 5))).toEqual([
+      'suspense.late -5',
+      'clearing.sandbox 5',
+    ]);
+    expect(moves(LEGS.payment_clawed_back('sandbox', 3, 2))).toEqual([
+      'clearing.sandbox 5',
+      'balances.main.available -3',
+      'receivable.merchant -2',
+    ]);
+    expect(moves(LEGS.refund_settled('sandbox', 5, 3))).toEqual([
+      'transit.refunds -5',
+      'clearing.sandbox 3',
+      'balances.main.available 2',
+    ]);
+    expect(moves(LEGS.adjusted('ads', -5, 'adjustments'))).toEqual([
+      'external.adjustments 5',
+      'balances.ads.available -5',
+    ]);
+    expect(moves(LEGS.adjusted('ads', -5, 'receivable'))).toEqual([
+      'receivable.merchant 5',
+      'balances.ads.available -5',
+    ]);
+    expect(moves(LEGS.reversed(LEGS.funded('ads', 5)))).toEqual([
+      'external.funding 5',
+      'balances.ads.available -5',
     ]);
   });
 
@@ -122,7 +165,7 @@ describe('the legs of every posting', () => {
     fc.assert(
       fc.property(amount, name, (minor, connector) => {
         const accepted = LEGS.refund_accepted(minor);
-        expect(left([...accepted, ...LEGS.refund_settled(connector, minor)])).toBe(0);
+        expect(left([...accepted, ...LEGS.refund_settled(connector, minor, minor)])).toBe(0);
         expect(left([...accepted, ...LEGS.refund_failed(minor)])).toBe(0);
       }),
     );
@@ -138,7 +181,7 @@ describe('a name', () => {
       expect(isBalanceAccountName(text)).toBe(false);
       expect(() => LEGS.funded(text, 1)).toThrow(RangeError);
       expect(() => LEGS.payment_settled(text, 1)).toThrow(RangeError);
-      expect(() => LEGS.refund_settled(text, 1)).toThrow(RangeError);
+      expect(() => LEGS.refund_settled(text, 1, 1)).toThrow(RangeError);
       expect(() => LEGS.payout_reserved(text, 1, 0)).toThrow(RangeError);
       expect(() => LEGS.payout_captured('main', text, 1, 0)).toThrow(RangeError);
       expect(() => LEGS.payout_returned(text, 'bank', 1)).toThrow(RangeError);
@@ -187,8 +230,13 @@ describe('a posting', () => {
 });
 
 test('the money of merchants and in transit never falls below 0; the rest may', () => {
-  const never = ['balances.main.available', 'balances.a.reserved', 'transit.refunds'];
+  const never = [
+    'balances.main.available',
+    'balances.a.reserved',
+    'transit.refunds',
+    'suspense.late',
+  ];
   expect(never.filter(mustNotBeNegative)).toEqual(never);
-  const may = ['clearing.sandbox', 'external.funding', 'income.fees'];
+  const may = ['clearing.sandbox', 'external.funding', 'income.fees', 'receivable.merchant'];
   expect(may.filter(mustNotBeNegative)).toEqual([]);
 });

@@ -6,6 +6,7 @@ import {
   scriptedBank,
   type WorkflowSetting,
 } from '../../support/workflow-setting';
+import { differencesOf } from '../payment/setting';
 import {
   actAfterEnd,
   handleOf,
@@ -48,6 +49,27 @@ test('a malformed callback never throws: it is shown, and the payout goes on', a
     expect(await handle.result()).toMatchObject({ status: 'completed', version: 4 });
     expect((await storedPayout(setting, id)).attention).toBe('malformed_callback');
     await keepHistory(handle, 'payout-malformed-callback');
+  });
+});
+
+test('less than was sent came back: an operator books what came', async () => {
+  await payingOut(setting, scriptedBank(), async ({ handle, id, input }) => {
+    await handle.signal('returned', callback({ amount: 900, currency: 'EUR' }));
+    expect(await shows(handle, 'amount_differs')).toContain('mark_returned');
+    expect(await storedPayout(setting, id)).toMatchObject({ status: 'sent' });
+    const act = { operator: 'ada', reason: 'asked the bank' };
+    const mark = (amount: number) =>
+      handle.executeUpdate<unknown, [object]>('mark_returned', { args: [{ ...act, amount }] });
+    await expect(mark(1_001)).rejects.toMatchObject({ cause: { type: 'invalid_request' } });
+    expect(await mark(900)).toMatchObject({ status: 'returned' });
+    const { available, atBank } = MONEY.captured;
+    expect(await moneyOf(setting, input)).toMatchObject({
+      available: available + 900,
+      atBank: atBank - 900,
+    });
+    expect(await storedPayout(setting, id)).toMatchObject({ attention: null });
+    expect(await differencesOf(setting, id)).toEqual([]);
+    await keepHistory(handle, 'payout-amount-differs');
   });
 });
 

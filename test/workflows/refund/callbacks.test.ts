@@ -6,6 +6,7 @@ import {
   scriptedBank,
   type WorkflowSetting,
 } from '../../support/workflow-setting';
+import { differencesOf } from '../payment/setting';
 import { accepted, moneyOf, postingsOf, refunding, shows, storedRefund } from './setting';
 
 let setting: WorkflowSetting;
@@ -26,6 +27,25 @@ test('a malformed callback never throws: it is shown, and the refund goes on', a
     expect(await handle.result()).toMatchObject({ status: 'settled', version: 2 });
     expect((await storedRefund(setting, id)).attention).toBe('malformed_callback');
     await keepHistory(handle, 'refund-malformed-callback');
+  });
+});
+
+test('a bank that sent less: an operator books it, and the rest is given back', async () => {
+  await refunding(setting, scriptedBank(), async ({ handle, id, payment }) => {
+    await accepted(handle);
+    await handle.signal('settled', callback({ amount: 1_000 }));
+    await shows(handle, 'amount_differs');
+    expect(await storedRefund(setting, id)).toMatchObject({ status: 'processing' });
+    const act = { operator: 'ada', reason: 'asked the bank' };
+    const mark = (amount: number) =>
+      handle.executeUpdate<unknown, [object]>('mark_settled', { args: [{ ...act, amount }] });
+    await expect(mark(1_051)).rejects.toMatchObject({ cause: { type: 'invalid_request' } });
+    expect(await mark(1_000)).toEqual({ refund_id: id, status: 'settled', version: 2 });
+    expect(await moneyOf(setting, payment)).toEqual({ refunded: 1_000, available: 50 });
+    expect(await storedRefund(setting, id)).toMatchObject({ attention: null });
+    expect(await differencesOf(setting, id)).toEqual([]);
+    expect(await differencesOf(setting, payment.payment_id)).toEqual([]);
+    await keepHistory(handle, 'refund-amount-differs');
   });
 });
 

@@ -1,0 +1,81 @@
+import { WithStartWorkflowOperation } from '@temporalio/client';
+import type { Workflow } from '@temporalio/common';
+import type { BankCallback, PaymentCallbackName } from '../../../src/domain/callback';
+import type { PaymentAct } from '../../../src/domain/payment';
+import { verifyLedger } from '../../../src/ledger/verify/verify';
+import type { PaymentDocument } from '../../../src/store/payments';
+import type { WorkflowSetting } from '../../support/workflow-setting';
+
+export const ACT = { operator: 'mia', reason: 'the bank told me so' };
+
+export async function storedPayment(
+  { stores }: WorkflowSetting,
+  id: string,
+): Promise<PaymentDocument> {
+  const payment = await stores.payments.get(id);
+  if (payment === null) throw new Error('not stored');
+  return payment;
+}
+
+const resumed = ({ queues }: WorkflowSetting, id: string) => ({
+  workflowId: `payment:${id}`,
+  taskQueue: queues.lifecycle,
+  args: [{ payment_id: id, resume: true, request_id: 'late' }],
+});
+
+/** Reports something after the workflow has ended, as the connector's kit does. */
+export async function reportAfterEnd(
+  setting: WorkflowSetting,
+  id: string,
+  name: PaymentCallbackName,
+  callback: BankCallback,
+) {
+  const { workflow } = setting.env.client;
+  const started = await workflow.signalWithStart('payment', {
+    ...resumed(setting, id),
+    signal: name,
+    signalArgs: [callback],
+  });
+  const handle = workflow.getHandle(started.workflowId);
+  await handle.result();
+  return handle;
+}
+
+/** Acts on a payment that has ended, as the command line does. */
+export async function actAfterEnd(
+  setting: WorkflowSetting,
+  id: string,
+  what: PaymentAct,
+  act: object = ACT,
+): Promise<unknown> {
+  const startWorkflowOperation = new WithStartWorkflowOperation('payment', {
+    ...resumed(setting, id),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+  return await setting.env.client.workflow.executeUpdateWithStart<Workflow, object, object[]>(
+    what,
+    {
+      args: [act],
+      startWorkflowOperation,
+    },
+  );
+}
+
+/** The kept balances of a merchant's book, by their paths; minor units. */
+export async function bookOf({ stores }: WorkflowSetting, account_id: string) {
+  const { books } = stores.ledger.collections;
+  const book = await books.findOne({ account_id });
+  return {
+    available: book?.balances?.['main']?.available,
+    clearing: Object.values(book?.clearing ?? {}).at(0),
+    suspense: book?.suspense?.['late'],
+    receivable: book?.receivable?.['merchant'],
+  };
+}
+
+/** Differences that `ledger verify` finds about one account, or one resource. */
+export async function differencesOf({ mongo, stores }: WorkflowSetting, subject: string) {
+  const { dbName } = stores.ledger.collections.books;
+  const { differences } = await verifyLedger(mongo, dbName);
+  return differences.filter((difference) => difference.subject.includes(subject));
+}

@@ -1,0 +1,94 @@
+import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback';
+import type { PaymentAttention } from '../../src/domain/payment';
+import { note } from '../shared/life';
+import { type AuditedAct, datedAudit } from '../shared/operator-acts';
+import { writeScheduled } from '../shared/persist';
+import { type Payment, record } from './life';
+
+/** Day of the bank's booking, as the bookings take it. */
+function valueDateOf({ value_date }: Pick<BankCallback, 'value_date'>) {
+  return value_date === undefined ? {} : { value_date };
+}
+
+const now = () => new Date().toISOString();
+
+/**
+ * Posts money that came after the end to suspense.
+ * @returns minor units that are to be sent back; undefined once they were
+ */
+export async function takeLateMoney(
+  payment: Payment,
+  amount: number,
+  callback: Pick<BankCallback, 'value_date'> = {},
+): Promise<number | undefined> {
+  const { id: payment_id } = payment;
+  const at = now();
+  payment.late = true;
+  const late = await writeScheduled((activities) =>
+    activities.recordLateMoney({ payment_id, at, amount, ...valueDateOf(callback) }),
+  );
+  return late.reversed ? undefined : late.amount;
+}
+
+/** The bank has sent late money back: it leaves suspense. */
+export async function lateMoneyLeft(
+  payment: Payment,
+  name: PaymentCallbackName,
+  callback: BankCallback,
+): Promise<void> {
+  const { amount } = callback;
+  const told = amount === undefined ? {} : { amount };
+  const at = now();
+  const { id: payment_id } = payment;
+  payment.late = true;
+  const late = await writeScheduled((activities) =>
+    activities.recordLateReversed({ payment_id, at, ...told, ...valueDateOf(callback) }),
+  );
+  if (late.reversed) return await record.setAttention(payment, 'late_settlement_reversed');
+  const why = `the bank sent ${amount} of ${late.amount} back (minor units)`;
+  await record.recordUnapplied(payment, name, callback, why);
+  await record.setAttention(payment, 'amount_differs');
+}
+
+/** The bank wants settled money back: nothing is booked by itself, and nothing is refunded. */
+export async function dispute(payment: Payment, attention: PaymentAttention): Promise<void> {
+  const { id: payment_id } = payment;
+  const at = now();
+  await writeScheduled((activities) => activities.recordDispute({ payment_id, at }));
+  await record.setAttention(payment, attention);
+}
+
+/** Books what the bank took back. @returns why it can't be, in words */
+export async function bookClawBack(
+  payment: Payment,
+  audit: AuditedAct,
+  amount: number | undefined,
+): Promise<string | undefined> {
+  const { id, at, ...act } = datedAudit(audit);
+  const { id: payment_id } = payment;
+  const answer = await writeScheduled((activities) =>
+    activities.clawBack({ payment_id, at, amount: amount ?? null, id, audit: act }),
+  );
+  if (answer.outcome === 'booked_before') return 'The payment has been clawed back already.';
+  if (answer.outcome === 'too_much') {
+    return `The payment has brought ${answer.settled}; no more can be taken back (minor units).`;
+  }
+  payment.attention = null;
+  note(payment, `clawed back: ${answer.held} from the balance, ${answer.owed} owed (minor units)`);
+  record.show(payment);
+  return undefined;
+}
+
+/** Books that late money was sent back elsewhere. @returns why it can't be, in words */
+export async function bookReversal(
+  payment: Payment,
+  audit: AuditedAct,
+): Promise<string | undefined> {
+  const { id: payment_id } = payment;
+  const at = now();
+  if (!payment.late) return 'No money came late.';
+  await writeScheduled((activities) => activities.recordLateReversed({ payment_id, at }));
+  await record.recordAct(payment, audit, null);
+  record.show(payment);
+  return undefined;
+}
