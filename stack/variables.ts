@@ -104,4 +104,9 @@ export const VARIABLES: readonly Variable[] = [
     usual: 'info',
     text: 'fatal, error, warn, info, debug, trace or silent',
   },
+  {
+    name: 'APPROVAL_LIMIT',
+    usual: '100000',
+    text: 'Minor units above which two operators correct a live balance, by the command line',
+  },
 ];

@@ -54,12 +54,11 @@ export async function fundBalance(
   { id = `fund_${randomUUID()}`, note = {} }: FundingOptions = {},
 ): Promise<Funded> {
   await deps.stores.ledger.ensureIndexes();
-  const posting = postingOf(funding, id, deps.now());
+  const posting = { ...postingOf(funding, id, deps.now()), note: noteOf(note) };
   const operation_id = operationId(posting);
   try {
     const row = await inTransaction(deps.mongo, async (session) => {
       await deps.stores.ledger.post(posting, session);
-      await annotate(deps, operation_id, note, session);
       return await deps.stores.ledger.balance(posting, funding.balance_account, session);
     });
     return { ...existing(row, funding), operation_id };
@@ -72,29 +71,25 @@ export async function fundBalance(
   }
 }
 
-/** Notes operator and reason on a posting, in the transaction that writes it. */
-async function annotate(
-  { stores }: FundDeps,
-  _id: string,
-  { operator, reason }: NonNullable<FundingOptions['note']>,
-  session: ClientSession,
-): Promise<void> {
-  if (operator === undefined && reason === undefined) return;
-  const note = { operator: operator ?? null, reason: reason ?? null };
-  await stores.ledger.collections.postings.updateOne({ _id }, { $set: { note } }, { session });
+function noteOf({ operator, reason }: NonNullable<FundingOptions['note']>) {
+  if (operator === undefined && reason === undefined) return undefined;
+  return { operator: operator ?? null, reason: reason ?? null };
 }
 
-function isSame(posted: PostingDocument, posting: NewPosting): boolean {
+/** Whether a posting that is there is the one to be written. */
+export function isSame(posted: PostingDocument, posting: NewPosting): boolean {
   const legs = (of: PostingDocument['legs'] | NewPosting['legs']) =>
     of.map(({ account, amount }) => `${account} ${amount}`).join();
   return posted.book === bookId(posting) && legs(posted.legs) === legs(posting.legs);
 }
 
-function usedFor({ _id, book, legs, at }: PostingDocument): CliFailure {
-  const credited = legs.map(({ account, amount }) => `${account} ${amount}`).join(', ');
+/** Refusal of an id under which something else was posted. */
+export function usedFor({ _id, kind, book, legs, at }: PostingDocument): CliFailure {
+  const posted = legs.map(({ account, amount }) => `${account} ${amount}`).join(', ');
+  const noun = kind === 'funded' ? 'funding' : 'operation';
   return new CliFailure(
     'operation_id_used',
-    `${_id} stands for another funding, of ${at}: ${credited} in ${book}. Nothing was credited.`,
+    `${_id} stands for another ${noun}, of ${at}: ${posted} in ${book}. Nothing was credited.`,
   );
 }
 

@@ -76,9 +76,21 @@ export function parseAmount(text: string): number {
   );
 }
 
+/** Parses the signed `--amount` of a correction, in minor units. */
+export function parseSignedAmount(text: string): number {
+  return text.startsWith('-') ? -parseAmount(text.slice(1)) : parseAmount(text);
+}
+
+/** Option `--approved-by`: the second operator, where one is needed. */
+export function approvedByOption(): Option {
+  return new Option('--approved-by <name>', 'second operator, who approves it').argParser(
+    parseWords(100),
+  );
+}
+
 /** Parses `--operation-id`, also as the command prints it. */
 export function parseOperationId(text: string): string {
-  const id = text.replace(/^funded:/, '');
+  const id = text.replace(/^(funded|adjusted):/, '');
   if (/^[A-Za-z0-9_-]{1,100}$/.test(id)) return id;
   throw new InvalidArgumentError('It must be 1 to 100 letters, digits, hyphens and underscores.');
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { APPROVAL_LIMIT } from './adjust';
 import { CliFailure, isMissingFile, reasonOf } from './failure';
 
 /** Addresses of the servers, and the rules that the command line shares with the service. */
@@ -11,6 +12,8 @@ export interface Settings {
   keysFile: string | undefined;
   /** Whether sandbox endpoints may be on this machine. Live ones never. */
   allowPrivate: boolean;
+  /** Minor units above which a second operator approves a correction on live. */
+  approvalLimit: number;
   /** Source of the addresses, for messages. */
   source: string;
 }
@@ -66,6 +69,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     allowPrivate: readAllowPrivate(
       given['WEBHOOK_ALLOW_PRIVATE'] ?? stack?.settings?.WEBHOOK_ALLOW_PRIVATE ?? '',
     ),
+    approvalLimit: readApprovalLimit(given['APPROVAL_LIMIT']),
     source: given['MONGODB_URI'] === undefined ? path : 'the environment',
   };
 }
@@ -96,6 +100,15 @@ function isSameDatabase(given: Environment, stack: z.infer<typeof StackFile>): b
   const isSameServer = MONGODB_URI === undefined || MONGODB_URI === stack.mongodb?.uri;
   const stackDb = stack.settings?.MONGODB_DB ?? DEFAULT_DB;
   return isSameServer && (MONGODB_DB === undefined || MONGODB_DB === stackDb);
+}
+
+function readApprovalLimit(value: string | undefined): number {
+  if (value === undefined) return APPROVAL_LIMIT;
+  if (/^\d{1,11}$/.test(value)) return Number(value);
+  throw new CliFailure(
+    'setting_invalid',
+    `APPROVAL_LIMIT is "${value}": it must be a whole number of minor units.`,
+  );
 }
 
 function readAllowPrivate(value: string): boolean {

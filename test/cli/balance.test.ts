@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { fundSandbox } from '../../src/cli/fund';
+import { LEGS } from '../../src/ledger/postings';
+import { inTransaction } from '../../src/mongo';
 import { CliError, openProvisioning, type Provisioning, run } from './cli';
 
 const Row = z.strictObject({
@@ -244,3 +246,113 @@ describe('balance fund', () => {
 function each(option: string, values: string[], words: string) {
   return values.map((value): [Record<string, string>, string] => [{ [option]: value }, words]);
 }
+
+describe('balance adjust and balance reverse', () => {
+  const WHO = ['--operator', 'mia', '--reason', 'Ticket 42'];
+
+  /** `balance adjust` of a live account. */
+  function adjusting(account: string, amount: string, ...more: string[]) {
+    const where = ['--env', 'live', '--balance-account', 'main', '--currency', 'EUR'];
+    return ['balance', 'adjust', account, ...where, '--amount', amount, ...WHO, ...more];
+  }
+  const ledger = (account: string) =>
+    service.db
+      .collection('ledger_postings')
+      .find({ book: `${account}:live:EUR` })
+      .toArray();
+
+  test('correct a balance up and down, never below 0, with who and why', async () => {
+    const { account_id } = await service.account();
+    const up = Funded.parse(await service.json(...adjusting(account_id, '5000')));
+    expect(up).toMatchObject({ balance_account: 'main', available: 5_000, reserved: 0 });
+    const down = Funded.parse(await service.json(...adjusting(account_id, '-3000')));
+    expect(down.available).toBe(2_000);
+    const refused = await service.refusal(...adjusting(account_id, '-2001'));
+    expect(refused.code).toBe('insufficient_balance');
+    expect(await ledger(account_id)).toMatchObject([
+      { kind: 'adjusted', note: { operator: 'mia', reason: 'Ticket 42' } },
+      { kind: 'adjusted' },
+    ]);
+    const text = (await service.cli(...adjusting(account_id, '1'))).stdout;
+    expect(text).toMatch(/Adjusted: +€0\.01/);
+  });
+
+  test('under an id of their own they are posted once', async () => {
+    const { account_id } = await service.account();
+    const once = adjusting(account_id, '5000', '--operation-id', 'ticket-42');
+    await service.json(...once);
+    expect(await service.json(...once)).toMatchObject({ available: 5_000 });
+    const other = adjusting(account_id, '5001', '--operation-id', 'adjusted:ticket-42');
+    expect((await service.refusal(...other)).code).toBe('operation_id_used');
+    expect(await ledger(account_id)).toHaveLength(1);
+  });
+
+  test('above the limit a second person approves, on live only', async () => {
+    const { account_id } = await service.account();
+    const much = adjusting(account_id, '100001');
+    expect((await service.refusal(...much)).code).toBe('approval_required');
+    expect((await service.refusal(...much, '--approved-by', 'Mia')).code).toBe('approval_required');
+    expect(await ledger(account_id)).toEqual([]);
+    await service.json(...much, '--approved-by', 'ada');
+    expect(await ledger(account_id)).toMatchObject([{ note: { approved_by: 'ada' } }]);
+    const sandbox = much.map((word) => (word === 'live' ? 'sandbox' : word));
+    expect(await service.json(...sandbox)).toMatchObject({ available: 10_100_001 });
+  });
+
+  test('who and why are required', async () => {
+    const { account_id } = await service.account();
+    const nobody = adjusting(account_id, '1').filter((word) => !WHO.includes(word));
+    expect((await service.refusal(...nobody)).code).toBe('invalid_usage');
+  });
+
+  test('undo a funding once; a repeat posts nothing', async () => {
+    const { account_id } = await service.account();
+    const { operation_id } = Funded.parse(await service.json(...funding(account_id)));
+    const reverse = ['balance', 'reverse', operation_id, ...WHO];
+    expect(await service.json(...reverse)).toEqual({
+      balance_account: 'main',
+      currency: 'EUR',
+      available: 0,
+      reserved: 0,
+      operation_id: `reversed:${operation_id}`,
+    });
+    expect(await service.json(...reverse)).toMatchObject({ available: 0 });
+    expect(await ledger(account_id)).toHaveLength(2);
+    const unknown = ['balance', 'reverse', 'funded:nothing', ...WHO];
+    expect((await service.refusal(...unknown)).code).toBe('operation_not_found');
+    const twice = ['balance', 'reverse', `reversed:${operation_id}`, ...WHO];
+    expect((await service.refusal(...twice)).code).toBe('not_reversible');
+  });
+
+  test('refuse to undo what was spent meanwhile', async () => {
+    const { account_id } = await service.account();
+    const { operation_id } = Funded.parse(await service.json(...funding(account_id)));
+    await service.json(...adjusting(account_id, '-1'));
+    const reverse = ['balance', 'reverse', operation_id, ...WHO];
+    expect((await service.refusal(...reverse)).code).toBe('insufficient_balance');
+  });
+
+  test('collect what a merchant owes, and no more', async () => {
+    const { account_id } = await service.account();
+    await service.json(...funding(account_id));
+    const owner = { account_id, livemode: true, currency: 'EUR', at: new Date().toISOString() };
+    const resource_id = `payment-of-${account_id}`;
+    const legs = LEGS.payment_clawed_back('bank', 0, 700);
+    const { mongo, stores } = service;
+    await inTransaction(mongo, (session) =>
+      stores.ledger.post({ kind: 'payment_clawed_back', resource_id, ...owner, legs }, session),
+    );
+    expect(await service.json('balance', 'show', account_id, '--env', 'live')).toMatchObject({
+      receivables: [{ currency: 'EUR', owed: 700 }],
+    });
+    const shown = (await service.cli('balance', 'show', account_id, '--env', 'live')).stdout;
+    expect(shown).toContain('The merchant owes €7.00.');
+    const collect = (amount: string) => adjusting(account_id, amount, '--against', 'receivable');
+    expect((await service.refusal(...collect('-701'))).code).toBe('nothing_owed');
+    expect((await service.refusal(...collect('5'))).code).toBe('nothing_owed');
+    expect(await service.json(...collect('-700'))).toMatchObject({ available: 99_300 });
+    expect(await service.json('balance', 'show', account_id, '--env', 'live')).toEqual({
+      data: [{ balance_account: 'main', currency: 'EUR', available: 99_300, reserved: 0 }],
+    });
+  });
+});

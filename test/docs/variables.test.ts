@@ -6,7 +6,7 @@ import { USAGE } from '../../stack/usage';
 import { VARIABLES } from '../../stack/variables';
 
 /** Read beside the schemas: where fetched servers are kept. */
-const OTHERS = ['CACHE_DIR'];
+const OTHERS = ['CACHE_DIR', 'APPROVAL_LIMIT'];
 const ALONE = [Service, SandboxBank];
 
 const namesOf = (schema: z.ZodObject) => Object.keys(schema.shape);

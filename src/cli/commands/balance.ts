@@ -1,11 +1,20 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { MAIN_BALANCE } from '../../domain/balance-account';
 import { formatMoney } from '../../domain/money';
 import type { BalanceRow } from '../../ledger/book';
 import { findAccount } from '../account';
+import {
+  type AdjustDeps,
+  type Adjustment,
+  APPROVAL_LIMIT,
+  adjustBalance,
+  type Correction,
+  reverseOperation,
+} from '../adjust';
 import type { CliContext } from '../context';
 import { fundBalance } from '../fund';
 import {
+  approvedByOption,
   type Env,
   envOption,
   isLive,
@@ -14,6 +23,7 @@ import {
   parseBalanceAccount,
   parseCurrency,
   parseOperationId,
+  parseSignedAmount,
   reasonOption,
 } from '../options';
 import { fields, table } from '../output';
@@ -28,7 +38,10 @@ Examples:
   show: `
 Example:
   npm run -s cli -- balance show acct_… --env live --json
-  {"data": [{"balance_account", "currency", "available", "reserved"}]}`,
+  {"data": [{"balance_account", "currency", "available", "reserved"}]}
+
+What a merchant owes, since a balance did not hold what a bank took back, is shown beside them:
+  "receivables": [{"currency", "owed"}]`,
   fund: `
 Amounts are in minor units: 100000 EUR is €1,000.00. A balance account is made by its first funding.
 No money moves anywhere: this records in the ledger what came in from outside.
@@ -38,6 +51,22 @@ same id, and it says what the balance is. Another funding under the same id is r
 
 Example:
   ${FUND_EXAMPLE} --operation-id wire-2026-03-01 --operator mia --reason "Wire of 1 March" --json
+  {"balance_account", "currency", "available", "reserved", "operation_id"}`,
+  adjust: `
+Amounts are in minor units; one below 0 debits, and never more than the balance holds. On live, above
+APPROVAL_LIMIT (${APPROVAL_LIMIT} minor units by default), a second operator approves.
+
+With --against receivable, a debit collects what the merchant owes.
+
+Example:
+  npm run -s cli -- balance adjust acct_… --env live --balance-account main --currency EUR \\
+    --amount -5000 --operator mia --reason "Ticket 42: wire booked twice" --json
+  {"balance_account", "currency", "available", "reserved", "operation_id"}`,
+  reverse: `
+Posts the opposite of a funding, an adjustment or a claw-back, once.
+
+Example:
+  npm run -s cli -- balance reverse funded:wire-2026-03-01 --operator mia --reason "Typo" --json
   {"balance_account", "currency", "available", "reserved", "operation_id"}`,
 };
 
@@ -51,10 +80,19 @@ interface FundOptions {
   reason?: string;
 }
 
+interface AdjustOptions extends Correction {
+  env: Env;
+  balanceAccount: string;
+  currency: string;
+  amount: number;
+  against: Adjustment['against'];
+  operationId?: string;
+}
+
 export function addBalanceCommands(program: Command, context: CliContext): void {
   const group = program
     .command('balance')
-    .description('what an account holds, and crediting it')
+    .description('what an account holds, crediting it and correcting it')
     .addHelpText('after', EXAMPLES.group);
   group
     .command('show')
@@ -76,6 +114,34 @@ export function addBalanceCommands(program: Command, context: CliContext): void 
     .addOption(reasonOption())
     .addHelpText('after', EXAMPLES.fund)
     .action((id: string, options: FundOptions) => fund(context, id, options));
+  group
+    .command('adjust')
+    .description('correct a balance, and show it as it is then')
+    .argument('<account_id>')
+    .addOption(envOption())
+    .requiredOption('--balance-account <name>', 'which balance', parseBalanceAccount)
+    .requiredOption('--currency <currency>', 'ISO 4217 code', parseCurrency)
+    .requiredOption('--amount <minor>', 'how much; below 0 debits', parseSignedAmount)
+    .addOption(
+      new Option('--against <account>', 'account on the other side')
+        .choices(['adjustments', 'receivable'])
+        .default('adjustments'),
+    )
+    .option('--operation-id <id>', 'makes a repeat post nothing', parseOperationId)
+    .addOption(operatorOption().makeOptionMandatory())
+    .addOption(reasonOption().makeOptionMandatory())
+    .addOption(approvedByOption())
+    .addHelpText('after', EXAMPLES.adjust)
+    .action((id: string, options: AdjustOptions) => adjust(context, id, options));
+  group
+    .command('reverse')
+    .description('undo a funding, an adjustment or a claw-back, and show the balance then')
+    .argument('<operation_id>')
+    .addOption(operatorOption().makeOptionMandatory())
+    .addOption(reasonOption().makeOptionMandatory())
+    .addOption(approvedByOption())
+    .addHelpText('after', EXAMPLES.reverse)
+    .action((id: string, options: Correction) => reverse(context, id, options));
 }
 
 async function show(context: CliContext, accountId: string, env: Env): Promise<void> {
@@ -88,9 +154,16 @@ async function show(context: CliContext, accountId: string, env: Env): Promise<v
     formatMoney(row.available, row.currency),
     formatMoney(row.reserved, row.currency),
   ]);
+  const receivables = await stores.ledger.receivables(account._id, isLive(env));
   const none = `The ${env} account holds nothing yet: ${MAIN_BALANCE} is there, and empty.`;
   const heading = ['BALANCE ACCOUNT', 'CURRENCY', 'AVAILABLE', 'RESERVED'];
-  context.print({ json: { data }, text: table(heading, rows, none) });
+  const owed = receivables.map(
+    (row) => `The merchant owes ${formatMoney(row.owed, row.currency)}.`,
+  );
+  context.print({
+    json: { data, ...(receivables.length === 0 ? {} : { receivables }) },
+    text: [table(heading, rows, none), ...owed].join('\n\n'),
+  });
 }
 
 async function fund(context: CliContext, accountId: string, options: FundOptions): Promise<void> {
@@ -103,13 +176,45 @@ async function fund(context: CliContext, accountId: string, options: FundOptions
     { account_id: account._id, livemode: isLive(env), balance_account, currency, amount },
     { id, note: { operator, reason } },
   );
-  context.print({ json: funded, text: funding(funded, amount) });
+  context.print({ json: funded, text: balanceText(funded, ['Credited', amount]) });
 }
 
-function funding(row: BalanceRow & { operation_id: string }, amount: number): string {
+async function adjust(
+  context: CliContext,
+  accountId: string,
+  options: AdjustOptions,
+): Promise<void> {
+  const { env, balanceAccount: balance_account, currency, amount, against } = options;
+  const { _id: account_id } = await findAccount(await context.stores(), accountId);
+  const adjustment = { account_id, livemode: isLive(env), balance_account, currency, amount };
+  const adjusted = await adjustBalance(
+    await adjusting(context),
+    { ...adjustment, against },
+    options,
+    options.operationId,
+  );
+  context.print({ json: adjusted, text: balanceText(adjusted, ['Adjusted', amount]) });
+}
+
+async function reverse(context: CliContext, id: string, correction: Correction): Promise<void> {
+  const deps = await adjusting(context);
+  const { amount, ...reversed } = await reverseOperation(deps, id, correction);
+  context.print({ json: reversed, text: balanceText(reversed, ['Reversed', amount]) });
+}
+
+async function adjusting(context: CliContext): Promise<AdjustDeps> {
+  const { approvalLimit } = context.settings();
+  const [mongo, stores] = [await context.mongo(), await context.stores()];
+  return { mongo, stores, now: context.now, approvalLimit };
+}
+
+function balanceText(
+  row: BalanceRow & { operation_id: string },
+  [done, amount]: [string, number],
+): string {
   return fields([
     ['Balance account', row.balance_account],
-    ['Credited', formatMoney(amount, row.currency)],
+    [done, formatMoney(amount, row.currency)],
     ['Available', formatMoney(row.available, row.currency)],
     ['Reserved', formatMoney(row.reserved, row.currency)],
     ['Operation', row.operation_id],

@@ -37,6 +37,7 @@ test('without an environment everything is taken from the stack that runs here',
     temporal: { address: '127.0.0.1:7301', namespace: 'shop' },
     keysFile: '/data/keys.json',
     allowPrivate: true,
+    approvalLimit: 100_000,
     source: join(DATA_DIR, 'stack.json'),
   });
 });
@@ -47,6 +48,7 @@ test('without a stack everything is taken from the environment, with its default
     temporal: { address: '127.0.0.1:7233', namespace: 'default' },
     keysFile: undefined,
     allowPrivate: false,
+    approvalLimit: 100_000,
     source: 'the environment',
   });
 });

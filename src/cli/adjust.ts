@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto';
+import { MAIN_BALANCE } from '../domain/balance-account';
+import { formatMoney } from '../domain/money';
+import type { BalanceRow, BookDocument, PostingDocument } from '../ledger/book';
+import {
+  bookId,
+  InsufficientBalance,
+  LEGS,
+  type NewPosting,
+  operationId,
+} from '../ledger/postings';
+import { inTransaction, isDuplicateKey } from '../mongo';
+import { CliFailure } from './failure';
+import { type FundDeps, type Funded, isSame, usedFor } from './fund';
+
+/** Minor units above which a second operator approves what is posted on a live balance. */
+export const APPROVAL_LIMIT = 100_000;
+
+/** Operators of a correction, and why it is made. */
+export interface Correction {
+  operator: string;
+  reason: string;
+  /** Second operator. */
+  approvedBy?: string | undefined;
+}
+
+export interface Adjustment {
+  account_id: string;
+  livemode: boolean;
+  balance_account: string;
+  currency: string;
+  /** Minor units; below 0 debits. */
+  amount: number;
+  /** Account on the other side: what operators correct, or what the merchant owes. */
+  against: 'adjustments' | 'receivable';
+}
+
+export interface AdjustDeps extends FundDeps {
+  /** Minor units above which a second operator approves on live. */
+  approvalLimit: number;
+}
+
+/**
+ * Corrects a balance, or collects from it what the merchant owes. A repeat under the same id posts
+ * nothing. @see docs/ledger.md#money-that-goes-wrong
+ * @throws CliFailure `approval_required`, `insufficient_balance`, `nothing_owed`,
+ *   `operation_id_used`
+ */
+export async function adjustBalance(
+  deps: AdjustDeps,
+  adjustment: Adjustment,
+  correction: Correction,
+  id: string = `adjust_${randomUUID()}`,
+): Promise<Funded> {
+  const { account_id, livemode, balance_account, currency, amount, against } = adjustment;
+  assertApproved(deps, { livemode, currency, amount: Math.abs(amount) }, correction);
+  const owner = { account_id, livemode, currency };
+  const legs = LEGS.adjusted(balance_account, amount, against);
+  const posting = { kind: 'adjusted', resource_id: id, ...owner, legs } as const;
+  if (against === 'receivable') await assertOwed(deps, owner, posting.resource_id, amount);
+  return await post(deps, { ...posting, ...written(deps, correction) }, balance_account);
+}
+
+/** Kinds of posting that an operator may undo; what a resource has done is told by its workflow. */
+const REVERSIBLE: readonly string[] = ['funded', 'adjusted', 'payment_clawed_back'];
+
+/**
+ * Undoes a posting by its opposite, once: a repeat posts nothing.
+ * @throws CliFailure `operation_not_found`, `not_reversible`, `approval_required`,
+ *   `insufficient_balance`
+ */
+export async function reverseOperation(
+  deps: AdjustDeps,
+  id: string,
+  correction: Correction,
+): Promise<Funded & { amount: number }> {
+  const { ledger } = deps.stores;
+  const found = await ledger.posting(id);
+  const book = found === null ? null : await ledger.book(found.book);
+  if (found === null || book === null) {
+    throw new CliFailure('operation_not_found', `There is no operation ${id}.`);
+  }
+  if (!REVERSIBLE.includes(found.kind)) {
+    throw new CliFailure(
+      'not_reversible',
+      `${id} says what became of a payment, refund or payout: correct the balance instead.`,
+    );
+  }
+  const { balance_account, amount } = creditOf(found);
+  const { account_id, livemode, currency } = book;
+  assertApproved(deps, { livemode, currency, amount: Math.abs(amount) }, correction);
+  const plain = found.legs.map((leg) => ({ account: leg.account, amount: Number(leg.amount) }));
+  const posting = {
+    ...({ kind: 'reversed', resource_id: id, account_id, livemode, currency } as const),
+    legs: LEGS.reversed(plain),
+    ...written(deps, correction),
+  };
+  return { ...(await post(deps, posting, balance_account)), amount: -amount };
+}
+
+function written({ now }: FundDeps, { operator, reason, approvedBy }: Correction) {
+  const approved = approvedBy === undefined ? {} : { approved_by: approvedBy };
+  return { at: now().toISOString(), note: { operator, reason, ...approved } };
+}
+
+/** The balance that a posting credits or debits, and by how much. */
+function creditOf({ legs }: PostingDocument): { balance_account: string; amount: number } {
+  for (const { account, amount } of legs) {
+    const name = /^balances\.(.+)\.available$/.exec(account)?.[1];
+    if (name !== undefined) return { balance_account: name, amount: Number(amount) };
+  }
+  return { balance_account: MAIN_BALANCE, amount: 0 };
+}
+
+interface Live {
+  livemode: boolean;
+  currency: string;
+  amount: number;
+}
+
+function assertApproved(
+  { approvalLimit }: AdjustDeps,
+  { livemode, currency, amount }: Live,
+  { operator, approvedBy }: Correction,
+): void {
+  if (approvedBy !== undefined && approvedBy.toLowerCase() === operator.toLowerCase()) {
+    throw new CliFailure('approval_required', 'The second operator must be another person.');
+  }
+  if (!livemode || amount <= approvalLimit || approvedBy !== undefined) return;
+  const limit = formatMoney(approvalLimit, currency);
+  throw new CliFailure(
+    'approval_required',
+    `On live, more than ${limit} needs a second operator: add --approved-by. Nothing was posted.`,
+  );
+}
+
+/** @throws CliFailure `nothing_owed` when the merchant owes less */
+async function assertOwed(
+  { stores }: FundDeps,
+  { account_id, livemode, currency }: Pick<BookDocument, 'account_id' | 'livemode' | 'currency'>,
+  id: string,
+  amount: number,
+): Promise<void> {
+  const isRepeat = (await stores.ledger.posting(`adjusted:${id}`)) !== null;
+  if (isRepeat) return;
+  const rows = await stores.ledger.receivables(account_id, livemode);
+  const owed = rows.find((row) => row.currency === currency)?.owed ?? 0;
+  if (amount < 0 && -amount <= owed) return;
+  const text = formatMoney(owed, currency);
+  throw new CliFailure(
+    'nothing_owed',
+    `The merchant owes ${text}: an amount from -1 to -${owed} collects it.`,
+  );
+}
+
+async function post(deps: FundDeps, posting: NewPosting, balance: string): Promise<Funded> {
+  const { ledger } = deps.stores;
+  await ledger.ensureIndexes();
+  const operation_id = operationId(posting);
+  try {
+    await inTransaction(deps.mongo, (session) => ledger.post(posting, session));
+  } catch (error) {
+    if (error instanceof InsufficientBalance) {
+      const message = `${balance} does not hold this amount. Nothing was posted.`;
+      throw new CliFailure('insufficient_balance', message);
+    }
+    const posted = isDuplicateKey(error) ? await ledger.posting(operation_id) : null;
+    if (posted === null) throw error;
+    if (posted.book !== bookId(posting) || !isSame(posted, posting)) throw usedFor(posted);
+  }
+  const rows = await ledger.balances(posting.account_id, posting.livemode);
+  const isOf = (row: BalanceRow) =>
+    row.balance_account === balance && row.currency === posting.currency;
+  const empty = { balance_account: balance, currency: posting.currency, available: 0, reserved: 0 };
+  return { ...(rows.find(isOf) ?? empty), operation_id };
+}
