@@ -68,6 +68,7 @@ export function createPayoutActivities(deps: RecordDeps) {
     abandonPayout: (input: OpenPayout): Promise<PayoutOpening> => abandonPayout(deps, input),
     recordPayoutMove: record.move,
     recordPayoutAttention: record.setAttention,
+    readPayoutStanding: record.standing,
     loadPayout: record.load,
   };
 }

@@ -52,6 +52,13 @@ export interface RecordAttention<Attention extends string> {
   request_id: string;
 }
 
+/** A question where the record stands. */
+export interface ReadStanding {
+  resource_id: string;
+  /** Version that the workflow believes in. */
+  version: number;
+}
+
 /** A callback that moved nothing. */
 export interface RecordUnapplied {
   resource: CallbackResource;

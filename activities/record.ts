@@ -15,9 +15,11 @@ import { eventsOf, hasEndpoint } from './events';
 import type {
   Act,
   MoveAnswer,
+  ReadStanding,
   RecordAttention,
   RecordMove,
   RecordUnapplied,
+  Standing,
 } from './record-inputs';
 
 /** Dependencies of every lifecycle's activities. */
@@ -101,6 +103,18 @@ export function createRecord<
     setAttention: async (input: RecordAttention<Attention>): Promise<void> => {
       const { resource_id, version, attention, audit } = input;
       await table.store.setAttention(resource_id, version, attention, audit);
+    },
+    /**
+     * Reads where the record stands, before a bank is instructed.
+     * @throws Error when the record is behind, or not there: a restored database, most likely. It is
+     *   retried: no money moves that no record holds.
+     */
+    standing: async ({ resource_id, version }: ReadStanding): Promise<Standing<Status>> => {
+      const document = await table.store.get(resource_id);
+      if (document === null || document.version < version) {
+        throw new Error(`The record of ${resource_id} is behind its workflow.`);
+      }
+      return { status: document.status, version: document.version };
     },
     /**
      * State and facts of a resource whose workflow starts again.

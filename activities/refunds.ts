@@ -65,6 +65,7 @@ export function createRefundActivities(deps: RecordDeps) {
     abandonRefund: (input: OpenRefund): Promise<RefundOpening | null> => abandonRefund(deps, input),
     recordRefundMove: record.move,
     recordRefundAttention: record.setAttention,
+    readRefundStanding: record.standing,
     loadRefund: record.load,
   };
 }

@@ -68,6 +68,8 @@ export type ReversalAnswer =
 
 export interface RefundInstruction {
   refund_id: string;
+  /** Version of the record that it was given at. @see connectors/contract/guard.ts */
+  version?: number;
   payment_id: string;
   /** The bank's own name for the payment, where it gave one. */
   payment_bank_reference: string | null;
@@ -86,6 +88,8 @@ export type RefundLookup = RefundAnswer | { outcome: 'not_found' };
 
 export interface PayoutInstruction {
   payout_id: string;
+  /** Version of the record that it was given at. @see connectors/contract/guard.ts */
+  version?: number;
   recipient_id: string;
   /** Minor units. */
   amount: number;

@@ -9,6 +9,7 @@ import type { Logger } from '../../src/log';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
 import type { ConnectorActivities } from '../contract/activities';
 import { deliverCallback, type InboxStores } from '../contract/callbacks';
+import { createInstructionGuard } from '../contract/guard';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
 import { createBook } from './book';
@@ -104,6 +105,7 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
       slowSessionMs,
       openRecipient: deps.openRecipient,
       readReference: deps.readReference,
+      assertCurrent: createInstructionGuard(deps.stores),
     });
     const worker = await createWorker(deps, activities);
     const finished = worker.run();

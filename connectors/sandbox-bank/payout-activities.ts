@@ -1,6 +1,7 @@
 import type { MongoClient } from 'mongodb';
 import type { RecipientDetails } from '../../src/domain/recipient';
 import type { PayoutAnswer, PayoutInstruction, PayoutLookup } from '../contract/activities';
+import type { InstructionGuard } from '../contract/guard';
 import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
 import { type PayoutBehaviour, payoutBehaviourOf } from './magic-amounts';
 import type { Outbox } from './outbox';
@@ -12,6 +13,8 @@ export interface PayoutActivityDeps {
   outbox: Outbox;
   /** Whether completions follow by themselves. */
   autoplay: boolean;
+  /** Holds an instruction against the product's record. */
+  assertCurrent: InstructionGuard;
   /** Decrypts a recipient's details. @see connectors/contract/recipients.ts */
   openRecipient: (recipient_id: string) => Promise<RecipientDetails>;
   /** Reads the text for the recipient's statement. @see connectors/contract/recipients.ts */
@@ -24,16 +27,17 @@ export interface PayoutActivityDeps {
  *   instruction, or the answer to it, got lost; never with anything of the recipient in it
  */
 export async function sendPayout(
-  { payouts: book, openRecipient, readReference, ...deps }: PayoutActivityDeps,
+  { payouts: book, openRecipient, readReference, assertCurrent, ...deps }: PayoutActivityDeps,
   instruction: PayoutInstruction,
 ): Promise<PayoutAnswer> {
-  const { payout_id: _id, recipient_id, amount, livemode } = instruction;
+  const { payout_id: _id, recipient_id, amount, livemode, version } = instruction;
   if (livemode) {
     const message = 'The sandbox bank sends no live payouts.';
     return { outcome: 'refused', code: 'live_not_supported', message };
   }
   const known = await arrived(book, _id);
   if (known !== null) return answerOf(known);
+  await assertCurrent({ resource: 'payout', id: _id, version });
   await checkRecipient(openRecipient, recipient_id);
   const statement = await readReference(_id);
   const behaviour = payoutBehaviourOf(amount);

@@ -1,5 +1,6 @@
 import type { MongoClient } from 'mongodb';
 import type { RefundAnswer, RefundInstruction, RefundLookup } from '../contract/activities';
+import type { InstructionGuard } from '../contract/guard';
 import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
 import { refundBehaviourOf } from './magic-amounts';
 import type { Outbox } from './outbox';
@@ -11,6 +12,8 @@ export interface RefundActivityDeps {
   outbox: Outbox;
   /** Whether settlements follow by themselves. */
   autoplay: boolean;
+  /** Holds an instruction against the product's record. */
+  assertCurrent: InstructionGuard;
 }
 
 /**
@@ -18,14 +21,17 @@ export interface RefundActivityDeps {
  * @throws Error where the sandbox plays that the instruction, or the answer to it, got lost
  */
 export async function sendRefund(
-  { refunds: book, ...deps }: RefundActivityDeps,
+  { refunds: book, assertCurrent, ...deps }: RefundActivityDeps,
   instruction: RefundInstruction,
 ): Promise<RefundAnswer> {
-  const { refund_id: _id, amount, livemode } = instruction;
+  const { refund_id: _id, amount, livemode, version } = instruction;
   if (livemode) {
     const message = 'The sandbox bank sends no live refunds.';
     return { outcome: 'refused', code: 'live_not_supported', message };
   }
+  const known = await lookUpRefund({ refunds: book }, _id);
+  if (known.outcome !== 'not_found') return known;
+  await assertCurrent({ resource: 'refund', id: _id, version });
   const behaviour = refundBehaviourOf(amount);
   if (behaviour === 'instruction_lost' && (await book.lose(_id, instruction))) {
     throw new Error('The instruction got lost on its way to the bank.');

@@ -72,6 +72,8 @@ export interface BankWorld {
       | ['refund', string, RefundDocument['status']]
       | ['payout', string, PayoutDocument['status']]
   ) => Promise<void>;
+  /** The product has lost the document, as a restored database has. */
+  productForgets: (resource: 'refund' | 'payout', id: string) => Promise<void>;
   decide: (url: string, form: Record<string, string>) => Promise<Response>;
   approve: (url: string) => Promise<Response>;
   rows: (resourceId: string) => Promise<OutboxRow[]>;
@@ -148,6 +150,9 @@ export async function startBankWorld(): Promise<BankWorld> {
     productSays: async (resource, _id, status) => {
       const known = product.collection<{ _id: string }>(`${resource}s`);
       await known.updateOne({ _id }, { $set: { status } });
+    },
+    productForgets: async (resource, _id) => {
+      await product.collection<{ _id: string }>(`${resource}s`).deleteOne({ _id });
     },
     decide,
     approve: (url) => decide(url, { decision: 'approve' }),

@@ -1,7 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import type { EntryStatus } from '../../connectors/sandbox-bank/book';
 import type { OutboxRow } from '../../connectors/sandbox-bank/outbox';
-import { payoutInstruction } from './bank-server';
 import { type BankWorld, startBankWorld, until } from './bank-world';
 
 let world: BankWorld;
@@ -81,11 +80,11 @@ describe('a row about a payout', () => {
   });
 
   it('of a payout that the product does not know is parked', async () => {
-    const input = payoutInstruction({ amount: 66_623 });
-    await activities().sendPayout(input);
-    await plant(input.payout_id);
-    expect((await doneRow(input.payout_id))?.state).toBe('parked');
-    expect(await world.signals(input.payout_id, 'payout')).toEqual([]);
+    const id = await silentPayout();
+    await world.productForgets('payout', id);
+    await plant(id);
+    expect((await doneRow(id))?.state).toBe('parked');
+    expect(await world.signals(id, 'payout')).toEqual([]);
   });
 
   it('is kept while Temporal is away; after a restart all are told in their order', async () => {

@@ -2,7 +2,6 @@ import { Client, Connection } from '@temporalio/client';
 import type { EntryStatus } from '../../connectors/sandbox-bank/book';
 import type { OutboxRow } from '../../connectors/sandbox-bank/outbox';
 
-import { refundInstruction } from './bank-server';
 import { type BankWorld, startBankWorld, until } from './bank-world';
 
 let world: BankWorld;
@@ -79,11 +78,11 @@ describe('a row about a refund', () => {
   });
 
   it('of a refund that the product does not know is parked', async () => {
-    const input = refundInstruction({ amount: 66_613 });
-    await activities().sendRefund(input);
-    await plant(input.refund_id);
-    expect((await doneRow(input.refund_id))?.state).toBe('parked');
-    expect(await world.signals(input.refund_id, 'refund')).toEqual([]);
+    const id = await silentRefund();
+    await world.productForgets('refund', id);
+    await plant(id);
+    expect((await doneRow(id))?.state).toBe('parked');
+    expect(await world.signals(id, 'refund')).toEqual([]);
   });
 
   it('is sent again when a killed sender had taken it, and counts once', async () => {

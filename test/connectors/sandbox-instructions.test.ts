@@ -16,6 +16,8 @@ const bank_reference = expect.stringMatching(/^SBX[0-9A-F]{12}$/);
 interface Instruction {
   id: string;
   send: () => Promise<object>;
+  /** Given at a version that the record has left. */
+  outdated?: () => Promise<object>;
 }
 
 interface Instructed {
@@ -39,7 +41,8 @@ const INSTRUCTIONS: Instructed[] = [
     done: 'settled',
     make: async () => {
       const { id, input } = await world.knowRefund();
-      return { id, send: () => activities().sendRefund(input) };
+      const outdated = () => activities().sendRefund({ ...input, version: 7 });
+      return { id, send: () => activities().sendRefund(input), outdated };
     },
     live: () => {
       const input = refundInstruction({ livemode: true });
@@ -55,7 +58,8 @@ const INSTRUCTIONS: Instructed[] = [
     done: 'completed',
     make: async () => {
       const { id, input } = await world.knowPayout();
-      return { id, send: () => activities().sendPayout(input) };
+      const outdated = () => activities().sendPayout({ ...input, version: 7 });
+      return { id, send: () => activities().sendPayout(input), outdated };
     },
     live: () => {
       const input = payoutInstruction({ livemode: true });
@@ -118,6 +122,17 @@ describe.each(INSTRUCTIONS)('$name', ({ resource, book, taken, done, make, live,
     expect(await send()).toMatchObject({ outcome: 'refused', code: 'live_not_supported' });
     expect(await world.rows(id)).toEqual([]);
     expect(await lookUp(id)).toEqual({ outcome: 'not_found' });
+  });
+
+  it('is not taken when the record has moved on, has ended or is not there', async () => {
+    const { id, send, outdated } = await make();
+    await expect(outdated?.()).rejects.toThrow('not instructed');
+    await world.productSays(resource, id, 'failed');
+    await expect(send()).rejects.toThrow('is failed');
+    await world.productForgets(resource, id);
+    await expect(send()).rejects.toThrow('no such');
+    expect(await lookUp(id)).toEqual({ outcome: 'not_found' });
+    expect(await world.rows(id)).toEqual([]);
   });
 
   it('is not found when it was never sent, and found as it was answered', async () => {

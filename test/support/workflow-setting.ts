@@ -124,8 +124,8 @@ export async function withBank<T>(
   { env }: WorkflowSetting,
   bank: ScriptedBank,
   test: (connector: string) => Promise<T>,
+  connector = `scripted-${randomUUID().slice(0, 8)}`,
 ): Promise<T> {
-  const connector = `scripted-${randomUUID().slice(0, 8)}`;
   const worker = await Worker.create({
     connection: env.nativeConnection,
     taskQueue: connectorQueue(connector),

@@ -17,6 +17,8 @@ export function instructPayout(payout: Payout, earlier?: Earlier): Promise<void>
     payout,
     {
       name: 'payout',
+      isCurrent: () => record.isCurrent(payout),
+      outdated: () => payout.inbox.push({ kind: 'outdated' }),
       send: async () => remember(payout, await once.sendPayout(instructionOf(payout))),
       lookUp: async () => remember(payout, await patient.lookUpPayout({ payout_id: payout.id })),
       isOver: () => !isUnsent(payout.status),
@@ -34,7 +36,7 @@ function remember<Answer extends PayoutLookup>(payout: Payout, answer: Answer): 
   return answer;
 }
 
-function instructionOf({ facts }: Payout): PayoutInstruction {
+function instructionOf({ facts, version }: Payout): PayoutInstruction {
   const { payout_id, recipient_id, amount, currency, method, livemode } = facts;
-  return { payout_id, recipient_id, amount, currency, method, livemode };
+  return { payout_id, version, recipient_id, amount, currency, method, livemode };
 }

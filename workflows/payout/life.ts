@@ -49,6 +49,8 @@ export type PayoutItem =
   | CallbackItem<PayoutCallbackName>
   /** The bank's, to the instruction or to the look-up. */
   | { kind: 'answer'; answer: PayoutAnswer }
+  /** The record has moved on without this run. */
+  | { kind: 'outdated' }
   | OperatorItem<PayoutAct, PayoutActed>;
 
 /** @param resumed the search attributes may say anything: they are brought up to date */
@@ -180,6 +182,8 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
     }
   },
   writeMove: (input) => (activities) => activities.recordPayoutMove(input),
+  readStanding: (input) => (activities) => activities.readPayoutStanding(input),
+  readLoaded: (input) => (activities) => activities.loadPayout(input),
   writeAttention: (input) => (activities) => activities.recordPayoutAttention(input),
 });
 

@@ -128,6 +128,8 @@ async function handle(payout: Payout, item: PayoutItem): Promise<void> {
       return await record.setAttention(payout, 'malformed_callback');
     case 'answer':
       return await applyAnswer(payout, item);
+    case 'outdated':
+      return await adopt(payout);
     case 'operator':
       return await applyAct(payout, item);
     default:
@@ -205,4 +207,10 @@ function nextDue(payout: Payout): Due | undefined {
   if (overdueTold) return undefined;
   const act = () => record.markOverdue(payout, OVERDUE[status]);
   return { at: dueAt(payout), summary: 'The payout is due', act };
+}
+
+/** Goes on from where the record stands; the bank is asked before anything is sent again. */
+async function adopt(payout: Payout): Promise<void> {
+  await record.adopt(payout);
+  if (isUnsent(payout.status)) void instructPayout(payout, givenBefore());
 }

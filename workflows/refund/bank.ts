@@ -13,6 +13,8 @@ export function instructRefund(refund: Refund, earlier?: Earlier): Promise<void>
     refund,
     {
       name: 'refund',
+      isCurrent: () => record.isCurrent(refund),
+      outdated: () => refund.inbox.push({ kind: 'outdated' }),
       send: () => once.sendRefund(instructionOf(refund)),
       lookUp: () => patient.lookUpRefund({ refund_id: refund.id }),
       isOver: () => isFinalRefund(refund.status),
@@ -23,8 +25,9 @@ export function instructRefund(refund: Refund, earlier?: Earlier): Promise<void>
   );
 }
 
-function instructionOf({ facts }: Refund): RefundInstruction {
+function instructionOf({ facts, version }: Refund): RefundInstruction {
   const { refund_id, payment_id, payment_bank_reference } = facts;
   const { amount, currency, method, livemode } = facts;
-  return { refund_id, payment_id, payment_bank_reference, amount, currency, method, livemode };
+  const money = { amount, currency, method, livemode };
+  return { refund_id, version, payment_id, payment_bank_reference, ...money };
 }

@@ -29,6 +29,8 @@ export type RefundItem =
   | CallbackItem<RefundCallbackName>
   /** The bank's, to the instruction or to the look-up. */
   | { kind: 'answer'; answer: RefundAnswer }
+  /** The record has moved on without this run. */
+  | { kind: 'outdated' }
   | OperatorItem<RefundAct, RefundState>;
 
 /** @param resumed the search attributes may say anything: they are brought up to date */
@@ -90,6 +92,8 @@ export const record = createRecord<RefundStatus, RefundAttention, Refund, Refund
     bank_reference === undefined ? {} : { bank_reference },
   remember: () => {},
   writeMove: (input) => (activities) => activities.recordRefundMove(input),
+  readStanding: (input) => (activities) => activities.readRefundStanding(input),
+  readLoaded: (input) => (activities) => activities.loadRefund(input),
   writeAttention: (input) => (activities) => activities.recordRefundAttention(input),
 });
 

@@ -122,6 +122,8 @@ async function handle(refund: Refund, item: RefundItem): Promise<void> {
       return await record.setAttention(refund, 'malformed_callback');
     case 'answer':
       return await applyAnswer(refund, item);
+    case 'outdated':
+      return await adopt(refund);
     case 'operator':
       return await applyAct(refund, item);
     default:
@@ -184,4 +186,10 @@ function nextDue(refund: Refund): Due | undefined {
   if (refund.overdueTold) return undefined;
   const act = () => record.markOverdue(refund, 'refund_overdue');
   return { at: dueAt(refund), summary: 'The refund is due', act };
+}
+
+/** Goes on from where the record stands; the bank is asked before anything is sent again. */
+async function adopt(refund: Refund): Promise<void> {
+  await record.adopt(refund);
+  if (!isFinalRefund(refund.status)) void instructRefund(refund, givenBefore());
 }

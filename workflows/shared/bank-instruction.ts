@@ -17,6 +17,10 @@ const TAKE_BACK_GRACE_MS = 5_000;
 export interface Instruction<Answer> {
   /** In summaries and the journal: `refund`. */
   name: string;
+  /** Whether the record stands as this run believes: read before each attempt. */
+  isCurrent: () => Promise<boolean>;
+  /** Lets the loop see where the record stands. */
+  outdated: () => void;
   /** Makes one attempt. */
   send: () => Promise<Answer>;
   /** Asks the bank what it knows, patiently. */
@@ -163,6 +167,12 @@ async function instruct<Answer extends { outcome: string }>(
   let isFirstTurn = mayHaveArrived;
   let wait = WAIT_MS_MIN;
   while (!isOver()) {
+    if (!mayHaveArrived && !(await instruction.isCurrent())) {
+      if (isOver()) return;
+      tell('The record has moved on without this run: nothing is sent.');
+      return instruction.outdated();
+    }
+    if (isOver()) return;
     const answer = mayHaveArrived ? await lookUp(instruction) : await send(instruction);
     // Also when it is over: an answer that comes too late must not be lost.
     if (answer !== undefined && !isUnknown(answer)) return answered(answer);

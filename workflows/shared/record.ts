@@ -1,4 +1,10 @@
-import type { MoveAnswer, RecordAttention, RecordMove } from '../../activities/record-inputs';
+import type {
+  MoveAnswer,
+  ReadStanding,
+  RecordAttention,
+  RecordMove,
+  Standing,
+} from '../../activities/record-inputs';
 import type { BankCallback, CallbackName, CallbackResource } from '../../src/domain/callback';
 import { type CommonFacts, type Life, note } from './life';
 import { type AuditedAct, datedAudit } from './operator-acts';
@@ -21,6 +27,16 @@ interface RecordTable<Status extends string, Attention extends string, Resource,
   remember: (resource: Resource, to: readonly Status[], at: string) => void;
   writeMove: (input: RecordMove<Status, Attention, Change>) => Write<MoveAnswer<Status, Attention>>;
   writeAttention: (input: RecordAttention<Attention>) => Write<void>;
+  /** Reads of a resource that is instructed at a bank; a payment is not. */
+  readStanding?: (input: ReadStanding) => Write<Standing<Status>>;
+  readLoaded?: (input: {
+    resource_id: string;
+    request_id: string;
+  }) => Write<Recorded<Status, Attention>>;
+}
+
+interface Recorded<Status extends string, Attention extends string> extends Standing<Status> {
+  attention: Attention | null;
 }
 
 export interface MoveOptions<Change> {
@@ -123,6 +139,28 @@ export function createRecord<
         throw new RecordAhead(`The ${table.noun} is ${moved.status} in the record.`);
       }
       table.remember(resource, to, at);
+      show(resource);
+    },
+
+    /** Whether the record stands where this run believes: what is ahead of it is not instructed. */
+    isCurrent: async (resource: Resource): Promise<boolean> => {
+      const { readStanding } = table;
+      if (readStanding === undefined) return true;
+      const { id: resource_id, version } = resource;
+      const found = await writeLocally(readStanding({ resource_id, version }));
+      return found.version === resource.version;
+    },
+
+    /** Takes over where the record stands. */
+    adopt: async (resource: Resource): Promise<void> => {
+      const { readLoaded } = table;
+      if (readLoaded === undefined) return;
+      const found = await writeScheduled(readLoaded(addressOf(resource)));
+      resource.status = found.status;
+      resource.version = found.version;
+      resource.attention = found.attention;
+      resource.since = Date.now();
+      note(resource, `the record was ahead: the ${table.noun} is ${found.status}`);
       show(resource);
     },
 
