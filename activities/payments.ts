@@ -34,7 +34,7 @@ export interface PaymentActivityDeps extends RecordDeps {
   payTokenKey: Buffer;
 }
 
-export type OpenPayment = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'> & {
+export type OpenPayment = Omit<PaymentInput, 'expires_in_seconds'> & {
   created_at: string;
   expires_at: string;
   /** Null while the bank is slow. */
@@ -198,8 +198,12 @@ function changeOf(move: RecordPaymentMove): Partial<PaymentDocument> {
 /** State and facts of a payment whose workflow starts again. */
 function loaded(payment: PaymentDocument, request_id: string) {
   const { status, version, attention } = payment;
-  const late = Boolean(payment.late);
-  return { facts: factsOf(payment, request_id), status, version, attention, late };
+  const { return_url = null, expires_at, authorized_at } = payment;
+  return {
+    ...{ facts: factsOf(payment, request_id), status, version, attention },
+    ...{ return_url, expires_at, authorized_at },
+    late: Boolean(payment.late),
+  };
 }
 
 /** The facts that a workflow needs, from its opening or when it starts again. */

@@ -26,6 +26,8 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   disputed_at?: string | null;
   /** Booking of what the bank took back; absent before. */
   clawed_back?: ClawedBack | null;
+  /** URL to which the bank sends the customer; an older document does not have it. */
+  return_url?: string;
   success_url: string;
   error_url: string;
   expires_at: string;

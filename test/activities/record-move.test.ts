@@ -67,7 +67,11 @@ async function opened() {
   );
   const created_at = new Date().toISOString();
   const open = () =>
-    activities.openPayment({ ...facts, created_at, expires_at: created_at, session: SESSION });
+    activities.openPayment({
+      ...facts,
+      ...{ created_at, expires_at: created_at, session: SESSION },
+      return_url: 'https://pay.example/return',
+    });
   const move = (status: PaymentStatus, version: number, to: PaymentStatus[]) => {
     const at = new Date().toISOString();
     const input: RecordPaymentMove = {

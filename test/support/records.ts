@@ -72,7 +72,8 @@ export async function authorizedPayment(
     session_url: 'https://b.example',
   } as const;
   const { expires_in_seconds, ...opening } = routing;
-  await payments.openPayment({ ...opening, created_at: at, expires_at: at, session });
+  const return_url = 'https://pay.example/return';
+  await payments.openPayment({ ...opening, return_url, created_at: at, expires_at: at, session });
   const from = { status: 'awaiting_customer', version: 2 } as const;
   const { account_id, livemode, request_id } = facts;
   const move = { resource_id: payment_id, account_id, livemode, request_id, at, attention: null };

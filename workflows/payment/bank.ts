@@ -17,7 +17,10 @@ import { takeLateMoney } from './money';
  */
 const SESSION_QUICK = '4s';
 
-function sessionInstruction(input: PaymentInput, expires_at: string): SessionInstruction {
+/** The facts that a session needs. */
+export type Opening = Omit<PaymentInput, 'expires_in_seconds'>;
+
+function sessionInstruction(input: Opening, expires_at: string): SessionInstruction {
   const { payment_id, amount, currency, method, country, livemode, return_url } = input;
   return { payment_id, amount, currency, method, country, livemode, return_url, expires_at };
 }
@@ -37,7 +40,7 @@ export async function quickSession(
 }
 
 /** Goes on asking, under the same instruction id, until the bank answers. */
-export function patientSession(input: PaymentInput, expires_at: string): Promise<SessionAnswer> {
+export function patientSession(input: Opening, expires_at: string): Promise<SessionAnswer> {
   const { openSession } = proxyActivities<ConnectorActivities>({
     taskQueue: connectorQueue(input.connector),
     startToCloseTimeout: '60s',

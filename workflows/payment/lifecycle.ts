@@ -66,13 +66,14 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
 
 async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
   const startedAt = Date.now();
-  const { return_url, expires_in_seconds, ...money } = input;
+  const { expires_in_seconds, ...opening } = input;
+  const { return_url, ...money } = opening;
   const facts = { ...money, expires_at_ms: startedAt + expires_in_seconds * 1_000 };
   const created_at = new Date(startedAt).toISOString();
   const expires_at = new Date(facts.expires_at_ms).toISOString();
   const session = await bank.quickSession(input, expires_at);
   const opened = await writeLocally((activities) =>
-    activities.openPayment({ ...money, created_at, expires_at, session: session ?? null }),
+    activities.openPayment({ ...opening, created_at, expires_at, session: session ?? null }),
   );
   const stored = { facts, ...opened, attention: null };
   const payment = newPayment(mail, facts.payment_id, stored, false);
@@ -83,7 +84,7 @@ async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment>
 }
 
 /** The bank is slow: its session comes by the inbox, or the payment expires without one. */
-function awaitSession(payment: Payment, input: PaymentInput, expires_at: string): void {
+function awaitSession(payment: Payment, input: bank.Opening, expires_at: string): void {
   note(payment, 'The bank is slow to open a session; the API has answered `created`.');
   void bank.patientSession(input, expires_at).then(
     (answer) => payment.inbox.push({ kind: 'session', answer }),
@@ -102,6 +103,13 @@ async function load(mail: PaymentMailbox, start: PaymentResume): Promise<Payment
   const payment = newPayment(mail, resource_id, loaded, true);
   payment.overdueTold = payment.attention === 'settlement_overdue';
   payment.late = loaded.late;
+  const { return_url, expires_at, authorized_at } = loaded;
+  if (payment.status === 'authorized' && authorized_at !== null) {
+    payment.since = Date.parse(authorized_at);
+  }
+  if (payment.status === 'created' && return_url !== null) {
+    awaitSession(payment, { ...payment.facts, return_url }, expires_at);
+  }
   const ended = isFinal(payment.status);
   record.tell(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
   return payment;

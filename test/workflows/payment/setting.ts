@@ -23,6 +23,11 @@ const resumed = ({ queues }: WorkflowSetting, id: string) => ({
   args: [{ payment_id: id, resume: true, request_id: 'late' }],
 });
 
+/** Starts the workflow again, as `orphan restart` does. */
+export function resume(setting: WorkflowSetting, id: string) {
+  return setting.env.client.workflow.start('payment', resumed(setting, id));
+}
+
 /** Reports something after the workflow has ended, as the connector's kit does. */
 export async function reportAfterEnd(
   setting: WorkflowSetting,
