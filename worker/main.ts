@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { NativeConnection, Runtime } from '@temporalio/worker';
+import type { MongoClient } from 'mongodb';
 import { readConfig, readKeys } from '../src/config';
 import { followKeys } from '../src/keys/ring';
 import { createLogger, type Logger } from '../src/log';
-import { connectMongo } from '../src/mongo';
+import { connectMongo, transactionLifetime } from '../src/mongo';
 import { onStop } from '../src/process';
 import { createStores, ensureIndexes, type Stores } from '../src/store';
 import { temporalLogger } from '../src/temporal/log';
@@ -13,6 +14,15 @@ import { createWorkers, type Workers } from './create-worker';
 
 const HEARTBEAT_MS = 2_000;
 
+const LIFETIME_S_MAX = 5;
+
+/** Warns of a server on which a killed worker would hold its merchant's book for long. */
+async function checkTransactionLifetime(mongo: MongoClient, log: Logger): Promise<void> {
+  const seconds = await transactionLifetime(mongo);
+  if (seconds === undefined || seconds <= LIFETIME_S_MAX) return;
+  log.warn({ seconds }, 'MongoDB keeps the transactions of a killed worker for long');
+}
+
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('worker', config.LOG_LEVEL);
@@ -20,6 +30,7 @@ async function main(): Promise<void> {
   const mongo = await connectMongo(config.MONGODB_URI, 'worker');
   const stores = createStores(mongo.db(config.MONGODB_DB));
   await ensureIndexes(stores);
+  await checkTransactionLifetime(mongo, log);
   const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
   const workers = await createWorkers({
     connection,
