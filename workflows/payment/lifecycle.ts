@@ -1,4 +1,10 @@
-import { ActivityFailure, CancellationScope, setHandler, Trigger } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  CancellationScope,
+  continueAsNew,
+  setHandler,
+  Trigger,
+} from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
 import {
   type BankCallback,
@@ -48,6 +54,7 @@ import * as money from './money';
  */
 export async function payment(start: PaymentStart): Promise<PaymentState> {
   assertIdentity('payment_id', Object(start).payment_id, paymentWorkflowId);
+  const { payment_id } = start;
   const mail: PaymentMailbox = openMailbox();
   takeMessages(mail, start);
   // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.
@@ -59,10 +66,15 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
       handle: (item) => handle(payment, item),
       isFinal: () => isFinal(payment.status) && !payment.closing,
       nextDue: () => nextDue(payment),
+      isIdle: () => !payment.closing,
+      startAfresh: () =>
+        continueAsNew<Resuming>({ payment_id, resume: true, request_id: payment.facts.request_id }),
     });
     return stateOf(payment);
   });
 }
+
+type Resuming = (start: PaymentResume) => Promise<PaymentState>;
 
 async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
   const startedAt = Date.now();

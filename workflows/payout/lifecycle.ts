@@ -1,4 +1,10 @@
-import { allHandlersFinished, CancellationScope, condition } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
 import {
   type BankCallback,
@@ -97,13 +103,19 @@ async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<P
   return { outcome: 'accepted', resource: payout };
 }
 
-/** Its workflow was ended from outside: operators are told, and the bank is asked what it knows. */
+/** A run that was ended from outside is told to operators; the bank is asked what it knows. */
 async function goOn(payout: Payout): Promise<void> {
-  note(payout, 'Started again in flight: its workflow was ended from outside.');
-  payout.notOverdueBefore = Date.now() + OVERDUE_AGAIN_MS;
-  await record.setAttention(payout, 'restarted_in_flight');
+  if (workflowInfo().continuedFromExecutionRunId !== undefined) {
+    record.tell(payout, 'Goes on in a new run, since the history was long.');
+  } else {
+    note(payout, 'Started again in flight: its workflow was ended from outside.');
+    payout.notOverdueBefore = Date.now() + OVERDUE_AGAIN_MS;
+    await record.setAttention(payout, 'restarted_in_flight');
+  }
   if (isUnsent(payout.status)) void instructPayout(payout, givenBefore());
 }
+
+type Resuming = (start: PayoutResume) => Promise<PayoutResult>;
 
 function live({ inbox }: PayoutMailbox, payout: Payout): Promise<void> {
   return runUntilFinal({
@@ -115,6 +127,13 @@ function live({ inbox }: PayoutMailbox, payout: Payout): Promise<void> {
     },
     isFinal: () => isEnded(payout.status) && payout.sendings.size === 0,
     nextDue: () => nextDue(payout),
+    isIdle: () => payout.sendings.size === 0 && payout.resubmits.length === 0,
+    startAfresh: () =>
+      continueAsNew<Resuming>({
+        payout_id: payout.id,
+        resume: true,
+        request_id: payout.facts.request_id,
+      }),
   });
 }
 

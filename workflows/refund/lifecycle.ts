@@ -1,4 +1,9 @@
-import { allHandlersFinished, CancellationScope, condition } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+} from '@temporalio/workflow';
 import type { OpenRefund, RefundOpening } from '../../activities/refunds';
 import { assertNever } from '../../src/domain/assert';
 import {
@@ -103,12 +108,21 @@ async function load(mail: RefundMailbox, start: RefundResume): Promise<Opening<R
   return { outcome: 'accepted', resource: refund };
 }
 
+type Resuming = (start: RefundResume) => Promise<RefundResult>;
+
 function live({ inbox }: RefundMailbox, refund: Refund): Promise<void> {
   return runUntilFinal({
     inbox,
     handle: (item) => handle(refund, item),
     isFinal: () => isFinalRefund(refund.status) && refund.sendings.size === 0,
     nextDue: () => nextDue(refund),
+    isIdle: () => refund.sendings.size === 0,
+    startAfresh: () =>
+      continueAsNew<Resuming>({
+        refund_id: refund.id,
+        resume: true,
+        request_id: refund.facts.request_id,
+      }),
   });
 }
 

@@ -1,4 +1,4 @@
-import { allHandlersFinished, condition } from '@temporalio/workflow';
+import { allHandlersFinished, condition, workflowInfo } from '@temporalio/workflow';
 import { RecordAhead } from './record';
 
 /** A step that is taken by itself when nothing comes until then. */
@@ -16,11 +16,15 @@ interface Lifecycle<Item> {
   isFinal: () => boolean;
   /** Undefined when there is only to wait. */
   nextDue: () => Due | undefined;
+  /** Whether nothing is under way that a new run would not take up. */
+  isIdle: () => boolean;
+  /** Goes on in a new run, which loads the record, before the history grows beyond its limit. */
+  startAfresh: () => Promise<never>;
 }
 
 /** Takes in one item after the other; ends when the state is final and nothing is left to answer. */
 export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
-  const { inbox, handle, isFinal, nextDue } = lifecycle;
+  const { inbox, handle, isFinal, nextDue, isIdle, startAfresh } = lifecycle;
   const ended = () => isFinal() && allHandlersFinished();
   const mail = () => inbox.length > 0 || ended();
   while (true) {
@@ -29,6 +33,8 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
       await onTheRecord(() => handle(taken));
     }
     if (ended()) return;
+    const isLong = workflowInfo().continueAsNewSuggested;
+    if (isLong && isIdle() && allHandlersFinished()) await startAfresh();
     const due = nextDue();
     if (due === undefined) await condition(mail);
     else if (!(await condition(mail, Math.max(1, due.at - Date.now()), { summary: due.summary }))) {

@@ -1,0 +1,46 @@
+import { eventually } from '../../support/http';
+import {
+  callback,
+  openPayment,
+  openWorkflowSetting,
+  paymentInput,
+  scriptedBank,
+  type WorkflowSetting,
+  withBank,
+} from '../../support/workflow-setting';
+import { storedPayment } from '../payment/setting';
+
+let setting: WorkflowSetting;
+
+beforeAll(async () => {
+  // The other server never says that a history is long.
+  setting = await openWorkflowSetting('real');
+});
+afterAll(async () => setting?.close());
+
+/** Events at which the server suggests a new run. */
+const LONG = 4_096;
+const AT_ONCE = 128;
+
+test('a bank that repeats itself thousands of times is heard to the end', async () => {
+  await withBank(setting, scriptedBank(), async (connector) => {
+    const input = paymentInput(connector);
+    const { handle } = await openPayment(setting, input);
+    const first = await handle.describe();
+    const said = callback();
+    for (let sent = 0; sent < LONG; sent += AT_ONCE) {
+      const repeats = Array.from({ length: AT_ONCE }, () => handle.signal('authorized', said));
+      await Promise.all(repeats);
+    }
+    await eventually('a new run', async () => {
+      const { runId } = await handle.describe();
+      return runId !== first.runId;
+    });
+    expect(await storedPayment(setting, input.payment_id)).toMatchObject({
+      status: 'authorized',
+      version: 3,
+    });
+    await handle.signal('settled', callback());
+    expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
+  });
+});
