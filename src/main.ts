@@ -30,7 +30,7 @@ async function main(): Promise<void> {
     config,
     mongo,
     stores,
-    temporal: createTemporalDoor({ client, lifecycleQueue: LIFECYCLE_QUEUE, stores, now }),
+    temporal: createTemporalDoor({ client, lifecycleQueue: LIFECYCLE_QUEUE, stores, now, log }),
     connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
     keys: readKeys(config.KEYS_FILE),
     sealer: createSealer(followKeys(config.KEYS_FILE)),

@@ -1,3 +1,5 @@
+import { isGrpcServiceError, ServiceError } from '@temporalio/client';
+import { NamespaceNotFoundError } from '@temporalio/common';
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import { SealError } from '../keys/seal';
 
@@ -28,7 +30,18 @@ export function explain(error: unknown): { code: string; message: string } {
   if (error instanceof MongoError) {
     return { code: 'mongodb_error', message: `MongoDB refused: ${error.message}` };
   }
+  if (isTemporalFault(error)) {
+    return { code: 'temporal_unavailable', message: `Temporal did not do it: ${reasonOf(error)}` };
+  }
   return { code: 'internal_error', message: `Unexpected: ${reasonOf(error)}` };
+}
+
+function isTemporalFault(error: unknown): boolean {
+  return (
+    error instanceof ServiceError ||
+    error instanceof NamespaceNotFoundError ||
+    isGrpcServiceError(error)
+  );
 }
 
 /** Text of an unknown thrown value, with its cause. */

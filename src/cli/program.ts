@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands } from './commands/account';
 import { addBalanceCommands } from './commands/balance';
+import { addCallbackCommands } from './commands/callback';
 import { addEventCommands } from './commands/event';
 import { addKeyCommands } from './commands/key';
 import { addKeysCommands } from './commands/keys';
@@ -81,6 +82,7 @@ export function createProgram(context: CliContext, io: CliIo, isJson: boolean): 
   addLedgerCommands(program, context);
   addResourceCommands(program, context);
   addOrphanCommands(program, context);
+  addCallbackCommands(program, context);
   return program;
 }
 

@@ -1,5 +1,6 @@
 import type { Collection, Db } from 'mongodb';
-import type { BankCallback, CallbackResource } from '../domain/callback';
+import type { BankCallback, CallbackName, CallbackResource } from '../domain/callback';
+import { defined } from '../domain/defined';
 import { isDuplicateKey } from '../mongo';
 
 /** Callback of a bank, kept before anything is done about it. */
@@ -9,7 +10,7 @@ export interface CallbackDocument {
   connector: string;
   resource: CallbackResource;
   resource_id: string;
-  name: string;
+  name: CallbackName;
   body: BankCallback;
   received_at: string;
   signalled_at: string | null;
@@ -24,6 +25,23 @@ type NewCallback = Pick<
   'connector' | 'resource' | 'resource_id' | 'name' | 'body' | 'received_at'
 >;
 
+/** Ways of waiting: for an operator, or for a signal that was never sent. */
+const WAITING = {
+  parked: { signalled_at: null, parked: { $type: 'string' as const } },
+  unsignalled: { signalled_at: null, parked: null },
+  // Names the index's first field, without which the index is not used.
+  any: { signalled_at: null, parked: { $exists: true } },
+};
+
+/** Selection of callbacks that no workflow has heard of. */
+export interface WaitingFilter {
+  waits: keyof typeof WAITING;
+  connector?: string | undefined;
+  resource_id?: string | undefined;
+  /** ISO 8601; only callbacks that came before it. */
+  received_before?: string | undefined;
+}
+
 export function callbackKey(connector: string, callbackId: string): string {
   return `${connector}:${callbackId}`;
 }
@@ -34,7 +52,11 @@ export function createCallbackStore(db: Db) {
     ensureIndexes: () =>
       callbacks.createIndexes([
         { key: { resource_id: 1, received_at: 1 }, name: 'resource' },
-        { key: { parked: 1 }, name: 'parked', sparse: true },
+        {
+          key: { parked: 1, received_at: 1 },
+          name: 'waiting',
+          partialFilterExpression: { signalled_at: null },
+        },
       ]),
     /** Keeps a callback; gives its row, which its first delivery may have made. */
     keep: async (callback: NewCallback): Promise<CallbackDocument> => {
@@ -68,7 +90,16 @@ export function createCallbackStore(db: Db) {
         { upsert: true },
       ),
     get: (_id: string) => callbacks.findOne({ _id }),
+    /** Reads those that wait, the longest waiting first. */
+    waiting: (filter: WaitingFilter) =>
+      callbacks.find(waitingQuery(filter)).sort({ received_at: 1, _id: 1 }),
+    countWaiting: (filter: WaitingFilter) => callbacks.countDocuments(waitingQuery(filter)),
     forResource: (resource_id: string) =>
       callbacks.find({ resource_id }).sort({ received_at: 1 }).limit(200).toArray(),
   };
+}
+
+function waitingQuery({ waits, connector, resource_id, received_before }: WaitingFilter) {
+  const received_at = received_before === undefined ? undefined : { $lt: received_before };
+  return { ...WAITING[waits], ...defined({ connector, resource_id, received_at }) };
 }

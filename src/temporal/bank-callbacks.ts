@@ -4,6 +4,7 @@ import { defined } from '../domain/defined';
 import { ResourceCallback } from '../domain/wire/callback';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
+import type { CallbackDocument } from '../store/callbacks';
 import { nextRun } from './start';
 
 export type { ResourceCallback };
@@ -17,6 +18,8 @@ export interface CallbackDeps {
   /** Task queue of the lifecycles; tests have their own. */
   lifecycleQueue: string;
   now: () => Date;
+  /** Log that is told of a callback that is parked. */
+  log?: { warn: (fields: object, message: string) => void };
 }
 
 /** Outcome of a delivery. `parked`: no such resource at this connector; kept for an operator. */
@@ -54,10 +57,26 @@ export async function deliverCallback(
         (await signalOrReopen(deps, resource, found, name, body, kept._id));
   if (!known) {
     await callbacks.park(kept._id, `no such ${resource} at this connector`);
+    const { callback_id } = body;
+    deps.log?.warn(
+      { callback_id, connector, [`${resource}_id`]: resource_id, code: name },
+      'callback parked',
+    );
     return 'parked';
   }
   await callbacks.markSignalled(kept._id, deps.now().toISOString());
   return 'delivered';
+}
+
+/**
+ * Delivers a kept callback that no workflow has heard of, as its connector does by a repeat.
+ * @throws as `deliverCallback`
+ */
+export function deliverKept(
+  deps: CallbackDeps,
+  { connector, resource, resource_id, name, body }: CallbackDocument,
+): Promise<CallbackReceipt> {
+  return deliverCallback(deps, { connector, resource, resource_id, name, callback: body });
 }
 
 /** Signals a resource that is not written yet: its workflow may run already. */

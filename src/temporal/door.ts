@@ -18,7 +18,12 @@ import type { PayoutInput, PayoutResult } from '../domain/payout-workflow';
 import type { RefundInput, RefundResult } from '../domain/refund-workflow';
 import { LIFECYCLES } from '../lifecycles';
 import type { Stores } from '../store';
-import { deliverCallback, type InboxStores, type ResourceCallback } from './bank-callbacks';
+import {
+  type CallbackDeps,
+  deliverCallback,
+  type InboxStores,
+  type ResourceCallback,
+} from './bank-callbacks';
 import { firstRun } from './start';
 
 /** The API's only door to Temporal. */
@@ -29,6 +34,7 @@ export interface TemporalDoorDeps {
   lifecycleQueue: string;
   stores: InboxStores & Pick<Stores, 'idempotency'>;
   now: () => Date;
+  log?: CallbackDeps['log'];
 }
 
 /** Request limit, after which the caller is told to come back with the same key. */
@@ -36,8 +42,8 @@ const CALL_TIMEOUT_MS = 8_000;
 const HEALTH_TIMEOUT_MS = 1_500;
 
 export function createTemporalDoor(deps: TemporalDoorDeps) {
-  const { client, lifecycleQueue, stores, now } = deps;
-  const inbox = { stores, temporal: client, lifecycleQueue, now };
+  const { client, lifecycleQueue, stores, now, log } = deps;
+  const inbox = { stores, temporal: client, lifecycleQueue, now, log };
   return {
     /**
      * Starts the payment's workflow, or joins the one that this id has, and waits until it is

@@ -37,6 +37,9 @@ const COMMANDS = [
   'payout act',
   'orphan list',
   'orphan restart',
+  'callback list',
+  'callback show',
+  'callback deliver',
 ];
 
 let service: Provisioning;
