@@ -7,16 +7,15 @@ import {
   REFUND_CALLBACKS,
 } from './domain/callback';
 import {
-  isFinal,
   PAYMENT_ACTS,
-  PAYMENT_STATUSES,
+  PAYMENT_IN_FLIGHT,
   type PaymentAct,
   paymentWorkflowId,
 } from './domain/payment';
 import type { PaymentResume } from './domain/payment-workflow';
-import { isEnded, PAYOUT_ACTS, PAYOUT_STATUSES, payoutWorkflowId } from './domain/payout';
+import { PAYOUT_ACTS, PAYOUT_IN_FLIGHT, payoutWorkflowId } from './domain/payout';
 import type { PayoutResume } from './domain/payout-workflow';
-import { isFinalRefund, REFUND_ACTS, REFUND_STATUSES, refundWorkflowId } from './domain/refund';
+import { REFUND_ACTS, REFUND_IN_FLIGHT, refundWorkflowId } from './domain/refund';
 import type { RefundResume } from './domain/refund-workflow';
 import type { Stores } from './store';
 import type { PaymentDocument } from './store/payments';
@@ -39,9 +38,9 @@ interface Lifecycle {
   acts: readonly string[];
   /** Acts that the workflow takes once it has ended; for any other a final state is never left. */
   actsWhenEnded: readonly string[];
-  /** MongoDB's collection. */
-  collection: string;
   get: (stores: ResourceStores, id: string) => Promise<Resource | null>;
+  /** Page of those in flight, by id. */
+  page: (stores: ResourceStores, after: string, limit: number) => Promise<Resource[]>;
   /** State that a new one begins in. */
   opening: Resource['status'];
   /** States in which a workflow runs. */
@@ -58,10 +57,10 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     acts: PAYMENT_ACTS,
     // Settled money may be taken back, and late money sent back.
     actsWhenEnded: ['claw_back', 'mark_reversed'] satisfies PaymentAct[],
-    collection: 'payments',
     get: ({ payments }, id) => payments.get(id),
+    page: ({ payments }, after, limit) => payments.inFlight(after, limit).toArray(),
     opening: 'created',
-    inFlight: PAYMENT_STATUSES.filter((status) => !isFinal(status)),
+    inFlight: PAYMENT_IN_FLIGHT,
   },
   refund: {
     workflowType: 'refund',
@@ -70,10 +69,10 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     callbacks: REFUND_CALLBACKS,
     acts: REFUND_ACTS,
     actsWhenEnded: [],
-    collection: 'refunds',
     get: ({ refunds }, id) => refunds.get(id),
+    page: ({ refunds }, after, limit) => refunds.inFlight(after, limit).toArray(),
     opening: 'processing',
-    inFlight: REFUND_STATUSES.filter((status) => !isFinalRefund(status)),
+    inFlight: REFUND_IN_FLIGHT,
   },
   payout: {
     workflowType: 'payout',
@@ -83,10 +82,10 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     acts: PAYOUT_ACTS,
     // A completed payout may still come back.
     actsWhenEnded: PAYOUT_ACTS,
-    collection: 'payouts',
     get: ({ payouts }, id) => payouts.get(id),
+    page: ({ payouts }, after, limit) => payouts.inFlight(after, limit).toArray(),
     opening: 'created',
-    inFlight: PAYOUT_STATUSES.filter((status) => !isEnded(status)),
+    inFlight: PAYOUT_IN_FLIGHT,
   },
 };
 

@@ -4,9 +4,10 @@ import { WEBHOOK_QUEUE } from '../domain/task-queues';
 import type { Stores } from '../store';
 import type { EventDocument } from '../store/events';
 import { startDeliveries } from '../temporal/deliveries';
+import { statusOf } from '../temporal/status';
 import { CliFailure } from './failure';
 import { when } from './output';
-import { inTime, isAlreadyStarted, statusOf } from './temporal-call';
+import { inTime, isAlreadyStarted } from './temporal-call';
 
 export interface RedeliverDeps {
   stores: Pick<Stores, 'events' | 'endpoints'>;

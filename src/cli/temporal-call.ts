@@ -28,18 +28,6 @@ export async function inTime<T>(
   }
 }
 
-/** Status of a workflow's newest run, such as `RUNNING`; `NOT_FOUND` when the server knows none. */
-export async function statusOf(temporal: Client, workflowId: string): Promise<string> {
-  try {
-    const handle = temporal.workflow.getHandle(workflowId);
-    return (await inTime(temporal, () => handle.describe())).status.name;
-  } catch (error) {
-    // Never started, or closed so long ago that the server has forgotten it.
-    if (error instanceof WorkflowNotFoundError) return 'NOT_FOUND';
-    throw error;
-  }
-}
-
 export function isAlreadyStarted(error: unknown): boolean {
   return error instanceof Error && error.name === 'WorkflowExecutionAlreadyStartedError';
 }

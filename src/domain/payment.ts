@@ -48,6 +48,9 @@ export function isFinal(status: PaymentStatus): boolean {
   return PAYMENT_MOVES[status].length === 0;
 }
 
+/** States in which its workflow runs. */
+export const PAYMENT_IN_FLIGHT = PAYMENT_STATUSES.filter((status) => !isFinal(status));
+
 /**
  * Whether the merchant or the customer may still call a payment off.
  * @see docs/api.md#create-a-payment

@@ -45,6 +45,9 @@ export function isEnded(status: PayoutStatus): boolean {
   return status === 'completed' || status === 'failed' || status === 'returned';
 }
 
+/** States in which its workflow runs. */
+export const PAYOUT_IN_FLIGHT = PAYOUT_STATUSES.filter((status) => !isEnded(status));
+
 /**
  * A payout can come back for 60 days, counted from its completion, or from `sent`.
  * @see docs/decisions.md#payouts

@@ -32,6 +32,9 @@ export function isFinalRefund(status: RefundStatus): boolean {
   return REFUND_MOVES[status].length === 0;
 }
 
+/** States in which its workflow runs. */
+export const REFUND_IN_FLIGHT = REFUND_STATUSES.filter((status) => !isFinalRefund(status));
+
 /** The acts that an operator may ask of a refund. */
 export const REFUND_ACTS = ['mark_settled', 'mark_failed', 'snooze'] as const;
 export type RefundAct = (typeof REFUND_ACTS)[number];

@@ -1,7 +1,13 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { PaymentAttention, PaymentStatus } from '../domain/payment';
+import { PAYMENT_IN_FLIGHT, type PaymentAttention, type PaymentStatus } from '../domain/payment';
 import type { AuditEntry } from './attention';
-import { type ListFilter, listIndexes, type ResourceDocument, resourceStore } from './resource';
+import {
+  inFlightIndex,
+  type ListFilter,
+  listIndexes,
+  type ResourceDocument,
+  resourceStore,
+} from './resource';
 
 /**
  * A payment: the fields of the wire under their names there (docs/api.md#create-a-payment), and our
@@ -78,10 +84,11 @@ export type PaymentStore = ReturnType<typeof createPaymentStore>;
 export function createPaymentStore(db: Db) {
   const payments: Collection<PaymentDocument> = db.collection<PaymentDocument>('payments');
   return {
-    ...resourceStore<PaymentDocument, PaymentFilter>(payments),
+    ...resourceStore<PaymentDocument, PaymentFilter>(payments, PAYMENT_IN_FLIGHT),
     ensureIndexes: () =>
       payments.createIndexes([
         ...listIndexes('status', 'method', 'reference'),
+        inFlightIndex(PAYMENT_IN_FLIGHT),
         { key: { token_hash: 1 }, name: 'token', unique: true },
       ]),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),

@@ -1,6 +1,17 @@
 import type { Collection, Db } from 'mongodb';
-import type { PayoutAttention, PayoutStatus, Return } from '../domain/payout';
-import { type ListFilter, listIndexes, type ResourceDocument, resourceStore } from './resource';
+import {
+  PAYOUT_IN_FLIGHT,
+  type PayoutAttention,
+  type PayoutStatus,
+  type Return,
+} from '../domain/payout';
+import {
+  inFlightIndex,
+  type ListFilter,
+  listIndexes,
+  type ResourceDocument,
+  resourceStore,
+} from './resource';
 
 /** A payout: the fields of the wire under their names there (docs/api.md#payouts), and our own. */
 export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAttention> {
@@ -30,7 +41,8 @@ export type PayoutStore = ReturnType<typeof createPayoutStore>;
 export function createPayoutStore(db: Db) {
   const payouts: Collection<PayoutDocument> = db.collection<PayoutDocument>('payouts');
   return {
-    ...resourceStore<PayoutDocument, PayoutFilter>(payouts),
-    ensureIndexes: () => payouts.createIndexes(listIndexes('status')),
+    ...resourceStore<PayoutDocument, PayoutFilter>(payouts, PAYOUT_IN_FLIGHT),
+    ensureIndexes: () =>
+      payouts.createIndexes([...listIndexes('status'), inFlightIndex(PAYOUT_IN_FLIGHT)]),
   };
 }

@@ -1,6 +1,7 @@
 import type { Collection, Db } from 'mongodb';
-import type { RefundAttention, RefundStatus } from '../domain/refund';
+import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund';
 import {
+  inFlightIndex,
   type ListFilter,
   listIndexes,
   OWNER,
@@ -29,10 +30,11 @@ export interface RefundFilter extends ListFilter {
 export function createRefundStore(db: Db) {
   const refunds: Collection<RefundDocument> = db.collection<RefundDocument>('refunds');
   return {
-    ...resourceStore<RefundDocument, RefundFilter>(refunds),
+    ...resourceStore<RefundDocument, RefundFilter>(refunds, REFUND_IN_FLIGHT),
     ensureIndexes: () =>
       refunds.createIndexes([
         ...listIndexes('status'),
+        inFlightIndex(REFUND_IN_FLIGHT),
         { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },
       ]),
   };

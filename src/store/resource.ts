@@ -70,7 +70,10 @@ export interface WrittenWith {
 const APPLIED_MAX = 50;
 
 /** Queries that payments, refunds and payouts share; each store adds its own beside them. */
-export function resourceStore<D extends ResourceDocument, F extends ListFilter>(rows: Rows<D>) {
+export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
+  rows: Rows<D>,
+  inFlight: readonly D['status'][],
+) {
   return {
     insert: (document: D, session: ClientSession) => rows.insertOne(document, { session }),
     /** Finds by id alone, for the service's own steps. */
@@ -79,6 +82,12 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
     find: (id: string, account_id: string, livemode: boolean) =>
       rows.findOne({ _id: id, account_id, livemode }),
     list: (filter: F) => listNewest(rows, filter),
+    /** Page of what is in flight, in the order of ids, after one of them; '' for the first page. */
+    inFlight: (after: string, limit: number) =>
+      rows
+        .find({ status: { $in: inFlight }, _id: { $gt: after } })
+        .sort({ _id: 1 })
+        .limit(limit),
     /** Writes only while the resource is at `version`; null when it no longer is. */
     update: (
       id: string,
@@ -141,4 +150,13 @@ export function listIndexes(...fields: string[]): IndexDescription[] {
       name: `${field}_position`,
     })),
   ];
+}
+
+/** Index of what is in flight, which stays small however much has ended. */
+export function inFlightIndex(inFlight: readonly string[]): IndexDescription {
+  return {
+    key: { status: 1, _id: 1 },
+    name: 'in_flight',
+    partialFilterExpression: { status: { $in: inFlight } },
+  };
 }

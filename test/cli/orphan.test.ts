@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { findOrphans, type Orphan, restart } from '../../src/cli/orphans';
+import { findOrphans, type Orphan, restart } from '../../src/temporal/orphans';
 import { storedPayout } from '../api/payout-setting';
 import { eventually } from '../support/http';
 import { openResourceSetting, type ResourceSetting } from './resource-setting';

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import { LIFECYCLE_QUEUE } from '../../domain/task-queues';
+import { findOrphans, type Orphan, type OrphanDeps, restart } from '../../temporal/orphans';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { envOf, parseLimit } from '../options';
-import { findOrphans, type Orphan, type OrphanDeps, restart } from '../orphans';
 import { table, when } from '../output';
 
 const LIMIT_MAX = 10_000;
@@ -92,9 +93,8 @@ async function walk(
 }
 
 async function depsOf(context: CliContext): Promise<OrphanDeps> {
-  const client = await context.longReader();
-  const db = client.db(context.settings().mongodb.db);
-  return { db, stores: await context.stores(), temporal: await context.temporal() };
+  const stores = await context.stores();
+  return { stores, temporal: await context.temporal(), lifecycleQueue: LIFECYCLE_QUEUE };
 }
 
 async function list(context: CliContext, limit: number): Promise<void> {

@@ -1,25 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import type { Db, Document } from 'mongodb';
+import type { Client } from '@temporalio/client';
 import type { CallbackResource } from '../domain/callback';
-import { defined } from '../domain/defined';
-import { LIFECYCLE_QUEUE } from '../domain/task-queues';
-import { isInFlight, KINDS, LIFECYCLES, type ResourceStores } from '../lifecycles';
-import { nextRun, type StoredFacts } from '../temporal/start';
-import type { WorkflowDeps } from './resources';
-import { inTime, statusOf } from './temporal-call';
+import { isInFlight, KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
+import { nextRun } from './start';
+import { statusOf } from './status';
 
+const PAGE = 200;
 const CHECKED_AT_ONCE = 20;
+const START_TIMEOUT_MS = 5_000;
 
-export interface OrphanDeps extends WorkflowDeps {
+export interface OrphanDeps {
   stores: ResourceStores;
-  /** Database with a long time-out, since a walk reads all resources that are under way. */
-  db: Db;
+  temporal: Client;
+  lifecycleQueue: string;
 }
 
 /** Resource that is under way by its document, while no workflow of it runs. */
 export interface Orphan {
   kind: CallbackResource;
-  resource: Row;
+  resource: Resource;
   /** End of its last run, such as `TERMINATED`; `NOT_FOUND` when the server knows none. */
   workflow: string;
 }
@@ -30,19 +29,6 @@ export interface Checked {
   orphans: Orphan[];
 }
 
-type Row = StoredFacts & { updated_at: string };
-
-const FACTS = [
-  'account_id',
-  'livemode',
-  'amount',
-  'currency',
-  'method',
-  'connector',
-  'status',
-  'updated_at',
-];
-
 /**
  * Walks over every resource that is under way, or over those of the given ids, and looks whether
  * its workflow runs. Each step looks at some of them, and gives the orphans among these.
@@ -52,37 +38,54 @@ export async function* findOrphans(
   ids?: readonly string[],
 ): AsyncGenerator<Checked> {
   for (const kind of KINDS) {
-    for await (const rows of inBatches(rowsOf(deps, kind, ids))) {
-      const looked = await Promise.all(rows.map((row) => orphanOf(deps, kind, row)));
-      yield { checked: rows.length, orphans: looked.filter((orphan) => orphan !== undefined) };
+    const rows = ids === undefined ? inFlight(deps, kind) : named(deps, kind, ids);
+    for await (const batch of inBatches(rows)) {
+      const looked = await Promise.all(batch.map((row) => orphanOf(deps, kind, row)));
+      yield { checked: batch.length, orphans: looked.filter((orphan) => orphan !== undefined) };
     }
   }
 }
 
 /** Starts its workflow again, which loads its state and goes on; one that runs is left alone. */
 export async function restart(
-  { temporal, lifecycleQueue = LIFECYCLE_QUEUE }: WorkflowDeps,
+  { temporal, lifecycleQueue }: Omit<OrphanDeps, 'stores'>,
   { kind, resource }: Orphan,
 ): Promise<void> {
   const start = {
     ...nextRun(kind, resource, lifecycleQueue, `cli-${randomUUID()}`),
     workflowIdConflictPolicy: 'USE_EXISTING' as const,
   };
-  await inTime(temporal, () => temporal.workflow.start(LIFECYCLES[kind].workflowType, start));
+  await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
+    temporal.workflow.start(LIFECYCLES[kind].workflowType, start),
+  );
 }
 
-function rowsOf({ db }: OrphanDeps, kind: CallbackResource, ids?: readonly string[]) {
-  const { collection, inFlight } = LIFECYCLES[kind];
-  const among = ids && { $in: [...ids] };
-  const filter: Document = defined({ _id: among, status: { $in: [...inFlight] } });
-  const projection = Object.fromEntries(FACTS.map((field) => [field, 1]));
-  return db.collection<Row>(collection).find(filter).project<Row>(projection);
+/** Reads by pages, so that neither a cursor nor a connection has to live as long as the walk. */
+async function* inFlight({ stores }: OrphanDeps, kind: CallbackResource): AsyncGenerator<Resource> {
+  for (let after = ''; ; ) {
+    const page = await LIFECYCLES[kind].page(stores, after, PAGE);
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    after = last._id;
+  }
+}
+
+async function* named(
+  { stores }: OrphanDeps,
+  kind: CallbackResource,
+  ids: readonly string[],
+): AsyncGenerator<Resource> {
+  for (const id of ids) {
+    const found = await LIFECYCLES[kind].get(stores, id);
+    if (found !== null && isInFlight(kind, found.status)) yield found;
+  }
 }
 
 async function orphanOf(
   { temporal, stores }: OrphanDeps,
   kind: CallbackResource,
-  resource: Row,
+  resource: Resource,
 ): Promise<Orphan | undefined> {
   const { get, workflowId } = LIFECYCLES[kind];
   const workflow = await statusOf(temporal, workflowId(resource._id));
