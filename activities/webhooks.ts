@@ -156,8 +156,8 @@ async function lastAttempt(
   input: WebhookDeliveryInput,
 ): Promise<DeliveryDocument | null> {
   const { attempt, heartbeatDetails } = activityInfo();
-  // The first try of a run has made no attempt.
-  if (attempt === 1) return null;
+  // The first try of a run has made no attempt, unless an earlier workflow of it was lost.
+  if (attempt === 1 && input.resume !== true) return null;
   const kept = await deps.deliveries.last(input.event_id, input.run);
   const posted: unknown = heartbeatDetails;
   if (!isRowOf(posted, input) || posted.attempt <= (kept?.attempt ?? 0)) return kept;

@@ -3,7 +3,7 @@ import { webhookWorkflowId } from '../domain/event';
 import { WEBHOOK_QUEUE } from '../domain/task-queues';
 import type { Stores } from '../store';
 import type { EventDocument } from '../store/events';
-import { startDeliveries } from '../temporal/deliveries';
+import { startAgain } from '../temporal/deliveries';
 import { statusOf } from '../temporal/status';
 import { CliFailure } from './failure';
 import { when } from './output';
@@ -41,10 +41,9 @@ export async function redeliverEvent(deps: RedeliverDeps, id: string): Promise<E
   if (claimed === null) throw stillRunning(event);
   try {
     await inTime(deps.temporal, () =>
-      startDeliveries(
+      startAgain(
         { temporal: deps.temporal, webhookQueue: deps.webhookQueue ?? WEBHOOK_QUEUE },
-        [claimed],
-        { number: claimed.delivery.run, again: true },
+        claimed,
       ),
     );
   } catch (error) {

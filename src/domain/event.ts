@@ -72,6 +72,8 @@ export interface WebhookDeliveryInput {
   /** Number of redeliveries before this one; 0 is the delivery that the event itself started. */
   run: number;
   request_id: string;
+  /** Set where an earlier workflow of this run was lost: its attempts count. */
+  resume?: true;
 }
 
 /** Type of the failure that ends a delivery: all attempts were made. */

@@ -33,6 +33,10 @@ export interface EventFilter extends ListFilter {
   resource_id?: string | undefined;
 }
 
+const PENDING = { 'delivery.status': 'pending' } as const;
+const NEXT_ATTEMPT_AT = 'delivery.next_attempt_at';
+const BATCH = 200;
+
 export type EventStore = ReturnType<typeof createEventStore>;
 
 export function createEventStore(db: Db) {
@@ -42,6 +46,7 @@ export function createEventStore(db: Db) {
       events.createIndexes([
         ...listIndexes(),
         { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
+        { key: { [NEXT_ATTEMPT_AT]: 1 }, name: 'pending', partialFilterExpression: PENDING },
       ]),
     insert: (documents: EventDocument[], session: ClientSession) =>
       events.insertMany(documents, { session }),
@@ -49,10 +54,16 @@ export function createEventStore(db: Db) {
     /** Events of one resource that still have to reach their endpoint. */
     pending: (resource_id: string, account_id: string, livemode: boolean) =>
       events
-        .find({ account_id, livemode, resource_id, 'delivery.status': 'pending' })
+        .find({ account_id, livemode, resource_id, ...PENDING })
         .sort({ position: 1 })
         .limit(100)
         .toArray(),
+    /** Reads those of every account whose next attempt was due before a time, or is not known. */
+    overdue: (before: string) =>
+      events
+        .find({ ...PENDING, [NEXT_ATTEMPT_AT]: { $not: { $gte: before } } })
+        .sort({ [NEXT_ATTEMPT_AT]: 1 })
+        .batchSize(BATCH),
     list: (filter: EventFilter) => listNewest<EventDocument>(events, filter),
     /**
      * Reserves the next run number, before a redelivery starts; null when another one was first.

@@ -1,5 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { webhookWorkflowId } from '../domain/event';
+import { type WebhookDeliveryInput, webhookWorkflowId } from '../domain/event';
 import type { EventDocument } from '../store/events';
 import { webhookLabels } from './labels';
 
@@ -18,25 +18,50 @@ export interface DeliveryStarter {
  * the event's, and an event that has been told of is not told again.
  */
 export async function startDeliveries(
-  { temporal, webhookQueue, eager = false }: DeliveryStarter,
+  starter: DeliveryStarter,
   events: readonly EventDocument[],
-  run: { number: number; again: boolean } = { number: 0, again: false },
 ): Promise<void> {
   const due = events.filter((event) => event.delivery.status !== 'no_endpoint');
-  await Promise.all(
-    due.map(async (event) => {
-      try {
-        await temporal.workflow.start('webhookDelivery', {
-          workflowId: webhookWorkflowId(event._id),
-          taskQueue: webhookQueue,
-          args: [{ event_id: event._id, run: run.number, request_id: event.request_id }],
-          workflowIdReusePolicy: run.again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
-          requestEagerStart: eager,
-          ...webhookLabels(event),
-        });
-      } catch (error) {
-        if (!(error instanceof WorkflowExecutionAlreadyStartedError) || run.again) throw error;
-      }
-    }),
-  );
+  const once = { workflowIdReusePolicy: 'REJECT_DUPLICATE' } as const;
+  await Promise.all(due.map((event) => unlessStarted(start(starter, event, { run: 0 }, once))));
+}
+
+/** Starts a delivery under the run number that the event carries; one that runs is refused. */
+export async function startAgain(starter: DeliveryStarter, event: EventDocument): Promise<void> {
+  const { run } = event.delivery;
+  await start(starter, event, { run }, { workflowIdReusePolicy: 'ALLOW_DUPLICATE' });
+}
+
+/** Starts a forgotten delivery, which goes on after its last attempt; one that runs is left alone. */
+export async function resumeDelivery(
+  starter: DeliveryStarter,
+  event: EventDocument,
+): Promise<void> {
+  const input = { run: event.delivery.run, resume: true } as const;
+  const again = { workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
+  await unlessStarted(start(starter, event, input, again));
+}
+
+async function start(
+  { temporal, webhookQueue, eager = false }: DeliveryStarter,
+  event: EventDocument,
+  input: Omit<WebhookDeliveryInput, 'event_id' | 'request_id'>,
+  policy: { workflowIdReusePolicy: 'ALLOW_DUPLICATE' | 'REJECT_DUPLICATE' },
+): Promise<void> {
+  await temporal.workflow.start('webhookDelivery', {
+    workflowId: webhookWorkflowId(event._id),
+    taskQueue: webhookQueue,
+    args: [{ event_id: event._id, request_id: event.request_id, ...input }],
+    requestEagerStart: eager,
+    ...policy,
+    ...webhookLabels(event),
+  });
+}
+
+async function unlessStarted(starting: Promise<void>): Promise<void> {
+  try {
+    await starting;
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
 }

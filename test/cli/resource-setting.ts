@@ -48,6 +48,8 @@ export async function openResourceSetting() {
       db: service.mongo.db(service.database),
       temporal: service.temporal,
       lifecycleQueue: service.queues.lifecycle,
+      webhookQueue: service.queues.webhooks,
+      now: () => new Date(),
     },
     payout: async (changes: object = {}) => idOf(await shop.pay(changes)),
     payment: async () => {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { LIFECYCLE_QUEUE } from '../../domain/task-queues';
+import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../../domain/task-queues';
 import { findOrphans, type Orphan, type OrphanDeps, restart } from '../../temporal/orphans';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
@@ -14,8 +14,9 @@ const PROGRESS_EVERY = 1_000;
 const ENDED_BEFORE_RECORD = 'COMPLETED';
 
 const ABOUT = `
-An orphan is a payment, refund or payout that is under way in MongoDB while no workflow of it runs:
-it was terminated from the Temporal UI, or lost. Nothing moves it until it is started again.`;
+An orphan is a payment, refund or payout that is under way in MongoDB while no workflow of it runs,
+or an event whose next attempt is a minute late while no workflow delivers it: it was terminated
+from the Temporal UI, or lost. Nothing moves it until it is started again.`;
 const EXAMPLES = {
   group: `${ABOUT}
 
@@ -30,7 +31,7 @@ Example:
   "workflow"}], "checked", "has_more"}`,
   restart: `
 The workflow loads its state and goes on: a bank is asked what it knows before it is told anything
-again. One whose workflow has completed is left alone unless it is named: its document is behind, as
+again, and a delivery makes the attempts that are left. A resource whose workflow has completed is left alone unless it is named: its document is behind, as
 after the restoring of an older database.
 
 Examples:
@@ -47,14 +48,16 @@ export function addOrphanCommands(program: Command, context: CliContext): void {
   const limit = ['--limit <n>', `stop at so many, 1 to ${LIMIT_MAX}`] as const;
   group
     .command('list')
-    .description('list payments, refunds and payouts that are under way without a workflow')
+    .description(
+      'list payments, refunds, payouts and deliveries that are under way without a workflow',
+    )
     .option(...limit, parseLimit(LIMIT_MAX), LIMIT_DEFAULT)
     .addHelpText('after', EXAMPLES.list)
     .action((options: { limit: number }) => list(context, options.limit));
   group
     .command('restart')
     .description('start their workflows again: of those named, or of all')
-    .argument('[id...]', 'payments, refunds or payouts')
+    .argument('[id...]', 'payments, refunds, payouts or events')
     .option(...limit, parseLimit(LIMIT_MAX), LIMIT_DEFAULT)
     .addHelpText('after', EXAMPLES.restart)
     .action((ids: string[], options: { limit: number }) => restartAll(context, ids, options.limit));
@@ -94,7 +97,8 @@ async function walk(
 
 async function depsOf(context: CliContext): Promise<OrphanDeps> {
   const stores = await context.stores();
-  return { stores, temporal: await context.temporal(), lifecycleQueue: LIFECYCLE_QUEUE };
+  const queues = { lifecycleQueue: LIFECYCLE_QUEUE, webhookQueue: WEBHOOK_QUEUE };
+  return { stores, temporal: await context.temporal(), now: context.now, ...queues };
 }
 
 async function list(context: CliContext, limit: number): Promise<void> {
@@ -107,7 +111,8 @@ async function list(context: CliContext, limit: number): Promise<void> {
 async function restartAll(context: CliContext, named: string[], limit: number): Promise<void> {
   const deps = await depsOf(context);
   const ids = named.length === 0 ? undefined : named;
-  const isAhead = ({ workflow }: Orphan) => ids === undefined && workflow === ENDED_BEFORE_RECORD;
+  const isAhead = ({ kind, workflow }: Orphan) =>
+    ids === undefined && kind !== 'delivery' && workflow === ENDED_BEFORE_RECORD;
   const { orphans, ...told } = await walk(context, deps, limit, ids, async (orphan) => {
     if (!isAhead(orphan)) await restart(deps, orphan);
   });
@@ -130,7 +135,7 @@ async function restartAll(context: CliContext, named: string[], limit: number): 
 
 /** Refuses ids of no orphan, after the others were started. @throws CliFailure `not_an_orphan` */
 function requireAll(orphans: Orphan[], named: string[]): void {
-  const found = new Set(orphans.map(({ resource }) => resource._id));
+  const found = new Set(orphans.map((orphan) => factsOf(orphan).id));
   const others = named.filter((id) => !found.has(id));
   if (others.length === 0) return;
   const started = found.size === 0 ? '' : ` Started again: ${[...found].join(', ')}.`;
@@ -140,11 +145,23 @@ function requireAll(orphans: Orphan[], named: string[]): void {
   );
 }
 
-function present({ kind, resource, workflow }: Orphan, now: Date) {
-  const { _id: id, account_id, livemode, status, updated_at } = resource;
+function present(orphan: Orphan, now: Date) {
+  const { id, account_id, livemode, status, updated_at } = factsOf(orphan);
+  const { kind: resource, workflow } = orphan;
   const age_seconds = Math.floor((now.getTime() - Date.parse(updated_at)) / 1_000);
   const env = envOf(livemode);
-  return { resource: kind, id, account_id, env, status, updated_at, age_seconds, workflow };
+  return { resource, id, account_id, env, status, updated_at, age_seconds, workflow };
+}
+
+/** Facts of an orphan; a delivery's are the event's, and the time at which its attempt was due. */
+function factsOf(orphan: Orphan) {
+  if (orphan.kind === 'delivery') {
+    const { _id: id, account_id, livemode, created, delivery } = orphan.event;
+    const updated_at = delivery.next_attempt_at ?? created;
+    return { id, account_id, livemode, status: delivery.status, updated_at };
+  }
+  const { _id: id, account_id, livemode, status, updated_at } = orphan.resource;
+  return { id, account_id, livemode, status, updated_at };
 }
 
 function tableOf(rows: ReturnType<typeof present>[], none: string): string {

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { Client, Connection } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { createWebhookActivities } from '../../activities/webhooks';
+import { readKeys } from '../../src/config';
+import { webhookWorkflowId } from '../../src/domain/event';
+import { createSealer } from '../../src/keys/seal';
+import type { EventDelivery, EventDocument } from '../../src/store/events';
+import { postWebhook } from '../../src/webhooks/post';
+import { temporalAddress } from '../support/servers';
+import { receiveHttp } from '../webhooks/receiver';
+import { openProvisioning } from './cli';
+import { recordEvents, registerEndpoint } from './event-log';
+
+export type DeliverySetting = Awaited<ReturnType<typeof openDeliverySetting>>;
+
+/** A command line, a merchant's receiver, and a worker for deliveries when one is asked for. */
+export async function openDeliverySetting() {
+  Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
+  const service = await openProvisioning();
+  const connection = await Connection.connect({ address: temporalAddress() });
+  const temporal = new Client({ connection });
+  const bodies: string[] = [];
+  const answer = { status: 200 };
+  const receiver = await receiveHttp((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => {
+      body += chunk.toString();
+    });
+    request.on('end', () => {
+      bodies.push(body);
+      response.writeHead(answer.status).end();
+    });
+  });
+  const { stores } = service;
+  const webhookQueue = `webhooks-${randomUUID()}`;
+  const handleOf = ({ _id }: EventDocument) => temporal.workflow.getHandle(webhookWorkflowId(_id));
+  return {
+    service,
+    temporal,
+    receiver,
+    /** What was posted. */
+    bodies,
+    /** What the receiver answers. */
+    answer,
+    handleOf,
+    /** Of a queue that nobody else works on. */
+    deps: {
+      stores,
+      temporal,
+      webhookQueue,
+      lifecycleQueue: `lifecycle-${randomUUID()}`,
+      now: () => new Date(),
+    },
+    /** An event of a new merchant with an endpoint, its delivery standing like this. */
+    event: async (standing: Omit<EventDelivery, 'run'>): Promise<EventDocument> => {
+      const { account_id } = await service.account();
+      await registerEndpoint(service, account_id, receiver.url);
+      const [event] = await recordEvents(service, account_id, ['payment.settled']);
+      if (event === undefined) throw new Error('No event was recorded.');
+      await stores.events.setDelivery(event._id, standing);
+      return { ...event, delivery: { ...standing, run: 0 } };
+    },
+    deliveryOf: async ({ _id }: EventDocument) => (await stores.events.get(_id))?.delivery,
+    /** What the delivery that runs was started with. */
+    inputOf: async (event: EventDocument) => {
+      const [first] = (await handleOf(event).fetchHistory()).events ?? [];
+      const input = first?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
+      return JSON.parse(String(input ?? 'null'));
+    },
+    /** Runs a worker for deliveries while `work` is done. */
+    working: async (work: () => Promise<void>): Promise<void> => {
+      const native = await NativeConnection.connect({ address: temporalAddress() });
+      const worker = await Worker.create({
+        connection: native,
+        taskQueue: webhookQueue,
+        workflowsPath: require.resolve('../../workflows/webhook/delivery'),
+        activities: createWebhookActivities({
+          ...stores,
+          sealer: createSealer(readKeys(service.env['KEYS_FILE'] ?? '').seal),
+          allowPrivate: true,
+          post: postWebhook,
+          now: Date.now,
+          random: () => 0.5,
+          log: { info: () => undefined, warn: () => undefined },
+        }),
+      });
+      try {
+        await worker.runUntil(work());
+      } finally {
+        await native.close();
+      }
+    },
+    close: async () => {
+      await receiver.close();
+      await connection.close();
+      await service.close();
+    },
+  };
+}
