@@ -132,7 +132,7 @@ async function lookUp(deps: WebhookActivityDeps, input: WebhookDeliveryInput) {
   const { event_id, request_id } = input;
   const last = await lastAttempt(deps, input);
   if (last?.outcome === 'delivered') {
-    await setDelivery(deps, event_id, 'delivered', null);
+    await setDelivery(deps, input, 'delivered', null);
     return 'delivered';
   }
   if (last !== null) keepToWait(deps, last);
@@ -143,7 +143,7 @@ async function lookUp(deps: WebhookActivityDeps, input: WebhookDeliveryInput) {
   const sealed = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
   const attempt = (last?.attempt ?? 0) + 1;
   if (endpoint === null || sealed === undefined) {
-    await setDelivery(deps, event_id, 'no_endpoint', null);
+    await setDelivery(deps, input, 'no_endpoint', null);
     deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
     return 'no_endpoint';
   }
@@ -199,17 +199,20 @@ function nextDelayMs(
 async function record(deps: WebhookActivityDeps, row: DeliveryDocument): Promise<void> {
   await deps.deliveries.keep(row);
   const status = row.outcome === 'delivered' ? 'delivered' : 'pending';
-  await setDelivery(deps, row.event_id, status, row.next_attempt_at);
+  await setDelivery(deps, row, status, row.next_attempt_at);
 }
 
+/** Keeps the state of the delivery; after a redelivery the last report of an earlier run only counts. */
 async function setDelivery(
   deps: WebhookActivityDeps,
-  event_id: string,
+  { event_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'run'>,
   status: DeliveryStatus,
   next_attempt_at: string | null,
 ): Promise<void> {
   const attempts = await deps.deliveries.count(event_id);
-  await deps.events.setDelivery(event_id, { status, attempts, next_attempt_at });
+  const standing = { status, attempts, next_attempt_at };
+  const written = await deps.events.setDelivery(event_id, standing, run);
+  if (written === null) await deps.events.setDelivery(event_id, { attempts });
 }
 
 /** @param delayMs null after the last attempt: no other follows */
@@ -231,10 +234,10 @@ async function recordExhausted(
 ): Promise<'delivered' | 'exhausted'> {
   const { request_id, event_id } = input;
   if ((await deps.deliveries.last(event_id, input.run))?.outcome === 'delivered') {
-    await setDelivery(deps, event_id, 'delivered', null);
+    await setDelivery(deps, input, 'delivered', null);
     return 'delivered';
   }
-  await setDelivery(deps, event_id, 'exhausted', null);
+  await setDelivery(deps, input, 'exhausted', null);
   deps.log.warn({ request_id, event_id, attempt: ATTEMPTS_MAX }, 'webhook exhausted');
   return 'exhausted';
 }

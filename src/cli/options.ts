@@ -50,6 +50,18 @@ export function parseScopes(text: string): Scope[] {
   return SCOPES.filter((scope) => scopes.includes(scope));
 }
 
+/** Parses names of a fixed list, as `--status a,b` has them. */
+export function parseNames<Name extends string>(
+  allowed: readonly Name[],
+): (text: string) => Name[] {
+  return (text) => {
+    const named = text.split(',').map((word) => word.trim());
+    const known = allowed.filter((name) => named.some((word) => word === name));
+    if (known.length === new Set(named).size) return known;
+    throw new InvalidArgumentError(`Allowed, separated by commas: ${allowed.join(', ')}.`);
+  };
+}
+
 /** Parses `--balance-account`. */
 export function parseBalanceAccount(text: string): string {
   if (isBalanceAccountName(text)) return text;

@@ -3,11 +3,11 @@ import { webhookWorkflowId } from '../domain/event';
 import { WEBHOOK_QUEUE } from '../domain/task-queues';
 import type { Stores } from '../store';
 import type { EventDocument } from '../store/events';
-import { startAgain } from '../temporal/deliveries';
+import { startInstead } from '../temporal/deliveries';
 import { statusOf } from '../temporal/status';
 import { CliFailure } from './failure';
-import { when } from './output';
-import { inTime, isAlreadyStarted } from './temporal-call';
+import { envOf } from './options';
+import { inTime } from './temporal-call';
 
 export interface RedeliverDeps {
   stores: Pick<Stores, 'events' | 'endpoints'>;
@@ -19,39 +19,58 @@ export interface RedeliverDeps {
 
 /**
  * Sends an event again, delivered or not: `webhook:{event id}` starts anew with the next run
- * number and all its attempts, to the endpoint as it is now.
- * @throws CliFailure `event_not_found`, `webhook_not_set`, `delivery_running`,
- *   `temporal_unavailable`
+ * number and all its attempts, to the endpoint as it is now. A delivery that waits for its next
+ * attempt ends for it.
+ * @throws CliFailure `event_not_found`, `webhook_not_set`, `temporal_unavailable`;
+ *   `delivery_running` when another redelivery came between
  */
 export async function redeliverEvent(deps: RedeliverDeps, id: string): Promise<EventDocument> {
   const event = await findEvent(deps.stores, id);
-  const { account_id, livemode } = event;
-  if ((await deps.stores.endpoints.get(account_id, livemode)) === null) {
-    const env = livemode ? 'live' : 'sandbox';
-    throw new CliFailure(
-      'webhook_not_set',
-      `Nothing to send it to: no ${env} webhook endpoint is registered for ${account_id}.`,
-    );
-  }
-  if ((await statusOf(deps.temporal, webhookWorkflowId(id))) === 'RUNNING')
-    throw stillRunning(event);
+  await requireEndpoint(deps.stores, event);
+  // Asked first, so that an outage leaves the event as it is.
+  await statusOf(deps.temporal, webhookWorkflowId(id));
   // Before the start: afterwards the delivery may already have ended, and `pending` would hide it.
   const { events } = deps.stores;
   const claimed = await events.claimRun(id, event.delivery.run, deps.now().toISOString());
-  if (claimed === null) throw stillRunning(event);
+  if (claimed === null) throw overtaken(id);
   try {
-    await inTime(deps.temporal, () =>
-      startAgain(
-        { temporal: deps.temporal, webhookQueue: deps.webhookQueue ?? WEBHOOK_QUEUE },
-        claimed,
-      ),
-    );
+    await startClaimed(deps, claimed);
   } catch (error) {
     // Safe also when it did start: each attempt records where the delivery stands.
     await events.giveBackRun(id, claimed.delivery, event.delivery);
-    throw isAlreadyStarted(error) ? stillRunning(event) : error;
+    throw error;
   }
   return claimed;
+}
+
+/**
+ * Starts the claimed run. One that was claimed later may have started sooner, and ended by this
+ * start: it is started again, so that what runs is what the event says.
+ */
+async function startClaimed(deps: RedeliverDeps, claimed: EventDocument): Promise<void> {
+  const { temporal, webhookQueue = WEBHOOK_QUEUE, stores } = deps;
+  const starter = { temporal, webhookQueue };
+  let started = claimed;
+  await inTime(temporal, () => startInstead(starter, claimed, { resume: false }));
+  for (;;) {
+    const now = await stores.events.get(claimed._id);
+    if (now === null || now.delivery.run <= started.delivery.run) return;
+    await inTime(temporal, () => startInstead(starter, now, { resume: true }));
+    started = now;
+  }
+}
+
+/** @throws CliFailure `webhook_not_set` */
+export async function requireEndpoint(
+  { endpoints }: Pick<Stores, 'endpoints'>,
+  { account_id, livemode }: { account_id: string; livemode: boolean },
+): Promise<void> {
+  if ((await endpoints.get(account_id, livemode)) !== null) return;
+  const env = envOf(livemode);
+  throw new CliFailure(
+    'webhook_not_set',
+    `Nothing to send it to: no ${env} webhook endpoint is registered for ${account_id}.`,
+  );
 }
 
 /** Finds an event. @throws CliFailure `event_not_found` */
@@ -64,13 +83,9 @@ export async function findEvent(
   throw new CliFailure('event_not_found', `There is no event ${id}.`);
 }
 
-function stillRunning({ _id, delivery }: EventDocument): CliFailure {
-  const next =
-    delivery.next_attempt_at === null
-      ? ''
-      : ` The next attempt is due at ${when(delivery.next_attempt_at)}.`;
+function overtaken(id: string): CliFailure {
   return new CliFailure(
     'delivery_running',
-    `The delivery of ${_id} is still under way, ${delivery.attempts} attempts made.${next}`,
+    `Another redelivery of ${id} was asked for at the same moment, and is under way.`,
   );
 }

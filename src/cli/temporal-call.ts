@@ -28,7 +28,7 @@ export async function inTime<T>(
   }
 }
 
-export function isAlreadyStarted(error: unknown): boolean {
+function isAlreadyStarted(error: unknown): boolean {
   return error instanceof Error && error.name === 'WorkflowExecutionAlreadyStartedError';
 }
 

@@ -33,6 +33,18 @@ export interface EventFilter extends ListFilter {
   resource_id?: string | undefined;
 }
 
+/** Selection of events of one account and environment. */
+export interface SendAgainFilter {
+  account_id: string;
+  livemode: boolean;
+  /** Positions: from the first on, before the last. */
+  since: string;
+  until: string;
+  statuses: readonly DeliveryStatus[];
+  /** All types when not given. */
+  types?: readonly EventType[] | undefined;
+}
+
 const PENDING = { 'delivery.status': 'pending' } as const;
 const NEXT_ATTEMPT_AT = 'delivery.next_attempt_at';
 const BATCH = 200;
@@ -65,6 +77,11 @@ export function createEventStore(db: Db) {
         .sort({ [NEXT_ATTEMPT_AT]: 1 })
         .batchSize(BATCH),
     list: (filter: EventFilter) => listNewest<EventDocument>(events, filter),
+    /** Page of events to be sent again, the oldest first. */
+    toSendAgain: (filter: SendAgainFilter, limit: number) =>
+      events.find(sendAgainQuery(filter)).sort({ position: 1 }).limit(limit).toArray(),
+    countToSendAgain: (filter: SendAgainFilter): Promise<number> =>
+      events.countDocuments(sendAgainQuery(filter)),
     /**
      * Reserves the next run number, before a redelivery starts; null when another one was first.
      */
@@ -86,10 +103,16 @@ export function createEventStore(db: Db) {
         { _id: id, delivery: taken },
         { $set: { delivery: { ...before, run: taken.run } } },
       ),
-    /** Writes the state after an attempt. */
-    setDelivery: (id: string, delivery: Partial<EventDelivery>) =>
+    /**
+     * Writes the state after an attempt; null when nothing was written.
+     * @param run run of the attempt: the report of an earlier one than the event's changes only
+     *   what is still pending
+     */
+    setDelivery: (id: string, delivery: Partial<EventDelivery>, run?: number) =>
       events.findOneAndUpdate(
-        { _id: id },
+        run === undefined
+          ? { _id: id }
+          : { _id: id, $or: [{ 'delivery.run': { $lte: run } }, PENDING] },
         {
           $set: Object.fromEntries(
             Object.entries(delivery).map(([name, value]) => [`delivery.${name}`, value]),
@@ -97,5 +120,17 @@ export function createEventStore(db: Db) {
         },
         { returnDocument: 'after' },
       ),
+  };
+}
+
+/** Leaves out what waits for its very first attempt: that one is on its way. */
+function sendAgainQuery({ account_id, livemode, since, until, statuses, types }: SendAgainFilter) {
+  return {
+    account_id,
+    livemode,
+    position: { $gte: since, $lt: until },
+    'delivery.status': { $in: statuses },
+    $or: [{ 'delivery.status': { $ne: 'pending' as const } }, { 'delivery.attempts': { $gte: 1 } }],
+    ...(types === undefined ? {} : { type: { $in: types } }),
   };
 }

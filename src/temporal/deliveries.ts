@@ -1,4 +1,8 @@
-import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
 import { type WebhookDeliveryInput, webhookWorkflowId } from '../domain/event';
 import type { EventDocument } from '../store/events';
 import { webhookLabels } from './labels';
@@ -26,10 +30,20 @@ export async function startDeliveries(
   await Promise.all(due.map((event) => unlessStarted(start(starter, event, { run: 0 }, once))));
 }
 
-/** Starts a delivery under the run number that the event carries; one that runs is refused. */
-export async function startAgain(starter: DeliveryStarter, event: EventDocument): Promise<void> {
+/**
+ * Starts a delivery under the run number that the event carries, in the place of one that runs.
+ * @param resume whether attempts of that run count that were made already
+ */
+export async function startInstead(
+  starter: DeliveryStarter,
+  event: EventDocument,
+  { resume }: { resume: boolean },
+): Promise<void> {
   const { run } = event.delivery;
-  await start(starter, event, { run }, { workflowIdReusePolicy: 'ALLOW_DUPLICATE' });
+  await start(starter, event, resume ? { run, resume } : { run }, {
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+  });
 }
 
 /** Starts a forgotten delivery, which goes on after its last attempt; one that runs is left alone. */
@@ -46,7 +60,7 @@ async function start(
   { temporal, webhookQueue, eager = false }: DeliveryStarter,
   event: EventDocument,
   input: Omit<WebhookDeliveryInput, 'event_id' | 'request_id'>,
-  policy: { workflowIdReusePolicy: 'ALLOW_DUPLICATE' | 'REJECT_DUPLICATE' },
+  policy: Pick<WorkflowStartOptions, 'workflowIdReusePolicy' | 'workflowIdConflictPolicy'>,
 ): Promise<void> {
   await temporal.workflow.start('webhookDelivery', {
     workflowId: webhookWorkflowId(event._id),

@@ -1,6 +1,7 @@
 import { redeliverEvent } from '../../src/cli/redeliver';
 import { webhookWorkflowId } from '../../src/domain/event';
 import type { EventDocument } from '../../src/store/events';
+import { eventually } from '../support/http';
 import { run } from './cli';
 import { type DeliverySetting, openDeliverySetting } from './delivery-setting';
 import { recordEvents, registerEndpoint } from './event-log';
@@ -38,40 +39,70 @@ test('a redelivery posts the same bytes again under the next run number, as ofte
   ]);
 });
 
-test('it is refused while a delivery is under way, and changes nothing then', async () => {
+test('one that waits for its next attempt is sent at once, in its place', async () => {
   const event = await exhaustedEvent();
-  expect(await setting.service.json('event', 'redeliver', event._id)).toEqual({
-    event_id: event._id,
-    status: 'pending',
+  setting.answer.status = 500;
+  await setting.working(async () => {
+    await redeliverEvent(setting.deps, event._id);
+    const first = (await setting.handleOf(event).describe()).runId;
+    await eventually('the failure', async () => {
+      return (await setting.deliveryOf(event))?.attempts === 1;
+    });
+    setting.answer.status = 200;
+    expect((await redeliverEvent(setting.deps, event._id)).delivery).toMatchObject({ run: 2 });
+    expect(await setting.handleOf(event).result()).toEqual({ outcome: 'delivered' });
+    const ended = setting.temporal.workflow.getHandle(webhookWorkflowId(event._id), first);
+    expect((await ended.describe()).status.name).toBe('TERMINATED');
   });
-  const before = await setting.deliveryOf(event);
-  expect(before).toMatchObject({ status: 'pending', attempts: 12, run: 1 });
-  const refused = await setting.service.refusal('event', 'redeliver', event._id);
-  expect(refused).toEqual({
-    code: 'delivery_running',
-    message: expect.stringMatching(
-      /is still under way, 12 attempts made\. The next attempt is due/,
-    ),
+  expect(setting.bodies).toEqual([event.body, event.body]);
+  expect(await setting.deliveryOf(event)).toEqual({
+    status: 'delivered',
+    attempts: 2,
+    next_attempt_at: null,
+    run: 2,
   });
-  expect(await setting.deliveryOf(event)).toEqual(before);
-  await setting.handleOf(event).terminate('end of test');
-  const again = await setting.service.cli('event', 'redeliver', event._id);
-  expect(again.stdout).toContain(`${event._id} is being sent again`);
-  expect(await setting.deliveryOf(event)).toMatchObject({ run: 2 });
+});
+
+test('of several asked for at once one ends up running: that which the event names', async () => {
+  const event = await exhaustedEvent();
+  const runs = await Promise.all(
+    Array.from({ length: 5 }, () => setting.service.cli('event', 'redeliver', event._id, '--json')),
+  );
+  const refused = runs.filter(({ exit }) => exit !== 0);
+  expect(refused.length).toBeLessThan(5);
+  for (const { stderr } of refused) expect(stderr).toContain('"code":"delivery_running"');
+  expect((await setting.handleOf(event).describe()).status.name).toBe('RUNNING');
+  const { run: number } = await setting.inputOf(event);
+  expect(await setting.deliveryOf(event)).toMatchObject({ status: 'pending', run: number });
   await setting.handleOf(event).terminate('end of test');
 });
 
-test('of several asked for at once one starts', async () => {
+test('one that starts after a later one gives way to it', async () => {
   const event = await exhaustedEvent();
-  const runs = await Promise.all(
-    Array.from({ length: 5 }, () => setting.service.cli('event', 'redeliver', event._id)),
-  );
-  expect(runs.map(({ exit }) => exit).sort()).toEqual([0, 1, 1, 1, 1]);
-  const started = await setting.inputOf(event);
-  expect(started).toMatchObject({ event_id: event._id });
-  // The number is the second when one read the event between the first one's claim and its start.
-  expect(await setting.deliveryOf(event)).toMatchObject({ status: 'pending', run: started.run });
+  const { events, endpoints } = setting.deps.stores;
+  const claimRun: typeof events.claimRun = async (...claim) => {
+    const claimed = await events.claimRun(...claim);
+    expect((await redeliverEvent(setting.deps, event._id)).delivery.run).toBe(2);
+    return claimed;
+  };
+  const slow = { ...setting.deps, stores: { events: { ...events, claimRun }, endpoints } };
+  await redeliverEvent(slow, event._id);
+  expect(await setting.inputOf(event)).toMatchObject({ run: 2, resume: true });
+  expect(await setting.deliveryOf(event)).toMatchObject({ status: 'pending', run: 2 });
   await setting.handleOf(event).terminate('end of test');
+});
+
+test('it is refused when another redelivery came between', async () => {
+  const event = await exhaustedEvent();
+  const { events, endpoints } = setting.deps.stores;
+  const get: typeof events.get = async (id) => {
+    const found = await events.get(id);
+    await events.claimRun(id, 0, new Date().toISOString());
+    return found;
+  };
+  const late = { ...setting.deps, stores: { events: { ...events, get }, endpoints } };
+  await expect(redeliverEvent(late, event._id)).rejects.toMatchObject({ code: 'delivery_running' });
+  expect(await setting.deliveryOf(event)).toMatchObject({ status: 'pending', run: 1 });
 });
 
 test('it is refused without an endpoint, also for an event that never had one', async () => {

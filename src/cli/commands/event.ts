@@ -5,7 +5,8 @@ import { findAccount } from '../account';
 import type { CliContext } from '../context';
 import { type Env, envOption, isLive, parseCursor, parseLimit } from '../options';
 import { fields, table, when } from '../output';
-import { findEvent, redeliverEvent } from '../redeliver';
+import { findEvent } from '../redeliver';
+import { addRedeliverCommand } from './redeliver';
 
 const LIMIT_MAX = 100;
 const LIMIT_DEFAULT = 25;
@@ -52,11 +53,7 @@ export function addEventCommands(program: Command, context: CliContext): void {
     .description('show one event with every attempt to deliver it')
     .argument('<event_id>')
     .action((id: string) => show(context, id));
-  group
-    .command('redeliver')
-    .description('send an event again, to the endpoint as it is now')
-    .argument('<event_id>')
-    .action((id: string) => redeliver(context, id));
+  addRedeliverCommand(group, context);
 }
 
 async function list(context: CliContext, accountId: string, options: ListOptions): Promise<void> {
@@ -119,18 +116,6 @@ async function show(context: CliContext, id: string): Promise<void> {
   context.print({
     json: { ...present(event), account_id, resource_id, attempts },
     text: `${head}\n\n${table(heading, rows, 'No attempt was made yet.')}`,
-  });
-}
-
-async function redeliver(context: CliContext, id: string): Promise<void> {
-  const stores = await context.stores();
-  // An unknown event is refused first, so that this works while Temporal is away.
-  await findEvent(stores, id);
-  const deps = { stores, temporal: await context.temporal() };
-  const { delivery } = await redeliverEvent({ ...deps, now: context.now }, id);
-  context.print({
-    json: { event_id: id, status: delivery.status },
-    text: `${id} is being sent again; \`event show ${id}\` tells how it goes.`,
   });
 }
 

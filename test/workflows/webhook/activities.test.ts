@@ -139,6 +139,14 @@ test('an attempt whose success was kept but not reported is not made again', asy
   expect((await stores.events.get(event._id))?.delivery.status).toBe('delivered');
 });
 
+test('a late failure of an earlier run leaves what a later one has delivered', async () => {
+  const event = await recordEvent(stores, URL_1);
+  const delivered = { status: 'delivered', attempts: 0, next_attempt_at: null, run: 1 } as const;
+  await stores.events.setDelivery(event._id, delivered);
+  await attemptAt(event, { result: answer(500) });
+  expect((await stores.events.get(event._id))?.delivery).toEqual({ ...delivered, attempts: 1 });
+});
+
 test('a failure says who and what, when to retry, and nothing that was sent', async () => {
   const event = await recordEvent(stores, URL_1);
   const result = {
