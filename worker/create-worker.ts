@@ -2,6 +2,7 @@ import { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkflowBundleOption } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
+import { createAuditActivities } from '../activities/audit';
 import type { Keys } from '../src/config';
 import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
 import type { KeyRing } from '../src/keys/ring';
@@ -52,15 +53,25 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   const lifecycle = await Worker.create({
     ...common,
     taskQueue: queues.lifecycle,
-    activities: createLifecycleActivities({
-      mongo: deps.mongo,
-      stores,
-      temporal,
-      webhookQueue: queues.webhooks,
-      eager: true,
-      payTokenKey: keys.pay_token,
-      log,
-    }),
+    activities: {
+      ...createLifecycleActivities({
+        mongo: deps.mongo,
+        stores,
+        temporal,
+        webhookQueue: queues.webhooks,
+        eager: true,
+        payTokenKey: keys.pay_token,
+        log,
+      }),
+      ...createAuditActivities({
+        stores,
+        temporal,
+        lifecycleQueue: queues.lifecycle,
+        webhookQueue: queues.webhooks,
+        now: () => new Date(),
+        log,
+      }),
+    },
     maxConcurrentActivityTaskExecutions: 50,
     maxConcurrentLocalActivityExecutions: 50,
     maxCachedWorkflows: 1_000,

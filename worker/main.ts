@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { Client } from '@temporalio/client';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { readConfig, readKeys } from '../src/config';
+import { LIFECYCLE_QUEUE } from '../src/domain/task-queues';
 import { followKeys } from '../src/keys/ring';
 import { createLogger, type Logger } from '../src/log';
 import { connectMongo, transactionLifetime } from '../src/mongo';
 import { onStop } from '../src/process';
 import { createStores, ensureIndexes, type Stores } from '../src/store';
+import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
 import { temporalLogger } from '../src/temporal/log';
 import { workflowBundle } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
@@ -46,10 +49,23 @@ async function main(): Promise<void> {
   const stopBeating = beat(stores, workers, log);
   onStop(log, async () => workers.shutdown());
   log.info('worker polls');
+  const temporal = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
+  const scheduled = scheduleAudit(temporal, log);
   await workers.run();
   await stopBeating();
+  await scheduled;
   await connection.close();
   await mongo.close();
+}
+
+/** Makes the hourly audit; without it the service works on, and a person looks for orphans. */
+async function scheduleAudit(temporal: Client, log: Logger): Promise<void> {
+  try {
+    const outcome = await ensureAuditSchedule(temporal, LIFECYCLE_QUEUE);
+    log.info({ status: outcome }, 'audit scheduled');
+  } catch (err) {
+    log.warn({ err }, 'audit not scheduled');
+  }
 }
 
 /** Tells `/readyz` that a worker polls. */

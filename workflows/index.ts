@@ -1,3 +1,4 @@
+export { audit } from './audit/audit';
 export { payment } from './payment/lifecycle';
 export { payout } from './payout/lifecycle';
 export { refund } from './refund/lifecycle';

@@ -40,6 +40,8 @@ export interface WaitingFilter {
   resource_id?: string | undefined;
   /** ISO 8601; only callbacks that came before it. */
   received_before?: string | undefined;
+  /** ISO 8601; only callbacks that came at it or later. */
+  received_from?: string | undefined;
 }
 
 export function callbackKey(connector: string, callbackId: string): string {
@@ -99,7 +101,9 @@ export function createCallbackStore(db: Db) {
   };
 }
 
-function waitingQuery({ waits, connector, resource_id, received_before }: WaitingFilter) {
-  const received_at = received_before === undefined ? undefined : { $lt: received_before };
+function waitingQuery(filter: WaitingFilter) {
+  const { waits, connector, resource_id, received_before, received_from } = filter;
+  const times = defined({ $lt: received_before, $gte: received_from });
+  const received_at = Object.keys(times).length === 0 ? undefined : times;
   return { ...WAITING[waits], ...defined({ connector, resource_id, received_at }) };
 }

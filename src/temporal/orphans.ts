@@ -63,7 +63,7 @@ export async function* findOrphans(
 }
 
 /** Walks over the resources only. */
-async function* findResources(
+export async function* findResources(
   deps: OrphanDeps,
   ids?: readonly string[],
 ): AsyncGenerator<Checked<ResourceOrphan>> {

@@ -12,7 +12,7 @@ export async function registerEndpoint(service: Provisioning, account: string, u
 
 /** Events of one payment, recorded as its moves would, all within one millisecond. */
 export async function recordEvents(
-  { db }: Provisioning,
+  { db }: Pick<Provisioning, 'db'>,
   account_id: string,
   types: EventType[],
   hasEndpoint = true,

@@ -106,7 +106,7 @@ function waitsOf({ parked, unsignalled }: ListOptions): WaitingFilter['waits'] {
 async function show(context: CliContext, id: string): Promise<void> {
   const kept = await findCallback(await context.stores(), id);
   const row = present(kept);
-  const { occurred_at, bank_reference, code, reason } = kept.body;
+  const { occurred_at, bank_reference, amount, currency, code, reason } = kept.body;
   context.print({
     json: { ...row, callback: kept.body },
     text: fields([
@@ -116,6 +116,7 @@ async function show(context: CliContext, id: string): Promise<void> {
       ['Code', code ?? '-'],
       ['Reason', reason ?? '-'],
       ['Bank reference', bank_reference ?? '-'],
+      ['Minor units', [amount, currency].filter((word) => word !== undefined).join(' ') || '-'],
       ['Occurred', when(occurred_at)],
       ['Received', when(row.received_at)],
       ['Signalled', when(row.signalled_at)],

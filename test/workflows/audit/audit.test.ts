@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { Client, type ScheduleHandle } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import type { AuditResult } from '../../../src/domain/audit';
+import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
+import { auditScheduleId, ensureAuditSchedule } from '../../../src/temporal/audit-schedule';
+import { findResources, restart } from '../../../src/temporal/orphans';
+import { recordEvents } from '../../cli/event-log';
+import { openResourceSetting, type ResourceSetting } from '../../cli/resource-setting';
+import { eventually } from '../../support/http';
+import { temporalAddress } from '../../support/servers';
+
+/** On the real server, whose schedule is paused: only this test starts audits. */
+let setting: ResourceSetting;
+let schedule: ScheduleHandle;
+beforeAll(async () => {
+  setting = await openResourceSetting();
+  const { temporal, lifecycleQueue } = setting.deps;
+  schedule = temporal.schedule.getHandle(auditScheduleId(lifecycleQueue));
+  expect(await ensureAuditSchedule(temporal, lifecycleQueue)).toBe('made');
+  await schedule.pause('in a test');
+});
+afterAll(async () => {
+  await schedule?.delete();
+  await setting?.close();
+});
+
+const MINUTE_MS = 60_000;
+const ALL_IS_WELL: AuditResult = {
+  orphans: { checked: expect.any(Number), found: 0, named: [] },
+  deliveries: { checked: 0, restarted: 0, named: [] },
+  callbacks: { delivered: 0, waiting: 0, parked: 0, parked_lately: 0, named: [] },
+  attention: null,
+};
+
+/** Lets the schedule start one now, and waits for its end. */
+async function audit() {
+  const taken = async () => (await schedule.describe()).info;
+  const before = (await taken()).numActionsTaken;
+  await schedule.trigger();
+  await eventually('the start', async () => (await taken()).numActionsTaken > before);
+  const started = (await taken()).recentActions.at(-1)?.action.workflow;
+  if (started === undefined) throw new Error('The schedule has started nothing.');
+  const handle = setting.deps.temporal.workflow.getHandle<() => Promise<AuditResult>>(
+    started.workflowId,
+    started.firstExecutionRunId,
+  );
+  const result = await handle.result();
+  const { typedSearchAttributes } = await handle.describe();
+  expect(typedSearchAttributes.get(SEARCH_KEYS.resource)).toBe('audit');
+  expect(typedSearchAttributes.get(SEARCH_KEYS.attention) ?? null).toBe(result.attention);
+  const metadata: { currentDetails?: string } = await handle.query('__temporal_workflow_metadata');
+  return { result, details: metadata.currentDetails ?? '' };
+}
+
+/** As it is kept when its connector dies before the signal. */
+async function keep(resource_id: string, minutesAgo: number): Promise<string> {
+  const kept = await setting.service.stores.callbacks.keep({
+    connector: setting.service.connector,
+    resource: 'payout',
+    resource_id,
+    name: 'completed',
+    body: { callback_id: `cb_${randomUUID()}`, occurred_at: '2026-03-01T12:00:00.000Z' },
+    received_at: new Date(Date.now() - minutesAgo * MINUTE_MS).toISOString(),
+  });
+  return kept._id;
+}
+
+test('what was forgotten is found; what is safe to repeat is mended, and a person is asked', async () => {
+  const { shop, service, deps } = setting;
+  const { callbacks, payouts, events } = service.stores;
+  expect((await audit()).result).toEqual(ALL_IS_WELL);
+
+  const orphan = await setting.payout({ amount: 66_623 });
+  await setting.terminate('payout', orphan);
+  const unheard = await setting.payout({ amount: 66_623 });
+  const late = await keep(unheard, 10);
+  await keep(unheard, 1);
+  const unreadable = await keep('no id of ours', 10);
+  const parked = await keep(randomUUID(), 10);
+  const old = await keep(randomUUID(), 8 * 24 * 60);
+  await callbacks.park(old, 'no such payout at this connector');
+  const [event] = await recordEvents(deps, shop.account_id, ['payment.settled']);
+
+  const { result, details } = await audit();
+  expect(result).toEqual({
+    orphans: { checked: expect.any(Number), found: 1, named: [`payout:${orphan}`] },
+    deliveries: { checked: 1, restarted: 1, named: [event?._id] },
+    callbacks: {
+      delivered: 1,
+      waiting: 1,
+      parked: 2,
+      parked_lately: 1,
+      named: [unreadable, parked],
+    },
+    attention: 'orphans_found',
+  });
+  expect(details).toMatch(
+    /^⚠ \*\*orphans_found\*\*\n\n\d+ payments, refunds and payouts under way, 1 /,
+  );
+  expect(details).toContain(
+    `See \`orphan list\`, then \`orphan restart\`.\n\n- \`payout:${orphan}\``,
+  );
+  expect(details).toContain(
+    `then \`callback deliver ID\`.\n\n- \`${unreadable}\`\n- \`${parked}\``,
+  );
+  expect((await callbacks.get(late))?.signalled_at).not.toBeNull();
+  await eventually('the completion', async () => {
+    return (await payouts.get(unheard))?.status === 'completed';
+  });
+  await eventually('the end of the delivery', async () => {
+    // This merchant has no endpoint.
+    return (await events.get(event?._id ?? ''))?.delivery.status === 'no_endpoint';
+  });
+
+  for await (const { orphans } of findResources(deps)) {
+    for (const found of orphans) await restart(deps, found);
+  }
+  expect((await audit()).result).toMatchObject({
+    orphans: { found: 0 },
+    deliveries: { restarted: 0 },
+    callbacks: { delivered: 0, waiting: 1, parked: 2, parked_lately: 1 },
+    attention: 'callbacks_waiting',
+  });
+  await deps.db.collection('bank_callbacks').deleteMany({});
+  const end = await audit();
+  expect(end.result).toEqual(ALL_IS_WELL);
+  expect(end.details).toMatch(/^\*\*All is well\.\*\*\n\n/);
+});
+
+test('a worker that starts makes the schedule once, and mends one that is different', async () => {
+  const { lifecycleQueue } = setting.deps;
+  const connection = await NativeConnection.connect({ address: temporalAddress() });
+  const temporal = new Client({ connection });
+  expect(await ensureAuditSchedule(temporal, lifecycleQueue)).toBe('kept');
+  await schedule.update((previous) => ({ ...previous, spec: { intervals: [{ every: '1 day' }] } }));
+  expect(await ensureAuditSchedule(temporal, lifecycleQueue)).toBe('changed');
+  const { spec, state, policies } = await schedule.describe();
+  expect(spec.intervals).toEqual([expect.objectContaining({ every: 3_600_000 })]);
+  expect([state.paused, state.note, policies.overlap]).toEqual([true, 'in a test', 'SKIP']);
+
+  const other = `lifecycle-${randomUUID()}`;
+  const both = [ensureAuditSchedule(temporal, other), ensureAuditSchedule(temporal, other)];
+  expect((await Promise.all(both)).sort()).toEqual(['kept', 'made']);
+  await temporal.schedule.getHandle(auditScheduleId(other)).delete();
+  const nowhere = new Client({ connection, namespace: 'nowhere' });
+  await expect(ensureAuditSchedule(nowhere, other)).rejects.toThrow();
+  await connection.close();
+});
