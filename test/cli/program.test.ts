@@ -28,6 +28,8 @@ const COMMANDS = [
   'event redeliver',
   'balance show',
   'balance fund',
+  'balance adjust',
+  'balance reverse',
   'ledger verify',
   'payment show',
   'payment act',
