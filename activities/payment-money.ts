@@ -141,7 +141,8 @@ async function clawBack(deps: RecordDeps, input: ClawBack): Promise<ClawedBackAn
   const write = async (session: ClientSession) => {
     const nothing = clawBackOf(payment, { held: 0, owed: amount }, { at });
     const balance = await ledger.balance(nothing, MAIN_BALANCE, session);
-    const held = Math.min(amount, balance?.available ?? 0);
+    const available = balance?.available ?? 0;
+    const held = available >= amount ? amount : Number(available);
     const owed = amount - held;
     const act = { ...audit, id, when: at, before: 'settled', after: 'clawed back' };
     if (!(await payments.clawBack(payment_id, { held, owed, at }, act, session))) {

@@ -13,12 +13,12 @@ export function minorUnitDigits(currency: string): number {
 
 /**
  * Writes an amount for people: `formatMoney(1050, 'EUR')` is `€10.50`, JPY has no decimals, KWD
- * three. The text is exact for every safe integer, also a negative one, since nothing is divided.
+ * three. The text is exact for every bigint and safe integer, also a negative one, since nothing is divided.
  * The digits are those of ISO 4217, not those of the locale data.
  * @param amountMinor integer, minor units
- * @throws RangeError for an amount that isn't a safe integer, or an unknown currency
+ * @throws RangeError for a number that isn't a safe integer, or an unknown currency
  */
-export function formatMoney(amountMinor: number, currency: string, locale = 'en'): string {
+export function formatMoney(amountMinor: number | bigint, currency: string, locale = 'en'): string {
   const digits = minorUnitDigits(currency);
   return new Intl.NumberFormat(locale, {
     style: 'currency',
@@ -28,9 +28,19 @@ export function formatMoney(amountMinor: number, currency: string, locale = 'en'
   }).format(decimalText(amountMinor, digits));
 }
 
-function decimalText(amountMinor: number, digits: number): `${number}` {
-  if (!Number.isSafeInteger(amountMinor)) throw new RangeError('The amount must be an integer');
-  const padded = String(Math.abs(amountMinor)).padStart(digits + 1, '0');
+/** Shows an amount in JSON: as text where a reader's number would not be exact. */
+export function amountInJson(amountMinor: number | bigint): number | string {
+  const number = Number(amountMinor);
+  return Number.isSafeInteger(number) ? number : String(amountMinor);
+}
+
+function decimalText(amountMinor: number | bigint, digits: number): `${number}` {
+  if (typeof amountMinor === 'number' && !Number.isSafeInteger(amountMinor)) {
+    throw new RangeError('The amount must be an integer');
+  }
+  const padded = String(amountMinor)
+    .replace('-', '')
+    .padStart(digits + 1, '0');
   const whole = padded.slice(0, padded.length - digits);
   const fraction = padded.slice(padded.length - digits);
   const text = `${amountMinor < 0 ? '-' : ''}${whole}${fraction && '.'}${fraction}`;

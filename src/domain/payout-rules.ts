@@ -127,7 +127,7 @@ function neverFunded(): RuleViolation {
 export interface Available {
   balance_account: string;
   currency: string;
-  available: number;
+  available: number | bigint;
 }
 
 /**

@@ -37,7 +37,7 @@ export interface BookDocument {
   account_id: string;
   livemode: boolean;
   currency: string;
-  balances?: Record<string, { available?: number; reserved?: number }>;
+  balances?: Record<string, { available?: number | bigint; reserved?: number | bigint }>;
   clearing?: Record<string, number>;
   transit?: Record<string, number>;
   income?: Record<string, number>;
@@ -46,12 +46,12 @@ export interface BookDocument {
   receivable?: Record<string, number>;
 }
 
-/** Line of `balance show`; minor units. */
+/** Line of `balance show`; minor units, as a bigint where a number would not be exact. */
 export interface BalanceRow {
   balance_account: string;
   currency: string;
-  available: number;
-  reserved: number;
+  available: number | bigint;
+  reserved: number | bigint;
 }
 
 /** Money that a merchant owes, since a balance did not hold what a bank took back. */
@@ -60,6 +60,9 @@ export interface Receivable {
   /** Minor units. */
   owed: number;
 }
+
+/** Reads 64-bit integers as they are, since a sum may exceed what a number holds exactly. */
+const EXACT = { useBigInt64: true } as const;
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
@@ -113,7 +116,7 @@ export function createLedgerStore(db: Db) {
     },
     /** Lists the named balances of an account in one environment, by name and currency. */
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> => {
-      const found = await books.find({ account_id, livemode }).toArray();
+      const found = await books.find({ account_id, livemode }, EXACT).toArray();
       return found.flatMap(balancesOf).sort(byNameAndCurrency);
     },
     /** Finds a balance in the book of a posting, within its transaction; null: never credited. */
@@ -122,7 +125,7 @@ export function createLedgerStore(db: Db) {
       name: string,
       session: ClientSession,
     ): Promise<BalanceRow | null> => {
-      const book = await books.findOne({ _id: bookId(posting) }, { session });
+      const book = await books.findOne({ _id: bookId(posting) }, { session, ...EXACT });
       const rows = book === null ? [] : balancesOf(book);
       return rows.find(({ balance_account }) => balance_account === name) ?? null;
     },
@@ -151,9 +154,14 @@ function balancesOf({ currency, balances = {} }: BookDocument): BalanceRow[] {
   return Object.entries(balances).map(([balance_account, { available = 0, reserved = 0 }]) => ({
     balance_account,
     currency,
-    available,
-    reserved,
+    available: asNumber(available),
+    reserved: asNumber(reserved),
   }));
+}
+
+function asNumber(amount: number | bigint): number | bigint {
+  const number = Number(amount);
+  return Number.isSafeInteger(number) ? number : amount;
 }
 
 function byNameAndCurrency(a: BalanceRow, b: BalanceRow): number {

@@ -1,3 +1,4 @@
+import { Long } from 'mongodb';
 import { z } from 'zod';
 import { fundSandbox } from '../../src/cli/fund';
 import { LEGS } from '../../src/ledger/postings';
@@ -61,6 +62,30 @@ describe('the test funds of a new account', () => {
     const deps = { mongo: service.mongo, stores: service.stores, now: () => new Date() };
     await expect(fundSandbox(deps, account_id)).rejects.toThrow(/duplicate key/);
     expect(await balances(account_id, 'sandbox')).toEqual(SANDBOX_START);
+  });
+
+  test('may grow beyond 2^53 minor units, and are shown to the last one', async () => {
+    const rich = await openProvisioning();
+    const { account_id } = await rich.account();
+    await rich.db
+      .collection<{ _id: string }>('ledger_books')
+      .updateOne(
+        { _id: `${account_id}:sandbox:EUR` },
+        { $set: { 'balances.main.available': Long.fromBigInt(2n ** 53n + 1n) } },
+      );
+    const show = ['balance', 'show', account_id, '--env', 'sandbox'];
+    expect((await rich.cli(...show)).stdout).toContain('€90,071,992,547,409.93');
+    expect(await rich.json(...show)).toMatchObject({
+      data: expect.arrayContaining([
+        {
+          balance_account: 'main',
+          currency: 'EUR',
+          available: '9007199254740993',
+          reserved: 0,
+        },
+      ]),
+    });
+    await rich.close();
   });
 
   test('that can not be posted fail the account, before any key is made or shown', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { COUNTRIES } from '../../src/domain/countries';
 import { CURRENCIES, isCurrency, MINOR_UNIT_DIGITS } from '../../src/domain/currencies';
-import { formatMoney, minorUnitDigits } from '../../src/domain/money';
+import { amountInJson, formatMoney, minorUnitDigits } from '../../src/domain/money';
 
 /** What Intl knows and ISO 4217 has withdrawn, or gives no minor unit. */
 const NOT_MONEY = ['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'XDR', 'XSU', 'ZWL'];
@@ -86,6 +86,9 @@ describe('an amount for people', () => {
     [99_999_999_999, 'JPY', '¥99,999,999,999'],
     [99_999_999_999, 'CLF', 'CLF\u00a09,999,999.9999'],
     [Number.MAX_SAFE_INTEGER, 'USD', '$90,071,992,547,409.91'],
+    [2n ** 53n + 1n, 'EUR', '€90,071,992,547,409.93'],
+    [-(2n ** 62n), 'JPY', '-¥4,611,686,018,427,387,904'],
+    [5n, 'KWD', 'KWD\u00a00.005'],
   ])('%d minor units of %s are %s', (amount, currency, text) => {
     expect(formatMoney(amount, currency)).toBe(text);
   });
@@ -115,6 +118,15 @@ describe('an amount for people', () => {
       expect(() => formatMoney(amount, 'EUR')).toThrow(RangeError);
     },
   );
+
+  test('is a number in JSON as long as that is exact, and text beyond', () => {
+    expect([5, -5n, 2n ** 53n - 1n, 2n ** 53n].map(amountInJson)).toEqual([
+      5,
+      -5,
+      9_007_199_254_740_991,
+      '9007199254740992',
+    ]);
+  });
 
   test('is refused for a currency that is none', () => {
     expect(() => formatMoney(1, 'XXX')).toThrow(RangeError);

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { MAIN_BALANCE } from '../../domain/balance-account';
-import { formatMoney } from '../../domain/money';
+import { amountInJson, formatMoney } from '../../domain/money';
 import type { BalanceRow } from '../../ledger/book';
 import { findAccount } from '../account';
 import {
@@ -161,7 +161,7 @@ async function show(context: CliContext, accountId: string, env: Env): Promise<v
     (row) => `The merchant owes ${formatMoney(row.owed, row.currency)}.`,
   );
   context.print({
-    json: { data, ...(receivables.length === 0 ? {} : { receivables }) },
+    json: { data: data.map(inJson), ...(receivables.length === 0 ? {} : { receivables }) },
     text: [table(heading, rows, none), ...owed].join('\n\n'),
   });
 }
@@ -176,7 +176,12 @@ async function fund(context: CliContext, accountId: string, options: FundOptions
     { account_id: account._id, livemode: isLive(env), balance_account, currency, amount },
     { id, note: { operator, reason } },
   );
-  context.print({ json: funded, text: balanceText(funded, ['Credited', amount]) });
+  context.print({ json: inJson(funded), text: balanceText(funded, ['Credited', amount]) });
+}
+
+function inJson<Row extends BalanceRow>(row: Row) {
+  const { available, reserved } = row;
+  return { ...row, available: amountInJson(available), reserved: amountInJson(reserved) };
 }
 
 async function adjust(
@@ -193,13 +198,13 @@ async function adjust(
     options,
     options.operationId,
   );
-  context.print({ json: adjusted, text: balanceText(adjusted, ['Adjusted', amount]) });
+  context.print({ json: inJson(adjusted), text: balanceText(adjusted, ['Adjusted', amount]) });
 }
 
 async function reverse(context: CliContext, id: string, correction: Correction): Promise<void> {
   const deps = await adjusting(context);
   const { amount, ...reversed } = await reverseOperation(deps, id, correction);
-  context.print({ json: reversed, text: balanceText(reversed, ['Reversed', amount]) });
+  context.print({ json: inJson(reversed), text: balanceText(reversed, ['Reversed', amount]) });
 }
 
 async function adjusting(context: CliContext): Promise<AdjustDeps> {
