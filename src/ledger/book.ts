@@ -20,8 +20,13 @@ export interface PostingDocument {
   book: string;
   kind: PostingKind;
   resource_id: string;
-  /** ISO 8601, ms. */
+  /** Time of the move, ISO 8601, ms; after an outage it may be long before the write. */
   at: string;
+  /**
+   * Time of the write by its process's clock, ISO 8601, ms: the order of postings within a book. An
+   * older posting has none, and comes first. @see docs/ledger.md#checkpoints
+   */
+  written_at?: string;
   /** Minor units, as 64-bit integers. */
   legs: { account: string; amount: number | Long }[];
   /** Day on which the bank books it, where it says so. */
@@ -61,18 +66,20 @@ export interface Receivable {
   owed: number;
 }
 
+/** Index of a book's postings in the order of their writes. */
+export const WRITTEN = 'written';
 /** Reads 64-bit integers as they are, since a sum may exceed what a number holds exactly. */
 const EXACT = { useBigInt64: true } as const;
 
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
-export function createLedgerStore(db: Db) {
+export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const postings: Collection<PostingDocument> = db.collection<PostingDocument>('ledger_postings');
   const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
   return {
     ensureIndexes: async () => {
       await postings.createIndexes([
-        { key: { book: 1, at: 1 }, name: 'book' },
+        { key: { book: 1, written_at: 1, _id: 1 }, name: WRITTEN },
         { key: { resource_id: 1, at: 1 }, name: 'resource' },
       ]);
       await books.createIndexes([{ key: { account_id: 1, livemode: 1 }, name: 'account' }]);
@@ -88,10 +95,12 @@ export function createLedgerStore(db: Db) {
       const { value_date, note } = posting;
       assertBalanced(legs);
       const book = bookId(posting);
+      const written_at = now().toISOString();
       await postings.insertOne(
         {
           _id: operationId(posting),
           ...defined({ book, kind, resource_id, at, legs: asLongs(legs), value_date, note }),
+          written_at,
         },
         { session },
       );

@@ -7,6 +7,7 @@ import {
   listIndexes,
   type ResourceDocument,
   resourceStore,
+  UPDATED,
 } from './resource';
 
 /**
@@ -90,6 +91,7 @@ export function createPaymentStore(db: Db) {
         ...listIndexes('status', 'method', 'reference'),
         inFlightIndex(PAYMENT_IN_FLIGHT),
         { key: { token_hash: 1 }, name: 'token', unique: true },
+        UPDATED,
       ]),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
     /** Binds the page to the first browser that opens it; null for another one, or after expiry. */

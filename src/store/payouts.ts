@@ -11,6 +11,7 @@ import {
   listIndexes,
   type ResourceDocument,
   resourceStore,
+  UPDATED,
 } from './resource';
 
 /** A payout: the fields of the wire under their names there (docs/api.md#payouts), and our own. */
@@ -43,6 +44,6 @@ export function createPayoutStore(db: Db) {
   return {
     ...resourceStore<PayoutDocument, PayoutFilter>(payouts, PAYOUT_IN_FLIGHT),
     ensureIndexes: () =>
-      payouts.createIndexes([...listIndexes('status'), inFlightIndex(PAYOUT_IN_FLIGHT)]),
+      payouts.createIndexes([...listIndexes('status'), inFlightIndex(PAYOUT_IN_FLIGHT), UPDATED]),
   };
 }

@@ -7,6 +7,7 @@ import {
   OWNER,
   type ResourceDocument,
   resourceStore,
+  UPDATED,
 } from './resource';
 
 /** A refund: the fields of the wire under their names there (docs/api.md#refunds), and our own. */
@@ -27,6 +28,9 @@ export interface RefundFilter extends ListFilter {
   status?: string | undefined;
 }
 
+/** Index of the refunds of a payment, whoever owns them, for the verification of the ledger. */
+export const PAYMENT = { key: { payment_id: 1 }, name: 'payment' } as const;
+
 export function createRefundStore(db: Db) {
   const refunds: Collection<RefundDocument> = db.collection<RefundDocument>('refunds');
   return {
@@ -36,6 +40,8 @@ export function createRefundStore(db: Db) {
         ...listIndexes('status'),
         inFlightIndex(REFUND_IN_FLIGHT),
         { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },
+        PAYMENT,
+        UPDATED,
       ]),
   };
 }

@@ -141,6 +141,9 @@ export function listNewest<D>(
 /** First fields of every index of a list: no merchant reads another's rows. */
 export const OWNER = { account_id: 1, livemode: 1 } as const;
 
+/** Index of resources by their last move, for the verification of the ledger. */
+export const UPDATED = { key: { updated_at: 1, _id: 1 }, name: 'updated' } as const;
+
 /** Indexes of a list: the whole of it, and the rows of one value of each of these fields. */
 export function listIndexes(...fields: string[]): IndexDescription[] {
   return [

@@ -21,11 +21,19 @@ describe('ledger verify', () => {
   test('finds nothing where there is nothing', async () => {
     const empty = await openProvisioning();
     expect(await empty.json('ledger', 'verify')).toEqual({
-      data: { books: 0, postings: 0, differences: [], differences_total: 0 },
+      data: {
+        books: 0,
+        postings: 0,
+        differences: [],
+        differences_total: 0,
+        checkpoints_sealed: 0,
+      },
     });
     expect((await empty.cli('ledger', 'verify')).stdout).toBe(
       '0 postings in 0 books: nothing differs.\n',
     );
+    const refused = await empty.refusal('ledger', 'verify', '--book', 'acct_none:live:EUR');
+    expect(refused.code).toBe('book_not_found');
     await empty.close();
   });
 
@@ -38,22 +46,37 @@ describe('ledger verify', () => {
     });
   });
 
-  test('reads one moment, so that money may move meanwhile', async () => {
+  test('reads a book in one moment, so that money may move meanwhile', async () => {
     const client = new MongoClient(mongodbUri(), {
       monitorCommands: true,
       runtimeAdapters: { os },
     });
-    const concerns: Document[] = [];
+    const writes: Document[] = [];
+    const reads: { collection: string; concern: Document }[] = [];
     client.on('commandStarted', ({ commandName, command }) => {
-      if (commandName === 'aggregate') concerns.push(command['readConcern']);
+      const concern: Document = command['readConcern'] ?? {};
+      if (commandName === 'find') reads.push({ collection: command['find'], concern });
+      if (commandName === 'update')
+        writes.push({ after: reads.length, ...command['writeConcern'] });
     });
     await verifyLedger(await client.connect(), setting.database);
     await client.close();
-    const [first, second, ...others] = concerns;
-    expect(first).toEqual({ level: 'snapshot' });
-    expect(second).toEqual({ level: 'snapshot', atClusterTime: expect.anything() });
-    expect(others.length).toBeGreaterThan(3);
-    for (const each of others) expect(each).toEqual(second);
+    const moments = reads.filter(({ concern }) => concern['level'] === 'snapshot');
+    // A snapshot is of what a majority has: by then it has all.
+    expect(writes[0]).toEqual({ after: 0, w: 'majority', j: true });
+    const kept = moments.filter(({ collection }) => collection === 'ledger_books');
+    expect(kept).toHaveLength(4);
+    for (const { concern } of kept) {
+      expect(concern['atClusterTime']).toBeDefined();
+      const same = moments.filter(
+        (read) => read.concern['atClusterTime'] === concern['atClusterTime'],
+      );
+      expect(same.map(({ collection }) => collection)).toContain('ledger_postings');
+    }
+    const resources = ['payments', 'refunds', 'payouts'];
+    expect(reads.filter(({ collection }) => resources.includes(collection))).toEqual(
+      moments.filter(({ collection }) => resources.includes(collection)),
+    );
   });
 
   test('tells a kept balance that its legs do not sum to', async () => {

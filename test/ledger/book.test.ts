@@ -6,13 +6,14 @@ import { connectMongo, inTransaction, isDuplicateKey } from '../../src/mongo';
 import { mongodbUri } from '../support/servers';
 
 const MOST = 99_999_999_999;
+const WRITTEN_AT = new Date('2026-03-04T05:06:07.089Z');
 const database = `ledger_${randomUUID()}`;
 let mongo: MongoClient;
 let ledger: LedgerStore;
 
 beforeAll(async () => {
   mongo = await connectMongo(mongodbUri(), 'ledger-test');
-  ledger = createLedgerStore(mongo.db(database));
+  ledger = createLedgerStore(mongo.db(database), () => WRITTEN_AT);
   await ledger.ensureIndexes();
   await mongo.db(database).createCollection('witnesses');
 });
@@ -80,6 +81,7 @@ test('a posting moves every balance that it names, and is kept as it was', async
     kind,
     resource_id,
     at,
+    written_at: WRITTEN_AT.toISOString(),
     legs,
   });
   expect(await ledger.forResource(resource_id)).toHaveLength(1);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { defined } from '../../domain/defined';
 import { CHECKS } from '../../ledger/verify/compare';
-import { type Verification, verifyLedger } from '../../ledger/verify/verify';
+import { type Verification, type VerifyOptions, verifyLedger } from '../../ledger/verify/verify';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { fields, table } from '../output';
@@ -13,13 +14,16 @@ Example:
 What it looks for:
 ${fields(Object.entries(CHECKS)).replace(/^/gm, '  ')}
 
-Everything is read in one snapshot, so the service may be at work meanwhile. The first 100
-differences are listed; all are counted. Exit code 1 when there are any.
+It reads what is new since its last run, and seals it with checkpoints; --full reads everything again.
+The service may be at work meanwhile. The first 100 differences are listed; all are counted. Exit
+code 1 when there are any.
 
 Example:
+  npm run -s cli -- ledger verify --full
+  npm run -s cli -- ledger verify --book acct_…:live:EUR
   npm run -s cli -- ledger verify --json
   {"data": {"books", "postings", "differences": [{"check", "subject", "part", "expected", "found"}],
-  "differences_total"}}`,
+  "differences_total", "checkpoints_sealed"}}`,
 };
 
 export function addLedgerCommands(program: Command, context: CliContext): void {
@@ -30,12 +34,21 @@ export function addLedgerCommands(program: Command, context: CliContext): void {
   group
     .command('verify')
     .description('recompute every balance from its postings, and say what differs')
+    .option('--full', 'read everything behind the checkpoints again, too')
+    .option('--book <book>', 'look at one book and the resources of its postings')
     .addHelpText('after', EXAMPLES.verify)
-    .action(() => verify(context));
+    .action((options: VerifyOptions) => verify(context, options));
 }
 
-async function verify(context: CliContext): Promise<void> {
-  const data = await verifyLedger(await context.longReader(), context.settings().mongodb.db);
+async function verify(context: CliContext, { full, book }: VerifyOptions): Promise<void> {
+  const data = await verifyLedger(await context.longReader(), context.settings().mongodb.db, {
+    ...defined({ full, book }),
+    now: context.now,
+    progress: context.progress,
+  });
+  if (book !== undefined && data.books + data.postings === 0) {
+    throw new CliFailure('book_not_found', `There is no book ${book}, and no posting in it.`);
+  }
   context.print({ json: { data }, text: report(data) });
   const { differences_total: total } = data;
   if (total === 0) return;

@@ -1,11 +1,14 @@
 import type { BookDocument } from '../book';
-import { bookId, LEGS, mustNotBeNegative, type NewPosting, operationId } from '../postings';
+import { bookId, LEGS, mustNotBeNegative } from '../postings';
 
 /** Kinds of difference, in the words of the report. */
 export const CHECKS = {
   posting_unbalanced: 'the legs of a posting do not sum to 0',
   posting_misnamed: 'a posting is not named by its kind and resource',
   posting_unknown: 'a posting is of a kind that does not exist',
+  posting_behind_checkpoint: 'a checkpoint has more postings behind it than it sealed',
+  checkpoint_differs: 'the postings behind a checkpoint are not those that it sealed',
+  checkpoint_broken: 'a checkpoint does not follow from the one before it',
   balance_differs: 'a kept balance is not the sum of its legs, or one of the two is missing',
   balance_negative: 'a balance that must not be negative is',
   book_unbalanced: 'the balances of a book do not sum to 0',
@@ -34,50 +37,58 @@ export interface Difference {
   found: ComparedValue;
 }
 
-/** Posting that the server found to be faulty. */
-export interface PostingRow extends Pick<NewPosting, 'kind' | 'resource_id'> {
+/** Posting as the check reads it, whatever stands in its fields. */
+export interface PostingRow {
   _id: string;
-  /** Sum of all legs. */
-  sum: unknown;
+  book: string;
+  kind: string;
+  resource_id: string;
+  at?: string;
+  written_at?: string;
+  value_date?: string;
+  legs?: readonly { account: string; amount: unknown }[];
 }
 
 /** Book as it is kept, and the sums of the legs posted to it; either may be missing. */
 export interface BookRow {
   _id: string;
   kept: BookDocument | null;
-  posted: { account: string; sum: unknown }[];
+  posted: ReadonlyMap<string, bigint>;
 }
 
 /** Pure: faults of a posting by itself. */
-export function comparePosting(posting: PostingRow): Difference[] {
-  const { _id, kind, sum } = posting;
+export function comparePosting({ _id, kind, resource_id, legs = [] }: PostingRow) {
+  const sum = legs.some(({ amount }) => integerOf(amount) === undefined)
+    ? 'not whole'
+    : total(legs.map(({ amount }) => amount));
+  const name = `${kind}:${resource_id}`;
+  const isUnknown = !Object.hasOwn(LEGS, kind);
   return [
-    ...unlessSame('posting_unbalanced', _id, null, 0, sum),
-    ...unlessSame('posting_misnamed', _id, null, operationId(posting), _id),
-    ...(Object.hasOwn(LEGS, kind) ? [] : [difference('posting_unknown', _id, 'kind', null, kind)]),
+    ...unlessSame('posting_unbalanced', _id, null, 0n, sum),
+    ...unlessSame('posting_misnamed', _id, null, name, _id),
+    ...(isUnknown ? [difference('posting_unknown', _id, 'kind', null, kind)] : []),
   ];
 }
 
 /** Pure: faults in the balances of one book; a balance of 0 must have its legs, too. */
 export function compareBook({ _id, kept, posted }: BookRow): Difference[] {
   const balances = new Map(kept === null ? [] : balancesOf(kept));
-  const sums = new Map(posted.map(({ account, sum }): [string, unknown] => [account, sum]));
-  const accounts = [...new Set([...balances.keys(), ...sums.keys()])].sort();
+  const accounts = [...new Set([...balances.keys(), ...posted.keys()])].sort();
   return [
     ...(kept === null ? [] : unlessSame('book_misnamed', _id, null, bookId(kept), _id)),
     ...accounts.flatMap((account) => {
       const balance = balances.get(account);
       const negative = mustNotBeNegative(account) && Number(balance) < 0;
       return [
-        ...unlessSame('balance_differs', _id, account, sums.get(account), balance),
+        ...unlessSame('balance_differs', _id, account, posted.get(account), balance),
         ...(negative ? [difference('balance_negative', _id, account, 'at least 0', balance)] : []),
       ];
     }),
-    ...unlessSame('book_unbalanced', _id, null, 0, total([...balances.values()])),
+    ...unlessSame('book_unbalanced', _id, null, 0n, total([...balances.values()])),
   ];
 }
 
-/** Differences of two values: none where both are the same text or the same exact integer. */
+/** Differences of two values: none where both are the same text or the same integer. */
 export function unlessSame(
   check: Check,
   subject: string,
@@ -85,9 +96,12 @@ export function unlessSame(
   expected: unknown,
   found: unknown,
 ): Difference[] {
-  const isExact = typeof found === 'string' || Number.isSafeInteger(found);
-  if (isExact && found === expected) return [];
-  return [difference(check, subject, part, expected, found)];
+  const integer = integerOf(found);
+  const isSame =
+    integer === undefined
+      ? typeof found === 'string' && found === expected
+      : integer === integerOf(expected);
+  return isSame ? [] : [difference(check, subject, part, expected, found)];
 }
 
 export function difference(
@@ -100,10 +114,17 @@ export function difference(
   return { check, subject, part, expected: shown(expected), found: shown(found) };
 }
 
-/** Shows an exact integer as it is, and any other number as text. */
+/** Reads an integer of any size that MongoDB keeps exactly; undefined for any other value. */
+export function integerOf(value: unknown): bigint | undefined {
+  if (typeof value === 'bigint') return value;
+  return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined;
+}
+
+/** Shows an integer as a number where that is exact, and any other value as text. */
 function shown(value: unknown): ComparedValue {
   if (value === undefined || value === null) return null;
-  return typeof value === 'number' && Number.isSafeInteger(value) ? value : String(value);
+  const number = Number(integerOf(value));
+  return Number.isSafeInteger(number) ? number : String(value);
 }
 
 /** Balances by their paths: all that a book holds beside the fields that name it. */
@@ -122,11 +143,6 @@ function* leavesOf(value: unknown, path: string): Generator<[path: string, value
 }
 
 /** Sums in integers of any size; other values are reported with their balance and count as 0. */
-function total(amounts: readonly unknown[]): number | string {
-  const sum = amounts.reduce<bigint>((to, amount) => to + wholeOf(amount), 0n);
-  return Number.isSafeInteger(Number(sum)) ? Number(sum) : String(sum);
-}
-
-function wholeOf(amount: unknown): bigint {
-  return typeof amount === 'number' && Number.isSafeInteger(amount) ? BigInt(amount) : 0n;
+function total(amounts: readonly unknown[]): bigint {
+  return amounts.reduce<bigint>((sum, amount) => sum + (integerOf(amount) ?? 0n), 0n);
 }

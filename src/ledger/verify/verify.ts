@@ -1,96 +1,152 @@
-import type { MongoClient } from 'mongodb';
-import { LEGS } from '../postings';
-import {
-  type BookRow,
-  compareBook,
-  comparePosting,
-  type Difference,
-  type PostingRow,
-} from './compare';
-import { type Pass, pairOf, pass, type Read, theOne } from './pass';
-import { RESOURCE_PASSES } from './resources';
+import type { Db, MongoClient } from 'mongodb';
+import { LIFECYCLES } from '../../lifecycles';
+import { PAYMENT } from '../../store/refunds';
+import { UPDATED } from '../../store/resource';
+import { createLedgerStore } from '../book';
+import { verifyBook } from './books';
+import { createCheckpointStore } from './checkpoints';
+import type { Difference } from './compare';
+import type { BookCheck, Sealing } from './examine';
+import { compareResources, type Span } from './owners';
+import { snapshotsOf } from './snapshot';
+import { createTold } from './told';
 
-/** Number of differences that are listed; all are counted. */
-const DIFFERENCES_MAX = 100;
+/**
+ * Age from which postings are sealed: none can still appear behind them. A transaction lives for a
+ * minute at most, a secondary is read while it is less than two behind, and the rest is for clocks.
+ */
+const SEAL_AFTER_MS = 10 * 60_000;
+const SEALING: Sealing = { least: 100, most: 10_000 };
+/**
+ * Time before the last clean verification from which moved resources are compared again, since a
+ * move bears the time at which it was decided, and an outage may delay its write.
+ */
+const AGAIN_MS = 24 * 60 * 60_000;
+
+export interface VerifyOptions {
+  /** Reads everything again, also what is sealed. */
+  full?: boolean;
+  /** Book to look at, and no other. */
+  book?: string;
+  now?: () => Date;
+  sealing?: Sealing;
+  /** Told how far it is. */
+  progress?: (line: string) => void;
+}
 
 export interface Verification {
   books: number;
   postings: number;
-  /** The first ones found, up to `DIFFERENCES_MAX`. */
+  /** The first ones found, up to 100. */
   differences: Difference[];
   differences_total: number;
+  /** Checkpoints that this run has written. */
+  checkpoints_sealed: number;
 }
-
-/** Check of postings by themselves; the server sends only faulty ones. */
-const POSTINGS = pass<PostingRow>(
-  'ledger_postings',
-  [
-    { $project: { kind: 1, resource_id: 1, sum: { $sum: '$legs.amount' } } },
-    {
-      $match: {
-        $or: [
-          { sum: { $ne: 0 } },
-          { kind: { $nin: Object.keys(LEGS) } },
-          { $expr: { $ne: ['$_id', { $concat: ['$kind', ':', '$resource_id'] }] } },
-        ],
-      },
-    },
-  ],
-  comparePosting,
-);
-
-/** Check of kept balances against the sums of their legs. */
-const BOOKS = pass<BookRow>(
-  'ledger_postings',
-  [
-    { $unwind: '$legs' },
-    {
-      $group: {
-        _id: { book: '$book', account: '$legs.account' },
-        sum: { $sum: '$legs.amount' },
-      },
-    },
-    { $project: { _id: '$_id.book', balance: { account: '$_id.account', sum: '$sum' } } },
-    ...pairOf('ledger_books', [{ $project: { kept: '$$ROOT' } }], {
-      kept: theOne('kept'),
-      posted: { $push: '$balance' },
-    }),
-  ],
-  compareBook,
-);
-
-const PASSES: readonly Pass[] = [POSTINGS, BOOKS, ...RESOURCE_PASSES];
 
 /**
  * Recomputes every balance from the postings, and holds payments, refunds and payouts against
- * theirs. It reads one snapshot, so a service at work does not disturb it. The server sums up, on
- * its disk; rows are read one at a time.
- * @param client client with long socket time-outs: a pass may take minutes before its first row
- * @throws MongoServerError `SnapshotTooOld` when it takes longer than the server keeps a snapshot
- *   (five minutes by default)
+ * theirs. It reads many short snapshots, so a service at work does not disturb it, and reads again
+ * only what is new since the last run. Killed anywhere, it leaves true checkpoints.
+ * @param client client with long socket time-outs: an index may have to be made
  */
-export async function verifyLedger(client: MongoClient, database: string): Promise<Verification> {
+export async function verifyLedger(
+  client: MongoClient,
+  database: string,
+  options: VerifyOptions = {},
+): Promise<Verification> {
+  const { full = false, now = () => new Date(), sealing = SEALING } = options;
   const db = client.db(database);
-  return await client.withSession({ snapshot: true }, async (session) => {
-    const read: Read = (collection, pipeline) =>
-      db.collection(collection).aggregate(pipeline, { session, allowDiskUse: true });
-    const result: Verification = {
-      books: await count(read, 'ledger_books'),
-      postings: await count(read, 'ledger_postings'),
-      differences: [],
-      differences_total: 0,
-    };
-    for (const differences of PASSES) {
-      for await (const each of differences(read)) {
-        result.differences_total += 1;
-        if (result.differences.length < DIFFERENCES_MAX) result.differences.push(each);
-      }
+  const checkpoints = createCheckpointStore(db);
+  await ensureIndexes(db);
+  const inSnapshot = snapshotsOf(client, database);
+  const told = createTold(options.progress);
+  const verified = verifiedIn(db);
+  const began = now();
+  await verified.begin(began.toISOString());
+  const span: Span = { since: full ? '' : await verified.since(), until: began.toISOString() };
+  const check: BookCheck = {
+    inSnapshot,
+    checkpoints,
+    sealing,
+    sealBefore: new Date(began.getTime() - SEAL_AFTER_MS),
+    // No resource moves in the future: a single book compares all of its own.
+    comparedSince: options.book === undefined ? span.since : '~',
+    now,
+    tell: told.tell,
+    looked: (postings) => told.looked({ postings }),
+  };
+  const result = { books: 0, postings: 0, checkpoints_sealed: 0 };
+  const books = options.book === undefined ? allBooks(db) : [options.book];
+  for await (const book of books) {
+    const { postings, sealed, isKept } = await verifyBook(check, book, full);
+    result.books += isKept ? 1 : 0;
+    result.postings += postings;
+    result.checkpoints_sealed += sealed;
+  }
+  if (options.book === undefined) {
+    let isClean = true;
+    for await (const { rows, differences } of compareResources(inSnapshot, span)) {
+      told.tell(differences);
+      told.looked({ resources: rows });
+      isClean &&= differences.length === 0;
     }
-    return result;
-  });
+    if (isClean) await verified.until(span.until);
+  }
+  return { ...result, ...told.result() };
 }
 
-async function count(read: Read, collection: string): Promise<number> {
-  for await (const row of read<{ n: number }>(collection, [{ $count: 'n' }])) return row.n;
-  return 0;
+/** Makes the indexes that it reads by, should no service of this version have made them yet. */
+async function ensureIndexes(db: Db): Promise<void> {
+  await createLedgerStore(db).ensureIndexes();
+  await createCheckpointStore(db).ensureIndexes();
+  await db.collection(LIFECYCLES.refund.collection).createIndexes([PAYMENT]);
+  for (const { collection } of Object.values(LIFECYCLES)) {
+    await db.collection(collection).createIndexes([UPDATED]);
+  }
+}
+
+/** Notes of the verifications: when the latest began, and what was compared and did not differ. */
+function verifiedIn(db: Db) {
+  const rows = db.collection<{ _id: 'latest' | 'resources'; until: string }>('ledger_verified');
+  const latest = (_id: 'latest' | 'resources', until: string) =>
+    rows.updateOne(
+      { _id },
+      { $max: { until } },
+      { upsert: true, writeConcern: { w: 'majority', journal: true } },
+    );
+  return {
+    /**
+     * Waits until a majority of servers has what was written so far, since a snapshot is of what
+     * these have: a posting that they lacked would appear behind a checkpoint.
+     */
+    begin: (at: string) => latest('latest', at),
+    /** Time since which moved resources are to be compared; empty for all. */
+    since: async (): Promise<string> => {
+      const row = await rows.findOne({ _id: 'resources' }, { readPreference: 'primary' });
+      return row === null ? '' : new Date(Date.parse(row.until) - AGAIN_MS).toISOString();
+    },
+    until: (until: string) => latest('resources', until),
+  };
+}
+
+/** Walks over the names of all books: of those kept, and of those that postings or checkpoints name. */
+async function* allBooks(db: Db): AsyncGenerator<string> {
+  const { books, postings } = createLedgerStore(db).collections;
+  const { nextBook } = createCheckpointStore(db);
+  let last = '';
+  while (true) {
+    const first = { sort: { book: 1 }, projection: { book: 1 } } as const;
+    const next = await Promise.all([
+      books.findOne({ _id: { $gt: last } }, { sort: { _id: 1 }, projection: { _id: 1 } }),
+      postings.findOne({ book: { $gt: last } }, first),
+      nextBook(last),
+    ]);
+    const [kept, posted, sealed] = next;
+    const names = [kept?._id, posted?.book, sealed].filter((name) => name !== undefined).sort();
+    const [name] = names;
+    if (name === undefined) return;
+    yield name;
+    last = name;
+  }
 }

@@ -1,0 +1,63 @@
+import type { RefundStatus } from '../../domain/refund';
+import type { PaymentDocument } from '../../store/payments';
+import type { RefundDocument } from '../../store/refunds';
+import { settledAmount } from '../steps';
+import { type Difference, difference, unlessSame } from './compare';
+import type { Seen } from './rule';
+import type { Read } from './snapshot';
+
+type Payment = Pick<PaymentDocument, '_id' | 'amount'> & { refunded?: number };
+
+const COUNTED = ['processing', 'settled'] satisfies RefundStatus[];
+const PAYMENT = ['amount', 'refunded'];
+
+/** Holds payments that count refunds against these. */
+export async function refundedPayments(read: Read, rows: readonly Seen[]): Promise<Difference[]> {
+  const ids = rows.filter(({ refunded = 0 }) => refunded !== 0).map(({ _id }) => _id);
+  return await compareRefunded(read, ids, await paymentsOf(read, ids));
+}
+
+/** Holds the payments of refunds against all of these. */
+export async function refundsOfPayments(read: Read, rows: readonly Seen[]): Promise<Difference[]> {
+  const ids = [...new Set(rows.flatMap(({ payment_id }) => payment_id ?? []))];
+  const payments = await paymentsOf(read, ids);
+  return await compareRefunded(read, ids, payments);
+}
+
+async function paymentsOf(read: Read, ids: readonly string[]): Promise<Map<string, Payment>> {
+  const found = new Map<string, Payment>();
+  if (ids.length === 0) return found;
+  const projection = Object.fromEntries(PAYMENT.map((field) => [field, 1]));
+  const rows = read<Payment>('payments', { _id: { $in: ids } }, { projection });
+  for await (const payment of rows) found.set(payment._id, payment);
+  return found;
+}
+
+/** Differences of payments' counts of refunds from their refunds, and from their amounts. */
+async function compareRefunded(
+  read: Read,
+  ids: readonly string[],
+  payments: ReadonlyMap<string, Payment>,
+): Promise<Difference[]> {
+  const sums = new Map(ids.map((id) => [id, 0]));
+  if (ids.length === 0) return [];
+  const refunds = read<Pick<RefundDocument, 'payment_id' | 'amount' | 'settled_amount'>>(
+    'refunds',
+    { payment_id: { $in: ids }, status: { $in: COUNTED } },
+    { projection: { payment_id: 1, amount: 1, settled_amount: 1 } },
+  );
+  for await (const refund of refunds) {
+    const { payment_id } = refund;
+    sums.set(payment_id, (sums.get(payment_id) ?? 0) + settledAmount(refund));
+  }
+  return [...sums].flatMap(([id, sum]) => {
+    const payment = payments.get(id);
+    const refunded = payment?.refunded ?? 0;
+    const exceeds = payment !== undefined && refunded > payment.amount;
+    const most = `at most ${payment?.amount}`;
+    return [
+      ...unlessSame('refunded_differs', id, 'refunded', sum, refunded),
+      ...(exceeds ? [difference('refunded_exceeds', id, 'refunded', most, refunded)] : []),
+    ];
+  });
+}

@@ -1,0 +1,114 @@
+import type { Document, FindOptions } from 'mongodb';
+import type { PaymentDocument } from '../../store/payments';
+import { bookId, type Leg, type PostingKind } from '../postings';
+import { type Difference, difference, type PostingRow, unlessSame } from './compare';
+import { all, type Read } from './snapshot';
+
+/** Fields that the check needs of every resource. */
+export type Common = Pick<PaymentDocument, 'account_id' | 'livemode' | 'currency'> & {
+  status: string;
+};
+
+/** Postings of a state; a function where more than the state decides. */
+export type Called<Part, Kind> = readonly Kind[] | ((part: Part) => readonly Kind[]);
+
+/** Postings that the ledger must hold for the resources of one collection. */
+export interface ResourceRule<Part extends Common, Kind extends PostingKind> {
+  collection: string;
+  /** Fields of the document that decide. */
+  fields: readonly (keyof Part & string)[];
+  /** Postings that each state calls for, each once. */
+  postings: Record<Part['status'], Called<Part, Kind>>;
+  legs: Record<Kind, (part: Part) => Leg[]>;
+}
+
+/** Fields that are read of every resource beside those of its rule. */
+export interface Seen extends Common {
+  _id: string;
+  updated_at: string;
+  /** Count of a payment's refunds. */
+  refunded?: number;
+  /** Payment of a refund. */
+  payment_id?: string;
+}
+
+const SEEN = ['updated_at', 'refunded', 'payment_id'];
+
+/** Resources that were compared in one snapshot. */
+export interface Page {
+  rows: number;
+  last: Pick<Seen, '_id' | 'updated_at'> | undefined;
+  differences: Difference[];
+}
+
+/** Check of the resources of one kind. */
+export interface ResourceCheck {
+  collection: string;
+  /** Kinds of its postings. */
+  postings: ReadonlySet<string>;
+  /** Finds resources, and compares each with its postings and relations. */
+  page: (read: Read, filter: Document, options: FindOptions) => Promise<Page>;
+}
+
+/** Compares resources with others of which they tell. */
+export type Relations = (read: Read, rows: readonly Seen[]) => Promise<Difference[]>;
+
+/** Check by a rule: a resource, and the postings that its state calls for. */
+export function resourceCheck<Part extends Common, Kind extends PostingKind>(
+  rule: ResourceRule<Part, Kind>,
+  relations: Relations = async () => [],
+): ResourceCheck {
+  const { collection, fields, legs } = rule;
+  const projection = Object.fromEntries([...fields, ...SEEN].map((field) => [field, 1]));
+  const kinds = Object.keys(legs);
+  const page = async (read: Read, filter: Document, options: FindOptions): Promise<Page> => {
+    const rows = await all(read<Part & Seen>(collection, filter, { ...options, projection }));
+    const ids = rows.map(({ _id }) => _id);
+    const posted = read<PostingRow>('ledger_postings', {
+      resource_id: { $in: ids },
+      kind: { $in: kinds },
+    });
+    const byResource = new Map<string, PostingRow[]>(ids.map((id) => [id, []]));
+    for await (const posting of posted) byResource.get(posting.resource_id)?.push(posting);
+    const differences = [
+      ...rows.flatMap((row) => compareResource(rule, row, byResource.get(row._id) ?? [])),
+      ...(await relations(read, rows)),
+    ];
+    return { rows: rows.length, last: rows.at(-1), differences };
+  };
+  return { collection, postings: new Set(kinds), page };
+}
+
+/** Pure: differences between the postings that the state calls for and those that are there. */
+function compareResource<Part extends Common, Kind extends PostingKind>(
+  { postings: byState, legs }: ResourceRule<Part, Kind>,
+  resource: Part & Seen,
+  postings: readonly PostingRow[],
+): Difference[] {
+  const { _id, status } = resource;
+  const states = new Map<string, Called<Part, Kind>>(Object.entries(byState));
+  const called = states.get(status) ?? [];
+  const wanted = typeof called === 'function' ? called(resource) : called;
+  const matched = new Set<string>();
+  const differences = wanted.flatMap((kind): Difference[] => {
+    const expected = describe(bookId(resource), legs[kind](resource));
+    const found = postings.find((posting) => posting.kind === kind);
+    if (found === undefined) return [difference('posting_missing', _id, kind, expected, null)];
+    matched.add(found._id);
+    const is = describe(found.book, found.legs);
+    return unlessSame('posting_differs', _id, found._id, expected, is);
+  });
+  const extra = postings.filter((posting) => !matched.has(posting._id));
+  return [
+    ...differences,
+    ...extra.map(({ _id: id, book, legs: found }) =>
+      difference('posting_extra', _id, id, null, describe(book, found)),
+    ),
+  ];
+}
+
+/** Text of legs, sorted, since their order does not matter, and of their book. */
+function describe(book: string, legs: PostingRow['legs'] = []): string {
+  const each = legs.map(({ account, amount }) => `${account} ${amount}`).sort();
+  return `${each.join(', ')} in ${book}`;
+}
