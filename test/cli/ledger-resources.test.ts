@@ -19,7 +19,14 @@ describe('ledger verify, of payments and refunds', () => {
     await setting.change('payments', ids.authorized, { status: 'settled' });
     await setting.change('payments', ids.refunded, { status: 'failed' });
     const found = (await setting.differences()).filter(({ subject }) => subject !== book);
-    expect(found).toHaveLength(3);
+    const misplaced = [ids.back, ids.failed, ids.processing].map((id) => ({
+      check: 'refund_misplaced',
+      subject: id,
+      part: 'status of the payment',
+      expected: 'settled',
+      found: 'failed',
+    }));
+    expect(found).toHaveLength(3 + misplaced.length);
     expect(found).toEqual(
       expect.arrayContaining([
         {
@@ -37,6 +44,7 @@ describe('ledger verify, of payments and refunds', () => {
           expected: null,
           found: `balances.main.available 1000, clearing.bank -1000 in ${book}`,
         },
+        ...misplaced,
       ]),
     );
   });
@@ -50,6 +58,7 @@ describe('ledger verify, of payments and refunds', () => {
     const found = await setting.differences();
     expect(found.map(({ check, subject }) => [check, subject]).sort()).toEqual(
       [
+        ['claim_without_resource', ids.failed],
         ['posting_extra', ids.refunded],
         ['posting_misnamed', 'payment_settled:again'],
         ['resource_missing', 'nobody'],
@@ -69,9 +78,18 @@ describe('ledger verify, of payments and refunds', () => {
       refund_accepted: 'balances.main.available -200, transit.refunds 200',
       refund_failed: 'balances.main.available 200, transit.refunds -200',
     };
-    expect(found).toHaveLength(4);
+    const misplaced = (subject: string, part: string, expected: string, was: string) => ({
+      check: 'refund_misplaced',
+      subject,
+      part,
+      expected,
+      found: was,
+    });
+    expect(found).toHaveLength(6);
     expect(found).toEqual(
       expect.arrayContaining([
+        misplaced(ids.back, 'connector', 'bank', 'other'),
+        misplaced(ids.failed, 'currency', 'EUR', 'USD'),
         {
           check: 'posting_differs',
           subject: ids.settled,
@@ -225,6 +243,7 @@ describe('ledger verify, of payouts', () => {
   test('tells postings of a payout that is not there', async () => {
     await setting.documents('payouts').deleteOne({ _id: paidOut.sent });
     expect(parts(await setting.differences())).toEqual([
+      ['claim_without_resource', paidOut.sent, 'createPayout'],
       ['resource_missing', paidOut.sent, `payout_captured:${paidOut.sent}`],
       ['resource_missing', paidOut.sent, `payout_reserved:${paidOut.sent}`],
     ]);

@@ -73,7 +73,7 @@ describe('ledger verify', () => {
       );
       expect(same.map(({ collection }) => collection)).toContain('ledger_postings');
     }
-    const resources = ['payments', 'refunds', 'payouts'];
+    const resources = ['payments', 'refunds', 'payouts', 'events', 'idempotency'];
     expect(reads.filter(({ collection }) => resources.includes(collection))).toEqual(
       moments.filter(({ collection }) => resources.includes(collection)),
     );

@@ -1,3 +1,4 @@
+import { SANDBOX_CONNECTOR } from '../../routing';
 import type { BookDocument } from '../book';
 import { bookId, LEGS, mustNotBeNegative } from '../postings';
 
@@ -9,6 +10,7 @@ export const CHECKS = {
   posting_behind_checkpoint: 'a checkpoint has more postings behind it than it sealed',
   checkpoint_differs: 'the postings behind a checkpoint are not those that it sealed',
   checkpoint_broken: 'a checkpoint does not follow from the one before it',
+  sandbox_in_live: 'a posting in a live book moves money of the sandbox bank',
   balance_differs: 'a kept balance is not the sum of its legs, or one of the two is missing',
   balance_negative: 'a balance that must not be negative is',
   book_unbalanced: 'the balances of a book do not sum to 0',
@@ -17,8 +19,15 @@ export const CHECKS = {
   posting_differs: 'a posting has another amount, account or book than its resource',
   posting_extra: 'a resource has a posting that its state does not call for',
   resource_missing: 'a posting is about a resource that is not there',
+  status_unknown: 'a resource is in a state that does not exist',
   refunded_differs: 'what a payment counts as refunded is not the sum of its refunds',
   refunded_exceeds: 'a payment has more refunded than its amount',
+  refund_misplaced: 'a refund is not of a settled payment of its account, currency and bank',
+  event_missing: 'a resource lacks the event of a version that it has reached',
+  event_without_resource: 'an event tells of a resource that is not there',
+  delivery_without_event: 'a delivery is of an event that is not there',
+  claim_without_resource: 'an idempotency key is done, and its resource is not there',
+  claim_left_open: 'an idempotency key is open, and its resource is written',
 } as const satisfies Record<string, string>;
 
 export type Check = keyof typeof CHECKS;
@@ -56,17 +65,22 @@ export interface BookRow {
   posted: ReadonlyMap<string, bigint>;
 }
 
+const SANDBOX_CLEARING = `clearing.${SANDBOX_CONNECTOR}`;
+
 /** Pure: faults of a posting by itself. */
-export function comparePosting({ _id, kind, resource_id, legs = [] }: PostingRow) {
+export function comparePosting({ _id, book, kind, resource_id, legs = [] }: PostingRow) {
   const sum = legs.some(({ amount }) => integerOf(amount) === undefined)
     ? 'not whole'
     : total(legs.map(({ amount }) => amount));
   const name = `${kind}:${resource_id}`;
   const isUnknown = !Object.hasOwn(LEGS, kind);
+  const isLive = book.split(':')[1] === 'live';
+  const misplaced = isLive && legs.some(({ account }) => account === SANDBOX_CLEARING);
   return [
     ...unlessSame('posting_unbalanced', _id, null, 0n, sum),
     ...unlessSame('posting_misnamed', _id, null, name, _id),
     ...(isUnknown ? [difference('posting_unknown', _id, 'kind', null, kind)] : []),
+    ...(misplaced ? [difference('sandbox_in_live', _id, SANDBOX_CLEARING, null, book)] : []),
   ];
 }
 

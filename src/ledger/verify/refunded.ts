@@ -6,10 +6,13 @@ import { type Difference, difference, unlessSame } from './compare';
 import type { Seen } from './rule';
 import type { Read } from './snapshot';
 
-type Payment = Pick<PaymentDocument, '_id' | 'amount'> & { refunded?: number };
+type Payment = Pick<
+  PaymentDocument,
+  '_id' | 'account_id' | 'livemode' | 'currency' | 'connector' | 'status' | 'amount'
+> & { refunded?: number };
 
 const COUNTED = ['processing', 'settled'] satisfies RefundStatus[];
-const PAYMENT = ['amount', 'refunded'];
+const PAYMENT = ['account_id', 'livemode', 'currency', 'connector', 'status', 'amount', 'refunded'];
 
 /** Holds payments that count refunds against these. */
 export async function refundedPayments(read: Read, rows: readonly Seen[]): Promise<Difference[]> {
@@ -17,11 +20,14 @@ export async function refundedPayments(read: Read, rows: readonly Seen[]): Promi
   return await compareRefunded(read, ids, await paymentsOf(read, ids));
 }
 
-/** Holds the payments of refunds against all of these. */
-export async function refundsOfPayments(read: Read, rows: readonly Seen[]): Promise<Difference[]> {
+/** Holds refunds against their payments, and these against all of their refunds. */
+export async function placedRefunds(read: Read, rows: readonly Seen[]): Promise<Difference[]> {
   const ids = [...new Set(rows.flatMap(({ payment_id }) => payment_id ?? []))];
   const payments = await paymentsOf(read, ids);
-  return await compareRefunded(read, ids, payments);
+  return [
+    ...rows.flatMap((refund) => comparePlace(refund, payments.get(refund.payment_id ?? ''))),
+    ...(await compareRefunded(read, ids, payments)),
+  ];
 }
 
 async function paymentsOf(read: Read, ids: readonly string[]): Promise<Map<string, Payment>> {
@@ -31,6 +37,22 @@ async function paymentsOf(read: Read, ids: readonly string[]): Promise<Map<strin
   const rows = read<Payment>('payments', { _id: { $in: ids } }, { projection });
   for await (const payment of rows) found.set(payment._id, payment);
   return found;
+}
+
+/** Pure: differences of a refund from the payment that it gives back. */
+function comparePlace({ _id, payment_id, ...refund }: Seen, payment?: Payment): Difference[] {
+  if (payment === undefined) {
+    return [difference('refund_misplaced', _id, 'payment_id', payment_id, null)];
+  }
+  const same = (part: string, expected: unknown, found: unknown) =>
+    unlessSame('refund_misplaced', _id, part, expected, found);
+  return [
+    ...same('account_id', payment.account_id, refund.account_id),
+    ...same('livemode', String(payment.livemode), String(refund.livemode)),
+    ...same('currency', payment.currency, refund.currency),
+    ...same('connector', payment.connector, refund.connector),
+    ...same('status of the payment', 'settled', payment.status),
+  ];
 }
 
 /** Differences of payments' counts of refunds from their refunds, and from their amounts. */

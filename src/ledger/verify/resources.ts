@@ -6,7 +6,7 @@ import type { PayoutDocument } from '../../store/payouts';
 import type { RefundDocument } from '../../store/refunds';
 import { LEGS, type PostingKind, type ResourcePosting } from '../postings';
 import { returnedAmount, settledAmount } from '../steps';
-import { refundedPayments, refundsOfPayments } from './refunded';
+import { placedRefunds, refundedPayments } from './refunded';
 import {
   type Called,
   type Common,
@@ -114,7 +114,7 @@ const PAYOUTS: ResourceRule<PayoutPart, ResourcePosting<'payout'>> = {
 
 /** Check of each resource that moves money. */
 export const RESOURCE_CHECKS: readonly ResourceCheck[] = [
-  resourceCheck(PAYMENTS, refundedPayments),
-  resourceCheck(REFUNDS, refundsOfPayments),
-  resourceCheck(PAYOUTS),
+  resourceCheck('payment', PAYMENTS, refundedPayments),
+  resourceCheck('refund', REFUNDS, placedRefunds),
+  resourceCheck('payout', PAYOUTS),
 ];

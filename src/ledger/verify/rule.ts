@@ -1,4 +1,6 @@
 import type { Document, FindOptions } from 'mongodb';
+import type { CallbackResource } from '../../domain/callback';
+import { eventId } from '../../ids';
 import type { PaymentDocument } from '../../store/payments';
 import { bookId, type Leg, type PostingKind } from '../postings';
 import { type Difference, difference, type PostingRow, unlessSame } from './compare';
@@ -25,6 +27,8 @@ export interface ResourceRule<Part extends Common, Kind extends PostingKind> {
 /** Fields that are read of every resource beside those of its rule. */
 export interface Seen extends Common {
   _id: string;
+  connector: string;
+  version: number;
   updated_at: string;
   /** Count of a payment's refunds. */
   refunded?: number;
@@ -32,7 +36,7 @@ export interface Seen extends Common {
   payment_id?: string;
 }
 
-const SEEN = ['updated_at', 'refunded', 'payment_id'];
+const SEEN = ['connector', 'version', 'updated_at', 'refunded', 'payment_id'];
 
 /** Resources that were compared in one snapshot. */
 export interface Page {
@@ -43,18 +47,23 @@ export interface Page {
 
 /** Check of the resources of one kind. */
 export interface ResourceCheck {
+  kind: CallbackResource;
   collection: string;
   /** Kinds of its postings. */
   postings: ReadonlySet<string>;
-  /** Finds resources, and compares each with its postings and relations. */
+  /** Finds resources, and compares each with its postings, events and relations. */
   page: (read: Read, filter: Document, options: FindOptions) => Promise<Page>;
 }
 
 /** Compares resources with others of which they tell. */
 export type Relations = (read: Read, rows: readonly Seen[]) => Promise<Difference[]>;
 
-/** Check by a rule: a resource, and the postings that its state calls for. */
+/** Versions that a resource can have; more than its states, and a bound for what is read. */
+const VERSIONS_MAX = 100;
+
+/** Check by a rule: a resource, the postings that its state calls for, and the event of each move. */
 export function resourceCheck<Part extends Common, Kind extends PostingKind>(
+  kind: CallbackResource,
   rule: ResourceRule<Part, Kind>,
   relations: Relations = async () => [],
 ): ResourceCheck {
@@ -72,11 +81,12 @@ export function resourceCheck<Part extends Common, Kind extends PostingKind>(
     for await (const posting of posted) byResource.get(posting.resource_id)?.push(posting);
     const differences = [
       ...rows.flatMap((row) => compareResource(rule, row, byResource.get(row._id) ?? [])),
+      ...(await missingEvents(read, kind, rows)),
       ...(await relations(read, rows)),
     ];
     return { rows: rows.length, last: rows.at(-1), differences };
   };
-  return { collection, postings: new Set(kinds), page };
+  return { kind, collection, postings: new Set(kinds), page };
 }
 
 /** Pure: differences between the postings that the state calls for and those that are there. */
@@ -87,7 +97,8 @@ function compareResource<Part extends Common, Kind extends PostingKind>(
 ): Difference[] {
   const { _id, status } = resource;
   const states = new Map<string, Called<Part, Kind>>(Object.entries(byState));
-  const called = states.get(status) ?? [];
+  const called = states.get(status);
+  if (called === undefined) return [difference('status_unknown', _id, 'status', null, status)];
   const wanted = typeof called === 'function' ? called(resource) : called;
   const matched = new Set<string>();
   const differences = wanted.flatMap((kind): Difference[] => {
@@ -105,6 +116,26 @@ function compareResource<Part extends Common, Kind extends PostingKind>(
       difference('posting_extra', _id, id, null, describe(book, found)),
     ),
   ];
+}
+
+/** Tells versions without their event; a resource begins without one, at version 1. */
+async function missingEvents(
+  read: Read,
+  kind: CallbackResource,
+  rows: readonly Seen[],
+): Promise<Difference[]> {
+  const wanted = new Map<string, { _id: string; version: number }>();
+  for (const { _id, version: last } of rows) {
+    for (let version = 2; version <= Math.min(last, VERSIONS_MAX); version += 1) {
+      wanted.set(eventId(kind, _id, version), { _id, version });
+    }
+  }
+  const ids = { _id: { $in: [...wanted.keys()] } };
+  const there = read<{ _id: string }>('events', ids, { projection: { _id: 1 } });
+  for await (const { _id } of there) wanted.delete(_id);
+  return [...wanted].map(([event, { _id, version }]) =>
+    difference('event_missing', _id, `version ${version}`, event, null),
+  );
 }
 
 /** Text of legs, sorted, since their order does not matter, and of their book. */

@@ -8,6 +8,7 @@ import { createCheckpointStore } from './checkpoints';
 import type { Difference } from './compare';
 import type { BookCheck, Sealing } from './examine';
 import { compareResources, type Span } from './owners';
+import { compareRelated } from './related';
 import { snapshotsOf } from './snapshot';
 import { createTold } from './told';
 
@@ -91,6 +92,7 @@ export async function verifyLedger(
       told.looked({ resources: rows });
       isClean &&= differences.length === 0;
     }
+    for await (const differences of compareRelated(inSnapshot, full)) told.tell(differences);
     if (isClean) await verified.until(span.until);
   }
   return { ...result, ...told.result() };
