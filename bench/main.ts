@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { StackFailure } from '../src/os/failure';
 import { failureLine, showProgress } from '../stack/terminal';
 import { runBench } from './bench';
+import { reportLedger, runLedgerBench } from './ledger/run';
 import { readOptions, USAGE } from './options';
 import { report } from './report';
 import { onInterrupt } from './stop';
@@ -25,6 +26,12 @@ async function main(args: readonly string[]): Promise<number> {
   const dir = mkdtempSync(join(tmpdir(), 'durable-payments-bench-'));
   try {
     const setting = { dir, env: process.env, progress, signal: stop.signal };
+    if (options.ledger !== undefined) {
+      const figures = await runLedgerBench(options.ledger, setting, broken);
+      const text = options.json ? `${JSON.stringify(figures, null, 2)}\n` : reportLedger(figures);
+      process.stdout.write(text);
+      return 0;
+    }
     const result = await runBench(options, setting, broken);
     process.stdout.write(options.json ? `${JSON.stringify(result, null, 2)}\n` : report(result));
     return 0;

@@ -7,12 +7,14 @@ export interface BenchOptions {
   /** Number of payments under way at once, under load. */
   concurrency: number;
   rounds: number;
+  /** Number of postings of the ledger to verify instead; undefined for the benchmark itself. */
+  ledger: number | undefined;
   json: boolean;
   help: boolean;
 }
 
 const DEFAULTS = { payments: 150, concurrency: 16, rounds: 3 } as const;
-const LIMITS = { payments: 100_000, concurrency: 500, rounds: 50 } as const;
+const LIMITS = { payments: 100_000, concurrency: 500, rounds: 50, ledger: 100_000_000 } as const;
 
 export const USAGE = `Usage: npm run bench -- [options]
        npm run -s bench -- --json
@@ -25,6 +27,7 @@ Options:
   --payments N     payments of each subject in each round, under load (default ${DEFAULTS.payments})
   --concurrency N  payments under way at once, under load (default ${DEFAULTS.concurrency})
   --rounds N       rounds; their median counts (default ${DEFAULTS.rounds})
+  --ledger N       fill a ledger with N postings instead, and measure \`ledger verify\` on it
   --json           the result as JSON
   --help           this
 
@@ -43,6 +46,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     payments: count('payments', values.payments),
     concurrency: count('concurrency', values.concurrency),
     rounds: count('rounds', values.rounds),
+    ledger: values.ledger === undefined ? undefined : wholeNumber('ledger', values.ledger),
     json: values.json === true,
     help: values.help === true,
   };
@@ -56,6 +60,7 @@ function parse(args: readonly string[]) {
         payments: { type: 'string' },
         concurrency: { type: 'string' },
         rounds: { type: 'string' },
+        ledger: { type: 'string' },
         json: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
@@ -66,7 +71,10 @@ function parse(args: readonly string[]) {
 }
 
 function count(name: keyof typeof DEFAULTS, text: string | undefined): number {
-  if (text === undefined) return DEFAULTS[name];
+  return text === undefined ? DEFAULTS[name] : wholeNumber(name, text);
+}
+
+function wholeNumber(name: keyof typeof LIMITS, text: string): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= 1 && value <= LIMITS[name]) return value;
   throw new StackFailure(`--${name} takes a whole number from 1 to ${LIMITS[name]}, not ${text}`);

@@ -33,7 +33,7 @@ export interface Figures {
 export interface Result {
   machine: { cpus: number; cpu: string; memory_gb: number; platform: string; node: string };
   servers: { temporal: string; mongodb: string };
-  options: Omit<BenchOptions, 'json' | 'help'>;
+  options: Omit<BenchOptions, 'json' | 'help' | 'ledger'>;
   took_seconds: number;
   floor: Figures;
   product: Figures;
