@@ -16,6 +16,16 @@ export function when(iso: string | null): string {
   return iso === null ? '-' : `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }
 
+/** Shows an age by its two greatest units at most: `3 d 4 h`, `5 min`, `20 s`. */
+export function age(seconds: number): string {
+  if (seconds < 60) return `${Math.max(0, seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
 /** Lines of fields: the names in a column, then the values. */
 export function fields(rows: readonly (readonly [name: string, value: string])[]): string {
   return columns(rows.map(([name, value]) => [`${name}:`, value]));

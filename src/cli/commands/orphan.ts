@@ -4,7 +4,7 @@ import { findOrphans, type Orphan, type OrphanDeps, restart } from '../../tempor
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { envOf, parseLimit } from '../options';
-import { table, when } from '../output';
+import { age, table, when } from '../output';
 
 const LIMIT_MAX = 10_000;
 const LIMIT_DEFAULT = 1_000;
@@ -181,14 +181,4 @@ function tableOf(rows: ReturnType<typeof present>[], none: string): string {
 
 function more({ checked, has_more }: { checked: number; has_more: boolean }): string {
   return has_more ? `\n\nThere are more: it stopped after ${checked} were looked at.` : '';
-}
-
-/** Shows an age by its two greatest units at most: `3 d 4 h`, `5 min`, `20 s`. */
-function age(seconds: number): string {
-  if (seconds < 60) return `${Math.max(0, seconds)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 24) return `${hours} h ${minutes % 60} min`;
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
