@@ -37,7 +37,9 @@ const LAWFUL: Record<string, string> = {
   'workflows/payment.ts':
     "import '@temporalio/workflow'; import { type A } from '../activities/payments';",
   'worker/main.ts': "import '../workflows/payment'; import '../activities/payments';",
-  'stack/main.ts': "import '../src/log';",
+  'src/cli/program.ts': "import '../log';",
+  'src/cli/main.ts': "import './program'; import '../../worker/main';",
+  'stack/main.ts': "import '../src/log'; import '../src/cli/main';",
   'test/some.test.ts': "import 'fast-check'; import '../stack/main';",
 };
 

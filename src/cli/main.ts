@@ -1,15 +1,28 @@
 #!/usr/bin/env node
+import type { OpenRebuilder } from '../reconcile/rebuilder';
 import { runCli } from './program';
+
+/** Loaded when it is asked for, since the worker's libraries take a second. */
+const openRebuilder: OpenRebuilder = async (deps) => {
+  const [{ openRebuilder: open }, { quietRuntime }] = await Promise.all([
+    import('../../worker/rebuild/rebuild.js'),
+    import('../../worker/rebuild/replay.js'),
+  ]);
+  quietRuntime();
+  return await open(deps);
+};
 
 // A reader that stops reading (`… | head`) is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
-void runCli(process.argv.slice(2), {
+const io = {
   env: process.env,
-  stdout: (text) => void process.stdout.write(text),
-  stderr: (text) => void process.stderr.write(text),
-}).then((code) => {
+  stdout: (text: string) => void process.stdout.write(text),
+  stderr: (text: string) => void process.stderr.write(text),
+};
+
+void runCli(process.argv.slice(2), io, openRebuilder).then((code) => {
   process.exitCode = code;
 });

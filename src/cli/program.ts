@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import type { OpenRebuilder } from '../reconcile/rebuilder';
 import { addAccountCommands } from './commands/account';
 import { addBalanceCommands } from './commands/balance';
 import { addCallbackCommands } from './commands/callback';
@@ -7,6 +8,7 @@ import { addKeyCommands } from './commands/key';
 import { addKeysCommands } from './commands/keys';
 import { addLedgerCommands } from './commands/ledger';
 import { addOrphanCommands } from './commands/orphan';
+import { addReconcileCommand } from './commands/reconcile';
 import { addResourceCommands } from './commands/resource';
 import { addWebhookCommands } from './commands/webhook';
 import { type CliContext, type CliIo, createContext } from './context';
@@ -34,13 +36,19 @@ Exit codes: 0 done; 1 refused or failed, with the reason on stderr
 /**
  * Runs the command line once.
  * @param args without node and script, as `['account', 'list']`
+ * @param openRebuilder the worker's steps, which stand above this room
  * @returns the exit code: 0 done, 1 refused or failed. It does not throw.
  */
-export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
+export async function runCli(
+  args: readonly string[],
+  io: CliIo,
+  openRebuilder: OpenRebuilder,
+): Promise<number> {
   const isJson = wantsJson(args);
   const { context, close } = createContext(io, isJson);
   try {
-    await createProgram(context, io, isJson).parseAsync(args, { from: 'user' });
+    const program = createProgram(context, io, isJson, openRebuilder);
+    await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return reportUsage(error, io, isJson);
@@ -53,7 +61,12 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
 }
 
 /** Commands of every group, with the help of each. */
-export function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command {
+export function createProgram(
+  context: CliContext,
+  io: CliIo,
+  isJson: boolean,
+  openRebuilder: OpenRebuilder,
+): Command {
   const program = new Command()
     .name(NAME)
     .usage('<group> <command> [options]')
@@ -83,6 +96,7 @@ export function createProgram(context: CliContext, io: CliIo, isJson: boolean): 
   addResourceCommands(program, context);
   addOrphanCommands(program, context);
   addCallbackCommands(program, context);
+  addReconcileCommand(program, context, openRebuilder);
   return program;
 }
 

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { runCli } from '../../src/cli/program';
 import { connectMongo } from '../../src/mongo';
 import { createStores } from '../../src/store';
+import { openRebuilder } from '../../worker/rebuild/rebuild';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
 export const CreatedAccount = z.strictObject({
@@ -31,15 +32,16 @@ export interface Outcome {
 export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> {
   let stdout = '';
   let stderr = '';
-  const exit = await runCli(args, {
+  const io = {
     env,
-    stdout: (text) => {
+    stdout: (text: string) => {
       stdout += text;
     },
-    stderr: (text) => {
+    stderr: (text: string) => {
       stderr += text;
     },
-  });
+  };
+  const exit = await runCli(args, io, openRebuilder);
   return { exit, stdout, stderr };
 }
 

@@ -31,8 +31,9 @@ Example:
   "workflow"}], "checked", "has_more"}`,
   restart: `
 The workflow loads its state and goes on: a bank is asked what it knows before it is told anything
-again, and a delivery makes the attempts that are left. A resource whose workflow has completed is left alone unless it is named: its document is behind, as
-after the restoring of an older database.
+again, and a delivery makes the attempts that are left. A resource whose workflow has completed is
+left alone unless it is named: its document is behind, as after the restoring of an older database,
+and \`reconcile\` brings it up to date.
 
 Examples:
   npm run -s cli -- orphan restart

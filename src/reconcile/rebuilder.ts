@@ -1,0 +1,35 @@
+import type { Client } from '@temporalio/client';
+import type { MongoClient } from 'mongodb';
+import type { CallbackResource } from '../domain/callback';
+import type { Stores } from '../store';
+
+export interface RebuilderDeps {
+  mongo: MongoClient;
+  stores: Stores;
+  temporal: Client;
+  /** Under which the tokens of pages are derived. */
+  payTokenKey: Buffer;
+  webhookQueue: string;
+}
+
+/**
+ * Outcome of a rebuilding.
+ * - `rebuilt`: the document stands where the workflow does
+ * - `short`: a balance does not hold what the resource once took from it; nothing of it was posted
+ * - `unreadable`: its histories do not tell what was written, or contradict the document
+ */
+export interface Rebuilt {
+  outcome: 'rebuilt' | 'short' | 'unreadable';
+  /** Reason why it was left; absent when it was rebuilt. */
+  reason?: string;
+  /** Whether its idempotency key is free, since neither store knows it any more. */
+  key_lost?: boolean;
+}
+
+/** Writes documents, events, postings and claims anew, from the histories of their workflows. */
+export interface Rebuilder {
+  /** Safe to repeat, also after a stop halfway: what stands in the record is not written again. */
+  rebuild(resource: CallbackResource, id: string): Promise<Rebuilt>;
+}
+
+export type OpenRebuilder = (deps: RebuilderDeps) => Promise<Rebuilder>;

@@ -1,0 +1,132 @@
+import type { Client } from '@temporalio/client';
+import type { CallbackResource } from '../domain/callback';
+import { KINDS, LIFECYCLES, type ResourceStores } from '../lifecycles';
+import { compare, type Disagreement } from './compare';
+import { type Standing, standingIn } from './standing';
+
+export interface WalkDeps {
+  temporal: Client;
+  /** Task queue of the lifecycles: two services may share a namespace. */
+  lifecycleQueue: string;
+  stores: ResourceStores;
+}
+
+/** Resource of which Temporal and MongoDB say different things. */
+export interface Difference {
+  kind: Disagreement;
+  resource: CallbackResource;
+  id: string;
+  /** Standing that each of them tells. */
+  workflow: Standing | null;
+  document: StandingDocument | null;
+  /** Whether a workflow of it runs. */
+  running: boolean;
+  /** Start of its newest run, ISO 8601. */
+  started_at: string;
+}
+
+type StandingDocument = Standing & { account_id: string; livemode: boolean; updated_at: string };
+
+/** Step of a walk. */
+export interface Walked {
+  checked: number;
+  differences: Difference[];
+}
+
+/** Run of a workflow, as the list of all of them tells. */
+interface Run {
+  workflowId: string;
+  runId: string;
+  running: boolean;
+  startedAt: Date;
+}
+
+const CHECKED_AT_ONCE = 20;
+
+/**
+ * Walks over every workflow of a payment, refund or payout that runs, or has ended since, and holds
+ * its history against the document; payments come first, then in the order of their starts. The list
+ * lags behind by seconds, and forgets what is older than the namespace's retention.
+ */
+export async function* walk(deps: WalkDeps, since: Date): AsyncGenerator<Walked> {
+  for (const kind of KINDS) {
+    const resources = [...(await runsOf(deps, kind, since)).values()];
+    for (let from = 0; from < resources.length; from += CHECKED_AT_ONCE) {
+      const some = resources.slice(from, from + CHECKED_AT_ONCE);
+      const found = await Promise.all(some.map((runs) => differenceOf(deps, kind, runs)));
+      yield { checked: some.length, differences: found.filter((each) => each !== null) };
+    }
+  }
+}
+
+/** Runs by the workflow's id, each id's newest first, the ids in the order of their starts. */
+async function runsOf(
+  { temporal: { workflow }, lifecycleQueue }: WalkDeps,
+  kind: CallbackResource,
+  since: Date,
+): Promise<Map<string, Run[]>> {
+  const { workflowType } = LIFECYCLES[kind];
+  const ours = `WorkflowType = '${workflowType}' AND TaskQueue = '${lifecycleQueue}'`;
+  const ended = `CloseTime >= '${since.toISOString()}'`;
+  const runs: Run[] = [];
+  for (const which of [`ExecutionStatus = 'Running'`, ended]) {
+    for await (const each of workflow.list({ query: `${ours} AND ${which}` })) {
+      const { workflowId, runId, startTime: startedAt, status } = each;
+      runs.push({ workflowId, runId, startedAt, running: status.name === 'RUNNING' });
+    }
+  }
+  runs.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime());
+  const byId = new Map<string, Run[]>();
+  for (const run of runs) byId.set(run.workflowId, [run, ...(byId.get(run.workflowId) ?? [])]);
+  return byId;
+}
+
+/**
+ * Difference of one resource; null when both agree. The document is read last, so that one of a
+ * service at work is at most ahead; what is ahead is looked at again, since its workflow may have
+ * been told meanwhile.
+ */
+async function differenceOf(
+  deps: WalkDeps,
+  resource: CallbackResource,
+  runs: readonly Run[],
+): Promise<Difference | null> {
+  const first = await lookAt(deps, resource, runs);
+  return first?.kind === 'ahead' ? await lookAt(deps, resource, runs) : first;
+}
+
+async function lookAt(
+  { temporal, stores }: WalkDeps,
+  resource: CallbackResource,
+  runs: readonly Run[],
+): Promise<Difference | null> {
+  const [newest] = runs;
+  if (newest === undefined) return null;
+  const workflow = await latestStanding(temporal, runs);
+  const id = newest.workflowId.slice(newest.workflowId.indexOf(':') + 1);
+  const found = await LIFECYCLES[resource].get(stores, id);
+  const document = found === null ? null : standingOf(found);
+  const kind = compare(workflow, document);
+  if (kind === null) return null;
+  const { running, startedAt } = newest;
+  const started_at = startedAt.toISOString();
+  return { kind, resource, id, workflow, document, running, started_at };
+}
+
+/** A run that could not load the resource tells nothing: the one before it does. */
+async function latestStanding(
+  { workflow }: Client,
+  runs: readonly Run[],
+): Promise<Standing | null> {
+  for (const { workflowId, runId } of runs) {
+    const history = await workflow.getHandle(workflowId, runId).fetchHistory();
+    const standing = standingIn(history);
+    if (standing !== null) return standing;
+  }
+  return null;
+}
+
+function standingOf(found: StandingDocument): StandingDocument {
+  const { status, version, account_id, livemode, updated_at } = found;
+  return { status, version, account_id, livemode, updated_at };
+}

@@ -1,0 +1,103 @@
+import { storedPayout } from '../api/payout-setting';
+import { openResourceSetting, type ResourceSetting } from './resource-setting';
+
+let setting: ResourceSetting;
+beforeAll(async () => {
+  setting = await openResourceSetting();
+});
+afterAll(async () => await setting?.close());
+
+const SINCE = ['--since', '2026-01-01T00:00:00Z'];
+
+test('two stores that agree are told so, with exit code 0', async () => {
+  const { exit, stdout, stderr } = await setting.cli('reconcile', '--json');
+  expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
+  expect(JSON.parse(stdout)).toEqual({
+    data: {
+      since: expect.stringMatching(/Z$/),
+      workflows: expect.any(Number),
+      documents: 0,
+      left: 0,
+      findings: [],
+    },
+  });
+  expect((await setting.cli('reconcile', ...SINCE)).stdout).toMatch(
+    /^\d+ workflows that run or ended since 2026-01-01T00:00:00\.000Z, and 0 documents under way: nothing differs\.\n$/,
+  );
+});
+
+test('differences are listed with what would be done, with exit code 1', async () => {
+  const { db, stores } = setting.deps;
+  const created_at = '2026-01-01T00:00:00.000Z';
+  const lost = storedPayout(setting.shop, { created_at });
+  await db.collection<{ _id: string }>('payouts').insertOne(lost);
+  const body = { callback_id: 'cb-9', occurred_at: created_at };
+  const about = { connector: 'bank', resource: 'payout', name: 'completed' } as const;
+  await stores.callbacks.keep({ ...about, resource_id: 'unknown', body, received_at: created_at });
+
+  const { exit, stdout, stderr } = await setting.cli('reconcile', '--json', ...SINCE);
+  expect(exit).toBe(1);
+  expect(JSON.parse(stderr).error).toEqual({
+    code: 'stores_differ',
+    message: 'Differences left: 1. Run it again with --apply.',
+  });
+  const age_seconds = expect.any(Number);
+  const { data } = JSON.parse(stdout);
+  expect(data).toMatchObject({ left: 1, documents: 1 });
+  expect(data.findings).toEqual([
+    {
+      ...{ kind: 'orphan', resource: 'payout', id: lost._id, env: 'sandbox' },
+      ...{ account_id: setting.shop.account_id, document: 'sent', workflow: 'not found' },
+      ...{ age_seconds, act: 'restart', done: false },
+    },
+    {
+      ...{ kind: 'callback', resource: 'payout', id: 'unknown', env: null, account_id: null },
+      ...{ document: 'completed (bank:cb-9), not signalled', workflow: null },
+      ...{ age_seconds, act: 'none', done: false },
+    },
+  ]);
+  const inWords = await setting.cli('reconcile', ...SINCE);
+  expect(inWords.exit).toBe(1);
+  expect(inWords.stdout).toMatch(
+    /\n\nKIND +RESOURCE +ID +ENV +MONGODB +TEMPORAL +AGE +ACT\norphan +payout +\S+ +sandbox +sent +not found +\d+ d \d+ h +restart\n/,
+  );
+
+  const applied = await setting.cli('reconcile', '--apply', '--json', ...SINCE);
+  expect(applied.exit).toBe(0);
+  expect(JSON.parse(applied.stdout).data).toMatchObject({
+    left: 0,
+    findings: [{ kind: 'orphan', done: true }, { kind: 'callback' }],
+  });
+  expect((await setting.handle('payout', lost._id).describe()).status.name).toBe('RUNNING');
+  // Nobody works on the product's own queue here.
+  await setting.terminate('payout', lost._id);
+  await db.collection<{ _id: string }>('payouts').deleteOne({ _id: lost._id });
+});
+
+test('an event that nothing delivers is delivered', async () => {
+  const { db } = setting.deps;
+  const id = await setting.payout();
+  const events = db.collection<{ _id: string; resource_id: string }>('events');
+  const pending = { 'delivery.status': 'pending', 'delivery.next_attempt_at': null };
+  const [event] = await events.find({ resource_id: id }).toArray();
+  if (event === undefined) throw new Error('no event');
+  await events.updateOne({ _id: event._id }, { $set: pending });
+  const undelivered = { kind: 'undelivered', resource: 'event', id: event._id, act: 'deliver' };
+  const look = async (...args: string[]) => {
+    const { stdout } = await setting.cli('reconcile', '--json', ...SINCE, ...args);
+    return JSON.parse(stdout).data.findings;
+  };
+  expect(await look()).toContainEqual(expect.objectContaining({ ...undelivered, done: false }));
+  expect(await look('--apply')).toContainEqual(
+    expect.objectContaining({ ...undelivered, done: true }),
+  );
+  const delivery = setting.service.temporal.workflow.getHandle(`webhook:${event._id}`);
+  expect((await delivery.describe()).status.name).toBe('RUNNING');
+  await delivery.terminate('in a test');
+  await events.deleteMany({ resource_id: id });
+});
+
+test('--since takes a time, and nothing else', async () => {
+  const { error } = JSON.parse((await setting.cli('reconcile', '--since', 'now', '--json')).stderr);
+  expect(error).toMatchObject({ code: 'invalid_usage' });
+});

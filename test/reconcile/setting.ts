@@ -1,0 +1,79 @@
+import type { Db, Document } from 'mongodb';
+import { type ReconcileDeps, reconcile } from '../../src/cli/reconcile';
+import { isLeft } from '../../src/reconcile/finding';
+import { openRebuilder } from '../../worker/rebuild/rebuild';
+import { openResourceSetting } from '../cli/resource-setting';
+import { eventually } from '../support/http';
+
+export type RestoreSetting = Awaited<ReturnType<typeof openRestoreSetting>>;
+
+type Kept = Map<string, Document[]>;
+
+/** The whole product with a merchant, whose database can be put back to an earlier moment. */
+export async function openRestoreSetting() {
+  const began = new Date();
+  const setting = await openResourceSetting();
+  const { service } = setting;
+  const { mongo, stores, temporal, queues, keys } = service;
+  const { lifecycle: lifecycleQueue, webhooks: webhookQueue } = queues;
+  const db = mongo.db(service.database);
+  const deps: ReconcileDeps = {
+    ...{ db, stores, temporal, lifecycleQueue, webhookQueue },
+    now: () => new Date(),
+    progress: () => {},
+    rebuilder: () =>
+      openRebuilder({ mongo, stores, temporal, payTokenKey: keys.pay_token, webhookQueue }),
+  };
+  const look = (apply = false) => reconcile(deps, { since: began, apply });
+  return {
+    ...setting,
+    deps,
+    db,
+    stores,
+    look,
+    /** Findings that keep the stores apart, once as many as expected are listed as ended. */
+    left: async (count: number) =>
+      await eventually(`${count} differences`, async () => {
+        const found = (await look()).findings.filter(isLeft);
+        return found.length === count && found;
+      }),
+    backUp: () => backUp(db),
+    restore: (kept: Kept) => restore(db, kept),
+    /** Everything of one resource that money and merchants hang on. */
+    recorded: async (id: string) => {
+      const { account_id } = setting.shop;
+      const events = await stores.events.list({
+        account_id,
+        livemode: false,
+        resource_id: id,
+        limit: 50,
+      });
+      return {
+        postings: (await stores.ledger.forResource(id)).toSorted(byId),
+        events: events
+          .map(({ _id, type, created, body }) => ({ _id, type, created, body }))
+          .toSorted(byId),
+      };
+    },
+  };
+}
+
+const byId = (a: { _id: string }, b: { _id: string }) => a._id.localeCompare(b._id);
+
+async function backUp(db: Db): Promise<Kept> {
+  const names = (await db.listCollections().toArray()).map(({ name }) => name);
+  const kept: Kept = new Map();
+  for (const name of names) {
+    kept.set(name, await db.collection(name).find({}, { promoteLongs: false }).toArray());
+  }
+  return kept;
+}
+
+/** Puts a copy back, so that what came since is gone. */
+async function restore(db: Db, kept: Kept): Promise<void> {
+  for (const { name } of await db.listCollections().toArray()) {
+    await db.collection(name).deleteMany();
+    const rows = kept.get(name) ?? [];
+    if (rows.length > 0) await db.collection(name).insertMany(rows);
+  }
+}

@@ -1,0 +1,52 @@
+import { findingOf, isLeft } from '../../../src/reconcile/finding';
+import type { Difference } from '../../../src/reconcile/walk';
+
+const difference: Difference = {
+  kind: 'behind',
+  resource: 'payout',
+  id: 'p1',
+  workflow: { status: 'completed', version: 4 },
+  document: {
+    status: 'sent',
+    version: 3,
+    account_id: 'acct_1',
+    livemode: true,
+    updated_at: '2026-03-01T12:00:00.000Z',
+  },
+  running: false,
+  started_at: '2026-03-01T11:00:00.000Z',
+};
+
+test('a finding says where each stands, and since when', () => {
+  expect(findingOf(difference)).toEqual({
+    kind: 'behind',
+    resource: 'payout',
+    id: 'p1',
+    account_id: 'acct_1',
+    livemode: true,
+    document: 'sent v3',
+    workflow: 'completed v4, closed',
+    since: '2026-03-01T12:00:00.000Z',
+    act: 'rebuild',
+    done: false,
+  });
+  expect(
+    findingOf({ ...difference, kind: 'missing', document: null, running: true }),
+  ).toMatchObject({
+    account_id: null,
+    livemode: null,
+    document: null,
+    workflow: 'completed v4, running',
+    since: '2026-03-01T11:00:00.000Z',
+  });
+});
+
+test('a document that is ahead keeps nothing apart; any other difference does until it is done', () => {
+  const left = (kind: Difference['kind'], done = false) =>
+    isLeft({ ...findingOf({ ...difference, kind }), done });
+  expect(left('ahead')).toBe(false);
+  expect(left('missing')).toBe(true);
+  expect(left('behind')).toBe(true);
+  expect(left('contradicts')).toBe(true);
+  expect(left('missing', true)).toBe(false);
+});

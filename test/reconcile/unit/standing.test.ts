@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
+import { standingIn } from '../../../src/reconcile/standing';
+
+const FOLDER = join(__dirname, '../../replay/histories');
+const historyOf = (name: string) =>
+  historyFromJSON(JSON.parse(readFileSync(join(FOLDER, `${name}.json`), 'utf8')));
+
+test.each([
+  ['payout-completed', { status: 'completed', version: 4 }],
+  ['payout-jumped', { status: 'completed', version: 4 }],
+  ['payout-returned-days-later', { status: 'returned', version: 5 }],
+  ['payout-accepted-behind', { status: 'sent', version: 3 }],
+  ['payment-settled', { status: 'settled', version: 4 }],
+  ['refund-settled', { status: 'settled', version: 2 }],
+])('the history %s ends where its last step said', (name, standing) => {
+  expect(standingIn(historyOf(name))).toEqual(standing);
+});
+
+test('what was refused stands nowhere, and so does what has not begun', () => {
+  expect(standingIn(historyOf('payout-insufficient-balance'))).toBeNull();
+  expect(standingIn(historyOf('payout-not-accepted-in-time'))).toBeNull();
+  expect(standingIn(historyOf('refund-refused'))).toBeNull();
+  expect(standingIn({ events: [] })).toBeNull();
+  expect(standingIn({})).toBeNull();
+});
+
+test('a history that is cut off stands where its last known step said', () => {
+  const { events } = historyOf('payout-completed');
+  // Step 16 asks for `sent`, and step 18 says that it was written.
+  expect(standingIn({ events: events?.slice(0, 17) ?? [] })).toEqual({
+    status: 'created',
+    version: 1,
+  });
+  expect(standingIn({ events: events?.slice(0, 18) ?? [] })).toEqual({
+    status: 'sent',
+    version: 3,
+  });
+});
+
+test('every recorded history of a lifecycle is read without a fault', () => {
+  const names = readdirSync(FOLDER).filter((name) => /^(payment|refund|payout)-/.test(name));
+  for (const name of names) {
+    const standing = standingIn(historyOf(name.replace('.json', '')));
+    if (standing !== null) expect(standing.version).toBeGreaterThanOrEqual(1);
+  }
+  expect(names.length).toBeGreaterThan(50);
+});
