@@ -3,21 +3,21 @@ import type { CallbackResource } from '../../src/domain/callback';
 import { openShop } from '../api/payout-setting';
 import { call, settledPayment } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
-import { startService } from '../support/service';
+import { type ServiceOptions, startService } from '../support/service';
 import { CliError, run } from './cli';
 
 export type ResourceSetting = Awaited<ReturnType<typeof openResourceSetting>>;
 
 /** The whole product with a merchant, and a command line that looks into its database. */
-export async function openResourceSetting() {
-  const service = await startService();
+export async function openResourceSetting(options: ServiceOptions = {}) {
+  const service = await startService(options);
   const shop = await openShop(service);
   const { key } = shop;
   const env = {
     DATA_DIR: 'none',
     MONGODB_URI: mongodbUri(),
     MONGODB_DB: service.database,
-    TEMPORAL_ADDRESS: temporalAddress(),
+    TEMPORAL_ADDRESS: options.temporal ?? temporalAddress(),
   };
   const cli = (...args: string[]) => run(env, ...args);
   const idOf = ({ status, body, text }: Awaited<ReturnType<typeof call>>): string => {

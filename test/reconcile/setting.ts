@@ -4,15 +4,16 @@ import { isLeft } from '../../src/reconcile/finding';
 import { openRebuilder } from '../../worker/rebuild/rebuild';
 import { openResourceSetting } from '../cli/resource-setting';
 import { eventually } from '../support/http';
+import type { ServiceOptions } from '../support/service';
 
 export type RestoreSetting = Awaited<ReturnType<typeof openRestoreSetting>>;
 
 type Kept = Map<string, Document[]>;
 
 /** The whole product with a merchant, whose database can be put back to an earlier moment. */
-export async function openRestoreSetting() {
+export async function openRestoreSetting(options: ServiceOptions = {}) {
   const began = new Date();
-  const setting = await openResourceSetting();
+  const setting = await openResourceSetting(options);
   const { service } = setting;
   const { mongo, stores, temporal, queues, keys } = service;
   const { lifecycle: lifecycleQueue, webhooks: webhookQueue } = queues;

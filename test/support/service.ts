@@ -36,6 +36,8 @@ export interface ServiceOptions {
   ratePerSecond?: number;
   /** Off: nobody works on the lifecycles. */
   worker?: boolean;
+  /** Temporal of its own; the shared one by default. */
+  temporal?: string;
 }
 
 interface AccountOptions {
@@ -45,7 +47,7 @@ interface AccountOptions {
 }
 
 export async function startService(options: ServiceOptions = {}) {
-  const address = temporalAddress();
+  const address = options.temporal ?? temporalAddress();
   quietTemporal();
   const name = randomUUID().slice(0, 8);
   const queues = { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
