@@ -2,6 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import type { ClaimedRequest } from '../domain/creation';
 import { Refusal } from '../domain/errors';
+import { type ClaimMark, claimKeyHash } from '../keys/claim-mark';
 import type { ClaimDocument, ClaimKey, IdempotencyStore } from '../store/idempotency';
 
 const KEY_LENGTH_MAX = 255;
@@ -42,6 +43,8 @@ export type CreateOnce =
   | { replay: StoredAnswer }
   | {
       claim: ClaimDocument;
+      /** Mark for the workflow that makes the resource. */
+      mark: ClaimMark;
       /** Whether another call made the claim, so that its work goes on here. */
       joined: boolean;
       /** Whether that call may still be running. */
@@ -66,26 +69,27 @@ export async function createOnce(
   const fingerprint = createHmac('sha256', call.fingerprintKey)
     .update(`${claimKey.operation}\n${call.canonical}`)
     .digest('base64url');
-  const earlier = await idempotency.find(claimKey, now());
-  if (earlier !== null) return join(earlier, fingerprint, now());
+  const mark = { key: claimKeyHash(call.fingerprintKey, claimKey), body: fingerprint };
+  const earlier = await idempotency.find(claimKey, now(), mark.key);
+  if (earlier !== null) return join(earlier, mark, now());
 
   const resource_id = randomUUID();
   const request = await accept(resource_id);
   const fresh = { ...claimKey, fingerprint, resource_id, request, request_id };
   const claim = await idempotency.claim(fresh, now());
-  if (claim.resource_id !== resource_id) return join(claim, fingerprint, now());
-  return { claim, joined: false, firstMayRun: false };
+  if (claim.resource_id !== resource_id) return join(claim, mark, now());
+  return { claim, mark, joined: false, firstMayRun: false };
 }
 
-function join(claim: ClaimDocument, fingerprint: string, now: Date): CreateOnce {
-  if (claim.fingerprint !== fingerprint) {
+function join(claim: ClaimDocument, mark: ClaimMark, now: Date): CreateOnce {
+  if (claim.fingerprint !== mark.body) {
     const message = `This Idempotency-Key was used with another body, for ${claim.resource_id}.`;
     throw new Refusal('idempotency_key_reused', message);
   }
   const { status, body, created_at } = claim;
   if (status !== null && body !== null) return { replay: { status, body } };
   const firstMayRun = now.getTime() - created_at.getTime() < FIRST_CALL_MS;
-  return { claim, joined: true, firstMayRun };
+  return { claim, mark, joined: true, firstMayRun };
 }
 
 /** Error of a call that joined the first one while that may still be running. */

@@ -5,6 +5,7 @@ import type { ClaimedRequest } from '../domain/creation';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { type JsonValue, stringifyJson } from '../json';
+import type { ClaimMark } from '../keys/claim-mark';
 import type { KeyDocument } from '../store/keys';
 import { authenticate } from './authenticate';
 import { readBody } from './body';
@@ -37,7 +38,7 @@ export interface CreateHandlers<E extends Endpoint> {
    * @param request null when the resource is written already, so that it is only read
    */
   create(
-    call: { key: KeyDocument; requestId: string },
+    call: { key: KeyDocument; requestId: string; mark: ClaimMark },
     id: string,
     request: ClaimedRequest | null,
   ): Promise<object>;
@@ -92,9 +93,9 @@ export function createMount(router: Router, deps: ApiDeps, limit: RateLimit) {
           ctx.set('Idempotent-Replayed', 'true');
           return send(ctx, once.replay.status, once.replay.body);
         }
-        const { claim, joined, firstMayRun } = once;
+        const { claim, mark, joined, firstMayRun } = once;
         try {
-          const made = await create({ key, requestId }, claim.resource_id, claim.request);
+          const made = await create({ key, requestId, mark }, claim.resource_id, claim.request);
           const { success } = endpoint;
           const kept = await idempotency.complete(claim, success.status, stringifyJson(made));
           if (joined) ctx.set('Idempotent-Replayed', 'true');

@@ -24,10 +24,13 @@ export function mountPayments(mount: Mount, deps: ApiDeps): void {
 
   mount.create(createPayment, {
     accept: ({ key, body }) => acceptPayment(deps, key, body),
-    create: async ({ key, requestId: request_id }, payment_id, request) => {
+    create: async ({ key, requestId: request_id, mark }, payment_id, request) => {
       if (request !== null && 'stored' in request) {
         const return_url = `${config.PUBLIC_URL}/pay/return/${payment_id}`;
-        await temporal.openPayment({ ...request.routing, payment_id, return_url, request_id });
+        await temporal.openPayment(
+          { ...request.routing, payment_id, return_url, request_id },
+          mark,
+        );
       }
       return await made(payment_id, key);
     },

@@ -22,9 +22,9 @@ export function mountPayouts(mount: Mount, deps: ApiDeps): void {
 
   mount.create(createPayout, {
     accept: ({ key, body }) => acceptPayout(deps, key, body),
-    create: async ({ key, requestId: request_id }, payout_id, request) => {
+    create: async ({ key, requestId: request_id, mark }, payout_id, request) => {
       if (request !== null && 'payout' in request) {
-        await deps.temporal.openPayout({ ...request.routing, payout_id, request_id });
+        await deps.temporal.openPayout({ ...request.routing, payout_id, request_id }, mark);
       }
       return await made(payout_id, key);
     },

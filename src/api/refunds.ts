@@ -24,9 +24,9 @@ export function mountRefunds(mount: Mount, deps: ApiDeps): void {
   mount.create(createRefund, {
     accept: async ({ key, body }) =>
       acceptRefund(await findPayment(body.payment_id, key), body, deps.now()),
-    create: async ({ key, requestId: request_id }, refund_id, request) => {
+    create: async ({ key, requestId: request_id, mark }, refund_id, request) => {
       if (request !== null && 'refund' in request) {
-        await deps.temporal.openRefund({ ...request.routing, refund_id, request_id });
+        await deps.temporal.openRefund({ ...request.routing, refund_id, request_id }, mark);
       }
       return await made(refund_id, key);
     },

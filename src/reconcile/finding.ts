@@ -19,7 +19,7 @@ export interface Finding {
   done: boolean;
   /** Reason why it was left. */
   reason?: string;
-  /** Whether its idempotency key is free, since no store knows it any more. */
+  /** Whether its idempotency key is not taken again: it is unknown, or its life is over. */
   key_lost?: boolean;
 }
 

@@ -22,7 +22,7 @@ export interface Rebuilt {
   outcome: 'rebuilt' | 'short' | 'unreadable';
   /** Reason why it was left; absent when it was rebuilt. */
   reason?: string;
-  /** Whether its idempotency key is free, since neither store knows it any more. */
+  /** Whether its idempotency key is not taken again: it is unknown, or its life is over. */
   key_lost?: boolean;
 }
 

@@ -3,7 +3,7 @@ import type { ClaimedRequest } from '../domain/creation';
 import { isDuplicateKey } from '../mongo';
 
 /** Life of a key: 24 hours. @see docs/api.md#idempotency-key */
-const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
+export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
 
 /**
  * End of a key's life, counted from when its resource was written: a client that has repeated its
@@ -45,6 +45,17 @@ function claimId({ account_id, livemode, operation, key }: ClaimKey): string {
   return `${account_id}:${livemode ? 'live' : 'sandbox'}:${operation}:${key}`;
 }
 
+/** Operation of claims that were rebuilt: no request is made under it. */
+export const REBUILT = 'rebuilt';
+
+/** Key of a claim that is rebuilt from a workflow. */
+export function rebuiltClaim(
+  { account_id, livemode }: Pick<ClaimKey, 'account_id' | 'livemode'>,
+  key: string,
+): ClaimKey {
+  return { account_id, livemode, operation: REBUILT, key };
+}
+
 export function createIdempotencyStore(db: Db) {
   const claims: Collection<ClaimDocument> = db.collection<ClaimDocument>('idempotency');
   return {
@@ -53,10 +64,14 @@ export function createIdempotencyStore(db: Db) {
         { key: { resource_id: 1 }, name: 'resource', unique: true },
         { key: { expires_at: 1 }, name: 'expiry', expireAfterSeconds: 0 },
       ]),
-    /** Finds the claim under a key; an expired one does not count, even before it is deleted. */
-    find: async (key: ClaimKey, now: Date): Promise<ClaimDocument | null> => {
-      const claim = await claims.findOne({ _id: claimId(key) });
-      return claim === null || isExpired(claim, now) ? null : claim;
+    /**
+     * Finds the claim under a key; an expired one does not count, even before it is deleted.
+     * @param keyHash name of a claim that was rebuilt, since its key is known by its hash alone
+     */
+    find: async (key: ClaimKey, now: Date, keyHash: string): Promise<ClaimDocument | null> => {
+      const ids = [key, rebuiltClaim(key, keyHash)].map(claimId);
+      const found = await claims.find({ _id: { $in: ids } }).toArray();
+      return found.find((claim) => !isExpired(claim, now)) ?? null;
     },
     claim: (fresh: NewClaim, now: Date) => claim(claims, fresh, now),
     /** Keeps the first answer, and gives it, since it is the one to send. */

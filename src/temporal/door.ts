@@ -16,6 +16,7 @@ import { type CancelledBy, paymentWorkflowId } from '../domain/payment';
 import type { CancelInput, PaymentInput, PaymentState } from '../domain/payment-workflow';
 import type { PayoutInput, PayoutResult } from '../domain/payout-workflow';
 import type { RefundInput, RefundResult } from '../domain/refund-workflow';
+import type { ClaimMark } from '../keys/claim-mark';
 import { LIFECYCLES } from '../lifecycles';
 import type { Stores } from '../store';
 import {
@@ -50,24 +51,24 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
      * stored: an answer means *stored*.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
      */
-    openPayment: (input: PaymentInput) =>
-      withinLimit(client, () => openOrRefuse(deps, 'payment', input.payment_id, input)),
+    openPayment: (input: PaymentInput, mark?: ClaimMark) =>
+      withinLimit(client, () => openOrRefuse(deps, 'payment', input.payment_id, input, mark)),
     /**
      * Starts the refund's workflow, or joins the one that this id has, and waits until it is
      * reserved and stored.
      * @throws Refusal 422 or 404 when it is refused, and nothing is stored; `temporarily_unavailable`:
      *   outcome unknown
      */
-    openRefund: (input: RefundInput) =>
-      withinLimit(client, () => openOrRefuse(deps, 'refund', input.refund_id, input)),
+    openRefund: (input: RefundInput, mark?: ClaimMark) =>
+      withinLimit(client, () => openOrRefuse(deps, 'refund', input.refund_id, input, mark)),
     /**
      * Starts the payout's workflow, or joins the one that this id has, and waits until the bank has
      * sent it, or 5 seconds.
      * @throws Refusal 422 when it is refused, 503 when it was not accepted in time: nothing is stored
      *   and no money moves; else `temporarily_unavailable`: outcome unknown
      */
-    openPayout: (input: PayoutInput) =>
-      withinLimit(client, () => openOrRefuse(deps, 'payout', input.payout_id, input)),
+    openPayout: (input: PayoutInput, mark?: ClaimMark) =>
+      withinLimit(client, () => openOrRefuse(deps, 'payout', input.payout_id, input, mark)),
     /**
      * Asks the payment's workflow to cancel it; its new state stands in MongoDB.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
@@ -101,8 +102,9 @@ async function openOrRefuse(
   kind: CallbackResource,
   id: string,
   input: PaymentInput | RefundInput | PayoutInput,
+  mark: ClaimMark | undefined,
 ): Promise<void> {
-  if ((await open(deps, kind, id, input)) === 'joined') return;
+  if ((await open(deps, kind, id, input, mark)) === 'joined') return;
   if ((await LIFECYCLES[kind].get(deps.stores, id)) !== null) return;
   throw await refusalOfEnded(deps, kind, id);
 }
@@ -149,9 +151,10 @@ async function open(
   kind: CallbackResource,
   id: string,
   input: PaymentInput | RefundInput | PayoutInput,
+  mark: ClaimMark | undefined,
 ): Promise<'joined' | 'ended'> {
   const startWorkflowOperation = new WithStartWorkflowOperation(LIFECYCLES[kind].workflowType, {
-    ...firstRun(kind, id, input, lifecycleQueue),
+    ...firstRun(kind, id, input, lifecycleQueue, mark),
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
   });

@@ -1,6 +1,10 @@
 import type { CallbackResource } from '../domain/callback';
+import type { ClaimMark } from '../keys/claim-mark';
 import { LIFECYCLES, type Resource } from '../lifecycles';
 import { type LabelledFacts, lifecycleLabels } from './labels';
+
+/** Memo in which a workflow carries the mark of its claim. */
+export const CLAIM_MEMO = 'claim';
 
 /** Options that start the workflow of a new resource. */
 export function firstRun(
@@ -8,12 +12,14 @@ export function firstRun(
   id: string,
   input: LabelledFacts,
   taskQueue: string,
+  mark: ClaimMark | undefined,
 ) {
   const { workflowId, opening } = LIFECYCLES[kind];
   return {
     workflowId: workflowId(id),
     taskQueue,
     args: [input],
+    ...(mark === undefined ? {} : { memo: { [CLAIM_MEMO]: mark } }),
     ...lifecycleLabels(kind, input, opening),
   };
 }

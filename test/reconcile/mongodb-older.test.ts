@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Document } from 'mongodb';
+import { createTemporalDoor } from '../../src/temporal/door';
+import { expectRefusal } from '../api/refusal';
 import { call, eventually, settledPayment } from '../support/http';
 import { openRestoreSetting, type RestoreSetting } from './setting';
 
@@ -30,7 +32,9 @@ test('a payout that was sent and completed since is paid, debited and told of on
   const before = await setting.payout(SILENT);
   const backup = await setting.backUp();
   await setting.simulate('payout', before, { event: 'completed' });
-  const since = await setting.payout({ ...SILENT, reference: 'r-1' });
+  const asked = { ...SILENT, reference: 'r-1' };
+  const key = randomUUID();
+  const since: string = (await shop.pay(asked, key)).body.id;
   await setting.simulate('payout', since, { event: 'completed' });
   const failed = await setting.payout(SILENT);
   await setting.simulate('payout', failed, { event: 'failed', code: 'AC04', reason: 'closed' });
@@ -68,12 +72,7 @@ test('a payout that was sent and completed since is paid, debited and told of on
 
   const applied = (await setting.look(true)).findings;
   expect(applied.filter(({ act, done }) => act === 'rebuild' && done)).toHaveLength(4);
-  expect(
-    applied
-      .filter(({ key_lost }) => key_lost)
-      .map(({ id }) => id)
-      .toSorted(),
-  ).toEqual([since, failed, running].toSorted());
+  expect(applied.filter(({ key_lost }) => key_lost)).toEqual([]);
   const again = await Promise.all(ids.map((id) => stores.payouts.get(id)));
   expect(again[0]).toEqual(documents[0]);
   for (const at of [1, 2, 3]) {
@@ -83,6 +82,12 @@ test('a payout that was sent and completed since is paid, debited and told of on
   expect(await shop.balance()).toEqual(balance);
   expect(await verified()).toEqual([]);
   expect(await setting.left(0)).toEqual([]);
+
+  // Its key is taken as before, though the claim was lost.
+  const repeated = await shop.pay(asked, key);
+  expect([repeated.status, repeated.body.id]).toEqual([201, since]);
+  expectRefusal(await shop.pay({ ...asked, amount: 1 }, key), 'idempotency_key_reused');
+  expect(await shop.balance()).toEqual(balance);
 
   // The one that runs goes on as if nothing had been.
   await setting.simulate('payout', running, { event: 'completed' });
@@ -138,16 +143,39 @@ test('a key that the backup holds pays once, and keeps what the merchant wrote',
   expect(await verified()).toEqual([]);
 });
 
+test('one whose key Temporal does not hold is named, since a repeated request pays again', async () => {
+  const { stores, shop, service } = setting;
+  const { amount, currency, method, recipient_id } = shop.ask(SILENT);
+  const payout_id = randomUUID();
+  const owner = { account_id: shop.account_id, livemode: false };
+  const routing = {
+    ...{ ...owner, amount, fee: 0, currency, method, recipient_id, connector: service.connector },
+    ...{ balance_account: 'main', can_be_returned: true },
+  };
+  const claim = { ...owner, operation: 'createPayout', key: 'k', fingerprint: 'f' };
+  const request = { payout: { reference: null, metadata: '{}' }, routing };
+  const backup = await setting.backUp();
+  const ids = { resource_id: payout_id, request_id: 'r' };
+  await stores.idempotency.claim({ ...claim, ...ids, request }, new Date());
+  const { lifecycle: lifecycleQueue } = service.queues;
+  const client = service.temporal;
+  const door = createTemporalDoor({ client, lifecycleQueue, stores, now: () => new Date() });
+  await door.openPayout({ ...routing, payout_id, request_id: 'r' });
+  await setting.restore(backup);
+  await setting.left(1);
+  const found = (await setting.look(true)).findings.find(({ id }) => id === payout_id);
+  expect(found).toMatchObject({ done: true, key_lost: true });
+  expect(await stores.payouts.get(payout_id)).toMatchObject({ status: 'sent' });
+});
+
 test('payments and refunds come back before what they paid for', async () => {
   const { stores, shop, service } = setting;
   const { key } = shop;
   const early = await settledPayment(service, key);
   const backup = await setting.backUp();
   const payment = await settledPayment(service, key);
-  const refunded = await call(service.url, 'POST', '/v1/refunds', {
-    key,
-    body: { payment_id: payment.id, reason: 'R1' },
-  });
+  const refund = { key, body: { payment_id: payment.id, reason: 'R1' }, idempotencyKey: 'all' };
+  const refunded = await call(service.url, 'POST', '/v1/refunds', refund);
   await setting.simulate('refund', refunded.body.id, { event: 'settled' });
   const back = await call(service.url, 'POST', '/v1/refunds', {
     key,
@@ -187,6 +215,8 @@ test('payments and refunds come back before what they paid for', async () => {
     sameBut(documents[4] ?? null, { reason: null }),
   ]);
   expect(await Promise.all([...payments, ...refunds].map(setting.recorded))).toEqual(recorded);
+  const repeated = await call(service.url, 'POST', '/v1/refunds', refund);
+  expect([repeated.status, repeated.body.id]).toEqual([201, refunded.body.id]);
   expect(await shop.balance()).toEqual(balance);
   expect(await verified()).toEqual([]);
 });

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { assertNever } from '../../src/domain/assert';
 import type { ClaimedRequest } from '../../src/domain/creation';
 import type { Stores } from '../../src/store';
+import { KEY_LIFETIME_MS, REBUILT, rebuiltClaim } from '../../src/store/idempotency';
+import type { Past } from './past';
 import type { Step, Write } from './steps';
 
 /** Write that opens a resource. */
@@ -10,37 +12,41 @@ export type Opening = Extract<
   { activity: 'openPayment' | 'openRefund' | 'abandonRefund' | 'openPayout' | 'abandonPayout' }
 >;
 
-/** Operation of a claim that is made here: no request of a merchant lands on it. */
-const OPERATION = 'rebuild';
+/** Fingerprint of a claim whose key is not known: no request of a merchant lands on it. */
+const NONE = '';
 
 type Claims = Pick<Stores, 'idempotency'>;
 
 /**
- * Makes the claim that an opening draws on, where the database holds none. Temporal knows neither the
- * idempotency key nor the texts of the merchant, so these stay empty.
+ * Makes the claim that an opening draws on, where the database holds none. Texts of the merchant stay
+ * empty. Its key is taken again by the hash that the workflow carries, unless its life is over, since
+ * another resource may have it by now.
  */
 export async function claimFor(
   { idempotency }: Claims,
   resource_id: string,
   opening: Opening,
-  steps: readonly Step[],
+  { steps, mark, startedAt }: Past,
 ): Promise<void> {
   if ((await idempotency.forResource(resource_id)) !== null) return;
-  const { account_id, livemode, request_id } = opening.input;
-  const owner = { account_id, livemode, operation: OPERATION, key: resource_id };
+  const now = new Date();
+  const isOver = startedAt.getTime() + KEY_LIFETIME_MS < now.getTime();
+  const { key, body: fingerprint } = isOver || !mark ? { key: resource_id, body: NONE } : mark;
+  const { request_id } = opening.input;
   const request = requestOf(opening, steps);
-  const claim = { ...owner, fingerprint: '', resource_id, request, request_id };
-  await idempotency.claim(claim, new Date());
+  const claim = { ...rebuiltClaim(opening.input, key), fingerprint, resource_id };
+  await idempotency.claim({ ...claim, request, request_id }, now);
 }
 
-/** Whether the claim was made here, so that the merchant's own key is free. */
+/** Whether the claim was made here without its key, so that a repeated request makes another. */
 export async function isKeyLost({ idempotency }: Claims, resource_id: string): Promise<boolean> {
-  return (await idempotency.forResource(resource_id))?.operation === OPERATION;
+  return (await idempotency.forResource(resource_id))?.fingerprint === NONE;
 }
 
 /** Takes a claim back that was made here, of a resource that could not be opened. */
 export async function takeBack(stores: Claims, resource_id: string): Promise<void> {
-  if (await isKeyLost(stores, resource_id)) await stores.idempotency.release(resource_id);
+  const claim = await stores.idempotency.forResource(resource_id);
+  if (claim?.operation === REBUILT) await stores.idempotency.release(resource_id);
 }
 
 function requestOf(opening: Opening, steps: readonly Step[]): ClaimedRequest {

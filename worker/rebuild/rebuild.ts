@@ -1,4 +1,3 @@
-import type { Client } from '@temporalio/client';
 import type { WorkflowBundle } from '@temporalio/worker';
 import { MongoError } from 'mongodb';
 import { createLifecycleActivities, type LifecycleActivities } from '../../activities';
@@ -9,8 +8,9 @@ import { LIFECYCLES } from '../../src/lifecycles';
 import { createLogger } from '../../src/log';
 import type { Rebuilder, RebuilderDeps, Rebuilt } from '../../src/reconcile/rebuilder';
 import { claimFor, isKeyLost, type Opening, takeBack } from './claims';
-import { bundleForReplay, stepsOf } from './replay';
-import { isWrite, type Step, type Write } from './steps';
+import { Left, type Past, pastOf } from './past';
+import { bundleForReplay } from './replay';
+import { isWrite, type Write } from './steps';
 
 /** Refusals of a balance that lacks the money, or was never credited. */
 const LACKING = ['insufficient_balance', 'balance_account_not_found'];
@@ -18,17 +18,6 @@ const LACKING = ['insufficient_balance', 'balance_account_not_found'];
 interface Deps extends RebuilderDeps {
   activities: LifecycleActivities;
   workflowBundle: WorkflowBundle;
-}
-
-/** Reason why a resource can't be rebuilt; what was written before stands, and is not written again. */
-class Left extends Error {
-  override readonly name = 'Left';
-  readonly outcome: 'short' | 'unreadable';
-
-  constructor(outcome: 'short' | 'unreadable', message: string) {
-    super(message);
-    this.outcome = outcome;
-  }
 }
 
 /**
@@ -48,8 +37,8 @@ export async function openRebuilder(deps: RebuilderDeps): Promise<Rebuilder> {
 
 async function rebuild(deps: Deps, kind: CallbackResource, id: string): Promise<Rebuilt> {
   try {
-    const steps = await allSteps(deps, LIFECYCLES[kind].workflowId(id));
-    for (const step of steps) if (isWrite(step)) await write(deps, kind, step, steps);
+    const past = await pastOf(deps, LIFECYCLES[kind].workflowId(id));
+    for (const step of past.steps) if (isWrite(step)) await write(deps, kind, step, past);
     return { outcome: 'rebuilt', key_lost: await isKeyLost(deps.stores, id) };
   } catch (error) {
     if (!(error instanceof Left)) throw error;
@@ -57,45 +46,18 @@ async function rebuild(deps: Deps, kind: CallbackResource, id: string): Promise<
   }
 }
 
-/** Steps of every run that the server still knows, the oldest first. */
-async function allSteps({ temporal, workflowBundle }: Deps, workflowId: string): Promise<Step[]> {
-  const steps: Step[] = [];
-  for (const runId of await runsOf(temporal, workflowId)) {
-    const history = await temporal.workflow.getHandle(workflowId, runId).fetchHistory();
-    try {
-      steps.push(...(await stepsOf(workflowBundle, workflowId, history)));
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      throw new Left('unreadable', `The history of run ${runId} does not replay: ${reason}`);
-    }
-  }
-  return steps;
-}
-
-async function runsOf({ workflow }: Client, workflowId: string): Promise<string[]> {
-  const runs: { runId: string; startTime: Date }[] = [];
-  for await (const run of workflow.list({ query: `WorkflowId = '${workflowId}'` })) runs.push(run);
-  runs.sort((a, b) => a.startTime.getTime() - b.startTime.getTime());
-  return runs.map(({ runId }) => runId);
-}
-
 /** Makes one write again. @throws Left */
-async function write(
-  deps: Deps,
-  kind: CallbackResource,
-  step: Write,
-  steps: readonly Step[],
-): Promise<void> {
+async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past): Promise<void> {
   const { activities } = deps;
   switch (step.activity) {
     case 'openPayment':
-      await needClaim(deps, kind, step.input.payment_id, step, steps);
+      await needClaim(deps, kind, step.input.payment_id, step, past);
       await activities.openPayment(step.input);
       return;
     case 'openRefund':
     case 'abandonRefund': {
       if (step.result?.outcome !== 'accepted') return;
-      await needClaim(deps, kind, step.input.refund_id, step, steps);
+      await needClaim(deps, kind, step.input.refund_id, step, past);
       // The amount that was reserved, where all that remained was asked for.
       const { amount } = step.result.facts;
       const again = await activities.openRefund({ ...step.input, amount });
@@ -104,7 +66,7 @@ async function write(
     case 'openPayout':
     case 'abandonPayout': {
       if (step.result.outcome !== 'accepted') return;
-      await needClaim(deps, kind, step.input.payout_id, step, steps);
+      await needClaim(deps, kind, step.input.payout_id, step, past);
       // It was accepted in its time, whatever the time is now.
       const accept_by_ms = Number.MAX_SAFE_INTEGER;
       const again = await activities.openPayout({ ...step.input, accept_by_ms });
@@ -138,10 +100,10 @@ async function needClaim(
   kind: CallbackResource,
   id: string,
   opening: Opening,
-  steps: readonly Step[],
+  past: Past,
 ): Promise<void> {
   if ((await LIFECYCLES[kind].get(stores, id)) !== null) return;
-  await claimFor(stores, id, opening, steps);
+  await claimFor(stores, id, opening, past);
   const claim = await stores.idempotency.forResource(id);
   if (claim?.request) return;
   throw new Left('unreadable', 'Its key is used up, and its document is missing.');

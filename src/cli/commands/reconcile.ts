@@ -122,7 +122,11 @@ function textOf(
 function noteOf({ resource, id, reason, key_lost }: Row): string[] {
   return [
     ...(reason === undefined ? [] : [`${resource} ${id} is left: ${reason}`]),
-    ...(key_lost ? [`${resource} ${id} is rebuilt; its idempotency key is not known.`] : []),
+    ...(key_lost
+      ? [
+          `${resource} ${id} is rebuilt without its idempotency key: a repeated request makes another.`,
+        ]
+      : []),
   ];
 }
 
