@@ -3,7 +3,7 @@ import type { Standing } from './standing';
 /**
  * Difference between a resource's document and its workflow.
  * - `missing`: the workflow has opened it, and MongoDB does not hold it
- * - `behind`: MongoDB holds an earlier version than the workflow has reached
+ * - `behind`: MongoDB holds an earlier version than the workflow has reached, or lacks a booking
  * - `ahead`: MongoDB holds a later one; the workflow takes it over on its next move
  * - `contradicts`: the same version, in another state
  */
@@ -13,7 +13,8 @@ export type Disagreement = 'missing' | 'behind' | 'ahead' | 'contradicts';
 export function compare(workflow: Standing | null, document: Standing | null): Disagreement | null {
   if (workflow === null) return null;
   if (document === null) return 'missing';
-  if (document.version < workflow.version) return 'behind';
+  const lacks = workflow.bookings.some((booking) => !document.bookings.includes(booking));
+  if (document.version < workflow.version || lacks) return 'behind';
   if (document.version > workflow.version) return 'ahead';
   return document.status === workflow.status ? null : 'contradicts';
 }

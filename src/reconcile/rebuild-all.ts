@@ -5,7 +5,8 @@ import type { Difference } from './walk';
 
 /**
  * Rebuilds all that can be, in the order given, and again as long as one more succeeds: one may need
- * what the failure or settlement of another gives to the balance.
+ * what the failure or settlement of another gives to the balance. Money that went wrong is booked
+ * last, since a disputed payment takes no refunds.
  * @returns a finding for each, in the same order
  */
 export async function rebuildAll(
@@ -19,11 +20,16 @@ export async function rebuildAll(
     before = left.length;
     for (const difference of left) {
       const { resource, id } = difference;
-      const result = await rebuilder.rebuild(resource, id);
+      const result = await rebuilder.rebuild(resource, id, 'life');
       results.set(difference, result);
       progress(`${resource} ${id}: ${result.outcome}`);
     }
     left = left.filter((difference) => results.get(difference)?.outcome !== 'rebuilt');
+  }
+  for (const difference of differences) {
+    if (difference.resource !== 'payment' || left.includes(difference)) continue;
+    const booked = await rebuilder.rebuild('payment', difference.id, 'bookings');
+    if (booked.outcome !== 'rebuilt') results.set(difference, booked);
   }
   return differences.map((difference) => withResult(difference, results.get(difference)));
 }

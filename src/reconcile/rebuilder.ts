@@ -26,10 +26,15 @@ export interface Rebuilt {
   key_lost?: boolean;
 }
 
+export type Part = 'life' | 'bookings';
+
 /** Writes documents, events, postings and claims anew, from the histories of their workflows. */
 export interface Rebuilder {
-  /** Safe to repeat, also after a stop halfway: what stands in the record is not written again. */
-  rebuild(resource: CallbackResource, id: string): Promise<Rebuilt>;
+  /**
+   * Safe to repeat, also after a stop halfway: what stands in the record is not written again.
+   * @param part its opening, moves and marks; or bookings of money that went wrong, after all others
+   */
+  rebuild(resource: CallbackResource, id: string, part: Part): Promise<Rebuilt>;
 }
 
 export type OpenRebuilder = (deps: RebuilderDeps) => Promise<Rebuilder>;

@@ -2,10 +2,21 @@ import { defaultPayloadConverter } from '@temporalio/common';
 import type { History } from '@temporalio/common/lib/proto-utils';
 import { z } from 'zod';
 
+/** Steps that book money beside the moves, and count no version. */
+export const BOOKINGS = [
+  'recordLateMoney',
+  'recordLateReversed',
+  'recordDispute',
+  'clawBack',
+] as const;
+
+export type Booking = (typeof BOOKINGS)[number];
+
 /** State of a resource after so many moves, as Temporal or MongoDB tells it. */
 export interface Standing {
   status: string;
   version: number;
+  bookings: readonly Booking[];
 }
 
 type HistoryEvent = NonNullable<History['events']>[number];
@@ -15,23 +26,54 @@ type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
 const TELLING = /^(open|abandon|load)(Payment|Refund|Payout)$|^record(Payment|Refund|Payout)Move$/;
 
 const Answer = z.looseObject({ status: z.string(), version: z.int() });
+/** Bookings that were made: one that could not be says so. */
+const Booked = z.union([
+  z.undefined(),
+  z.null(),
+  z.looseObject({ reversed: z.boolean() }),
+  z.looseObject({ outcome: z.literal('booked') }),
+]);
 const LocalStep = z.looseObject({ activity_type: z.string() });
 
-/** Reads where a resource stands from a history of its workflow; null when that never opened it. */
-export function standingIn({ events }: Pick<History, 'events'>): Standing | null {
+/**
+ * Reads where a resource stands from the histories of its runs, the oldest first; null when none of
+ * them opened it.
+ */
+export function standingIn(histories: readonly Pick<History, 'events'>[]): Standing | null {
+  let standing: Pick<Standing, 'status' | 'version'> | null = null;
+  const bookings = new Set<Booking>();
+  for (const { activity, result } of histories.flatMap(endedSteps)) {
+    const answer = TELLING.test(activity) ? Answer.safeParse(result) : undefined;
+    if (answer?.success) standing = answer.data;
+    const booking = BOOKINGS.find((name) => name === activity);
+    if (booking !== undefined && wasBooked(booking, result)) bookings.add(booking);
+  }
+  if (standing === null) return null;
+  const { status, version } = standing;
+  return { status, version, bookings: [...bookings] };
+}
+
+/** Late money that the bank sent back in another amount is still here. */
+function wasBooked(booking: Booking, result: unknown): boolean {
+  const booked = Booked.safeParse(result);
+  if (!booked.success) return false;
+  if (booking !== 'recordLateReversed') return true;
+  return booked.data?.['reversed'] === true;
+}
+
+interface Ended {
+  activity: string;
+  result: unknown;
+}
+
+function endedSteps({ events }: Pick<History, 'events'>): Ended[] {
   const scheduled = new Map<string, string>();
-  let standing: Standing | null = null;
-  for (const event of events ?? []) {
+  return (events ?? []).map((event) => {
     const { activityTaskScheduledEventAttributes: start } = event;
     if (start) scheduled.set(String(event.eventId), start.activityType?.name ?? '');
     const { activity, result } = ended(event, scheduled);
-    const answer = TELLING.test(activity) ? Answer.safeParse(read(result)) : undefined;
-    if (answer?.success) {
-      const { status, version } = answer.data;
-      standing = { status, version };
-    }
-  }
-  return standing;
+    return { activity, result: read(result) };
+  });
 }
 
 /** The step that ended with this event, and its result. */

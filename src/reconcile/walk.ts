@@ -1,8 +1,9 @@
 import type { Client } from '@temporalio/client';
+import type { History } from '@temporalio/common/lib/proto-utils';
 import type { CallbackResource } from '../domain/callback';
-import { KINDS, LIFECYCLES, type ResourceStores } from '../lifecycles';
+import { KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import { compare, type Disagreement } from './compare';
-import { type Standing, standingIn } from './standing';
+import { BOOKINGS, type Booking, type Standing, standingIn } from './standing';
 
 export interface WalkDeps {
   temporal: Client;
@@ -102,7 +103,7 @@ async function lookAt(
 ): Promise<Difference | null> {
   const [newest] = runs;
   if (newest === undefined) return null;
-  const workflow = await latestStanding(temporal, runs);
+  const workflow = standingIn(await historiesOf(temporal, runs));
   const id = newest.workflowId.slice(newest.workflowId.indexOf(':') + 1);
   const found = await LIFECYCLES[resource].get(stores, id);
   const document = found === null ? null : standingOf(found);
@@ -113,20 +114,28 @@ async function lookAt(
   return { kind, resource, id, workflow, document, running, started_at };
 }
 
-/** A run that could not load the resource tells nothing: the one before it does. */
-async function latestStanding(
-  { workflow }: Client,
-  runs: readonly Run[],
-): Promise<Standing | null> {
-  for (const { workflowId, runId } of runs) {
-    const history = await workflow.getHandle(workflowId, runId).fetchHistory();
-    const standing = standingIn(history);
-    if (standing !== null) return standing;
+/** Histories of its runs, the oldest first. */
+async function historiesOf({ workflow }: Client, runs: readonly Run[]): Promise<History[]> {
+  const histories: History[] = [];
+  for (const { workflowId, runId } of runs.toReversed()) {
+    histories.push(await workflow.getHandle(workflowId, runId).fetchHistory());
   }
-  return null;
+  return histories;
 }
 
-function standingOf(found: StandingDocument): StandingDocument {
+function standingOf(found: Resource): StandingDocument {
   const { status, version, account_id, livemode, updated_at } = found;
-  return { status, version, account_id, livemode, updated_at };
+  return { status, version, account_id, livemode, updated_at, bookings: bookingsOf(found) };
+}
+
+/** Bookings that a document holds. */
+function bookingsOf(found: Resource): Booking[] {
+  if (!('token_hash' in found)) return [];
+  const made: Record<Booking, boolean> = {
+    recordLateMoney: Boolean(found.late),
+    recordLateReversed: Boolean(found.late?.reversed_at),
+    recordDispute: Boolean(found.disputed_at),
+    clawBack: Boolean(found.clawed_back),
+  };
+  return BOOKINGS.filter((booking) => made[booking]);
 }

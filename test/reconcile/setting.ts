@@ -1,12 +1,23 @@
 import type { Db, Document } from 'mongodb';
 import { type ReconcileDeps, reconcile } from '../../src/cli/reconcile';
 import { isLeft } from '../../src/reconcile/finding';
+import type { Stores } from '../../src/store';
 import { openRebuilder } from '../../worker/rebuild/rebuild';
 import { openResourceSetting } from '../cli/resource-setting';
 import { eventually } from '../support/http';
 import type { ServiceOptions } from '../support/service';
 
 export type RestoreSetting = Awaited<ReturnType<typeof openRestoreSetting>>;
+
+/** A bank that takes a payout to `sent` and stays silent. */
+export const SILENT = { amount: 66_623 };
+
+/** A document as it was but for some fields, and the random part of its place in a list. */
+export const sameBut = (document: object | null | undefined, changes: object) => ({
+  ...document,
+  position: expect.any(String),
+  ...changes,
+});
 
 type Kept = Map<string, Document[]>;
 
@@ -18,26 +29,34 @@ export async function openRestoreSetting(options: ServiceOptions = {}) {
   const { mongo, stores, temporal, queues, keys } = service;
   const { lifecycle: lifecycleQueue, webhooks: webhookQueue } = queues;
   const db = mongo.db(service.database);
+  const rebuilderOn = (its: Stores) =>
+    openRebuilder({ mongo, stores: its, temporal, payTokenKey: keys.pay_token, webhookQueue });
   const deps: ReconcileDeps = {
     ...{ db, stores, temporal, lifecycleQueue, webhookQueue },
     now: () => new Date(),
     progress: () => {},
-    rebuilder: () =>
-      openRebuilder({ mongo, stores, temporal, payTokenKey: keys.pay_token, webhookQueue }),
+    rebuilder: () => rebuilderOn(stores),
   };
-  const look = (apply = false) => reconcile(deps, { since: began, apply });
+  const look = (apply = false, other: Partial<ReconcileDeps> = {}) =>
+    reconcile({ ...deps, ...other }, { since: began, apply });
   return {
     ...setting,
     deps,
     db,
     stores,
     look,
+    rebuilderOn,
     /** Findings that keep the stores apart, once as many as expected are listed as ended. */
     left: async (count: number) =>
       await eventually(`${count} differences`, async () => {
         const found = (await look()).findings.filter(isLeft);
         return found.length === count && found;
       }),
+    /** Differences that `ledger verify` finds. */
+    verified: async () => {
+      const { stdout } = await setting.cli('ledger', 'verify', '--json');
+      return JSON.parse(stdout).data.differences;
+    },
     backUp: () => backUp(db),
     restore: (kept: Kept) => restore(db, kept),
     /** Everything of one resource that money and merchants hang on. */

@@ -6,11 +6,11 @@ import type { CallbackResource } from '../../src/domain/callback';
 import { InsufficientBalance } from '../../src/ledger/postings';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { createLogger } from '../../src/log';
-import type { Rebuilder, RebuilderDeps, Rebuilt } from '../../src/reconcile/rebuilder';
+import type { Part, Rebuilder, RebuilderDeps, Rebuilt } from '../../src/reconcile/rebuilder';
 import { claimFor, isKeyLost, type Opening, takeBack } from './claims';
 import { Left, type Past, pastOf } from './past';
 import { bundleForReplay } from './replay';
-import { isWrite, type Write } from './steps';
+import { isBooking, isWrite, type Write } from './steps';
 
 /** Refusals of a balance that lacks the money, or was never credited. */
 const LACKING = ['insufficient_balance', 'balance_account_not_found'];
@@ -32,13 +32,20 @@ export async function openRebuilder(deps: RebuilderDeps): Promise<Rebuilder> {
     activities: createLifecycleActivities({ ...deps, log }),
     workflowBundle: await bundleForReplay(),
   };
-  return { rebuild: (kind, id) => rebuild(all, kind, id) };
+  return { rebuild: (kind, id, part) => rebuild(all, kind, id, part) };
 }
 
-async function rebuild(deps: Deps, kind: CallbackResource, id: string): Promise<Rebuilt> {
+async function rebuild(
+  deps: Deps,
+  kind: CallbackResource,
+  id: string,
+  part: Part,
+): Promise<Rebuilt> {
   try {
     const past = await pastOf(deps, LIFECYCLES[kind].workflowId(id));
-    for (const step of past.steps) if (isWrite(step)) await write(deps, kind, step, past);
+    const writes = past.steps.filter(isWrite);
+    const due = writes.filter((step) => isBooking(step) === (part === 'bookings'));
+    for (const step of due) await write(deps, kind, step, past);
     return { outcome: 'rebuilt', key_lost: await isKeyLost(deps.stores, id) };
   } catch (error) {
     if (!(error instanceof Left)) throw error;
@@ -86,6 +93,17 @@ async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past
       return await activities.recordPayoutAttention(step.input);
     case 'recordUnapplied':
       return await activities.recordUnapplied(step.input);
+    case 'recordLateMoney':
+      await activities.recordLateMoney(step.input);
+      return;
+    case 'recordLateReversed':
+      await activities.recordLateReversed(step.input);
+      return;
+    case 'recordDispute':
+      return await activities.recordDispute(step.input);
+    case 'clawBack':
+      if (step.result.outcome === 'booked') await activities.clawBack(step.input);
+      return;
     default:
       assertNever(step);
   }

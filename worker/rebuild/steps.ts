@@ -1,4 +1,5 @@
 import type { LifecycleActivities } from '../../activities';
+import { BOOKINGS } from '../../src/reconcile/standing';
 
 /** Activities that write to the record: repeated in their order, they write it anew. */
 const WRITES = [
@@ -14,6 +15,10 @@ const WRITES = [
   'recordRefundAttention',
   'recordPayoutAttention',
   'recordUnapplied',
+  'recordLateMoney',
+  'recordLateReversed',
+  'recordDispute',
+  'clawBack',
 ] as const satisfies readonly (keyof LifecycleActivities)[];
 
 type WriteName = (typeof WRITES)[number];
@@ -32,6 +37,14 @@ export interface Step {
   activity: string;
   input: unknown;
   result?: unknown;
+}
+
+/**
+ * Whether a write books money that went wrong. Refunds from before it must be there first, since a
+ * disputed payment takes none.
+ */
+export function isBooking({ activity }: Write): boolean {
+  return BOOKINGS.some((name) => name === activity);
 }
 
 /** Whether a step is a write. Its input was made by the workflow's own code, which is typed. */

@@ -1,6 +1,11 @@
 import { compare } from '../../../src/reconcile/compare';
+import type { Booking } from '../../../src/reconcile/standing';
 
-const at = (version: number, status = 'sent') => ({ status, version });
+const at = (version: number, status = 'sent', ...bookings: Booking[]) => ({
+  status,
+  version,
+  bookings,
+});
 
 test.each([
   ['nothing was opened, nothing is stored', null, null, null],
@@ -8,6 +13,8 @@ test.each([
   ['opened, and not stored', at(1), null, 'missing'],
   ['stored at an earlier version', at(3), at(2), 'behind'],
   ['stored at a later version', at(3), at(4), 'ahead'],
+  ['a booking that is not stored', at(3, 'sent', 'clawBack'), at(3), 'behind'],
+  ['a booking more in store', at(3), at(3, 'sent', 'clawBack'), null],
   ['both at the same place', at(3), at(3), null],
   ['the same version in two states', at(3), at(3, 'failed'), 'contradicts'],
 ])('%s', (_case, workflow, document, difference) => {

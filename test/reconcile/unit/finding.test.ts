@@ -5,10 +5,11 @@ const difference: Difference = {
   kind: 'behind',
   resource: 'payout',
   id: 'p1',
-  workflow: { status: 'completed', version: 4 },
+  workflow: { status: 'completed', version: 4, bookings: [] },
   document: {
     status: 'sent',
     version: 3,
+    bookings: [],
     account_id: 'acct_1',
     livemode: true,
     updated_at: '2026-03-01T12:00:00.000Z',

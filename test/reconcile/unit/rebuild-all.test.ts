@@ -6,7 +6,7 @@ const lost = (id: string): Difference => ({
   kind: 'missing',
   resource: 'payout',
   id,
-  workflow: { status: 'completed', version: 4 },
+  workflow: { status: 'completed', version: 4, bookings: [] },
   document: null,
   running: false,
   started_at: '2026-03-01T12:00:00.000Z',

@@ -15,35 +15,54 @@ test.each([
   ['payment-settled', { status: 'settled', version: 4 }],
   ['refund-settled', { status: 'settled', version: 2 }],
 ])('the history %s ends where its last step said', (name, standing) => {
-  expect(standingIn(historyOf(name))).toEqual(standing);
+  expect(standingIn([historyOf(name)])).toEqual({ ...standing, bookings: [] });
 });
 
 test('what was refused stands nowhere, and so does what has not begun', () => {
-  expect(standingIn(historyOf('payout-insufficient-balance'))).toBeNull();
-  expect(standingIn(historyOf('payout-not-accepted-in-time'))).toBeNull();
-  expect(standingIn(historyOf('refund-refused'))).toBeNull();
-  expect(standingIn({ events: [] })).toBeNull();
-  expect(standingIn({})).toBeNull();
+  expect(standingIn([historyOf('payout-insufficient-balance')])).toBeNull();
+  expect(standingIn([historyOf('payout-not-accepted-in-time')])).toBeNull();
+  expect(standingIn([historyOf('refund-refused')])).toBeNull();
+  expect(standingIn([{ events: [] }, {}])).toBeNull();
+  expect(standingIn([])).toBeNull();
 });
 
 test('a history that is cut off stands where its last known step said', () => {
   const { events } = historyOf('payout-completed');
   // Step 16 asks for `sent`, and step 18 says that it was written.
-  expect(standingIn({ events: events?.slice(0, 17) ?? [] })).toEqual({
+  expect(standingIn([{ events: events?.slice(0, 17) ?? [] }])).toEqual({
     status: 'created',
     version: 1,
+    bookings: [],
   });
-  expect(standingIn({ events: events?.slice(0, 18) ?? [] })).toEqual({
+  expect(standingIn([{ events: events?.slice(0, 18) ?? [] }])).toEqual({
     status: 'sent',
     version: 3,
+    bookings: [],
   });
 });
 
 test('every recorded history of a lifecycle is read without a fault', () => {
   const names = readdirSync(FOLDER).filter((name) => /^(payment|refund|payout)-/.test(name));
   for (const name of names) {
-    const standing = standingIn(historyOf(name.replace('.json', '')));
+    const standing = standingIn([historyOf(name.replace('.json', ''))]);
     if (standing !== null) expect(standing.version).toBeGreaterThanOrEqual(1);
   }
   expect(names.length).toBeGreaterThan(50);
+});
+
+test.each([
+  ['payment-disputed-clawed-back', ['recordDispute']],
+  ['payment-disputed-failed', ['recordDispute']],
+  ['payment-late-reversed', ['recordLateReversed']],
+])('the history %s tells of its bookings', (name, bookings) => {
+  expect(standingIn([historyOf(name)])?.bookings).toEqual(bookings);
+});
+
+test('runs are read together: the newest that tells wins, and bookings add up', () => {
+  const [first, second] = [historyOf('payment-settled'), historyOf('payment-disputed-failed')];
+  expect(standingIn([first, second])).toEqual({
+    ...standingIn([second]),
+    bookings: ['recordDispute'],
+  });
+  expect(standingIn([second, {}])).toEqual(standingIn([second]));
 });
