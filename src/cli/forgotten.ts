@@ -24,11 +24,18 @@ export interface Forgotten {
 }
 
 /** Walks over every event that is pending, the oldest first. */
-export async function* findForgotten({ db, temporal }: ForgottenDeps): AsyncGenerator<Forgotten> {
+export async function* findForgotten({
+  db,
+  stores,
+  temporal,
+}: ForgottenDeps): AsyncGenerator<Forgotten> {
   const pending = db.collection<EventDocument>('events').find({ 'delivery.status': 'pending' });
   for await (const event of pending) {
     const workflow = await statusOf(temporal, webhookWorkflowId(event._id));
-    if (workflow !== 'RUNNING') yield { event, workflow };
+    if (workflow === 'RUNNING') continue;
+    // It may have been delivered since it was read.
+    const now = await stores.events.get(event._id);
+    if (now?.delivery.status === 'pending') yield { event: now, workflow };
   }
 }
 

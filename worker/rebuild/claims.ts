@@ -1,10 +1,9 @@
-import { z } from 'zod';
 import { assertNever } from '../../src/domain/assert';
 import type { ClaimedRequest } from '../../src/domain/creation';
 import type { Stores } from '../../src/store';
 import { KEY_LIFETIME_MS, REBUILT, rebuiltClaim } from '../../src/store/idempotency';
 import type { Past } from './past';
-import type { Step, Write } from './steps';
+import type { Write } from './steps';
 
 /** Write that opens a resource. */
 export type Opening = Extract<
@@ -26,14 +25,14 @@ export async function claimFor(
   { idempotency }: Claims,
   resource_id: string,
   opening: Opening,
-  { steps, mark, startedAt }: Past,
+  { mark, startedAt }: Past,
 ): Promise<void> {
   if ((await idempotency.forResource(resource_id)) !== null) return;
   const now = new Date();
   const isOver = startedAt.getTime() + KEY_LIFETIME_MS < now.getTime();
   const { key, body: fingerprint } = isOver || !mark ? { key: resource_id, body: NONE } : mark;
   const { request_id } = opening.input;
-  const request = requestOf(opening, steps);
+  const request = requestOf(opening);
   const claim = { ...rebuiltClaim(opening.input, key), fingerprint, resource_id };
   await idempotency.claim({ ...claim, request, request_id }, now);
 }
@@ -49,12 +48,14 @@ export async function takeBack(stores: Claims, resource_id: string): Promise<voi
   if (claim?.operation === REBUILT) await stores.idempotency.release(resource_id);
 }
 
-function requestOf(opening: Opening, steps: readonly Step[]): ClaimedRequest {
+function requestOf(opening: Opening): ClaimedRequest {
   switch (opening.activity) {
     case 'openPayment': {
-      const { created_at, expires_at, session, payment_id, request_id, ...routing } = opening.input;
+      const { created_at, expires_at, session, payment_id, request_id, ...more } = opening.input;
+      const { return_url, ...routing } = more;
       const expires_in_seconds = (Date.parse(expires_at) - Date.parse(created_at)) / 1_000;
-      const home = homeOf(steps);
+      // The service's own address, since the shop's are lost.
+      const home = new URL('/', return_url).href;
       const customer = { email: null, first_name: null, last_name: null, reference: null };
       const urls = { success_url: home, error_url: home };
       const stored = { reference: null, customer, metadata: '{}', ...urls };
@@ -73,15 +74,4 @@ function requestOf(opening: Opening, steps: readonly Step[]): ClaimedRequest {
     default:
       return assertNever(opening);
   }
-}
-
-const Session = z.looseObject({ return_url: z.url() });
-
-/** Address of the service itself, where the shop's own is lost: the bank was told it. */
-function homeOf(steps: readonly Step[]): string {
-  for (const { input } of steps) {
-    const session = Session.safeParse(input);
-    if (session.success) return new URL('/', session.data.return_url).href;
-  }
-  throw new RangeError('No step of this payment asked a bank for a session.');
 }

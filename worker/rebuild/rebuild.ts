@@ -1,3 +1,4 @@
+import { isGrpcServiceError } from '@temporalio/client';
 import type { WorkflowBundle } from '@temporalio/worker';
 import { MongoError } from 'mongodb';
 import { createLifecycleActivities, type LifecycleActivities } from '../../activities';
@@ -10,7 +11,7 @@ import type { Part, Rebuilder, RebuilderDeps, Rebuilt } from '../../src/reconcil
 import { claimFor, isKeyLost, type Opening, takeBack } from './claims';
 import { Left, type Past, pastOf } from './past';
 import { bundleForReplay } from './replay';
-import { isBooking, isWrite, type Write } from './steps';
+import { isWrite, partOf, type Write } from './steps';
 
 /** Refusals of a balance that lacks the money, or was never credited. */
 const LACKING = ['insufficient_balance', 'balance_account_not_found'];
@@ -44,8 +45,8 @@ async function rebuild(
   try {
     const past = await pastOf(deps, LIFECYCLES[kind].workflowId(id));
     const writes = past.steps.filter(isWrite);
-    const due = writes.filter((step) => isBooking(step) === (part === 'bookings'));
-    for (const step of due) await write(deps, kind, step, past);
+    const due = writes.filter((step) => partOf(step) === part);
+    for (const step of due) await writeOrLeave(deps, kind, step, past);
     return { outcome: 'rebuilt', key_lost: await isKeyLost(deps.stores, id) };
   } catch (error) {
     if (!(error instanceof Left)) throw error;
@@ -53,7 +54,27 @@ async function rebuild(
   }
 }
 
-/** Makes one write again. @throws Left */
+/** @throws Left when the record refuses the write; errors of the two stores themselves pass */
+async function writeOrLeave(
+  deps: Deps,
+  kind: CallbackResource,
+  step: Write,
+  past: Past,
+): Promise<void> {
+  try {
+    await write(deps, kind, step, past);
+  } catch (error) {
+    if (error instanceof Left || error instanceof MongoError || isServiceError(error)) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Left(error instanceof InsufficientBalance ? 'short' : 'unreadable', reason);
+  }
+}
+
+function isServiceError(error: unknown): boolean {
+  return isGrpcServiceError(error) || (error instanceof Error && isGrpcServiceError(error.cause));
+}
+
+/** Makes one write again. @throws Error when the record refuses it */
 async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past): Promise<void> {
   const { activities } = deps;
   switch (step.activity) {
@@ -145,12 +166,7 @@ async function assertMoved(
 ): Promise<void> {
   // It moved nothing then, either.
   if (result.ahead !== undefined) return;
-  try {
-    const { ahead } = await move();
-    if (ahead === undefined) return;
-  } catch (error) {
-    if (error instanceof MongoError || !(error instanceof Error)) throw error;
-    throw new Left(error instanceof InsufficientBalance ? 'short' : 'unreadable', error.message);
-  }
-  throw new Left('unreadable', 'The record has made other moves than the workflow.');
+  const { ahead } = await move();
+  if (ahead !== undefined)
+    throw new Left('unreadable', 'The record has made other moves than the workflow.');
 }

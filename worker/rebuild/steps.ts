@@ -1,27 +1,36 @@
 import type { LifecycleActivities } from '../../activities';
-import { BOOKINGS } from '../../src/reconcile/standing';
+import type { Part } from '../../src/reconcile/rebuilder';
 
-/** Activities that write to the record: repeated in their order, they write it anew. */
-const WRITES = [
-  'openPayment',
-  'openRefund',
-  'openPayout',
-  'abandonRefund',
-  'abandonPayout',
-  'recordPaymentMove',
-  'recordRefundMove',
-  'recordPayoutMove',
-  'recordPaymentAttention',
-  'recordRefundAttention',
-  'recordPayoutAttention',
-  'recordUnapplied',
-  'recordLateMoney',
-  'recordLateReversed',
-  'recordDispute',
-  'clawBack',
-] as const satisfies readonly (keyof LifecycleActivities)[];
+/**
+ * Part of a rebuilding in which each activity is repeated; null where it writes nothing that a
+ * database could have lost. A new activity does not compile until it is named here.
+ */
+const PARTS = {
+  openPayment: 'life',
+  openRefund: 'life',
+  openPayout: 'life',
+  abandonRefund: 'life',
+  abandonPayout: 'life',
+  recordPaymentMove: 'life',
+  recordRefundMove: 'life',
+  recordPayoutMove: 'life',
+  recordPaymentAttention: 'life',
+  recordRefundAttention: 'life',
+  recordPayoutAttention: 'life',
+  recordUnapplied: 'life',
+  recordLateMoney: 'bookings',
+  recordLateReversed: 'bookings',
+  recordDispute: 'bookings',
+  clawBack: 'bookings',
+  loadPayment: null,
+  loadRefund: null,
+  loadPayout: null,
+  readRefundStanding: null,
+  readPayoutStanding: null,
+} as const satisfies Record<keyof LifecycleActivities, Part | null>;
 
-type WriteName = (typeof WRITES)[number];
+type Parts = typeof PARTS;
+type WriteName = { [Name in keyof Parts]: Parts[Name] extends Part ? Name : never }[keyof Parts];
 
 /** Write that a workflow asked for, and its answer. */
 export type Write = {
@@ -39,15 +48,14 @@ export interface Step {
   result?: unknown;
 }
 
-/**
- * Whether a write books money that went wrong. Refunds from before it must be there first, since a
- * disputed payment takes none.
- */
-export function isBooking({ activity }: Write): boolean {
-  return BOOKINGS.some((name) => name === activity);
-}
+const parts = new Map<string, Part | null>(Object.entries(PARTS));
 
 /** Whether a step is a write. Its input was made by the workflow's own code, which is typed. */
 export function isWrite(step: Step | Write): step is Write {
-  return WRITES.some((name) => name === step.activity) && typeof step.input === 'object';
+  return Boolean(parts.get(step.activity)) && typeof step.input === 'object';
+}
+
+/** Part of a rebuilding that repeats a write: refunds come before the dispute of their payment. */
+export function partOf({ activity }: Write): Part | null {
+  return PARTS[activity];
 }
