@@ -38,6 +38,8 @@ interface Lifecycle {
   acts: readonly string[];
   /** Acts that the workflow takes once it has ended; for any other a final state is never left. */
   actsWhenEnded: readonly string[];
+  /** MongoDB's collection. */
+  collection: string;
   get: (stores: ResourceStores, id: string) => Promise<Resource | null>;
   /** Page of those in flight, by id. */
   page: (stores: ResourceStores, after: string, limit: number) => Promise<Resource[]>;
@@ -57,6 +59,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     acts: PAYMENT_ACTS,
     // Settled money may be taken back, and late money sent back.
     actsWhenEnded: ['claw_back', 'mark_reversed'] satisfies PaymentAct[],
+    collection: 'payments',
     get: ({ payments }, id) => payments.get(id),
     page: ({ payments }, after, limit) => payments.inFlight(after, limit).toArray(),
     opening: 'created',
@@ -69,6 +72,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     callbacks: REFUND_CALLBACKS,
     acts: REFUND_ACTS,
     actsWhenEnded: [],
+    collection: 'refunds',
     get: ({ refunds }, id) => refunds.get(id),
     page: ({ refunds }, after, limit) => refunds.inFlight(after, limit).toArray(),
     opening: 'processing',
@@ -82,6 +86,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     acts: PAYOUT_ACTS,
     // A completed payout may still come back.
     actsWhenEnded: PAYOUT_ACTS,
+    collection: 'payouts',
     get: ({ payouts }, id) => payouts.get(id),
     page: ({ payouts }, after, limit) => payouts.inFlight(after, limit).toArray(),
     opening: 'created',

@@ -1,14 +1,18 @@
-import { LIFECYCLE_QUEUE } from '../domain/task-queues';
 import { type Finding, findingOf } from '../reconcile/finding';
 import { rebuildAll } from '../reconcile/rebuild-all';
 import type { Rebuilder } from '../reconcile/rebuilder';
 import { type Difference, walk } from '../reconcile/walk';
 import type { Stores } from '../store';
-import type { CallbackDocument } from '../store/callbacks';
-import { deliverAgain, type Forgotten, type ForgottenDeps, findForgotten } from './forgotten';
-import { findOrphans, type Orphan, type OrphanDeps, restart } from './orphans';
+import {
+  type DeliveryOrphan,
+  findPending,
+  findResources,
+  type OrphanDeps,
+  type ResourceOrphan,
+  restart,
+} from '../temporal/orphans';
 
-export interface ReconcileDeps extends OrphanDeps, ForgottenDeps {
+export interface ReconcileDeps extends OrphanDeps {
   stores: Stores;
   /** Opens what rebuilds, when there is something to rebuild. */
   rebuilder: () => Promise<Rebuilder>;
@@ -47,8 +51,7 @@ export async function reconcile(deps: ReconcileDeps, options: Options): Promise<
 async function compareAll(deps: ReconcileDeps, since: Date) {
   const differences: Difference[] = [];
   let checked = 0;
-  const lifecycleQueue = deps.lifecycleQueue ?? LIFECYCLE_QUEUE;
-  for await (const step of walk({ ...deps, lifecycleQueue }, since)) {
+  for await (const step of walk(deps, since)) {
     checked += step.checked;
     differences.push(...step.differences);
     deps.progress(`${checked} workflows looked at, ${differences.length} differ`);
@@ -73,7 +76,7 @@ async function restarted(deps: ReconcileDeps, differences: readonly Difference[]
   const known = new Set(apply ? [] : differences.map(({ id }) => id));
   const orphans: Finding[] = [];
   let checked = 0;
-  for await (const step of findOrphans(deps)) {
+  for await (const step of findResources(deps)) {
     checked += step.checked;
     for (const orphan of step.orphans.filter(({ resource }) => !known.has(resource._id))) {
       const finding = orphanFinding(orphan);
@@ -85,7 +88,7 @@ async function restarted(deps: ReconcileDeps, differences: readonly Difference[]
   return { checked, orphans };
 }
 
-function orphanFinding({ kind: resource, resource: row, workflow }: Orphan): Finding {
+function orphanFinding({ kind: resource, resource: row, workflow }: ResourceOrphan): Finding {
   const { _id: id, account_id, livemode, status, updated_at } = row;
   // Its workflow has reached an end that the document knows nothing of.
   const isBehind = workflow === 'COMPLETED';
@@ -103,14 +106,16 @@ function orphanFinding({ kind: resource, resource: row, workflow }: Orphan): Fin
 
 async function delivered(deps: ReconcileDeps, apply: boolean): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for await (const forgotten of findForgotten(deps)) {
-    if (apply) await deliverAgain(deps, forgotten);
-    findings.push({ ...eventFinding(forgotten), done: apply });
+  for await (const { orphans } of findPending(deps)) {
+    for (const orphan of orphans) {
+      if (apply) await restart(deps, orphan);
+      findings.push({ ...eventFinding(orphan), done: apply });
+    }
   }
   return findings;
 }
 
-function eventFinding({ event, workflow }: Forgotten): Finding {
+function eventFinding({ event, workflow }: DeliveryOrphan): Finding {
   const { _id: id, account_id, livemode, created, type } = event;
   return {
     kind: 'undelivered',
@@ -125,14 +130,8 @@ function eventFinding({ event, workflow }: Forgotten): Finding {
 }
 
 /** Callbacks that no workflow was told of: they keep nothing apart, and a person looks at them. */
-async function waitingCallbacks({ db }: ReconcileDeps): Promise<Finding[]> {
-  const waits = { $or: [{ parked: { $type: 'string' as const } }, { signalled_at: null }] };
-  const rows = await db
-    .collection<CallbackDocument>('bank_callbacks')
-    .find(waits)
-    .sort({ received_at: 1 })
-    .limit(CALLBACKS_MAX)
-    .toArray();
+async function waitingCallbacks({ stores }: ReconcileDeps): Promise<Finding[]> {
+  const rows = await stores.callbacks.waiting({ waits: 'any' }).limit(CALLBACKS_MAX).toArray();
   return rows.map(({ resource, resource_id, name, parked, received_at, _id }) => ({
     kind: 'callback',
     resource,

@@ -32,7 +32,7 @@ interface Ended {
   workflow: string;
 }
 
-interface ResourceOrphan extends Ended {
+export interface ResourceOrphan extends Ended {
   kind: CallbackResource;
   resource: Resource;
 }
@@ -81,6 +81,13 @@ export async function* findDeliveries(
   const before = new Date(deps.now().getTime() - OVERDUE_MS).toISOString();
   const rows = ids === undefined ? deps.stores.events.overdue(before) : namedEvents(deps, ids);
   yield* checked(rows, (event) => deliveryOrphanOf(deps, event));
+}
+
+const EVER = '9999';
+
+/** Walks over every delivery that is pending, also those whose next attempt is hours away. */
+export async function* findPending(deps: OrphanDeps): AsyncGenerator<Checked<DeliveryOrphan>> {
+  yield* checked(deps.stores.events.overdue(EVER), (event) => deliveryOrphanOf(deps, event));
 }
 
 async function* checked<Row, O extends Orphan>(

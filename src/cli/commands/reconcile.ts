@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { readKeys } from '../../config';
-import { WEBHOOK_QUEUE } from '../../domain/task-queues';
+import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../../domain/task-queues';
 import { type Finding, isLeft } from '../../reconcile/finding';
 import type { OpenRebuilder } from '../../reconcile/rebuilder';
 import { retentionOf } from '../../reconcile/retention';
@@ -84,8 +84,8 @@ async function depsOf(context: CliContext, openRebuilder: OpenRebuilder): Promis
     const { pay_token: payTokenKey } = readKeys(usableKeysFile(settings));
     return openRebuilder({ mongo, stores, temporal, payTokenKey, webhookQueue: WEBHOOK_QUEUE });
   };
-  const db = (await context.longReader()).db(settings.mongodb.db);
-  return { db, stores, temporal, now, progress, rebuilder };
+  const queues = { lifecycleQueue: LIFECYCLE_QUEUE, webhookQueue: WEBHOOK_QUEUE };
+  return { ...queues, stores, temporal, now, progress, rebuilder };
 }
 
 function present({ livemode, since, ...finding }: Finding, now: Date) {
