@@ -10,10 +10,16 @@ import { createStores, ensureIndexes } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
 import { mongodbUri, temporalAddress } from './servers';
 
-/** The real activities on a database of their own, with no workflow before them. */
-export async function openRecords() {
-  const mongo = await connectMongo(mongodbUri(), 'records');
-  const db = mongo.db(`test_${randomUUID().slice(0, 8)}`);
+/**
+ * The real activities, with no workflow before them.
+ * @param database name of one that another has made; by default one of their own
+ */
+export async function openRecords(
+  uri = mongodbUri(),
+  database = `test_${randomUUID().slice(0, 8)}`,
+) {
+  const mongo = await connectMongo(uri, 'records');
+  const db = mongo.db(database);
   const stores = createStores(db);
   await ensureIndexes(stores);
   const temporal = connectTemporal({ address: temporalAddress(), namespace: 'default' });
@@ -45,10 +51,26 @@ export interface PaymentFacts {
 
 /** A payment that is authorised, at version 3. */
 export async function authorizedPayment(
-  { stores, payments }: Records,
+  records: Records,
   changes: Partial<PaymentFacts> = {},
 ): Promise<PaymentFacts> {
-  const payment_id = randomUUID();
+  return await paymentAt(records, 'authorized', changes);
+}
+
+/** A payment that nobody has paid in time, at version 3. */
+export async function expiredPayment(
+  records: Records,
+  changes: Partial<PaymentFacts> = {},
+): Promise<PaymentFacts> {
+  return await paymentAt(records, 'expired', changes);
+}
+
+async function paymentAt(
+  { stores, payments }: Records,
+  status: 'authorized' | 'expired',
+  changes: Partial<PaymentFacts>,
+): Promise<PaymentFacts> {
+  const payment_id = changes.payment_id ?? randomUUID();
   const facts = {
     payment_id,
     account_id: `acct_${payment_id}`,
@@ -77,7 +99,7 @@ export async function authorizedPayment(
   const from = { status: 'awaiting_customer', version: 2 } as const;
   const { account_id, livemode, request_id } = facts;
   const move = { resource_id: payment_id, account_id, livemode, request_id, at, attention: null };
-  await payments.recordPaymentMove({ ...move, from, to: ['authorized'], change: {} });
+  await payments.recordPaymentMove({ ...move, from, to: [status], change: {} });
   return facts;
 }
 
@@ -90,12 +112,13 @@ export async function settle({ payments }: Records, facts: PaymentFacts): Promis
   await payments.recordPaymentMove({ ...move, from, to: ['settled'], change: {} });
 }
 
-/** Asks for a refund as its workflow does; a repeat with the same id joins it. */
+/** Asks for a refund as its workflow does; a repeat with the same id, or under the same key, joins it. */
 export async function openRefund(
   { stores, refunds }: Records,
   facts: PaymentFacts,
   amount: number | null,
-  refund_id: string = randomUUID(),
+  fresh_id: string = randomUUID(),
+  key: string = fresh_id,
 ) {
   const at = new Date().toISOString();
   const { payment_id, account_id, livemode, currency, method, connector, request_id } = facts;
@@ -110,8 +133,9 @@ export async function openRefund(
     accepted_at: at,
     due_seconds: 60,
   };
-  await persistently(() =>
-    claim(stores, 'createRefund', refund_id, facts, { refund: { reason: null }, routing }),
+  const request = { refund: { reason: null }, routing };
+  const refund_id = await persistently(() =>
+    claim(stores, 'createRefund', fresh_id, facts, request, key),
   );
   const input = { ...routing, refund_id, request_id, created_at: at };
   return { refund_id, opening: await persistently(() => refunds.openRefund(input)) };
@@ -175,13 +199,20 @@ export function payoutFacts(changes: Partial<PayoutFacts> = {}): PayoutFacts {
 
 const ACCEPT_WITHIN_MS = 60_000;
 
-/** Asks for a payout as its workflow does; a repeat with the same id joins it. */
-export async function openPayout({ stores, payouts }: Records, facts: PayoutFacts) {
-  const { payout_id, request_id, ...routing } = facts;
-  const payout = { reference: null, metadata: '{}' };
-  await persistently(() => claim(stores, 'createPayout', payout_id, facts, { payout, routing }));
+/** Asks for a payout as its workflow does; a repeat with the same id, or under the same key, joins it. */
+export async function openPayout(
+  { stores, payouts }: Records,
+  facts: PayoutFacts,
+  key: string = facts.payout_id,
+) {
+  const { payout_id: fresh_id, request_id, ...routing } = facts;
+  const request = { payout: { reference: null, metadata: '{}' }, routing };
+  const payout_id = await persistently(() =>
+    claim(stores, 'createPayout', fresh_id, facts, request, key),
+  );
   const created_at = new Date().toISOString();
-  const input = { ...facts, created_at, accept_by_ms: Date.now() + ACCEPT_WITHIN_MS };
+  const accept_by_ms = Date.now() + ACCEPT_WITHIN_MS;
+  const input = { ...facts, payout_id, created_at, accept_by_ms };
   return { payout_id, opening: await persistently(() => payouts.openPayout(input)) };
 }
 
@@ -236,6 +267,7 @@ async function persistently<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
+/** @returns id of the resource that the key stands for: it may have been claimed before */
 async function claim(
   { idempotency }: Records['stores'],
   operation: string,
@@ -246,13 +278,14 @@ async function claim(
     request_id,
   }: Pick<PaymentFacts, 'account_id' | 'livemode' | 'request_id'>,
   request: Parameters<Records['stores']['idempotency']['claim']>[0]['request'],
-): Promise<void> {
-  await idempotency.claim(
+  key: string = resource_id,
+): Promise<string> {
+  const first = await idempotency.claim(
     {
       account_id,
       livemode,
       operation,
-      key: resource_id,
+      key,
       fingerprint: 'f',
       resource_id,
       request,
@@ -260,4 +293,5 @@ async function claim(
     },
     new Date(),
   );
+  return first.resource_id;
 }
