@@ -1,0 +1,90 @@
+import { eventually } from '../support/http';
+import { openProcesses, type Processes } from '../support/processes';
+import { type ReplicaSet, startReplicaSet } from '../support/replica-set';
+import { type MerchantBook, openMerchantBook } from './merchant-book';
+
+let set: ReplicaSet | undefined;
+let processes: Processes | undefined;
+beforeAll(async () => {
+  set = await startReplicaSet();
+  processes = await openProcesses(set.uri);
+});
+afterAll(async () => {
+  await processes?.close();
+  await set?.stop();
+});
+
+const LANES = 3;
+const STEP_DOWNS = 3;
+/** Steps of the load between two blows. */
+const STEPS_BETWEEN = 4;
+const RECOVERY_MS_MAX = 40_000;
+
+function started() {
+  if (set === undefined || processes === undefined) throw new Error('Nothing was started.');
+  return { set, processes };
+}
+
+/** Loads a book while something is done to the servers, and until it is done. */
+async function loadedDuring(book: MerchantBook, act: () => Promise<void>): Promise<void> {
+  let isOver = false;
+  const acted = act().finally(() => {
+    isOver = true;
+  });
+  const lane = async () => {
+    do await book.live();
+    while (!isOver);
+  };
+  await Promise.all([acted, ...Array.from({ length: LANES }, lane)]);
+}
+
+async function progress(book: MerchantBook): Promise<void> {
+  const before = book.answered();
+  const more = async () => book.answered() >= before + STEPS_BETWEEN;
+  await eventually('more steps to be acknowledged', more, RECOVERY_MS_MAX);
+}
+
+test('elections and a killed primary lose nothing that was acknowledged, and double nothing', async () => {
+  const { set, processes } = started();
+  const book = openMerchantBook(processes);
+  const before = await set.elections();
+  await loadedDuring(book, async () => {
+    for (let blow = 0; blow < STEP_DOWNS; blow += 1) {
+      await progress(book);
+      await set.stepDown();
+    }
+    await progress(book);
+    const killed = await set.killPrimary();
+    await progress(book);
+    await set.restart(killed);
+    await progress(book);
+  });
+  // At least: a node that is starved of time may call one of its own.
+  expect(await set.elections()).toBeGreaterThanOrEqual(before + STEP_DOWNS + 1);
+  await book.expectExact();
+}, 120_000);
+
+const TRANSIENT = ['TransientTransactionError'];
+const COMMIT = 'commitTransaction';
+const NO_MAJORITY = { code: 64, errmsg: 'waiting for replication timed out' };
+const FAILURES = 10;
+
+test.each([
+  [
+    'a commit is made, yet no majority known to have it',
+    COMMIT,
+    { writeConcernError: NO_MAJORITY },
+  ],
+  ['the connection ends at a commit', COMMIT, { closeConnection: true }],
+  ['a commit takes too long', COMMIT, { errorCode: 50 }],
+  ['the server forgets the transaction', COMMIT, { errorCode: 251, errorLabels: TRANSIENT }],
+  ['an update meets another transaction', 'update', { errorCode: 112, errorLabels: TRANSIENT }],
+  ['the connection ends at an insert', 'insert', { closeConnection: true }],
+])('each move is made once where %s', async (_name, command, failure) => {
+  const { set, processes } = started();
+  const book = openMerchantBook(processes);
+  await set.failNext(FAILURES, { failCommands: [command], ...failure });
+  await loadedDuring(book, () => progress(book));
+  expect(await set.failNoMore()).toBeGreaterThanOrEqual(FAILURES);
+  await book.expectExact();
+});

@@ -1,0 +1,158 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import os, { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Document, MongoClient } from 'mongodb';
+import { type Child, startChild, waitUntilUp } from '../../stack/child-process';
+import { freePort, LOOPBACK } from '../../stack/ports';
+import { cacheDirectory, mongod, provision } from '../../stack/provision';
+import { silentProgress } from '../../stack/terminal';
+import { startWatchdog, type Watchdog } from '../stack/watchdog';
+import { eventually } from './http';
+
+const NODES = 3;
+const UP_MS_MAX = 30_000;
+const ELECTED_MS_MAX = 30_000;
+const CALL_MS_MAX = 2_000;
+const NAME = 'elections';
+/** Seconds for which a primary that stepped down is no candidate. */
+const STEP_DOWN_SECONDS = 3;
+
+interface Node {
+  port: number;
+  running: { child: Child; watchdog: Watchdog } | undefined;
+}
+
+export interface ReplicaSet {
+  uri: string;
+  /** Number of elections that have been held. */
+  elections(): Promise<number>;
+  /** Makes the primary give its place up at once, whatever its followers lack. */
+  stepDown(): Promise<void>;
+  /** Kills the primary, as a machine that loses its power does. */
+  killPrimary(): Promise<Node>;
+  restart(node: Node): Promise<void>;
+  /** Fails the next commands of the clients under test, on whichever node they go to. */
+  failNext(times: number, failure: Document): Promise<void>;
+  /** Ends the failures; says how many commands have met them. */
+  failNoMore(): Promise<number>;
+  /** Ends all nodes and removes their data. */
+  stop(): Promise<void>;
+}
+
+/** Starts three nodes that elect a primary among them, small, and able to fail on demand. */
+export async function startReplicaSet(): Promise<ReplicaSet> {
+  const { signal } = new AbortController();
+  const context = { cacheDir: cacheDirectory(process.env), env: process.env };
+  const { path } = await provision(mongod, { ...context, progress: silentProgress, signal });
+  const folder = mkdtempSync(join(tmpdir(), 'replica-set-'));
+  const nodes: Node[] = [];
+  const stop = async () => {
+    await Promise.all(nodes.map(({ running }) => running?.child.stop()));
+    rmSync(folder, { recursive: true, force: true });
+    for (const { running } of nodes) running?.watchdog.dismiss();
+  };
+  try {
+    while (nodes.length < NODES) nodes.push({ port: await freePort(), running: undefined });
+    await Promise.all(nodes.map((node) => startNode(path, folder, node)));
+    await initiate(nodes);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  let met = 0;
+  return {
+    uri: `mongodb://${nodes.map(hostOf).join()}/?replicaSet=${NAME}`,
+    elections: async () => {
+      const { term } = await adminOf(await primaryOf(nodes), { replSetGetStatus: 1 });
+      return Number(term);
+    },
+    stepDown: async () => {
+      const command = { replSetStepDown: STEP_DOWN_SECONDS, secondaryCatchUpPeriodSecs: 0 };
+      await adminOf(await primaryOf(nodes), { ...command, force: true });
+    },
+    killPrimary: async () => {
+      const node = await primaryOf(nodes);
+      node.running?.child.kill();
+      await node.running?.child.exited;
+      node.running?.watchdog.dismiss();
+      node.running = undefined;
+      return node;
+    },
+    restart: (node) => startNode(path, folder, node),
+    failNext: async (times, data) => {
+      met = await failures(nodes, { mode: { times }, data: { ...data, appName: 'records' } });
+    },
+    failNoMore: async () => (await failures(nodes, { mode: 'off' })) - met,
+    stop,
+  };
+}
+
+const hostOf = ({ port }: Node) => `${LOOPBACK}:${port}`;
+
+async function startNode(command: string, folder: string, node: Node): Promise<void> {
+  const { port } = node;
+  const dbPath = join(folder, String(port));
+  const logFile = join(folder, `${port}.log`);
+  mkdirSync(dbPath, { recursive: true });
+  const child = await startChild({
+    name: 'MongoDB',
+    command,
+    args: [
+      ...['--dbpath', dbPath, '--port', String(port), '--bind_ip', LOOPBACK],
+      ...['--replSet', NAME, '--wiredTigerCacheSizeGB', '0.25', '--oplogSize', '64'],
+      ...['--nounixsocket', '--setParameter', 'enableTestCommands=1'],
+      ...['--setParameter', 'transactionLifetimeLimitSeconds=3'],
+      ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],
+    ],
+    logFile,
+    graceMs: 0,
+  });
+  node.running = { child, watchdog: startWatchdog([child.pid], folder) };
+  await waitUntilUp(child, logFile, UP_MS_MAX, () => adminOf(node, { ping: 1 }));
+}
+
+async function initiate(nodes: readonly Node[]): Promise<void> {
+  const members = nodes.map((node, _id) => ({ _id, host: hostOf(node) }));
+  const settings = { electionTimeoutMillis: 2_000, heartbeatIntervalMillis: 500 };
+  const [first] = nodes;
+  if (first === undefined) throw new Error('The set has no node.');
+  await adminOf(first, { replSetInitiate: { _id: NAME, members, settings } });
+  await primaryOf(nodes);
+}
+
+/** The node that takes writes, as soon as there is one. */
+async function primaryOf(nodes: readonly Node[]): Promise<Node> {
+  return await eventually('a primary', () => currentPrimary(nodes), ELECTED_MS_MAX);
+}
+
+async function currentPrimary(nodes: readonly Node[]): Promise<Node | undefined> {
+  for (const node of nodes) {
+    if (node.running === undefined) continue;
+    const hello: Document | null = await adminOf(node, { hello: 1 }).catch(() => null);
+    if (hello?.['isWritablePrimary'] === true) return node;
+  }
+  return undefined;
+}
+
+/** Sets the fail point of each node; says how often it was met before. */
+async function failures(nodes: readonly Node[], setting: Document): Promise<number> {
+  const set = { configureFailPoint: 'failCommand', ...setting };
+  const answers = await Promise.all(nodes.map((node) => adminOf(node, set)));
+  return answers.reduce((sum, answer) => sum + Number(answer['count']), 0);
+}
+
+/** Runs a command on one node, primary or not. */
+async function adminOf(node: Node, command: Document): Promise<Document> {
+  const client = new MongoClient(`mongodb://${hostOf(node)}/?directConnection=true`, {
+    serverSelectionTimeoutMS: CALL_MS_MAX,
+    connectTimeoutMS: CALL_MS_MAX,
+    socketTimeoutMS: CALL_MS_MAX * 5,
+    // The driver's own dynamic import of `os` fails under jest's CommonJS.
+    runtimeAdapters: { os },
+  });
+  try {
+    return await client.db('admin').command(command);
+  } finally {
+    await client.close();
+  }
+}
