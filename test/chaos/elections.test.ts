@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { verifyLedger } from '../../src/ledger/verify/verify';
 import { eventually } from '../support/http';
+import { insist } from '../support/insist';
 import { openProcesses, type Processes } from '../support/processes';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set';
 import { type MerchantBook, openMerchantBook } from './merchant-book';
@@ -87,4 +90,30 @@ test.each([
   await loadedDuring(book, () => progress(book));
   expect(await set.failNoMore()).toBeGreaterThanOrEqual(FAILURES);
   await book.expectExact();
+});
+
+const GIVEN_UP_MS_MAX = 20_000;
+
+test('settlements that no majority takes over are given up in seconds, and repeated are made once', async () => {
+  const { set, processes } = started();
+  const { records, authorizedPayment, settle } = processes.left;
+  const account_id = `acct_${randomUUID()}`;
+  const ids = Array.from({ length: 3 }, () => randomUUID());
+  const payments = await Promise.all(
+    ids.map((payment_id) => insist(() => authorizedPayment(records, { account_id, payment_id }))),
+  );
+  await set.holdBack(true);
+  const began = Date.now();
+  const settled = await Promise.allSettled(payments.map((facts) => settle(records, facts)));
+  const gaveUpAfter = Date.now() - began;
+  await set.holdBack(false);
+  expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  expect(gaveUpAfter).toBeLessThan(GIVEN_UP_MS_MAX);
+
+  await Promise.all(payments.map((facts) => insist(() => settle(records, facts))));
+  expect(await records.stores.ledger.balances(account_id, false)).toMatchObject([
+    { available: 3_000, reserved: 0 },
+  ]);
+  const { differences } = await verifyLedger(records.mongo, records.db.databaseName);
+  expect(differences).toEqual([]);
 });

@@ -35,6 +35,8 @@ export interface ReplicaSet {
   failNext(times: number, failure: Document): Promise<void>;
   /** Ends the failures; says how many commands have met them. */
   failNoMore(): Promise<number>;
+  /** Keeps followers from taking writes over, so that no majority has them; or lets them. */
+  holdBack(isHeld: boolean): Promise<void>;
   /** Ends all nodes and removes their data. */
   stop(): Promise<void>;
 }
@@ -81,6 +83,10 @@ export async function startReplicaSet(): Promise<ReplicaSet> {
     restart: (node) => startNode(path, folder, node),
     failNext: async (times, data) => {
       met = await failures(nodes, { mode: { times }, data: { ...data, appName: 'records' } });
+    },
+    holdBack: async (isHeld) => {
+      const mode = isHeld ? 'alwaysOn' : 'off';
+      await onAll(nodes, { configureFailPoint: 'stopReplProducer', mode });
     },
     failNoMore: async () => (await failures(nodes, { mode: 'off' })) - met,
     stop,
@@ -136,9 +142,12 @@ async function currentPrimary(nodes: readonly Node[]): Promise<Node | undefined>
 
 /** Sets the fail point of each node; says how often it was met before. */
 async function failures(nodes: readonly Node[], setting: Document): Promise<number> {
-  const set = { configureFailPoint: 'failCommand', ...setting };
-  const answers = await Promise.all(nodes.map((node) => adminOf(node, set)));
+  const answers = await onAll(nodes, { configureFailPoint: 'failCommand', ...setting });
   return answers.reduce((sum, answer) => sum + Number(answer['count']), 0);
+}
+
+function onAll(nodes: readonly Node[], command: Document): Promise<Document[]> {
+  return Promise.all(nodes.map((node) => adminOf(node, command)));
 }
 
 /** Runs a command on one node, primary or not. */
