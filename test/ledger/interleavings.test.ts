@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { mustNotBeNegative } from '../../src/ledger/postings';
 import {
   authorizedPayment,
   moveRefund,
@@ -10,6 +9,7 @@ import {
   type Records,
   settle,
 } from '../support/records';
+import { expectWholeBook } from './whole-books';
 
 /**
  * Whatever order settlements, refunds, failures and late reports come in, one by one or at once and
@@ -80,20 +80,7 @@ function expectOutOfTurn(error: unknown): void {
 }
 
 async function expectWhole({ payments }: World, account_id: string): Promise<void> {
-  const { postings, books } = records.stores.ledger.collections;
-  const book = `${account_id}:sandbox:EUR`;
-  const kept = await books.findOne({ _id: book });
-  const sums = new Map<string, number>();
-  for (const posting of await postings.find({ book }).toArray()) {
-    expect(posting.legs.reduce((sum, { amount }) => sum + Number(amount), 0)).toBe(0);
-    for (const { account, amount } of posting.legs) {
-      sums.set(account, (sums.get(account) ?? 0) + Number(amount));
-    }
-  }
-  for (const [account, sum] of sums) {
-    expect([account, at(kept, account)]).toEqual([account, sum]);
-    if (mustNotBeNegative(account)) expect(sum).toBeGreaterThanOrEqual(0);
-  }
+  await expectWholeBook(records, account_id);
   for (const { payment_id } of payments) {
     const payment = await records.stores.payments.get(payment_id);
     const refunds = await records.stores.refunds.list({
@@ -107,10 +94,6 @@ async function expectWhole({ payments }: World, account_id: string): Promise<voi
     expect(payment?.refunded).toBe(total);
     expect(total).toBeLessThanOrEqual(payment?.status === 'settled' ? AMOUNT : 0);
   }
-}
-
-function at(value: unknown, path: string): unknown {
-  return path.split('.').reduce((inner: unknown, name) => Object(inner)[name], value);
 }
 
 test('any interleaving keeps balances and remainders exact, and nothing below zero', async () => {

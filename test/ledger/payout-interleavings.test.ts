@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { PayoutStatus } from '../../src/domain/payout';
-import { mustNotBeNegative } from '../../src/ledger/postings';
 import { verifyLedger } from '../../src/ledger/verify/verify';
 import {
   fund,
@@ -12,6 +11,7 @@ import {
   payoutFacts,
   type Records,
 } from '../support/records';
+import { expectWholeBook } from './whole-books';
 
 /**
  * Whatever order fundings, payouts and their moves come in, one by one or at once and each perhaps
@@ -135,20 +135,7 @@ function expectOutOfTurn(error: unknown): void {
 
 /** Kept balances are the sums of their legs, none of a merchant's below 0; all is bound up. */
 async function expectWhole({ account_id }: World): Promise<void> {
-  const { postings, books } = records.stores.ledger.collections;
-  const book = `${account_id}:sandbox:EUR`;
-  const kept = await books.findOne({ _id: book });
-  const sums = new Map<string, number>();
-  for (const posting of await postings.find({ book }).toArray()) {
-    expect(posting.legs.reduce((sum, { amount }) => sum + Number(amount), 0)).toBe(0);
-    for (const { account, amount } of posting.legs) {
-      sums.set(account, (sums.get(account) ?? 0) + Number(amount));
-    }
-  }
-  for (const [account, sum] of sums) {
-    expect([account, at(kept, account)]).toEqual([account, sum]);
-    if (mustNotBeNegative(account)) expect(sum).toBeGreaterThanOrEqual(0);
-  }
+  const book = await expectWholeBook(records, account_id);
   const payouts = await records.stores.payouts.list({ account_id, livemode: false, limit: 100 });
   for (const name of BALANCES) {
     const waiting = payouts.filter(
@@ -156,12 +143,8 @@ async function expectWhole({ account_id }: World): Promise<void> {
         balance_account === name && (status === 'created' || status === 'submitted'),
     );
     const held = waiting.reduce((sum, { amount, fee }) => sum + amount + fee, 0);
-    expect([name, sums.get(`balances.${name}.reserved`) ?? 0]).toEqual([name, held]);
+    expect([name, book.sum(`balances.${name}.reserved`)]).toEqual([name, held]);
   }
-}
-
-function at(value: unknown, path: string): unknown {
-  return path.split('.').reduce((inner: unknown, name) => Object(inner)[name], value);
 }
 
 test('any interleaving of payouts leaves the books whole, and nothing below zero', async () => {
