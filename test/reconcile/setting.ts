@@ -69,7 +69,10 @@ export async function openRestoreSetting(options: ServiceOptions = {}) {
         limit: 50,
       });
       return {
-        postings: (await stores.ledger.forResource(id)).toSorted(byId),
+        // The time of the insert is not what happened.
+        postings: (await stores.ledger.forResource(id))
+          .toSorted(byId)
+          .map(({ written_at, ...posting }) => posting),
         events: events
           .map(({ _id, type, created, body }) => ({ _id, type, created, body }))
           .toSorted(byId),
