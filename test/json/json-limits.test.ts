@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { JSON_DEPTH_MAX, JsonSyntaxError, parseJson, stringifyJson } from '../../src/json';
 
+/** Milliseconds of the processor's own work, whatever else keeps the machine busy. */
+function workMs(began: NodeJS.CpuUsage): number {
+  return process.cpuUsage(began).user / 1_000;
+}
+
 describe('text that is refused', () => {
   test.each([
     '',
@@ -83,9 +88,9 @@ describe('nesting', () => {
     ['a long number', `${'9'.repeat(65_000)}x`],
     ['one key 7,000 times, differently', `{${'"a":1,'.repeat(7_000)}"a":2}`],
   ])('of 64 KiB of %s is refused, quickly', (_, text) => {
-    const started = performance.now();
+    const began = process.cpuUsage();
     expect(() => parseJson(text)).toThrow(JsonSyntaxError);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(workMs(began)).toBeLessThan(1_000);
   });
 
   const keys = `{${Array.from({ length: 10_000 }, (_, i) => `"${i}":1`).join()}}`;
@@ -100,9 +105,9 @@ describe('nesting', () => {
     ['escapes', `"${'\\u0041'.repeat(10_000)}"`, `"${'A'.repeat(10_000)}"`],
     ['white space', `${' '.repeat(65_000)}1`, '1'],
   ])('or width of 64 KiB with %s is read whole, quickly', (_, text, read) => {
-    const started = performance.now();
+    const began = process.cpuUsage();
     // Compared by `===`: a report of the difference would be as long as the texts.
     expect(stringifyJson(parseJson(text).value) === read).toBe(true);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(workMs(began)).toBeLessThan(1_000);
   });
 });
