@@ -5,6 +5,7 @@ import {
   inFlightIndex,
   type ListFilter,
   listIndexes,
+  OWNER,
   type ResourceDocument,
   resourceStore,
   UPDATED,
@@ -90,6 +91,8 @@ export function createPaymentStore(db: Db) {
       payments.createIndexes([
         ...listIndexes('status', 'method', 'reference'),
         inFlightIndex(PAYMENT_IN_FLIGHT),
+        // A pair that is rare among many of each would be looked for in all of them.
+        { key: { ...OWNER, method: 1, status: 1, position: -1 }, name: 'method_status_position' },
         { key: { token_hash: 1 }, name: 'token', unique: true },
         UPDATED,
       ]),

@@ -135,8 +135,12 @@ export function listNewest<D>(
     .find(defined({ ...equal, position }))
     .sort({ position: -1 })
     .limit(limit)
+    .maxTimeMS(LIST_MS_MAX)
     .toArray();
 }
+
+/** A list that takes longer is answered as unavailable, and must not go on on the server. */
+const LIST_MS_MAX = 4_000;
 
 /** First fields of every index of a list: no merchant reads another's rows. */
 export const OWNER = { account_id: 1, livemode: 1 } as const;
