@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto';
+import { adjustBalance, reverseOperation } from '../../src/cli/adjust';
+import { CliFailure } from '../../src/cli/failure';
+import { fundBalance } from '../../src/cli/fund';
+import { assertNever } from '../../src/domain/assert';
+import { insist } from '../support/insist';
+import type { WorkerProcess } from '../support/processes';
+import type { PaymentFacts, Records } from '../support/records';
+import { expectWholeBook } from './whole-books';
+
+export const PAYMENTS = 2;
+export const LATE = 2;
+export const REFUNDS = 5;
+/** Number of fundings, and of adjustments. */
+export const OPERATIONS = 3;
+const AMOUNT = 1_000;
+const FUNDED = 500;
+const ADJUSTED = [-700, 250, -300];
+/** Minor units that the bank takes back of each payment; null: all of it. */
+const CLAWED_BACK = [null, 400];
+
+export type Step =
+  | { kind: 'settle' | 'dispute'; payment: number }
+  | { kind: 'claw_back'; payment: number; operator: number }
+  /** null: all that remains. */
+  | { kind: 'refund'; refund: number; payment: number; amount: number | null }
+  | { kind: 'report'; refund: number; to: 'settled' | 'failed' }
+  | { kind: 'late'; late: number; amount: number }
+  /** null: all that came. */
+  | { kind: 'late_reversed'; late: number; amount: number | null }
+  | { kind: 'fund'; operation: number }
+  | { kind: 'adjust'; operation: number; against: 'adjustments' | 'receivable' }
+  | { kind: 'reverse'; posting: number };
+
+interface Refund {
+  id: string;
+  payment: PaymentFacts | undefined;
+  /** Calls that were accepted, or may still be. */
+  asked: number;
+}
+
+/** A merchant of its own, with payments that are paid, payments that have expired, and operators. */
+export async function createWorld(first: WorkerProcess, operator: Records) {
+  const account_id = `acct_${randomUUID()}`;
+  const owner = { account_id, livemode: false, currency: 'EUR', balance_account: 'main' };
+  const facts = { account_id, amount: AMOUNT };
+  const payments = await many(PAYMENTS, () => first.authorizedPayment(first.records, facts));
+  const late = await many(LATE, () => first.expiredPayment(first.records, facts));
+  const refunds = await many(REFUNDS, async (): Promise<Refund> => {
+    return { id: randomUUID(), payment: undefined, asked: 0 };
+  });
+  const disputed = new Set<string>();
+  /** Rare states that have come about. */
+  const met = new Set<string>();
+  const deps = { ...operator, now: () => new Date(), approvalLimit: 0 };
+  const correction = { operator: 'ana', reason: 'a test' };
+  const idOf = (act: 'fund' | 'adjust', n: number) => `${act}_${n}_${account_id}`;
+  const reversible = [
+    ...payments.map(({ payment_id }) => `payment_clawed_back:${payment_id}`),
+    ...[0, 1, 2].map((n) => `funded:${idOf('fund', n)}`),
+    ...[0, 1, 2].map((n) => `adjusted:${idOf('adjust', n)}`),
+  ];
+
+  async function run(worker: WorkerProcess, step: Step): Promise<void> {
+    switch (step.kind) {
+      case 'settle':
+        return await insist(() => worker.settle(worker.records, of(payments, step.payment)));
+      case 'dispute':
+        return await dispute(worker, of(payments, step.payment));
+      case 'claw_back':
+        return await clawBack(worker, step.payment, step.operator);
+      case 'refund':
+        return await refund(
+          worker,
+          of(refunds, step.refund),
+          of(payments, step.payment),
+          step.amount,
+        );
+      case 'report':
+        return await report(worker, of(refunds, step.refund), step.to);
+      case 'late':
+        return await comeLate(worker, of(late, step.late), step.amount);
+      case 'late_reversed':
+        return await sendBack(worker, of(late, step.late), step.amount);
+      case 'fund': {
+        const funding = { ...owner, amount: FUNDED };
+        const id = idOf('fund', step.operation);
+        return await asOperator(() => fundBalance(deps, funding, { id }));
+      }
+      case 'adjust': {
+        const { operation, against } = step;
+        const adjustment = { ...owner, amount: of(ADJUSTED, operation), against };
+        const id = idOf('adjust', operation);
+        return await asOperator(() => adjustBalance(deps, adjustment, correction, id));
+      }
+      case 'reverse': {
+        const id = of(reversible, step.posting);
+        return await asOperator(() => reverseOperation(deps, id, correction));
+      }
+      default:
+        return assertNever(step);
+    }
+  }
+
+  async function dispute({ records }: WorkerProcess, { payment_id }: PaymentFacts): Promise<void> {
+    await insist(() => records.payments.recordDispute({ payment_id, at: now() }));
+    disputed.add(payment_id);
+  }
+
+  async function clawBack({ records }: WorkerProcess, payment: number, n: number): Promise<void> {
+    const { payment_id } = of(payments, payment);
+    const amount = of(CLAWED_BACK, payment);
+    const id = `claw_back_${n}_${payment_id}`;
+    const audit = { who: 'ana', what: 'mark_clawed_back', why: 'the bank says so' };
+    const call = { payment_id, at: now(), id, amount, audit };
+    const answer = await insist(() => records.payments.clawBack(call));
+    if (answer.outcome !== 'booked') return;
+    disputed.add(payment_id);
+    const { clawed_back } = await stored(payment_id);
+    expect(clawed_back).toMatchObject({ held: answer.held, owed: answer.owed });
+    expect(answer.held + answer.owed).toBe(amount ?? AMOUNT);
+  }
+
+  /** A dispute that has been recorded shuts out every refund that is asked for after it. */
+  async function refund(
+    { records, openRefund }: WorkerProcess,
+    asked: Refund,
+    payment: PaymentFacts,
+    amount: number | null,
+  ): Promise<void> {
+    // An id belongs to the payment that it was first used for, as a claim has it.
+    asked.payment ??= payment;
+    const of = asked.payment;
+    const isShutOut = asked.asked === 0 && disputed.has(of.payment_id);
+    asked.asked += 1;
+    const { opening } = await insist(() => openRefund(records, of, amount, asked.id));
+    if (opening.outcome === 'refused') asked.asked -= 1;
+    if (!isShutOut) return;
+    expect(opening.outcome).toBe('refused');
+    if (opening.outcome === 'refused') met.add(opening.code);
+  }
+
+  async function stored(payment_id: string) {
+    const payment = await operator.stores.payments.get(payment_id);
+    if (payment === null) throw new Error('The payment is not there.');
+    return payment;
+  }
+
+  /** Any attempt tells of the amount that was booked first. */
+  async function comeLate(
+    { records }: WorkerProcess,
+    { payment_id }: PaymentFacts,
+    amount: number,
+  ): Promise<void> {
+    const call = { payment_id, at: now(), amount };
+    const standing = await insist(() => records.payments.recordLateMoney(call));
+    expect(standing.amount).toBe((await stored(payment_id)).late?.amount);
+  }
+
+  async function sendBack(
+    { records }: WorkerProcess,
+    { payment_id }: PaymentFacts,
+    amount: number | null,
+  ): Promise<void> {
+    const call = { payment_id, at: now(), ...(amount === null ? {} : { amount }) };
+    const standing = await insist(() => records.payments.recordLateReversed(call));
+    expect(standing.amount).toBe((await stored(payment_id)).late?.amount);
+  }
+
+  /** Holds the book, and what payments say, against its postings; gives their kinds, and rare states. */
+  async function expectWhole(): Promise<string[]> {
+    const book = await expectWholeBook(operator, account_id);
+    const came = await Promise.all(late.map(({ payment_id }) => stored(payment_id)));
+    const held = came.map((of) => (of.late && of.late.reversed_at === null ? of.late.amount : 0));
+    expect(book.sum('suspense.late')).toBe(held.reduce((sum, amount) => sum + amount, 0));
+    for (const { payment_id } of payments) {
+      const { refunded, audit, status, clawed_back } = await stored(payment_id);
+      const filter = { account_id, livemode: false, payment_id, limit: 100 };
+      const all = await operator.stores.refunds.list(filter);
+      const live = all.filter((refund) => refund.status !== 'failed');
+      expect(refunded).toBe(live.reduce((sum, { amount }) => sum + amount, 0));
+      expect(refunded).toBeLessThanOrEqual(status === 'settled' ? AMOUNT : 0);
+      expect(audit).toHaveLength(clawed_back ? 1 : 0);
+    }
+    if (book.sum('receivable.merchant') < 0) met.add('owed');
+    return [...book.kinds, ...met];
+  }
+
+  return { run, expectWhole };
+}
+
+const now = () => new Date().toISOString();
+
+function many<T>(length: number, one: () => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length }, one));
+}
+
+function of<T>(all: readonly T[], index: number): T {
+  const found = all[index];
+  if (found === undefined) throw new Error(`There is no ${index}.`);
+  return found;
+}
+
+/** Reports on a refund; refused for one that is not there, or has ended otherwise. */
+async function report(
+  { records, moveRefund }: WorkerProcess,
+  { id, payment }: Refund,
+  to: 'settled' | 'failed',
+): Promise<void> {
+  if (payment === undefined) return;
+  const outOfTurn = (error: unknown) => {
+    if (!String(error).includes('is not where this move begins')) throw error;
+  };
+  await insist(async () => {
+    await moveRefund(records, payment, id, to).catch(outOfTurn);
+  });
+}
+
+const REFUSALS = [
+  'insufficient_balance',
+  'nothing_owed',
+  'operation_id_used',
+  'operation_not_found',
+];
+
+/** Runs an operator's command; a refusal has posted nothing. */
+async function asOperator(command: () => Promise<unknown>): Promise<void> {
+  const refusal = (error: unknown) => {
+    if (error instanceof CliFailure && REFUSALS.includes(error.code)) return;
+    throw error;
+  };
+  await insist(() => command().catch(refusal));
+}
