@@ -123,6 +123,9 @@ async function openPayment(
   if (payment === null) {
     const written = await stores.payments.get(payment_id);
     if (written !== null) return await reopened(deps, written, input);
+    const claim = await stores.idempotency.forResource(payment_id);
+    // Emptied, but no majority has the other attempt's payment yet: try again.
+    if (claim !== null) throw new Error(`The payment ${payment_id} is not to be seen yet.`);
     throw ApplicationFailure.nonRetryable('No claim holds this payment.', 'claim_missing');
   }
   await startDeliveries(deps, events);

@@ -170,9 +170,11 @@ async function refused({ stores }: RecordDeps, input: OpenRefund): Promise<Refun
   const claim = await stores.idempotency.forResource(refund_id);
   const written = await stores.refunds.get(refund_id);
   if (written !== null) return accepted(written, input.request_id);
-  if (!claim?.request) {
+  if (claim === null) {
     throw ApplicationFailure.nonRetryable('No claim holds this refund.', 'claim_missing');
   }
+  // Emptied, but no majority has the other attempt's refund yet: try again.
+  if (claim.request === null) throw new Error(`The refund ${refund_id} is not to be seen yet.`);
   const payment = await stores.payments.get(payment_id);
   if (payment === null || !isOwn(payment, account_id, livemode)) {
     return { outcome: 'refused', ...notFound('payment') };
