@@ -24,6 +24,8 @@ export async function connectMongo(uri: string, appName: string): Promise<MongoC
  * given up.
  */
 const TRANSACTION_TIMEOUT_MS = 5_000;
+/** Less than a socket's time-out, after which the driver would commit again. */
+const COMMIT_TIMEOUT_MS = 4_000;
 const NO_TURN = 'The transaction found no turn in 5 seconds.';
 
 /**
@@ -50,7 +52,7 @@ export async function inTransaction<T>(
         writeConcern: { w: 'majority', journal: true },
         readPreference: 'primary',
         // The driver would hold the turn for two minutes while a majority is away.
-        maxCommitTimeMS: TRANSACTION_TIMEOUT_MS,
+        maxCommitTimeMS: COMMIT_TIMEOUT_MS,
       }),
     );
   return await (turn === undefined ? transact() : turns(turn, giveUpAt, transact));
