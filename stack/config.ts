@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { StackFailure } from '../src/os/failure';
 import { freePort, isPortFree } from './ports';
@@ -118,6 +119,15 @@ async function keptPorts(dataDir: string): Promise<z.infer<typeof KeptPorts>> {
   return chosen;
 }
 
-async function areFree(ports: z.infer<typeof KeptPorts>): Promise<boolean> {
-  return (await isPortFree(ports.temporal)) && (await isPortFree(ports.mongodb));
+const RELEASED_WITHIN_MS = 3_000;
+const LOOK_AGAIN_MS = 100;
+
+/** Waits a little for a server that was just ended, and may hold its port a moment longer. */
+async function areFree({ temporal, mongodb }: z.infer<typeof KeptPorts>): Promise<boolean> {
+  const giveUpAt = Date.now() + RELEASED_WITHIN_MS;
+  for (;;) {
+    if ((await isPortFree(temporal)) && (await isPortFree(mongodb))) return true;
+    if (Date.now() >= giveUpAt) return false;
+    await sleep(LOOK_AGAIN_MS);
+  }
 }
