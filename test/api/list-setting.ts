@@ -32,6 +32,9 @@ interface Row {
   created_at: string;
 }
 
+/** As many as a busy machine writes within the life of a transaction. */
+const ROWS_AT_ONCE = 100;
+
 function insertOf<R extends Row>(
   { mongo }: Service,
   make: (row: Row) => R,
@@ -44,9 +47,11 @@ function insertOf<R extends Row>(
       const position = positionOf(Date.parse(created_at), tie);
       return { ...make({ _id: randomUUID(), position, created_at }), ...changes };
     });
-    await inTransaction(mongo, async (session) => {
-      for (const row of rows) await write(row, session);
-    });
+    for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
+      await inTransaction(mongo, async (session) => {
+        for (const row of rows.slice(from, from + ROWS_AT_ONCE)) await write(row, session);
+      });
+    }
     return rows.map(({ _id }) => _id);
   };
 }

@@ -1,6 +1,6 @@
 import { MAGIC_AMOUNTS, REFUND_MAGIC_AMOUNTS } from '../../connectors/sandbox-bank/magic-amounts';
 import { planApproval, planRefund } from '../../connectors/sandbox-bank/plan';
-import { instruction, refundInstruction } from './bank-server';
+import { instruction } from './bank-server';
 import { type BankWorld, startBankWorld } from './bank-world';
 
 let world: BankWorld;
@@ -32,7 +32,8 @@ describe('magic amounts of refunds', () => {
     }
     for (const amount of Object.keys(MAGIC_AMOUNTS).map(Number)) {
       expect(planRefund(amount, true)).toEqual(planRefund(1_050, true));
-      expect(await activities().sendRefund(refundInstruction({ amount }))).toEqual(ACCEPTED);
+      const { input } = await world.knowRefund({ amount });
+      expect(await activities().sendRefund(input)).toEqual(ACCEPTED);
     }
   });
 
