@@ -57,6 +57,7 @@ module.exports = {
   ],
   // Read here only: a project's own would be passed over in silence.
   testTimeout: 60_000,
+  testSequencer: '<rootDir>/test/support/sequencer.js',
   // Two cores: the default would leave one idle.
   maxWorkers: 2,
 };

@@ -1,6 +1,7 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 
-const CALL_TIMEOUT_MS = 5_000;
+/** Generous, as a late answer ends a walk over thousands; that the server is there is known by then. */
+const CALL_TIMEOUT_MS = 15_000;
 
 /** Status of a workflow's newest run, such as `RUNNING`; `NOT_FOUND` when the server knows none. */
 export async function statusOf(temporal: Client, workflowId: string): Promise<string> {

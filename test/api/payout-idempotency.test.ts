@@ -124,7 +124,7 @@ describe('while nobody works on payouts', () => {
     } finally {
       await workers.stop();
     }
-  }, 40_000);
+  });
 
   test('a crowd of callers with one key are all told to come back, and then one is made', async () => {
     const crowd = () => Promise.all(Array.from({ length: 3 }, () => shop.pay({}, 'crowd')));
@@ -141,5 +141,5 @@ describe('while nobody works on payouts', () => {
     } finally {
       await workers.stop();
     }
-  }, 40_000);
+  });
 });

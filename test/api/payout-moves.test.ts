@@ -113,7 +113,7 @@ test('one that fails before it was sent releases what was reserved', async () =>
   expect([body.status, body.completed_at]).toEqual(['failed', null]);
   expect(await shop.balance()).toEqual([FUNDS.main, 0]);
   expect(await eventsOf(body.id)).toEqual(['payout.submitted', 'payout.failed']);
-}, 20_000);
+});
 
 test.each([
   ['from sent', []],
@@ -140,7 +140,7 @@ test('what comes next is told, and what jumps ahead step by step', async () => {
   const completed = await shop.simulate(second?.body.id, { event: 'completed' });
   expect(completed.body.status).toBe('completed');
   expect(await eventsOf(completed.body.id)).toEqual([...SENT, 'payout.completed']);
-}, 20_000);
+});
 
 test.each<[PayoutCallbackName, PayoutCallbackName[]]>([
   ['failed', ['submitted', 'sent', 'completed', 'returned', 'failed']],

@@ -10,7 +10,7 @@ beforeAll(async () => {
   setting = await openResourceSetting();
   const silent = () => setting.payout({ amount: 66_624 });
   queued = await Promise.all(Array.from({ length: 3 }, silent));
-}, 20_000);
+});
 afterAll(async () => await setting?.close());
 
 const BY = ['--operator', 'mia', '--reason', 'The bank said so'];

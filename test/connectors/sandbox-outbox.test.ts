@@ -1,4 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
+import { insist } from '../support/insist';
 import { instruction } from './bank-server';
 import { type BankWorld, startBankWorld, until } from './bank-world';
 
@@ -43,7 +44,8 @@ describe('void against settlement', () => {
         const settles = (await world.rows(id)).find(({ name }) => name === 'settled');
         const wait = (settles?.due_at.getTime() ?? 0) - Date.now() + index * 20;
         await new Promise((resolve) => setTimeout(resolve, wait));
-        return await activities().voidPayment({ payment_id: id, instruction_id: `void:${id}` });
+        const void_ = { payment_id: id, instruction_id: `void:${id}` };
+        return await insist(() => activities().voidPayment(void_));
       }),
     );
     for (const [index, { id }] of opened.entries()) {

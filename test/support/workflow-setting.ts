@@ -78,7 +78,8 @@ function realServer(): Promise<TestWorkflowEnvironment> {
   return TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() });
 }
 
-async function skippingServer(): Promise<TestWorkflowEnvironment> {
+/** A time-skipping server of its own, which knows the product's search attributes. */
+export async function skippingServer(): Promise<TestWorkflowEnvironment> {
   const env = await startSkippingServer();
   await registerSearchAttributes(env);
   return env;

@@ -1,11 +1,10 @@
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { Worker } from '@temporalio/worker';
 import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivities } from '../../../activities/webhooks';
 import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook-schedule';
 import { verifySignature } from '../../../src/webhooks/signature';
 import { keepHistory } from '../../support/histories';
-import { timeSkippingServer } from '../../support/servers';
+import { skippingServer } from '../../support/workflow-setting';
 import { type Receiver, receiveHttp } from '../../webhooks/receiver';
 import {
   activitiesOn,
@@ -17,9 +16,6 @@ import {
   startDelivery,
   workerOn,
 } from './setting';
-
-/** `INDEXED_VALUE_TYPE_KEYWORD` */
-const KEYWORD = 2;
 
 /** A 24 h schedule in seconds: the server skips the waits, everything else is real. */
 let delivering: Delivering;
@@ -42,14 +38,7 @@ function onServerTime(activities: WebhookActivities): WebhookActivities {
 }
 
 beforeAll(async () => {
-  const env = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path: timeSkippingServer() } },
-  });
-  await env.connection.operatorService.addSearchAttributes({
-    namespace: env.namespace ?? 'default',
-    searchAttributes: { ServiceAttention: KEYWORD },
-  });
-  delivering = { env, taskQueue: 'webhooks' };
+  delivering = { env: await skippingServer(), taskQueue: 'webhooks' };
   stores = await openStores();
   const get = (id: string) =>
     nowMs < awayUntil
