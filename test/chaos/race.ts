@@ -58,11 +58,11 @@ export async function listed(client: PatientClient, list: string): Promise<Made[
 }
 
 /** Runs all at once while workers are killed; the answers, and how many kills fell meanwhile. */
-export async function raceWithKills(
+export async function raceWithKills<T>(
   stack: RunningStack,
-  calls: readonly Promise<Answer>[],
+  calls: readonly Promise<T>[],
   count: () => Promise<number>,
-): Promise<{ answers: Answer[]; kills: number }> {
+): Promise<{ answers: T[]; kills: number }> {
   let answered = false;
   const all = Promise.all(calls).finally(() => {
     answered = true;

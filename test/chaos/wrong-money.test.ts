@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { eventually } from '../support/http';
+import { createPatientClient, type PatientClient } from './patient-client';
+import { balanceOf, differences, listed, openAccount, raceWithKills } from './race';
+import { type RunningStack, startStack } from './running-stack';
+
+/**
+ * Holds docs/ledger.md#money-that-goes-wrong under kills: banks take settled money back and two
+ * operators book it at once, late money comes and goes, each is reported twice, and the worker is
+ * killed while they do.
+ */
+const AMOUNT = 1_000;
+const CLAWED_BACK = 6;
+const LATE = 6;
+/** Left in the balance, which is less than the bank takes back. */
+const HELD = 3_500;
+const REPORTED_MS_MAX = 60_000;
+
+const Payment = z.object({ id: z.string(), status: z.string() });
+const Balances = z.object({
+  receivables: z.array(z.object({ currency: z.string(), owed: z.number() })).optional(),
+});
+const Kept = z.object({ postings: z.array(z.object({ kind: z.string() })) });
+
+const over = new AbortController();
+let stack: RunningStack;
+let client: PatientClient;
+let account: string;
+
+beforeAll(async () => {
+  stack = await startStack();
+  const made = await openAccount(stack, 'Wrong money');
+  account = made.account;
+  client = createPatientClient(stack.url, made.key, over.signal);
+}, 200_000);
+
+afterAll(async () => {
+  over.abort();
+  await stack?.destroy();
+}, 120_000);
+
+test('claw-backs and late money are booked once each, whoever is killed', async () => {
+  const settled = await many(CLAWED_BACK, (n) => payment(`settled-${n}`, 'settled'));
+  const failed = await many(LATE, (n) => payment(`failed-${n}`, 'failed'));
+  const draw = HELD - (await balanceOf(stack, account, 'main')).available;
+  const from = ['--balance-account', 'main', '--currency', 'EUR', '--amount', String(draw)];
+  const by = ['--env', 'sandbox', '--operator', 'ana', '--reason', 'Paid out elsewhere.'];
+  await stack.cli('balance', 'adjust', account, ...from, ...by);
+
+  let done = 0;
+  const count = async (work: Promise<unknown>): Promise<void> => {
+    await work;
+    done += 1;
+  };
+  const work = [
+    ...settled.map(async (id, index) => {
+      await report(id, 'clawed_back');
+      await Promise.all(['ana', 'ben'].map((who) => count(clawBack(id, who, index))));
+    }),
+    ...failed.map(async (id) => {
+      await Promise.all([count(report(id, 'settled')), count(report(id, 'settled'))]);
+      await Promise.all([count(report(id, 'reversed')), count(report(id, 'reversed'))]);
+    }),
+  ];
+  const { kills } = await raceWithKills(stack, work, async () => done);
+  expect(kills).toBeGreaterThanOrEqual(2);
+
+  for (const id of settled) expect(await posted(id)).toEqual(CLAWED_BACK_ONCE);
+  for (const id of failed) {
+    const whole = async () => (await posted(id)).length >= CAME_AND_WENT.length;
+    await eventually(`late money of ${id} to come and go`, whole, REPORTED_MS_MAX);
+    expect(await posted(id)).toEqual(CAME_AND_WENT);
+  }
+  expect(await balanceOf(stack, account, 'main')).toEqual({ available: 0, reserved: 0 });
+  const shown = await stack.cli('balance', 'show', account, '--env', 'sandbox');
+  expect(Balances.parse(shown).receivables).toEqual([
+    { currency: 'EUR', owed: CLAWED_BACK * AMOUNT - HELD },
+  ]);
+  const statuses = (await listed(client, '/v1/payments')).map(({ status }) => status).sort();
+  expect(statuses).toEqual([...Array(LATE).fill('failed'), ...Array(CLAWED_BACK).fill('settled')]);
+  expect(await differences(stack)).toEqual([]);
+  console.info(`${done} reports and bookings, ${kills} kills, ${client.counts.retries} retries.`);
+}, 400_000);
+
+const CLAWED_BACK_ONCE = ['payment_clawed_back', 'payment_settled'];
+const CAME_AND_WENT = ['payment_late_received', 'payment_late_reversed'];
+
+/** Kinds of a payment's postings, sorted. */
+async function posted(id: string): Promise<string[]> {
+  const { postings } = Kept.parse(await stack.cli('payment', 'show', id));
+  return postings.map(({ kind }) => kind).sort();
+}
+
+async function payment(key: string, event: 'settled' | 'failed'): Promise<string> {
+  const body = {
+    method: 'ideal',
+    amount: AMOUNT,
+    currency: 'EUR',
+    country: 'NL',
+    success_url: 'https://shop.example/thanks',
+    error_url: 'https://shop.example/sorry',
+  };
+  const call = { method: 'POST', path: '/v1/payments', body, idempotencyKey: key } as const;
+  const { id } = Payment.parse(JSON.parse((await client.insist(call)).text));
+  await report(id, event);
+  const path = `/v1/payments/${id}`;
+  await client.persevere(`${id} to be ${event}`, async () => {
+    const read = Payment.parse(JSON.parse((await client.insist({ method: 'GET', path })).text));
+    return read.status === event ? read : undefined;
+  });
+  return id;
+}
+
+async function report(id: string, event: string): Promise<void> {
+  const path = `/v1/sandbox/payments/${id}/simulate`;
+  const answer = await client.insist({ method: 'POST', path, body: { event } });
+  expect(answer.status).toBe(200);
+}
+
+/** An operator repeats a command whose outcome is unknown; a second booking is refused in words. */
+async function clawBack(id: string, operator: string, index: number): Promise<void> {
+  const by = ['--operator', operator, '--reason', `Statement line ${index}.`];
+  await client.persevere(`claw_back of ${id} by ${operator}`, async () => {
+    try {
+      return await stack.cli('payment', 'act', id, 'claw_back', ...by);
+    } catch (error) {
+      if (/has been clawed back already/.test(String(error))) return 'booked';
+      if (/outcome_unknown|_unavailable/.test(String(error))) return undefined;
+      throw error;
+    }
+  });
+}
+
+function many<T>(count: number, make: (n: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, n) => make(n)));
+}
