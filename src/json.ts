@@ -85,6 +85,8 @@ export interface ParseJsonOptions {
   raw?: readonly string[];
   /** Most containers inside each other: 1 to `JSON_DEPTH_MAX`, which is the default. */
   depthMax?: number;
+  /** Most values, containers included; any number when not given. */
+  valuesMax?: number;
 }
 
 export interface ParsedJson {
@@ -102,13 +104,14 @@ export interface ParsedJson {
 
 /**
  * Reads strict JSON without loss.
- * @throws JsonSyntaxError for text that is empty or not JSON, nesting past `depthMax`, or an object
- *   with two different values for one key. Equal values for one key count once.
+ * @throws JsonSyntaxError for text that is empty or not JSON, nesting past `depthMax`, more values
+ *   than `valuesMax`, or an object with two different values for one key. Equal values for one key
+ *   count once.
  */
 export function parseJson(text: string, options: ParseJsonOptions = {}): ParsedJson {
   const depthMax = Math.min(options.depthMax ?? JSON_DEPTH_MAX, JSON_DEPTH_MAX);
-  // The depth is checked before any parser, since they are recursive.
-  checkDepth(text, depthMax);
+  // Depth and number are checked before any parser, since they are recursive and slow.
+  checkShape(text, { depthMax, valuesMax: options.valuesMax ?? Number.POSITIVE_INFINITY });
   const root = readStrictly(text);
   return readNode(root, { text, raw: new Set(options.raw), outermost: root });
 }
@@ -123,20 +126,47 @@ export function stringifyJson(value: unknown): string {
   return text;
 }
 
-function checkDepth(text: string, depthMax: number): void {
+interface Shape {
+  depthMax: number;
+  valuesMax: number;
+}
+
+const OPENING = new Set(['[', '{']);
+const CLOSING = new Set([']', '}']);
+const BETWEEN = new Set([' ', '\t', '\n', '\r', ':']);
+
+/** Walks over the text once; a value is counted where it begins. */
+function checkShape(text: string, { depthMax, valuesMax }: Shape): void {
   let depth = 0;
-  let inString = false;
+  let values = 0;
+  // A container's first value comes behind its opening, each other one behind a comma.
+  let isDue = true;
   for (let index = 0; index < text.length; index += 1) {
-    const char = text[index];
-    if (inString) {
-      if (char === '\\') index += 1;
-      else if (char === '"') inString = false;
-    } else if (char === '"') inString = true;
-    else if (char === '[' || char === '{') {
-      depth += 1;
-      if (depth > depthMax) throw new JsonSyntaxError(`Nested deeper than ${depthMax} levels.`);
-    } else if (char === ']' || char === '}') depth -= 1;
+    const char = text.charAt(index);
+    if (BETWEEN.has(char)) continue;
+    if (char === ',') isDue = true;
+    else if (CLOSING.has(char)) {
+      depth -= 1;
+      isDue = false;
+    } else {
+      if (isDue) values += 1;
+      isDue = OPENING.has(char);
+      if (isDue) depth += 1;
+      else if (char === '"') index = endOfString(text, index);
+    }
+    if (depth > depthMax) throw new JsonSyntaxError(`Nested deeper than ${depthMax} levels.`);
+    if (values > valuesMax) throw new JsonSyntaxError(`More than ${valuesMax} values.`);
   }
+}
+
+/** Index of the quote that ends the string which begins at `start`; past the text without one. */
+function endOfString(text: string, start: number): number {
+  for (let index = start + 1; index < text.length; index += 1) {
+    const char = text[index];
+    if (char === '\\') index += 1;
+    else if (char === '"') return index;
+  }
+  return text.length;
 }
 
 /**

@@ -6,6 +6,8 @@ import { JsonSyntaxError, type ParsedJson, parseJson } from '../json';
 
 /** Limits a body to 64 KiB. @see docs/api.md#money-json-text */
 const BODY_BYTES_MAX = 64 * 1_024;
+/** Limits the values of a body, which metadata of 8 KiB can't reach. @see docs/api.md#money-json-text */
+const BODY_VALUES_MAX = 5_000;
 /** Decoder that skips a byte order mark. */
 const utf8 = new TextDecoder();
 const EMPTY: ParsedJson = { value: {}, canonical: '{}' };
@@ -26,7 +28,7 @@ export async function readBody(
   checkType(ctx);
   if (!isUtf8(bytes)) throw new Refusal('invalid_json', 'The body is not UTF-8.');
   try {
-    return parseJson(utf8.decode(bytes), { raw });
+    return parseJson(utf8.decode(bytes), { raw, valuesMax: BODY_VALUES_MAX });
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw new Refusal('invalid_json', error.message);
     throw error;

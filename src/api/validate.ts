@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type ErrorCode, type ErrorDetail, Refusal } from '../domain/errors';
+import { DETAILS_MAX, type ErrorCode, type ErrorDetail, Refusal } from '../domain/errors';
 import { NumberLiteral, RawJson } from '../json';
 
 /** Fields whose faults have a code of their own. */
@@ -8,22 +8,23 @@ const FIELD_CODES: Record<string, ErrorCode> = {
   created_before: 'invalid_cursor',
 };
 
-/** Fields that the message repeats; `details` names them all. */
+/** Fields that the message repeats. */
 const NAMED_MAX = 8;
 const NAME_LENGTH_MAX = 64;
 
 /**
  * Parses by the schema; the only bridge from zod to an answer.
- * @throws Refusal 400 naming every offending field
+ * @throws Refusal 400 naming the offending fields, the first hundred of them
  */
 export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const parsed = schema.safeParse(withoutLiterals(value), { error: inPlainWords });
   if (parsed.success) return parsed.data;
-  const details = parsed.error.issues.flatMap((issue) => detailsOf(issue, value));
-  const first = details[0];
-  const only = details.every(({ code }) => code === first?.code) ? first?.code : undefined;
+  const faults = parsed.error.issues.flatMap((issue) => detailsOf(issue, value));
+  const first = faults[0];
+  const only = faults.every(({ code }) => code === first?.code) ? first?.code : undefined;
   const own = Object.values(FIELD_CODES).find((code) => code === only);
-  throw new Refusal(own ?? 'invalid_request', summaryOf(details), { details });
+  const details = faults.slice(0, DETAILS_MAX);
+  throw new Refusal(own ?? 'invalid_request', summaryOf(faults), { details });
 }
 
 function summaryOf(details: readonly ErrorDetail[]): string {

@@ -15,6 +15,9 @@ export const ErrorDetail = z
   .meta({ id: 'ErrorDetail' });
 export type ErrorDetail = z.infer<typeof ErrorDetail>;
 
+/** Most offending fields that one answer lists. @see docs/api.md#errors */
+export const DETAILS_MAX = 100;
+
 /** The one shape of every error. @see docs/api.md#errors */
 export const ErrorBody = z
   .object({
@@ -22,7 +25,7 @@ export const ErrorBody = z
       type: z.enum(ERROR_TYPES),
       code: z.string(),
       message: z.string(),
-      details: z.array(ErrorDetail).optional(),
+      details: z.array(ErrorDetail).max(DETAILS_MAX).optional(),
       request_id: z.string(),
     }),
   })

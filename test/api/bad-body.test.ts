@@ -58,6 +58,7 @@ test.each([
   ['nested without end', '['.repeat(60_000), 'invalid_json'],
   ['nested deep', `${'['.repeat(30_000)}${']'.repeat(30_000)}`, 'invalid_json'],
   ['one key with two values', good.replace('{', '{"amount":1,'), 'invalid_json'],
+  ['of thousands of values', `{"x":[${'1,'.repeat(5_000)}1]}`, 'invalid_json'],
   ['a list', `[${good}]`, 'invalid_request'],
   ['a string', JSON.stringify(good), 'invalid_request'],
   ['a number', '5', 'invalid_request'],

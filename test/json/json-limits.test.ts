@@ -93,6 +93,44 @@ describe('nesting', () => {
     expect(workMs(began)).toBeLessThan(1_000);
   });
 
+  const valued = (text: string, valuesMax: number) => () => parseJson(text, { valuesMax });
+
+  test.each([
+    ['1', 1],
+    ['[]', 1],
+    ['{ }', 1],
+    ['[[],[ ]]', 3],
+    ['[1,"a,b]",null]', 4],
+    ['{"a":{"b":[true,{}]},"c":"\\"{[,"}', 6],
+    [`{"metadata":[${'0,'.repeat(3_999)}0]}`, 4_002],
+    [nested(40), 40],
+  ])('values are counted, containers too: %s', (text, count) => {
+    expect(valued(text, count)).not.toThrow();
+    expect(valued(text, count - 1)).toThrow(`More than ${count - 1} values.`);
+  });
+
+  const sizeOf = (value: unknown): number =>
+    typeof value === 'object' && value !== null
+      ? Object.values(value).reduce<number>((sum, item) => sum + sizeOf(item), 1)
+      : 1;
+
+  test('as many as JSON.parse finds', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        const count = sizeOf(JSON.parse(text));
+        expect(valued(text, count)).not.toThrow();
+        expect(valued(text, count - 1)).toThrow(JsonSyntaxError);
+      }),
+    );
+  });
+
+  test('too many are refused before they are read, at any depth', () => {
+    const body = `[${Array.from({ length: 160 }, () => nested(199)).join()}]`;
+    const began = process.cpuUsage();
+    expect(valued(body, 5_000)).toThrow('More than 5000 values.');
+    expect(workMs(began)).toBeLessThan(100);
+  });
+
   const keys = `{${Array.from({ length: 10_000 }, (_, i) => `"${i}":1`).join()}}`;
   const deep = `${'['.repeat(199)}"${'é'.repeat(60_000)}"${']'.repeat(199)}`;
   const items = `[${'1,'.repeat(32_000)}1]`;
