@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { positionOf } from '../src/domain/cursor';
-import type { EventType } from '../src/domain/event';
+import { type EventType, firstDeliveryStatus, type Subscription } from '../src/domain/event';
 import { eventId } from '../src/ids';
 import type { Stores } from '../src/store';
 import type { EventDocument } from '../src/store/events';
@@ -31,11 +31,12 @@ export function tieBase(room: number): number {
 }
 
 /** The event documents of moves; each body is frozen here. @see docs/webhooks.md#what-is-posted */
-export function eventsOf(source: EventSource, hasEndpoint: boolean): EventDocument[] {
+export function eventsOf(source: EventSource, subscription: Subscription): EventDocument[] {
   const { account_id, livemode, at, data, request_id, resource, resource_id } = source;
   const base = tieBase(source.moves.length);
   return source.moves.map(({ type, version }, offset) => {
     const id = eventId(resource, resource_id, version);
+    const status = firstDeliveryStatus(subscription, type);
     return {
       _id: id,
       account_id,
@@ -48,20 +49,21 @@ export function eventsOf(source: EventSource, hasEndpoint: boolean): EventDocume
       body: JSON.stringify({ id, type, created: at, livemode, data }),
       request_id,
       delivery: {
-        status: hasEndpoint ? 'pending' : 'no_endpoint',
+        status,
         attempts: 0,
-        next_attempt_at: hasEndpoint ? at : null,
+        next_attempt_at: status === 'pending' ? at : null,
         run: 0,
       },
     };
   });
 }
 
-/** Whether events of this account and environment have somewhere to go now. */
-export async function hasEndpoint(
+/** Reads which events of this account and environment have somewhere to go now. */
+export async function subscriptionOf(
   stores: Pick<Stores, 'endpoints'>,
   account_id: string,
   livemode: boolean,
-): Promise<boolean> {
-  return (await stores.endpoints.get(account_id, livemode)) !== null;
+): Promise<Subscription> {
+  const endpoint = await stores.endpoints.get(account_id, livemode);
+  return endpoint === null ? null : (endpoint.enabled_events ?? 'all');
 }

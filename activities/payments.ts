@@ -16,7 +16,7 @@ import { abandon, inTransaction } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
 import { startDeliveries } from '../src/temporal/deliveries';
-import { eventsOf, hasEndpoint, positionAt, tieBase } from './events';
+import { eventsOf, positionAt, subscriptionOf, tieBase } from './events';
 import { createPaymentMoney } from './payment-money';
 import {
   createRecord,
@@ -101,16 +101,16 @@ async function openPayment(
 ): Promise<PaymentStanding> {
   const { stores } = deps;
   const { payment_id, account_id, livemode, created_at: at, request_id } = input;
-  const [existing, listened] = await Promise.all([
+  const [existing, subscription] = await Promise.all([
     stores.payments.get(payment_id),
-    hasEndpoint(stores, account_id, livemode),
+    subscriptionOf(stores, account_id, livemode),
   ]);
   if (existing !== null) return await reopened(deps, existing, input);
   const { status, version } = openingOf(input.session);
   const moves = version > 1 ? eventsOfMoves(PAYMENT_EVENTS, [status], 1) : [];
   const subject = { resource: 'payment', resource_id: payment_id, account_id, livemode } as const;
   const data = eventData({ _id: payment_id });
-  const events = eventsOf({ ...subject, data, at, request_id, moves }, listened);
+  const events = eventsOf({ ...subject, data, at, request_id, moves }, subscription);
   const payment = await inTransaction(deps.mongo, async (session) => {
     const request = await stores.idempotency.emptyClaim(payment_id, session);
     // Emptied by another attempt, which was first; or released, after its workflow had ended.

@@ -11,7 +11,7 @@ import type { AttentionAct, AuditEntry } from '../src/store/attention';
 import { callbackKey } from '../src/store/callbacks';
 import type { WrittenWith } from '../src/store/resource';
 import { type DeliveryStarter, startDeliveries } from '../src/temporal/deliveries';
-import { eventsOf, hasEndpoint } from './events';
+import { eventsOf, subscriptionOf } from './events';
 import type {
   Act,
   MoveAnswer,
@@ -161,7 +161,7 @@ async function recordMove<
   if (status === undefined) return from;
   const version = from.version + to.length;
   const moves = eventsOfMoves(table.events, to, from.version);
-  const listened = await hasEndpoint(deps.stores, account_id, livemode);
+  const subscription = await subscriptionOf(deps.stores, account_id, livemode);
   const audit = auditOf(input.audit, {
     id: `${resource_id}:${version}`,
     when: at,
@@ -176,7 +176,7 @@ async function recordMove<
     const subject = { resource: table.resource, resource_id, account_id, livemode };
     const events = eventsOf(
       { ...subject, at, data: table.eventData(moved), request_id, moves },
-      listened,
+      subscription,
     );
     await deps.stores.events.insert(events, session);
     await table.post(moved, input, session);

@@ -150,5 +150,5 @@ function eventsOfPayment({ _id, account_id, livemode, created_at: at }: PaymentD
     { type: 'payment.authorized', version: 3 },
     { type: 'payment.settled', version: 4 },
   ] as const;
-  return eventsOf({ ...subject, at, data: { payment_id: _id }, request_id: _id, moves }, false);
+  return eventsOf({ ...subject, at, data: { payment_id: _id }, request_id: _id, moves }, null);
 }

@@ -179,6 +179,7 @@ function webhook(type: EventType, schema: ToSchema): Json {
   return {
     post: {
       summary: type,
+      description: 'Sent unless the `enabled_events` of the endpoint leave it out.',
       parameters: [
         { name: 'Service-Signature', in: 'header', required: true, schema: { type: 'string' } },
         { name: 'Service-Event-Type', in: 'header', required: true, schema: { const: type } },

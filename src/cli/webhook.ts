@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { defined } from '../domain/defined';
+import type { EventType } from '../domain/event';
 import type { Sealer } from '../keys/seal';
 import { isDuplicateKey } from '../mongo';
 import {
@@ -27,6 +29,15 @@ export interface EndpointOwner {
 export interface ShownEndpoint {
   url: string;
   signing_secret: string;
+  /** Only where not all are sent. */
+  enabled_events?: EventType[];
+}
+
+export interface EndpointWish {
+  /** As `checkWebhookUrl` admitted it. */
+  url: string;
+  /** Event types to send; they stay as they are when not given. */
+  events?: readonly EventType[] | 'all' | undefined;
 }
 
 /** Makes a secret: `whsec_` + 32 random bytes, base64url. @see docs/decisions.md#keys */
@@ -36,13 +47,12 @@ export function makeSigningSecret(): string {
 
 /**
  * Registers the endpoint or moves it; a secret that exists stays and is given again.
- * @param url as `checkWebhookUrl` admitted it
  * @throws SealError when the present secret was sealed with other keys; then nothing is changed
  */
 export async function setEndpoint(
   deps: WebhookDeps,
   owner: EndpointOwner,
-  url: string,
+  { url, events }: EndpointWish,
 ): Promise<ShownEndpoint> {
   const { accountId, livemode } = owner;
   const before = await deps.endpoints.get(accountId, livemode);
@@ -53,10 +63,11 @@ export async function setEndpoint(
     account_id: accountId,
     livemode,
     url,
+    enabled_events: events,
     sealed: await deps.sealer.seal(makeSigningSecret(), endpointOwner(accountId, livemode)),
     now: deps.now(),
   });
-  return { url, signing_secret: await openCurrent(deps, owner, stored) };
+  return await shownOf(deps, owner, stored);
 }
 
 /**
@@ -90,7 +101,7 @@ export async function showEndpoint(
 ): Promise<(ShownEndpoint & { next_secret?: string; next_active_from?: string }) | null> {
   const endpoint = await deps.endpoints.get(owner.accountId, owner.livemode);
   if (endpoint === null) return null;
-  const shown = { url: endpoint.url, signing_secret: await openCurrent(deps, owner, endpoint) };
+  const shown = await shownOf(deps, owner, endpoint);
   const next = endpoint.secrets.at(-1);
   if (next === undefined || next.active_from <= deps.now().toISOString()) return shown;
   const next_secret = await deps.sealer.open(
@@ -98,6 +109,15 @@ export async function showEndpoint(
     endpointOwner(owner.accountId, owner.livemode),
   );
   return { ...shown, next_secret, next_active_from: next.active_from };
+}
+
+async function shownOf(
+  deps: WebhookDeps,
+  owner: EndpointOwner,
+  endpoint: EndpointDocument,
+): Promise<ShownEndpoint> {
+  const { url, enabled_events } = endpoint;
+  return defined({ url, signing_secret: await openCurrent(deps, owner, endpoint), enabled_events });
 }
 
 async function openCurrent(

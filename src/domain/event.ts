@@ -57,9 +57,27 @@ export function webhookEventOf(type: EventType) {
   return WebhookEvent.extend({ type: z.literal(type), data: data ?? WebhookEvent.shape.data });
 }
 
-/** States of an event's delivery; `no_endpoint` means that none was registered at the time. */
-export const DELIVERY_STATUSES = ['pending', 'delivered', 'exhausted', 'no_endpoint'] as const;
+/**
+ * States of an event's delivery; `no_endpoint` means that none was registered at the time,
+ * `not_subscribed` that it did not want this type.
+ */
+export const DELIVERY_STATUSES = [
+  'pending',
+  'delivered',
+  'exhausted',
+  'no_endpoint',
+  'not_subscribed',
+] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** Event types that an endpoint wants; null where there is no endpoint. */
+export type Subscription = 'all' | readonly EventType[] | null;
+
+/** State in which the delivery of a new event begins. @see docs/webhooks.md#choose-the-events */
+export function firstDeliveryStatus(subscription: Subscription, type: EventType) {
+  if (subscription === null) return 'no_endpoint';
+  return subscription === 'all' || subscription.includes(type) ? 'pending' : 'not_subscribed';
+}
 
 /** Id of the workflow that delivers an event; a redelivery starts the same id anew. */
 export function webhookWorkflowId(eventId: string): string {

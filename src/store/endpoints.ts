@@ -1,4 +1,5 @@
 import type { Collection, Db, ObjectId } from 'mongodb';
+import type { EventType } from '../domain/event';
 import type { Sealed } from '../keys/seal';
 
 interface EndpointSecret {
@@ -17,6 +18,8 @@ export interface EndpointDocument {
   url: string;
   /** Oldest first: the secret that signs and, during a roll, the next one. */
   secrets: EndpointSecret[];
+  /** Event types that are sent; all when not there, those of later versions too. */
+  enabled_events?: EventType[];
   created_at: string;
   updated_at: string;
 }
@@ -27,6 +30,8 @@ export interface EndpointSetting {
   url: string;
   /** Used only when the endpoint has no secret yet. */
   sealed: Sealed;
+  /** Stays as it is when not given. */
+  enabled_events?: readonly EventType[] | 'all' | undefined;
   now: Date;
 }
 
@@ -95,13 +100,19 @@ export function createEndpointStore(db: Db) {
 
 async function set(
   endpoints: Collection<EndpointDocument>,
-  { account_id, livemode, url, sealed, now }: EndpointSetting,
+  { account_id, livemode, url, sealed, enabled_events, now }: EndpointSetting,
 ): Promise<EndpointDocument> {
   const at = now.toISOString();
+  const listed = enabled_events === 'all' ? undefined : enabled_events;
   const stored = await endpoints.findOneAndUpdate(
     { account_id, livemode },
     {
-      $set: { url, updated_at: at },
+      $set: {
+        url,
+        updated_at: at,
+        ...(listed === undefined ? {} : { enabled_events: [...listed] }),
+      },
+      ...(enabled_events === 'all' ? { $unset: { enabled_events: true } } : {}),
       $setOnInsert: { secrets: [{ sealed, active_from: at }], created_at: at },
     },
     { upsert: true, returnDocument: 'after' },

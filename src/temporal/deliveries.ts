@@ -3,7 +3,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   type WorkflowStartOptions,
 } from '@temporalio/client';
-import { type WebhookDeliveryInput, webhookWorkflowId } from '../domain/event';
+import { type DeliveryStatus, type WebhookDeliveryInput, webhookWorkflowId } from '../domain/event';
 import type { EventDocument } from '../store/events';
 import { webhookLabels } from './labels';
 
@@ -17,6 +17,8 @@ export interface DeliveryStarter {
   eager?: boolean;
 }
 
+const NOT_SENT = new Set<DeliveryStatus>(['no_endpoint', 'not_subscribed']);
+
 /**
  * Starts the delivery of each event that has somewhere to go. Safe to repeat: the workflow's id is
  * the event's, and an event that has been told of is not told again.
@@ -25,7 +27,7 @@ export async function startDeliveries(
   starter: DeliveryStarter,
   events: readonly EventDocument[],
 ): Promise<void> {
-  const due = events.filter((event) => event.delivery.status !== 'no_endpoint');
+  const due = events.filter(({ delivery }) => !NOT_SENT.has(delivery.status));
   const once = { workflowIdReusePolicy: 'REJECT_DUPLICATE' } as const;
   await Promise.all(due.map((event) => unlessStarted(start(starter, event, { run: 0 }, once))));
 }

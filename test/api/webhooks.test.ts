@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Stripe from 'stripe';
 import { makeSigningSecret } from '../../src/cli/webhook';
+import type { EventType } from '../../src/domain/event';
 import { createSealer } from '../../src/keys/seal';
 import { endpointOwner } from '../../src/store/endpoints';
 import { assertWebhook } from '../support/contract';
@@ -28,23 +29,23 @@ const receiver = createServer(async (request, response) => {
   response.writeHead(answers.shift() ?? 204).end('thanks');
 });
 
+async function register(owner: string, enabled_events?: EventType[]): Promise<void> {
+  const { port } = receiver.address() as AddressInfo;
+  await service.stores.endpoints.set({
+    account_id: owner,
+    livemode: false,
+    url: `http://localhost:${port}/webhooks`,
+    sealed: await createSealer(service.keys.seal).seal(secret, endpointOwner(owner, false)),
+    now: new Date(),
+    enabled_events,
+  });
+}
+
 beforeAll(async () => {
   service = await startService();
   ({ account_id, key } = await service.account());
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  const { port } = receiver.address() as AddressInfo;
-  const sealed = await createSealer(service.keys.seal).seal(
-    secret,
-    endpointOwner(account_id, false),
-  );
-  const url = `http://localhost:${port}/webhooks`;
-  await service.stores.endpoints.set({
-    account_id,
-    livemode: false,
-    url,
-    sealed,
-    now: new Date(),
-  });
+  await register(account_id);
 });
 afterAll(async () => {
   await service?.stop();
@@ -152,6 +153,28 @@ test('an endpoint that answers 500 is told again later; payments do not wait for
   const [attempt] = await service.stores.deliveries.forEvent(event._id);
   expect(attempt).toMatchObject({ status_code: 500, response_excerpt: 'thanks' });
   expect((await simulate(id, 'settled')).body.status).toBe('settled');
+});
+
+test('an endpoint that wants some events gets these; the others are recorded', async () => {
+  const other = await service.account();
+  await register(other.account_id, ['payment.settled']);
+  const { id } = await settledPayment(service, other.key);
+  const filter = { account_id: other.account_id, livemode: false, resource_id: id, limit: 10 };
+  const rows = await eventually('the delivery', async () => {
+    const found = await service.stores.events.list(filter);
+    return found.some(({ delivery }) => delivery.status === 'delivered') && found;
+  });
+  expect(rows.map(({ type, delivery }) => [type, delivery.status, delivery.attempts])).toEqual([
+    ['payment.settled', 'delivered', 1],
+    ['payment.authorized', 'not_subscribed', 0],
+    ['payment.awaiting_customer', 'not_subscribed', 0],
+  ]);
+  expect(about(id)).toHaveLength(1);
+  const running = await service.temporal.workflow
+    .getHandle(`webhook:${rows[1]?._id}`)
+    .describe()
+    .catch((error: Error) => error.name);
+  expect(running).toBe('WorkflowNotFoundError');
 });
 
 test('an account without an endpoint has its events recorded all the same', async () => {

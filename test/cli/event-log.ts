@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { eventsOf } from '../../activities/events';
-import type { EventType } from '../../src/domain/event';
+import type { EventType, Subscription } from '../../src/domain/event';
 import type { EventDocument } from '../../src/store/events';
 import type { Provisioning } from './cli';
 
@@ -15,7 +15,7 @@ export async function recordEvents(
   { db }: Pick<Provisioning, 'db'>,
   account_id: string,
   types: EventType[],
-  hasEndpoint = true,
+  subscription: Subscription = 'all',
 ): Promise<EventDocument[]> {
   const resource_id = randomUUID();
   const events = eventsOf(
@@ -29,7 +29,7 @@ export async function recordEvents(
       request_id: 'req_1',
       moves: types.map((type, version) => ({ type, version })),
     },
-    hasEndpoint,
+    subscription,
   );
   await db.collection<EventDocument>('events').insertMany(events);
   return events;

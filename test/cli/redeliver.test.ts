@@ -107,13 +107,27 @@ test('it is refused when another redelivery came between', async () => {
 
 test('it is refused without an endpoint, also for an event that never had one', async () => {
   const { account_id } = await setting.service.account();
-  const [event] = await recordEvents(setting.service, account_id, ['payment.settled'], false);
+  const [event] = await recordEvents(setting.service, account_id, ['payment.settled'], null);
   const id = event?._id ?? '';
   expect(await setting.service.refusal('event', 'redeliver', id)).toEqual({
     code: 'webhook_not_set',
     message: `Nothing to send it to: no sandbox webhook endpoint is registered for ${account_id}.`,
   });
   await registerEndpoint(setting.service, account_id, setting.receiver.url);
+  expect(await setting.service.json('event', 'redeliver', id)).toEqual({
+    event_id: id,
+    status: 'pending',
+  });
+  await setting.temporal.workflow.getHandle(webhookWorkflowId(id)).terminate('end of test');
+});
+
+test('it sends an event that its endpoint had not asked for', async () => {
+  const { account_id } = await setting.service.account();
+  await registerEndpoint(setting.service, account_id, setting.receiver.url);
+  const wanted = ['payment.failed' as const];
+  const [event] = await recordEvents(setting.service, account_id, ['payment.settled'], wanted);
+  const id = event?._id ?? '';
+  expect(event?.delivery).toMatchObject({ status: 'not_subscribed', next_attempt_at: null });
   expect(await setting.service.json('event', 'redeliver', id)).toEqual({
     event_id: id,
     status: 'pending',

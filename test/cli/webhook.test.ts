@@ -84,6 +84,36 @@ describe('webhook set', () => {
   });
 });
 
+describe('webhook set --events', () => {
+  test('names the events that are sent; they stay when the URL changes, and all come back', async () => {
+    const { account_id } = await service.account();
+    const place = [account_id, '--env', 'sandbox'];
+    const set = async (...more: string[]) =>
+      await service.json('webhook', 'set', ...place, '--url', LOCAL, ...more);
+    const { url, signing_secret } = Endpoint.parse(await set());
+    const chosen = await set('--events', 'payout.returned, payment.settled');
+    const enabled_events = ['payment.settled', 'payout.returned'];
+    expect(chosen).toEqual({ url, signing_secret, enabled_events });
+    expect(await set()).toEqual(chosen);
+    expect(await service.json('webhook', 'show', ...place)).toEqual(chosen);
+    const shown = await service.cli('webhook', 'show', ...place);
+    expect(shown.stdout).toMatch(/^Events: +payment\.settled, payout\.returned$/m);
+    expect(await set('--events', 'all')).toEqual({ url, signing_secret });
+    expect((await service.cli('webhook', 'show', ...place)).stdout).toMatch(/^Events: +all$/m);
+  });
+
+  test.each(['payment.paid', '', 'payment.settled,', 'all,payment.settled'])(
+    'refuses "%s", and changes nothing',
+    async (events) => {
+      const { account_id } = await service.account();
+      const place = [account_id, '--env', 'sandbox'];
+      const set = ['webhook', 'set', ...place, '--url', LOCAL, '--events', events];
+      expect((await service.refusal(...set)).message).toContain('Allowed, separated by commas');
+      expect(await service.json('webhook', 'show', ...place)).toBeNull();
+    },
+  );
+});
+
 describe('webhook roll', () => {
   test.each([
     ['1h', HOUR_MS],

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
+import type { EventType } from '../../src/domain/event';
 import { Sealed } from '../../src/keys/seal';
 import { connectMongo } from '../../src/mongo';
 import { createEndpointStore, type EndpointStore, signingSecret } from '../../src/store/endpoints';
@@ -56,6 +57,19 @@ test('setting the URL again keeps the secret', async () => {
     created_at: T0.toISOString(),
     updated_at: after(5).toISOString(),
   });
+});
+
+test('the events that an endpoint wants stay when it moves, until others or all are set', async () => {
+  const { of } = await registered();
+  const set = async (enabled_events?: EventType[] | 'all') => {
+    const setting = { ...of, url: 'https://example.com/', sealed: secret('s'), now: T0 };
+    return (await endpoints.set({ ...setting, enabled_events })).enabled_events;
+  };
+  expect(await set()).toBeUndefined();
+  expect(await set(['payment.settled', 'payout.sent'])).toEqual(['payment.settled', 'payout.sent']);
+  expect(await set()).toEqual(['payment.settled', 'payout.sent']);
+  expect(await set(['refund.failed'])).toEqual(['refund.failed']);
+  expect(await set('all')).toBeUndefined();
 });
 
 test('each environment has its own endpoint and secret', async () => {

@@ -1,11 +1,18 @@
 import { type Command, Option } from 'commander';
+import { EVENT_TYPES, type EventType } from '../../domain/event';
 import { checkWebhookUrl } from '../../webhooks/url';
 import { findAccount } from '../account';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
-import { type Env, envOption, isLive } from '../options';
+import { type Env, envOption, isLive, parseNames } from '../options';
 import { fields, when } from '../output';
-import { rollSecret, setEndpoint, showEndpoint, type WebhookDeps } from '../webhook';
+import {
+  rollSecret,
+  type ShownEndpoint,
+  setEndpoint,
+  showEndpoint,
+  type WebhookDeps,
+} from '../webhook';
 
 const HOUR_MS = 3_600_000;
 const AFTER_MS = { now: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS } as const;
@@ -19,15 +26,25 @@ Examples:
   set: `
 The URL has to be https, at a public address. With WEBHOOK_ALLOW_PRIVATE=sandbox, as \`npm start\`
 sets it, a sandbox endpoint may also be on this machine, over plain http.
+All events are sent until you choose; \`--events all\` sends all again.
 
-Example:
+Examples:
   npm run -s cli -- webhook set acct_… --env live --url https://shop.example/hook --json
-  {"url", "signing_secret"}`,
+  {"url", "signing_secret"}
+  npm run -s cli -- webhook set acct_… --env live --url https://shop.example/hook \\
+    --events payment.settled,payout.returned --json
+  {"url", "signing_secret", "enabled_events"}`,
   roll: `
 Example:
   npm run -s cli -- webhook roll acct_… --env live --after 24h --json
   {"url", "signing_secret", "active_from"}`,
 };
+
+interface SetOptions {
+  env: Env;
+  url: string;
+  events?: EventType[] | 'all';
+}
 
 export function addWebhookCommands(program: Command, context: CliContext): void {
   const group = program
@@ -40,8 +57,13 @@ export function addWebhookCommands(program: Command, context: CliContext): void 
     .argument('<account_id>')
     .addOption(envOption())
     .requiredOption('--url <url>', 'where events are posted')
+    .addOption(
+      new Option('--events <types>', 'types of events to send, by commas, or all').argParser(
+        (text) => (text.trim() === 'all' ? ('all' as const) : parseNames(EVENT_TYPES)(text)),
+      ),
+    )
     .addHelpText('after', EXAMPLES.set)
-    .action((id: string, options: { env: Env; url: string }) => set(context, id, options));
+    .action((id: string, options: SetOptions) => set(context, id, options));
   group
     .command('roll')
     .description('make a new signing secret, which signs from the moment you choose')
@@ -65,16 +87,18 @@ export function addWebhookCommands(program: Command, context: CliContext): void 
 async function set(
   context: CliContext,
   accountId: string,
-  { env, url }: { env: Env; url: string },
+  { env, url, events }: SetOptions,
 ): Promise<void> {
   const deps = await webhookDeps(context, accountId);
   const allowPrivate = context.settings().allowPrivate && !isLive(env);
   const checked = await checkWebhookUrl(url, { allowPrivate });
   if (!checked.ok) throw new CliFailure(checked.code, checked.message);
-  const endpoint = await setEndpoint(deps, { accountId, livemode: isLive(env) }, checked.url);
+  const place = { accountId, livemode: isLive(env) };
+  const endpoint = await setEndpoint(deps, place, { url: checked.url, events });
   const text = fields([
     ['URL', endpoint.url],
     ['Signing secret', endpoint.signing_secret],
+    ['Events', shownEvents(endpoint)],
   ]);
   context.print({ json: endpoint, text });
 }
@@ -104,6 +128,7 @@ async function show(context: CliContext, accountId: string, env: Env): Promise<v
   const text = fields([
     ['URL', url],
     ['Signing secret', signing_secret],
+    ['Events', shownEvents(endpoint)],
     ...(next_secret === undefined || next_active_from === undefined
       ? []
       : ([
@@ -112,6 +137,10 @@ async function show(context: CliContext, accountId: string, env: Env): Promise<v
         ] as const)),
   ]);
   context.print({ json: endpoint, text });
+}
+
+function shownEvents({ enabled_events }: ShownEndpoint): string {
+  return enabled_events?.join(', ') ?? 'all';
 }
 
 /** Dependencies of sealing. The account comes first: an unknown one is refused without keys. */
