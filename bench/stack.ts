@@ -44,6 +44,8 @@ export async function startStack(setting: Setting, floorReceiverUrl: string): Pr
   const env = childEnvironment(config, keys, {
     ...setting.env,
     RATE_LIMIT_PER_SECOND: RATE_PER_SECOND,
+    ACCOUNT_LIMIT_PER_SECOND: RATE_PER_SECOND,
+    SANDBOX_CREATE_LIMIT_PER_SECOND: RATE_PER_SECOND,
   });
   const { MONGODB_URI: mongodbUri = '', TEMPORAL_ADDRESS: temporalAddress = '' } = env;
   const floorPort = await freePort();

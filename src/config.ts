@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
+const perSecond = z.coerce.number().int().positive();
+
 /** Environment of the process, parsed once at start; a wrong value ends the process in words. */
 export const Environment = z.object({
   PORT: z.coerce.number().int().min(1).max(65535).default(8080),
@@ -13,7 +15,10 @@ export const Environment = z.object({
   KEYS_FILE: z.string().min(1),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default(''),
   LIVE_CONNECTORS: z.string().default(''),
-  RATE_LIMIT_PER_SECOND: z.coerce.number().int().positive().default(500),
+  RATE_LIMIT_PER_SECOND: perSecond.default(500),
+  ACCOUNT_LIMIT_PER_SECOND: perSecond.default(1_000),
+  CREATE_LIMIT_PER_SECOND: perSecond.default(50),
+  SANDBOX_CREATE_LIMIT_PER_SECOND: perSecond.default(50),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 });
 

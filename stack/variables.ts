@@ -93,6 +93,21 @@ export const VARIABLES: readonly Variable[] = [
     text: 'Requests a second that a key may make, counted over ten seconds',
   },
   {
+    name: 'ACCOUNT_LIMIT_PER_SECOND',
+    usual: '1000',
+    text: 'Requests a second that all keys of an account may make in one environment',
+  },
+  {
+    name: 'CREATE_LIMIT_PER_SECOND',
+    usual: '50',
+    text: 'Payments, refunds, payouts and recipients a second that an account may create in live',
+  },
+  {
+    name: 'SANDBOX_CREATE_LIMIT_PER_SECOND',
+    usual: '50',
+    text: 'Likewise in the sandbox',
+  },
+  {
     name: 'WEBHOOK_ALLOW_PRIVATE',
     usual: 'sandbox',
     alone: 'none',

@@ -13,7 +13,7 @@ import { createMount } from './mount';
 import { openApiDocument, SERVICE_VERSION } from './openapi';
 import { mountPayments } from './payments';
 import { mountPayouts } from './payouts';
-import { createRateLimit } from './rate-limit';
+import { createRateLimits } from './rate-limit';
 import { mountRecipients } from './recipients';
 import { mountRefunds } from './refunds';
 import { mountSandbox } from './sandbox';
@@ -40,7 +40,7 @@ export function createApp(deps: AppDeps): Koa {
 function createRouter(deps: AppDeps): Router {
   // Strict: `/v1/payments/` with an id left out must not answer with the list.
   const router = new Router({ strict: true, sensitive: true });
-  const mount = createMount(router, deps, createRateLimit(deps.config.RATE_LIMIT_PER_SECOND));
+  const mount = createMount(router, deps, createRateLimits(deps.config));
   mountPayments(mount, deps);
   mountRefunds(mount, deps);
   mountRecipients(mount, deps);

@@ -6,10 +6,11 @@ import type { Connectors } from '../routing';
 import type { Stores } from '../store';
 import type { KeyDocument } from '../store/keys';
 import type { TemporalDoor } from '../temporal/door';
+import type { LimitConfig } from './rate-limit';
 
 /** Dependencies of the API, in one object. */
 export interface ApiDeps {
-  config: Pick<Config, 'PUBLIC_URL' | 'RATE_LIMIT_PER_SECOND'>;
+  config: Pick<Config, 'PUBLIC_URL'> & LimitConfig;
   stores: Stores;
   temporal: TemporalDoor;
   connectors: Connectors;

@@ -7,11 +7,11 @@ import type { Endpoint } from '../domain/wire/endpoint';
 import { type JsonValue, stringifyJson } from '../json';
 import type { ClaimMark } from '../keys/claim-mark';
 import type { KeyDocument } from '../store/keys';
-import { authenticate } from './authenticate';
+import { authenticate, checkScope } from './authenticate';
 import { readBody } from './body';
 import { type ApiDeps, requestIdOf } from './context';
 import { createOnce, idempotencyKeyOf, whileFirstRuns } from './idempotency';
-import { createFailureLimit, type RateLimit } from './rate-limit';
+import { createFailureLimit, type RateLimits } from './rate-limit';
 import { validate } from './validate';
 
 type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
@@ -47,14 +47,16 @@ export interface CreateHandlers<E extends Endpoint> {
 export type Mount = ReturnType<typeof createMount>;
 
 /** Puts endpoints on the router; the definition is the row of checks that each request passes. */
-export function createMount(router: Router, deps: ApiDeps, limit: RateLimit) {
+export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   const { idempotency } = deps.stores;
   const guarded = createFailureLimit();
-  /** Authenticates, then limits. */
-  const admit = async (ctx: Context, { scope }: Endpoint): Promise<KeyDocument> => {
-    const key = await guarded(ctx, () => authenticate(deps, ctx, scope));
+  /** Authenticates, then limits, so that a key counts also where it lacks the scope. */
+  const admit = async (ctx: Context, { scope, creates }: Endpoint): Promise<KeyDocument> => {
+    const key = await guarded(ctx, () => authenticate(deps, ctx));
     ctx.state['key'] = key;
-    await limit(ctx, key._id);
+    await limits.request(ctx, key);
+    checkScope(deps, ctx, { key, scope });
+    if (creates === true) await limits.create(ctx, key);
     return key;
   };
 

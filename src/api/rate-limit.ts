@@ -1,32 +1,79 @@
 import type { Context } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Config } from '../config';
 import { ERROR_CODES, Refusal } from '../domain/errors';
+import type { KeyDocument } from '../store/keys';
 
-/** Window of the limit, within which bursts are welcome. */
+/** Window of the limits, within which bursts are welcome. */
 const WINDOW_SECONDS = 10;
 
-export type RateLimit = (ctx: Context, keyId: string) => Promise<void>;
+export type LimitConfig = Pick<
+  Config,
+  | 'RATE_LIMIT_PER_SECOND'
+  | 'ACCOUNT_LIMIT_PER_SECOND'
+  | 'CREATE_LIMIT_PER_SECOND'
+  | 'SANDBOX_CREATE_LIMIT_PER_SECOND'
+>;
+
+type Caller = Pick<KeyDocument, '_id' | 'account_id' | 'livemode'>;
+
+export interface RateLimits {
+  /** Counts a request of a key, and of its account's environment. */
+  request(ctx: Context, caller: Caller): Promise<void>;
+  /** Counts a resource that is to be made; these cost the most. */
+  create(ctx: Context, caller: Caller): Promise<void>;
+}
 
 /**
- * Limits the requests of a key in this process; each answer says how many are left.
+ * Limits the requests that this process takes; each answer says how many the key has left, or of
+ * which limit none is left. Sandbox and live are counted apart.
  * @throws Refusal 429 `rate_limited` with `Retry-After`
+ * @see docs/api.md#rate-limits
  */
-export function createRateLimit(perSecond: number): RateLimit {
+export function createRateLimits(config: LimitConfig): RateLimits {
+  const ofKey = createLimit(config.RATE_LIMIT_PER_SECOND, 'requests');
+  const ofAccount = createLimit(config.ACCOUNT_LIMIT_PER_SECOND, 'requests of one account');
+  const creating = 'resources created by one account';
+  const ofLive = createLimit(config.CREATE_LIMIT_PER_SECOND, creating);
+  const ofSandbox = createLimit(config.SANDBOX_CREATE_LIMIT_PER_SECOND, creating);
+  return {
+    request: async (ctx, { _id, account_id, livemode }) => {
+      tell(ctx, await ofKey(ctx, _id));
+      await ofAccount(ctx, `${account_id}:${livemode}`);
+    },
+    create: async (ctx, { account_id, livemode }) => {
+      await (livemode ? ofLive : ofSandbox)(ctx, account_id);
+    },
+  };
+}
+
+interface Standing {
+  points: number;
+  left: number;
+  resetSeconds: number;
+}
+
+/** A limit of its own, for each name that it is asked for. */
+function createLimit(perSecond: number, what: string) {
   const points = perSecond * WINDOW_SECONDS;
   const limiter = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
-  return async (ctx, keyId) => {
-    const left = await consumeToken(limiter, keyId);
-    const reset = Math.max(1, Math.ceil(left.msBeforeNext / 1_000));
-    ctx.set({
-      'RateLimit-Limit': String(points),
-      'RateLimit-Remaining': String(Math.max(0, left.remainingPoints)),
-      'RateLimit-Reset': String(reset),
-    });
-    if (left.refused) {
-      ctx.set('Retry-After', String(reset));
-      throw new Refusal('rate_limited', `Too many requests: at most ${perSecond} a second.`);
-    }
+  return async (ctx: Context, name: string): Promise<Standing> => {
+    const { refused, remainingPoints, msBeforeNext } = await consumeToken(limiter, name);
+    const resetSeconds = Math.max(1, Math.ceil(msBeforeNext / 1_000));
+    const standing = { points, left: Math.max(0, remainingPoints), resetSeconds };
+    if (!refused) return standing;
+    tell(ctx, standing);
+    ctx.set('Retry-After', String(resetSeconds));
+    throw new Refusal('rate_limited', `Too many ${what}: at most ${perSecond} a second.`);
   };
+}
+
+function tell(ctx: Context, { points, left, resetSeconds }: Standing): void {
+  ctx.set({
+    'RateLimit-Limit': String(points),
+    'RateLimit-Remaining': String(left),
+    'RateLimit-Reset': String(resetSeconds),
+  });
 }
 
 /** Number of wrong keys that an address may try in a window. */
@@ -52,9 +99,9 @@ export function createFailureLimit() {
   };
 }
 
-async function consumeToken(limiter: RateLimiterMemory, keyId: string) {
+async function consumeToken(limiter: RateLimiterMemory, name: string) {
   try {
-    const { msBeforeNext, remainingPoints } = await limiter.consume(keyId);
+    const { msBeforeNext, remainingPoints } = await limiter.consume(name);
     return { msBeforeNext, remainingPoints, refused: false };
   } catch (error) {
     if (!(error instanceof RateLimiterRes)) throw error;

@@ -9,7 +9,7 @@ import { createConnectors } from '../../src/routing';
 import { createTemporalDoor } from '../../src/temporal/door';
 import { everythingStored } from '../cli/cli';
 import { call } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { NO_LIMITS, type Service, startService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 
@@ -155,7 +155,7 @@ describe('with every log line and every field of an error on show', () => {
       keys,
       now,
       sealer: broken,
-      config: { PUBLIC_URL: 'http://localhost', RATE_LIMIT_PER_SECOND: 5_000 },
+      config: { PUBLIC_URL: 'http://localhost', ...NO_LIMITS },
       temporal: createTemporalDoor({ client, lifecycleQueue: queues.lifecycle, stores, now }),
       connectors: createConnectors('none'),
       log: pino({ level: 'trace' }, { write: (line: string) => lines.push(line) }),

@@ -9,6 +9,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { createRecipientOpener, createReferenceReader } from '../../connectors/contract/recipients';
 import { createSandboxBank } from '../../connectors/sandbox-bank/bank';
 import { createApp } from '../../src/api/app';
+import type { LimitConfig } from '../../src/api/rate-limit';
 import { closeServer, createHttpServer } from '../../src/api/server';
 import { readKeys } from '../../src/config';
 import { SCOPES, type Scope } from '../../src/domain/api-key';
@@ -34,6 +35,7 @@ export type Service = Awaited<ReturnType<typeof startService>>;
 export interface ServiceOptions {
   autoplay?: boolean;
   ratePerSecond?: number;
+  limits?: Partial<LimitConfig>;
   /** Off: nobody works on the lifecycles. */
   worker?: boolean;
   /** Temporal of its own; the shared one by default. */
@@ -45,6 +47,13 @@ interface AccountOptions {
   scopes?: Scope[];
   methods?: string[];
 }
+
+export const NO_LIMITS: LimitConfig = {
+  RATE_LIMIT_PER_SECOND: 5_000,
+  ACCOUNT_LIMIT_PER_SECOND: 5_000,
+  CREATE_LIMIT_PER_SECOND: 5_000,
+  SANDBOX_CREATE_LIMIT_PER_SECOND: 5_000,
+};
 
 export async function startService(options: ServiceOptions = {}) {
   const address = options.temporal ?? temporalAddress();
@@ -118,7 +127,12 @@ export async function startService(options: ServiceOptions = {}) {
     sealer,
     now,
     log,
-    config: { PUBLIC_URL: url, RATE_LIMIT_PER_SECOND: options.ratePerSecond ?? 5_000 },
+    config: {
+      PUBLIC_URL: url,
+      ...NO_LIMITS,
+      ...(options.ratePerSecond && { RATE_LIMIT_PER_SECOND: options.ratePerSecond }),
+      ...options.limits,
+    },
     temporal: createTemporalDoor({ client: temporal, lifecycleQueue, stores, now }),
     connectors: createConnectors(connector),
   });
