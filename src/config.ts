@@ -36,14 +36,20 @@ export type Config = Omit<z.infer<typeof Environment>, 'PUBLIC_URL'> & { PUBLIC_
 
 /** @throws Error naming every variable at fault. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  const parsed = Environment.safeParse(env);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    throw new Error(`The environment is not usable.\n  ${faults.join('\n  ')}`);
-  }
-  const config = parsed.data;
+  const config = parseEnvironment(Environment, env);
   const url = config.PUBLIC_URL ?? `http://localhost:${config.PORT}`;
   return { ...config, PUBLIC_URL: url.replace(/\/+$/, '') };
+}
+
+/** @throws Error naming every variable at fault. */
+export function parseEnvironment<T extends z.ZodType>(
+  schema: T,
+  env: NodeJS.ProcessEnv,
+): z.output<T> {
+  const parsed = schema.safeParse(env);
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  throw new Error(`The environment is not usable.\n  ${faults.join('\n  ')}`);
 }
 
 /**

@@ -12,8 +12,8 @@ const DIST = join(__dirname, '..');
 
 /** The service's own processes: what each runs, and how long it may take to end. */
 export const NODE_PARTS = {
-  worker: { script: 'worker/main.js', graceMs: 7_000 },
-  sandbox_bank: { script: 'connectors/sandbox-bank/main.js', graceMs: 7_000 },
+  worker: { script: 'worker/main.js', graceMs: 25_000 },
+  sandbox_bank: { script: 'connectors/sandbox-bank/main.js', graceMs: 15_000 },
   api: { script: 'src/main.js', graceMs: 5_000 },
 } as const;
 

@@ -108,6 +108,36 @@ export const VARIABLES: readonly Variable[] = [
     text: 'Likewise in the sandbox',
   },
   {
+    name: 'WORKFLOW_SLOTS',
+    usual: '40',
+    text: 'Workflow tasks that a worker has in hand at once, on each of its queues',
+  },
+  {
+    name: 'ACTIVITY_SLOTS',
+    usual: '50',
+    text: 'Steps of payments, refunds and payouts that a worker makes at once',
+  },
+  {
+    name: 'DELIVERY_SLOTS',
+    usual: '200',
+    text: 'Webhooks that a worker posts at once',
+  },
+  {
+    name: 'CACHED_WORKFLOWS',
+    usual: '1000',
+    text: 'Workflows that a worker remembers, on each of its queues; others are replayed',
+  },
+  {
+    name: 'POLLERS_MAX',
+    usual: '20',
+    text: 'Most calls for tasks that a worker has open, for each kind on each queue',
+  },
+  {
+    name: 'STICKY_TIMEOUT_MS',
+    usual: '5000',
+    text: 'Time for which a workflow waits for the worker that remembers it',
+  },
+  {
     name: 'WEBHOOK_ALLOW_PRIVATE',
     usual: 'sandbox',
     alone: 'none',

@@ -10,6 +10,7 @@ import { createSealer } from '../src/keys/seal';
 import type { Logger } from '../src/log';
 import type { Stores } from '../src/store';
 import { postWebhook } from '../src/webhooks/post';
+import { readTuning, type Tuning, tunedOptions } from './tuning';
 
 export interface WorkerDeps {
   connection: NativeConnection;
@@ -23,6 +24,8 @@ export interface WorkerDeps {
   allowPrivateWebhooks: boolean;
   log: Logger;
   queues?: { lifecycle: string; webhooks: string };
+  /** The defaults when not given. */
+  tuning?: Tuning;
   workflowBundle: WorkflowBundleOption;
 }
 
@@ -34,13 +37,6 @@ export interface Workers {
   polling(): boolean;
 }
 
-const SHARED = {
-  shutdownGraceTime: '10s',
-  shutdownForceTime: '20s',
-  // A killed worker's workflows come back in two seconds; the default takes ten.
-  stickyQueueScheduleToStartTimeout: '2s',
-} as const;
-
 /**
  * Two workers in one process: lifecycles, and deliveries, so that a slow receiver can't starve
  * payments. The same in production and in tests.
@@ -49,7 +45,8 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   const { connection, namespace, stores, keys, log, workflowBundle } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
   const temporal = new Client({ connection, namespace });
-  const common = { ...SHARED, connection, namespace, workflowBundle };
+  const { tuning = readTuning({}) } = deps;
+  const common = { ...tunedOptions(tuning), connection, namespace, workflowBundle };
   const lifecycle = await Worker.create({
     ...common,
     taskQueue: queues.lifecycle,
@@ -72,9 +69,8 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
         log,
       }),
     },
-    maxConcurrentActivityTaskExecutions: 50,
-    maxConcurrentLocalActivityExecutions: 50,
-    maxCachedWorkflows: 1_000,
+    maxConcurrentActivityTaskExecutions: tuning.ACTIVITY_SLOTS,
+    maxConcurrentLocalActivityExecutions: tuning.ACTIVITY_SLOTS,
   });
   const webhooks = await Worker.create({
     ...common,
@@ -90,8 +86,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
       random: Math.random,
       log,
     }),
-    maxConcurrentActivityTaskExecutions: 200,
-    maxCachedWorkflows: 1_000,
+    maxConcurrentActivityTaskExecutions: tuning.DELIVERY_SLOTS,
   });
   const both = [lifecycle, webhooks];
   return {

@@ -14,6 +14,7 @@ import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
 import { temporalLogger } from '../src/temporal/log';
 import { workflowBundle } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
+import { readTuning } from './tuning';
 
 const HEARTBEAT_MS = 2_000;
 
@@ -44,6 +45,7 @@ async function main(): Promise<void> {
     ring: followKeys(config.KEYS_FILE),
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     log,
+    tuning: readTuning(),
     workflowBundle: await workflowBundle(),
   });
   const stopBeating = beat(stores, workers, log);

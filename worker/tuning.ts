@@ -1,0 +1,49 @@
+import type { WorkerOptions } from '@temporalio/worker';
+import { z } from 'zod';
+import { parseEnvironment } from '../src/config';
+
+const count = z.coerce.number().int();
+
+/** Bounds of what a worker process takes on at once; most count for each of its queues. */
+export const Environment = z.object({
+  WORKFLOW_SLOTS: count.min(2).default(40),
+  ACTIVITY_SLOTS: count.min(1).default(50),
+  DELIVERY_SLOTS: count.min(1).default(200),
+  CACHED_WORKFLOWS: count.min(0).default(1_000),
+  POLLERS_MAX: count.min(2).default(20),
+  STICKY_TIMEOUT_MS: count.min(100).default(5_000),
+});
+
+export type Tuning = z.infer<typeof Environment>;
+
+/** @throws Error naming every variable at fault. */
+export function readTuning(env: NodeJS.ProcessEnv = process.env): Tuning {
+  return parseEnvironment(Environment, env);
+}
+
+/**
+ * Options of the worker of any queue. An attempt of a webhook, of ten seconds at most, ends within
+ * the grace; what launches the process waits longer than the force.
+ * @see docs/operations.md#scaling
+ */
+export function tunedOptions(tuning: Tuning) {
+  return {
+    shutdownGraceTime: '12s',
+    shutdownForceTime: '20s',
+    // Long enough that a busy worker keeps its workflows, which another would have to replay.
+    stickyQueueScheduleToStartTimeout: tuning.STICKY_TIMEOUT_MS,
+    maxConcurrentWorkflowTaskExecutions: tuning.WORKFLOW_SLOTS,
+    maxCachedWorkflows: tuning.CACHED_WORKFLOWS,
+    workflowTaskPollerBehavior: pollers(tuning.POLLERS_MAX),
+    activityTaskPollerBehavior: pollers(tuning.POLLERS_MAX),
+  } satisfies Partial<WorkerOptions>;
+}
+
+const POLLERS_MIN = 2;
+const POLLERS_AT_START = 5;
+
+/** Polls as much as the server's backlog asks for, and little at rest. */
+function pollers(maximum: number) {
+  const initial = Math.min(POLLERS_AT_START, maximum);
+  return { type: 'autoscaling' as const, minimum: POLLERS_MIN, initial, maximum };
+}
