@@ -4,7 +4,7 @@ import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
 import { createAuditActivities } from '../activities/audit';
 import type { Keys } from '../src/config';
-import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
+import { environmentQueue, LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
 import type { KeyRing } from '../src/keys/ring';
 import { createSealer } from '../src/keys/seal';
 import type { Logger } from '../src/log';
@@ -23,6 +23,7 @@ export interface WorkerDeps {
   /** Whether sandbox webhook endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;
   log: Logger;
+  /** Bare names; each environment has its own queue of each. */
   queues?: { lifecycle: string; webhooks: string };
   /** The defaults when not given. */
   tuning?: Tuning;
@@ -33,69 +34,73 @@ export interface Workers {
   /** Resolves after `shutdown`; rejects when a worker fails for good. */
   run(): Promise<void>;
   shutdown(): void;
-  /** Whether both poll. */
+  /** Whether all poll. */
   polling(): boolean;
 }
 
+type Queues = NonNullable<WorkerDeps['queues']>;
+
 /**
- * Two workers in one process: lifecycles, and deliveries, so that a slow receiver can't starve
- * payments. The same in production and in tests.
+ * Four workers in one process: lifecycles and deliveries, so that a slow receiver can't starve
+ * payments, each for sandbox and live, so that tests can't starve money. The same in production and
+ * in tests.
  */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
-  const { connection, namespace, stores, keys, log, workflowBundle } = deps;
+  const { connection, namespace, workflowBundle, tuning = readTuning({}) } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
-  const temporal = new Client({ connection, namespace });
-  const { tuning = readTuning({}) } = deps;
   const common = { ...tunedOptions(tuning), connection, namespace, workflowBundle };
-  const lifecycle = await Worker.create({
-    ...common,
-    taskQueue: queues.lifecycle,
-    activities: {
-      ...createLifecycleActivities({
-        mongo: deps.mongo,
-        stores,
-        temporal,
-        webhookQueue: queues.webhooks,
-        eager: true,
-        payTokenKey: keys.pay_token,
-        log,
-      }),
-      ...createAuditActivities({
-        stores,
-        temporal,
-        lifecycleQueue: queues.lifecycle,
-        webhookQueue: queues.webhooks,
-        now: () => new Date(),
-        log,
-      }),
-    },
-    maxConcurrentActivityTaskExecutions: tuning.ACTIVITY_SLOTS,
-    maxConcurrentLocalActivityExecutions: tuning.ACTIVITY_SLOTS,
-  });
-  const webhooks = await Worker.create({
-    ...common,
-    taskQueue: queues.webhooks,
-    activities: createDeliveryActivities({
-      events: stores.events,
-      deliveries: stores.deliveries,
-      endpoints: stores.endpoints,
-      sealer: createSealer(deps.ring ?? keys.seal),
-      allowPrivate: deps.allowPrivateWebhooks,
-      post: postWebhook,
-      now: Date.now,
-      random: Math.random,
-      log,
-    }),
-    maxConcurrentActivityTaskExecutions: tuning.DELIVERY_SLOTS,
-  });
-  const both = [lifecycle, webhooks];
+  const workers: Worker[] = [];
+  for (const livemode of [true, false]) {
+    const lifecycle = await Worker.create({
+      ...common,
+      taskQueue: environmentQueue(queues.lifecycle, livemode),
+      activities: lifecycleActivities(deps, queues),
+      maxConcurrentActivityTaskExecutions: tuning.ACTIVITY_SLOTS,
+      maxConcurrentLocalActivityExecutions: tuning.ACTIVITY_SLOTS,
+    });
+    const webhooks = await Worker.create({
+      ...common,
+      taskQueue: environmentQueue(queues.webhooks, livemode),
+      activities: deliveryActivities(deps),
+      maxConcurrentActivityTaskExecutions: tuning.DELIVERY_SLOTS,
+    });
+    workers.push(lifecycle, webhooks);
+  }
   return {
     run: async () => {
-      await Promise.all(both.map((worker) => worker.run()));
+      await Promise.all(workers.map((worker) => worker.run()));
     },
     shutdown: () => {
-      for (const worker of both) if (worker.getState() === 'RUNNING') worker.shutdown();
+      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
     },
-    polling: () => both.every((worker) => worker.getStatus().workflowPollerState === 'POLLING'),
+    polling: () => workers.every((worker) => worker.getStatus().workflowPollerState === 'POLLING'),
   };
+}
+
+function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
+  const { connection, namespace, mongo, stores, keys, log } = deps;
+  const temporal = new Client({ connection, namespace });
+  const common = { stores, temporal, webhookQueue: queues.webhooks, log };
+  return {
+    ...createLifecycleActivities({ ...common, mongo, eager: true, payTokenKey: keys.pay_token }),
+    ...createAuditActivities({
+      ...common,
+      lifecycleQueue: queues.lifecycle,
+      now: () => new Date(),
+    }),
+  };
+}
+
+function deliveryActivities({ stores, keys, ring, allowPrivateWebhooks, log }: WorkerDeps) {
+  return createDeliveryActivities({
+    events: stores.events,
+    deliveries: stores.deliveries,
+    endpoints: stores.endpoints,
+    sealer: createSealer(ring ?? keys.seal),
+    allowPrivate: allowPrivateWebhooks,
+    post: postWebhook,
+    now: Date.now,
+    random: Math.random,
+    log,
+  });
 }

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { History } from '@temporalio/common/lib/proto-utils';
 import type { CallbackResource } from '../domain/callback';
+import { environmentQueue } from '../domain/task-queues';
 import { KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import { compare, type Disagreement } from './compare';
 import { BOOKINGS, type Booking, type Standing, standingIn } from './standing';
@@ -67,7 +68,8 @@ async function runsOf(
   since: Date,
 ): Promise<Map<string, Run[]>> {
   const { workflowType } = LIFECYCLES[kind];
-  const ours = `WorkflowType = '${workflowType}' AND TaskQueue = '${lifecycleQueue}'`;
+  const queues = [false, true].map((livemode) => environmentQueue(lifecycleQueue, livemode));
+  const ours = `WorkflowType = '${workflowType}' AND TaskQueue IN ('${queues.join(`', '`)}')`;
   const ended = `CloseTime >= '${since.toISOString()}'`;
   const runs: Run[] = [];
   for (const which of [`ExecutionStatus = 'Running'`, ended]) {

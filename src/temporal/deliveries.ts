@@ -4,6 +4,7 @@ import {
   type WorkflowStartOptions,
 } from '@temporalio/client';
 import { type DeliveryStatus, type WebhookDeliveryInput, webhookWorkflowId } from '../domain/event';
+import { environmentQueue } from '../domain/task-queues';
 import type { EventDocument } from '../store/events';
 import { webhookLabels } from './labels';
 
@@ -66,7 +67,7 @@ async function start(
 ): Promise<void> {
   await temporal.workflow.start('webhookDelivery', {
     workflowId: webhookWorkflowId(event._id),
-    taskQueue: webhookQueue,
+    taskQueue: environmentQueue(webhookQueue, event.livemode),
     args: [{ event_id: event._id, request_id: event.request_id, ...input }],
     requestEagerStart: eager,
     ...policy,

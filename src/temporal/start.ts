@@ -1,4 +1,5 @@
 import type { CallbackResource } from '../domain/callback';
+import { environmentQueue } from '../domain/task-queues';
 import type { ClaimMark } from '../keys/claim-mark';
 import { LIFECYCLES, type Resource } from '../lifecycles';
 import { type LabelledFacts, lifecycleLabels } from './labels';
@@ -11,13 +12,13 @@ export function firstRun(
   kind: CallbackResource,
   id: string,
   input: LabelledFacts,
-  taskQueue: string,
+  lifecycleQueue: string,
   mark: ClaimMark | undefined,
 ) {
   const { workflowId, opening } = LIFECYCLES[kind];
   return {
     workflowId: workflowId(id),
-    taskQueue,
+    taskQueue: environmentQueue(lifecycleQueue, input.livemode),
     args: [input],
     ...(mark === undefined ? {} : { memo: { [CLAIM_MEMO]: mark } }),
     ...lifecycleLabels(kind, input, opening),
@@ -31,13 +32,13 @@ export type StoredFacts = LabelledFacts & Pick<Resource, '_id' | 'status'>;
 export function nextRun(
   kind: CallbackResource,
   resource: StoredFacts,
-  taskQueue: string,
+  lifecycleQueue: string,
   requestId: string,
 ) {
   const { workflowId, resume } = LIFECYCLES[kind];
   return {
     workflowId: workflowId(resource._id),
-    taskQueue,
+    taskQueue: environmentQueue(lifecycleQueue, resource.livemode),
     args: [resume(resource._id, requestId)],
     ...lifecycleLabels(kind, resource, resource.status),
   };

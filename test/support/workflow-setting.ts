@@ -160,6 +160,11 @@ export async function openPayment(
   setting: WorkflowSetting,
   input: PaymentInput,
 ): Promise<{ handle: WorkflowHandle; opened: PaymentState }> {
+  await claimPayment(setting, input);
+  return await open(setting, 'payment', input.payment_id, input, paymentMessages.open);
+}
+
+export async function claimPayment(setting: WorkflowSetting, input: PaymentInput): Promise<void> {
   const { payment_id, return_url, request_id, ...routing } = input;
   const stored = {
     reference: 'order-1',
@@ -169,7 +174,6 @@ export async function openPayment(
     error_url: 'https://shop.example/sorry',
   };
   await claim(setting, 'createPayment', payment_id, input, { stored, routing });
-  return await open(setting, 'payment', payment_id, input, paymentMessages.open);
 }
 
 /** A payment that can be refunded. */

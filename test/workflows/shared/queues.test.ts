@@ -1,0 +1,81 @@
+import { Sealed } from '../../../src/keys/seal';
+import { deliverCallback } from '../../../src/temporal/bank-callbacks';
+import { createTemporalDoor } from '../../../src/temporal/door';
+import {
+  callback,
+  claimPayment,
+  openPayment,
+  openWorkflowSetting,
+  paymentInput,
+  scriptedBank,
+  type WorkflowSetting,
+  withBank,
+} from '../../support/workflow-setting';
+
+let setting: WorkflowSetting;
+
+beforeAll(async () => {
+  setting = await openWorkflowSetting();
+});
+afterAll(async () => setting?.close());
+
+const queueOf = async (workflowId: string) =>
+  (await setting.env.client.workflow.getHandle(workflowId).describe()).taskQueue;
+
+/** Parts of a service that starts workflows, as the API and connectors have them. */
+const starting = () => ({
+  stores: setting.stores,
+  lifecycleQueue: setting.queues.lifecycle,
+  now: () => new Date(),
+});
+
+test.each([
+  [false, ''],
+  [true, '-live'],
+])(
+  'with livemode %s a payment, its deliveries and its late callback run on queues%s',
+  (livemode, end) =>
+    withBank(setting, scriptedBank(), async (connector) => {
+      const { stores, queues, env } = setting;
+      const input = paymentInput(connector, { livemode });
+      const { payment_id, account_id } = input;
+      const sealed = Sealed.parse('a.a.a.a.a');
+      const url = 'https://shop.example/';
+      await stores.endpoints.set({ account_id, livemode, url, sealed, now: new Date(0) });
+      await claimPayment(setting, input);
+      const door = createTemporalDoor({ ...starting(), client: env.client });
+      await door.openPayment(input);
+      const workflowId = `payment:${payment_id}`;
+      expect(await queueOf(workflowId)).toBe(`${queues.lifecycle}${end}`);
+      const [event] = await stores.events.list({ account_id, livemode, limit: 1 });
+      expect(await queueOf(`webhook:${event?._id}`)).toBe(`${queues.webhooks}${end}`);
+
+      const settle = async () => {
+        const about = {
+          resource: 'payment' as const,
+          resource_id: payment_id,
+          connector,
+          name: 'settled' as const,
+        };
+        const inbox = { ...starting(), temporal: env.client };
+        await deliverCallback(inbox, { ...about, callback: callback() });
+        await env.client.workflow.getHandle(workflowId).result();
+      };
+      await settle();
+      await settle();
+      expect(await queueOf(workflowId)).toBe(`${queues.lifecycle}${end}`);
+      expect((await stores.payments.get(payment_id))?.status).toBe('settled');
+    }),
+);
+
+test('a live payment that an earlier version started goes on where it is', () =>
+  withBank(setting, scriptedBank(), async (connector) => {
+    const { handle, opened } = await openPayment(
+      setting,
+      paymentInput(connector, { livemode: true }),
+    );
+    expect(opened.status).toBe('awaiting_customer');
+    expect(await queueOf(handle.workflowId)).toBe(setting.queues.lifecycle);
+    await handle.signal('settled', callback());
+    expect(await handle.result()).toMatchObject({ status: 'settled' });
+  }));
