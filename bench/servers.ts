@@ -29,6 +29,7 @@ export async function benchConfig({ dir, env }: Setting): Promise<StackConfig> {
     publicUrl: `http://localhost:${port}`,
     temporalAddress: given('TEMPORAL_ADDRESS'),
     temporalNamespace: given('TEMPORAL_NAMESPACE') ?? 'default',
+    taskQueuePrefix: '',
     temporalPort: await freePort(),
     temporalUiPort: await freePort(),
     mongodbUri: given('MONGODB_URI'),

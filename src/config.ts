@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 
 const perSecond = z.coerce.number().int().positive();
 
@@ -12,6 +13,7 @@ export const Environment = z.object({
   MONGODB_DB: z.string().default('payments'),
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
+  TASK_QUEUE_PREFIX: z.string().regex(TASK_QUEUE_PREFIX).default(''),
   KEYS_FILE: z.string().min(1),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default(''),
   LIVE_CONNECTORS: z.string().default(''),

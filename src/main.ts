@@ -1,7 +1,7 @@
 import { createApp } from './api/app';
 import { closeServer, createHttpServer } from './api/server';
 import { readConfig, readKeys } from './config';
-import { LIFECYCLE_QUEUE } from './domain/task-queues';
+import { taskQueues } from './domain/task-queues';
 import { followKeys } from './keys/ring';
 import { createSealer } from './keys/seal';
 import { createLogger } from './log';
@@ -25,12 +25,13 @@ async function main(): Promise<void> {
     address: config.TEMPORAL_ADDRESS,
     namespace: config.TEMPORAL_NAMESPACE,
   });
+  const { lifecycleQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
   const now = () => new Date();
   const app = createApp({
     config,
     mongo,
     stores,
-    temporal: createTemporalDoor({ client, lifecycleQueue: LIFECYCLE_QUEUE, stores, now, log }),
+    temporal: createTemporalDoor({ client, lifecycleQueue, stores, now, log }),
     connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
     keys: readKeys(config.KEYS_FILE),
     sealer: createSealer(followKeys(config.KEYS_FILE)),

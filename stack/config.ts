@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { TASK_QUEUE_PREFIX } from '../src/domain/task-queues';
 import { StackFailure } from '../src/os/failure';
 import { freePort, isPortFree } from './ports';
 import { cacheDirectory } from './provision';
@@ -18,6 +19,7 @@ export const Environment = z.object({
   PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   TEMPORAL_ADDRESS: z.string().optional(),
   TEMPORAL_NAMESPACE: z.string().default('default'),
+  TASK_QUEUE_PREFIX: z.string().regex(TASK_QUEUE_PREFIX).default(''),
   TEMPORAL_PORT: port.optional(),
   TEMPORAL_UI_PORT: port.optional(),
   MONGODB_URI: z
@@ -40,6 +42,8 @@ export interface StackConfig {
   /** Address of a server that is given, so that no Temporal server is started. */
   temporalAddress?: string;
   temporalNamespace: string;
+  /** Tells the task queues from those of others in the namespace. */
+  taskQueuePrefix: string;
   temporalPort: number;
   temporalUiPort: number;
   /** Address of a server that is given, so that no MongoDB is started. */
@@ -83,6 +87,7 @@ export async function decideConfig(
     publicUrl: (given.PUBLIC_URL ?? `http://localhost:${given.PORT}`).replace(/\/+$/, ''),
     temporalAddress: given.TEMPORAL_ADDRESS,
     temporalNamespace: given.TEMPORAL_NAMESPACE,
+    taskQueuePrefix: given.TASK_QUEUE_PREFIX,
     temporalPort: given.TEMPORAL_PORT ?? ports.temporal,
     temporalUiPort: given.TEMPORAL_UI_PORT ?? (await defaultUiPort(progress)),
     mongodbUri: given.MONGODB_URI,

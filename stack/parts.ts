@@ -117,6 +117,7 @@ export function childEnvironment(
     MONGODB_DB: config.mongodbDb,
     TEMPORAL_ADDRESS: config.temporalAddress ?? `${LOOPBACK}:${config.temporalPort}`,
     TEMPORAL_NAMESPACE: config.temporalNamespace,
+    TASK_QUEUE_PREFIX: config.taskQueuePrefix,
     KEYS_FILE: keysFile,
     SANDBOX_BANK_PORT: String(config.sandboxBankPort),
     SANDBOX_BANK_URL: `http://localhost:${config.sandboxBankPort}`,
@@ -143,6 +144,7 @@ export function initialState(config: StackConfig, keysFile: string): StackState 
     mongodb: { pid: null, uri: config.mongodbUri ?? mongoUri(config.mongodbPort) },
     settings: {
       MONGODB_DB: config.mongodbDb,
+      TASK_QUEUE_PREFIX: config.taskQueuePrefix,
       KEYS_FILE: keysFile,
       WEBHOOK_ALLOW_PRIVATE: 'sandbox',
       PUBLIC_URL: config.publicUrl,

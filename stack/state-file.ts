@@ -23,6 +23,8 @@ export const StackState = z.object({
   /** Other settings that the command line needs to act on the same stack. */
   settings: z.object({
     MONGODB_DB: z.string(),
+    /** Absent in a file of an earlier version. */
+    TASK_QUEUE_PREFIX: z.string().default(''),
     /** Absolute. */
     KEYS_FILE: z.string(),
     WEBHOOK_ALLOW_PRIVATE: z.string(),

@@ -37,6 +37,11 @@ export const VARIABLES: readonly Variable[] = [
   },
   { name: 'TEMPORAL_NAMESPACE', usual: 'default', text: 'Its namespace' },
   {
+    name: 'TASK_QUEUE_PREFIX',
+    usual: 'none',
+    text: 'Put before the task queues, where another installation uses the same namespace',
+  },
+  {
     name: 'TEMPORAL_PORT',
     usual: 'a free port, kept in DATA_DIR',
     text: 'Port of the Temporal server that is started',

@@ -4,7 +4,7 @@ import { Client } from '@temporalio/client';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { readConfig, readKeys } from '../src/config';
-import { LIFECYCLE_QUEUE } from '../src/domain/task-queues';
+import { taskQueues } from '../src/domain/task-queues';
 import { followKeys } from '../src/keys/ring';
 import { createLogger, type Logger } from '../src/log';
 import { connectMongo, transactionLifetime } from '../src/mongo';
@@ -36,6 +36,7 @@ async function main(): Promise<void> {
   await ensureIndexes(stores);
   await checkTransactionLifetime(mongo, log);
   const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
+  const queues = taskQueues(config.TASK_QUEUE_PREFIX);
   const workers = await createWorkers({
     connection,
     namespace: config.TEMPORAL_NAMESPACE,
@@ -45,6 +46,7 @@ async function main(): Promise<void> {
     ring: followKeys(config.KEYS_FILE),
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     log,
+    queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },
     tuning: readTuning(),
     workflowBundle: await workflowBundle(),
   });
@@ -52,7 +54,7 @@ async function main(): Promise<void> {
   onStop(log, async () => workers.shutdown());
   log.info('worker polls');
   const temporal = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
-  const scheduled = scheduleAudit(temporal, log);
+  const scheduled = scheduleAudit(temporal, queues.lifecycleQueue, log);
   await workers.run();
   await stopBeating();
   await scheduled;
@@ -61,9 +63,9 @@ async function main(): Promise<void> {
 }
 
 /** Makes the hourly audit; without it the service works on, and a person looks for orphans. */
-async function scheduleAudit(temporal: Client, log: Logger): Promise<void> {
+async function scheduleAudit(temporal: Client, queue: string, log: Logger): Promise<void> {
   try {
-    const outcome = await ensureAuditSchedule(temporal, LIFECYCLE_QUEUE);
+    const outcome = await ensureAuditSchedule(temporal, queue);
     log.info({ status: outcome }, 'audit scheduled');
   } catch (err) {
     log.warn({ err }, 'audit not scheduled');

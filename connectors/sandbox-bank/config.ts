@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TASK_QUEUE_PREFIX } from '../../src/domain/task-queues';
 
 /** Environment of the sandbox bank's process. */
 export const Environment = z.object({
@@ -12,6 +13,8 @@ export const Environment = z.object({
   MONGODB_DB: z.string().default('payments'),
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
+  /** The service's, whose queues this bank works on. */
+  TASK_QUEUE_PREFIX: z.string().regex(TASK_QUEUE_PREFIX).default(''),
   /** The service's key file: recipients come to a bank sealed. */
   KEYS_FILE: z.string().min(1),
   LOG_LEVEL: z.string().default('info'),

@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Runtime } from '@temporalio/worker';
-import { connectorQueue, LIFECYCLE_QUEUE } from '../../src/domain/task-queues';
+import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
@@ -34,8 +34,8 @@ async function main(): Promise<void> {
     readReference: createReferenceReader({ payouts: stores.payouts }),
     temporal: new Client({ connection: clientConnection, namespace: config.TEMPORAL_NAMESPACE }),
     connection,
-    taskQueue: connectorQueue(SANDBOX_CONNECTOR),
-    lifecycleQueue: LIFECYCLE_QUEUE,
+    taskQueue: connectorQueue(SANDBOX_CONNECTOR, config.TASK_QUEUE_PREFIX),
+    lifecycleQueue: taskQueues(config.TASK_QUEUE_PREFIX).lifecycleQueue,
     host: config.HOST,
     port: config.SANDBOX_BANK_PORT,
     publicUrl: config.SANDBOX_BANK_URL,

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
+import { type TaskQueues, taskQueues } from '../domain/task-queues';
 import type { Sealer } from '../keys/seal';
 import { createStores, type Stores } from '../store';
 import { openLongReader, openMongo, openSealer, openTemporal } from './connections';
@@ -27,6 +28,7 @@ export interface CliContext {
   longReader: () => Promise<MongoClient>;
   stores: () => Promise<Stores>;
   temporal: () => Promise<Client>;
+  queues: () => TaskQueues;
   sealer: () => Sealer;
   now: () => Date;
   /** Tells a waiting person how far a long command is; scripts are not told. */
@@ -58,6 +60,7 @@ export function createContext(
       temporal = await openTemporal(settings());
       return temporal;
     }),
+    queues: () => taskQueues(settings().taskQueuePrefix),
     sealer: once(() => openSealer(settings())),
     now: () => new Date(),
     progress: (line) => {

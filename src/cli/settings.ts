@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { TASK_QUEUE_PREFIX } from '../domain/task-queues';
 import { APPROVAL_LIMIT } from './adjust';
 import { CliFailure, isMissingFile, reasonOf } from './failure';
 
@@ -8,6 +9,8 @@ import { CliFailure, isMissingFile, reasonOf } from './failure';
 export interface Settings {
   mongodb: { uri: string; db: string };
   temporal: { address: string; namespace: string };
+  /** Tells the task queues from those of others in the namespace. */
+  taskQueuePrefix: string;
   /** Path of the key file; undefined when neither place names it, since only sealing needs it. */
   keysFile: string | undefined;
   /** Whether sandbox endpoints may be on this machine. Live ones never. */
@@ -25,6 +28,7 @@ const StackFile = z.object({
   settings: z
     .object({
       MONGODB_DB: z.string(),
+      TASK_QUEUE_PREFIX: z.string(),
       KEYS_FILE: z.string(),
       WEBHOOK_ALLOW_PRIVATE: z.string(),
     })
@@ -65,6 +69,9 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
       address: given['TEMPORAL_ADDRESS'] ?? address,
       namespace: given['TEMPORAL_NAMESPACE'] ?? namespace,
     },
+    taskQueuePrefix: readTaskQueuePrefix(
+      given['TASK_QUEUE_PREFIX'] ?? stack?.settings?.TASK_QUEUE_PREFIX ?? '',
+    ),
     keysFile: given['KEYS_FILE'] ?? stack?.settings?.KEYS_FILE,
     allowPrivate: readAllowPrivate(
       given['WEBHOOK_ALLOW_PRIVATE'] ?? stack?.settings?.WEBHOOK_ALLOW_PRIVATE ?? '',
@@ -108,6 +115,14 @@ function readApprovalLimit(value: string | undefined): number {
   throw new CliFailure(
     'setting_invalid',
     `APPROVAL_LIMIT is "${value}": it must be a whole number of minor units.`,
+  );
+}
+
+function readTaskQueuePrefix(value: string): string {
+  if (TASK_QUEUE_PREFIX.test(value)) return value;
+  throw new CliFailure(
+    'setting_invalid',
+    `TASK_QUEUE_PREFIX is "${value}": it must be up to 64 letters, digits, hyphens and underscores.`,
   );
 }
 

@@ -127,10 +127,11 @@ export async function withBank<T>(
   bank: ScriptedBank,
   test: (connector: string) => Promise<T>,
   connector = `scripted-${randomUUID().slice(0, 8)}`,
+  prefix = '',
 ): Promise<T> {
   const worker = await Worker.create({
     connection: env.nativeConnection,
-    taskQueue: connectorQueue(connector),
+    taskQueue: connectorQueue(connector, prefix),
     activities: bank.activities,
   });
   return await worker.runUntil(() => test(connector));

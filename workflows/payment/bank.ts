@@ -6,7 +6,7 @@ import type {
   SessionInstruction,
 } from '../../connectors/contract/activities';
 import type { PaymentInput } from '../../src/domain/payment-workflow';
-import { connectorQueue } from '../../src/domain/task-queues';
+import { bankQueue } from '../shared/bank-queue';
 import { note } from '../shared/life';
 import { type Payment, record } from './life';
 import { takeLateMoney } from './money';
@@ -31,7 +31,7 @@ export async function quickSession(
   expires_at: string,
 ): Promise<SessionAnswer | undefined> {
   const { openSession } = proxyActivities<ConnectorActivities>({
-    taskQueue: connectorQueue(input.connector),
+    taskQueue: bankQueue(input.connector),
     scheduleToCloseTimeout: SESSION_QUICK,
     retry: { initialInterval: '200ms', maximumAttempts: 3 },
     summary: 'Open a session at the bank',
@@ -42,7 +42,7 @@ export async function quickSession(
 /** Goes on asking, under the same instruction id, until the bank answers. */
 export function patientSession(input: Opening, expires_at: string): Promise<SessionAnswer> {
   const { openSession } = proxyActivities<ConnectorActivities>({
-    taskQueue: connectorQueue(input.connector),
+    taskQueue: bankQueue(input.connector),
     startToCloseTimeout: '60s',
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
     summary: 'Open a session at the bank (it was slow)',
@@ -56,7 +56,7 @@ export async function closeAtBank(
   within: '3s' | '5 minutes',
 ): Promise<CloseAnswer['outcome'] | 'unreachable'> {
   const { closeSession } = proxyActivities<ConnectorActivities>({
-    taskQueue: connectorQueue(payment.facts.connector),
+    taskQueue: bankQueue(payment.facts.connector),
     scheduleToCloseTimeout: within,
     retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '10s' },
     summary: 'Close the session at the bank',
@@ -122,7 +122,7 @@ export async function reverseLate(payment: Payment, amount: number | undefined):
 /** The bank for what must happen in the end, however long it is away. */
 function untilAnswered(payment: Payment, summary: string) {
   return proxyActivities<ConnectorActivities>({
-    taskQueue: connectorQueue(payment.facts.connector),
+    taskQueue: bankQueue(payment.facts.connector),
     startToCloseTimeout: '60s',
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10 minutes' },
     summary,

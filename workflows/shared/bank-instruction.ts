@@ -6,7 +6,7 @@ import {
   sleep,
 } from '@temporalio/workflow';
 import type { ConnectorActivities } from '../../connectors/contract/activities';
-import { connectorQueue } from '../../src/domain/task-queues';
+import { bankQueue } from './bank-queue';
 import type { Due } from './run-loop';
 
 /** The longest that a connector may be at one attempt. */
@@ -50,7 +50,7 @@ interface Sending {
 
 /** The bank's activities for an instruction that moves money: `once` to send, `patient` to look up. */
 export function moneyActivities(connector: string, name: string) {
-  const taskQueue = connectorQueue(connector);
+  const taskQueue = bankQueue(connector);
   return {
     // A single attempt, since a second could pass the first; and no limit to how long it may wait
     // for a connector, since an attempt that waits there was not sent.

@@ -130,7 +130,10 @@ async function deliver(context: CliContext, id: string): Promise<void> {
   // An unknown callback is refused first, so that this works while Temporal is away.
   await findCallback(stores, id);
   const temporal = await context.temporal();
-  const status = await deliverAgain({ stores, temporal, now: context.now }, id);
+  const status = await deliverAgain(
+    { stores, temporal, now: context.now, ...context.queues() },
+    id,
+  );
   const text = {
     delivered: `${id} was delivered to its workflow.`,
     parked: `${id} stays parked: its connector still has no such resource.`,

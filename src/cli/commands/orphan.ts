@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../../domain/task-queues';
 import { findOrphans, type Orphan, type OrphanDeps, restart } from '../../temporal/orphans';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
@@ -98,8 +97,7 @@ async function walk(
 
 async function depsOf(context: CliContext): Promise<OrphanDeps> {
   const stores = await context.stores();
-  const queues = { lifecycleQueue: LIFECYCLE_QUEUE, webhookQueue: WEBHOOK_QUEUE };
-  return { stores, temporal: await context.temporal(), now: context.now, ...queues };
+  return { stores, temporal: await context.temporal(), now: context.now, ...context.queues() };
 }
 
 async function list(context: CliContext, limit: number): Promise<void> {

@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { readKeys } from '../../config';
-import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../../domain/task-queues';
 import { type Finding, isLeft } from '../../reconcile/finding';
 import type { OpenRebuilder } from '../../reconcile/rebuilder';
 import { retentionOf } from '../../reconcile/retention';
@@ -80,12 +79,12 @@ async function depsOf(context: CliContext, openRebuilder: OpenRebuilder): Promis
   const mongo = await context.mongo();
   const [stores, temporal] = [await context.stores(), await context.temporal()];
   const { progress, now } = context;
+  const { lifecycleQueue, webhookQueue } = context.queues();
   const rebuilder = () => {
     const { pay_token: payTokenKey } = readKeys(usableKeysFile(settings));
-    return openRebuilder({ mongo, stores, temporal, payTokenKey, webhookQueue: WEBHOOK_QUEUE });
+    return openRebuilder({ mongo, stores, temporal, payTokenKey, webhookQueue });
   };
-  const queues = { lifecycleQueue: LIFECYCLE_QUEUE, webhookQueue: WEBHOOK_QUEUE };
-  return { ...queues, stores, temporal, now, progress, rebuilder };
+  return { lifecycleQueue, webhookQueue, stores, temporal, now, progress, rebuilder };
 }
 
 function present({ livemode, since, ...finding }: Finding, now: Date) {

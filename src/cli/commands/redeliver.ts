@@ -69,7 +69,7 @@ async function one(context: CliContext, id: string, options: Options): Promise<v
   const stores = await context.stores();
   // An unknown event is refused first, so that this works while Temporal is away.
   await findEvent(stores, id);
-  const deps = { stores, temporal: await context.temporal() };
+  const deps = { stores, temporal: await context.temporal(), ...context.queues() };
   const { delivery } = await redeliverEvent({ ...deps, now: context.now }, id);
   context.print({
     json: { event_id: id, status: delivery.status },
@@ -101,7 +101,12 @@ async function many(context: CliContext, options: Options): Promise<void> {
     return;
   }
   context.progress(`To be sent again: ${told(selected)}.`);
-  const deps = { stores, temporal: await context.temporal(), now: context.now };
+  const deps = {
+    stores,
+    temporal: await context.temporal(),
+    now: context.now,
+    ...context.queues(),
+  };
   const total = await redeliverSelected(deps, filter, ({ sent, skipped }) => {
     const done = sent + skipped;
     if (done % PROGRESS_EVERY === 0) context.progress(`${done} of ${found}`);

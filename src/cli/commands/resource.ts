@@ -90,7 +90,7 @@ async function sendAct(
   }
   const stores = await context.stores();
   const { get } = LIFECYCLES[kind];
-  const deps = { stores, temporal: await context.temporal() };
+  const deps = { stores, temporal: await context.temporal(), ...context.queues() };
   const act = { what, operator, reason, hours, amount };
   const { status, version, bank } = await actOn(deps, kind, id, act);
   const attention = (await get(stores, id))?.attention ?? null;

@@ -12,6 +12,7 @@ const STACK = {
   mongodb: { pid: 5, uri: 'mongodb://127.0.0.1:27301/?replicaSet=rs0' },
   settings: {
     MONGODB_DB: 'shop',
+    TASK_QUEUE_PREFIX: 'shop-1',
     KEYS_FILE: '/data/keys.json',
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
     PUBLIC_URL: 'http://localhost:8080',
@@ -35,6 +36,7 @@ test('without an environment everything is taken from the stack that runs here',
   expect(readSettings({ DATA_DIR })).toEqual({
     mongodb: { uri: STACK.mongodb.uri, db: 'shop' },
     temporal: { address: '127.0.0.1:7301', namespace: 'shop' },
+    taskQueuePrefix: 'shop-1',
     keysFile: '/data/keys.json',
     allowPrivate: true,
     approvalLimit: 100_000,
@@ -46,6 +48,7 @@ test('without a stack everything is taken from the environment, with its default
   expect(readSettings({ DATA_DIR, MONGODB_URI: 'mongodb://db.example', KEYS_FILE: '' })).toEqual({
     mongodb: { uri: 'mongodb://db.example', db: 'payments' },
     temporal: { address: '127.0.0.1:7233', namespace: 'default' },
+    taskQueuePrefix: '',
     keysFile: undefined,
     allowPrivate: false,
     approvalLimit: 100_000,
@@ -92,4 +95,12 @@ test.each(['', '{"mongodb": ', '[]', '{"mongodb": {"uri": 5}}'])(
 test('WEBHOOK_ALLOW_PRIVATE is "sandbox" or empty, nothing else', () => {
   const env = { DATA_DIR, MONGODB_URI: 'mongodb://db.example', WEBHOOK_ALLOW_PRIVATE: 'live' };
   expect(() => readSettings(env)).toThrow('it must be "sandbox" or empty');
+});
+
+test('a prefix of the queues is refused unless it can stand in a query', () => {
+  const env = { DATA_DIR, MONGODB_URI: 'mongodb://db.example' };
+  expect(readSettings({ ...env, TASK_QUEUE_PREFIX: 'eu_2-a' }).taskQueuePrefix).toBe('eu_2-a');
+  for (const TASK_QUEUE_PREFIX of ["a'b", 'a b', 'é', 'a'.repeat(65)]) {
+    expect(() => readSettings({ ...env, TASK_QUEUE_PREFIX })).toThrow('TASK_QUEUE_PREFIX is');
+  }
 });

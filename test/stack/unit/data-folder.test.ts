@@ -35,6 +35,7 @@ const STATE: StackState = {
   mongodb: { pid: 4, uri: 'mongodb://127.0.0.1:3' },
   settings: {
     MONGODB_DB: 'payments',
+    TASK_QUEUE_PREFIX: '',
     KEYS_FILE: '/keys.json',
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
     PUBLIC_URL: 'http://localhost:1',

@@ -1,3 +1,4 @@
+import { taskQueues } from '../../../src/domain/task-queues';
 import { Sealed } from '../../../src/keys/seal';
 import { deliverCallback } from '../../../src/temporal/bank-callbacks';
 import { createTemporalDoor } from '../../../src/temporal/door';
@@ -79,3 +80,28 @@ test('a live payment that an earlier version started goes on where it is', () =>
     await handle.signal('settled', callback());
     expect(await handle.result()).toMatchObject({ status: 'settled' });
   }));
+
+test('with a prefix the bank is asked on the queue of its own installation', async () => {
+  const prefix = setting.queues.lifecycle.replace('lifecycle-', 'shop-');
+  const { lifecycleQueue } = taskQueues(prefix);
+  const stop = await setting.startWorkers(lifecycleQueue);
+  const bank = scriptedBank();
+  const connector = `own-${prefix}`;
+  await withBank(
+    setting,
+    bank,
+    async () => {
+      const input = paymentInput(connector);
+      await claimPayment(setting, input);
+      const { client } = setting.env;
+      await createTemporalDoor({ ...starting(), lifecycleQueue, client }).openPayment(input);
+      const payment = await setting.stores.payments.get(input.payment_id);
+      expect(payment?.status).toBe('awaiting_customer');
+      expect(bank.told).toEqual(['openSession']);
+      await client.workflow.getHandle(`payment:${input.payment_id}`).terminate('end of test');
+    },
+    connector,
+    prefix,
+  );
+  await stop();
+});

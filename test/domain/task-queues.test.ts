@@ -1,0 +1,33 @@
+import {
+  connectorQueue,
+  environmentQueue,
+  prefixOf,
+  taskQueues,
+} from '../../src/domain/task-queues';
+
+test.each(['', 'shop', 'eu_2-a', 'lifecycle', 'a-lifecycle', 'a-lifecycle-live'])(
+  'the prefix "%s" is found again from both lifecycle queues',
+  (prefix) => {
+    const { lifecycleQueue } = taskQueues(prefix);
+    for (const livemode of [false, true]) {
+      expect(prefixOf(environmentQueue(lifecycleQueue, livemode))).toBe(prefix);
+    }
+  },
+);
+
+test('queues of two installations, and of the environments of one, are never the same', () => {
+  const names = ['', 'a', 'b'].flatMap((prefix) => {
+    const { lifecycleQueue, webhookQueue } = taskQueues(prefix);
+    const own = [lifecycleQueue, webhookQueue];
+    const live = own.map((queue) => environmentQueue(queue, true));
+    return [...own, ...live, connectorQueue('sandbox', prefix)];
+  });
+  expect(new Set(names).size).toBe(names.length);
+  expect(names.slice(0, 5)).toEqual([
+    'lifecycle',
+    'webhooks',
+    'lifecycle-live',
+    'webhooks-live',
+    'connector-sandbox',
+  ]);
+});
