@@ -19,8 +19,8 @@ export const Environment = z.object({
   LIVE_CONNECTORS: z.string().default(''),
   RATE_LIMIT_PER_SECOND: perSecond.default(500),
   ACCOUNT_LIMIT_PER_SECOND: perSecond.default(1_000),
-  CREATE_LIMIT_PER_SECOND: perSecond.default(50),
-  SANDBOX_CREATE_LIMIT_PER_SECOND: perSecond.default(50),
+  CREATE_LIMIT_PER_SECOND: perSecond.default(200),
+  SANDBOX_CREATE_LIMIT_PER_SECOND: perSecond.default(200),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 });
 

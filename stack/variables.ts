@@ -104,12 +104,12 @@ export const VARIABLES: readonly Variable[] = [
   },
   {
     name: 'CREATE_LIMIT_PER_SECOND',
-    usual: '50',
+    usual: '200',
     text: 'Payments, refunds, payouts and recipients a second that an account may create in live',
   },
   {
     name: 'SANDBOX_CREATE_LIMIT_PER_SECOND',
-    usual: '50',
+    usual: '200',
     text: 'Likewise in the sandbox',
   },
   {
