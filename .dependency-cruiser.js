@@ -118,7 +118,7 @@ module.exports = {
         pathNot: [
           '^src/domain/',
           '^src/store/',
-          '^src/mongo[.]ts$',
+          '^src/mongo(-indexes)?[.]ts$',
           '^src/keys/seal[.]ts$',
           '^src/ledger/book[.]ts$',
           '^crypto$',

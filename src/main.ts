@@ -8,7 +8,7 @@ import { createLogger } from './log';
 import { connectMongo } from './mongo';
 import { onStop } from './process';
 import { createConnectors, SANDBOX_CONNECTOR } from './routing';
-import { createStores, ensureIndexes } from './store';
+import { beginIndexes, createStores } from './store';
 import { connectTemporal } from './temporal/connect';
 import { createTemporalDoor } from './temporal/door';
 
@@ -19,8 +19,8 @@ async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('api', config.LOG_LEVEL);
   const mongo = await connectMongo(config.MONGODB_URI, 'api');
+  await beginIndexes({ uri: config.MONGODB_URI, database: config.MONGODB_DB }, log);
   const stores = createStores(mongo.db(config.MONGODB_DB));
-  await ensureIndexes(stores);
   const client = connectTemporal({
     address: config.TEMPORAL_ADDRESS,
     namespace: config.TEMPORAL_NAMESPACE,

@@ -9,7 +9,7 @@ import { followKeys } from '../src/keys/ring';
 import { createLogger, type Logger } from '../src/log';
 import { connectMongo, transactionLifetime } from '../src/mongo';
 import { onStop } from '../src/process';
-import { createStores, ensureIndexes, type Stores } from '../src/store';
+import { beginIndexes, createStores, type Stores } from '../src/store';
 import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
 import { temporalLogger } from '../src/temporal/log';
 import { workflowBundle } from './bundle';
@@ -32,8 +32,8 @@ async function main(): Promise<void> {
   const log = createLogger('worker', config.LOG_LEVEL);
   Runtime.install({ shutdownSignals: [], logger: temporalLogger(log) });
   const mongo = await connectMongo(config.MONGODB_URI, 'worker');
+  await beginIndexes({ uri: config.MONGODB_URI, database: config.MONGODB_DB }, log);
   const stores = createStores(mongo.db(config.MONGODB_DB));
-  await ensureIndexes(stores);
   await checkTransactionLifetime(mongo, log);
   const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
   const queues = taskQueues(config.TASK_QUEUE_PREFIX);

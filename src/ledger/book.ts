@@ -1,5 +1,6 @@
 import { type ClientSession, type Collection, type Db, Long } from 'mongodb';
 import { defined } from '../domain/defined';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 import {
   assertBalanced,
   bookId,
@@ -77,12 +78,16 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const postings: Collection<PostingDocument> = db.collection<PostingDocument>('ledger_postings');
   const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
   return {
-    ensureIndexes: async () => {
-      await postings.createIndexes([
-        { key: { book: 1, written_at: 1, _id: 1 }, name: WRITTEN },
-        { key: { resource_id: 1, at: 1 }, name: 'resource' },
-      ]);
-      await books.createIndexes([{ key: { account_id: 1, livemode: 1 }, name: 'account' }]);
+    ensureIndexes: async (later?: TakeBuild) => {
+      await makeIndexes(
+        postings,
+        [
+          { key: { book: 1, written_at: 1, _id: 1 }, name: WRITTEN },
+          { key: { resource_id: 1, at: 1 }, name: 'resource' },
+        ],
+        later,
+      );
+      await makeIndexes(books, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], later);
     },
     /**
      * Writes a posting and moves its balances, last in the caller's transaction, since concurrent

@@ -1,5 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import type { RailId } from '../domain/rails';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 
 /** A merchant. */
 export interface AccountDocument {
@@ -20,10 +21,15 @@ export interface AccountDocument {
 export function createAccountStore(db: Db) {
   const accounts: Collection<AccountDocument> = db.collection<AccountDocument>('accounts');
   return {
-    ensureIndexes: () =>
-      accounts.createIndexes([
-        { key: { 'dashboard.email': 1 }, name: 'dashboard_email', unique: true },
-      ]),
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        accounts,
+        [
+          { key: { 'dashboard.email': 1 }, name: 'dashboard_email', unique: true },
+          { key: { created_at: -1, _id: 1 }, name: 'created' },
+        ],
+        later,
+      ),
     insert: (account: AccountDocument) => accounts.insertOne(account),
     get: (id: string) => accounts.findOne({ _id: id }),
     /** Newest first. */

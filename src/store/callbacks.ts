@@ -2,6 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import type { BankCallback, CallbackName, CallbackResource } from '../domain/callback';
 import { defined } from '../domain/defined';
 import { isDuplicateKey } from '../mongo';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 
 /** Callback of a bank, kept before anything is done about it. */
 export interface CallbackDocument {
@@ -51,15 +52,19 @@ export function callbackKey(connector: string, callbackId: string): string {
 export function createCallbackStore(db: Db) {
   const callbacks: Collection<CallbackDocument> = db.collection<CallbackDocument>('bank_callbacks');
   return {
-    ensureIndexes: () =>
-      callbacks.createIndexes([
-        { key: { resource_id: 1, received_at: 1 }, name: 'resource' },
-        {
-          key: { parked: 1, received_at: 1 },
-          name: 'waiting',
-          partialFilterExpression: { signalled_at: null },
-        },
-      ]),
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        callbacks,
+        [
+          { key: { resource_id: 1, received_at: 1 }, name: 'resource' },
+          {
+            key: { parked: 1, received_at: 1 },
+            name: 'waiting',
+            partialFilterExpression: { signalled_at: null },
+          },
+        ],
+        later,
+      ),
     /** Keeps a callback; gives its row, which its first delivery may have made. */
     keep: async (callback: NewCallback): Promise<CallbackDocument> => {
       const _id = callbackKey(callback.connector, callback.body.callback_id);

@@ -1,4 +1,5 @@
 import type { Collection, Db } from 'mongodb';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 
 const ROWS_MAX = 200;
 
@@ -26,10 +27,12 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 export function createDeliveryStore(db: Db) {
   const deliveries: Collection<DeliveryDocument> = db.collection<DeliveryDocument>('deliveries');
   return {
-    ensureIndexes: () =>
-      deliveries.createIndexes([
-        { key: { event_id: 1, run: 1, attempt: 1 }, name: 'event_attempt', unique: true },
-      ]),
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        deliveries,
+        [{ key: { event_id: 1, run: 1, attempt: 1 }, name: 'event_attempt', unique: true }],
+        later,
+      ),
     /** Keeps an attempt once: a repeat of the same one changes nothing. */
     keep: async (row: DeliveryDocument): Promise<void> => {
       const { event_id, run, attempt } = row;

@@ -1,6 +1,7 @@
 import type { Collection, Db, ObjectId } from 'mongodb';
 import type { EventType } from '../domain/event';
 import type { Sealed } from '../keys/seal';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 
 interface EndpointSecret {
   sealed: Sealed;
@@ -71,10 +72,12 @@ export function createEndpointStore(db: Db) {
   const endpoints: Collection<EndpointDocument> =
     db.collection<EndpointDocument>('webhook_endpoints');
   return {
-    ensureIndexes: () =>
-      endpoints.createIndexes([
-        { key: { account_id: 1, livemode: 1 }, name: 'account_environment', unique: true },
-      ]),
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        endpoints,
+        [{ key: { account_id: 1, livemode: 1 }, name: 'account_environment', unique: true }],
+        later,
+      ),
     get: (account_id: string, livemode: boolean) => endpoints.findOne({ account_id, livemode }),
     /** Registers the endpoint or moves it; a secret that exists stays. */
     set: (setting: EndpointSetting) => set(endpoints, setting),

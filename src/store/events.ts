@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { DeliveryStatus, EventType } from '../domain/event';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 import { type ListFilter, listIndexes, listNewest, OWNER } from './resource';
 
 /** Fact that a merchant is told, written in the transaction of its move. */
@@ -54,12 +55,16 @@ export type EventStore = ReturnType<typeof createEventStore>;
 export function createEventStore(db: Db) {
   const events: Collection<EventDocument> = db.collection<EventDocument>('events');
   return {
-    ensureIndexes: () =>
-      events.createIndexes([
-        ...listIndexes(),
-        { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
-        { key: { [NEXT_ATTEMPT_AT]: 1 }, name: 'pending', partialFilterExpression: PENDING },
-      ]),
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        events,
+        [
+          ...listIndexes(),
+          { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
+          { key: { [NEXT_ATTEMPT_AT]: 1 }, name: 'pending', partialFilterExpression: PENDING },
+        ],
+        later,
+      ),
     insert: (documents: EventDocument[], session: ClientSession) =>
       events.insertMany(documents, { session }),
     get: (id: string) => events.findOne({ _id: id }),

@@ -1,6 +1,7 @@
 import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import type { ClaimedRequest } from '../domain/creation';
 import { isDuplicateKey } from '../mongo';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 
 /** Life of a key: 24 hours. @see docs/api.md#idempotency-key */
 export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
@@ -59,11 +60,15 @@ export function rebuiltClaim(
 export function createIdempotencyStore(db: Db) {
   const claims: Collection<ClaimDocument> = db.collection<ClaimDocument>('idempotency');
   return {
-    ensureIndexes: () =>
-      claims.createIndexes([
-        { key: { resource_id: 1 }, name: 'resource', unique: true },
-        { key: { expires_at: 1 }, name: 'expiry', expireAfterSeconds: 0 },
-      ]),
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        claims,
+        [
+          { key: { resource_id: 1 }, name: 'resource', unique: true },
+          { key: { expires_at: 1 }, name: 'expiry', expireAfterSeconds: 0 },
+        ],
+        later,
+      ),
     /**
      * Finds the claim under a key; an expired one does not count, even before it is deleted.
      * @param keyHash name of a claim that was rebuilt, since its key is known by its hash alone

@@ -1,5 +1,7 @@
 import type { Db } from 'mongodb';
 import { createLedgerStore } from '../ledger/book';
+import type { Logger } from '../log';
+import { connectToBuild, type TakeBuild } from '../mongo-indexes';
 import { createAccountStore } from './accounts';
 import { createCallbackStore } from './callbacks';
 import { createDeliveryStore } from './deliveries';
@@ -34,7 +36,36 @@ export function createStores(db: Db) {
   };
 }
 
-/** Makes all indexes, before a service begins: without unique ones facts could be kept twice. */
-export async function ensureIndexes(stores: Stores): Promise<void> {
-  await Promise.all(Object.values(stores).map((store) => store.ensureIndexes()));
+/**
+ * Makes the indexes that a service can't begin without. Others of a large collection are built while
+ * it is at work, so that a new version is never kept down by them; a list that goes by one is slow
+ * until then.
+ */
+export async function beginIndexes(
+  { uri, database }: { uri: string; database: string },
+  log: Logger,
+): Promise<void> {
+  const mongo = await connectToBuild(uri);
+  const builds: Promise<void>[] = [];
+  try {
+    await ensureIndexes(createStores(mongo.db(database)), ({ collection, names, done }) => {
+      const which = `${names.join(', ')} of ${collection}`;
+      log.info(`building the indexes ${which}`);
+      const told = done.then(
+        () => log.info(`built the indexes ${which}`),
+        (err) => log.warn({ err }, `the next start will build the indexes ${which}`),
+      );
+      builds.push(told);
+    });
+  } finally {
+    void Promise.all(builds).then(() => mongo.close());
+  }
+}
+
+/**
+ * Makes all indexes: without unique ones facts could be kept twice.
+ * @param later takes the builds of large collections that are not waited for
+ */
+export async function ensureIndexes(stores: Stores, later?: TakeBuild): Promise<void> {
+  await Promise.all(Object.values(stores).map((store) => store.ensureIndexes(later)));
 }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import type { Scope } from '../domain/api-key';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 
 /** API key. Only its hash is kept, a fast one, since the secret is 256 random bits. */
 export interface KeyDocument {
@@ -34,11 +35,15 @@ export function hashKey(key: string): string {
 export function createKeyStore(db: Db) {
   const keys: Collection<KeyDocument> = db.collection<KeyDocument>('api_keys');
   return {
-    ensureIndexes: () =>
-      keys.createIndexes([
-        { key: { hash: 1 }, name: 'hash', unique: true },
-        { key: { account_id: 1, created_at: 1 }, name: 'account' },
-      ]),
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        keys,
+        [
+          { key: { hash: 1 }, name: 'hash', unique: true },
+          { key: { account_id: 1, created_at: 1 }, name: 'account' },
+        ],
+        later,
+      ),
     insert: (key: KeyDocument) => keys.insertOne(key),
     byHash: (hash: string) => keys.findOne({ hash }),
     forAccount: (account_id: string) =>

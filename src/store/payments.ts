@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import { PAYMENT_IN_FLIGHT, type PaymentAttention, type PaymentStatus } from '../domain/payment';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 import type { AuditEntry } from './attention';
 import {
   inFlightIndex,
@@ -87,15 +88,19 @@ export function createPaymentStore(db: Db) {
   const payments: Collection<PaymentDocument> = db.collection<PaymentDocument>('payments');
   return {
     ...resourceStore<PaymentDocument, PaymentFilter>(payments, PAYMENT_IN_FLIGHT),
-    ensureIndexes: () =>
-      payments.createIndexes([
-        ...listIndexes('status', 'method', 'reference'),
-        inFlightIndex(PAYMENT_IN_FLIGHT),
-        // A pair that is rare among many of each would be looked for in all of them.
-        { key: { ...OWNER, method: 1, status: 1, position: -1 }, name: 'method_status_position' },
-        { key: { token_hash: 1 }, name: 'token', unique: true },
-        UPDATED,
-      ]),
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        payments,
+        [
+          ...listIndexes('status', 'method', 'reference'),
+          inFlightIndex(PAYMENT_IN_FLIGHT),
+          // A pair that is rare among many of each would be looked for in all of them.
+          { key: { ...OWNER, method: 1, status: 1, position: -1 }, name: 'method_status_position' },
+          { key: { token_hash: 1 }, name: 'token', unique: true },
+          UPDATED,
+        ],
+        later,
+      ),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
     /** Binds the page to the first browser that opens it; null for another one, or after expiry. */
     openPage: (token_hash: string, browser_hash: string, now: string) =>

@@ -5,6 +5,7 @@ import {
   type PayoutStatus,
   type Return,
 } from '../domain/payout';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 import {
   inFlightIndex,
   type ListFilter,
@@ -43,7 +44,11 @@ export function createPayoutStore(db: Db) {
   const payouts: Collection<PayoutDocument> = db.collection<PayoutDocument>('payouts');
   return {
     ...resourceStore<PayoutDocument, PayoutFilter>(payouts, PAYOUT_IN_FLIGHT),
-    ensureIndexes: () =>
-      payouts.createIndexes([...listIndexes('status'), inFlightIndex(PAYOUT_IN_FLIGHT), UPDATED]),
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        payouts,
+        [...listIndexes('status'), inFlightIndex(PAYOUT_IN_FLIGHT), UPDATED],
+        later,
+      ),
   };
 }

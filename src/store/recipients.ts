@@ -3,6 +3,7 @@ import type { ClaimedRecipient } from '../domain/creation';
 import type { RecipientFacts } from '../domain/recipient';
 import { Sealed } from '../keys/seal';
 import { isDuplicateKey } from '../mongo';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 import type { ClaimDocument } from './idempotency';
 
 /** Recipient: the facts that rules need, and everything else sealed. @see docs/api.md#recipients */
@@ -56,14 +57,20 @@ export function createRecipientStore(db: Db) {
   const recipients: Collection<RecipientDocument> = db.collection<RecipientDocument>('recipients');
   const claims = db.collection<RecipientClaim>('idempotency');
   return {
-    ensureIndexes: async (): Promise<void> => {
-      await recipients.createIndexes([
-        { key: { account_id: 1, livemode: 1, created_at: -1 }, name: 'account' },
-        { key: { kid: 1, _id: 1 }, name: 'kid' },
-      ]);
-      await claims.createIndexes([
-        { key: { [CLAIM_KID]: 1 }, name: 'recipient_kid', sparse: true },
-      ]);
+    ensureIndexes: async (later?: TakeBuild): Promise<void> => {
+      await makeIndexes(
+        recipients,
+        [
+          { key: { account_id: 1, livemode: 1, created_at: -1 }, name: 'account' },
+          { key: { kid: 1, _id: 1 }, name: 'kid' },
+        ],
+        later,
+      );
+      await makeIndexes(
+        claims,
+        [{ key: { [CLAIM_KID]: 1 }, name: 'recipient_kid', sparse: true }],
+        later,
+      );
     },
     /** Inserts once: a repeat with the same id changes nothing. */
     insert: async (recipient: RecipientDocument): Promise<void> => {

@@ -1,5 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 import {
   inFlightIndex,
   type ListFilter,
@@ -35,13 +36,17 @@ export function createRefundStore(db: Db) {
   const refunds: Collection<RefundDocument> = db.collection<RefundDocument>('refunds');
   return {
     ...resourceStore<RefundDocument, RefundFilter>(refunds, REFUND_IN_FLIGHT),
-    ensureIndexes: () =>
-      refunds.createIndexes([
-        ...listIndexes('status'),
-        inFlightIndex(REFUND_IN_FLIGHT),
-        { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },
-        PAYMENT,
-        UPDATED,
-      ]),
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        refunds,
+        [
+          ...listIndexes('status'),
+          inFlightIndex(REFUND_IN_FLIGHT),
+          { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },
+          PAYMENT,
+          UPDATED,
+        ],
+        later,
+      ),
   };
 }

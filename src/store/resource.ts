@@ -1,6 +1,7 @@
-import type { ClientSession, FindCursor, IndexDescription, UpdateResult } from 'mongodb';
+import type { ClientSession, FindCursor, UpdateResult } from 'mongodb';
 import { defined } from '../domain/defined';
 import type { Failure } from '../domain/lifecycle';
+import type { NamedIndex } from '../mongo-indexes';
 import { type AttentionAct, type AuditEntry, attentionChange } from './attention';
 
 /** Fields that every resource with a workflow has, under their names on the wire. */
@@ -149,7 +150,7 @@ export const OWNER = { account_id: 1, livemode: 1 } as const;
 export const UPDATED = { key: { updated_at: 1, _id: 1 }, name: 'updated' } as const;
 
 /** Indexes of a list: the whole of it, and the rows of one value of each of these fields. */
-export function listIndexes(...fields: string[]): IndexDescription[] {
+export function listIndexes(...fields: string[]): NamedIndex[] {
   return [
     { key: { ...OWNER, position: -1 }, name: 'position', unique: true },
     ...fields.map((field) => ({
@@ -160,7 +161,7 @@ export function listIndexes(...fields: string[]): IndexDescription[] {
 }
 
 /** Index of what is in flight, which stays small however much has ended. */
-export function inFlightIndex(inFlight: readonly string[]): IndexDescription {
+export function inFlightIndex(inFlight: readonly string[]): NamedIndex {
   return {
     key: { status: 1, _id: 1 },
     name: 'in_flight',

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import os from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Collection, type Db, MongoClient } from 'mongodb';
+import { createLogger } from '../../src/log';
+import { connectToBuild, makeIndexes, type TakeBuild } from '../../src/mongo-indexes';
+import { beginIndexes, createStores, ensureIndexes } from '../../src/store';
+import { mongodbUri } from '../support/servers';
+
+const SOCKET_MS = 400;
+const LARGE = 20_001;
+const UNIQUE = { key: { token: 1 }, name: 'token', unique: true } as const;
+const PLAIN = { key: { status: 1 }, name: 'status' } as const;
+
+const database = `test_${randomUUID().slice(0, 8)}`;
+let mongo: MongoClient;
+let db: Db;
+
+beforeAll(async () => {
+  mongo = await new MongoClient(mongodbUri(), { runtimeAdapters: { os } }).connect();
+  db = mongo.db(database);
+});
+afterAll(async () => {
+  await mongo?.db(database).dropDatabase();
+  await mongo?.close();
+});
+
+async function filled(name: string, count: number): Promise<Collection> {
+  const collection = db.collection(name);
+  const rows = Array.from({ length: count }, (_, n) => {
+    const token = `${name}-${n}`;
+    return { token, token_hash: token, position: token, status: n % 3 };
+  });
+  for (let from = 0; from < count; from += 2_000) {
+    await collection.insertMany(rows.slice(from, from + 2_000));
+  }
+  return collection;
+}
+
+async function namesOf(collection: Collection): Promise<(string | undefined)[]> {
+  return (await collection.indexes()).map(({ name }) => name);
+}
+
+function taken() {
+  const builds: Parameters<TakeBuild>[0][] = [];
+  return { builds, take: (build: Parameters<TakeBuild>[0]) => void builds.push(build) };
+}
+
+test('a large collection gets its unique indexes first, and the others in the background', async () => {
+  const collection = await filled('large', LARGE);
+  const { builds, take } = taken();
+  await makeIndexes(collection, [PLAIN, UNIQUE], take);
+  expect(await namesOf(collection)).toContain('token');
+  expect(builds).toMatchObject([{ collection: 'large', names: ['status'] }]);
+  await Promise.all(builds.map(({ done }) => done));
+  expect(await namesOf(collection)).toEqual(expect.arrayContaining(['_id_', 'token', 'status']));
+
+  const again = taken();
+  await makeIndexes(collection, [PLAIN, UNIQUE], again.take);
+  expect(again.builds).toEqual([]);
+});
+
+test('a small collection, and one that nobody takes the builds of, has all when it returns', async () => {
+  const { builds, take } = taken();
+  const small = await filled('small', 10);
+  await makeIndexes(small, [PLAIN, UNIQUE], take);
+  expect(builds).toEqual([]);
+  expect(await namesOf(small)).toEqual(['_id_', 'status', 'token']);
+
+  const large = await filled('waited', LARGE);
+  await makeIndexes(large, [PLAIN]);
+  expect(await namesOf(large)).toEqual(['_id_', 'status']);
+});
+
+/** Holds a transaction in which a collection was written to: no build of it begins meanwhile. */
+async function held(collection: Collection): Promise<() => Promise<void>> {
+  const session = mongo.startSession();
+  session.startTransaction();
+  await collection.insertOne({ token: 'held', token_hash: 'held' }, { session });
+  return async () => {
+    await session.commitTransaction();
+    await session.endSession();
+  };
+}
+
+test('a build that outlasts the time-out of sockets is waited for', async () => {
+  const collection = await filled('slow', 10);
+  const patient = await connectToBuild(`${mongodbUri()}&socketTimeoutMS=${SOCKET_MS}`);
+  const release = await held(collection);
+  const making = makeIndexes(patient.db(database).collection('slow'), [UNIQUE]);
+  await sleep(2 * SOCKET_MS);
+  await release();
+  await making;
+  await patient.close();
+  expect(await namesOf(collection)).toEqual(['_id_', 'token']);
+});
+
+test('a service begins while an index of a large collection is being built', async () => {
+  await ensureIndexes(createStores(db));
+  const payments = await filled('payments', LARGE);
+  await payments.dropIndex('status_position');
+  const log = createLogger('test', 'silent');
+  const built = new Promise<void>((resolve) => {
+    jest.spyOn(log, 'info').mockImplementation((line) => {
+      if (String(line) === 'built the indexes status_position of payments') resolve();
+    });
+  });
+  const release = await held(payments);
+  await beginIndexes({ uri: mongodbUri(), database }, log);
+  expect(log.info).toHaveBeenCalledTimes(1);
+  await release();
+  await built;
+  expect(await namesOf(payments)).toContain('status_position');
+});
+
+test('an index of the same name with other keys is refused', async () => {
+  const collection = await filled('differs', 1);
+  await makeIndexes(collection, [PLAIN]);
+  const other = { key: { status: 1, token: 1 }, name: 'status' } as const;
+  await expect(makeIndexes(collection, [other])).rejects.toThrow(/same name/);
+});
