@@ -1,23 +1,31 @@
 import { connectMongo } from '../src/mongo';
 import { connectTemporal } from '../src/temporal/connect';
 import { LOOPBACK } from '../stack/ports';
-import { openAccount } from './account';
+import { type Merchant, openAccount } from './account';
 import { createFloor } from './floor-subject';
-import type { BenchOptions } from './options';
+import { runLoad } from './load';
+import type { Gauges } from './measure';
+import { measureIdle } from './mongo-commands';
+import type { RowOptions } from './options';
 import { createProduct } from './product-subject';
+import { untilQuiet } from './quiet';
 import { type Receiver, startReceiver } from './receiver';
-import { type Measured, type Result, resultOf } from './result';
-import { runRounds } from './rounds';
+import { machine, type Result } from './result';
+import { measureRows } from './rows/measure-rows';
 import type { Setting } from './servers';
-import { type Stack, startStack } from './stack';
+import { dropDatabases, type Stack, startStack } from './stack';
+import type { SlowCreates, Subject } from './subject';
+
+const WARM_UP_SHARE = 0.4;
+const WARM_UP_MIN = 20;
 
 /**
- * Runs the whole benchmark in a folder of its own; all that it started has ended when it returns.
+ * Runs the benchmark in a folder of its own; all that it started has ended when it returns.
  * @param broken rejects when the run can't go on
  * @throws StackFailure, or the first error of a payment
  */
 export async function runBench(
-  options: BenchOptions,
+  options: RowOptions,
   setting: Setting,
   broken: Promise<never>,
 ): Promise<Result> {
@@ -26,71 +34,79 @@ export async function runBench(
   try {
     const stack = await startStack(setting, receiver.floorUrl);
     try {
-      const measuring = measureBoth(stack, receiver, options, setting);
+      const measuring = measureAll(stack, receiver, options, setting);
       const measured = await Promise.race([measuring, stack.died, broken]);
-      return resultOf({ ...measured, options, tookMs: performance.now() - began });
+      const { payments, concurrency, rounds, rows } = options;
+      return {
+        machine: machine(),
+        options: { payments, concurrency, rounds, rows },
+        took_seconds: (performance.now() - began) / 1_000,
+        ...measured,
+      };
     } finally {
       await setting.progress.during('Stopping', () => stack.stop());
-      if (stack.config.mongodbUri !== undefined) await dropDatabases(stack);
+      await dropDatabases(stack);
     }
   } finally {
     await receiver.close();
   }
 }
 
-async function measureBoth(
+async function measureAll(
   stack: Stack,
   receiver: Receiver,
-  options: BenchOptions,
+  options: RowOptions,
   { progress, signal }: Setting,
-): Promise<Pick<Measured, 'results' | 'servers' | 'webhooks' | 'slowCreates'>> {
-  const { config, mongodbUri, temporalAddress, floorUrl, pids } = stack;
+): Promise<Pick<Result, 'rows' | 'servers' | 'webhooks' | 'slow_creates'>> {
+  const { config } = stack;
   const { concurrency } = options;
-  const { apiKey, signingSecret } = await openAccount(stack.env, receiver.productUrl, signal);
-  receiver.setSecret(signingSecret);
-  const mongo = await connectMongo(mongodbUri, 'bench');
+  const openMerchant = () => openAccount(stack.env, receiver, signal);
+  const merchants = [await openMerchant()];
+  const mongo = await connectMongo(stack.mongodbUri, 'bench');
   const namespace = config.temporalNamespace;
-  const temporal = connectTemporal({ address: temporalAddress, namespace });
+  const temporal = connectTemporal({ address: stack.temporalAddress, namespace });
   const url = `http://${LOOPBACK}:${config.port}`;
   const db = mongo.db(config.mongodbDb);
+  const shared = (of: readonly Merchant[]) =>
+    createProduct({ url, merchants: of, db, temporal, concurrency });
   const subjects = {
-    floor: createFloor({ url: floorUrl, temporal, concurrency }),
-    product: createProduct({ url, apiKey, db, temporal, concurrency }),
+    floor: createFloor({ url: stack.floorUrl, temporal, concurrency }),
+    product: shared(merchants),
   };
   try {
-    const gauges = {
-      temporal,
-      mongo,
-      receiver,
-      signal,
-      pids: { ...pids, 'benchmark itself': process.pid },
-    };
-    const results = await runRounds(subjects, gauges, options, progress);
+    const gauges = { temporal, mongo, receiver, signal, pids: stack.pids };
+    const say = (line: string) => progress.line(line);
+    await warmUp([subjects.floor, subjects.product], gauges, options, say);
+    const instruments = { ...gauges, idleCommands: await measureIdle(mongo) };
+    const restartWorkers = stack.restartWorkers;
+    const context = { subjects, instruments, options, openMerchant, shared, restartWorkers, say };
+    const rows = await measureRows(context, options.rows);
     const webhooks = receiver.counts();
     if (webhooks.refused > 0) throw new Error(`${webhooks.refused} signatures did not hold.`);
-    const origin = (given: string | undefined) => (given === undefined ? 'started' : 'given');
-    const { temporalAddress: address, mongodbUri: uri } = config;
-    const slowCreates = subjects.product.slowCreates();
-    return {
-      results,
-      webhooks,
-      slowCreates,
-      servers: { temporal: origin(address), mongodb: origin(uri) },
-    };
+    const slow_creates: SlowCreates = subjects.product.slowCreates();
+    return { rows, webhooks, slow_creates, servers: serversOf(stack) };
   } finally {
     await Promise.all([subjects.floor.close(), subjects.product.close()]);
     await Promise.all([temporal.connection.close(), mongo.close()]);
   }
 }
 
-/** Leaves nothing behind on a server that goes on running. */
-async function dropDatabases({ mongodbUri, config, floorDb }: Stack): Promise<void> {
-  const mongo = await connectMongo(mongodbUri, 'bench');
-  try {
-    for (const name of [config.mongodbDb, `${config.mongodbDb}_sandbox_bank`, floorDb]) {
-      await mongo.db(name).dropDatabase();
-    }
-  } finally {
-    await mongo.close();
+async function warmUp(
+  subjects: readonly Subject[],
+  { receiver, temporal, signal }: Gauges,
+  { payments: full, concurrency }: RowOptions,
+  say: (line: string) => void,
+): Promise<void> {
+  const payments = Math.max(WARM_UP_MIN, Math.ceil(full * WARM_UP_SHARE));
+  for (const subject of subjects) {
+    await runLoad(subject, receiver, { payments, concurrency, signal });
+    await untilQuiet(temporal, subject.taskQueues, signal);
+    say(`warm-up  ${subject.name}: ${payments} payments`);
   }
+}
+
+/** Tells which servers the run started itself. */
+function serversOf({ config }: Stack): Result['servers'] {
+  const origin = (given: string | undefined) => (given === undefined ? 'started' : 'given');
+  return { temporal: origin(config.temporalAddress), mongodb: origin(config.mongodbUri) };
 }

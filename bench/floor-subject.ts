@@ -1,8 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { Pool } from 'undici';
 import { z } from 'zod';
-import { FLOOR_POST_QUEUE, FLOOR_QUEUE, floorWorkflowId } from './floor/contract';
-import type { Subject } from './subject';
+import {
+  FLOOR_POST_QUEUE,
+  FLOOR_POST_WORKFLOW,
+  FLOOR_QUEUE,
+  type FloorPost,
+  floorPostWorkflowId,
+  floorWorkflowId,
+} from './floor/contract';
+import { type Subject, TOLD_ALONE } from './subject';
 
 const Answer = z.object({ id: z.uuid() });
 
@@ -17,6 +25,16 @@ export function createFloor(deps: { url: string; temporal: Client; concurrency: 
       if (statusCode !== 201) throw new Error(`the floor answered ${statusCode}: ${text}`);
       return Answer.parse(JSON.parse(text)).id;
     },
+    deliveries: async (count) =>
+      Array.from({ length: count }, () => {
+        const input: FloorPost = { payment_id: randomUUID(), move: TOLD_ALONE };
+        const workflowId = floorPostWorkflowId(input.payment_id, input.move);
+        const start = async () => {
+          const options = { workflowId, taskQueue: FLOOR_POST_QUEUE, args: [input] };
+          await deps.temporal.workflow.start(FLOOR_POST_WORKFLOW, options);
+        };
+        return { paymentId: input.payment_id, workflowId, start };
+      }),
     // The floor's front waits as long as it takes.
     slowCreates: () => ({ asked_again: 0, answered_created: 0 }),
     async callback(paymentId, move) {

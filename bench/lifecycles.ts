@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inLoops } from './load';
 import type { Receiver } from './receiver';
 
 /** A resource beside payments that the product takes from its creation to its end. */
@@ -39,16 +40,8 @@ export async function runLifecycle(
   { count, concurrency, signal }: LifecycleLoad,
 ): Promise<LifecycleRun> {
   const run: LifecycleRun = { perSecond: 0, createMs: [], callbackMs: [] };
-  let left = count;
-  const loop = async (): Promise<void> => {
-    for (; left > 0 && !signal.aborted; ) {
-      left -= 1;
-      await one(lifecycle, receiver, run);
-    }
-  };
   const began = performance.now();
-  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, loop));
-  signal.throwIfAborted();
+  await inLoops({ count, concurrency, signal }, () => one(lifecycle, receiver, run));
   run.perSecond = count / ((performance.now() - began) / 1_000);
   // Work that the last ones left to do must not fall on the next run.
   await sleep(SETTLE_MS);

@@ -13,9 +13,6 @@ export interface Load {
 
 /** Result of a closed-loop run; times in ms. */
 export interface Run {
-  payments: number;
-  /** Time from the first create to the last webhook. */
-  elapsedMs: number;
   /** Times from the request to its answer. */
   createMs: number[];
   /** Times from the connector's call to the arrival of the move's webhook; two of each payment. */
@@ -26,25 +23,31 @@ export interface Run {
 
 /** @throws the error of the first payment that fails; the others are not waited for */
 export async function runLoad(subject: Subject, receiver: Receiver, load: Load): Promise<Run> {
-  const run: Run = {
-    payments: load.payments,
-    elapsedMs: 0,
-    createMs: [],
-    callbackMs: [],
-    made: [],
-  };
-  let left = load.payments;
+  const run: Run = { createMs: [], callbackMs: [], made: [] };
+  await inLoops({ ...load, count: load.payments }, () => onePayment(subject, receiver, run));
+  return run;
+}
+
+interface Loops {
+  count: number;
+  concurrency: number;
+  signal: AbortSignal;
+}
+
+/** Does one thing `count` times, so many at once. @throws its first error */
+export async function inLoops(
+  { count, concurrency, signal }: Loops,
+  one: (n: number) => Promise<void>,
+): Promise<void> {
+  let next = 0;
   const loop = async (): Promise<void> => {
-    for (; left > 0 && !load.signal.aborted; ) {
-      left -= 1;
-      await onePayment(subject, receiver, run);
+    for (; next < count && !signal.aborted; ) {
+      next += 1;
+      await one(next - 1);
     }
   };
-  const began = performance.now();
-  await Promise.all(Array.from({ length: Math.min(load.concurrency, load.payments) }, loop));
-  load.signal.throwIfAborted();
-  run.elapsedMs = performance.now() - began;
-  return run;
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, loop));
+  signal.throwIfAborted();
 }
 
 /**

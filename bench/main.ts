@@ -6,9 +6,14 @@ import { StackFailure } from '../src/os/failure';
 import { failureLine, showProgress } from '../stack/terminal';
 import { runBench } from './bench';
 import { reportLedger, runLedgerBench } from './ledger/run';
-import { readOptions, USAGE } from './options';
+import { reportLists } from './lists/report';
+import { runListsBench } from './lists/run';
+import { type BenchOptions, readOptions, USAGE } from './options';
 import { report } from './report';
+import { jsonOf, writeJson } from './result';
+import type { Setting } from './servers';
 import { onInterrupt } from './stop';
+import { reportWaiting, runWaitingBench } from './waiting/run';
 
 async function main(args: readonly string[]): Promise<number> {
   const options = readOptions(args);
@@ -26,14 +31,7 @@ async function main(args: readonly string[]): Promise<number> {
   const dir = mkdtempSync(join(tmpdir(), 'durable-payments-bench-'));
   try {
     const setting = { dir, env: process.env, progress, signal: stop.signal };
-    if (options.ledger !== undefined) {
-      const figures = await runLedgerBench(options.ledger, setting, broken);
-      const text = options.json ? `${JSON.stringify(figures, null, 2)}\n` : reportLedger(figures);
-      process.stdout.write(text);
-      return 0;
-    }
-    const result = await runBench(options, setting, broken);
-    process.stdout.write(options.json ? `${JSON.stringify(result, null, 2)}\n` : report(result));
+    process.stdout.write(await measured(options, setting, broken));
     return 0;
   } catch (error) {
     if (!stop.signal.aborted) throw error;
@@ -42,6 +40,29 @@ async function main(args: readonly string[]): Promise<number> {
     interrupt.dispose();
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** Measures what is asked for, and writes the figures. */
+async function measured(
+  { json, instead, ...options }: BenchOptions,
+  setting: Setting,
+  broken: Promise<never>,
+): Promise<string> {
+  const { ledger, lists, waiting } = instead;
+  if (ledger !== undefined) {
+    const figures = await runLedgerBench(ledger, setting, broken);
+    return json ? writeJson(figures) : reportLedger(figures);
+  }
+  if (lists !== undefined) {
+    const figures = await runListsBench(lists, setting, broken);
+    return json ? writeJson(figures) : reportLists(figures);
+  }
+  if (waiting !== undefined) {
+    const figures = await runWaitingBench(waiting, setting, broken);
+    return json ? writeJson(figures) : reportWaiting(figures);
+  }
+  const result = await runBench(options, setting, broken);
+  return json ? jsonOf(result) : report(result);
 }
 
 /**

@@ -1,23 +1,43 @@
 import { parseArgs } from 'node:util';
 import { StackFailure } from '../src/os/failure';
+import { isRowName, ROW_NAMES, ROWS, type RowName } from './rows/names';
 
-export interface BenchOptions {
+export interface RowOptions {
   /** Number of payments of each subject in each round, under load. */
   payments: number;
   /** Number of payments under way at once, under load. */
   concurrency: number;
   rounds: number;
-  /** Number of postings of the ledger to verify instead; undefined for the benchmark itself. */
-  ledger: number | undefined;
+  /** Rows to measure. */
+  rows: readonly RowName[];
+}
+
+export interface BenchOptions extends RowOptions {
+  /** Size of a measure in the place of the rows; at most one is given. */
+  instead: Partial<Record<Instead, number>>;
   json: boolean;
   help: boolean;
 }
 
+/** Measures of a size, each in the place of the rows. */
+const INSTEAD = ['ledger', 'lists', 'waiting'] as const;
+type Instead = (typeof INSTEAD)[number];
+
 const DEFAULTS = { payments: 150, concurrency: 16, rounds: 3 } as const;
-const LIMITS = { payments: 100_000, concurrency: 500, rounds: 50, ledger: 100_000_000 } as const;
+const LIMITS = {
+  payments: 100_000,
+  concurrency: 500,
+  rounds: 50,
+  ledger: 100_000_000,
+  lists: 100_000_000,
+  waiting: 10_000_000,
+} as const;
+
+const rowLines = ROW_NAMES.map((name) => `  ${name.padEnd(15)}  ${ROWS[name]}`).join('\n');
 
 export const USAGE = `Usage: npm run bench -- [options]
        npm run -s bench -- --json
+       npm run bench -- --only deliveries --rounds 1
 
 Measures the product against a floor: the least durable work that the same facts need, on the
 same Temporal and MongoDB, in alternating rounds. Progress goes to stderr, the result to stdout.
@@ -27,9 +47,17 @@ Options:
   --payments N     payments of each subject in each round, under load (default ${DEFAULTS.payments})
   --concurrency N  payments under way at once, under load (default ${DEFAULTS.concurrency})
   --rounds N       rounds; their median counts (default ${DEFAULTS.rounds})
-  --ledger N       fill a ledger with N postings instead, and measure \`ledger verify\` on it
+  --only ROW,...   these rows instead of all
   --json           the result as JSON
   --help           this
+
+Rows:
+${rowLines}
+
+Instead of the rows, at a size:
+  --ledger N       fill a ledger with N postings, and measure \`ledger verify\` on it
+  --lists N        fill a store with N payments, and measure every list in it beside one of 10,000
+  --waiting N      let N payments wait, and measure the processes at rest and \`orphan list\`
 
 Environment:
   TEMPORAL_ADDRESS    use this Temporal server and start none
@@ -39,35 +67,49 @@ Environment:
   CACHE_DIR           where fetched servers are kept
 `;
 
-/** @throws StackFailure on an unknown option or a number that is none. */
+/** @throws StackFailure on an unknown option or row, or a number that is none. */
 export function readOptions(args: readonly string[]): BenchOptions {
   const { values } = parse(args);
+  const given = INSTEAD.filter((name) => values[name] !== undefined);
+  if (given.length > 1) {
+    throw new StackFailure(`Only one of ${given.map((name) => `--${name}`).join(' and ')} at once`);
+  }
   return {
     payments: count('payments', values.payments),
     concurrency: count('concurrency', values.concurrency),
     rounds: count('rounds', values.rounds),
-    ledger: values.ledger === undefined ? undefined : wholeNumber('ledger', values.ledger),
+    rows: values.only === undefined ? ROW_NAMES : rowsIn(values.only),
+    instead: Object.fromEntries(given.map((name) => [name, wholeNumber(name, values[name] ?? '')])),
     json: values.json === true,
     help: values.help === true,
   };
 }
 
 function parse(args: readonly string[]) {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
   try {
     return parseArgs({
       args: [...args],
       options: {
-        payments: { type: 'string' },
-        concurrency: { type: 'string' },
-        rounds: { type: 'string' },
-        ledger: { type: 'string' },
-        json: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
+        ...{ payments: text, concurrency: text, rounds: text, only: text },
+        ...{ ledger: text, lists: text, waiting: text },
+        json: flag,
+        help: { ...flag, short: 'h' },
       },
     });
   } catch (error) {
     throw new StackFailure(`${error instanceof Error ? error.message : error}\n\n${USAGE}`);
   }
+}
+
+function rowsIn(text: string): RowName[] {
+  const names = text.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !isRowName(name));
+  if (unknown.length > 0) {
+    throw new StackFailure(`--only takes ${ROW_NAMES.join(', ')}; not ${unknown.join(', ')}`);
+  }
+  return names.filter(isRowName);
 }
 
 function count(name: keyof typeof DEFAULTS, text: string | undefined): number {

@@ -10,11 +10,15 @@ const REPEATABLE = new Set([409, 503]);
 const REPEAT_MS = 1_000;
 const ATTEMPTS_MAX = 10;
 
-/** The product's API as a merchant calls it. */
-export function createProductApi(url: string, apiKey: string, concurrency: number) {
+/**
+ * The product's API as merchants call it.
+ * @param apiKeys keys of merchants, who take turns
+ */
+export function createProductApi(url: string, apiKeys: readonly string[], concurrency: number) {
   const pool = new Pool(url, { connections: concurrency });
   const slow: SlowCreates = { asked_again: 0, answered_created: 0 };
-  const send = async (path: string, body: unknown, idempotencyKey: string) => {
+  let turn = 0;
+  const send = async (apiKey: string, path: string, body: unknown, idempotencyKey: string) => {
     const { statusCode, body: answer } = await pool.request({
       method: 'POST',
       path,
@@ -35,8 +39,10 @@ export function createProductApi(url: string, apiKey: string, concurrency: numbe
      */
     create: async (path: string, body: unknown): Promise<unknown> => {
       const idempotencyKey = randomUUID();
+      const apiKey = apiKeys[turn % apiKeys.length] ?? '';
+      turn += 1;
       for (let attempt = 1; ; attempt += 1) {
-        const { status, text } = await send(path, body, idempotencyKey);
+        const { status, text } = await send(apiKey, path, body, idempotencyKey);
         if (status === 201) return JSON.parse(text);
         if (!REPEATABLE.has(status) || attempt === ATTEMPTS_MAX) {
           throw new Error(`POST ${path} answered ${status}: ${text}`);

@@ -14,16 +14,18 @@ import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
 import { SANDBOX_CONNECTOR } from '../src/routing';
 import { createStores } from '../src/store';
 import { deliverCallback } from '../src/temporal/bank-callbacks';
+import type { Merchant } from './account';
 import type { Lifecycle, LifecycleName } from './lifecycles';
 import { createProductApi } from './product-api';
+import { prepareDeliveries } from './product-deliveries';
 import type { Subject } from './subject';
 
 const Created = z.object({ id: z.uuid(), status: z.string().optional() });
 
 export interface ProductDeps {
   url: string;
-  /** A sandbox key of the account whose endpoint is the receiver. */
-  apiKey: string;
+  /** Merchants, who take turns; each has the receiver for its endpoint. */
+  merchants: readonly Merchant[];
   db: Db;
   temporal: Client;
   concurrency: number;
@@ -35,8 +37,12 @@ export interface Product extends Subject {
 }
 
 /** The product as a merchant and a bank connector see it. */
-export function createProduct({ url, apiKey, db, temporal, concurrency }: ProductDeps): Product {
-  const api = createProductApi(url, apiKey, concurrency);
+export function createProduct({ url, merchants, db, temporal, concurrency }: ProductDeps): Product {
+  const api = createProductApi(
+    url,
+    merchants.map(({ apiKey }) => apiKey),
+    concurrency,
+  );
   const { callbacks, payments, payouts, refunds } = createStores(db);
   const now = () => new Date();
   const stores = { callbacks, payments, payouts, refunds };
@@ -58,6 +64,7 @@ export function createProduct({ url, apiKey, db, temporal, concurrency }: Produc
       return id;
     },
     slowCreates: () => ({ ...api.slow }),
+    deliveries: (count) => prepareDeliveries({ db, temporal, merchants }, count),
     callback: (paymentId, name) => report('payment', paymentId, name),
     workflowIds: (paymentId, eventIds) => [
       paymentWorkflowId(paymentId),

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { verifySignature } from '../src/webhooks/signature';
 
 const ARRIVAL_MS_MAX = 60_000;
+const FLOOR_PATH = '/floor';
 
 const Webhook = z.object({
   id: z.string(),
@@ -15,10 +16,9 @@ const Webhook = z.object({
 
 /** The merchant's side, which takes in both subjects' posts and verifies the product's. */
 export interface Receiver {
-  productUrl: string;
   floorUrl: string;
-  /** Sets the secret, which is needed before the product posts. */
-  setSecret(secret: string): void;
+  /** Address of one of the product's merchants; its secret is needed before the product posts. */
+  endpoint(): { url: string; setSecret(secret: string): void };
   /**
    * Resolves to the time when the post of that move came, in ms of `performance.now()`, also when
    * it came before.
@@ -40,7 +40,7 @@ export async function startReceiver(): Promise<Receiver> {
   const arrived = new Map<string, Map<string, Post>>();
   const waiting = new Map<string, (at: number) => void>();
   const count = { received: 0, verified: 0, refused: 0, repeated: 0 };
-  let secret: string | undefined;
+  const secrets: string[] = [];
 
   const takeIn = (body: Buffer): void => {
     const { id, type, data } = Webhook.parse(JSON.parse(body.toString()));
@@ -55,7 +55,9 @@ export async function startReceiver(): Promise<Receiver> {
   };
 
   const isGenuine = (request: IncomingMessage, body: Buffer): boolean => {
-    if (request.url !== '/product') return true;
+    if (request.url === FLOOR_PATH) return true;
+    const merchant = /^\/product\/(\d+)$/.exec(request.url ?? '')?.[1];
+    const secret = merchant === undefined ? undefined : secrets[Number(merchant)];
     const header = request.headers['service-signature'];
     const now = Math.floor(Date.now() / 1_000);
     const genuine =
@@ -77,10 +79,13 @@ export async function startReceiver(): Promise<Receiver> {
   const base = `http://127.0.0.1:${address.port}`;
 
   return {
-    productUrl: `${base}/product`,
-    floorUrl: `${base}/floor`,
-    setSecret: (given) => {
-      secret = given;
+    floorUrl: `${base}${FLOOR_PATH}`,
+    endpoint: () => {
+      const n = secrets.push('') - 1;
+      const setSecret = (secret: string) => {
+        secrets[n] = secret;
+      };
+      return { url: `${base}/product/${n}`, setSecret };
     },
     arrival: async (about, move) => {
       const early = arrived.get(about)?.get(move);

@@ -1,56 +1,30 @@
-import { LIFECYCLES, type LifecycleName } from './lifecycles';
+import { LIFECYCLES } from './lifecycles';
 import { total } from './mongo-commands';
-import type { BesideFigures, Figures, Latencies, Result } from './result';
+import { reportBeside, reportCold, reportDeliveries, reportMerchants } from './report-rows';
+import type { Machine, Result } from './result';
+import type { Figures, Latencies, PaymentFigures } from './rows/payments';
 import type { Percentiles } from './statistics';
-
-const LABEL_WIDTH = 34;
-const COLUMN_WIDTH = 20;
+import { details, line, row, three } from './table';
 
 /** Writes the result for people: floor, product, and product over floor. */
 export function report(result: Result): string {
-  const { floor, product, ratio, options, machine, servers, webhooks, slow_creates } = result;
-  const both = (name: string, of: (figures: Figures) => number, digits = 1, over?: number) =>
-    row(
-      name,
-      of(floor).toFixed(digits),
-      of(product).toFixed(digits),
-      over ?? of(product) / of(floor),
-    );
+  const { rows, options, servers, webhooks, slow_creates } = result;
+  const beside = LIFECYCLES.flatMap((name) => {
+    const figures = rows[name];
+    return figures === undefined ? [] : reportBeside(name, figures);
+  });
   return [
     '',
-    `${machine.cpus} x ${machine.cpu}, ${machine.memory_gb} GB, Node ${machine.node}`,
+    machineLine(result.machine),
     `Temporal: ${servers.temporal}; MongoDB: ${servers.mongodb}`,
     `${options.rounds} rounds of ${options.payments} payments, ${options.concurrency} at a time; ` +
       `${result.took_seconds.toFixed(0)} s in all`,
     '',
-    heading('', 'floor', 'product', 'product / floor'),
-    both('payments/s', (of) => of.payments_per_second, 1, ratio.payments_per_second),
-    ...result.rounds.map((round, index) =>
-      row(
-        `  round ${index + 1}`,
-        round.floor.payments_per_second.toFixed(1),
-        round.product.payments_per_second.toFixed(1),
-        round.ratio,
-      ),
-    ),
-    ...LIFECYCLES.map((name) => besideRow(name, result)),
-    '',
-    heading('one at a time, ms', 'p50 / p95 / p99', 'p50 / p95 / p99', 'of p50'),
-    ...latencyRows(floor.calm, product.calm, ratio),
-    heading(`${options.concurrency} at a time, ms`, '', '', ''),
-    ...latencyRows(floor.under_load, product.under_load),
-    ...LIFECYCLES.flatMap((name) => besideLatencies(name, result.beside[name])),
-    '',
-    heading('per payment', '', '', ''),
-    both('history events', (of) => of.temporal.history_events),
-    both('workflow tasks', (of) => of.temporal.workflow_tasks),
-    both('Temporal actions', (of) => of.temporal.actions),
-    both('MongoDB commands', (of) => of.mongodb_commands),
-    both('processor ms, all processes', (of) => total(of.cpu_ms)),
-    '',
-    ...details('Temporal actions', floor, product, (of) => of.temporal.actions_by_kind),
-    ...details('MongoDB commands', floor, product, (of) => of.mongodb_commands_by_name),
-    ...details('processor ms under load', floor, product, (of) => of.cpu_ms),
+    ...(rows.payments === undefined ? [] : reportPayments(rows.payments, options.concurrency)),
+    ...(beside.length === 0 ? [] : [line('beside', '', 'product', 'product / floor'), ...beside]),
+    ...(rows.deliveries === undefined ? [] : reportDeliveries(rows.deliveries)),
+    ...(rows.merchants === undefined ? [] : reportMerchants(rows.merchants)),
+    ...(rows.cold === undefined ? [] : reportCold(rows.cold)),
     `webhooks: ${webhooks.received} received, ${webhooks.verified} signatures verified, ` +
       `${webhooks.refused} refused, ${webhooks.repeated} repeated`,
     `slow creates: ${slow_creates.asked_again} asked for again, ` +
@@ -59,66 +33,66 @@ export function report(result: Result): string {
   ].join('\n');
 }
 
-/**
- * Sets a lifecycle beside the floor's payments, which are written and told as often as a payout.
- */
-function besideRow(name: LifecycleName, { floor, beside }: Result): string {
-  const { per_second, over_floor } = beside[name];
-  return row(
-    `${name}/s (floor: payments)`,
-    floor.payments_per_second.toFixed(1),
-    per_second.toFixed(1),
-    over_floor,
-  );
+export function machineLine({ cpus, cpu, memory_gb, node }: Machine): string {
+  return `${cpus} x ${cpu}, ${memory_gb} GB, Node ${node}`;
 }
 
-function latencyRows(floor: Latencies, product: Latencies, ratio?: Result['ratio']): string[] {
-  const line = (name: string, of: (latencies: Latencies) => Percentiles, over?: number) =>
-    row(name, three(of(floor)), three(of(product)), over ?? of(product).p50 / of(floor).p50);
+function reportPayments(
+  { floor, product, ratio, rounds }: PaymentFigures,
+  concurrency: number,
+): string[] {
+  const both = (name: string, of: (figures: Figures) => number, over?: number) =>
+    row(name, of(floor).toFixed(1), of(product).toFixed(1), over ?? of(product) / of(floor));
   return [
-    line('  create', ({ create }) => create, ratio?.create_p50),
-    line(
+    line('', 'floor', 'product', 'product / floor'),
+    both('payments/s', (of) => of.payments_per_second, ratio.payments_per_second),
+    ...rounds.map((round, index) => {
+      const rates = [round.floor, round.product].map((of) => of.payments_per_second.toFixed(1));
+      return row(`  round ${index + 1}`, rates[0] ?? '', rates[1] ?? '', round.ratio);
+    }),
+    '',
+    line('one at a time, ms', 'p50 / p95 / p99', 'p50 / p95 / p99', 'of p50'),
+    ...latencyRows(floor.calm, product.calm, ratio),
+    line(`  create, of p99`, '', '', ratio.create_p99.toFixed(2)),
+    line(`${concurrency} at a time, ms`),
+    ...latencyRows(floor.under_load, product.under_load),
+    '',
+    line('per payment'),
+    both('history events', (of) => of.temporal.history_events),
+    both('workflow tasks', (of) => of.temporal.workflow_tasks),
+    both('Temporal actions', (of) => of.temporal.actions),
+    both('MongoDB commands', (of) => of.mongodb_commands),
+    both('processor ms, all processes', (of) => total(of.cpu_ms)),
+    '',
+    ...details(
+      'Temporal actions',
+      floor.temporal.actions_by_kind,
+      product.temporal.actions_by_kind,
+    ),
+    ...details(
+      'MongoDB commands',
+      floor.mongodb_commands_by_name,
+      product.mongodb_commands_by_name,
+    ),
+    ...details('processor ms under load', floor.cpu_ms, product.cpu_ms),
+  ];
+}
+
+function latencyRows(
+  floor: Latencies,
+  product: Latencies,
+  ratio?: PaymentFigures['ratio'],
+): string[] {
+  const of = (name: string, pick: (latencies: Latencies) => Percentiles, over?: number) => {
+    const [theirs, ours] = [pick(floor), pick(product)];
+    return row(name, three(theirs), three(ours), over ?? ours.p50 / theirs.p50);
+  };
+  return [
+    of('  create', ({ create }) => create, ratio?.create_p50),
+    of(
       '  callback to webhook',
       ({ callback_to_webhook }) => callback_to_webhook,
       ratio?.callback_to_webhook_p50,
     ),
   ];
-}
-
-function besideLatencies(name: LifecycleName, figures: BesideFigures): string[] {
-  const { create, callback_to_webhook } = figures;
-  return [
-    row(`  create, ${name}`, '', three(create)),
-    row(`  callback to webhook, ${name}`, '', three(callback_to_webhook)),
-  ];
-}
-
-function details(
-  title: string,
-  floor: Figures,
-  product: Figures,
-  of: (figures: Figures) => Record<string, number>,
-): string[] {
-  const names = [...new Set([...Object.keys(of(product)), ...Object.keys(of(floor))])];
-  const rows = names
-    .map((name) => ({ name, ours: of(product)[name] ?? 0, theirs: of(floor)[name] ?? 0 }))
-    .filter(({ ours, theirs }) => ours + theirs >= 0.05);
-  return [
-    heading(title, '', '', ''),
-    ...rows.map(({ name, ours, theirs }) => row(`  ${name}`, theirs.toFixed(1), ours.toFixed(1))),
-    '',
-  ];
-}
-
-function three({ p50, p95, p99 }: Percentiles): string {
-  return [p50, p95, p99].map((ms) => ms.toFixed(0)).join(' / ');
-}
-
-function row(name: string, floor: string, product: string, ratio?: number): string {
-  return heading(name, floor, product, ratio === undefined ? '' : ratio.toFixed(2));
-}
-
-function heading(name: string, ...columns: string[]): string {
-  const cells = columns.map((text) => text.padStart(COLUMN_WIDTH)).join('');
-  return (name.padEnd(LABEL_WIDTH) + cells).trimEnd();
 }

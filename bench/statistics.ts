@@ -36,3 +36,10 @@ function at(sorted: readonly number[], index: number): number {
   if (value === undefined) throw new RangeError('An empty sample.');
   return value;
 }
+
+/** Computes the mean of each name's counts, the largest first. */
+export function meanCounts(rows: readonly Record<string, number>[]): Record<string, number> {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const means = names.map((name) => [name, mean(rows.map((row) => row[name] ?? 0))] as const);
+  return Object.fromEntries(means.sort(([, a], [, b]) => b - a));
+}

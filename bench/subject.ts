@@ -9,6 +9,17 @@ export interface SlowCreates {
   answered_created: number;
 }
 
+/** Webhook that is told when it is started. */
+export interface Delivery {
+  /** Id of the payment that the webhook names. */
+  paymentId: string;
+  workflowId: string;
+  start(): Promise<void>;
+}
+
+/** Move of which `deliveries` tell. */
+export const TOLD_ALONE = 'settled';
+
 /** The system that is measured, which takes a payment from its creation to its settlement. */
 export interface Subject {
   name: SubjectName;
@@ -17,6 +28,8 @@ export interface Subject {
    * @throws Error on any other answer than 201.
    */
   create(): Promise<string>;
+  /** Prepares so many deliveries that have no payment: they cost what is theirs alone. */
+  deliveries(count: number): Promise<Delivery[]>;
   /** Counts the creates so far that overload made slow. */
   slowCreates(): SlowCreates;
   /** Sends a report of the bank in the way of a bank connector. */

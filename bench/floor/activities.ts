@@ -4,6 +4,7 @@ import type { Db } from 'mongodb';
 import {
   FLOOR_POST_QUEUE,
   FLOOR_POST_WORKFLOW,
+  type FloorMove,
   type FloorPost,
   floorPostWorkflowId,
   type Move,
@@ -18,6 +19,7 @@ export interface FloorActivityDeps {
 interface FloorPayment {
   _id: string;
   status: Move;
+  session_url?: string | undefined;
 }
 
 export type FloorActivities = ReturnType<typeof createFloorActivities>;
@@ -27,8 +29,8 @@ export function createFloorActivities({ db, temporal, receiverUrl }: FloorActivi
   const agent = new Agent({ keepAlive: true });
   return {
     /** Makes one plain write, without transaction or condition, then starts the move's post. */
-    recordMove: async ({ payment_id: _id, move: status }: FloorPost): Promise<void> => {
-      if (status === 'awaiting_customer') await payments.insertOne({ _id, status });
+    recordMove: async ({ payment_id: _id, move: status, session_url }: FloorMove) => {
+      if (status === 'awaiting_customer') await payments.insertOne({ _id, status, session_url });
       else await payments.updateOne({ _id }, { $set: { status } });
       const input: FloorPost = { payment_id: _id, move: status };
       await temporal.workflow.start(FLOOR_POST_WORKFLOW, {

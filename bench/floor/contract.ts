@@ -7,6 +7,8 @@ export type CallbackMove = Exclude<Move, 'awaiting_customer'>;
 /** Queues of lifecycles and of posts, two as in the product. */
 export const FLOOR_QUEUE = 'bench-floor';
 export const FLOOR_POST_QUEUE = 'bench-floor-posts';
+/** Queue of the bank, whose process has no other. */
+export const FLOOR_BANK_QUEUE = 'bench-floor-bank';
 
 export const FLOOR_WORKFLOW = 'floorPayment';
 export const FLOOR_POST_WORKFLOW = 'floorPost';
@@ -18,6 +20,20 @@ export function floorWorkflowId(paymentId: string): string {
 
 export function floorPostWorkflowId(paymentId: string, move: Move): string {
   return `floor-post:${paymentId}:${move}`;
+}
+
+/** Activities of the floor's bank. */
+export interface FloorBank {
+  openSession(input: { payment_id: string }): Promise<FloorSession>;
+}
+
+interface FloorSession {
+  session_url: string;
+}
+
+/** Input of one bare write; a payment's first one keeps its session. */
+export interface FloorMove extends FloorPost {
+  session_url?: string;
 }
 
 /** Input of one bare post. */

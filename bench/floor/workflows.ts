@@ -2,11 +2,18 @@ import {
   condition,
   defineSignal,
   defineUpdate,
+  proxyActivities,
   proxyLocalActivities,
   setHandler,
 } from '@temporalio/workflow';
 import type { FloorActivities } from './activities';
-import { type CallbackMove, FLOOR_OPEN, type FloorPost } from './contract';
+import {
+  type CallbackMove,
+  FLOOR_BANK_QUEUE,
+  FLOOR_OPEN,
+  type FloorBank,
+  type FloorPost,
+} from './contract';
 
 const openUpdate = defineUpdate<void>(FLOOR_OPEN);
 const authorizedSignal = defineSignal('authorized');
@@ -16,9 +23,15 @@ const { recordMove, post } = proxyLocalActivities<FloorActivities>({
   startToCloseTimeout: '3s',
 });
 
+/** The bank is another process, on a queue of its own. */
+const { openSession } = proxyActivities<FloorBank>({
+  taskQueue: FLOOR_BANK_QUEUE,
+  startToCloseTimeout: '30s',
+});
+
 /**
- * Does the least durable work that a payment's facts need: one write per move, in order, each told
- * by a post of its own. `docs/benchmark.md` lists all that it leaves out against the product.
+ * Does the least durable work that a payment's facts need: a session of the bank, and one write per
+ * move, in order, each told by a post of its own. `docs/benchmark.md` lists all that it leaves out against the product.
  */
 export async function floorPayment(payment_id: string): Promise<void> {
   const inbox: CallbackMove[] = [];
@@ -27,7 +40,8 @@ export async function floorPayment(payment_id: string): Promise<void> {
   setHandler(openUpdate, () => condition(() => stored));
   setHandler(authorizedSignal, () => void inbox.push('authorized'));
   setHandler(settledSignal, () => void inbox.push('settled'));
-  await recordMove({ payment_id, move: 'awaiting_customer' });
+  const { session_url } = await openSession({ payment_id });
+  await recordMove({ payment_id, move: 'awaiting_customer', session_url });
   stored = true;
   for (let moves = 0; moves < 2; moves += 1) {
     await condition(() => inbox.length > 0);

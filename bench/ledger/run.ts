@@ -1,22 +1,12 @@
-import { readFileSync } from 'node:fs';
 import os from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoClient } from 'mongodb';
 import { z } from 'zod';
-import { StackFailure } from '../../src/os/failure';
 import { createStores, ensureIndexes } from '../../src/store';
-import { startChild } from '../../stack/child-process';
-import { lastLines } from '../../stack/log-file';
-import { startMongo } from '../../stack/mongo-server';
-import { freePort } from '../../stack/ports';
-import { cacheDirectory, mongod, provision } from '../../stack/provision';
-import { checkRemoteMongo } from '../../stack/remote-servers';
+import { runCli } from '../cli-run';
+import { mongoFor, timed } from '../mongo-only';
 import type { Setting } from '../servers';
 import { createFill } from './fill';
 
-const SAMPLE_MS = 100;
-const GRACE_MS = 2_000;
 const NAME_WIDTH = 42;
 const COLUMN_WIDTH = 17;
 /** Postings that come between the first verification and the next one, by all of them. */
@@ -26,7 +16,7 @@ const Verified = z.object({
   data: z.object({
     books: z.number(),
     postings: z.number(),
-    differences_total: z.number(),
+    differences_total: z.literal(0),
     checkpoints_sealed: z.number(),
   }),
 });
@@ -58,7 +48,7 @@ export async function runLedgerBench(
   setting: Setting,
   broken: Promise<never>,
 ): Promise<LedgerFigures> {
-  const server = await serverFor(setting);
+  const server = await mongoFor(setting);
   const name = `bench_${process.pid}_ledger`;
   // Without a time-out, since the indexes of millions of rows take minutes.
   const mongo = await new MongoClient(server.uri, {
@@ -76,18 +66,6 @@ export async function runLedgerBench(
   }
 }
 
-async function serverFor({ dir, env, progress, signal }: Setting) {
-  const given = env['MONGODB_URI'];
-  if (given !== undefined && given !== '') {
-    await checkRemoteMongo(given);
-    return { uri: given, stop: async () => {} };
-  }
-  const cacheDir = cacheDirectory(env);
-  const { path } = await provision(mongod, { cacheDir, env, progress, signal });
-  const options = { executable: path, dbPath: join(dir, 'mongodb'), port: await freePort() };
-  return await startMongo({ ...options, logFile: join(dir, 'mongodb.log'), signal });
-}
-
 async function measure(
   size: number,
   setting: Setting,
@@ -102,10 +80,13 @@ async function measure(
   const indexing = await timed(() =>
     progress.during('Making indexes', () => ensureIndexes(createStores(db))),
   );
+  const env = { MONGODB_URI: uri, MONGODB_DB: db.databaseName, DATA_DIR: setting.dir };
   const verify = async (name: string, ...options: string[]): Promise<VerifyFigures> => {
-    const run = () => runVerify({ uri, db: db.databaseName }, setting, options);
-    const { result, seconds } = await timed(() => progress.during(name, run));
-    return { name, ...result, seconds };
+    const run = () =>
+      runCli(['ledger', 'verify', ...options], Verified, { ...setting.env, ...env }, setting);
+    const { answer, seconds, rss_mib } = await progress.during(name, run);
+    const { books, postings, checkpoints_sealed } = answer.data;
+    return { name, books, postings, checkpoints_sealed, seconds, rss_mib };
   };
   const first = await verify('ledger verify, the first time');
   await progress.during('Adding', (task) => fill.add(added, task.say, signal));
@@ -115,63 +96,6 @@ async function measure(
     fill: { seconds: filling.seconds, indexes_seconds: indexing.seconds },
     runs: [first, next, full],
   };
-}
-
-async function timed<T>(work: () => Promise<T>): Promise<{ result: T; seconds: number }> {
-  const began = performance.now();
-  const result = await work();
-  return { result, seconds: (performance.now() - began) / 1_000 };
-}
-
-/** Runs the command line, and watches its memory. @throws StackFailure unless nothing differs */
-async function runVerify(
-  { uri, db }: { uri: string; db: string },
-  { dir, env, signal }: Setting,
-  options: readonly string[],
-) {
-  const logFile = join(dir, `verify-${performance.now()}.log`);
-  const main = join(__dirname, '..', '..', 'src', 'cli', 'main.js');
-  const child = await startChild({
-    name: 'ledger verify',
-    command: process.execPath,
-    args: [main, 'ledger', 'verify', '--json', ...options],
-    env: { ...env, MONGODB_URI: uri, MONGODB_DB: db, DATA_DIR: dir },
-    logFile,
-    graceMs: GRACE_MS,
-  });
-  let rss_mib: number | null = null;
-  while (!child.hasExited() && !signal.aborted) {
-    rss_mib = peakMemory(child.pid) ?? rss_mib;
-    await Promise.race([child.exited, sleep(SAMPLE_MS)]);
-  }
-  if (signal.aborted) await child.stop();
-  signal.throwIfAborted();
-  const text = readFileSync(logFile, 'utf8');
-  const found = Verified.safeParse(parsed(text));
-  if (!found.success || found.data.data.differences_total > 0) {
-    throw new StackFailure(`ledger verify ${await child.exited}:\n${lastLines(logFile)}`);
-  }
-  const { books, postings, checkpoints_sealed } = found.data.data;
-  return { books, postings, checkpoints_sealed, rss_mib };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Most memory that a process has held so far, in MiB; undefined where there is no /proc. */
-function peakMemory(pid: number): number | undefined {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    const kib = /^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1];
-    return kib === undefined ? undefined : Math.round(Number(kib) / 1_024);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Writes the figures for people. */

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import type { Collection, Db } from 'mongodb';
+import { createLogger } from '../../src/log';
+import { connectMongo } from '../../src/mongo';
+import { onStop } from '../../src/process';
+import { readFloorConfig } from './config';
+import { FLOOR_BANK_QUEUE, type FloorBank } from './contract';
+
+interface Session {
+  /** The payment's id. */
+  _id: string;
+  token: string;
+}
+
+/** A bank that does for the floor as much as the sandbox bank does: it keeps the session. */
+function createBank(db: Db): FloorBank {
+  const sessions: Collection<Session> = db.collection<Session>('sessions');
+  return {
+    openSession: async ({ payment_id: _id }) => {
+      const token = randomBytes(32).toString('base64url');
+      await sessions.insertOne({ _id, token });
+      return { session_url: `https://bank.example/session/${token}` };
+    },
+  };
+}
+
+/** Runs the bank as a process of its own, as every connector is. */
+async function main(): Promise<void> {
+  const config = readFloorConfig();
+  Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN') });
+  const mongo = await connectMongo(config.MONGODB_URI, 'floor-bank');
+  const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
+  const worker = await Worker.create({
+    connection,
+    namespace: config.TEMPORAL_NAMESPACE,
+    taskQueue: FLOOR_BANK_QUEUE,
+    activities: { ...createBank(mongo.db(config.FLOOR_DB)) },
+    maxConcurrentActivityTaskExecutions: 200,
+    shutdownGraceTime: '1s',
+  });
+  onStop(createLogger('floor-bank', 'warn'), async () => {
+    if (worker.getState() === 'RUNNING') worker.shutdown();
+  });
+  await worker.run();
+  await connection.close();
+  await mongo.close();
+}
+
+main().then(
+  () => process.exit(0),
+  (error) => {
+    console.error(error);
+    process.exit(1);
+  },
+);
