@@ -46,6 +46,8 @@ export interface SendAgainFilter {
   types?: readonly EventType[] | undefined;
 }
 
+/** Events that may have to be sent again: few, unless an endpoint is down. */
+const UNDELIVERED = { 'delivery.status': { $in: ['pending', 'exhausted'] } };
 const PENDING = { 'delivery.status': 'pending' } as const;
 const NEXT_ATTEMPT_AT = 'delivery.next_attempt_at';
 const BATCH = 200;
@@ -62,6 +64,11 @@ export function createEventStore(db: Db) {
           ...listIndexes(),
           { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
           { key: { [NEXT_ATTEMPT_AT]: 1 }, name: 'pending', partialFilterExpression: PENDING },
+          {
+            key: { ...OWNER, position: 1 },
+            name: 'undelivered_position',
+            partialFilterExpression: UNDELIVERED,
+          },
         ],
         later,
       ),
