@@ -4,20 +4,15 @@ import type { ListsResult } from './run';
 
 const NAME_WIDTH = 52;
 const COLUMN_WIDTH = 16;
-const INDEX_WIDTH = 26;
 
 /** Writes the figures for people. */
-export function reportLists({ machine, reads, small, large, ratios }: ListsResult): string {
-  const rows = large.lists.map(({ name, read, plan }, n) => {
-    const before = small.lists[n]?.read;
-    const times = [before, read].map((of) => `${ms(of?.p50)} / ${ms(of?.p99)}`);
-    const ratio = (ratios[n]?.p99 ?? Number.NaN).toFixed(2);
-    const cells = [...times, ratio, `${plan.keys_examined} / ${plan.returned}`];
-    return (
-      name.padEnd(NAME_WIDTH) +
-      cells.map((cell) => cell.padStart(COLUMN_WIDTH)).join('') +
-      `  ${planIn(plan)}`.padEnd(INDEX_WIDTH)
-    ).trimEnd();
+export function reportLists({ machine, reads, small, large, lists }: ListsResult): string {
+  const rows = lists.map((list) => {
+    const times = [list.small, list.large].map(({ p50, p99 }) => `${ms(p50)} / ${ms(p99)}`);
+    const { plan, ratio } = list;
+    const cells = [...times, ratio.p99.toFixed(2), `${plan.keys_examined} / ${plan.returned}`];
+    const numbers = cells.map((cell) => cell.padStart(COLUMN_WIDTH)).join('');
+    return `${list.name.padEnd(NAME_WIDTH)}${numbers}  ${planIn(plan)}`;
   });
   const heading = [`${small.payments}`, `${large.payments}`, 'ratio of p99', 'keys / rows'];
   const filled = [small, large].map(
@@ -42,6 +37,6 @@ function planIn({ indexes, stages }: Plan): string {
   return [...indexes, ...bad].join(', ');
 }
 
-function ms(value: number | undefined): string {
-  return value === undefined ? '-' : value.toFixed(1);
+function ms(value: number): string {
+  return value.toFixed(1);
 }

@@ -11,36 +11,48 @@ import { QUERIES, type Query } from './queries';
 
 /** Payments of the store that the large one is held against. */
 const SMALL = 10_000;
-const READS = 300;
+const READS = 500;
 const WARM_UP = 30;
 
-/** A list in one store; times in ms. */
+const PREFIX = `bench_${process.pid}`;
+
+/** A list in both stores; times in ms. */
 interface ListFigures {
   name: string;
-  read: Percentiles;
+  small: Percentiles;
+  large: Percentiles;
+  /** Large over small. */
+  ratio: { p50: number; p99: number };
+  /** Plan in the large store. */
   plan: Plan;
 }
 
-interface StoreFigures {
+interface Filled {
   payments: number;
   fill_seconds: number;
   indexes_seconds: number;
-  lists: ListFigures[];
 }
 
-/** A list in the large store over the small one. */
-interface Ratio {
-  name: string;
-  p50: number;
-  p99: number;
+interface Size {
+  total: number;
+  /** Time of the last payment, ms. */
+  until: number;
+}
+
+interface Store {
+  db: Db;
+  stores: Stores;
+  size: Size;
+  filled: Filled;
 }
 
 export interface ListsResult {
   machine: Machine;
+  /** Reads of each list in each store. */
   reads: number;
-  small: StoreFigures;
-  large: StoreFigures;
-  ratios: Ratio[];
+  small: Filled;
+  large: Filled;
+  lists: ListFigures[];
 }
 
 /**
@@ -61,35 +73,33 @@ export async function runListsBench(
     monitorCommands: true,
     runtimeAdapters: { os },
   }).connect();
-  const databases = ['small', 'large'].map((name) => mongo.db(`bench_${process.pid}_${name}`));
-  const [small, large] = databases;
-  if (small === undefined || large === undefined) throw new RangeError('Two databases.');
-  const measuring = async () => {
-    const figures = {
-      small: await measureStore(mongo, small, SMALL, setting),
-      large: await measureStore(mongo, large, size, setting),
+  const dbs = { small: mongo.db(`${PREFIX}_small`), large: mongo.db(`${PREFIX}_large`) };
+  const measuring = async (): Promise<ListsResult> => {
+    const stores = {
+      small: await fillStore(dbs.small, SMALL, setting),
+      large: await fillStore(dbs.large, size, setting),
     };
-    const ratios = figures.large.lists.map(({ name, read }, n) => {
-      const before = figures.small.lists[n]?.read;
-      return { name, p50: read.p50 / (before?.p50 ?? 0), p99: read.p99 / (before?.p99 ?? 0) };
+    const lists = await setting.progress.during('Reading lists', async (task) => {
+      const figures: ListFigures[] = [];
+      for (const query of QUERIES) {
+        task.say(query.name);
+        figures.push(await measureList(mongo, query, stores, setting.signal));
+      }
+      return figures;
     });
-    return { machine: machine(), reads: READS, ...figures, ratios };
+    const { small, large } = { small: stores.small.filled, large: stores.large.filled };
+    return { machine: machine(), reads: READS, small, large, lists };
   };
   try {
     return await Promise.race([measuring(), broken]);
   } finally {
-    for (const db of databases) await db.dropDatabase();
+    await Promise.all([dbs.small.dropDatabase(), dbs.large.dropDatabase()]);
     await mongo.close();
     await server.stop();
   }
 }
 
-async function measureStore(
-  mongo: MongoClient,
-  db: Db,
-  payments: number,
-  { progress, signal }: Setting,
-): Promise<StoreFigures> {
+async function fillStore(db: Db, payments: number, { progress, signal }: Setting): Promise<Store> {
   const size = { total: payments, until: Date.now() };
   const stores = createStores(db);
   const filling = await timed(() =>
@@ -100,37 +110,43 @@ async function measureStore(
   const indexing = await timed(() =>
     progress.during('Making indexes', () => ensureIndexes(stores)),
   );
-  const lists: ListFigures[] = [];
-  await progress.during(`Reading lists of ${payments}`, async (task) => {
-    for (const query of QUERIES) {
-      task.say(query.name);
-      signal.throwIfAborted();
-      const read = await readOften(query, stores, size);
-      const plan = await planOf(mongo, db, () => query.read(stores, placeIn(size)));
-      lists.push({ name: query.name, read, plan });
-    }
-  });
-  const { seconds: fill_seconds } = filling;
-  return { payments, fill_seconds, indexes_seconds: indexing.seconds, lists };
+  const filled = {
+    payments,
+    fill_seconds: filling.seconds,
+    indexes_seconds: indexing.seconds,
+  };
+  return { db, stores, size, filled };
 }
 
-async function readOften(
-  { read }: Query,
-  stores: Stores,
-  size: { total: number; until: number },
-): Promise<Percentiles> {
-  const times: number[] = [];
-  for (let n = 0; n < WARM_UP + READS; n += 1) {
+/** Reads a list in both stores in turns, so that other work of the machine falls on both. */
+async function measureList(
+  mongo: MongoClient,
+  { name, read }: Query,
+  { small, large }: Record<'small' | 'large', Store>,
+  signal: AbortSignal,
+): Promise<ListFigures> {
+  const times: Record<'small' | 'large', number[]> = { small: [], large: [] };
+  const timedRead = async ({ stores, size }: Store): Promise<number> => {
     const place = placeIn(size);
     const began = performance.now();
     await read(stores, place);
-    if (n >= WARM_UP) times.push(performance.now() - began);
+    return performance.now() - began;
+  };
+  for (let n = 0; n < WARM_UP + READS; n += 1) {
+    signal.throwIfAborted();
+    const [first, second] = [await timedRead(small), await timedRead(large)];
+    if (n < WARM_UP) continue;
+    times.small.push(first);
+    times.large.push(second);
   }
-  return percentiles(times);
+  const [before, after] = [percentiles(times.small), percentiles(times.large)];
+  const plan = await planOf(mongo, large.db, () => read(large.stores, placeIn(large.size)));
+  const ratio = { p50: after.p50 / before.p50, p99: after.p99 / before.p99 };
+  return { name, small: before, large: after, ratio, plan };
 }
 
 /** Any place in the store; the payment there is the large merchant's, and has refunds. */
-function placeIn({ total, until }: { total: number; until: number }) {
+function placeIn({ total, until }: Size) {
   const n = 10 * Math.floor((Math.random() * total) / 10);
   return { n, before: timeOf(n, total, until) };
 }
