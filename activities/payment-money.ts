@@ -1,9 +1,10 @@
 import type { ClientSession } from 'mongodb';
 import { MAIN_BALANCE } from '../src/domain/balance-account';
 import { clawBackOf, paymentPosting, settledAmount } from '../src/ledger/steps';
-import { abandon, inTransaction } from '../src/mongo';
+import { abandon } from '../src/mongo';
 import type { PaymentDocument } from '../src/store/payments';
-import { ledgerTurn, type RecordDeps } from './record';
+import { debitTurn, inDebitTurn } from './debit';
+import { ledgerLine, type RecordDeps } from './record';
 import type { Act } from './record-inputs';
 
 interface Booking {
@@ -79,7 +80,7 @@ export function createPaymentMoney(deps: RecordDeps) {
 /** Runs a booking in one transaction with the payment as it is; answers with the payment after it. */
 async function booked(
   deps: RecordDeps,
-  { payment_id }: Booking,
+  { payment_id, at }: Booking,
   work: (payment: PaymentDocument, session: ClientSession) => Promise<boolean>,
 ): Promise<PaymentDocument> {
   const { payments } = deps.stores;
@@ -88,7 +89,7 @@ async function booked(
     const payment = await payments.get(payment_id, session);
     if (payment === null || !(await work(payment, session))) await abandon(session);
   };
-  await inTransaction(deps.mongo, write, ledgerTurn(found));
+  await inDebitTurn(deps, debitTurn(ledgerLine(found), at), write);
   return await read(deps, payment_id);
 }
 
@@ -151,7 +152,7 @@ async function clawBack(deps: RecordDeps, input: ClawBack): Promise<ClawedBackAn
     await ledger.post(clawBackOf(payment, { held, owed }, { at, value_date }), session);
     return { held, owed };
   };
-  const made = await inTransaction(deps.mongo, write, ledgerTurn(payment));
+  const made = await inDebitTurn(deps, debitTurn(ledgerLine(payment), at), write);
   if (made !== null) return { outcome: 'booked', ...made };
   const { clawed_back, audit: acts } = await read(deps, payment_id);
   const isRepeat = acts.some((act) => act.id === id);

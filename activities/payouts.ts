@@ -14,13 +14,14 @@ import { isRailId, railRules } from '../src/domain/rails';
 import { endOfNextBusinessDay } from '../src/domain/target2';
 import { InsufficientBalance } from '../src/ledger/postings';
 import { payoutPostings, reservationOf } from '../src/ledger/steps';
-import { abandon, inTransaction } from '../src/mongo';
+import { abandon } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { PayoutDocument } from '../src/store/payouts';
+import { inDebitTurn } from './debit';
 import { positionAt, tieBase } from './events';
 import {
   createRecord,
-  ledgerTurn,
+  ledgerLine,
   openedOnce,
   type RecordDeps,
   type RecordTable,
@@ -110,7 +111,8 @@ async function openPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOp
   if (existing !== null) return accepted(existing, input.request_id);
   try {
     const work = (session: ClientSession) => reserve(deps, input, session);
-    const opened = await inTransaction(deps.mongo, work, ledgerTurn(input));
+    const turn = { book: ledgerLine(input), by: input.accept_by_ms };
+    const opened = await inDebitTurn(deps, turn, work);
     if (opened !== null) {
       const { payout_id, request_id } = input;
       deps.log.info({ payout_id, request_id, status: 'created' }, 'payout opened');

@@ -11,6 +11,7 @@ import type { AttentionAct, AuditEntry } from '../src/store/attention';
 import { callbackKey } from '../src/store/callbacks';
 import type { WrittenWith } from '../src/store/resource';
 import { type DeliveryStarter, startDeliveries } from '../src/temporal/deliveries';
+import { debitTurn, inDebitTurn } from './debit';
 import { eventsOf, subscriptionOf } from './events';
 import type {
   Act,
@@ -183,7 +184,9 @@ async function recordMove<
     return events;
   };
   const isPosted = to.some((reached) => table.posted.includes(reached));
-  const events = await inTransaction(deps.mongo, commit, isPosted ? ledgerTurn(input) : undefined);
+  const events = await (isPosted
+    ? inDebitTurn(deps, debitTurn(ledgerLine(input), at), commit)
+    : inTransaction(deps.mongo, commit));
   if (events === null) return await moveFromElsewhere(deps, table, input);
   await startDeliveries(deps, events);
   deps.log.info(
@@ -309,7 +312,7 @@ function auditOf(
   return act === undefined ? [] : [{ ...act, ...move }];
 }
 
-/** Postings of one account run one at a time in this process. @see inTransaction */
-export function ledgerTurn(owner: { account_id: string; livemode: boolean }): string {
+/** Line of an account, in which its postings take turns. @see inDebitTurn */
+export function ledgerLine(owner: { account_id: string; livemode: boolean }): string {
   return `ledger:${owner.account_id}:${owner.livemode}`;
 }

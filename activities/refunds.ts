@@ -13,14 +13,15 @@ import { refundableAmount, refundFault } from '../src/domain/refund-rules';
 import type { RefundInput } from '../src/domain/refund-workflow';
 import { InsufficientBalance } from '../src/ledger/postings';
 import { refundPosting, settledAmount } from '../src/ledger/steps';
-import { abandon, inTransaction } from '../src/mongo';
+import { abandon } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
+import { debitTurn, inDebitTurn } from './debit';
 import { positionAt, tieBase } from './events';
 import {
   createRecord,
-  ledgerTurn,
+  ledgerLine,
   openedOnce,
   type RecordDeps,
   type RecordTable,
@@ -106,7 +107,7 @@ async function openRefund(deps: RecordDeps, input: OpenRefund): Promise<RefundOp
   if (existing !== null) return accepted(existing, input.request_id);
   try {
     const work = (session: ClientSession) => reserve(deps, input, session);
-    const opened = await inTransaction(deps.mongo, work, ledgerTurn(input));
+    const opened = await inDebitTurn(deps, debitTurn(ledgerLine(input), input.created_at), work);
     if (opened !== null) {
       const { refund_id, payment_id, request_id } = input;
       deps.log.info({ refund_id, payment_id, request_id, status: 'processing' }, 'refund opened');

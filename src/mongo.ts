@@ -26,36 +26,44 @@ export async function connectMongo(uri: string, appName: string): Promise<MongoC
 const TRANSACTION_TIMEOUT_MS = 5_000;
 /** Less than a socket's time-out, after which the driver would commit again. */
 const COMMIT_TIMEOUT_MS = 4_000;
-const NO_TURN = 'The transaction found no turn in 5 seconds.';
+const RETRY_MS = 1_000;
+
+/** Error of work that others were in the way of for too long; it may be tried again soon. */
+export class Contention extends Error {
+  override readonly name = 'Contention';
+  /** Time after which to try again. */
+  readonly retryMs: number;
+
+  constructor(message: string, retryMs: number) {
+    super(message);
+    this.retryMs = retryMs;
+  }
+}
 
 /**
  * Runs a transaction; `work` may run several times, so it holds no effect but its own writes.
- * @param turn Transactions of this process with the same `turn`, such as a book of the ledger, run
- *   one after the other. In parallel, MongoDB would abort all but one of them (write conflict) and
- *   each would start again.
- * @throws Error when its turn has not come for 5 seconds, at that moment; nothing is written then
+ * @throws Contention when it has found nothing but write conflicts for 5 seconds; nothing is written
  */
 export async function inTransaction<T>(
   mongo: MongoClient,
   work: (session: ClientSession) => Promise<T>,
-  turn?: string,
 ): Promise<T> {
   const giveUpAt = Date.now() + TRANSACTION_TIMEOUT_MS;
   const inTime = async (session: ClientSession): Promise<T> => {
-    if (Date.now() > giveUpAt) throw new Error(NO_TURN);
+    if (Date.now() > giveUpAt) {
+      throw new Contention('The transaction met others for 5 seconds.', RETRY_MS);
+    }
     return await work(session);
   };
-  const transact = () =>
-    mongo.withSession((session) =>
-      session.withTransaction(() => inTime(session), {
-        readConcern: { level: 'snapshot' },
-        writeConcern: { w: 'majority', journal: true },
-        readPreference: 'primary',
-        // The driver would hold the turn for two minutes while a majority is away.
-        maxCommitTimeMS: COMMIT_TIMEOUT_MS,
-      }),
-    );
-  return await (turn === undefined ? transact() : turns(turn, giveUpAt, transact));
+  return await mongo.withSession((session) =>
+    session.withTransaction(() => inTime(session), {
+      readConcern: { level: 'snapshot' },
+      writeConcern: { w: 'majority', journal: true },
+      readPreference: 'primary',
+      // The driver would go on for two minutes while a majority is away.
+      maxCommitTimeMS: COMMIT_TIMEOUT_MS,
+    }),
+  );
 }
 
 /**
@@ -78,50 +86,6 @@ export async function transactionLifetime(mongo: MongoClient): Promise<number | 
 export async function abandon(session: ClientSession): Promise<null> {
   await session.abortTransaction();
   return null;
-}
-
-const turns = createTurns();
-
-/** Runs work with the same key one after the other, in the order of asking. */
-function createTurns() {
-  const last = new Map<string, Promise<unknown>>();
-  return async <T>(key: string, giveUpAt: number, run: () => Promise<T>): Promise<T> => {
-    let begun = false;
-    const begin = () => {
-      begun = true;
-      return run();
-    };
-    const mine = (last.get(key) ?? Promise.resolve()).then(begin, begin);
-    last.set(key, mine);
-    const forget = () => {
-      if (last.get(key) === mine) last.delete(key);
-    };
-    mine.then(forget, forget);
-    return await unlessLate(mine, giveUpAt, () => begun);
-  };
-}
-
-/**
- * Gives up work that has not begun when its time is over, while others have the turn; once the turn
- * comes it sees that itself, and writes nothing.
- */
-async function unlessLate<T>(
-  work: Promise<T>,
-  giveUpAt: number,
-  hasBegun: () => boolean,
-): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const giveUp = () => {
-      if (!hasBegun()) reject(new Error(NO_TURN));
-    };
-    timer = setTimeout(giveUp, Math.max(0, giveUpAt - Date.now()));
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Whether an insert or update broke the unique index whose name starts with `index`. */

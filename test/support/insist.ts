@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { ApplicationFailure } from '@temporalio/activity';
 
 const PATIENCE_MS = 45_000;
 const PAUSE_MS = 50;
@@ -10,10 +11,9 @@ export async function insist<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
     } catch (error) {
-      // Temporal repeats none of these.
-      const isFinal = error instanceof Error && error.name === 'ApplicationFailure';
-      if (isFinal || Date.now() > giveUpAt) throw error;
+      const failure = error instanceof ApplicationFailure ? error : undefined;
+      if (failure?.nonRetryable || Date.now() > giveUpAt) throw error;
+      await wait(Number(failure?.nextRetryDelay ?? PAUSE_MS));
     }
-    await wait(PAUSE_MS);
   }
 }

@@ -1,8 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { ApplicationFailure } from '@temporalio/activity';
 import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities, type RecordPayoutMove } from '../../activities/payouts';
 import { createRefundActivities } from '../../activities/refunds';
+import { NO_TURN } from '../../src/domain/turn';
 import { LEGS } from '../../src/ledger/postings';
 import { createLogger } from '../../src/log';
 import { connectMongo, inTransaction } from '../../src/mongo';
@@ -256,13 +258,16 @@ export async function fund(
 
 const ATTEMPTS_MAX = 10;
 
-/** As Temporal does with what may pass. */
+/** As Temporal does with what may pass; a debit without a turn comes again as often as it takes. */
 async function persistently<T>(call: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await call();
     } catch (error) {
-      if (attempt === ATTEMPTS_MAX || error instanceof ApplicationFailure) throw error;
+      const failure = error instanceof ApplicationFailure ? error : undefined;
+      if (failure?.nonRetryable) throw error;
+      if (failure?.type === NO_TURN) await wait(Number(failure.nextRetryDelay));
+      else if (attempt === ATTEMPTS_MAX) throw error;
     }
   }
 }

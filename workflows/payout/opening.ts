@@ -1,4 +1,5 @@
 import {
+  ApplicationFailure,
   condition,
   proxyLocalActivities,
   sleep,
@@ -9,6 +10,7 @@ import type { LifecycleActivities } from '../../activities';
 import type { OpenPayout, PayoutOpening } from '../../activities/payouts';
 import { isUnsent } from '../../src/domain/payout';
 import { ACCEPT_WITHIN_MS } from '../../src/domain/payout-workflow';
+import { NO_TURN } from '../../src/domain/turn';
 import { acceptedOf } from '../shared/handlers';
 import { openedIn, openMailbox } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
@@ -21,6 +23,8 @@ const GRACE_MS = 1_000;
 /** Longer than the slowest acceptance seen, short enough for a second attempt. */
 const ATTEMPT_MS_MAX = 3_000;
 const PAUSE_MS = 200;
+/** Pause of a debit without a turn, with as much again by chance, so that all do not meet again. */
+const NO_TURN_PAUSE_MS = 300;
 
 /** @param resumed accepted already */
 export function openPayoutMailbox(resumed: boolean): PayoutMailbox {
@@ -73,8 +77,13 @@ async function reserveInTime(input: OpenPayout): Promise<PayoutOpening | undefin
     } catch (error) {
       // A local time-out is an `ActivityFailure` at first, and a bare `TimeoutFailure` in a replay.
       if (!(error instanceof TemporalFailure)) throw error;
+      await sleep(pauseAfter(error), { summary: 'Accept the payout again' });
     }
-    await sleep(PAUSE_MS, { summary: 'Accept the payout again' });
   }
   return undefined;
+}
+
+function pauseAfter({ cause }: TemporalFailure): number {
+  const hasNoTurn = cause instanceof ApplicationFailure && cause.type === NO_TURN;
+  return hasNoTurn ? NO_TURN_PAUSE_MS * (1 + Math.random()) : PAUSE_MS;
 }

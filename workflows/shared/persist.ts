@@ -6,6 +6,7 @@ import {
   proxyLocalActivities,
 } from '@temporalio/workflow';
 import type { LifecycleActivities } from '../../activities';
+import { NO_TURN } from '../../src/domain/turn';
 
 /** A write of a lifecycle to the record. */
 export type Write<T> = (
@@ -15,7 +16,8 @@ export type Write<T> = (
 /** In the worker's own process and cheap in history; given up soon, so that messages don't stall. */
 const quick = proxyLocalActivities<LifecycleActivities>({
   startToCloseTimeout: '3s',
-  retry: { maximumAttempts: 2, initialInterval: '200ms' },
+  // A debit without a turn waits outside the slots of a workflow task.
+  retry: { maximumAttempts: 2, initialInterval: '200ms', nonRetryableErrorTypes: [NO_TURN] },
 });
 
 /** MongoDB is away: wait for it in the open, where the pending activity shows in the UI. */

@@ -1,0 +1,48 @@
+import { inTurn } from '../../../src/ledger/turns';
+import { eventually } from '../../support/http';
+import {
+  openRefund,
+  openWorkflowSetting,
+  refundInput,
+  scriptedBank,
+  settledPayment,
+  type WorkflowSetting,
+  withBank,
+} from '../../support/workflow-setting';
+
+let setting: WorkflowSetting;
+beforeAll(async () => {
+  setting = await openWorkflowSetting('real');
+});
+afterAll(async () => setting?.close());
+
+/** Keeps the turn of a book until it is given back. */
+function holding(book: string) {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return { over: inTurn({ book, by: 0 }, () => held), release };
+}
+
+test('a refund that finds no turn gives its slot free, and is accepted soon after', async () => {
+  await withBank(setting, scriptedBank(), async (connector) => {
+    const payment = await settledPayment(setting, connector);
+    const { account_id, livemode } = payment;
+    const { over, release } = holding(`ledger:${account_id}:${livemode}`);
+    const input = refundInput(payment);
+    const opening = openRefund(setting, input);
+    const handle = setting.env.client.workflow.getHandle(`refund:${input.refund_id}`);
+    const failure = await eventually('the refund to be told to come again', async () => {
+      const { raw } = await handle.describe().catch(() => ({ raw: {} }));
+      return 'pendingActivities' in raw && raw.pendingActivities?.[0]?.lastFailure;
+    });
+    expect(failure).toMatchObject({ applicationFailureInfo: { type: 'no_turn' } });
+    release();
+    await over;
+    const released = Date.now();
+    expect((await opening).opened).toMatchObject({ status: 'processing', version: 1 });
+    // Not with a back-off that grows to half a minute.
+    expect(Date.now() - released).toBeLessThan(15_000);
+  });
+});
