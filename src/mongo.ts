@@ -1,5 +1,13 @@
 import os from 'node:os';
-import { type ClientSession, MongoClient } from 'mongodb';
+import { setTimeout as wait } from 'node:timers/promises';
+import {
+  type ClientSession,
+  type Db,
+  MongoClient,
+  MongoServerError,
+  ReadConcern,
+  ReadPreference,
+} from 'mongodb';
 
 /** Connects with the durability that money needs: majority, journaled. Time-outs are short. */
 export async function connectMongo(uri: string, appName: string): Promise<MongoClient> {
@@ -64,6 +72,41 @@ export async function inTransaction<T>(
       maxCommitTimeMS: COMMIT_TIMEOUT_MS,
     }),
   );
+}
+
+/** Codes of a snapshot that the server no longer has, or not yet: another one will do. */
+const PASSING = new Set([239, 246]);
+const SNAPSHOTS_MAX = 5;
+const SNAPSHOT_RETRY_MS = 200;
+
+/** Reads of one moment. */
+export interface Snapshot {
+  db: Db;
+  session: ClientSession;
+}
+
+/** Reads a database as it is at one moment; `work` may run several times. */
+export async function inSnapshot<T>(
+  mongo: MongoClient,
+  database: string,
+  work: (snapshot: Snapshot) => Promise<T>,
+  readPreference = ReadPreference.primary,
+): Promise<T> {
+  for (let made = 1; ; made += 1) {
+    // The driver notes the moment in the concern itself, so a later snapshot needs one of its own.
+    const readConcern = new ReadConcern('snapshot');
+    const db = mongo.db(database, { readPreference, readConcern });
+    try {
+      return await mongo.withSession({ snapshot: true }, (session) => work({ db, session }));
+    } catch (error) {
+      if (made === SNAPSHOTS_MAX || !isPassing(error)) throw error;
+      await wait(SNAPSHOT_RETRY_MS);
+    }
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof MongoServerError && PASSING.has(Number(error.code));
 }
 
 /**
