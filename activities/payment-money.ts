@@ -1,10 +1,11 @@
 import type { ClientSession } from 'mongodb';
 import { MAIN_BALANCE } from '../src/domain/balance-account';
+import { bookId } from '../src/ledger/postings';
 import { clawBackOf, paymentPosting, settledAmount } from '../src/ledger/steps';
 import { abandon } from '../src/mongo';
 import type { PaymentDocument } from '../src/store/payments';
 import { debitTurn, inDebitTurn } from './debit';
-import { ledgerLine, type RecordDeps } from './record';
+import type { RecordDeps } from './record';
 import type { Act } from './record-inputs';
 
 interface Booking {
@@ -89,7 +90,7 @@ async function booked(
     const payment = await payments.get(payment_id, session);
     if (payment === null || !(await work(payment, session))) await abandon(session);
   };
-  await inDebitTurn(deps, debitTurn(ledgerLine(found), at), write);
+  await inDebitTurn(deps, debitTurn(bookId(found), at), write);
   return await read(deps, payment_id);
 }
 
@@ -152,7 +153,7 @@ async function clawBack(deps: RecordDeps, input: ClawBack): Promise<ClawedBackAn
     await ledger.post(clawBackOf(payment, { held, owed }, { at, value_date }), session);
     return { held, owed };
   };
-  const made = await inDebitTurn(deps, debitTurn(ledgerLine(payment), at), write);
+  const made = await inDebitTurn(deps, debitTurn(bookId(payment), at), write);
   if (made !== null) return { outcome: 'booked', ...made };
   const { clawed_back, audit: acts } = await read(deps, payment_id);
   const isRepeat = acts.some((act) => act.id === id);

@@ -12,21 +12,14 @@ import { balanceFault } from '../src/domain/payout-rules';
 import type { PayoutInput } from '../src/domain/payout-workflow';
 import { isRailId, railRules } from '../src/domain/rails';
 import { endOfNextBusinessDay } from '../src/domain/target2';
-import { InsufficientBalance } from '../src/ledger/postings';
+import { bookId, InsufficientBalance } from '../src/ledger/postings';
 import { payoutPostings, reservationOf } from '../src/ledger/steps';
 import { abandon } from '../src/mongo';
 import type { Stores } from '../src/store';
 import type { PayoutDocument } from '../src/store/payouts';
 import { inDebitTurn } from './debit';
 import { positionAt, tieBase } from './events';
-import {
-  createRecord,
-  ledgerLine,
-  openedOnce,
-  type RecordDeps,
-  type RecordTable,
-  standingOf,
-} from './record';
+import { createRecord, openedOnce, type RecordDeps, type RecordTable, standingOf } from './record';
 import type { RecordMove, Standing } from './record-inputs';
 
 export type OpenPayout = PayoutInput & {
@@ -111,7 +104,7 @@ async function openPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOp
   if (existing !== null) return accepted(existing, input.request_id);
   try {
     const work = (session: ClientSession) => reserve(deps, input, session);
-    const turn = { book: ledgerLine(input), by: input.accept_by_ms };
+    const turn = { book: bookId(input), by: input.accept_by_ms };
     const opened = await inDebitTurn(deps, turn, work);
     if (opened !== null) {
       const { payout_id, request_id } = input;

@@ -4,6 +4,7 @@ import { assertLawful } from '../src/domain/assert';
 import type { CallbackResource } from '../src/domain/callback';
 import type { EventType } from '../src/domain/event';
 import { eventId } from '../src/ids';
+import { bookId } from '../src/ledger/postings';
 import type { Logger } from '../src/log';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
 import type { Stores } from '../src/store';
@@ -11,7 +12,7 @@ import type { AttentionAct, AuditEntry } from '../src/store/attention';
 import { callbackKey } from '../src/store/callbacks';
 import type { WrittenWith } from '../src/store/resource';
 import { type DeliveryStarter, startDeliveries } from '../src/temporal/deliveries';
-import { debitTurn, inDebitTurn } from './debit';
+import { foldOften } from './debit';
 import { eventsOf, subscriptionOf } from './events';
 import type {
   Act,
@@ -35,6 +36,7 @@ interface Recorded<Status extends string, Attention extends string> {
   _id: string;
   account_id: string;
   livemode: boolean;
+  currency: string;
   status: Status;
   version: number;
   updated_at: string;
@@ -181,18 +183,18 @@ async function recordMove<
     );
     await deps.stores.events.insert(events, session);
     await table.post(moved, input, session);
-    return events;
+    return { events, book: bookId(moved) };
   };
-  const isPosted = to.some((reached) => table.posted.includes(reached));
-  const events = await (isPosted
-    ? inDebitTurn(deps, debitTurn(ledgerLine(input), at), commit)
-    : inTransaction(deps.mongo, commit));
-  if (events === null) return await moveFromElsewhere(deps, table, input);
-  await startDeliveries(deps, events);
+  const made = await inTransaction(deps.mongo, commit);
+  if (made === null) return await moveFromElsewhere(deps, table, input);
+  await startDeliveries(deps, made.events);
   deps.log.info(
     { [`${table.resource}_id`]: resource_id, request_id, status },
     `${table.resource} moved`,
   );
+  if (to.some((reached) => table.posted.includes(reached))) {
+    await foldOften(deps, resource_id, made.book);
+  }
   return { status, version };
 }
 
@@ -310,9 +312,4 @@ function auditOf(
   move: { id: string; when: string; before: string; after: string },
 ): AuditEntry[] {
   return act === undefined ? [] : [{ ...act, ...move }];
-}
-
-/** Line of an account, in which its postings take turns. @see inDebitTurn */
-export function ledgerLine(owner: { account_id: string; livemode: boolean }): string {
-  return `ledger:${owner.account_id}:${owner.livemode}`;
 }

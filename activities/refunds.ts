@@ -11,7 +11,7 @@ import {
 } from '../src/domain/refund';
 import { refundableAmount, refundFault } from '../src/domain/refund-rules';
 import type { RefundInput } from '../src/domain/refund-workflow';
-import { InsufficientBalance } from '../src/ledger/postings';
+import { bookId, InsufficientBalance } from '../src/ledger/postings';
 import { refundPosting, settledAmount } from '../src/ledger/steps';
 import { abandon } from '../src/mongo';
 import type { Stores } from '../src/store';
@@ -19,14 +19,7 @@ import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
 import { debitTurn, inDebitTurn } from './debit';
 import { positionAt, tieBase } from './events';
-import {
-  createRecord,
-  ledgerLine,
-  openedOnce,
-  type RecordDeps,
-  type RecordTable,
-  standingOf,
-} from './record';
+import { createRecord, openedOnce, type RecordDeps, type RecordTable, standingOf } from './record';
 import type { RecordMove, Standing } from './record-inputs';
 
 export type OpenRefund = RefundInput & {
@@ -107,7 +100,7 @@ async function openRefund(deps: RecordDeps, input: OpenRefund): Promise<RefundOp
   if (existing !== null) return accepted(existing, input.request_id);
   try {
     const work = (session: ClientSession) => reserve(deps, input, session);
-    const opened = await inDebitTurn(deps, debitTurn(ledgerLine(input), input.created_at), work);
+    const opened = await inDebitTurn(deps, debitTurn(bookId(input), input.created_at), work);
     if (opened !== null) {
       const { refund_id, payment_id, request_id } = input;
       deps.log.info({ refund_id, payment_id, request_id, status: 'processing' }, 'refund opened');

@@ -44,7 +44,7 @@ function eventOf(account_id: string, payment_id: string): EventDocument {
       request_id: payment_id,
       moves: [{ type: `payment.${TOLD_ALONE}`, version: 4 }],
     },
-    true,
+    'all',
   );
   if (event === undefined) throw new RangeError('A move has an event.');
   return event;

@@ -144,7 +144,7 @@ function eventOf(payment: PaymentDocument, n: number): EventDocument {
       data: { payment_id: _id },
       moves: [{ type: 'payment.settled', version: 4 }],
     },
-    true,
+    'all',
   );
   if (event === undefined) throw new RangeError('A move has an event.');
   const delivered = { status: 'delivered', attempts: 1, next_attempt_at: null, run: 0 } as const;

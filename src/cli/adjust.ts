@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { MAIN_BALANCE } from '../domain/balance-account';
 import { formatMoney } from '../domain/money';
-import type { BalanceRow, BookDocument, PostingDocument } from '../ledger/book';
+import type { BalanceRow } from '../ledger/book';
+import type { BookDocument, PostingDocument } from '../ledger/documents';
 import {
   bookId,
   InsufficientBalance,

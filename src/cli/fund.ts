@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { MAIN_BALANCE } from '../domain/balance-account';
-import type { BalanceRow, PostingDocument } from '../ledger/book';
+import type { BalanceRow } from '../ledger/book';
+import type { PostingDocument } from '../ledger/documents';
 import { bookId, LEGS, type NewPosting, operationId } from '../ledger/postings';
 import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';

@@ -1,5 +1,5 @@
 import type { CallbackResource } from '../domain/callback';
-import type { PostingDocument } from '../ledger/book';
+import type { PostingDocument } from '../ledger/documents';
 import { LEGS } from '../ledger/postings';
 import { LIFECYCLES, type Resource } from '../lifecycles';
 import type { Stores } from '../store';

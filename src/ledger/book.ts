@@ -1,56 +1,22 @@
 import { type ClientSession, type Collection, type Db, Long } from 'mongodb';
 import { defined } from '../domain/defined';
+import { inSnapshot } from '../mongo';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import type { BookDocument, PostingDocument } from './documents';
+import { EXACT, fold, integerOf, OPEN, openSums, withOpen } from './open';
 import {
   assertBalanced,
   bookId,
+  bookOwner,
+  booksOf,
   InsufficientBalance,
+  isOpen,
   type Leg,
   mustNotBeNegative,
   mustNotBePositive,
   type NewPosting,
   operationId,
-  type PostingKind,
-  type PostingNote,
 } from './postings';
-
-/** Transaction of the ledger, never changed. Its legs sum to zero. */
-export interface PostingDocument {
-  /** `{kind}:{resource_id}`: each step of a resource is posted once. */
-  _id: string;
-  book: string;
-  kind: PostingKind;
-  resource_id: string;
-  /** Time of the move, ISO 8601, ms; after an outage it may be long before the write. */
-  at: string;
-  /**
-   * Time of the write by its process's clock, ISO 8601, ms: the order of postings within a book. An
-   * older posting has none, and comes first. @see docs/ledger.md#checkpoints
-   */
-  written_at?: string;
-  /** Minor units, as 64-bit integers. */
-  legs: { account: string; amount: number | Long }[];
-  /** Day on which the bank books it, where it says so. */
-  value_date?: string;
-  /** Operator who asked for it, and the reason. */
-  note?: PostingNote;
-}
-
-/** Kept balances of one merchant account, environment and currency, by the paths of its legs. */
-export interface BookDocument {
-  /** `{account_id}:{live|sandbox}:{currency}` */
-  _id: string;
-  account_id: string;
-  livemode: boolean;
-  currency: string;
-  balances?: Record<string, { available?: number | bigint; reserved?: number | bigint }>;
-  clearing?: Record<string, number>;
-  transit?: Record<string, number>;
-  income?: Record<string, number>;
-  external?: Record<string, number>;
-  suspense?: Record<string, number>;
-  receivable?: Record<string, number>;
-}
 
 /** Line of `balance show`; minor units, as a bigint where a number would not be exact. */
 export interface BalanceRow {
@@ -69,14 +35,34 @@ export interface Receivable {
 
 /** Index of a book's postings in the order of their writes. */
 export const WRITTEN = 'written';
-/** Reads 64-bit integers as they are, since a sum may exceed what a number holds exactly. */
-const EXACT = { useBigInt64: true } as const;
-
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
 export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const postings: Collection<PostingDocument> = db.collection<PostingDocument>('ledger_postings');
   const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
+
+  /** Moves what the book keeps; false when a balance would pass 0. */
+  const move = async (posting: NewPosting, session: ClientSession): Promise<boolean> => {
+    const { legs, account_id, livemode, currency } = posting;
+    const bounds = boundsOf(legs);
+    const result = await books.updateOne(
+      { _id: bookId(posting), ...Object.fromEntries(bounds) },
+      {
+        $inc: Object.fromEntries(asLongs(legs).map(({ account, amount }) => [account, amount])),
+        $setOnInsert: { account_id, livemode, currency },
+      },
+      // A posting that debits must not make the book.
+      { session, upsert: bounds.length === 0 },
+    );
+    return result.matchedCount + result.upsertedCount > 0;
+  };
+
+  /** Balances of a book by their paths, open postings included, as the transaction sees them. */
+  const balancesIn = async (book: string, session: ClientSession) => {
+    const kept = await books.findOne({ _id: book }, { session, ...EXACT });
+    return withOpen(kept, (await openSums(postings, book, session)).get(book));
+  };
+
   return {
     ensureIndexes: async (later?: TakeBuild) => {
       await makeIndexes(
@@ -84,54 +70,61 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
         [
           { key: { book: 1, written_at: 1, _id: 1 }, name: WRITTEN },
           { key: { resource_id: 1, at: 1 }, name: 'resource' },
+          OPEN,
         ],
         later,
       );
       await makeIndexes(books, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], later);
     },
     /**
-     * Writes a posting and moves its balances, last in the caller's transaction, since concurrent
-     * transactions contend for the book.
+     * Writes a posting, and moves its balances unless it is an open one, which meets no other. Last
+     * in the caller's transaction, since those that debit contend for the book.
      * @throws InsufficientBalance when a balance would fall below 0: let the transaction abort
      * @throws MongoServerError duplicate key when it was posted already
      */
     post: async (posting: NewPosting, session: ClientSession): Promise<void> => {
-      const { legs, kind, resource_id, at, account_id, livemode, currency } = posting;
-      const { value_date, note } = posting;
+      const { legs, kind, resource_id, at, value_date, note } = posting;
       assertBalanced(legs);
       const book = bookId(posting);
       const written_at = now().toISOString();
+      const open = isOpen(posting) ? true : undefined;
       await postings.insertOne(
         {
           _id: operationId(posting),
-          ...defined({ book, kind, resource_id, at, legs: asLongs(legs), value_date, note }),
+          ...defined({ book, kind, resource_id, at, legs: asLongs(legs), value_date, note, open }),
           written_at,
         },
         { session },
       );
-      const taken = legs.filter(({ account, amount }) => amount < 0 && mustNotBeNegative(account));
-      const enough = taken.map(({ account, amount }) => [account, { $gte: -amount }]);
-      const collected = legs.filter(
-        ({ account, amount }) => amount > 0 && mustNotBePositive(account),
-      );
-      const owed = collected.map(({ account, amount }) => [account, { $lte: -amount }]);
-      const result = await books.updateOne(
-        { _id: book, ...Object.fromEntries([...enough, ...owed]) },
-        {
-          $inc: Object.fromEntries(asLongs(legs).map(({ account, amount }) => [account, amount])),
-          $setOnInsert: { account_id, livemode, currency },
-        },
-        // A posting that debits must not make the book.
-        { session, upsert: taken.length + collected.length === 0 },
-      );
-      if (result.matchedCount + result.upsertedCount === 0) {
-        throw new InsufficientBalance('The balance does not hold this amount.');
+      if (open || (await move(posting, session))) return;
+      // Looks before it folds, since what a refusal has folded is lost with its transaction.
+      if (isBorne(legs, await balancesIn(book, session))) {
+        while ((await fold(postings, books, book, session)) > 0) {
+          if (await move(posting, session)) return;
+        }
       }
+      throw new InsufficientBalance('The balance does not hold this amount.');
     },
+    /** Takes open postings of a book into its balances, in the caller's transaction. */
+    fold: (book: string, session: ClientSession) => fold(postings, books, book, session),
     /** Lists the named balances of an account in one environment, by name and currency. */
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> => {
-      const found = await books.find({ account_id, livemode }, EXACT).toArray();
-      return found.flatMap(balancesOf).sort(byNameAndCurrency);
+      const all = booksOf(account_id, livemode);
+      const { kept, open } = await inSnapshot(db.client, db.databaseName, async (moment) => {
+        const { session } = moment;
+        const books = moment.db.collection<BookDocument>('ledger_books');
+        const postings = moment.db.collection<PostingDocument>('ledger_postings');
+        return {
+          kept: await books.find({ account_id, livemode }, { session, ...EXACT }).toArray(),
+          open: await openSums(postings, all, session),
+        };
+      });
+      const keptIn = new Map(kept.map((book) => [book._id, book]));
+      const names = new Set([...keptIn.keys(), ...open.keys()]);
+      const rows = [...names].flatMap((book) =>
+        rowsOf(bookOwner(book).currency, withOpen(keptIn.get(book) ?? null, open.get(book))),
+      );
+      return rows.sort(byNameAndCurrency);
     },
     /** Finds a balance in the book of a posting, within its transaction; null: never credited. */
     balance: async (
@@ -139,8 +132,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       name: string,
       session: ClientSession,
     ): Promise<BalanceRow | null> => {
-      const book = await books.findOne({ _id: bookId(posting) }, { session, ...EXACT });
-      const rows = book === null ? [] : balancesOf(book);
+      const rows = rowsOf(posting.currency, await balancesIn(bookId(posting), session));
       return rows.find(({ balance_account }) => balance_account === name) ?? null;
     },
     /** Sums that the merchant owes, by currency. */
@@ -164,16 +156,37 @@ function asLongs(legs: readonly Leg[]): { account: string; amount: Long }[] {
   return legs.map(({ account, amount }) => ({ account, amount: Long.fromNumber(amount) }));
 }
 
-function balancesOf({ currency, balances = {} }: BookDocument): BalanceRow[] {
-  return Object.entries(balances).map(([balance_account, { available = 0, reserved = 0 }]) => ({
-    balance_account,
-    currency,
-    available: asNumber(available),
-    reserved: asNumber(reserved),
-  }));
+/** Conditions under which the legs may be moved: no balance passes 0. */
+function boundsOf(legs: readonly Leg[]) {
+  const taken = legs.filter(({ account, amount }) => amount < 0 && mustNotBeNegative(account));
+  const collected = legs.filter(({ account, amount }) => amount > 0 && mustNotBePositive(account));
+  return [
+    ...taken.map(({ account, amount }) => [account, { $gte: -amount }]),
+    ...collected.map(({ account, amount }) => [account, { $lte: -amount }]),
+  ];
 }
 
-function asNumber(amount: number | bigint): number | bigint {
+/** Whether balances bear the legs, once what is open is taken in. */
+function isBorne(legs: readonly Leg[], balances: ReadonlyMap<string, unknown>): boolean {
+  return legs.every(({ account, amount }) => {
+    const after = (integerOf(balances.get(account)) ?? 0n) + BigInt(amount);
+    if (after < 0n) return !mustNotBeNegative(account);
+    return after === 0n || !mustNotBePositive(account);
+  });
+}
+
+function rowsOf(currency: string, balances: ReadonlyMap<string, unknown>): BalanceRow[] {
+  const names = [...balances.keys()].flatMap(
+    (path) => /^balances\.([^.]+)\./.exec(path)?.[1] ?? [],
+  );
+  return [...new Set(names)].map((balance_account) => {
+    const at = (part: string) => asNumber(balances.get(`balances.${balance_account}.${part}`));
+    return { balance_account, currency, available: at('available'), reserved: at('reserved') };
+  });
+}
+
+function asNumber(balance: unknown): number | bigint {
+  const amount = integerOf(balance) ?? 0n;
   const number = Number(amount);
   return Number.isSafeInteger(number) ? number : amount;
 }

@@ -82,6 +82,21 @@ export function bookId({
   return `${account_id}:${livemode ? 'live' : 'sandbox'}:${currency}`;
 }
 
+/** Account, environment and currency that a book's id names. @throws RangeError on any other text */
+export function bookOwner(book: string) {
+  const [, account_id, env, currency] = /^(.+):(live|sandbox):([^:]+)$/.exec(book) ?? [];
+  if (account_id === undefined || currency === undefined) {
+    throw new RangeError(`No id of a book: ${book}`);
+  }
+  return { account_id, livemode: env === 'live', currency };
+}
+
+/** Range of the ids of an account's books in one environment. */
+export function booksOf(account_id: string, livemode: boolean): { $gte: string; $lt: string } {
+  const start = `${account_id}:${livemode ? 'live' : 'sandbox'}`;
+  return { $gte: `${start}:`, $lt: `${start};` };
+}
+
 const available = (name: string) => `balances.${checked(name)}.available`;
 const reserved = (name: string) => `balances.${checked(name)}.reserved`;
 const clearing = (connector: string) => `clearing.${checked(connector)}`;
@@ -185,6 +200,40 @@ export function mustNotBeNegative(account: string): boolean {
 /** Whether a balance may never rise above 0: a merchant never owes less than nothing. */
 export function mustNotBePositive(account: string): boolean {
   return account === RECEIVABLE;
+}
+
+/**
+ * Steps of resources that need no balance to be looked at: they credit, or give back what a step of
+ * the same resource holds, which the book has taken in.
+ */
+const OPEN_KINDS: ReadonlySet<string> = new Set<PostingKind>([
+  'payment_settled',
+  'payment_late_received',
+  'refund_settled',
+  'refund_failed',
+  'payout_captured',
+  'payout_released',
+  'payout_reversed',
+  'payout_returned',
+]);
+
+/**
+ * Whether a posting stays open until its book takes it in: nothing that others may draw on falls by
+ * it. @see docs/ledger.md#open-postings
+ */
+export function isOpen({ kind, legs }: { kind: string; legs: readonly OpenLeg[] }): boolean {
+  return (
+    OPEN_KINDS.has(kind) &&
+    legs.every(({ account, amount }) => !isDrawnOn(account) || Number(amount) >= 0)
+  );
+}
+
+/** Leg as it is written, or as it is read. */
+type OpenLeg = { account: string; amount: unknown };
+
+/** Whether steps of several resources take from a balance. */
+function isDrawnOn(account: string): boolean {
+  return /^(balances\.[^.]+\.available$|suspense\.|receivable\.)/.test(account);
 }
 
 /** Asserts that legs sum to zero, in whole minor units, one for each account. @throws RangeError */

@@ -1,6 +1,7 @@
 import { type Document, Long } from 'mongodb';
 import { z } from 'zod';
 import { CHECKS } from '../../src/ledger/verify/compare';
+import { inTransaction } from '../../src/mongo';
 import {
   authorizedPayment,
   fund,
@@ -66,6 +67,10 @@ export async function openLedgerSetting() {
   const payoutsBook = `${account_id}:sandbox:CHF`;
   const ids = await liveALittle(records, account_id);
   const paidOut = await payOut(records, account_id);
+  for (const currency of ['EUR', 'CHF']) {
+    const whole = `${account_id}:sandbox:${currency}`;
+    await inTransaction(records.mongo, (session) => stores.ledger.fold(whole, session));
+  }
   const documents = (name: (typeof COLLECTIONS)[number]) => db.collection<Stored>(name);
   const keep = COLLECTIONS.map(async (name) => ({
     name,

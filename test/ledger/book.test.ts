@@ -54,15 +54,29 @@ function opened(currency = 'EUR') {
   const posted = () => ledger.collections.postings.countDocuments({ book: bookName });
   const bookName = `${account_id}:sandbox:${currency}`;
   const kept = () => ledger.collections.books.findOne({ _id: bookName });
-  return { of, post, funding, refund, rows, available, posted, kept, account_id, bookName };
+  const foldAll = () => inTransaction(mongo, (session) => ledger.fold(bookName, session));
+  return {
+    of,
+    post,
+    funding,
+    refund,
+    rows,
+    available,
+    posted,
+    kept,
+    foldAll,
+    account_id,
+    bookName,
+  };
 }
 
 test('a posting moves every balance that it names, and is kept as it was', async () => {
-  const { of, post, funding, kept, bookName, account_id } = opened();
+  const { of, post, funding, kept, foldAll, bookName, account_id } = opened();
   const posting = funding(1_000);
   const settled = { ...of, kind: 'payment_settled', resource_id: randomUUID() } as const;
   await post(posting, { ...settled, legs: LEGS.payment_settled('bank', 500) });
   await post({ ...of, kind: 'refund_accepted', resource_id: 'r', legs: LEGS.refund_accepted(300) });
+  await foldAll();
   expect(await kept()).toEqual({
     _id: bookName,
     account_id,

@@ -1,4 +1,5 @@
-import { mustNotBeNegative, mustNotBePositive } from '../../src/ledger/postings';
+import { EXACT, integerOf, type Sums, sumsOf, withOpen } from '../../src/ledger/open';
+import { isOpen, mustNotBeNegative, mustNotBePositive } from '../../src/ledger/postings';
 import type { Records } from '../support/records';
 
 export interface WholeBook {
@@ -9,29 +10,43 @@ export interface WholeBook {
 }
 
 /**
- * Expects every posting of a merchant in euros to be balanced, and each kept balance to be the sum
- * of its legs, on its own side of 0.
+ * Expects every posting of a merchant in euros to be balanced, each kept balance to be the sum of
+ * the legs that were taken in, and both that and the sum of all on their own side of 0.
  */
-export async function expectWholeBook({ stores }: Records, account_id: string): Promise<WholeBook> {
+export async function expectWholeBook(
+  { stores }: { stores: Pick<Records['stores'], 'ledger'> },
+  account_id: string,
+): Promise<WholeBook> {
   const { postings, books } = stores.ledger.collections;
   const book = `${account_id}:sandbox:EUR`;
-  const posted = await postings.find({ book }).toArray();
-  const kept = await books.findOne({ _id: book });
-  const sums = new Map<string, number>();
-  for (const { legs } of posted) {
-    expect(legs.reduce((sum, { amount }) => sum + Number(amount), 0)).toBe(0);
-    for (const { account, amount } of legs) {
-      sums.set(account, (sums.get(account) ?? 0) + Number(amount));
-    }
-  }
-  for (const [account, sum] of sums) {
-    expect([account, at(kept, account)]).toEqual([account, sum]);
-    if (mustNotBeNegative(account)) expect([account, Math.max(sum, 0)]).toEqual([account, sum]);
-    if (mustNotBePositive(account)) expect([account, Math.min(sum, 0)]).toEqual([account, sum]);
-  }
-  return { sum: (account) => sums.get(account) ?? 0, kinds: posted.map(({ kind }) => kind) };
+  const posted = await postings.find({ book }, EXACT).toArray();
+  const open = posted.filter((posting) => posting.open);
+  for (const { legs } of posted) expect(total(legs)).toBe(0);
+  for (const posting of open) expect(isOpen(posting)).toBe(true);
+  const taken = sumsOf(posted.filter((posting) => !posting.open));
+  const kept = withOpen(await books.findOne({ _id: book }, EXACT));
+  expect(sorted(kept)).toEqual(sorted(taken));
+  const sums = sumsOf(posted);
+  expectOnTheirSide(taken);
+  expectOnTheirSide(sums);
+  return {
+    sum: (account) => Number(sums.get(account) ?? 0n),
+    kinds: posted.map(({ kind }) => kind),
+  };
 }
 
-function at(value: unknown, path: string): unknown {
-  return path.split('.').reduce((inner: unknown, name) => Object(inner)[name], value);
+function total(legs: readonly { amount: unknown }[]): number {
+  return legs.reduce((sum, { amount }) => sum + Number(integerOf(amount)), 0);
+}
+
+function sorted(balances: ReadonlyMap<string, unknown>): [string, unknown][] {
+  return [...balances].sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+function expectOnTheirSide(sums: Sums): void {
+  for (const [account, sum] of sums) {
+    const isPassed =
+      (mustNotBeNegative(account) && sum < 0n) || (mustNotBePositive(account) && sum > 0n);
+    expect([account, sum, isPassed]).toEqual([account, sum, false]);
+  }
 }

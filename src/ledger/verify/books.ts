@@ -1,4 +1,5 @@
-import type { BookDocument } from '../book';
+import type { BookDocument } from '../documents';
+import { type Sums, sumsOf } from '../open';
 import {
   behindCheckpoint,
   between,
@@ -78,8 +79,9 @@ async function readOn(check: BookCheck, book: string, before: Tally) {
     const rest = read<PostingRow>('ledger_postings', {}, between(book, tally.to));
     const later = await examine(check, read, rest, whole);
     const kept = await bookOf(read, book);
-    const balances = compareBook({ _id: book, kept, posted: whole.sums });
-    const end = { postings: whole.total, isKept: kept !== null };
+    const open = await openIn(read, book);
+    const balances = compareBook({ _id: book, kept, open, posted: whole.sums });
+    const end = { postings: whole.total, isKept: kept !== null || open.size > 0 };
     return { tally, differences: [...faults, ...later, ...balances], isClean, end };
   });
 }
@@ -87,4 +89,9 @@ async function readOn(check: BookCheck, book: string, before: Tally) {
 async function bookOf(read: Read, _id: string): Promise<BookDocument | null> {
   const [book] = await all(read<BookDocument>('ledger_books', { _id }));
   return book ?? null;
+}
+
+async function openIn(read: Read, book: string): Promise<Sums> {
+  const legs = { projection: { legs: 1 } };
+  return sumsOf(await all(read<PostingRow>('ledger_postings', { book, open: true }, legs)));
 }

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { type Collection, type Db, MaxKey, MinKey } from 'mongodb';
 import { isDuplicateKey } from '../../mongo';
 import { WRITTEN } from '../book';
-import { integerOf, type PostingRow } from './compare';
+import { integerOf } from '../open';
+import type { PostingRow } from './compare';
 
 /** Place of a posting in its book: the time of its write, then its id. */
 interface Place {

@@ -1,12 +1,14 @@
 import { SANDBOX_CONNECTOR } from '../../routing';
-import type { BookDocument } from '../book';
-import { bookId, LEGS, mustNotBeNegative } from '../postings';
+import type { BookDocument } from '../documents';
+import { integerOf, type Sums, withOpen } from '../open';
+import { bookId, isOpen, LEGS, mustNotBeNegative } from '../postings';
 
 /** Kinds of difference, in the words of the report. */
 export const CHECKS = {
   posting_unbalanced: 'the legs of a posting do not sum to 0',
   posting_misnamed: 'a posting is not named by its kind and resource',
   posting_unknown: 'a posting is of a kind that does not exist',
+  posting_wrongly_open: 'a posting is not taken in by its book, and is of a kind that must be',
   posting_behind_checkpoint: 'a checkpoint has more postings behind it than it sealed',
   checkpoint_differs: 'the postings behind a checkpoint are not those that it sealed',
   checkpoint_broken: 'a checkpoint does not follow from the one before it',
@@ -56,37 +58,41 @@ export interface PostingRow {
   written_at?: string;
   value_date?: string;
   legs?: readonly { account: string; amount: unknown }[];
+  open?: unknown;
 }
 
-/** Book as it is kept, and the sums of the legs posted to it; either may be missing. */
+/** Book as it is kept, the sums that it has not taken in, and those of all legs posted to it. */
 export interface BookRow {
   _id: string;
   kept: BookDocument | null;
-  posted: ReadonlyMap<string, bigint>;
+  open: Sums;
+  posted: Sums;
 }
 
 const SANDBOX_CLEARING = `clearing.${SANDBOX_CONNECTOR}`;
 
 /** Pure: faults of a posting by itself. */
-export function comparePosting({ _id, book, kind, resource_id, legs = [] }: PostingRow) {
+export function comparePosting({ _id, book, kind, resource_id, legs = [], open }: PostingRow) {
   const sum = legs.some(({ amount }) => integerOf(amount) === undefined)
     ? 'not whole'
     : total(legs.map(({ amount }) => amount));
   const name = `${kind}:${resource_id}`;
   const isUnknown = !Object.hasOwn(LEGS, kind);
   const isLive = book.split(':')[1] === 'live';
+  const wrongly = open !== undefined && !(open === true && isOpen({ kind, legs }));
   const misplaced = isLive && legs.some(({ account }) => account === SANDBOX_CLEARING);
   return [
     ...unlessSame('posting_unbalanced', _id, null, 0n, sum),
     ...unlessSame('posting_misnamed', _id, null, name, _id),
     ...(isUnknown ? [difference('posting_unknown', _id, 'kind', null, kind)] : []),
+    ...(wrongly ? [difference('posting_wrongly_open', _id, 'open', null, open)] : []),
     ...(misplaced ? [difference('sandbox_in_live', _id, SANDBOX_CLEARING, null, book)] : []),
   ];
 }
 
 /** Pure: faults in the balances of one book; a balance of 0 must have its legs, too. */
-export function compareBook({ _id, kept, posted }: BookRow): Difference[] {
-  const balances = new Map(kept === null ? [] : balancesOf(kept));
+export function compareBook({ _id, kept, open, posted }: BookRow): Difference[] {
+  const balances = withOpen(kept, open);
   const accounts = [...new Set([...balances.keys(), ...posted.keys()])].sort();
   return [
     ...(kept === null ? [] : unlessSame('book_misnamed', _id, null, bookId(kept), _id)),
@@ -128,32 +134,11 @@ export function difference(
   return { check, subject, part, expected: shown(expected), found: shown(found) };
 }
 
-/** Reads an integer of any size that MongoDB keeps exactly; undefined for any other value. */
-export function integerOf(value: unknown): bigint | undefined {
-  if (typeof value === 'bigint') return value;
-  return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined;
-}
-
 /** Shows an integer as a number where that is exact, and any other value as text. */
 function shown(value: unknown): ComparedValue {
   if (value === undefined || value === null) return null;
   const number = Number(integerOf(value));
   return Number.isSafeInteger(number) ? number : String(value);
-}
-
-/** Balances by their paths: all that a book holds beside the fields that name it. */
-function balancesOf({ _id, account_id, livemode, currency, ...rest }: BookDocument) {
-  return [...leavesOf(rest, '')];
-}
-
-function* leavesOf(value: unknown, path: string): Generator<[path: string, value: unknown]> {
-  if (typeof value !== 'object' || value === null || '_bsontype' in value) {
-    yield [path, value];
-    return;
-  }
-  for (const [name, inner] of Object.entries(value)) {
-    yield* leavesOf(inner, path === '' ? name : `${path}.${name}`);
-  }
 }
 
 /** Sums in integers of any size; other values are reported with their balance and count as 0. */

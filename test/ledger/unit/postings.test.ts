@@ -3,6 +3,9 @@ import { isBalanceAccountName } from '../../../src/domain/balance-account';
 import {
   assertBalanced,
   bookId,
+  bookOwner,
+  booksOf,
+  isOpen,
   LEGS,
   type Leg,
   mustNotBeNegative,
@@ -170,6 +173,68 @@ describe('the legs of every posting', () => {
       }),
     );
   });
+});
+
+describe('open postings', () => {
+  const OPEN = [
+    'payment_settled',
+    'payment_late_received',
+    'refund_settled',
+    'refund_failed',
+    'payout_captured',
+    'payout_released',
+    'payout_reversed',
+    'payout_returned',
+  ];
+
+  test.each(Object.entries(EVERY_KIND))(
+    '%s is open when it takes from no balance that others may take from',
+    (kind, legs) => {
+      fc.assert(
+        fc.property(legs, (each) => {
+          expect(isOpen({ kind, legs: each })).toBe(OPEN.includes(kind));
+        }),
+      );
+    },
+  );
+
+  test.each(['balances.main.available', 'suspense.late', 'receivable.merchant'])(
+    'are none that take from %s, whatever their kind',
+    (account) => {
+      const legs = [
+        { account, amount: -1 },
+        { account: 'clearing.bank', amount: 1 },
+      ];
+      for (const kind of OPEN) expect(isOpen({ kind, legs })).toBe(false);
+    },
+  );
+});
+
+describe('the id of a book', () => {
+  const owner = fc.record({
+    account_id: name.map((text) => `acct_${text}`),
+    livemode: fc.boolean(),
+    currency: fc.constantFrom('EUR', 'JPY', 'KWD'),
+  });
+
+  test('names its owner, and lies among the books of its account and environment alone', () => {
+    fc.assert(
+      fc.property(owner, owner, (one, other) => {
+        const book = bookId(one);
+        expect(bookOwner(book)).toEqual(one);
+        const { $gte, $lt } = booksOf(other.account_id, other.livemode);
+        const isOfOther = one.account_id === other.account_id && one.livemode === other.livemode;
+        expect(book >= $gte && book < $lt).toBe(isOfOther);
+      }),
+    );
+  });
+
+  test.each(['', 'acct_1', 'acct_1:sandbox', 'acct_1:test:EUR', ':live:EUR'])(
+    '%j is none',
+    (text) => {
+      expect(() => bookOwner(text)).toThrow(RangeError);
+    },
+  );
 });
 
 describe('a name', () => {

@@ -4,6 +4,7 @@ import type { BankCallback, PaymentCallbackName } from '../../../src/domain/call
 import type { PaymentAct } from '../../../src/domain/payment';
 import { verifyLedger } from '../../../src/ledger/verify/verify';
 import type { PaymentDocument } from '../../../src/store/payments';
+import { bookNow } from '../../support/book';
 import type { WorkflowSetting } from '../../support/workflow-setting';
 
 export const ACT = { operator: 'mia', reason: 'the bank told me so' };
@@ -66,15 +67,19 @@ export async function actAfterEnd(
   );
 }
 
-/** The kept balances of a merchant's book, by their paths; minor units. */
+/** The balances of a merchant's book with what is open; minor units. */
 export async function bookOf({ stores }: WorkflowSetting, account_id: string) {
-  const { books } = stores.ledger.collections;
-  const book = await books.findOne({ account_id });
+  const posting = await stores.ledger.collections.postings.findOne({
+    book: { $gte: `${account_id}:`, $lt: `${account_id};` },
+    'legs.account': /^clearing/,
+  });
+  const at = await bookNow(stores, posting?.book ?? '');
+  const clearing = posting?.legs.find(({ account }) => account.startsWith('clearing.'));
   return {
-    available: book?.balances?.['main']?.available,
-    clearing: Object.values(book?.clearing ?? {}).at(0),
-    suspense: book?.suspense?.['late'],
-    receivable: book?.receivable?.['merchant'],
+    available: at('balances.main.available'),
+    clearing: at(clearing?.account ?? ''),
+    suspense: at('suspense.late'),
+    receivable: at('receivable.merchant'),
   };
 }
 

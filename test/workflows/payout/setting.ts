@@ -6,6 +6,7 @@ import type { PayoutInput, PayoutState } from '../../../src/domain/payout-workfl
 import { LEGS } from '../../../src/ledger/postings';
 import { inTransaction } from '../../../src/mongo';
 import { messages } from '../../../workflows/payout/messages';
+import { bookNow } from '../../support/book';
 import {
   callback,
   claim,
@@ -172,12 +173,13 @@ export async function storedPayout({ stores }: WorkflowSetting, id: string) {
 /** What the books of the payout's account say; minor units. */
 export async function moneyOf({ stores }: WorkflowSetting, input: PayoutInput) {
   const { account_id, currency, connector } = input;
-  const book = await stores.ledger.collections.books.findOne({
-    _id: `${account_id}:sandbox:${currency}`,
-  });
-  const { available = 0, reserved = 0 } = book?.balances?.['main'] ?? {};
-  const fees = book?.income?.['fees'] ?? 0;
-  return { available, reserved, fees, atBank: book?.clearing?.[connector] ?? 0 };
+  const at = await bookNow(stores, `${account_id}:sandbox:${currency}`);
+  return {
+    available: at('balances.main.available') ?? 0,
+    reserved: at('balances.main.reserved') ?? 0,
+    fees: at('income.fees') ?? 0,
+    atBank: at(`clearing.${connector}`) ?? 0,
+  };
 }
 
 /** The books of a payout in each of its states. */

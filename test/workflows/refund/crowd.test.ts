@@ -1,3 +1,4 @@
+import { bookId } from '../../../src/ledger/postings';
 import { inTurn } from '../../../src/ledger/turns';
 import { eventually } from '../../support/http';
 import {
@@ -28,8 +29,7 @@ function holding(book: string) {
 test('a refund that finds no turn gives its slot free, and is accepted soon after', async () => {
   await withBank(setting, scriptedBank(), async (connector) => {
     const payment = await settledPayment(setting, connector);
-    const { account_id, livemode } = payment;
-    const { over, release } = holding(`ledger:${account_id}:${livemode}`);
+    const { over, release } = holding(bookId(payment));
     const input = refundInput(payment);
     const opening = openRefund(setting, input);
     const handle = setting.env.client.workflow.getHandle(`refund:${input.refund_id}`);

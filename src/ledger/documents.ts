@@ -1,0 +1,42 @@
+import type { Long } from 'mongodb';
+import type { PostingKind, PostingNote } from './postings';
+
+/** Transaction of the ledger; but for `open`, never changed. Its legs sum to zero. */
+export interface PostingDocument {
+  /** `{kind}:{resource_id}`: each step of a resource is posted once. */
+  _id: string;
+  book: string;
+  kind: PostingKind;
+  resource_id: string;
+  /** Time of the move, ISO 8601, ms; after an outage it may be long before the write. */
+  at: string;
+  /**
+   * Time of the write by its process's clock, ISO 8601, ms: the order of postings within a book. An
+   * older posting has none, and comes first. @see docs/ledger.md#checkpoints
+   */
+  written_at?: string;
+  /** Minor units, as 64-bit integers. */
+  legs: { account: string; amount: number | Long }[];
+  /** Day on which the bank books it, where it says so. */
+  value_date?: string;
+  /** Operator who asked for it, and the reason. */
+  note?: PostingNote;
+  /** Present until its book has taken it in. @see docs/ledger.md#open-postings */
+  open?: true;
+}
+
+/** Kept balances of one merchant account, environment and currency, by the paths of its legs. */
+export interface BookDocument {
+  /** `{account_id}:{live|sandbox}:{currency}` */
+  _id: string;
+  account_id: string;
+  livemode: boolean;
+  currency: string;
+  balances?: Record<string, { available?: number | bigint; reserved?: number | bigint }>;
+  clearing?: Record<string, number>;
+  transit?: Record<string, number>;
+  income?: Record<string, number>;
+  external?: Record<string, number>;
+  suspense?: Record<string, number>;
+  receivable?: Record<string, number>;
+}

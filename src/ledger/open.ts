@@ -1,0 +1,119 @@
+import { type ClientSession, type Collection, type Document, Long } from 'mongodb';
+import type { BookDocument, PostingDocument } from './documents';
+import { bookOwner } from './postings';
+
+/** Sums of legs by the paths of their accounts, exact at any size. */
+export type Sums = ReadonlyMap<string, bigint>;
+
+/** Reads 64-bit integers as they are, since a sum may exceed what a number holds exactly. */
+export const EXACT = { useBigInt64: true } as const;
+
+/** Index of the postings that no book has taken in yet. */
+export const OPEN = {
+  key: { book: 1, written_at: 1 },
+  name: 'open',
+  partialFilterExpression: { open: true },
+} as const;
+
+/** Postings that one fold takes in, at most. */
+const FOLD_MAX = 1_000;
+
+/**
+ * Takes the oldest open postings of a book into its balances, in the caller's transaction: two folds
+ * of one posting contend for it, so it is taken in once.
+ * @returns how many it took in
+ */
+export async function fold(
+  postings: Collection<PostingDocument>,
+  books: Collection<BookDocument>,
+  book: string,
+  session: ClientSession,
+): Promise<number> {
+  const oldest = { projection: { legs: 1 }, sort: { written_at: 1 }, limit: FOLD_MAX } as const;
+  const open = { book, open: true } as const;
+  const rows = await postings.find(open, { session, ...EXACT, ...oldest }).toArray();
+  if (rows.length === 0) return 0;
+  const moved = [...sumsOf(rows)].map(([path, sum]) => [path, Long.fromBigInt(sum)]);
+  await books.updateOne(
+    { _id: book },
+    { $inc: Object.fromEntries(moved), $setOnInsert: bookOwner(book) },
+    { session, upsert: true },
+  );
+  const ids = rows.map(({ _id }) => _id);
+  const taken = { _id: { $in: ids }, open: true } as const;
+  const { modifiedCount } = await postings.updateMany(taken, { $unset: { open: '' } }, { session });
+  if (modifiedCount !== rows.length) throw new Error(`Postings of ${book} are no longer open.`);
+  return rows.length;
+}
+
+/** Sums of what is open, by book. @param books id of one, or a range */
+export async function openSums(
+  postings: Collection<PostingDocument>,
+  books: string | { $gte: string; $lt: string },
+  session: ClientSession,
+): Promise<ReadonlyMap<string, Sums>> {
+  const stages: Document[] = [
+    { $match: { book: books, open: true } },
+    { $unwind: '$legs' },
+    {
+      $group: {
+        _id: { book: '$book', account: '$legs.account' },
+        amount: { $sum: '$legs.amount' },
+      },
+    },
+  ];
+  const found = new Map<string, Map<string, bigint>>();
+  const rows = postings.aggregate<{ _id: { book: string; account: string }; amount: unknown }>(
+    stages,
+    { session, ...EXACT },
+  );
+  for await (const { _id, amount } of rows) {
+    const sums = found.get(_id.book) ?? new Map<string, bigint>();
+    found.set(_id.book, sums.set(_id.account, integerOf(amount) ?? 0n));
+  }
+  return found;
+}
+
+/** Sums of the legs of postings, in integers of any size. */
+export function sumsOf(
+  rows: readonly { legs?: readonly { account: string; amount: unknown }[] }[],
+): Sums {
+  const sums = new Map<string, bigint>();
+  for (const { account, amount } of rows.flatMap(({ legs = [] }) => legs)) {
+    sums.set(account, (sums.get(account) ?? 0n) + (integerOf(amount) ?? 0n));
+  }
+  return sums;
+}
+
+/** Balances of a book with what is open, by the paths of its accounts. */
+export function withOpen(kept: BookDocument | null, open: Sums = new Map()): Map<string, unknown> {
+  const balances = new Map(kept === null ? [] : leavesIn(kept));
+  for (const [path, sum] of open) {
+    const balance = balances.get(path) ?? 0n;
+    const integer = integerOf(balance);
+    // A balance that is no integer is shown as it is.
+    balances.set(path, integer === undefined ? balance : integer + sum);
+  }
+  return balances;
+}
+
+/** Reads an integer of any size that MongoDB keeps exactly; undefined for any other value. */
+export function integerOf(value: unknown): bigint | undefined {
+  if (typeof value === 'bigint') return value;
+  return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined;
+}
+
+/** Balances by their paths: all that a book holds beside the fields that name it. */
+function leavesIn({ _id, account_id, livemode, currency, ...rest }: BookDocument) {
+  return [...leavesOf(rest, '')];
+}
+
+function* leavesOf(value: unknown, path: string): Generator<[path: string, value: unknown]> {
+  if (typeof value !== 'object' || value === null || '_bsontype' in value) {
+    yield [path, value];
+    return;
+  }
+  for (const [name, inner] of Object.entries(value)) {
+    yield* leavesOf(inner, path === '' ? name : `${path}.${name}`);
+  }
+}

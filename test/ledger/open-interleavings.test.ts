@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import type { ClientSession, MongoClient } from 'mongodb';
+import { createLedgerStore } from '../../src/ledger/book';
+import {
+  InsufficientBalance,
+  LEGS,
+  type Leg,
+  type NewPosting,
+  operationId,
+  type PostingKind,
+} from '../../src/ledger/postings';
+import { connectMongo, inTransaction, isDuplicateKey } from '../../src/mongo';
+import { mongodbUri } from '../support/servers';
+import { type Fuse, fused, fuseOf, Killed } from './fuse';
+import { expectWholeBook } from './whole-books';
+
+/**
+ * Whatever order credits, debits and folds come in from two processes, one by one or at once, each
+ * perhaps twice and each perhaps killed before any of its writes: the balances are those of the
+ * postings, nothing is overdrawn, taken in twice or lost.
+ */
+const database = `ledger_${randomUUID()}`;
+let processes: MongoClient[];
+beforeAll(async () => {
+  const uri = mongodbUri();
+  processes = await Promise.all(['left', 'right'].map((name) => connectMongo(uri, name)));
+  await ledgerOf(processes[0], fuseOf(undefined)).ensureIndexes();
+});
+afterAll(async () => {
+  await processes?.[0]?.db(database).dropDatabase();
+  for (const mongo of processes ?? []) await mongo.close();
+});
+
+function ledgerOf(mongo: MongoClient | undefined, fuse: Fuse) {
+  if (mongo === undefined) throw new Error('There are two processes.');
+  return createLedgerStore(fused(mongo.db(database), fuse));
+}
+
+const KINDS = ['payment_settled', 'refund_accepted', 'payout_reserved', 'payout_captured'] as const;
+type Act = (typeof KINDS)[number] | 'fold';
+const RESOURCES = 4;
+const WRITES = 6;
+
+const step = fc.record({
+  act: fc.constantFrom<Act>('payment_settled', ...KINDS, 'fold'),
+  resource: fc.nat({ max: RESOURCES - 1 }),
+  process: fc.nat({ max: 1 }),
+  /** Writes before it is killed. */
+  dies: fc.option(fc.nat({ max: WRITES }), { freq: 3, nil: undefined }),
+});
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+const program = fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), {
+  minLength: 4,
+  maxLength: 10,
+});
+
+/** Legs of each act on a resource of an amount. */
+const LEGS_OF: Record<(typeof KINDS)[number], (amount: number) => Leg[]> = {
+  payment_settled: (amount) => LEGS.payment_settled('bank', amount),
+  refund_accepted: (amount) => LEGS.refund_accepted(amount - 30),
+  payout_reserved: (amount) => LEGS.payout_reserved('main', amount - 10, 5),
+  payout_captured: (amount) => LEGS.payout_captured('main', 'bank', amount - 10, 5),
+};
+
+/** A merchant, and all that was acknowledged to him. */
+function openWorld() {
+  const account_id = `acct_${randomUUID()}`;
+  const book = `${account_id}:sandbox:EUR`;
+  const done = new Set<string>();
+  const ledger = ledgerOf(processes[0], fuseOf(undefined));
+  const nameOf = (kind: PostingKind, resource: number) => `${kind}:${resource}:${account_id}`;
+  const available = async () =>
+    Number((await ledger.balances(account_id, false))[0]?.available ?? 0);
+
+  const run = async ({ act, resource, process, dies }: Step, isAlone: boolean): Promise<void> => {
+    const mongo = processes[process];
+    if (mongo === undefined) return;
+    const fuse = fuseOf(dies);
+    const own = ledgerOf(mongo, fuse);
+    const commit = (work: (session: ClientSession) => Promise<unknown>) =>
+      inTransaction(mongo, async (session) => {
+        await work(session);
+        fuse.burn();
+      });
+    if (act === 'fold') {
+      await commit((session) => own.fold(book, session)).catch(expectKilled);
+      return;
+    }
+    // A payout is captured once it was reserved: its document would say so.
+    if (act === 'payout_captured' && !done.has(nameOf('payout_reserved', resource))) return;
+    const posting: NewPosting = {
+      kind: act,
+      resource_id: `${resource}:${account_id}`,
+      ...{ account_id, livemode: false, currency: 'EUR', at: '2026-03-01T12:00:00.000Z' },
+      legs: LEGS_OF[act](100 * (resource + 1)),
+    };
+    const before = isAlone ? await available() : 0;
+    try {
+      await commit((session) => own.post(posting, session));
+      done.add(operationId(posting));
+    } catch (error) {
+      // Posted by another attempt, which acknowledges it.
+      if (isDuplicateKey(error, '_id_')) return;
+      if (!(error instanceof InsufficientBalance)) return expectKilled(error);
+      // Refused alone, it did not fit.
+      const taken = posting.legs.find(({ account }) => account === 'balances.main.available');
+      if (isAlone) expect(before).toBeLessThan(-(taken?.amount ?? 0));
+    }
+  };
+
+  const expectWhole = async () => {
+    const { sum } = await expectWholeBook({ stores: { ledger } }, account_id);
+    const posted = await ledger.collections.postings.find({ book }).toArray();
+    expect(posted.map(({ _id }) => _id).sort()).toEqual([...done].sort());
+    const [main] = await ledger.balances(account_id, false);
+    expect(main?.available ?? 0).toBe(sum('balances.main.available'));
+    expect(main?.reserved ?? 0).toBe(sum('balances.main.reserved'));
+  };
+  return { run, expectWhole };
+}
+
+function expectKilled(error: unknown): void {
+  expect(error).toBeInstanceOf(Killed);
+}
+
+test('any interleaving of credits, debits, folds and kills keeps the book whole', async () => {
+  await fc.assert(
+    fc.asyncProperty(program, async (batches) => {
+      const world = openWorld();
+      for (const batch of batches) {
+        await Promise.all(batch.map((taken) => world.run(taken, batch.length === 1)));
+        await world.expectWhole();
+      }
+    }),
+    { numRuns: 60 },
+  );
+}, 120_000);
