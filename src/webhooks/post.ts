@@ -4,8 +4,9 @@ import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { connect as connectTls } from 'node:tls';
 import { defined } from '../domain/defined';
+import type { Resolve } from './names';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
-import { type AdmittedUrl, admitUrl, type Resolve } from './url';
+import { type AdmittedUrl, admitUrl } from './url';
 
 /** Bytes of an answer that are read before the connection is dropped. */
 const ANSWER_BYTES_MAX = 64 * 1_024;

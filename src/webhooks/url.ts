@@ -1,6 +1,6 @@
-import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { addressRefusal, isLoopback } from './address';
+import { createResolver, type Resolve } from './names';
 
 const URL_LENGTH_MAX = 2_048;
 
@@ -17,9 +17,6 @@ export interface UrlRefusal {
   code: UrlRefusalCode;
   message: string;
 }
-
-/** Finds all addresses of a host name; rejects when it has none, or can't be looked up. */
-export type Resolve = (host: string) => Promise<string[]>;
 
 export interface UrlPolicy {
   /** Allows endpoints on this machine, over plain http too; for the sandbox. */
@@ -38,8 +35,8 @@ export interface AdmittedUrl {
 
 const LOCAL_SUFFIXES = ['.local', '.internal', '.localdomain', '.home.arpa', '.lan', '.intranet'];
 
-const resolveBySystem: Resolve = async (host) =>
-  (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
+/** Serves the whole process, since what it keeps is of use to every merchant. */
+const resolveName = createResolver();
 
 /**
  * Checks the URL of an endpoint: https, no userinfo, up to 2,048 characters, every address of its
@@ -54,14 +51,14 @@ export async function checkWebhookUrl(
   return admitted.ok ? { ok: true, url: admitted.url.href } : admitted;
 }
 
-/** Checks a URL at registration and at each attempt; its name is resolved anew each time. */
+/** Checks a URL at registration and at each attempt, by addresses that are seconds old at most. */
 export async function admitUrl(text: string, policy: UrlPolicy): Promise<AdmittedUrl | UrlRefusal> {
   const url = parseUrl(text, policy.allowPrivate);
   if ('code' in url) return url;
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
   const named = hostRefusal(host, policy.allowPrivate);
   if (named !== null) return named;
-  const resolve = policy.resolve ?? resolveBySystem;
+  const resolve = policy.resolve ?? resolveName;
   const addresses = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
   if (addresses.length === 0) {
     return refuse('url_host_unknown', `The host name ${host} could not be resolved.`);

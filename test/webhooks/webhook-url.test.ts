@@ -1,4 +1,5 @@
-import { checkWebhookUrl, type Resolve } from '../../src/webhooks/url';
+import type { Resolve } from '../../src/webhooks/names';
+import { checkWebhookUrl } from '../../src/webhooks/url';
 
 const PUBLIC: Resolve = async () => ['93.184.216.34', '2606:4700:4700::1111'];
 
