@@ -1,6 +1,5 @@
-import type { WebhookDeliveryInput } from '../src/domain/event';
+import type { DeliveredEvent, WebhookDeliveryInput } from '../src/domain/delivery';
 import type { DeliveryDocument } from '../src/store/deliveries';
-import type { EventDocument } from '../src/store/events';
 import type { PostWebhook } from '../src/webhooks/post';
 import type { PostResult } from '../src/webhooks/post-result';
 import { signPayload } from '../src/webhooks/signature';
@@ -11,7 +10,7 @@ const USER_AGENT = 'durable-payments-webhooks/1';
 
 /** An attempt that is about to be made. */
 interface Attempt {
-  event: EventDocument;
+  event: DeliveredEvent;
   url: string;
   /** The endpoint's signing secret, opened. */
   secret: string;
@@ -85,15 +84,7 @@ export function isRowOf(
   return row.event_id === event_id && row.run === run && typeof row.attempt === 'number';
 }
 
-/** The failure of an attempt in words, without the receiver's answer. */
-export function describeResult(result: PostResult, url: string): string {
-  const { host } = new URL(url);
-  return result.outcome === 'response'
-    ? `HTTP ${result.status} from ${host}`
-    : `${host}: ${result.message}`;
-}
-
-/** The failure of a kept attempt, in the same words. */
+/** The failure of a kept attempt in words, without the receiver's answer. */
 export function describeRow({ url, status_code, error }: DeliveryDocument): string {
   const { host } = new URL(url);
   return status_code === null

@@ -1,50 +1,42 @@
 import { ApplicationFailure, activityInfo, heartbeat } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import { MongoError } from 'mongodb';
 import {
-  type DeliveryStatus,
+  type DeliveredEvent,
   WEBHOOK_EXHAUSTED,
   type WebhookDeliveryInput,
-} from '../src/domain/event';
+} from '../src/domain/delivery';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../src/domain/webhook-schedule';
 import type { Sealer } from '../src/keys/seal';
-import type { DeliveryDocument, DeliveryStore } from '../src/store/deliveries';
+import type { DeliveryDocument } from '../src/store/deliveries';
 import { type EndpointStore, endpointOwner, signingSecret } from '../src/store/endpoints';
-import type { EventStore } from '../src/store/events';
+import type { Admission, EndpointLimits } from '../src/webhooks/endpoint-limits';
 import type { PostWebhook } from '../src/webhooks/post';
 import type { PostResult } from '../src/webhooks/post-result';
-import { patiently } from './patiently';
+import { describeRow, isAcknowledged, postEvent, rowOf } from './webhook-attempt';
 import {
-  describeResult,
-  describeRow,
-  isAcknowledged,
-  isRowOf,
-  postEvent,
-  rowOf,
-} from './webhook-attempt';
+  type DeliveryRecord,
+  eventUnknown,
+  keepAttempt,
+  lastAttempt,
+  setDelivery,
+  untilReachable,
+} from './webhook-record';
 
-/** Pause before the next try after an outage of our own; up to twice as long, so that they spread. */
-const RETRY_AFTER_OUTAGE_MS = 10_000;
 /** A try that comes this much before its time is made all the same. */
 const EARLY_MS_MAX = 1_000;
 
-export interface WebhookActivityDeps {
-  events: Pick<EventStore, 'get' | 'setDelivery'>;
-  deliveries: Pick<DeliveryStore, 'keep' | 'count' | 'last'>;
+export interface WebhookActivityDeps extends DeliveryRecord {
   endpoints: Pick<EndpointStore, 'get'>;
+  limits: EndpointLimits;
   sealer: Pick<Sealer, 'open'>;
   /** Whether sandbox endpoints may be on this machine. Live ones never. */
   allowPrivate: boolean;
   post: PostWebhook;
   /** Unix time in ms. */
   now: () => number;
-  /** From 0 to 1. */
-  random: () => number;
   log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
   /** The waits between attempts; a test may shorten them. */
   nextDelayMs?: typeof nextAttemptDelayMs;
-  /** How long a try waits out an outage of the database; a test may shorten it. */
-  patienceMs?: number;
 }
 
 /** All that a delivery's log lines carry: no body, no URL, no secret. */
@@ -61,10 +53,11 @@ export function createWebhookActivities(deps: WebhookActivityDeps) {
   return {
     /**
      * Makes the next attempt, numbered by the rows that were kept: the server's own count also holds
-     * tries that our outages ended. The frozen body is signed anew and sent to the endpoint as it
-     * stands now.
+     * tries that our outages ended, and those that waited for their turn. The frozen body is signed
+     * anew and sent to the endpoint as it stands now.
      * @throws ApplicationFailure `WebhookAttemptFailed`, carrying when to try again; not retryable
-     *   `WebhookExhausted` after the twelfth attempt; `RecordUnreachable`, which uses none up
+     *   `WebhookExhausted` after the twelfth attempt; `RecordUnreachable` and `EndpointBusy`, which
+     *   use none up
      * @see docs/webhooks.md#what-is-posted
      */
     deliverWebhook: (input: WebhookDeliveryInput) => deliverWebhook(deps, input),
@@ -77,58 +70,70 @@ async function deliverWebhook(
   deps: WebhookActivityDeps,
   input: WebhookDeliveryInput,
 ): Promise<DeliveryOutcome> {
-  const found = await untilReachable(deps, () => lookUp(deps, input));
-  if (found === 'delivered' || found === 'no_endpoint') return found;
-  const { event, endpoint, sealed, attempt, atMs } = found;
-  const owner = endpointOwner(event.account_id, event.livemode);
-  const secret = await deps.sealer.open(sealed, owner);
-  const { url } = endpoint;
-  const allowPrivate = deps.allowPrivate && !event.livemode;
-  const result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
-  const delayMs = isAcknowledged(result) ? null : nextDelayMs(deps, attempt, result);
-  const nextAtMs = delayMs === null ? null : deps.now() + delayMs;
-  const row = rowOf(input, { attempt, url, atMs, result, nextAtMs });
+  const event = input.event ?? (await untilReachable(deps, () => readEvent(deps, input)));
+  const turn = deps.limits.admit(endpointOwner(event.account_id, event.livemode));
+  if (!turn.admitted) throw outOfTurn(turn.waitMs);
+  const made = await makeAttempt(deps, input, event, turn);
+  if (made === 'delivered' || made === 'no_endpoint') return made;
   // Carried to the next try where the database can't be reached: what was posted must be counted.
   await untilReachable(
     deps,
-    () => record(deps, row),
-    () => heartbeat(row),
+    () => keepAttempt(deps, made),
+    () => heartbeat(made),
   );
-  const { request_id, event_id } = input;
-  const fields = { request_id, event_id, attempt };
-  if (isAcknowledged(result)) {
-    deps.log.info(fields, 'webhook delivered');
-    return 'delivered';
-  }
-  deps.log.info(fields, 'webhook attempt failed');
-  throw attemptFailed(describeResult(result, url), attempt, delayMs);
+  logAttempt(deps, input, made);
+  if (made.outcome === 'delivered') return 'delivered';
+  throw attemptFailed(made, deps.now());
 }
 
-/**
- * Waits out a short outage of the database; a longer one ends this try, and the next one comes soon.
- * Neither is one of the merchant's attempts: these are counted by the rows that were kept.
- * @throws ApplicationFailure `RecordUnreachable`, after `givenUp`
- */
-async function untilReachable<T>(
-  { patienceMs, random }: WebhookActivityDeps,
-  work: () => Promise<T>,
-  givenUp: () => void = () => {},
-): Promise<T> {
+async function readEvent(deps: WebhookActivityDeps, { event_id }: WebhookDeliveryInput) {
+  const event = await deps.events.get(event_id);
+  if (event === null) throw eventUnknown(event_id);
+  return event;
+}
+
+/** No attempt: it comes back when its turn is likely, and holds no slot meanwhile. */
+function outOfTurn(waitMs: number): ApplicationFailure {
+  const { heartbeatDetails } = activityInfo();
+  // An attempt that could not be recorded yet is carried on.
+  if (heartbeatDetails !== undefined) heartbeat(heartbeatDetails);
+  return ApplicationFailure.create({
+    type: 'EndpointBusy',
+    message: 'Other attempts at this endpoint are under way: this one waits for its turn.',
+    nextRetryDelay: waitMs,
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}
+
+/** Posts the event when an attempt is due. The row that it gives is not kept yet. */
+async function makeAttempt(
+  deps: WebhookActivityDeps,
+  input: WebhookDeliveryInput,
+  event: DeliveredEvent,
+  turn: Extract<Admission, { admitted: true }>,
+): Promise<DeliveryOutcome | DeliveryDocument> {
+  let result: PostResult | undefined;
   try {
-    return await patiently(work, patienceMs);
-  } catch (error) {
-    if (!(error instanceof MongoError)) throw error;
-    givenUp();
-    throw ApplicationFailure.create({
-      type: 'RecordUnreachable',
-      message: `The database can't be reached: ${error.message}`,
-      nextRetryDelay: RETRY_AFTER_OUTAGE_MS * (1 + random()),
-    });
+    const found = await untilReachable(deps, () => lookUp(deps, input, event));
+    if (found === 'delivered' || found === 'no_endpoint') return found;
+    const { url, sealed, attempt, atMs } = found;
+    const secret = await deps.sealer.open(sealed, endpointOwner(event.account_id, event.livemode));
+    const allowPrivate = deps.allowPrivate && !event.livemode;
+    result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
+    const delayMs = isAcknowledged(result) ? null : nextDelayMs(deps, attempt, result);
+    const nextAtMs = delayMs === null ? null : deps.now() + delayMs;
+    return rowOf(input, { attempt, url, atMs, result, nextAtMs });
+  } finally {
+    turn.leave(result);
   }
 }
 
-/** The event, its endpoint and its secret, and the number of the attempt that is to be made now. */
-async function lookUp(deps: WebhookActivityDeps, input: WebhookDeliveryInput) {
+/** The endpoint and its secret, and the number of the attempt that is to be made now. */
+async function lookUp(
+  deps: WebhookActivityDeps,
+  input: WebhookDeliveryInput,
+  { account_id, livemode }: DeliveredEvent,
+) {
   const { event_id, request_id } = input;
   const last = await lastAttempt(deps, input);
   if (last?.outcome === 'delivered') {
@@ -136,10 +141,8 @@ async function lookUp(deps: WebhookActivityDeps, input: WebhookDeliveryInput) {
     return 'delivered';
   }
   if (last !== null) keepToWait(deps, last);
-  const event = await deps.events.get(event_id);
-  if (event === null) throw ApplicationFailure.nonRetryable(`No ${event_id}.`, 'EventUnknown');
   const atMs = deps.now();
-  const endpoint = await deps.endpoints.get(event.account_id, event.livemode);
+  const endpoint = await deps.endpoints.get(account_id, livemode);
   const sealed = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
   const attempt = (last?.attempt ?? 0) + 1;
   if (endpoint === null || sealed === undefined) {
@@ -147,22 +150,7 @@ async function lookUp(deps: WebhookActivityDeps, input: WebhookDeliveryInput) {
     deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
     return 'no_endpoint';
   }
-  return { event, endpoint, sealed, attempt, atMs };
-}
-
-/** The latest attempt of this run; one that an earlier try could not record is recorded first. */
-async function lastAttempt(
-  deps: WebhookActivityDeps,
-  input: WebhookDeliveryInput,
-): Promise<DeliveryDocument | null> {
-  const { attempt, heartbeatDetails } = activityInfo();
-  // The first try of a run has made no attempt, unless an earlier workflow of it was lost.
-  if (attempt === 1 && input.resume !== true) return null;
-  const kept = await deps.deliveries.last(input.event_id, input.run);
-  const posted: unknown = heartbeatDetails;
-  if (!isRowOf(posted, input) || posted.attempt <= (kept?.attempt ?? 0)) return kept;
-  await record(deps, posted);
-  return posted;
+  return { url: endpoint.url, sealed, attempt, atMs };
 }
 
 /**
@@ -171,11 +159,10 @@ async function lastAttempt(
  */
 function keepToWait(deps: WebhookActivityDeps, last: DeliveryDocument): void {
   const { attempt, next_attempt_at } = last;
-  if (attempt >= ATTEMPTS_MAX || next_attempt_at === null) {
-    throw attemptFailed(describeRow(last), attempt, null);
+  const isOver = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
+  if (isOver || Date.parse(next_attempt_at) - deps.now() > EARLY_MS_MAX) {
+    throw attemptFailed(last, deps.now());
   }
-  const leftMs = Date.parse(next_attempt_at) - deps.now();
-  if (leftMs > EARLY_MS_MAX) throw attemptFailed(describeRow(last), attempt, leftMs);
 }
 
 /** Null after the last attempt. */
@@ -195,34 +182,25 @@ function nextDelayMs(
   });
 }
 
-/** The row first: the event's count is the number of rows, so a repeat after a crash agrees. */
-async function record(deps: WebhookActivityDeps, row: DeliveryDocument): Promise<void> {
-  await deps.deliveries.keep(row);
-  const status = row.outcome === 'delivered' ? 'delivered' : 'pending';
-  await setDelivery(deps, row, status, row.next_attempt_at);
+function logAttempt(
+  { log }: WebhookActivityDeps,
+  { request_id, event_id }: WebhookDeliveryInput,
+  { attempt, outcome }: DeliveryDocument,
+): void {
+  const message = outcome === 'delivered' ? 'webhook delivered' : 'webhook attempt failed';
+  log.info({ request_id, event_id, attempt }, message);
 }
 
-/** Keeps the state of the delivery; after a redelivery the last report of an earlier run only counts. */
-async function setDelivery(
-  deps: WebhookActivityDeps,
-  { event_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'run'>,
-  status: DeliveryStatus,
-  next_attempt_at: string | null,
-): Promise<void> {
-  const attempts = await deps.deliveries.count(event_id);
-  const standing = { status, attempts, next_attempt_at };
-  const written = await deps.events.setDelivery(event_id, standing, run);
-  if (written === null) await deps.events.setDelivery(event_id, { attempts });
-}
-
-/** @param delayMs null after the last attempt: no other follows */
-function attemptFailed(what: string, attempt: number, delayMs: number | null): ApplicationFailure {
+/** The failure of an attempt that was made; when no other follows, it ends the retries. */
+function attemptFailed(row: DeliveryDocument, nowMs: number): ApplicationFailure {
+  const { attempt, next_attempt_at } = row;
+  const isLast = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
   return ApplicationFailure.create({
-    type: delayMs === null ? WEBHOOK_EXHAUSTED : 'WebhookAttemptFailed',
+    type: isLast ? WEBHOOK_EXHAUSTED : 'WebhookAttemptFailed',
     // The number stands in the text, since the server's own count holds other tries, too.
-    message: `${what} (attempt ${attempt} of ${ATTEMPTS_MAX})`,
-    nonRetryable: delayMs === null,
-    ...(delayMs === null ? {} : { nextRetryDelay: delayMs }),
+    message: `${describeRow(row)} (attempt ${attempt} of ${ATTEMPTS_MAX})`,
+    nonRetryable: isLast,
+    ...(isLast ? {} : { nextRetryDelay: Math.max(1, Date.parse(next_attempt_at) - nowMs) }),
     // The receiver's fault, not ours: no error in our logs and metrics.
     category: ApplicationFailureCategory.BENIGN,
   });

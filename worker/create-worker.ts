@@ -9,6 +9,7 @@ import type { KeyRing } from '../src/keys/ring';
 import { createSealer } from '../src/keys/seal';
 import type { Logger } from '../src/log';
 import type { Stores } from '../src/store';
+import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
 import { postWebhook } from '../src/webhooks/post';
 import { readTuning, type Tuning, tunedOptions } from './tuning';
 
@@ -61,7 +62,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
     const webhooks = await Worker.create({
       ...common,
       taskQueue: environmentQueue(queues.webhooks, livemode),
-      activities: deliveryActivities(deps),
+      activities: deliveryActivities(deps, tuning),
       maxConcurrentActivityTaskExecutions: tuning.DELIVERY_SLOTS,
     });
     workers.push(lifecycle, webhooks);
@@ -91,11 +92,15 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
   };
 }
 
-function deliveryActivities({ stores, keys, ring, allowPrivateWebhooks, log }: WorkerDeps) {
+function deliveryActivities(
+  { stores, keys, ring, allowPrivateWebhooks, log }: WorkerDeps,
+  { DELIVERY_SLOTS: slots }: Tuning,
+) {
   return createDeliveryActivities({
     events: stores.events,
     deliveries: stores.deliveries,
     endpoints: stores.endpoints,
+    limits: createEndpointLimits({ slots }),
     sealer: createSealer(ring ?? keys.seal),
     allowPrivate: allowPrivateWebhooks,
     post: postWebhook,

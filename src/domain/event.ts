@@ -83,16 +83,3 @@ export function firstDeliveryStatus(subscription: Subscription, type: EventType)
 export function webhookWorkflowId(eventId: string): string {
   return `webhook:${eventId}`;
 }
-
-/** Input of the `webhookDelivery` workflow. */
-export interface WebhookDeliveryInput {
-  event_id: string;
-  /** Number of redeliveries before this one; 0 is the delivery that the event itself started. */
-  run: number;
-  request_id: string;
-  /** Set where an earlier workflow of this run was lost: its attempts count. */
-  resume?: true;
-}
-
-/** Type of the failure that ends a delivery: all attempts were made. */
-export const WEBHOOK_EXHAUSTED = 'WebhookExhausted';

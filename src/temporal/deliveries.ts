@@ -3,7 +3,8 @@ import {
   WorkflowExecutionAlreadyStartedError,
   type WorkflowStartOptions,
 } from '@temporalio/client';
-import { type DeliveryStatus, type WebhookDeliveryInput, webhookWorkflowId } from '../domain/event';
+import type { WebhookDeliveryInput } from '../domain/delivery';
+import { type DeliveryStatus, webhookWorkflowId } from '../domain/event';
 import { environmentQueue } from '../domain/task-queues';
 import type { EventDocument } from '../store/events';
 import { webhookLabels } from './labels';
@@ -62,17 +63,24 @@ export async function resumeDelivery(
 async function start(
   { temporal, webhookQueue, eager = false }: DeliveryStarter,
   event: EventDocument,
-  input: Omit<WebhookDeliveryInput, 'event_id' | 'request_id'>,
+  input: Pick<WebhookDeliveryInput, 'run' | 'resume'>,
   policy: Pick<WorkflowStartOptions, 'workflowIdReusePolicy' | 'workflowIdConflictPolicy'>,
 ): Promise<void> {
   await temporal.workflow.start('webhookDelivery', {
     workflowId: webhookWorkflowId(event._id),
     taskQueue: environmentQueue(webhookQueue, event.livemode),
-    args: [{ event_id: event._id, request_id: event.request_id, ...input }],
+    args: [inputOf(event, input)],
     requestEagerStart: eager,
     ...policy,
     ...webhookLabels(event),
   });
+}
+
+function inputOf(
+  { _id, request_id, account_id, livemode, type, body }: EventDocument,
+  input: Pick<WebhookDeliveryInput, 'run' | 'resume'>,
+): WebhookDeliveryInput {
+  return { event_id: _id, request_id, ...input, event: { account_id, livemode, type, body } };
 }
 
 async function unlessStarted(starting: Promise<void>): Promise<void> {

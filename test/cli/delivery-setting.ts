@@ -6,6 +6,7 @@ import { readKeys } from '../../src/config';
 import { webhookWorkflowId } from '../../src/domain/event';
 import { createSealer } from '../../src/keys/seal';
 import type { EventDelivery, EventDocument } from '../../src/store/events';
+import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../src/webhooks/post';
 import { temporalAddress } from '../support/servers';
 import { receiveHttp } from '../webhooks/receiver';
@@ -78,6 +79,7 @@ export async function openDeliverySetting() {
         activities: createWebhookActivities({
           ...stores,
           sealer: createSealer(readKeys(service.env['KEYS_FILE'] ?? '').seal),
+          limits: createEndpointLimits({ slots: 200 }),
           allowPrivate: true,
           post: postWebhook,
           now: Date.now,

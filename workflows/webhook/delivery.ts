@@ -7,7 +7,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { WebhookActivities } from '../../activities/webhooks';
-import { WEBHOOK_EXHAUSTED, type WebhookDeliveryInput } from '../../src/domain/event';
+import { WEBHOOK_EXHAUSTED, type WebhookDeliveryInput } from '../../src/domain/delivery';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import { ATTEMPTS_MAX } from '../../src/domain/webhook-schedule';
 

@@ -4,6 +4,7 @@ import type { WebhookActivityDeps } from '../../../activities/webhooks';
 import { attemptOffsetMs } from '../../../src/domain/webhook-schedule';
 import { endpointOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
+import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import type { WebhookPost } from '../../../src/webhooks/post';
 import type { PostResult } from '../../../src/webhooks/post-result';
 import { verifySignature } from '../../../src/webhooks/signature';
@@ -187,6 +188,30 @@ test('after the twelfth no further attempt is announced', async () => {
   const again = await attemptAt(event, { attempt: 13, atMs: FIRST_AT + 172_800_000 });
   expect(again).toMatchObject({ outcome: exhausted, posts: [] });
   expect((await stores.events.get(event._id))?.delivery.next_attempt_at).toBeNull();
+});
+
+test('over the limit of its endpoint it comes back for its turn, and none is used up', async () => {
+  const event = await recordEvent(stores, URL_1);
+  const limits = createEndpointLimits({ slots: 1, random: () => 0.5, now: () => 0 });
+  const under: Promise<unknown>[] = [];
+  const post = (): Promise<PostResult> => {
+    // While it is under way another one asks.
+    under.push(attemptAt(event, { limits, heartbeatDetails: { carried: true } }));
+    return Promise.all(under).then(() => answer(200));
+  };
+  const first = await attemptAt(event, { limits, post });
+  expect(first.outcome).toBe('delivered');
+  expect(await under[0]).toEqual({
+    outcome: expect.objectContaining({
+      type: 'EndpointBusy',
+      nonRetryable: false,
+      category: 'BENIGN',
+      nextRetryDelay: 1_000,
+    }),
+    posts: [],
+    heartbeats: [{ carried: true }],
+  });
+  expect(await stores.deliveries.forEvent(event._id)).toMatchObject([{ attempt: 1 }]);
 });
 
 describe('an outage of our own uses up no attempt', () => {

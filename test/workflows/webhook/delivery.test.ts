@@ -24,7 +24,7 @@ let worker: Worker;
 let running: Promise<void>;
 /** The skipping server's clock, which stands still during an attempt. */
 let nowMs = 0;
-/** By the same clock: until then no read of an event comes through. */
+/** By the same clock: until then the database can't be reached. */
 let awayUntil = 0;
 
 function onServerTime(activities: WebhookActivities): WebhookActivities {
@@ -37,15 +37,23 @@ function onServerTime(activities: WebhookActivities): WebhookActivities {
   };
 }
 
+/** The stores that a delivery reads first, which no longer answer while the database is away. */
+function unlessAway() {
+  const answer = <T>(ask: () => Promise<T>) =>
+    nowMs < awayUntil ? Promise.reject(new MongoNetworkError('connection refused')) : ask();
+  const { events, endpoints } = stores;
+  const getEvent: typeof events.get = (id) => answer(() => events.get(id));
+  const getEndpoint: typeof endpoints.get = (...owner) => answer(() => endpoints.get(...owner));
+  return {
+    events: { ...events, get: getEvent },
+    endpoints: { ...endpoints, get: getEndpoint },
+  };
+}
+
 beforeAll(async () => {
   delivering = { env: await skippingServer(), taskQueue: 'webhooks' };
   stores = await openStores();
-  const get = (id: string) =>
-    nowMs < awayUntil
-      ? Promise.reject(new MongoNetworkError('connection refused'))
-      : stores.events.get(id);
-  const events = { ...stores.events, get };
-  const changes = { events, patienceMs: 0, now: () => nowMs };
+  const changes = { ...unlessAway(), patienceMs: 0, now: () => nowMs };
   worker = await workerOn(delivering, onServerTime(activitiesOn(stores, changes)));
   running = worker.run();
 });

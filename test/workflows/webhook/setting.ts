@@ -2,12 +2,14 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { createWebhookActivities, type WebhookActivityDeps } from '../../../activities/webhooks';
+import type { WebhookDeliveryInput } from '../../../src/domain/delivery';
 import { webhookWorkflowId } from '../../../src/domain/event';
 import { createSealer, type Sealer } from '../../../src/keys/seal';
 import { connectMongo } from '../../../src/mongo';
 import { createDeliveryStore } from '../../../src/store/deliveries';
 import { createEndpointStore, endpointOwner } from '../../../src/store/endpoints';
 import { createEventStore, type EventDocument } from '../../../src/store/events';
+import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../../src/webhooks/post';
 import { webhookDelivery } from '../../../workflows/webhook/delivery';
 import { mongodbUri } from '../../support/servers';
@@ -48,6 +50,15 @@ export async function recordEvent(stores: Stores, url: string | null, livemode =
   return event;
 }
 
+/** Several events of one account. */
+export async function recordEvents(stores: Stores, url: string, count: number) {
+  const account_id = randomUUID();
+  await setEndpoint(stores, account_id, url, false);
+  const events = Array.from({ length: count }, () => eventOf(account_id, false));
+  await stores.db.collection<EventDocument>('events').insertMany(events);
+  return events;
+}
+
 async function setEndpoint(
   { endpoints, sealer }: { endpoints: Stores['endpoints']; sealer: Sealer },
   account_id: string,
@@ -80,6 +91,7 @@ function eventOf(account_id: string, livemode: boolean): EventDocument {
 export function activitiesOn(stores: Stores, changes: Partial<WebhookActivityDeps> = {}) {
   return createWebhookActivities({
     ...stores,
+    limits: createEndpointLimits({ slots: 200 }),
     allowPrivate: true,
     post: postWebhook,
     now: Date.now,
@@ -97,13 +109,20 @@ export interface Delivering {
 export function workerOn(
   { env, taskQueue }: Delivering,
   activities: ReturnType<typeof createWebhookActivities>,
+  slots = 200,
 ): Promise<Worker> {
   return Worker.create({
     connection: env.nativeConnection,
     taskQueue,
     workflowsPath: require.resolve('../../../workflows/webhook/delivery'),
     activities,
+    maxConcurrentActivityTaskExecutions: slots,
   });
+}
+
+function inputOf(event: EventDocument, run: number): WebhookDeliveryInput {
+  const { _id, request_id, account_id, livemode, type, body } = event;
+  return { event_id: _id, run, request_id, event: { account_id, livemode, type, body } };
 }
 
 /** Starts the delivery as `recordMove` does for run 0, and a redelivery for later runs. */
@@ -111,7 +130,7 @@ export function startDelivery({ env, taskQueue }: Delivering, event: EventDocume
   return env.client.workflow.start(webhookDelivery, {
     workflowId: webhookWorkflowId(event._id),
     taskQueue,
-    args: [{ event_id: event._id, run, request_id: event.request_id }],
+    args: [inputOf(event, run)],
     workflowIdReusePolicy: run === 0 ? 'REJECT_DUPLICATE' : 'ALLOW_DUPLICATE',
   });
 }

@@ -1,0 +1,84 @@
+import { ApplicationFailure, activityInfo } from '@temporalio/activity';
+import { MongoError } from 'mongodb';
+import type { WebhookDeliveryInput } from '../src/domain/delivery';
+import type { DeliveryStatus } from '../src/domain/event';
+import type { DeliveryDocument, DeliveryStore } from '../src/store/deliveries';
+import type { EventStore } from '../src/store/events';
+import { patiently } from './patiently';
+import { isRowOf } from './webhook-attempt';
+
+/** Pause before the next try after an outage of our own; up to twice as long, so that they spread. */
+const RETRY_AFTER_OUTAGE_MS = 10_000;
+
+export interface DeliveryRecord {
+  events: Pick<EventStore, 'get' | 'setDelivery'>;
+  deliveries: Pick<DeliveryStore, 'keep' | 'count' | 'last'>;
+  /** From 0 to 1. */
+  random: () => number;
+  /** How long a try waits out an outage of the database; a test may shorten it. */
+  patienceMs?: number;
+}
+
+/**
+ * Waits out a short outage of the database; a longer one ends this try, and the next one comes soon.
+ * Neither is one of the merchant's attempts: these are counted by the rows that were kept.
+ * @throws ApplicationFailure `RecordUnreachable`, after `givenUp`
+ */
+export async function untilReachable<T>(
+  { patienceMs, random }: Pick<DeliveryRecord, 'patienceMs' | 'random'>,
+  work: () => Promise<T>,
+  givenUp: () => void = () => {},
+): Promise<T> {
+  try {
+    return await patiently(work, patienceMs);
+  } catch (error) {
+    if (!(error instanceof MongoError)) throw error;
+    givenUp();
+    throw ApplicationFailure.create({
+      type: 'RecordUnreachable',
+      message: `The database can't be reached: ${error.message}`,
+      nextRetryDelay: RETRY_AFTER_OUTAGE_MS * (1 + random()),
+    });
+  }
+}
+
+/** The latest attempt of this run; one that an earlier try could not record is recorded first. */
+export async function lastAttempt(
+  record: DeliveryRecord,
+  input: WebhookDeliveryInput,
+): Promise<DeliveryDocument | null> {
+  const { attempt, heartbeatDetails } = activityInfo();
+  // The first try of a run has made no attempt, unless an earlier workflow of it was lost.
+  if (attempt === 1 && input.resume !== true) return null;
+  const kept = await record.deliveries.last(input.event_id, input.run);
+  const posted: unknown = heartbeatDetails;
+  if (!isRowOf(posted, input) || posted.attempt <= (kept?.attempt ?? 0)) return kept;
+  await keepAttempt(record, posted);
+  return posted;
+}
+
+/** The row first: the event's count is the number of rows, so a repeat after a crash agrees. */
+export async function keepAttempt(record: DeliveryRecord, row: DeliveryDocument): Promise<void> {
+  await record.deliveries.keep(row);
+  const status = row.outcome === 'delivered' ? 'delivered' : 'pending';
+  await setDelivery(record, row, status, row.next_attempt_at);
+}
+
+/** Keeps the state of the delivery; after a redelivery the last report of an earlier run only counts. */
+export async function setDelivery(
+  { deliveries, events }: DeliveryRecord,
+  { event_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'run'>,
+  status: DeliveryStatus,
+  next_attempt_at: string | null,
+): Promise<void> {
+  const attempts = await deliveries.count(event_id);
+  const standing = { status, attempts, next_attempt_at };
+  const written = await events.setDelivery(event_id, standing, run);
+  if (written !== null) return;
+  if ((await events.setDelivery(event_id, { attempts })) === null) throw eventUnknown(event_id);
+}
+
+/** Ends a delivery of which the record holds no event: no retry would find it. */
+export function eventUnknown(event_id: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(`No ${event_id}.`, 'EventUnknown');
+}

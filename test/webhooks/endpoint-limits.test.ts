@@ -1,0 +1,90 @@
+import {
+  type Admission,
+  createEndpointLimits,
+  type EndpointLimits,
+} from '../../src/webhooks/endpoint-limits';
+import type { PostResult } from '../../src/webhooks/post-result';
+
+const SLOTS = 200;
+const OK: PostResult = { outcome: 'response', status: 200, excerpt: '', durationMs: 20 };
+const SLOW: PostResult = { ...OK, durationMs: 9_000 };
+const FAULTY: PostResult = { ...OK, status: 500 };
+const HUNG: PostResult = { outcome: 'error', kind: 'timeout', message: '', durationMs: 10_000 };
+const NO_NAME: PostResult = { outcome: 'error', kind: 'dns', message: '', durationMs: 0 };
+
+let nowMs = 0;
+function limits(): EndpointLimits {
+  nowMs = 0;
+  return createEndpointLimits({ slots: SLOTS, now: () => nowMs, random: () => 0.5 });
+}
+
+/** As many attempts as are let in, none of which ends. */
+function fill(one: EndpointLimits, owner: string): Extract<Admission, { admitted: true }>[] {
+  const entered = [];
+  for (;;) {
+    const admission = one.admit(owner);
+    if (!admission.admitted) return entered;
+    entered.push(admission);
+  }
+}
+
+function attempt(one: EndpointLimits, owner: string, ...results: PostResult[]): void {
+  for (const result of results) {
+    const admission = one.admit(owner);
+    if (!admission.admitted) throw new Error('It was not let in.');
+    admission.leave(result);
+  }
+}
+
+test.each([
+  ['that nothing is known of', [], 10],
+  ['that answers', [OK], 50],
+  ['that answers late', [OK, SLOW], 10],
+  ['that answers with an error', [OK, FAULTY], 10],
+  ['that hung four times', [OK, HUNG, HUNG, HUNG, HUNG], 10],
+  ['that hung five times', [OK, HUNG, HUNG, HUNG, HUNG, HUNG], 2],
+  ['that hung, and whose name is not found', [...Array(5).fill(HUNG), NO_NAME], 2],
+  ['that hung, and answers with an error', [...Array(5).fill(HUNG), FAULTY], 10],
+  ['that hung, and answers again', [...Array(5).fill(HUNG), OK], 50],
+] as [string, PostResult[], number][])('an endpoint %s', (_which, results, held) => {
+  const one = limits();
+  attempt(one, 'shop', ...results);
+  expect(fill(one, 'shop')).toHaveLength(held);
+});
+
+test('however many endpoints hang, those that answer find slots', () => {
+  const one = limits();
+  attempt(one, 'good', OK);
+  const unproven = Array.from({ length: 50 }, (_, n) => fill(one, `new-${n}`)).flat();
+  expect(unproven).toHaveLength(SLOTS / 2);
+  for (const { leave } of unproven) leave(HUNG);
+  for (let n = 0; n < 50; n += 1) attempt(one, `bad-${n}`, HUNG, HUNG, HUNG, HUNG, HUNG);
+  const hanging = Array.from({ length: 50 }, (_, n) => fill(one, `bad-${n}`)).flat();
+  expect(hanging).toHaveLength(SLOTS / 4);
+  expect(fill(one, 'good')).toHaveLength(50);
+});
+
+test('a slot that was left without a post is free, and nothing was learned', () => {
+  const one = limits();
+  attempt(one, 'shop', OK);
+  for (const { leave } of fill(one, 'shop')) leave();
+  expect(fill(one, 'shop')).toHaveLength(50);
+});
+
+test('those put back come when their turns are likely, one after the other, within a minute', () => {
+  const one = limits();
+  attempt(one, 'shop', ...Array(40).fill(HUNG));
+  fill(one, 'shop');
+  const waits = Array.from({ length: 14 }, () => one.admit('shop')).map((admission) =>
+    admission.admitted ? 0 : Math.round(admission.waitMs / 1_000),
+  );
+  // Two at a time, 10 s each; past a minute at random between half a minute and a whole one.
+  expect(waits).toEqual([10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 45, 45, 45]);
+});
+
+test('one that is quick is asked again soon, but not at once', () => {
+  const one = limits();
+  attempt(one, 'shop', ...Array(40).fill(OK));
+  fill(one, 'shop');
+  expect(one.admit('shop')).toEqual({ admitted: false, waitMs: 500 });
+});

@@ -1,0 +1,111 @@
+import type { ServerResponse } from 'node:http';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
+import { createResolver } from '../../../src/webhooks/names';
+import { postWebhook } from '../../../src/webhooks/post';
+import { temporalAddress } from '../../support/servers';
+import { type NameServer, serveNames } from '../../webhooks/name-server';
+import { receivers } from '../../webhooks/posting';
+import { receiveHttp } from '../../webhooks/receiver';
+import {
+  activitiesOn,
+  type Delivering,
+  openStores,
+  recordEvent,
+  recordEvents,
+  type Stores,
+  startDelivery,
+  workerOn,
+} from './setting';
+
+/** Far fewer than in production, so that few events fill them. */
+const SLOTS = 20;
+/** Of an endpoint that nothing is known of. */
+const HELD_MAX = 1;
+const STUCK = 8;
+/** Longer than the test, whose merchant hangs until it is told to answer. */
+const TIMEOUT_MS = 25_000;
+
+let env: TestWorkflowEnvironment;
+let stores: Stores;
+let names: NameServer;
+
+beforeAll(async () => {
+  env = await TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() });
+  stores = await openStores();
+  names = await serveNames((name) => (name.startsWith('slow') ? 'silent' : undefined));
+});
+
+afterAll(async () => {
+  await env?.teardown();
+  await stores?.close();
+  await names?.close();
+});
+
+const started = receivers();
+
+/** A merchant who answers nothing until told to, and then everything. */
+async function hangingMerchant() {
+  const held: ServerResponse[] = [];
+  const seen = { most: 0 };
+  let answers = false;
+  const receiver = await started(
+    receiveHttp((request, response) => {
+      request.resume();
+      if (answers) return response.writeHead(200).end();
+      held.push(response);
+      seen.most = Math.max(seen.most, held.length);
+      return response;
+    }),
+  );
+  const recover = () => {
+    answers = true;
+    for (const response of held.splice(0)) response.writeHead(200).end();
+  };
+  return { url: receiver.url, seen, recover };
+}
+
+test('an endpoint that hangs and names that nobody serves hold up no other merchant', async () => {
+  const delivering: Delivering = { env, taskQueue: 'webhooks-limits' };
+  const resolve = createResolver({ servers: [names.address], timeoutMs: 1_000 });
+  const activities = activitiesOn(stores, {
+    limits: createEndpointLimits({ slots: SLOTS }),
+    post: (post) => postWebhook({ ...post, resolve, timeoutMs: TIMEOUT_MS }),
+  });
+  const hanging = await hangingMerchant();
+  const good = await started(receiveHttp((_request, response) => response.writeHead(204).end()));
+  const worker = await workerOn(delivering, activities, SLOTS);
+  await worker.runUntil(async () => {
+    const stuck = await recordEvents(stores, hanging.url, STUCK);
+    const silent = await Promise.all(
+      [1, 2, 3, 4, 5, 6].map((n) => recordEvent(stores, `https://slow${n}.example.com/hook`)),
+    );
+    const before = await Promise.all(
+      [...stuck, ...silent].map((event) => startDelivery(delivering, event)),
+    );
+    const others = await Promise.all([1, 2, 3, 4, 5].map(() => recordEvents(stores, good.url, 2)));
+    const told = await Promise.all(others.flat().map((event) => startDelivery(delivering, event)));
+    for (const handle of told) expect(await handle.result()).toEqual({ outcome: 'delivered' });
+    expect(hanging.seen.most).toBe(HELD_MAX);
+    hanging.recover();
+    const mended = before.slice(0, stuck.length);
+    for (const handle of mended) expect(await handle.result()).toEqual({ outcome: 'delivered' });
+    for (const { _id } of stuck) {
+      expect((await stores.events.get(_id))?.delivery.attempts).toBe(1);
+    }
+    for (const { _id } of silent) {
+      const [row] = await attemptsOf(_id);
+      expect(row).toMatchObject({ attempt: 1, error: expect.stringContaining('not be resolved') });
+    }
+    await Promise.all(before.slice(stuck.length).map((handle) => handle.terminate()));
+  });
+});
+
+/** Waits for the first attempt. */
+async function attemptsOf(event_id: string) {
+  for (;;) {
+    const rows = await stores.deliveries.forEvent(event_id);
+    if (rows.length > 0) return rows;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
