@@ -1,7 +1,6 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { MongoError } from 'mongodb';
 import type { WebhookDeliveryInput } from '../src/domain/delivery';
-import type { DeliveryStatus } from '../src/domain/event';
 import type { DeliveryDocument, DeliveryStore } from '../src/store/deliveries';
 import type { EventStore } from '../src/store/events';
 import { patiently } from './patiently';
@@ -12,7 +11,7 @@ const RETRY_AFTER_OUTAGE_MS = 10_000;
 
 export interface DeliveryRecord {
   events: Pick<EventStore, 'get' | 'setDelivery'>;
-  deliveries: Pick<DeliveryStore, 'keep' | 'count' | 'last'>;
+  deliveries: Pick<DeliveryStore, 'keep' | 'last'>;
   /** From 0 to 1. */
   random: () => number;
   /** How long a try waits out an outage of the database; a test may shorten it. */
@@ -57,25 +56,17 @@ export async function lastAttempt(
   return posted;
 }
 
-/** The row first: the event's count is the number of rows, so a repeat after a crash agrees. */
-export async function keepAttempt(record: DeliveryRecord, row: DeliveryDocument): Promise<void> {
-  await record.deliveries.keep(row);
-  const status = row.outcome === 'delivered' ? 'delivered' : 'pending';
-  await setDelivery(record, row, status, row.next_attempt_at);
-}
-
-/** Keeps the state of the delivery; after a redelivery the last report of an earlier run only counts. */
-export async function setDelivery(
-  { deliveries, events }: DeliveryRecord,
-  { event_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'run'>,
-  status: DeliveryStatus,
-  next_attempt_at: string | null,
+/** @throws ApplicationFailure `EventUnknown` */
+export async function keepAttempt(
+  { deliveries, events }: Pick<DeliveryRecord, 'deliveries' | 'events'>,
+  row: DeliveryDocument,
 ): Promise<void> {
-  const attempts = await deliveries.count(event_id);
-  const standing = { status, attempts, next_attempt_at };
-  const written = await events.setDelivery(event_id, standing, run);
-  if (written !== null) return;
-  if ((await events.setDelivery(event_id, { attempts })) === null) throw eventUnknown(event_id);
+  const { event_id, run, outcome } = row;
+  const kept = await deliveries.keep(row);
+  if (kept === 'no_event') throw eventUnknown(event_id);
+  if (kept === 'kept' || outcome === 'failed') return;
+  // Another try of the same number was kept first, and may have failed: this one got through.
+  await events.setDelivery(event_id, { status: 'delivered', next_attempt_at: null }, run);
 }
 
 /** Ends a delivery of which the record holds no event: no retry would find it. */

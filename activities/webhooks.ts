@@ -18,7 +18,6 @@ import {
   eventUnknown,
   keepAttempt,
   lastAttempt,
-  setDelivery,
   untilReachable,
 } from './webhook-record';
 
@@ -137,7 +136,8 @@ async function lookUp(
   const { event_id, request_id } = input;
   const last = await lastAttempt(deps, input);
   if (last?.outcome === 'delivered') {
-    await setDelivery(deps, input, 'delivered', null);
+    // An earlier version may have kept it beside the event, and died before it told the event.
+    await keepAttempt(deps, last);
     return 'delivered';
   }
   if (last !== null) keepToWait(deps, last);
@@ -146,7 +146,7 @@ async function lookUp(
   const sealed = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
   const attempt = (last?.attempt ?? 0) + 1;
   if (endpoint === null || sealed === undefined) {
-    await setDelivery(deps, input, 'no_endpoint', null);
+    await endWith(deps, input, 'no_endpoint');
     deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
     return 'no_endpoint';
   }
@@ -211,11 +211,21 @@ async function recordExhausted(
   input: WebhookDeliveryInput,
 ): Promise<'delivered' | 'exhausted'> {
   const { request_id, event_id } = input;
-  if ((await deps.deliveries.last(event_id, input.run))?.outcome === 'delivered') {
-    await setDelivery(deps, input, 'delivered', null);
+  const last = await deps.deliveries.last(event_id, input.run);
+  if (last?.outcome === 'delivered') {
+    await keepAttempt(deps, last);
     return 'delivered';
   }
-  await setDelivery(deps, input, 'exhausted', null);
+  await endWith(deps, input, 'exhausted');
   deps.log.warn({ request_id, event_id, attempt: ATTEMPTS_MAX }, 'webhook exhausted');
   return 'exhausted';
+}
+
+/** Ends the delivery without an attempt; one that was redelivered since is left alone. */
+async function endWith(
+  { events }: WebhookActivityDeps,
+  { event_id, run }: WebhookDeliveryInput,
+  status: 'no_endpoint' | 'exhausted',
+): Promise<void> {
+  await events.setDelivery(event_id, { status, next_attempt_at: null }, run);
 }

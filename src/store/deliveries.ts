@@ -1,5 +1,7 @@
 import type { Collection, Db } from 'mongodb';
+import type { DeliveryStatus } from '../domain/event';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import type { EventDelivery } from './events';
 
 const ROWS_MAX = 200;
 
@@ -22,30 +24,104 @@ export interface DeliveryDocument {
   next_attempt_at: string | null;
 }
 
+/** Part of an event's document that tells of its attempts; they are kept in it. */
+interface AttemptedEvent {
+  _id: string;
+  delivery: EventDelivery;
+  /** The latest ones, in the order they were kept; absent before the first. */
+  attempts?: Omit<DeliveryDocument, 'event_id'>[];
+}
+
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 export function createDeliveryStore(db: Db) {
-  const deliveries: Collection<DeliveryDocument> = db.collection<DeliveryDocument>('deliveries');
+  const events: Collection<AttemptedEvent> = db.collection<AttemptedEvent>('events');
+  /** Attempts that earlier versions kept: read, and never written any more. */
+  const earlier: Collection<DeliveryDocument> = db.collection<DeliveryDocument>('deliveries');
+  const inEvent = async (event_id: string): Promise<DeliveryDocument[]> => {
+    const event = await events.findOne({ _id: event_id }, { projection: { attempts: 1 } });
+    return (event?.attempts ?? []).map((attempt) => ({ event_id, ...attempt }));
+  };
   return {
     ensureIndexes: (later?: TakeBuild) =>
       makeIndexes(
-        deliveries,
+        earlier,
         [{ key: { event_id: 1, run: 1, attempt: 1 }, name: 'event_attempt', unique: true }],
         later,
       ),
-    /** Keeps an attempt once: a repeat of the same one changes nothing. */
-    keep: async (row: DeliveryDocument): Promise<void> => {
-      const { event_id, run, attempt } = row;
-      const once = { upsert: true };
-      await deliveries.updateOne({ event_id, run, attempt }, { $setOnInsert: row }, once);
-    },
-    /** Counts the attempts for an event in all its runs. */
-    count: (event_id: string): Promise<number> => deliveries.countDocuments({ event_id }),
+    /**
+     * Keeps an attempt once, counts it and sets the state of the delivery, in one write: a repeat
+     * changes nothing, and finds it known.
+     */
+    keep: (row: DeliveryDocument): Promise<'kept' | 'known' | 'no_event'> => keep(events, row),
     /** Latest attempt of a run; its number is how many the run has made. */
-    last: (event_id: string, run: number) =>
-      deliveries.findOne({ event_id, run }, { sort: { attempt: -1 } }),
+    last: async (event_id: string, run: number): Promise<DeliveryDocument | null> => {
+      const latest = { sort: { attempt: -1 }, projection: { _id: 0 } } as const;
+      const [kept, before] = await Promise.all([
+        inEvent(event_id),
+        earlier.findOne({ event_id, run }, latest),
+      ]);
+      const ofRun = kept.filter((row) => row.run === run).sort(newestFirst);
+      return [...ofRun, ...(before === null ? [] : [before])].sort(newestFirst)[0] ?? null;
+    },
     /** Lists the latest attempts of an event, newest first. */
-    forEvent: (event_id: string) =>
-      deliveries.find({ event_id }).sort({ run: -1, attempt: -1 }).limit(ROWS_MAX).toArray(),
+    forEvent: async (event_id: string): Promise<DeliveryDocument[]> => {
+      const [kept, before] = await Promise.all([
+        inEvent(event_id),
+        earlier
+          .find({ event_id }, { projection: { _id: 0 } })
+          .sort({ run: -1, attempt: -1 })
+          .limit(ROWS_MAX)
+          .toArray(),
+      ]);
+      const isKept = ({ run, attempt }: DeliveryDocument) =>
+        kept.some((row) => row.run === run && row.attempt === attempt);
+      const rows = [...kept, ...before.filter((row) => !isKept(row))];
+      return rows.sort(newestFirst).slice(0, ROWS_MAX);
+    },
   };
+}
+
+function newestFirst(a: DeliveryDocument, b: DeliveryDocument): number {
+  return b.run - a.run || b.attempt - a.attempt;
+}
+
+async function keep(
+  events: Collection<AttemptedEvent>,
+  { event_id, ...attempt }: DeliveryDocument,
+): Promise<'kept' | 'known' | 'no_event'> {
+  const { run, outcome, next_attempt_at } = attempt;
+  const status: DeliveryStatus = outcome === 'delivered' ? 'delivered' : 'pending';
+  // After a redelivery the last report of an earlier run only counts.
+  const speaks = {
+    $or: [{ $lte: ['$delivery.run', run] }, { $eq: ['$delivery.status', 'pending'] }],
+  };
+  const either = (said: string | null, field: string) => ({
+    $cond: [speaks, { $literal: said }, field],
+  });
+  const { matchedCount } = await events.updateOne(
+    {
+      _id: event_id,
+      attempts: { $not: { $elemMatch: { run, attempt: attempt.attempt } } },
+    },
+    [
+      {
+        $set: {
+          attempts: {
+            $slice: [
+              { $concatArrays: [{ $ifNull: ['$attempts', []] }, [{ $literal: attempt }]] },
+              -ROWS_MAX,
+            ],
+          },
+          'delivery.attempts': { $add: ['$delivery.attempts', 1] },
+          'delivery.status': either(status, '$delivery.status'),
+          'delivery.next_attempt_at': either(next_attempt_at, '$delivery.next_attempt_at'),
+        },
+      },
+    ],
+  );
+  if (matchedCount === 1) return 'kept';
+  return (await events.countDocuments({ _id: event_id }, { limit: 1 })) === 1
+    ? 'known'
+    : 'no_event';
 }

@@ -140,6 +140,20 @@ test('an attempt whose success was kept but not reported is not made again', asy
   expect((await stores.events.get(event._id))?.delivery.status).toBe('delivered');
 });
 
+test('of two tries with the same number, the one that got through is told', async () => {
+  const event = await recordEvent(stores, URL_1);
+  const post = async (): Promise<PostResult> => {
+    // A try that was given up ends late, while this one is under way.
+    await attemptAt(event, { result: answer(500) });
+    return answer(200);
+  };
+  expect(await attemptAt(event, { post })).toMatchObject({ outcome: 'delivered' });
+  expect((await stores.events.get(event._id))?.delivery).toMatchObject({
+    status: 'delivered',
+    attempts: 1,
+  });
+});
+
 test('a late failure of an earlier run leaves what a later one has delivered', async () => {
   const event = await recordEvent(stores, URL_1);
   const delivered = { status: 'delivered', attempts: 0, next_attempt_at: null, run: 1 } as const;
