@@ -3,7 +3,8 @@ import { createPayoutActivities } from './payouts';
 import { recordUnapplied } from './record';
 import type { RecordUnapplied } from './record-inputs';
 import { createRefundActivities } from './refunds';
-import { createWebhookActivities, type WebhookActivityDeps } from './webhooks';
+import type { WebhookActivityDeps } from './webhook-next';
+import { createWebhookActivities } from './webhooks';
 
 /** The activities of the queue `lifecycle`. */
 export function createLifecycleActivities(deps: PaymentActivityDeps) {

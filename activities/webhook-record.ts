@@ -9,6 +9,14 @@ import { isRowOf } from './webhook-attempt';
 /** Pause before the next try after an outage of our own; up to twice as long, so that they spread. */
 const RETRY_AFTER_OUTAGE_MS = 10_000;
 
+/** Input of the attempts after the first, where a workflow task has made that one. */
+export interface AttemptInput extends WebhookDeliveryInput {
+  /** Unix time in ms of the first attempt. */
+  first_at_ms?: number;
+  /** The first attempt, where it could not be recorded; without what it posted to, and the answer. */
+  posted?: DeliveryDocument;
+}
+
 export interface DeliveryRecord {
   events: Pick<EventStore, 'get' | 'setDelivery'>;
   deliveries: Pick<DeliveryStore, 'keep' | 'last'>;
@@ -44,13 +52,13 @@ export async function untilReachable<T>(
 /** The latest attempt of this run; one that an earlier try could not record is recorded first. */
 export async function lastAttempt(
   record: DeliveryRecord,
-  input: WebhookDeliveryInput,
+  input: AttemptInput,
 ): Promise<DeliveryDocument | null> {
   const { attempt, heartbeatDetails } = activityInfo();
   // The first try of a run has made no attempt, unless an earlier workflow of it was lost.
   if (attempt === 1 && input.resume !== true) return null;
   const kept = await record.deliveries.last(input.event_id, input.run);
-  const posted: unknown = heartbeatDetails;
+  const posted: unknown = heartbeatDetails ?? input.posted;
   if (!isRowOf(posted, input) || posted.attempt <= (kept?.attempt ?? 0)) return kept;
   await keepAttempt(record, posted);
   return posted;

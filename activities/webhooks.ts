@@ -1,55 +1,34 @@
 import { ApplicationFailure, activityInfo, heartbeat } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import {
-  type DeliveredEvent,
-  WEBHOOK_EXHAUSTED,
-  type WebhookDeliveryInput,
-} from '../src/domain/delivery';
-import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../src/domain/webhook-schedule';
-import type { Sealer } from '../src/keys/seal';
+import { MongoError } from 'mongodb';
+import type { WebhookDeliveryInput } from '../src/domain/delivery';
+import { ATTEMPTS_MAX } from '../src/domain/webhook-schedule';
 import type { DeliveryDocument } from '../src/store/deliveries';
-import { type EndpointStore, endpointOwner, signingSecret } from '../src/store/endpoints';
-import type { Admission, EndpointLimits } from '../src/webhooks/endpoint-limits';
-import type { PostWebhook } from '../src/webhooks/post';
-import type { PostResult } from '../src/webhooks/post-result';
-import { describeRow, isAcknowledged, postEvent, rowOf } from './webhook-attempt';
+import { endpointOwner } from '../src/store/endpoints';
+import { patiently } from './patiently';
 import {
-  type DeliveryRecord,
-  eventUnknown,
-  keepAttempt,
-  lastAttempt,
-  untilReachable,
-} from './webhook-record';
+  attemptFailed,
+  type DeliveryOutcome,
+  endWith,
+  makeAttempt,
+  type WebhookActivityDeps,
+} from './webhook-next';
+import { type AttemptInput, eventUnknown, keepAttempt, untilReachable } from './webhook-record';
 
-/** A try that comes this much before its time is made all the same. */
-const EARLY_MS_MAX = 1_000;
-
-export interface WebhookActivityDeps extends DeliveryRecord {
-  endpoints: Pick<EndpointStore, 'get'>;
-  limits: EndpointLimits;
-  sealer: Pick<Sealer, 'open'>;
-  /** Whether sandbox endpoints may be on this machine. Live ones never. */
-  allowPrivate: boolean;
-  post: PostWebhook;
-  /** Unix time in ms. */
-  now: () => number;
-  log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
-  /** The waits between attempts; a test may shorten them. */
-  nextDelayMs?: typeof nextAttemptDelayMs;
-}
-
-/** All that a delivery's log lines carry: no body, no URL, no secret. */
-interface LogFields {
-  request_id: string;
-  event_id: string;
-  attempt: number;
-}
-
-export type DeliveryOutcome = 'delivered' | 'no_endpoint';
+/** Time for recording an attempt that a workflow task waits for; later, the next step does it. */
+const TASK_PATIENCE_MS = 1_000;
+/** Outcome of a first attempt; `not_made` uses none up. */
+export type FirstOutcome = DeliveryOutcome | 'failed' | 'not_made' | { posted: DeliveryDocument };
 export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
 
 export function createWebhookActivities(deps: WebhookActivityDeps) {
   return {
+    /**
+     * Makes the first attempt where its answer is likely to come at once, as a local activity: the
+     * task that starts the delivery then ends it, too. It is kept, counted and shown as any other.
+     * @throws ApplicationFailure `EventUnknown`
+     */
+    firstAttempt: (input: WebhookDeliveryInput) => firstAttempt(deps, input),
     /**
      * Makes the next attempt, numbered by the rows that were kept: the server's own count also holds
      * tries that our outages ended, and those that waited for their turn. The frozen body is signed
@@ -59,15 +38,38 @@ export function createWebhookActivities(deps: WebhookActivityDeps) {
      *   use none up
      * @see docs/webhooks.md#what-is-posted
      */
-    deliverWebhook: (input: WebhookDeliveryInput) => deliverWebhook(deps, input),
+    deliverWebhook: (input: AttemptInput) => deliverWebhook(deps, input),
     /** After the last attempt. `delivered` when one got through and only its report was lost. */
     recordExhausted: (input: WebhookDeliveryInput) => recordExhausted(deps, input),
   };
 }
 
-async function deliverWebhook(
+async function firstAttempt(
   deps: WebhookActivityDeps,
   input: WebhookDeliveryInput,
+): Promise<FirstOutcome> {
+  const { event } = input;
+  if (event === undefined) return 'not_made';
+  const turn = deps.limits.admitPrompt(endpointOwner(event.account_id, event.livemode));
+  if (turn === null) return 'not_made';
+  const made = await makeAttempt({ ...deps, patienceMs: 0 }, input, event, turn).catch(
+    () => 'not_made' as const,
+  );
+  if (typeof made === 'string') return made;
+  try {
+    await patiently(() => keepAttempt(deps, made), TASK_PATIENCE_MS);
+  } catch (error) {
+    if (!(error instanceof MongoError)) throw error;
+    // A history is kept for long: it gets neither the path, which may hold a token, nor the answer.
+    return { posted: { ...made, url: new URL(made.url).origin, response_excerpt: '' } };
+  }
+  logAttempt(deps, input, made);
+  return made.outcome;
+}
+
+async function deliverWebhook(
+  deps: WebhookActivityDeps,
+  input: AttemptInput,
 ): Promise<DeliveryOutcome> {
   const event = input.event ?? (await untilReachable(deps, () => readEvent(deps, input)));
   const turn = deps.limits.admit(endpointOwner(event.account_id, event.livemode));
@@ -104,84 +106,6 @@ function outOfTurn(waitMs: number): ApplicationFailure {
   });
 }
 
-/** Posts the event when an attempt is due. The row that it gives is not kept yet. */
-async function makeAttempt(
-  deps: WebhookActivityDeps,
-  input: WebhookDeliveryInput,
-  event: DeliveredEvent,
-  turn: Extract<Admission, { admitted: true }>,
-): Promise<DeliveryOutcome | DeliveryDocument> {
-  let result: PostResult | undefined;
-  try {
-    const found = await untilReachable(deps, () => lookUp(deps, input, event));
-    if (found === 'delivered' || found === 'no_endpoint') return found;
-    const { url, sealed, attempt, atMs } = found;
-    const secret = await deps.sealer.open(sealed, endpointOwner(event.account_id, event.livemode));
-    const allowPrivate = deps.allowPrivate && !event.livemode;
-    result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
-    const delayMs = isAcknowledged(result) ? null : nextDelayMs(deps, attempt, result);
-    const nextAtMs = delayMs === null ? null : deps.now() + delayMs;
-    return rowOf(input, { attempt, url, atMs, result, nextAtMs });
-  } finally {
-    turn.leave(result);
-  }
-}
-
-/** The endpoint and its secret, and the number of the attempt that is to be made now. */
-async function lookUp(
-  deps: WebhookActivityDeps,
-  input: WebhookDeliveryInput,
-  { account_id, livemode }: DeliveredEvent,
-) {
-  const { event_id, request_id } = input;
-  const last = await lastAttempt(deps, input);
-  if (last?.outcome === 'delivered') {
-    // An earlier version may have kept it beside the event, and died before it told the event.
-    await keepAttempt(deps, last);
-    return 'delivered';
-  }
-  if (last !== null) keepToWait(deps, last);
-  const atMs = deps.now();
-  const endpoint = await deps.endpoints.get(account_id, livemode);
-  const sealed = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
-  const attempt = (last?.attempt ?? 0) + 1;
-  if (endpoint === null || sealed === undefined) {
-    await endWith(deps, input, 'no_endpoint');
-    deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
-    return 'no_endpoint';
-  }
-  return { url: endpoint.url, sealed, attempt, atMs };
-}
-
-/**
- * Waits as an earlier try has decided, which ended after its attempt was kept.
- * @throws ApplicationFailure while the next attempt is not due, or when none follows
- */
-function keepToWait(deps: WebhookActivityDeps, last: DeliveryDocument): void {
-  const { attempt, next_attempt_at } = last;
-  const isOver = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
-  if (isOver || Date.parse(next_attempt_at) - deps.now() > EARLY_MS_MAX) {
-    throw attemptFailed(last, deps.now());
-  }
-}
-
-/** Null after the last attempt. */
-function nextDelayMs(
-  deps: WebhookActivityDeps,
-  attempt: number,
-  result: PostResult,
-): number | null {
-  if (attempt >= ATTEMPTS_MAX) return null;
-  const asked = result.outcome === 'response' ? result.retryAfterSeconds : undefined;
-  return (deps.nextDelayMs ?? nextAttemptDelayMs)({
-    attempt,
-    firstAtMs: activityInfo().scheduledTimestampMs,
-    nowMs: deps.now(),
-    retryAfterMs: asked === undefined ? undefined : asked * 1_000,
-    jitter: deps.random(),
-  });
-}
-
 function logAttempt(
   { log }: WebhookActivityDeps,
   { request_id, event_id }: WebhookDeliveryInput,
@@ -189,21 +113,6 @@ function logAttempt(
 ): void {
   const message = outcome === 'delivered' ? 'webhook delivered' : 'webhook attempt failed';
   log.info({ request_id, event_id, attempt }, message);
-}
-
-/** The failure of an attempt that was made; when no other follows, it ends the retries. */
-function attemptFailed(row: DeliveryDocument, nowMs: number): ApplicationFailure {
-  const { attempt, next_attempt_at } = row;
-  const isLast = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
-  return ApplicationFailure.create({
-    type: isLast ? WEBHOOK_EXHAUSTED : 'WebhookAttemptFailed',
-    // The number stands in the text, since the server's own count holds other tries, too.
-    message: `${describeRow(row)} (attempt ${attempt} of ${ATTEMPTS_MAX})`,
-    nonRetryable: isLast,
-    ...(isLast ? {} : { nextRetryDelay: Math.max(1, Date.parse(next_attempt_at) - nowMs) }),
-    // The receiver's fault, not ours: no error in our logs and metrics.
-    category: ApplicationFailureCategory.BENIGN,
-  });
 }
 
 async function recordExhausted(
@@ -219,13 +128,4 @@ async function recordExhausted(
   await endWith(deps, input, 'exhausted');
   deps.log.warn({ request_id, event_id, attempt: ATTEMPTS_MAX }, 'webhook exhausted');
   return 'exhausted';
-}
-
-/** Ends the delivery without an attempt; one that was redelivered since is left alone. */
-async function endWith(
-  { events }: WebhookActivityDeps,
-  { event_id, run }: WebhookDeliveryInput,
-  status: 'no_endpoint' | 'exhausted',
-): Promise<void> {
-  await events.setDelivery(event_id, { status, next_attempt_at: null }, run);
 }

@@ -64,6 +64,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
       taskQueue: environmentQueue(queues.webhooks, livemode),
       activities: deliveryActivities(deps, tuning),
       maxConcurrentActivityTaskExecutions: tuning.DELIVERY_SLOTS,
+      maxConcurrentWorkflowTaskExecutions: deliveryTaskSlots(tuning),
     });
     workers.push(lifecycle, webhooks);
   }
@@ -94,13 +95,15 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
 
 function deliveryActivities(
   { stores, keys, ring, allowPrivateWebhooks, log }: WorkerDeps,
-  { DELIVERY_SLOTS: slots }: Tuning,
+  tuning: Tuning,
 ) {
+  const slots = tuning.DELIVERY_SLOTS;
+  const promptSlots = deliveryTaskSlots(tuning) / 2;
   return createDeliveryActivities({
     events: stores.events,
     deliveries: stores.deliveries,
     endpoints: stores.endpoints,
-    limits: createEndpointLimits({ slots }),
+    limits: createEndpointLimits({ slots, promptSlots }),
     sealer: createSealer(ring ?? keys.seal),
     allowPrivate: allowPrivateWebhooks,
     post: postWebhook,
@@ -108,4 +111,9 @@ function deliveryActivities(
     random: Math.random,
     log,
   });
+}
+
+/** Half of them may wait for first attempts; a task that waits costs no thread. */
+function deliveryTaskSlots({ WORKFLOW_SLOTS, DELIVERY_SLOTS }: Tuning): number {
+  return Math.max(WORKFLOW_SLOTS, Math.floor(DELIVERY_SLOTS / 2));
 }

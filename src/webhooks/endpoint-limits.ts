@@ -14,6 +14,8 @@ const SHARES = {
 
 type Standing = keyof typeof SHARES;
 
+/** Conditions of a first attempt within a workflow's own task, which must be short. */
+const PROMPT = { tookMs: 1_000, ageMs: 5 * 60_000, each: 5 } as const;
 const HANGING_AFTER = 5;
 const GOOD_WITHIN_MS = 3_000;
 /** From here on a failure is one that held its slot. */
@@ -27,6 +29,10 @@ interface Endpoint {
   /** Attempts one after the other that hung. */
   hung: number;
   isGood: boolean;
+  /** When it was last good, and answered promptly; undefined while its last answer was another. */
+  promptAt: number | undefined;
+  /** Part of those under way that workflow tasks wait for. */
+  prompt: number;
   /** Time that an attempt takes lately. */
   tookMs: number;
   /** When the turn of the last one put back is expected. */
@@ -40,11 +46,15 @@ export type Admission =
 export interface EndpointLimits {
   /** Admits an attempt at an endpoint, to be left with its result; or says when to ask again. */
   admit(owner: string): Admission;
+  /** Admits an attempt that a workflow task waits for, where the answer is likely to come at once. */
+  admitPrompt(owner: string): Extract<Admission, { admitted: true }> | null;
 }
 
 interface LimitsOptions {
   /** Attempts that this process makes at once. */
   slots: number;
+  /** Attempts among them that workflow tasks wait for; none when not given. */
+  promptSlots?: number;
   now?: () => number;
   /** From 0 to 1. */
   random?: () => number;
@@ -56,17 +66,22 @@ interface LimitsOptions {
  * @see docs/operations.md#scaling
  */
 export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
-  const { slots, now = () => performance.now(), random = Math.random } = options;
+  const { slots, promptSlots = 0, now = () => performance.now(), random = Math.random } = options;
   const endpoints = new Map<string, Endpoint>();
   const held: Record<Standing, number> = { good: 0, unproven: 0, hanging: 0 };
+  let promptHeld = 0;
   const share = (part: number) => Math.max(1, Math.floor(slots * part));
-  return {
+  const endpointOf = (owner: string): Endpoint => {
+    const endpoint = endpoints.get(owner) ?? newcomer();
+    // The one used last comes last, as the first ones are forgotten.
+    endpoints.delete(owner);
+    endpoints.set(owner, endpoint);
+    forgetIdle(endpoints);
+    return endpoint;
+  };
+  const limits: EndpointLimits = {
     admit(owner) {
-      const endpoint = endpoints.get(owner) ?? newcomer();
-      // The one used last comes last, as the first ones are forgotten.
-      endpoints.delete(owner);
-      endpoints.set(owner, endpoint);
-      forgetIdle(endpoints);
+      const endpoint = endpointOf(owner);
       const standing = standingOf(endpoint);
       const { each, all } = SHARES[standing];
       if (endpoint.underWay >= share(each) || held[standing] >= share(all)) {
@@ -81,11 +96,36 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
       };
       return { admitted: true, leave };
     },
+    admitPrompt(owner) {
+      const endpoint = endpointOf(owner);
+      const { promptAt, prompt } = endpoint;
+      if (promptAt === undefined || now() - promptAt > PROMPT.ageMs) return null;
+      if (prompt >= PROMPT.each || promptHeld >= promptSlots) return null;
+      const admission = limits.admit(owner);
+      if (!admission.admitted) return null;
+      endpoint.prompt += 1;
+      promptHeld += 1;
+      const leave = (result?: PostResult) => {
+        endpoint.prompt -= 1;
+        promptHeld -= 1;
+        admission.leave(result);
+      };
+      return { admitted: true, leave };
+    },
   };
+  return limits;
 }
 
 function newcomer(): Endpoint {
-  return { underWay: 0, hung: 0, isGood: false, tookMs: 1_000, bookedUntil: 0 };
+  return {
+    underWay: 0,
+    hung: 0,
+    isGood: false,
+    promptAt: undefined,
+    prompt: 0,
+    tookMs: 1_000,
+    bookedUntil: 0,
+  };
 }
 
 function standingOf({ hung, isGood }: Endpoint): Standing {
@@ -99,6 +139,7 @@ function learn(endpoint: Endpoint, result: PostResult, now: number): void {
   const was = standingOf(endpoint);
   endpoint.isGood =
     isAnswer && result.status >= 200 && result.status < 300 && durationMs < GOOD_WITHIN_MS;
+  endpoint.promptAt = endpoint.isGood && durationMs < PROMPT.tookMs ? now : undefined;
   if (!isAnswer && durationMs >= HUNG_MS) endpoint.hung += 1;
   // A name that was not found a moment ago says nothing new.
   else if (isAnswer || result.kind !== 'dns') endpoint.hung = 0;

@@ -15,7 +15,12 @@ const NO_NAME: PostResult = { outcome: 'error', kind: 'dns', message: '', durati
 let nowMs = 0;
 function limits(): EndpointLimits {
   nowMs = 0;
-  return createEndpointLimits({ slots: SLOTS, now: () => nowMs, random: () => 0.5 });
+  return createEndpointLimits({
+    slots: SLOTS,
+    promptSlots: 50,
+    now: () => nowMs,
+    random: () => 0.5,
+  });
 }
 
 /** As many attempts as are let in, none of which ends. */
@@ -87,4 +92,48 @@ test('one that is quick is asked again soon, but not at once', () => {
   attempt(one, 'shop', ...Array(40).fill(OK));
   fill(one, 'shop');
   expect(one.admit('shop')).toEqual({ admitted: false, waitMs: 500 });
+});
+
+describe('a workflow task waits', () => {
+  const fillPrompt = (one: EndpointLimits, owner: string) => {
+    const entered = [];
+    for (let next = one.admitPrompt(owner); next !== null; next = one.admitPrompt(owner)) {
+      entered.push(next);
+    }
+    return entered;
+  };
+
+  test.each([
+    ['an endpoint that answered at once', [OK], 5],
+    ['none that nothing is known of', [], 0],
+    ['none that took a second', [OK, { ...OK, durationMs: 1_000 }], 0],
+    ['none whose last attempt failed', [OK, FAULTY], 0],
+    ['one that failed before', [FAULTY, OK], 5],
+  ] as [string, PostResult[], number][])('for %s', (_which, results, held) => {
+    const one = limits();
+    attempt(one, 'shop', ...results);
+    expect(fillPrompt(one, 'shop')).toHaveLength(held);
+  });
+
+  test('for none whose answer is older than five minutes', () => {
+    const one = limits();
+    attempt(one, 'shop', OK);
+    nowMs = 300_000;
+    expect(one.admitPrompt('shop')).not.toBeNull();
+    nowMs = 300_001;
+    expect(one.admitPrompt('shop')).toBeNull();
+  });
+
+  test('for so many together at most, and those count as any other', () => {
+    const one = limits();
+    const held = Array.from({ length: 20 }, (_, n) => {
+      attempt(one, `shop-${n}`, OK);
+      return fillPrompt(one, `shop-${n}`);
+    }).flat();
+    expect(held).toHaveLength(50);
+    expect(fill(one, 'shop-0')).toHaveLength(45);
+    held[0]?.leave(HUNG);
+    expect(one.admitPrompt('shop-0')).toBeNull();
+    expect(fillPrompt(one, 'shop-19')).toHaveLength(1);
+  });
 });

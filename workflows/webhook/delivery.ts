@@ -3,9 +3,12 @@ import {
   ApplicationFailure,
   CancellationScope,
   proxyActivities,
+  proxyLocalActivities,
   setCurrentDetails,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
+import type { DeliveryOutcome } from '../../activities/webhook-next';
 import type { WebhookActivities } from '../../activities/webhooks';
 import { WEBHOOK_EXHAUSTED, type WebhookDeliveryInput } from '../../src/domain/delivery';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
@@ -28,6 +31,18 @@ const { deliverWebhook } = proxyActivities<WebhookActivities>({
   summary: 'post the event',
 });
 
+/**
+ * Runs within the first task, so that a delivery which gets through at once needs no other. It is
+ * tried once; whatever becomes of it, the activity goes on from what was recorded.
+ */
+const { firstAttempt } = proxyLocalActivities<WebhookActivities>({
+  startToCloseTimeout: '15s',
+  retry: { maximumAttempts: 1 },
+});
+
+/** Started, and its first task scheduled and started: a longer history has seen that task end. */
+const FIRST_TASK_EVENTS = 3;
+
 const { recordExhausted } = proxyActivities<WebhookActivities>({
   startToCloseTimeout: '10s',
   retry: { initialInterval: '1s', maximumInterval: '1m' },
@@ -46,7 +61,7 @@ async function deliver(input: WebhookDeliveryInput): Promise<WebhookDeliveryResu
       'The pending activity shows the last failure and the next time.',
   );
   try {
-    return end(input, await deliverWebhook(input));
+    return end(input, await attempts(input));
   } catch (error) {
     const lastFailure = describeExhaustion(error);
     if (lastFailure === undefined) throw error;
@@ -56,6 +71,28 @@ async function deliver(input: WebhookDeliveryInput): Promise<WebhookDeliveryResu
     }
     return end(input, outcome, lastFailure);
   }
+}
+
+async function attempts(input: WebhookDeliveryInput): Promise<DeliveryOutcome> {
+  // Deliveries that an earlier version started begin with the activity, and go on with it.
+  if (input.event === undefined) return await deliverWebhook(input);
+  const resumed = { ...input, resume: true } as const;
+  // A task that is made again, after its worker was lost, may have posted.
+  const isRepeat = workflowInfo().historyLength > FIRST_TASK_EVENTS;
+  const started = isRepeat ? resumed : input;
+  const first_at_ms = Date.now();
+  const first = await firstAttempt(started).catch(unlessUnknown);
+  if (first === 'delivered' || first === 'no_endpoint') return first;
+  if (first === 'not_made') return await deliverWebhook(started);
+  const posted = typeof first === 'object' ? first : {};
+  return await deliverWebhook({ ...resumed, first_at_ms, ...posted });
+}
+
+/** A lost attempt may have been made: the record knows. An event that it lacks ends the delivery. */
+function unlessUnknown(error: unknown): 'failed' {
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  if (cause instanceof ApplicationFailure && cause.nonRetryable === true) throw error;
+  return 'failed';
 }
 
 function end(

@@ -1,6 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { MongoNetworkError } from 'mongodb';
-import type { WebhookActivityDeps } from '../../../activities/webhooks';
+import type { WebhookActivityDeps } from '../../../activities/webhook-next';
 import { attemptOffsetMs } from '../../../src/domain/webhook-schedule';
 import { endpointOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
@@ -226,6 +226,32 @@ test('over the limit of its endpoint it comes back for its turn, and none is use
     heartbeats: [{ carried: true }],
   });
   expect(await stores.deliveries.forEvent(event._id)).toMatchObject([{ attempt: 1 }]);
+});
+
+test('a first attempt that may have been made is looked for before another is', async () => {
+  const event = await recordEvent(stores, URL_1);
+  const limits = createEndpointLimits({ slots: 1, promptSlots: 1 });
+  await attemptAt(event, { limits });
+  const { account_id, livemode, type, body } = event;
+  const input = {
+    event_id: event._id,
+    run: 0,
+    request_id: event.request_id,
+    event: { account_id, livemode, type, body },
+  };
+  let posts = 0;
+  const post = async (): Promise<PostResult> => {
+    posts += 1;
+    return answer(200);
+  };
+  const { firstAttempt } = activitiesOn(stores, { limits, post });
+  const attempt = (resume: { resume?: true }) =>
+    new MockActivityEnvironment().run(firstAttempt, { ...input, ...resume });
+  expect(await attempt({ resume: true })).toBe('delivered');
+  expect(posts).toBe(0);
+  expect(await attempt({})).toBe('delivered');
+  expect(posts).toBe(1);
+  expect((await stores.events.get(event._id))?.delivery.attempts).toBe(1);
 });
 
 describe('an outage of our own uses up no attempt', () => {

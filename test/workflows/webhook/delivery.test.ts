@@ -30,6 +30,10 @@ let awayUntil = 0;
 function onServerTime(activities: WebhookActivities): WebhookActivities {
   return {
     ...activities,
+    firstAttempt: async (input) => {
+      nowMs = await delivering.env.currentTimeMs();
+      return await activities.firstAttempt(input);
+    },
     deliverWebhook: async (input) => {
       nowMs = await delivering.env.currentTimeMs();
       return await activities.deliverWebhook(input);
@@ -112,7 +116,6 @@ test('a 2xx acknowledges: one attempt, signed over the frozen bytes', async () =
   expect(verifySignature({ header, body, secret: SECRET, now })).toBe(true);
   expect(await stores.deliveries.forEvent(event._id)).toEqual([
     {
-      _id: expect.anything(),
       event_id: event._id,
       run: 0,
       attempt: 1,

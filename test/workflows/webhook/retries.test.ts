@@ -1,5 +1,5 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { WebhookActivityDeps } from '../../../activities/webhooks';
+import type { WebhookActivityDeps } from '../../../activities/webhook-next';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../../src/domain/webhook-schedule';
 import { temporalAddress } from '../../support/servers';
 import { receivers } from '../../webhooks/posting';

@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
-import { createWebhookActivities, type WebhookActivityDeps } from '../../../activities/webhooks';
+import type { WebhookActivityDeps } from '../../../activities/webhook-next';
+import { createWebhookActivities } from '../../../activities/webhooks';
 import type { WebhookDeliveryInput } from '../../../src/domain/delivery';
 import { webhookWorkflowId } from '../../../src/domain/event';
 import { createSealer, type Sealer } from '../../../src/keys/seal';
@@ -91,7 +92,7 @@ function eventOf(account_id: string, livemode: boolean): EventDocument {
 export function activitiesOn(stores: Stores, changes: Partial<WebhookActivityDeps> = {}) {
   return createWebhookActivities({
     ...stores,
-    limits: createEndpointLimits({ slots: 200 }),
+    limits: createEndpointLimits({ slots: 200, promptSlots: 50 }),
     allowPrivate: true,
     post: postWebhook,
     now: Date.now,

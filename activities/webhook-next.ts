@@ -1,0 +1,151 @@
+import { ApplicationFailure, activityInfo } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import {
+  type DeliveredEvent,
+  WEBHOOK_EXHAUSTED,
+  type WebhookDeliveryInput,
+} from '../src/domain/delivery';
+import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../src/domain/webhook-schedule';
+import type { Sealer } from '../src/keys/seal';
+import type { DeliveryDocument } from '../src/store/deliveries';
+import { type EndpointStore, endpointOwner, signingSecret } from '../src/store/endpoints';
+import type { Admission, EndpointLimits } from '../src/webhooks/endpoint-limits';
+import type { PostWebhook } from '../src/webhooks/post';
+import type { PostResult } from '../src/webhooks/post-result';
+import { describeRow, isAcknowledged, postEvent, rowOf } from './webhook-attempt';
+import {
+  type AttemptInput,
+  type DeliveryRecord,
+  keepAttempt,
+  lastAttempt,
+  untilReachable,
+} from './webhook-record';
+
+/** A try that comes this much before its time is made all the same. */
+const EARLY_MS_MAX = 1_000;
+
+export interface WebhookActivityDeps extends DeliveryRecord {
+  endpoints: Pick<EndpointStore, 'get'>;
+  limits: EndpointLimits;
+  sealer: Pick<Sealer, 'open'>;
+  /** Whether sandbox endpoints may be on this machine. Live ones never. */
+  allowPrivate: boolean;
+  post: PostWebhook;
+  /** Unix time in ms. */
+  now: () => number;
+  log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
+  /** The waits between attempts; a test may shorten them. */
+  nextDelayMs?: typeof nextAttemptDelayMs;
+}
+
+/** All that a delivery's log lines carry: no body, no URL, no secret. */
+interface LogFields {
+  request_id: string;
+  event_id: string;
+  attempt: number;
+}
+
+export type DeliveryOutcome = 'delivered' | 'no_endpoint';
+
+/** Posts the event when an attempt is due. The row that it gives is not kept yet. */
+export async function makeAttempt(
+  deps: WebhookActivityDeps,
+  input: AttemptInput,
+  event: DeliveredEvent,
+  turn: Extract<Admission, { admitted: true }>,
+): Promise<DeliveryOutcome | DeliveryDocument> {
+  let result: PostResult | undefined;
+  try {
+    const found = await untilReachable(deps, () => lookUp(deps, input, event));
+    if (found === 'delivered' || found === 'no_endpoint') return found;
+    const { url, sealed, attempt, atMs } = found;
+    const secret = await deps.sealer.open(sealed, endpointOwner(event.account_id, event.livemode));
+    const allowPrivate = deps.allowPrivate && !event.livemode;
+    result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
+    const delayMs = isAcknowledged(result) ? null : nextDelayMs(deps, input, attempt, result);
+    const nextAtMs = delayMs === null ? null : deps.now() + delayMs;
+    return rowOf(input, { attempt, url, atMs, result, nextAtMs });
+  } finally {
+    turn.leave(result);
+  }
+}
+
+/** The endpoint and its secret, and the number of the attempt that is to be made now. */
+async function lookUp(
+  deps: WebhookActivityDeps,
+  input: AttemptInput,
+  { account_id, livemode }: DeliveredEvent,
+) {
+  const { event_id, request_id } = input;
+  const last = await lastAttempt(deps, input);
+  if (last?.outcome === 'delivered') {
+    // An earlier version may have kept it beside the event, and died before it told the event.
+    await keepAttempt(deps, last);
+    return 'delivered';
+  }
+  if (last !== null) keepToWait(deps, last);
+  const atMs = deps.now();
+  const endpoint = await deps.endpoints.get(account_id, livemode);
+  const sealed = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
+  const attempt = (last?.attempt ?? 0) + 1;
+  if (endpoint === null || sealed === undefined) {
+    await endWith(deps, input, 'no_endpoint');
+    deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
+    return 'no_endpoint';
+  }
+  return { url: endpoint.url, sealed, attempt, atMs };
+}
+
+/**
+ * Waits as an earlier try has decided, which ended after its attempt was kept.
+ * @throws ApplicationFailure while the next attempt is not due, or when none follows
+ */
+function keepToWait(deps: WebhookActivityDeps, last: DeliveryDocument): void {
+  const { attempt, next_attempt_at } = last;
+  const isOver = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
+  if (isOver || Date.parse(next_attempt_at) - deps.now() > EARLY_MS_MAX) {
+    throw attemptFailed(last, deps.now());
+  }
+}
+
+/** Null after the last attempt. */
+function nextDelayMs(
+  deps: WebhookActivityDeps,
+  { first_at_ms }: AttemptInput,
+  attempt: number,
+  result: PostResult,
+): number | null {
+  if (attempt >= ATTEMPTS_MAX) return null;
+  const asked = result.outcome === 'response' ? result.retryAfterSeconds : undefined;
+  return (deps.nextDelayMs ?? nextAttemptDelayMs)({
+    attempt,
+    firstAtMs: first_at_ms ?? activityInfo().scheduledTimestampMs,
+    nowMs: deps.now(),
+    retryAfterMs: asked === undefined ? undefined : asked * 1_000,
+    jitter: deps.random(),
+  });
+}
+
+/** The failure of an attempt that was made; when no other follows, it ends the retries. */
+export function attemptFailed(row: DeliveryDocument, nowMs: number): ApplicationFailure {
+  const { attempt, next_attempt_at } = row;
+  const isLast = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
+  return ApplicationFailure.create({
+    type: isLast ? WEBHOOK_EXHAUSTED : 'WebhookAttemptFailed',
+    // The number stands in the text, since the server's own count holds other tries, too.
+    message: `${describeRow(row)} (attempt ${attempt} of ${ATTEMPTS_MAX})`,
+    nonRetryable: isLast,
+    ...(isLast ? {} : { nextRetryDelay: Math.max(1, Date.parse(next_attempt_at) - nowMs) }),
+    // The receiver's fault, not ours: no error in our logs and metrics.
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}
+
+/** Ends the delivery without an attempt; one that was redelivered since is left alone. */
+export async function endWith(
+  { events }: WebhookActivityDeps,
+  { event_id, run }: WebhookDeliveryInput,
+  status: 'no_endpoint' | 'exhausted',
+): Promise<void> {
+  await events.setDelivery(event_id, { status, next_attempt_at: null }, run);
+}
