@@ -1,37 +1,73 @@
-import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleOption } from '@temporalio/worker';
 
-/** Made by `npm run build`, so that a worker that was killed is back without those seconds. */
-const BUILT = join(__dirname, '../workflow-bundle.js');
+/**
+ * Code of each queue's workflows. They are kept apart, since all modules of a bundle are evaluated
+ * anew for each run.
+ */
+const SOURCES = {
+  lifecycle: require.resolve('../workflows'),
+  webhooks: require.resolve('../workflows/webhook/delivery'),
+};
 
-/** The workflows' code as one file, from the sources beside this module. */
-export async function bundleWorkflows(): Promise<{ code: string }> {
+type BundleName = keyof typeof SOURCES;
+export type WorkflowBundles = Record<BundleName, WorkflowBundleOption>;
+
+/** Folder in which `npm run build` leaves them, so that a killed worker is back without seconds. */
+const BUILT = join(__dirname, '../workflow-bundles');
+
+/** Bundles of the sources beside this module, written into a folder. */
+export async function writeBundles(folder: string): Promise<WorkflowBundles> {
+  mkdirSync(folder, { recursive: true });
+  return await eachBundle(async (name) => {
+    const codePath = pathIn(folder, name);
+    const { code } = await bundle(SOURCES[name]);
+    // Whole or not at all: a worker may be starting from it.
+    writeFileSync(`${codePath}.new`, code);
+    renameSync(`${codePath}.new`, codePath);
+    return { codePath };
+  });
+}
+
+/** Bundles that were written into a folder. */
+export function bundlesIn(folder: string): WorkflowBundles {
+  return {
+    lifecycle: { codePath: pathIn(folder, 'lifecycle') },
+    webhooks: { codePath: pathIn(folder, 'webhooks') },
+  };
+}
+
+/** The bundles that the build left, unless one is older than the code; or else ones made now. */
+export async function workflowBundles(): Promise<WorkflowBundles> {
+  if (isFresh('lifecycle') && isFresh('webhooks')) return bundlesIn(BUILT);
+  return await eachBundle((name) => bundle(SOURCES[name]));
+}
+
+async function eachBundle(
+  make: (name: BundleName) => Promise<WorkflowBundleOption>,
+): Promise<WorkflowBundles> {
+  return { lifecycle: await make('lifecycle'), webhooks: await make('webhooks') };
+}
+
+async function bundle(workflowsPath: string): Promise<{ code: string }> {
   return await bundleWorkflowCode({
-    workflowsPath: require.resolve('../workflows'),
+    workflowsPath,
     logger: new DefaultLogger('WARN'),
   });
 }
 
-/** The bundle that the build left, unless it is older than the code; or else one made now. */
-export async function workflowBundle(): Promise<WorkflowBundleOption> {
-  return isFresh() ? { codePath: BUILT } : await bundleWorkflows();
+function pathIn(folder: string, name: BundleName): string {
+  return join(folder, `${name}.js`);
 }
 
-function isFresh(): boolean {
-  if (!existsSync(BUILT)) return false;
-  return statSync(BUILT).mtimeMs >= statSync(require.resolve('../workflows')).mtimeMs;
-}
-
-/** Whole or not at all: a worker may be starting from it. */
-async function build(): Promise<void> {
-  const { code } = await bundleWorkflows();
-  writeFileSync(`${BUILT}.new`, code);
-  renameSync(`${BUILT}.new`, BUILT);
+function isFresh(name: BundleName): boolean {
+  const file = pathIn(BUILT, name);
+  return existsSync(file) && statSync(file).mtimeMs >= statSync(SOURCES[name]).mtimeMs;
 }
 
 if (require.main === module) {
-  build().catch((error) => {
+  writeBundles(BUILT).catch((error) => {
     console.error(error);
     process.exit(1);
   });

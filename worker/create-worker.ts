@@ -1,5 +1,5 @@
 import { Client } from '@temporalio/client';
-import { type NativeConnection, Worker, type WorkflowBundleOption } from '@temporalio/worker';
+import { type NativeConnection, Worker } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
 import { createAuditActivities } from '../activities/audit';
@@ -10,7 +10,8 @@ import { createSealer } from '../src/keys/seal';
 import type { Logger } from '../src/log';
 import type { Stores } from '../src/store';
 import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
-import { postWebhook } from '../src/webhooks/post';
+import { type PostWebhook, postWebhook } from '../src/webhooks/post';
+import type { WorkflowBundles } from './bundle';
 import { readTuning, type Tuning, tunedOptions } from './tuning';
 
 export interface WorkerDeps {
@@ -28,7 +29,9 @@ export interface WorkerDeps {
   queues?: { lifecycle: string; webhooks: string };
   /** The defaults when not given. */
   tuning?: Tuning;
-  workflowBundle: WorkflowBundleOption;
+  workflowBundles: WorkflowBundles;
+  /** Sends what is delivered; a benchmark has names looked up elsewhere. */
+  post?: PostWebhook;
 }
 
 export interface Workers {
@@ -47,14 +50,15 @@ type Queues = NonNullable<WorkerDeps['queues']>;
  * in tests.
  */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
-  const { connection, namespace, workflowBundle, tuning = readTuning({}) } = deps;
+  const { connection, namespace, workflowBundles, tuning = readTuning({}) } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
-  const common = { ...tunedOptions(tuning), connection, namespace, workflowBundle };
+  const common = { ...tunedOptions(tuning), connection, namespace };
   const workers: Worker[] = [];
   for (const livemode of [true, false]) {
     const lifecycle = await Worker.create({
       ...common,
       taskQueue: environmentQueue(queues.lifecycle, livemode),
+      workflowBundle: workflowBundles.lifecycle,
       activities: lifecycleActivities(deps, queues),
       maxConcurrentActivityTaskExecutions: tuning.ACTIVITY_SLOTS,
       maxConcurrentLocalActivityExecutions: tuning.ACTIVITY_SLOTS,
@@ -62,6 +66,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
     const webhooks = await Worker.create({
       ...common,
       taskQueue: environmentQueue(queues.webhooks, livemode),
+      workflowBundle: workflowBundles.webhooks,
       activities: deliveryActivities(deps, tuning),
       maxConcurrentActivityTaskExecutions: tuning.DELIVERY_SLOTS,
       maxConcurrentWorkflowTaskExecutions: deliveryTaskSlots(tuning),
@@ -94,7 +99,7 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
 }
 
 function deliveryActivities(
-  { stores, keys, ring, allowPrivateWebhooks, log }: WorkerDeps,
+  { stores, keys, ring, allowPrivateWebhooks, log, post = postWebhook }: WorkerDeps,
   tuning: Tuning,
 ) {
   const slots = tuning.DELIVERY_SLOTS;
@@ -106,7 +111,7 @@ function deliveryActivities(
     limits: createEndpointLimits({ slots, promptSlots }),
     sealer: createSealer(ring ?? keys.seal),
     allowPrivate: allowPrivateWebhooks,
-    post: postWebhook,
+    post,
     now: Date.now,
     random: Math.random,
     log,

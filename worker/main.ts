@@ -12,7 +12,7 @@ import { onStop } from '../src/process';
 import { beginIndexes, createStores, type Stores } from '../src/store';
 import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
 import { temporalLogger } from '../src/temporal/log';
-import { workflowBundle } from './bundle';
+import { workflowBundles } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
 import { readTuning } from './tuning';
 
@@ -48,7 +48,7 @@ async function main(): Promise<void> {
     log,
     queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },
     tuning: readTuning(),
-    workflowBundle: await workflowBundle(),
+    workflowBundles: await workflowBundles(),
   });
   const stopBeating = beat(stores, workers, log);
   onStop(log, async () => workers.shutdown());

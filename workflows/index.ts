@@ -1,5 +1,5 @@
+/** Workflows of the queue `lifecycle`; deliveries have a bundle of their own. */
 export { audit } from './audit/audit';
 export { payment } from './payment/lifecycle';
 export { payout } from './payout/lifecycle';
 export { refund } from './refund/lifecycle';
-export { webhookDelivery } from './webhook/delivery';

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Worker } from '@temporalio/worker';
+import { Worker, type WorkflowBundleOption } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
-import { workflowBundle } from '../support/bundle';
+import { workflowBundles } from '../support/bundle';
 import { quietTemporal } from '../support/quiet';
 
 /**
@@ -42,18 +42,27 @@ interface Started {
 /** Faults by run; null: it replayed. */
 const replayed = new Map<string, Error | null>();
 
-/** One worker replays them all: making one takes longer than any replay. */
+/** One worker replays all of a bundle: making one takes longer than any replay. */
 beforeAll(async () => {
   quietTemporal();
-  const options = { workflowBundle: await workflowBundle() };
-  const histories = names.map(read).map((history) => ({
+  const { lifecycle, webhooks } = await workflowBundles();
+  const isDelivery = (name: string) => name.startsWith('webhook-');
+  await replayAll(
+    lifecycle,
+    names.filter((name) => !isDelivery(name)),
+  );
+  await replayAll(webhooks, names.filter(isDelivery));
+});
+
+async function replayAll(workflowBundle: WorkflowBundleOption, all: string[]): Promise<void> {
+  const histories = all.map(read).map((history) => ({
     history,
     workflowId: workflowIdOf(history),
   }));
-  for await (const { runId, error } of Worker.runReplayHistories(options, histories)) {
+  for await (const { runId, error } of Worker.runReplayHistories({ workflowBundle }, histories)) {
     replayed.set(runId, error ?? null);
   }
-});
+}
 
 test.each(names)('%s replays', (name) => {
   expect(replayed.get(runIdOf(read(name)))).toBeNull();
@@ -70,7 +79,7 @@ test('a history of other code is told apart', async () => {
       event.activityTaskScheduledEventAttributes !== undefined,
   );
   scheduled.activityTaskScheduledEventAttributes.activityType.name = 'anotherActivity';
-  const options = { workflowBundle: await workflowBundle() };
+  const options = { workflowBundle: (await workflowBundles()).lifecycle };
   await expect(Worker.runReplayHistory(options, history, workflowIdOf(history))).rejects.toThrow(
     DeterminismViolationError,
   );

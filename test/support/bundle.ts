@@ -1,11 +1,10 @@
-import type { WorkflowBundleOption } from '@temporalio/worker';
-import { bundleWorkflows } from '../../worker/bundle';
+import { bundlesIn, workflowBundles as made, type WorkflowBundles } from '../../worker/bundle';
 
-let made: Promise<WorkflowBundleOption> | undefined;
+let bundles: Promise<WorkflowBundles> | undefined;
 
 /** Made once by the global set-up; by itself when a file is run without it. */
-export function workflowBundle(): Promise<WorkflowBundleOption> {
-  const codePath = process.env['TEST_WORKFLOW_BUNDLE'];
-  made ??= codePath === undefined ? bundleWorkflows() : Promise.resolve({ codePath });
-  return made;
+export function workflowBundles(): Promise<WorkflowBundles> {
+  const folder = process.env['TEST_WORKFLOW_BUNDLES'];
+  bundles ??= folder === undefined ? made() : Promise.resolve(bundlesIn(folder));
+  return bundles;
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Child } from '../../stack/child-process';
@@ -14,7 +14,7 @@ import {
 } from '../../stack/provision';
 import { startTemporal } from '../../stack/temporal-server';
 import { showProgress } from '../../stack/terminal';
-import { bundleWorkflows } from '../../worker/bundle';
+import { writeBundles } from '../../worker/bundle';
 import { startWatchdog, type Watchdog } from '../stack/watchdog';
 import { publishServers } from './servers';
 
@@ -44,7 +44,9 @@ export default async function globalSetup(): Promise<void> {
     provisionChromium(context),
   ]);
   const folder = mkdtempSync(join(tmpdir(), 'durable-payments-test-'));
-  const workflowBundle = await writeBundle(folder);
+  const workflowBundles = join(folder, 'workflow-bundles');
+  // Once for all files: it takes seconds. From the sources, so that a stale build can't be tested.
+  await writeBundles(workflowBundles);
   const servers: Child[] = [];
   try {
     const [mongoServer, temporalServer] = await Promise.all([
@@ -71,21 +73,13 @@ export default async function globalSetup(): Promise<void> {
       mongodbUri: mongoServer.uri,
       timeSkippingServer: skipping.path,
       chromium: browser.path,
-      workflowBundle,
+      workflowBundles,
     });
   } catch (error) {
     await Promise.all(servers.map((server) => server.stop()));
     rmSync(folder, { recursive: true, force: true });
     throw error;
   }
-}
-
-/** Once for all files: it takes seconds. From the sources, so that a stale build can't be tested. */
-async function writeBundle(folder: string): Promise<string> {
-  const file = join(folder, 'workflow-bundle.js');
-  const { code } = await bundleWorkflows();
-  writeFileSync(file, code);
-  return file;
 }
 
 function keep<T extends Child>(servers: Child[], server: T): T {

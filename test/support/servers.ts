@@ -4,7 +4,7 @@ const NAMES = {
   mongodbUri: 'TEST_MONGODB_URI',
   timeSkippingServer: 'TEST_TIME_SKIPPING_SERVER',
   chromium: 'TEST_CHROMIUM',
-  workflowBundle: 'TEST_WORKFLOW_BUNDLE',
+  workflowBundles: 'TEST_WORKFLOW_BUNDLES',
 } as const;
 
 export type TestServers = Record<keyof typeof NAMES, string>;

@@ -25,7 +25,7 @@ import { hashKey, makeKey } from '../../src/store/keys';
 import { connectTemporal } from '../../src/temporal/connect';
 import { createTemporalDoor } from '../../src/temporal/door';
 import { createWorkers } from '../../worker/create-worker';
-import { workflowBundle } from './bundle';
+import { workflowBundles } from './bundle';
 import { quietTemporal } from './quiet';
 import { mongodbUri, temporalAddress } from './servers';
 
@@ -86,7 +86,7 @@ export async function startService(options: ServiceOptions = {}) {
       log,
       queues,
       allowPrivateWebhooks: true,
-      workflowBundle: await workflowBundle(),
+      workflowBundles: await workflowBundles(),
     });
     const running = workers.run();
     return {

@@ -16,7 +16,7 @@ import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { createWorkers } from '../../worker/create-worker';
 import { messages as paymentMessages } from '../../workflows/payment/messages';
 import { messages as refundMessages } from '../../workflows/refund/messages';
-import { workflowBundle } from './bundle';
+import { workflowBundles } from './bundle';
 import { quietTemporal } from './quiet';
 import type { ScriptedBank } from './scripted-bank';
 import { mongodbUri, temporalAddress, timeSkippingServer } from './servers';
@@ -55,7 +55,7 @@ export async function openWorkflowSetting(server: 'time-skipping' | 'real' = 'ti
       },
       allowPrivateWebhooks: true,
       log: createLogger(name, 'silent'),
-      workflowBundle: await workflowBundle(),
+      workflowBundles: await workflowBundles(),
     });
     const running = workers.run();
     return async () => {
