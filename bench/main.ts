@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { StackFailure } from '../src/os/failure';
 import { failureLine, showProgress } from '../stack/terminal';
 import { runBench } from './bench';
+import { reportIsolation, runIsolation } from './isolation/run';
 import { reportLedger, runLedgerBench } from './ledger/run';
 import { reportLists } from './lists/report';
 import { runListsBench } from './lists/run';
@@ -44,7 +45,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 /** Measures what is asked for, and writes the figures. */
 async function measured(
-  { json, instead, ...options }: BenchOptions,
+  { json, instead, isolation, ...options }: BenchOptions,
   setting: Setting,
   broken: Promise<never>,
 ): Promise<string> {
@@ -60,6 +61,10 @@ async function measured(
   if (waiting !== undefined) {
     const figures = await runWaitingBench(waiting, setting, broken);
     return json ? writeJson(figures) : reportWaiting(figures);
+  }
+  if (isolation) {
+    const figures = await runIsolation(setting, broken);
+    return json ? writeJson(figures) : reportIsolation(figures);
   }
   const result = await runBench(options, setting, broken);
   return json ? jsonOf(result) : report(result);

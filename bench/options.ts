@@ -15,6 +15,8 @@ export interface RowOptions {
 export interface BenchOptions extends RowOptions {
   /** Size of a measure in the place of the rows; at most one is given. */
   instead: Partial<Record<Instead, number>>;
+  /** Whether to measure what merchants that don't answer cost the others, in the place of the rows. */
+  isolation: boolean;
   json: boolean;
   help: boolean;
 }
@@ -54,10 +56,11 @@ Options:
 Rows:
 ${rowLines}
 
-Instead of the rows, at a size:
+Instead of the rows:
   --ledger N       fill a ledger with N postings, and measure \`ledger verify\` on it
   --lists N        fill a store with N payments, and measure every list in it beside one of 10,000
   --waiting N      let N payments wait, and measure the processes at rest and \`orphan list\`
+  --isolation      measure deliveries alone, and beside merchants that don't answer
 
 Environment:
   TEMPORAL_ADDRESS    use this Temporal server and start none
@@ -70,7 +73,9 @@ Environment:
 /** @throws StackFailure on an unknown option or row, or a number that is none. */
 export function readOptions(args: readonly string[]): BenchOptions {
   const { values } = parse(args);
-  const given = INSTEAD.filter((name) => values[name] !== undefined);
+  const sizes = INSTEAD.filter((name) => values[name] !== undefined);
+  const isolation = values.isolation === true;
+  const given = isolation ? [...sizes, 'isolation'] : sizes;
   if (given.length > 1) {
     throw new StackFailure(`Only one of ${given.map((name) => `--${name}`).join(' and ')} at once`);
   }
@@ -79,7 +84,8 @@ export function readOptions(args: readonly string[]): BenchOptions {
     concurrency: count('concurrency', values.concurrency),
     rounds: count('rounds', values.rounds),
     rows: values.only === undefined ? ROW_NAMES : rowsIn(values.only),
-    instead: Object.fromEntries(given.map((name) => [name, wholeNumber(name, values[name] ?? '')])),
+    instead: Object.fromEntries(sizes.map((name) => [name, wholeNumber(name, values[name] ?? '')])),
+    isolation,
     json: values.json === true,
     help: values.help === true,
   };
@@ -94,6 +100,7 @@ function parse(args: readonly string[]) {
       options: {
         ...{ payments: text, concurrency: text, rounds: text, only: text },
         ...{ ledger: text, lists: text, waiting: text },
+        isolation: flag,
         json: flag,
         help: { ...flag, short: 'h' },
       },
