@@ -34,9 +34,9 @@ const SILENT_EVENTS = 5;
 export interface IsolationFigures {
   /** From the start of a delivery to its arrival at a merchant that answers, in ms. */
   alone: Percentiles;
-  /** The same beside merchants that don't answer. */
+  /** Figures beside merchants that don't answer. */
   beside: Percentiles;
-  /** Of the p95. */
+  /** Ratio of the p95. */
   ratio: number;
   /** Most attempts under way at the endpoint that never answers. */
   held: number;
