@@ -1,17 +1,12 @@
 import os from 'node:os';
-import {
-  type Collection,
-  type Document,
-  type IndexDescription,
-  MongoClient,
-  MongoServerError,
-} from 'mongodb';
+import { type Collection, type Document, type IndexDescription, MongoClient } from 'mongodb';
 
 export type NamedIndex = IndexDescription & { name: string };
 
 /** Indexes that a collection gets while the service is at work. */
 interface IndexBuild {
   collection: string;
+  /** Those that no process has begun. */
   names: string[];
   /** Settles when they are there, or can't be made. */
   done: Promise<void>;
@@ -21,7 +16,6 @@ export type TakeBuild = (build: IndexBuild) => void;
 
 /** Rows up to which a build takes no longer than a start may. */
 const ROWS_AT_ONCE = 20_000;
-const NAMESPACE_NOT_FOUND = 26;
 
 /**
  * Connects without a time-out of sockets: a build of hundreds of millions of rows takes hours, and its
@@ -46,31 +40,34 @@ export async function connectToBuild(uri: string): Promise<MongoClient> {
  * processes, and processes that ask at the same time wait for one build.
  * @param later takes the builds that are not waited for: those of a large collection, except unique
  *   ones, without which facts could be kept twice. All are waited for when it is not given.
- * @throws MongoServerError when an index of that name is another one
+ * @throws MongoServerError when a unique index, or one that is waited for, can't be made
  */
 export async function makeIndexes<D extends Document>(
   collection: Collection<D>,
   wanted: readonly NamedIndex[],
   later?: TakeBuild,
 ): Promise<void> {
+  if (later === undefined || !(await isLarge(collection))) {
+    await build(collection, wanted);
+    return;
+  }
   const there = await namesIn(collection);
-  const missing = wanted.filter(({ name }) => !there.has(name));
-  const patient = later !== undefined && missing.length > 0 && (await isLarge(collection));
-  const put = patient ? missing.filter(({ unique }) => unique !== true) : [];
-  await build(
-    collection,
-    wanted.filter((index) => !put.includes(index)),
-  );
-  if (put.length === 0) return;
-  const names = put.map(({ name }) => name);
-  later?.({ collection: collection.collectionName, names, done: build(collection, put) });
+  await build(collection, wanted.filter(isUnique));
+  // Those that are listed may be under way in another process, which would be waited for.
+  const others = wanted.filter((index) => !isUnique(index));
+  const names = others.map(({ name }) => name).filter((name) => !there.has(name));
+  later({ collection: collection.collectionName, names, done: build(collection, others) });
+}
+
+function isUnique({ unique }: NamedIndex): boolean {
+  return unique === true;
 }
 
 async function build<D extends Document>(
   collection: Collection<D>,
-  indexes: NamedIndex[],
+  indexes: readonly NamedIndex[],
 ): Promise<void> {
-  if (indexes.length > 0) await collection.createIndexes(indexes);
+  if (indexes.length > 0) await collection.createIndexes([...indexes]);
 }
 
 async function isLarge<D extends Document>(collection: Collection<D>): Promise<boolean> {
@@ -78,10 +75,5 @@ async function isLarge<D extends Document>(collection: Collection<D>): Promise<b
 }
 
 async function namesIn<D extends Document>(collection: Collection<D>): Promise<Set<string>> {
-  try {
-    return new Set((await collection.indexes()).map(({ name = '' }) => name));
-  } catch (error) {
-    if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return new Set();
-    throw error;
-  }
+  return new Set((await collection.indexes()).map(({ name = '' }) => name));
 }

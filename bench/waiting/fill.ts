@@ -13,6 +13,10 @@ import { inLoops } from '../load';
 const BATCH = 2_000;
 const STARTED_AT_ONCE = 50;
 const EXPIRES_MS = 24 * 60 * 60_000;
+/** Workflows that a worker begins: twice as many as it remembers. */
+const BEGUN_MAX = 2_000;
+/** Delay of the others' first task: the server keeps a timer of each, as of one that waits. */
+const DELAY = '1 day';
 /** Workflows that are looked at to learn whether all have begun to wait. */
 const SAMPLE = 100;
 const POLL_MS = 1_000;
@@ -26,16 +30,17 @@ interface FillDeps {
 }
 
 /**
- * Lets payments wait for their customers: each has its document, and a workflow that was started as
+ * Lets payments wait for their customers. Each has its document, and a workflow that was started as
  * `orphan restart` starts it, since making each through the API takes hours.
+ * @returns number of workflows that the worker has begun
  */
 export async function fillWaiting(
   { db, temporal, signal }: FillDeps,
   total: number,
   say: (detail: string) => void,
-): Promise<void> {
+): Promise<number> {
   const collection = db.collection<PaymentDocument>('payments');
-  const last: string[] = [];
+  const begun: string[] = [];
   for (let from = 0; from < total; from += BATCH) {
     const count = Math.min(BATCH, total - from);
     const payments = Array.from({ length: count }, (_, n) => waitingPayment(from + n));
@@ -43,19 +48,23 @@ export async function fillWaiting(
     await inLoops({ count, concurrency: STARTED_AT_ONCE, signal }, async (n) => {
       const payment = payments[n];
       if (payment === undefined) return;
+      const isBegun = from + n < BEGUN_MAX;
       const options = nextRun('payment', payment, LIFECYCLE_QUEUE, `bench-${randomUUID()}`);
-      await temporal.workflow.start(LIFECYCLES.payment.workflowType, options);
-      last.push(options.workflowId);
+      await temporal.workflow.start(LIFECYCLES.payment.workflowType, {
+        ...options,
+        ...(isBegun ? {} : { startDelay: DELAY }),
+      });
+      if (isBegun) begun.push(options.workflowId);
     });
-    last.splice(0, last.length - SAMPLE);
     say(`${from + count} workflows started`);
   }
-  for (const workflowId of last) {
+  for (const workflowId of begun.slice(-SAMPLE)) {
     while (!(await hasBegun(temporal, workflowId))) {
       say(`${total} workflows started, waiting for the last ones to begin`);
       await sleep(POLL_MS, undefined, { signal });
     }
   }
+  return begun.length;
 }
 
 function waitingPayment(n: number): PaymentDocument {

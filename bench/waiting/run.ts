@@ -29,6 +29,8 @@ interface Rest {
 export interface WaitingResult {
   machine: Machine;
   waiting: number;
+  /** Workflows that the worker has begun; the first task of the others is a day away. */
+  begun: number;
   fill_seconds: number;
   /** Processes by name, before any payment waited and while all do. */
   at_rest: Record<'none' | 'all', Record<string, Rest>>;
@@ -74,6 +76,7 @@ async function measure(waiting: number, stack: Stack, setting: Setting): Promise
     return {
       machine: machine(),
       waiting,
+      begun: filling.result,
       fill_seconds: filling.seconds,
       at_rest: { none, all },
       orphan_list: { ...listed, checked: answer.checked, orphans: answer.data.length },
@@ -97,7 +100,7 @@ async function restOf({ pids }: Stack, signal: AbortSignal): Promise<Record<stri
 
 /** Writes the figures for people. */
 export function reportWaiting(result: WaitingResult): string {
-  const { waiting, fill_seconds, at_rest, orphan_list } = result;
+  const { waiting, begun, fill_seconds, at_rest, orphan_list } = result;
   const text = ({ cpu_ms_per_second, memory_mib }: Rest) =>
     `${cpu_ms_per_second.toFixed(0)} ms/s, ${memory_mib ?? '-'} MiB`;
   const rows = Object.entries(at_rest.all).map(([name, all]) => {
@@ -108,7 +111,7 @@ export function reportWaiting(result: WaitingResult): string {
   return [
     '',
     machineLine(result.machine),
-    `${waiting} payments wait, begun in ${fill_seconds.toFixed(0)} s`,
+    `${waiting} payments wait, ${begun} of them begun by the worker, in ${fill_seconds.toFixed(0)} s`,
     '',
     line('processor and memory at rest', 'none waits', `${waiting} wait`),
     ...rows,

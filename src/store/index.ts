@@ -50,10 +50,11 @@ export async function beginIndexes(
   try {
     await ensureIndexes(createStores(mongo.db(database)), ({ collection, names, done }) => {
       const which = `${names.join(', ')} of ${collection}`;
-      log.info(`building the indexes ${which}`);
+      const tell = (line: string) => names.length > 0 && log.info(line);
+      tell(`building the indexes ${which}`);
       const told = done.then(
-        () => log.info(`built the indexes ${which}`),
-        (err) => log.warn({ err }, `the next start will build the indexes ${which}`),
+        () => void tell(`built the indexes ${which}`),
+        (err) => log.warn({ err }, `indexes of ${collection} were not built`),
       );
       builds.push(told);
     });

@@ -57,7 +57,8 @@ test('a large collection gets its unique indexes first, and the others in the ba
 
   const again = taken();
   await makeIndexes(collection, [PLAIN, UNIQUE], again.take);
-  expect(again.builds).toEqual([]);
+  expect(again.builds).toMatchObject([{ names: [] }]);
+  await Promise.all(again.builds.map(({ done }) => done));
 });
 
 test('a small collection, and one that nobody takes the builds of, has all when it returns', async () => {
