@@ -64,6 +64,6 @@ export async function subscriptionOf(
   account_id: string,
   livemode: boolean,
 ): Promise<Subscription> {
-  const endpoint = await stores.endpoints.get(account_id, livemode);
+  const endpoint = await stores.endpoints.known(account_id, livemode);
   return endpoint === null ? null : (endpoint.enabled_events ?? 'all');
 }

@@ -9,6 +9,7 @@ import { connectMongo } from './mongo';
 import { onStop } from './process';
 import { createConnectors, SANDBOX_CONNECTOR } from './routing';
 import { beginIndexes, createStores } from './store';
+import { followSettings } from './store/settings';
 import { connectTemporal } from './temporal/connect';
 import { createTemporalDoor } from './temporal/door';
 
@@ -20,7 +21,8 @@ async function main(): Promise<void> {
   const log = createLogger('api', config.LOG_LEVEL);
   const mongo = await connectMongo(config.MONGODB_URI, 'api');
   await beginIndexes({ uri: config.MONGODB_URI, database: config.MONGODB_DB }, log);
-  const stores = createStores(mongo.db(config.MONGODB_DB));
+  const settings = followSettings(mongo.db(config.MONGODB_DB), log);
+  const stores = createStores(mongo.db(config.MONGODB_DB), settings);
   const client = connectTemporal({
     address: config.TEMPORAL_ADDRESS,
     namespace: config.TEMPORAL_NAMESPACE,
@@ -47,6 +49,7 @@ async function main(): Promise<void> {
   onStop(log, async () => {
     await closeServer(server, GRACE_MS);
     await client.connection.close();
+    await settings.close();
     await mongo.close();
     process.exit(0);
   });

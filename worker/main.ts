@@ -10,6 +10,7 @@ import { createLogger, type Logger } from '../src/log';
 import { connectMongo, transactionLifetime } from '../src/mongo';
 import { onStop } from '../src/process';
 import { beginIndexes, createStores, type Stores } from '../src/store';
+import { followSettings } from '../src/store/settings';
 import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
 import { temporalLogger } from '../src/temporal/log';
 import { workflowBundles } from './bundle';
@@ -33,7 +34,8 @@ async function main(): Promise<void> {
   Runtime.install({ shutdownSignals: [], logger: temporalLogger(log) });
   const mongo = await connectMongo(config.MONGODB_URI, 'worker');
   await beginIndexes({ uri: config.MONGODB_URI, database: config.MONGODB_DB }, log);
-  const stores = createStores(mongo.db(config.MONGODB_DB));
+  const settings = followSettings(mongo.db(config.MONGODB_DB), log);
+  const stores = createStores(mongo.db(config.MONGODB_DB), settings);
   await checkTransactionLifetime(mongo, log);
   const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
   const queues = taskQueues(config.TASK_QUEUE_PREFIX);
@@ -59,6 +61,7 @@ async function main(): Promise<void> {
   await stopBeating();
   await scheduled;
   await connection.close();
+  await settings.close();
   await mongo.close();
 }
 

@@ -59,7 +59,7 @@ function createRouter(deps: AppDeps): Router {
 function createPages({ stores, temporal, config, now, log }: AppDeps): Router {
   return createPayPages({
     payments: stores.payments,
-    merchantName: async (account_id) => (await stores.accounts.get(account_id))?.name ?? '',
+    merchantName: async (account_id) => (await stores.accounts.known(account_id))?.name ?? '',
     cancelPayment: async (payment_id) => {
       await temporal.cancelPayment(payment_id, 'customer');
       const payment = await stores.payments.get(payment_id);

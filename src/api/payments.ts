@@ -75,7 +75,7 @@ async function acceptPayment(
   { account_id, livemode }: KeyDocument,
   body: CreatePayment,
 ): Promise<ClaimedPayment> {
-  const account = await stores.accounts.get(account_id);
+  const account = await stores.accounts.known(account_id);
   const enabled = availableMethods(connectors, account?.enabled_methods ?? [], livemode);
   const { method, amount, currency, country, customer } = body;
   const details = checkMethodRequirements(

@@ -1,6 +1,7 @@
 import type { Collection, Db } from 'mongodb';
 import type { RailId } from '../domain/rails';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type Memory, noMemory } from './memory';
 
 /** A merchant. */
 export interface AccountDocument {
@@ -18,7 +19,7 @@ export interface AccountDocument {
   created_at: string;
 }
 
-export function createAccountStore(db: Db) {
+export function createAccountStore(db: Db, memory: Memory<AccountDocument> = noMemory()) {
   const accounts: Collection<AccountDocument> = db.collection<AccountDocument>('accounts');
   return {
     ensureIndexes: (later?: TakeBuild) =>
@@ -32,6 +33,8 @@ export function createAccountStore(db: Db) {
       ),
     insert: (account: AccountDocument) => accounts.insertOne(account),
     get: (id: string) => accounts.findOne({ _id: id }),
+    /** As it is remembered, for what moves no money by itself. */
+    known: (id: string) => memory.get(id, () => accounts.findOne({ _id: id })),
     /** Newest first. */
     list: (limit: number) =>
       accounts.find().sort({ created_at: -1, _id: 1 }).limit(limit).toArray(),

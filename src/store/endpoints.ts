@@ -1,7 +1,8 @@
-import type { Collection, Db, ObjectId } from 'mongodb';
+import type { Collection, Db, ObjectId, WithId } from 'mongodb';
 import type { EventType } from '../domain/event';
 import type { Sealed } from '../keys/seal';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type Memory, noMemory } from './memory';
 
 interface EndpointSecret {
   sealed: Sealed;
@@ -68,7 +69,7 @@ export function signingSecret(
     ?.sealed;
 }
 
-export function createEndpointStore(db: Db) {
+export function createEndpointStore(db: Db, memory: Memory<WithId<EndpointDocument>> = noMemory()) {
   const endpoints: Collection<EndpointDocument> =
     db.collection<EndpointDocument>('webhook_endpoints');
   return {
@@ -79,6 +80,11 @@ export function createEndpointStore(db: Db) {
         later,
       ),
     get: (account_id: string, livemode: boolean) => endpoints.findOne({ account_id, livemode }),
+    /** As it is remembered; the absence of one is looked for each time. */
+    known: (account_id: string, livemode: boolean) =>
+      memory.get(endpointOwner(account_id, livemode), () =>
+        endpoints.findOne({ account_id, livemode }),
+      ),
     /** Registers the endpoint or moves it; a secret that exists stays. */
     set: (setting: EndpointSetting) => set(endpoints, setting),
     /** Adds a secret that signs after `afterMs`; null when there is no endpoint. */

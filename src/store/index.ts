@@ -14,16 +14,20 @@ import { createPaymentStore } from './payments';
 import { createPayoutStore } from './payouts';
 import { createRecipientStore } from './recipients';
 import { createRefundStore } from './refunds';
+import type { Settings } from './settings';
 
 export type Stores = ReturnType<typeof createStores>;
 
-/** Stores of all collections; each file owns its queries and indexes. */
-export function createStores(db: Db) {
+/**
+ * Stores of all collections; each file owns its queries and indexes.
+ * @param settings what this process remembers; each setting is read when not given
+ */
+export function createStores(db: Db, settings?: Settings) {
   return {
-    accounts: createAccountStore(db),
+    accounts: createAccountStore(db, settings?.of('accounts')),
     callbacks: createCallbackStore(db),
     deliveries: createDeliveryStore(db),
-    endpoints: createEndpointStore(db),
+    endpoints: createEndpointStore(db, settings?.of('webhook_endpoints')),
     events: createEventStore(db),
     heartbeats: createHeartbeatStore(db),
     idempotency: createIdempotencyStore(db),
