@@ -70,13 +70,18 @@ export async function createOnce(
     .update(`${claimKey.operation}\n${call.canonical}`)
     .digest('base64url');
   const mark = { key: claimKeyHash(call.fingerprintKey, claimKey), body: fingerprint };
-  const earlier = await idempotency.find(claimKey, now(), mark.key);
-  if (earlier !== null) return join(earlier, mark, now());
-
   const resource_id = randomUUID();
-  const request = await accept(resource_id);
+  let request: ClaimedRequest;
+  try {
+    request = await accept(resource_id);
+  } catch (error) {
+    // A repeat is not judged anew: its first call may be why it is refused now.
+    const earlier = await idempotency.find(claimKey, now(), mark.key);
+    if (earlier === null) throw error;
+    return join(earlier, mark, now());
+  }
   const fresh = { ...claimKey, fingerprint, resource_id, request, request_id };
-  const claim = await idempotency.claim(fresh, now());
+  const claim = await idempotency.claim(fresh, now(), mark.key);
   if (claim.resource_id !== resource_id) return join(claim, mark, now());
   return { claim, mark, joined: false, firstMayRun: false };
 }

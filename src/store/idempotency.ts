@@ -78,7 +78,11 @@ export function createIdempotencyStore(db: Db) {
       const found = await claims.find({ _id: { $in: ids } }).toArray();
       return found.find((claim) => !isExpired(claim, now)) ?? null;
     },
-    claim: (fresh: NewClaim, now: Date) => claim(claims, fresh, now),
+    /**
+     * Makes the claim, or gives the one that the key has; an expired one is replaced.
+     * @param keyHash name of a claim that was rebuilt, which has the key too
+     */
+    claim: (fresh: NewClaim, now: Date, keyHash?: string) => claim(claims, fresh, now, keyHash),
     /** Keeps the first answer, and gives it, since it is the one to send. */
     complete: (open: ClaimDocument, status: number, body: string) =>
       complete(claims, open, status, body),
@@ -115,11 +119,12 @@ function isExpired(claim: ClaimDocument, now: Date): boolean {
   return claim.expires_at !== undefined && claim.expires_at <= now;
 }
 
-/** Inserts the claim, or gives the earlier one; an expired one is replaced. */
+/** Looks and inserts in one command, so that a new key costs a single one. */
 async function claim(
   claims: Collection<ClaimDocument>,
   fresh: NewClaim,
   now: Date,
+  keyHash: string | undefined,
 ): Promise<ClaimDocument> {
   const document: ClaimDocument = {
     _id: claimId(fresh),
@@ -128,19 +133,33 @@ async function claim(
     body: null,
     created_at: now,
   };
+  const keys = keyHash === undefined ? [fresh] : [fresh, rebuiltClaim(fresh, keyHash)];
+  const ids = keys.map(claimId);
   while (true) {
-    try {
-      await claims.insertOne(document);
-      return document;
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
-    const first = await claims.findOne({ _id: document._id });
-    if (first !== null && !isExpired(first, now)) return first;
-    if (first !== null) {
-      const stale: Filter<ClaimDocument> = { _id: first._id, resource_id: first.resource_id };
+    if (await insertUnlessThere(claims, document, ids)) return document;
+    const found = await claims.find({ _id: { $in: ids } }).toArray();
+    const first = found.find((earlier) => !isExpired(earlier, now));
+    if (first !== undefined) return first;
+    for (const { _id, resource_id } of found) {
+      const stale: Filter<ClaimDocument> = { _id, resource_id };
       await claims.deleteOne({ ...stale, expires_at: { $lte: now } });
     }
+  }
+}
+
+/** False when one of them is there, or another call has inserted it at the same moment. */
+async function insertUnlessThere(
+  claims: Collection<ClaimDocument>,
+  document: ClaimDocument,
+  ids: string[],
+): Promise<boolean> {
+  try {
+    const once = { upsert: true };
+    const filter = { _id: { $in: ids } };
+    return (await claims.updateOne(filter, { $setOnInsert: document }, once)).upsertedCount === 1;
+  } catch (error) {
+    if (!isDuplicateKey(error, '_id_')) throw error;
+    return false;
   }
 }
 
