@@ -9,7 +9,7 @@ import {
   type PaymentAttention,
   type PaymentStatus,
 } from '../src/domain/payment';
-import type { PaymentInput } from '../src/domain/payment-workflow';
+import type { PaymentInput, PaymentOpening } from '../src/domain/payment-workflow';
 import { payToken, payTokenHash } from '../src/keys/pay-token';
 import { paymentPosting, settledAmount } from '../src/ledger/steps';
 import { abandon, inTransaction } from '../src/mongo';
@@ -52,7 +52,10 @@ export interface PaymentChange {
 
 export type RecordPaymentMove = RecordMove<PaymentStatus, PaymentAttention, PaymentChange>;
 
-export type PaymentStanding = Standing<PaymentStatus>;
+export interface PaymentStanding extends Standing<PaymentStatus> {
+  /** Facts of the first answer, where they are kept. */
+  opening?: PaymentOpening;
+}
 
 /** The writes of a payment's lifecycle. One activity is one idempotent step. */
 export function createPaymentActivities(deps: PaymentActivityDeps) {
@@ -60,7 +63,7 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
   return {
     /** Writes the payment from its claim, with the bank's first answer and its event. */
     openPayment: (input: OpenPayment): Promise<PaymentStanding> =>
-      openedOnce(() => openPayment(deps, input)),
+      openedOnce((isAgain) => openPayment(deps, input, isAgain)),
     recordPaymentMove: record.move,
     recordPaymentAttention: record.setAttention,
     loadPayment: record.load,
@@ -98,21 +101,22 @@ function recordTable(
 async function openPayment(
   deps: PaymentActivityDeps,
   input: OpenPayment,
+  isAgain: boolean,
 ): Promise<PaymentStanding> {
   const { stores } = deps;
   const { payment_id, account_id, livemode, created_at: at, request_id } = input;
-  const [existing, subscription] = await Promise.all([
-    stores.payments.get(payment_id),
-    subscriptionOf(stores, account_id, livemode),
-  ]);
+  // Its claim may be open although it is written, in collections of different times.
+  const existing = isAgain ? await stores.payments.get(payment_id) : null;
   if (existing !== null) return await reopened(deps, existing, input);
+  const subscription = await subscriptionOf(stores, account_id, livemode);
   const { status, version } = openingOf(input.session);
   const moves = version > 1 ? eventsOfMoves(PAYMENT_EVENTS, [status], 1) : [];
   const subject = { resource: 'payment', resource_id: payment_id, account_id, livemode } as const;
   const data = eventData({ _id: payment_id });
   const events = eventsOf({ ...subject, data, at, request_id, moves }, subscription);
+  const opening = { status, failure: failureOf(input.session), created_at: at };
   const payment = await inTransaction(deps.mongo, async (session) => {
-    const request = await stores.idempotency.emptyClaim(payment_id, session);
+    const request = await stores.idempotency.emptyClaim(payment_id, session, opening);
     // Emptied by another attempt, which was first; or released, after its workflow had ended.
     if (request === null || !('stored' in request)) return await abandon(session);
     const fresh = newPayment(deps.payTokenKey, input, request.stored);
@@ -120,17 +124,25 @@ async function openPayment(
     if (events.length > 0) await stores.events.insert(events, session);
     return fresh;
   });
-  if (payment === null) {
-    const written = await stores.payments.get(payment_id);
-    if (written !== null) return await reopened(deps, written, input);
-    const claim = await stores.idempotency.forResource(payment_id);
-    // Emptied, but no majority has the other attempt's payment yet: try again.
-    if (claim !== null) throw new Error(`The payment ${payment_id} is not to be seen yet.`);
-    throw ApplicationFailure.nonRetryable('No claim holds this payment.', 'claim_missing');
-  }
+  if (payment === null) return await openedBefore(deps, input);
   await startDeliveries(deps, events);
   deps.log.info({ payment_id, request_id, status }, 'payment opened');
-  return { status, version };
+  return { status, version, opening };
+}
+
+/** Answers as the attempt that was first. @throws Error while its payment is not to be seen */
+async function openedBefore(
+  deps: PaymentActivityDeps,
+  input: OpenPayment,
+): Promise<PaymentStanding> {
+  const { payments, idempotency } = deps.stores;
+  const { payment_id } = input;
+  const written = await payments.get(payment_id);
+  if (written !== null) return await reopened(deps, written, input);
+  const claim = await idempotency.forResource(payment_id);
+  // Emptied, but no majority has the other attempt's payment yet: try again.
+  if (claim !== null) throw new Error(`The payment ${payment_id} is not to be seen yet.`);
+  throw ApplicationFailure.nonRetryable('No claim holds this payment.', 'claim_missing');
 }
 
 /** Answers as the attempt that opened it did, and starts the deliveries that it may not have. */
@@ -140,7 +152,9 @@ async function reopened(
   { session }: OpenPayment,
 ): Promise<PaymentStanding> {
   await startPendingDeliveries(deps, payment);
-  return openingOf(session);
+  const claim = await deps.stores.idempotency.forResource(payment._id);
+  const standing = openingOf(session);
+  return claim?.opening === undefined ? standing : { ...standing, opening: claim.opening };
 }
 
 /** The document as it is first written. @see docs/api.md#create-a-payment */
@@ -151,15 +165,13 @@ function newPayment(
 ): PaymentDocument {
   const { session, payment_id, settlement_due_seconds, ...facts } = input;
   const opened = session?.outcome === 'opened' ? session : null;
-  const failure =
-    session?.outcome === 'declined' ? { code: session.code, message: session.message } : null;
   return {
     _id: payment_id,
     ...facts,
     ...request,
     ...openingOf(session),
     position: positionAt(input.created_at, 0, tieBase(1)),
-    failure,
+    failure: failureOf(session),
     refunded: 0,
     authorized_at: null,
     settled_at: null,
@@ -176,10 +188,16 @@ function newPayment(
 }
 
 /** State and version that a payment is first written with, by the bank's first answer. */
-function openingOf(session: SessionAnswer | null): PaymentStanding {
+function openingOf(session: SessionAnswer | null): Standing<PaymentStatus> {
   if (session === null) return { status: 'created', version: 1 };
   const status = session.outcome === 'opened' ? 'awaiting_customer' : 'failed';
   return { status, version: 2 };
+}
+
+/** The bank's reason, where it refuses to open a session. */
+function failureOf(session: SessionAnswer | null): Failure | null {
+  if (session?.outcome !== 'declined') return null;
+  return { code: session.code, message: session.message };
 }
 
 /** The ids that a payment's events carry. */

@@ -251,10 +251,10 @@ const TAKEN_MAX = 3;
  * first, or (one in a million) the place in a list was.
  * @throws Error of MongoDB when keys are taken again and again: the collections contradict each other
  */
-export async function openedOnce<T>(attempt: () => Promise<T>): Promise<T> {
+export async function openedOnce<T>(attempt: (isAgain: boolean) => Promise<T>): Promise<T> {
   for (let taken = 1; ; taken += 1) {
     try {
-      return await attempt();
+      return await attempt(taken > 1);
     } catch (error) {
       if (!isDuplicateKey(error) || taken === TAKEN_MAX) throw error;
     }

@@ -6,6 +6,7 @@ import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { type JsonValue, stringifyJson } from '../json';
 import type { ClaimMark } from '../keys/claim-mark';
+import type { ClaimDocument } from '../store/idempotency';
 import type { KeyDocument } from '../store/keys';
 import { authenticate, checkScope } from './authenticate';
 import { readBody } from './body';
@@ -35,13 +36,20 @@ export interface CreateHandlers<E extends Endpoint> {
   accept(call: { key: KeyDocument; body: Parsed<E['body']>; id: string }): Promise<ClaimedRequest>;
   /**
    * Makes or joins the resource and gives the answer.
-   * @param request null when the resource is written already, so that it is only read
+   * @param claim its request is null when the resource is written already, so that it is only read
    */
   create(
     call: { key: KeyDocument; requestId: string; mark: ClaimMark },
     id: string,
-    request: ClaimedRequest | null,
-  ): Promise<object>;
+    claim: Pick<ClaimDocument, 'request' | 'opening'>,
+  ): Promise<Made>;
+}
+
+/** Answer to a creating request. */
+export interface Made {
+  answer: object;
+  /** The write of the resource has kept the facts that it is made of. */
+  isKept?: true;
 }
 
 export type Mount = ReturnType<typeof createMount>;
@@ -97,11 +105,15 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
         }
         const { claim, mark, joined, firstMayRun } = once;
         try {
-          const made = await create({ key, requestId, mark }, claim.resource_id, claim.request);
-          const { success } = endpoint;
-          const kept = await idempotency.complete(claim, success.status, stringifyJson(made));
+          const made = await create({ key, requestId, mark }, claim.resource_id, claim);
+          const { status } = endpoint.success;
+          const body = stringifyJson(made.answer);
+          const first =
+            made.isKept === true
+              ? { status, body }
+              : await idempotency.complete(claim, status, body);
           if (joined) ctx.set('Idempotent-Replayed', 'true');
-          send(ctx, kept.status, kept.body);
+          send(ctx, first.status, first.body);
         } catch (error) {
           throw firstMayRun ? whileFirstRuns(error) : error;
         }

@@ -2,6 +2,7 @@ import { checkMethodRequirements, isPaymentMethodId, methodRules } from '../doma
 import type { ClaimedPayment } from '../domain/creation';
 import { Refusal, unavailable } from '../domain/errors';
 import { isCancellable } from '../domain/payment';
+import type { PaymentOpening } from '../domain/payment-workflow';
 import {
   type CreatePayment,
   cancelPayment,
@@ -13,26 +14,44 @@ import { availableMethods } from '../routing';
 import type { KeyDocument } from '../store/keys';
 import type { PaymentDocument } from '../store/payments';
 import type { ApiDeps } from './context';
-import type { Mount } from './mount';
-import { presentPayment } from './present';
+import type { Made, Mount } from './mount';
+import { asOpened, type PaymentFields, presentPayment } from './present';
 import { resourceReader } from './reader';
 
 /** @see docs/api.md#create-a-payment */
 export function mountPayments(mount: Mount, deps: ApiDeps): void {
   const { temporal, config } = deps;
-  const { find, present, made, read, list } = paymentReader(deps);
+  const { find, present, presentFields, made, read, list } = paymentReader(deps);
+
+  /** Reads the payment; where its first answer's facts are kept, it is shown as it was then. */
+  const madeBefore = async (
+    id: string,
+    key: KeyDocument,
+    opening: PaymentOpening | undefined,
+  ): Promise<Made> => {
+    const payment = await made(id, key);
+    if (opening === undefined) return { answer: present(payment) };
+    return { answer: present(asOpened(payment, opening)), isKept: true };
+  };
 
   mount.create(createPayment, {
     accept: ({ key, body }) => acceptPayment(deps, key, body),
-    create: async ({ key, requestId: request_id, mark }, payment_id, request) => {
-      if (request !== null && 'stored' in request) {
-        const return_url = `${config.PUBLIC_URL}/pay/return/${payment_id}`;
-        await temporal.openPayment(
-          { ...request.routing, payment_id, return_url, request_id },
-          mark,
-        );
+    create: async ({ key, requestId: request_id, mark }, payment_id, { request, opening }) => {
+      if (request === null || !('stored' in request)) {
+        return await madeBefore(payment_id, key, opening);
       }
-      return await made(payment_id, key);
+      const return_url = `${config.PUBLIC_URL}/pay/return/${payment_id}`;
+      const { routing, stored } = request;
+      const opened = await temporal.openPayment(
+        { ...routing, payment_id, return_url, request_id },
+        mark,
+      );
+      if (opened?.opening === undefined) {
+        const claim = await deps.stores.idempotency.forResource(payment_id);
+        return await madeBefore(payment_id, key, claim?.opening);
+      }
+      const payment = { _id: payment_id, ...routing, ...stored };
+      return { answer: presentFields(asOpened(payment, opened.opening)), isKept: true };
     },
   });
 
@@ -61,8 +80,9 @@ function cannotCancel({ status }: PaymentDocument): string {
 /** Reader of payments, as one account and environment may see them. */
 export function paymentReader({ stores, config, keys }: ApiDeps) {
   const presentation = { publicUrl: config.PUBLIC_URL, payTokenKey: keys.pay_token };
-  const present = (payment: PaymentDocument) => presentPayment(presentation, payment);
-  return resourceReader(stores.payments, present, 'payment');
+  const present = (payment: PaymentFields) => presentPayment(presentation, payment);
+  const reader = resourceReader<PaymentDocument>(stores.payments, present, 'payment');
+  return { ...reader, presentFields: present };
 }
 
 /**

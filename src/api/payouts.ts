@@ -18,15 +18,15 @@ import { finder, resourceReader } from './reader';
 
 /** @see docs/api.md#payouts */
 export function mountPayouts(mount: Mount, deps: ApiDeps): void {
-  const { made, read, list } = payoutReader(deps);
+  const { made, present, read, list } = payoutReader(deps);
 
   mount.create(createPayout, {
     accept: ({ key, body }) => acceptPayout(deps, key, body),
-    create: async ({ key, requestId: request_id, mark }, payout_id, request) => {
+    create: async ({ key, requestId: request_id, mark }, payout_id, { request }) => {
       if (request !== null && 'payout' in request) {
         await deps.temporal.openPayout({ ...request.routing, payout_id, request_id }, mark);
       }
-      return await made(payout_id, key);
+      return { answer: present(await made(payout_id, key)) };
     },
   });
 

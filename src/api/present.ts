@@ -1,3 +1,4 @@
+import type { PaymentOpening } from '../domain/payment-workflow';
 import { RawJson } from '../json';
 import { redirectUrl } from '../keys/pay-token';
 import type { PaymentDocument } from '../store/payments';
@@ -9,10 +10,31 @@ export interface Presentation {
   payTokenKey: Buffer;
 }
 
+/** Fields of a payment that merchants see. */
+export type PaymentFields = Pick<
+  PaymentDocument,
+  | '_id'
+  | 'status'
+  | 'amount'
+  | 'currency'
+  | 'method'
+  | 'country'
+  | 'reference'
+  | 'customer'
+  | 'failure'
+  | 'livemode'
+  | 'metadata'
+  | 'authorized_at'
+  | 'settled_at'
+  | 'cancelled_at'
+  | 'created_at'
+  | 'updated_at'
+>;
+
 /**
  * Payment as merchants see it: exactly the fields of docs/api.md#create-a-payment, in their order.
  */
-export function presentPayment({ publicUrl, payTokenKey }: Presentation, payment: PaymentDocument) {
+export function presentPayment({ publicUrl, payTokenKey }: Presentation, payment: PaymentFields) {
   const { _id, status, amount, currency, method, country, reference, customer, failure } = payment;
   return {
     id: _id,
@@ -34,6 +56,19 @@ export function presentPayment({ publicUrl, payTokenKey }: Presentation, payment
     created_at: payment.created_at,
     updated_at: payment.updated_at,
   };
+}
+
+/** The fields as they were when the payment was first written. */
+export function asOpened<T extends Omit<PaymentFields, keyof ReturnType<typeof openingFields>>>(
+  payment: T,
+  opening: PaymentOpening,
+) {
+  return { ...payment, ...openingFields(opening) };
+}
+
+function openingFields({ status, failure, created_at }: PaymentOpening) {
+  const unmoved = { authorized_at: null, settled_at: null, cancelled_at: null };
+  return { status, failure, ...unmoved, created_at, updated_at: created_at };
 }
 
 /** Refund as merchants see it: exactly the fields of docs/api.md#refunds, in their order. */

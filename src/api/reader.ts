@@ -46,13 +46,13 @@ export function resourceReader<D extends { position: string }>(
     find,
     present,
     /**
-     * Presents the resource that a creating request has made.
+     * Finds the resource that a creating request has made.
      * @throws Refusal 503 when the database has lost it, most likely by a restore: with its key kept,
      *   no retry makes a second one
      */
-    made: async (id: string, { account_id, livemode }: KeyDocument) => {
+    made: async (id: string, { account_id, livemode }: KeyDocument): Promise<D> => {
       const document = await store.find(id, account_id, livemode);
-      if (document !== null) return present(document);
+      if (document !== null) return document;
       const lost = new Error(`The workflow of ${noun} ${id} is there, and its document is not.`);
       throw unavailable('It is not known what became of it.', lost);
     },

@@ -19,14 +19,14 @@ export function mountRecipients(mount: Mount, deps: ApiDeps): void {
       refuseOutdated(details, deps.now());
       return await sealedFor(deps, id, details);
     },
-    create: async ({ key, requestId: request_id }, id, request) => {
+    create: async ({ key, requestId: request_id }, id, { request }) => {
       const { account_id, livemode } = key;
       if (request !== null && 'recipient' in request) {
         const owner = { id, account_id, livemode, request_id };
         await recipients.insert(recipientFrom(owner, request, deps.now()));
         await idempotency.markWritten(id);
       }
-      return present(await find(id, key));
+      return { answer: present(await find(id, key)) };
     },
   });
 }

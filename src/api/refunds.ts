@@ -19,16 +19,16 @@ import { resourceReader } from './reader';
 /** @see docs/api.md#refunds */
 export function mountRefunds(mount: Mount, deps: ApiDeps): void {
   const { find: findPayment } = paymentReader(deps);
-  const { made, read, list } = refundReader(deps);
+  const { made, present, read, list } = refundReader(deps);
 
   mount.create(createRefund, {
     accept: async ({ key, body }) =>
       acceptRefund(await findPayment(body.payment_id, key), body, deps.now()),
-    create: async ({ key, requestId: request_id, mark }, refund_id, request) => {
+    create: async ({ key, requestId: request_id, mark }, refund_id, { request }) => {
       if (request !== null && 'refund' in request) {
         await deps.temporal.openRefund({ ...request.routing, refund_id, request_id }, mark);
       }
-      return await made(refund_id, key);
+      return { answer: present(await made(refund_id, key)) };
     },
   });
 

@@ -1,3 +1,4 @@
+import type { Failure } from './lifecycle';
 import type { CancelledBy, PaymentStatus } from './payment';
 
 /** Input of the `payment` workflow: ids, money and routing. Temporal holds nothing personal. */
@@ -33,6 +34,20 @@ export interface PaymentState {
   payment_id: string;
   status: PaymentStatus;
   version: number;
+}
+
+/** The state in which a payment was first written, as its creating request is answered. */
+export interface PaymentOpening {
+  status: PaymentStatus;
+  failure: Failure | null;
+  /** ISO 8601, ms. */
+  created_at: string;
+}
+
+/** Answer of the update `open`. */
+export interface PaymentOpened extends PaymentState {
+  /** Facts of the first answer; absent where they are not kept, and in a later run. */
+  opening?: PaymentOpening;
 }
 
 /** Payload of the update `cancel`. */

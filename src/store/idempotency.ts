@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import type { ClaimedRequest } from '../domain/creation';
+import type { PaymentOpening } from '../domain/payment-workflow';
 import { isDuplicateKey } from '../mongo';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 
@@ -32,6 +33,8 @@ export interface ClaimDocument extends ClaimKey {
   status: number | null;
   /** Answer as it was first sent. */
   body: string | null;
+  /** Facts of the first answer, kept by the write of the resource; the rest of it never changes. */
+  opening?: PaymentOpening;
   created_at: Date;
   /** Set when the resource is written, since a claim under way never expires. */
   expires_at?: Date;
@@ -94,15 +97,18 @@ export function createIdempotencyStore(db: Db) {
     forResource: (resource_id: string) => claims.findOne({ resource_id }),
     /**
      * Empties the claim in the transaction that writes its resource; the key's 24 hours begin.
+     * @param opening facts by which the first answer can be given again
      * @returns the request that it held; null when it was emptied or released already
      */
     emptyClaim: async (
       resource_id: string,
       session: ClientSession,
+      opening?: PaymentOpening,
     ): Promise<ClaimedRequest | null> => {
+      const kept = opening === undefined ? {} : { opening: { $literal: opening } };
       const before = await claims.findOneAndUpdate(
         { resource_id, request: { $ne: null } },
-        [{ $set: { request: null, expires_at: EXPIRES_AT } }],
+        [{ $set: { request: null, expires_at: EXPIRES_AT, ...kept } }],
         { session, returnDocument: 'before' },
       );
       return before?.request ?? null;

@@ -9,11 +9,16 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure, type Workflow } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
 import { type CancelledBy, paymentWorkflowId } from '../domain/payment';
-import type { CancelInput, PaymentInput, PaymentState } from '../domain/payment-workflow';
+import type {
+  CancelInput,
+  PaymentInput,
+  PaymentOpened,
+  PaymentState,
+} from '../domain/payment-workflow';
 import type { PayoutInput, PayoutResult } from '../domain/payout-workflow';
 import type { RefundInput, RefundResult } from '../domain/refund-workflow';
 import type { ClaimMark } from '../keys/claim-mark';
@@ -49,10 +54,13 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
     /**
      * Starts the payment's workflow, or joins the one that this id has, and waits until it is
      * stored: an answer means *stored*.
+     * @returns undefined where its workflow has ended
      * @throws Refusal `temporarily_unavailable`: outcome unknown
      */
     openPayment: (input: PaymentInput, mark?: ClaimMark) =>
-      withinLimit(client, () => openOrRefuse(deps, 'payment', input.payment_id, input, mark)),
+      withinLimit(client, () =>
+        openOrRefuse<PaymentOpened>(deps, 'payment', input.payment_id, input, mark),
+      ),
     /**
      * Starts the refund's workflow, or joins the one that this id has, and waits until it is
      * reserved and stored.
@@ -97,15 +105,16 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
 }
 
 /** Opens a resource; one whose workflow has ended without storing it is refused. */
-async function openOrRefuse(
+async function openOrRefuse<Opened>(
   deps: TemporalDoorDeps,
   kind: CallbackResource,
   id: string,
   input: PaymentInput | RefundInput | PayoutInput,
   mark: ClaimMark | undefined,
-): Promise<void> {
-  if ((await open(deps, kind, id, input, mark)) === 'joined') return;
-  if ((await LIFECYCLES[kind].get(deps.stores, id)) !== null) return;
+): Promise<Opened | undefined> {
+  const opened = await open<Opened>(deps, kind, id, input, mark);
+  if (opened !== 'ended') return opened;
+  if ((await LIFECYCLES[kind].get(deps.stores, id)) !== null) return undefined;
   throw await refusalOfEnded(deps, kind, id);
 }
 
@@ -146,13 +155,13 @@ async function refusalOfEnded(
  * atomic, so the workflow's main function creates; `open` waits for it.
  * @returns `ended`: the workflow of this id has ended before
  */
-async function open(
+async function open<Opened>(
   { client, lifecycleQueue }: TemporalDoorDeps,
   kind: CallbackResource,
   id: string,
   input: PaymentInput | RefundInput | PayoutInput,
   mark: ClaimMark | undefined,
-): Promise<'joined' | 'ended'> {
+): Promise<Opened | 'ended'> {
   const startWorkflowOperation = new WithStartWorkflowOperation(LIFECYCLES[kind].workflowType, {
     ...firstRun(kind, id, input, lifecycleQueue, mark),
     workflowIdConflictPolicy: 'USE_EXISTING',
@@ -160,8 +169,7 @@ async function open(
   });
   try {
     const once = { updateId: 'open', startWorkflowOperation };
-    await client.workflow.executeUpdateWithStart('open', once);
-    return 'joined';
+    return await client.workflow.executeUpdateWithStart<Workflow, Opened, []>('open', once);
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return 'ended';
     throw error;

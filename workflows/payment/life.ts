@@ -9,7 +9,12 @@ import {
   type PaymentAttention,
   type PaymentStatus,
 } from '../../src/domain/payment';
-import type { PaymentInput, PaymentState } from '../../src/domain/payment-workflow';
+import type {
+  PaymentInput,
+  PaymentOpened,
+  PaymentOpening,
+  PaymentState,
+} from '../../src/domain/payment-workflow';
 import { type Life, type Loaded, newLife } from '../shared/life';
 import { type CallbackItem, type Mailbox, openedIn } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';
@@ -29,6 +34,8 @@ export interface Payment extends Life<PaymentStatus, PaymentAttention, PaymentFa
   closing: boolean;
   /** Money came after the end. */
   late: boolean;
+  /** Facts of the first answer, where this run has opened the payment. */
+  opening: PaymentOpening | undefined;
 }
 
 /** @param resumed the search attributes may say anything: they are brought up to date */
@@ -39,7 +46,7 @@ export function newPayment(
   resumed: boolean,
 ): Payment {
   const labels = { status: resumed ? null : 'created', attention: null };
-  return { ...newLife(id, loaded, labels), inbox, closing: false, late: false };
+  return { ...newLife(id, loaded, labels), inbox, closing: false, late: false, opening: undefined };
 }
 
 export type PaymentMailbox = Mailbox<PaymentItem, Payment>;
@@ -54,6 +61,12 @@ export type PaymentItem =
 
 export function stateOf({ id, status, version }: Payment): PaymentState {
   return { payment_id: id, status, version };
+}
+
+/** Answers those who wait for the opening. */
+export function openedOf(payment: Payment): PaymentOpened {
+  const { opening } = payment;
+  return opening === undefined ? stateOf(payment) : { ...stateOf(payment), opening };
 }
 
 /** Answers the query, also before the payment is stored. */

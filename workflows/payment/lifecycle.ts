@@ -37,6 +37,7 @@ import { actFault, applyAct } from './acts';
 import * as bank from './bank';
 import {
   newPayment,
+  openedOf,
   type Payment,
   type PaymentItem,
   type PaymentMailbox,
@@ -84,11 +85,12 @@ async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment>
   const created_at = new Date(startedAt).toISOString();
   const expires_at = new Date(facts.expires_at_ms).toISOString();
   const session = await bank.quickSession(input, expires_at);
-  const opened = await writeLocally((activities) =>
+  const { opening: first, ...standing } = await writeLocally((activities) =>
     activities.openPayment({ ...opening, created_at, expires_at, session: session ?? null }),
   );
-  const stored = { facts, ...opened, attention: null };
+  const stored = { facts, ...standing, attention: null };
   const payment = newPayment(mail, facts.payment_id, stored, false);
+  payment.opening = first;
   payment.since = startedAt;
   record.show(payment);
   if (session === undefined) awaitSession(payment, input, expires_at);
@@ -132,7 +134,7 @@ function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
     noun: 'payment',
     resumed: 'resume' in start,
     state: () => stateIn(mail, start.payment_id),
-    opened: async () => stateOf(await untilOpened(mail)),
+    opened: async () => openedOf(await untilOpened(mail)),
     actFault,
   });
   const enqueue = async (by: CancelledBy): Promise<PaymentState> => {

@@ -2,12 +2,12 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { PAYMENT_CALLBACKS } from '../../src/domain/callback';
 import type { SentAct } from '../../src/domain/lifecycle';
 import { PAYMENT_ACTS } from '../../src/domain/payment';
-import type { CancelInput, PaymentState } from '../../src/domain/payment-workflow';
+import type { CancelInput, PaymentOpened, PaymentState } from '../../src/domain/payment-workflow';
 import { OPERATOR } from '../shared/operator-acts';
 
 /** Messages of the `payment` workflow: a contract, changed only by addition. */
 export const messages = {
-  open: defineUpdate<PaymentState>('open'),
+  open: defineUpdate<PaymentOpened>('open'),
   cancel: defineUpdate<PaymentState, [CancelInput]>('cancel'),
   state: defineQuery<PaymentState>('state'),
   /** Operators' acts. */
