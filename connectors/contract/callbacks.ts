@@ -5,3 +5,4 @@ export {
   type InboxStores,
   type ResourceCallback,
 } from '../../src/temporal/bank-callbacks';
+export { createCallbackMemory } from '../../src/temporal/callback-memory';

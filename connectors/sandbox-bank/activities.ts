@@ -22,6 +22,8 @@ export interface BankActivityDeps extends RefundActivityDeps, PayoutActivityDeps
   baseUrl: string;
   /** Time that a slow session takes to open. */
   slowSessionMs: number;
+  /** Told of each payment for which the product has asked this bank for a session. */
+  isOurs: (payment_id: string) => void;
 }
 
 /** Activities of the bank: its side of the connector contract. */
@@ -39,10 +41,11 @@ export function createBankActivities(deps: BankActivityDeps): ConnectorActivitie
 }
 
 async function openSession(
-  { sessions, baseUrl, slowSessionMs }: BankActivityDeps,
+  { sessions, baseUrl, slowSessionMs, isOurs }: BankActivityDeps,
   instruction: SessionInstruction,
 ): Promise<SessionAnswer> {
   const { payment_id, amount, livemode } = instruction;
+  isOurs(payment_id);
   if (livemode) {
     const message = 'The sandbox bank takes no live payments.';
     return { outcome: 'declined', code: 'live_not_supported', message };

@@ -8,7 +8,7 @@ import type { RecipientDetails } from '../../src/domain/recipient';
 import type { Logger } from '../../src/log';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
 import type { ConnectorActivities } from '../contract/activities';
-import { deliverCallback, type InboxStores } from '../contract/callbacks';
+import { createCallbackMemory, deliverCallback, type InboxStores } from '../contract/callbacks';
 import { createInstructionGuard } from '../contract/guard';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
@@ -76,8 +76,11 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
   const outbox = createOutbox(db, now);
   await Promise.all([sessions.ensureIndexes(), outbox.ensureIndexes()]);
 
+  const connector = deps.connector ?? SANDBOX_CONNECTOR;
+  const memory = createCallbackMemory(deps.stores.callbacks, log);
+  const inbox = { ...deps, memory };
   const sender = startSender({
-    connector: deps.connector ?? SANDBOX_CONNECTOR,
+    connector,
     outbox,
     sessions,
     refunds,
@@ -85,7 +88,7 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     log,
     product: deps.stores,
     deliver: (callback) =>
-      deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(deps, callback)),
+      deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(inbox, callback)),
   });
   const app = createBankApp({ ...deps, sessions, outbox, decided: sender.wake });
   const server = app.listen(deps.port, deps.host);
@@ -103,6 +106,7 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
       autoplay,
       baseUrl,
       slowSessionMs,
+      isOurs: (payment_id) => memory.belongs('payment', payment_id, connector),
       openRecipient: deps.openRecipient,
       readReference: deps.readReference,
       assertCurrent: createInstructionGuard(deps.stores),
@@ -112,6 +116,7 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     const end = async () => {
       if (worker.getState() === 'RUNNING') worker.shutdown();
       await finished.finally(() => Promise.all([sender.stop(), stopPages()]));
+      await memory.close();
     };
     let ending: Promise<void> | undefined;
     const stop = () => {
@@ -121,6 +126,7 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     return { url: baseUrl, activities, finished, stop };
   } catch (error) {
     await Promise.all([sender.stop(), stopPages()]);
+    await memory.close();
     throw error;
   }
 }

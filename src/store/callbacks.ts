@@ -80,6 +80,14 @@ export function createCallbackStore(db: Db) {
     },
     markSignalled: (_id: string, signalled_at: string) =>
       callbacks.updateOne({ _id }, { $set: { signalled_at, parked: null } }),
+    /** Marks many in one command. */
+    markAllSignalled: (rows: readonly Pick<CallbackDocument, '_id' | 'signalled_at'>[]) =>
+      callbacks.bulkWrite(
+        rows.map(({ _id, signalled_at }) => ({
+          updateOne: { filter: { _id }, update: { $set: { signalled_at, parked: null } } },
+        })),
+        { ordered: false },
+      ),
     park: (_id: string, parked: string) => callbacks.updateOne({ _id }, { $set: { parked } }),
     /** Keeps the reason, also of a signal that came past this collection. */
     markUnapplied: (_id: string, unapplied: string, callback: Omit<NewCallback, 'received_at'>) =>

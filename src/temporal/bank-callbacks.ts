@@ -5,6 +5,7 @@ import { ResourceCallback } from '../domain/wire/callback';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
 import type { CallbackDocument } from '../store/callbacks';
+import type { CallbackMemory } from './callback-memory';
 import { nextRun } from './start';
 
 export type { ResourceCallback };
@@ -18,6 +19,8 @@ export interface CallbackDeps {
   /** Task queue of the lifecycles; tests have their own. */
   lifecycleQueue: string;
   now: () => Date;
+  /** Memory of this process; each fact is read and written at once when not given. */
+  memory?: CallbackMemory;
   /** Log that is told of a callback that is parked. */
   log?: { warn: (fields: object, message: string) => void };
 }
@@ -47,15 +50,10 @@ export async function deliverCallback(
   if (kept.name !== name || kept.resource_id !== resource_id) {
     throw new Error(`callback_id ${body.callback_id} was used for another callback`);
   }
-  if (kept.signalled_at !== null) return 'duplicate';
+  if (kept.signalled_at !== null || deps.memory?.wasSignalled(kept._id)) return 'duplicate';
 
-  const found = await LIFECYCLES[resource].get(deps.stores, resource_id);
-  const known =
-    found === null
-      ? await signalUnwritten(deps, about, body)
-      : found.connector === connector &&
-        (await signalOrReopen(deps, resource, found, name, body, kept._id));
-  if (!known) {
+  const told = { connector, ...about };
+  if (!(await signalKnown(deps, told, body)) && !(await signalFound(deps, told, body, kept._id))) {
     await callbacks.park(kept._id, `no such ${resource} at this connector`);
     const { callback_id } = body;
     deps.log?.warn(
@@ -64,7 +62,9 @@ export async function deliverCallback(
     );
     return 'parked';
   }
-  await callbacks.markSignalled(kept._id, deps.now().toISOString());
+  const at = deps.now().toISOString();
+  if (deps.memory === undefined) await callbacks.markSignalled(kept._id, at);
+  else deps.memory.signalled(kept._id, at);
   return 'delivered';
 }
 
@@ -79,10 +79,34 @@ export function deliverKept(
   return deliverCallback(deps, { connector, resource, resource_id, name, callback: body });
 }
 
-/** Signals a resource that is not written yet: its workflow may run already. */
-async function signalUnwritten(
+type Told = Omit<ResourceCallback, 'callback'>;
+
+/** Signals a resource that is known to be this connector's, if its workflow runs. */
+async function signalKnown(deps: CallbackDeps, told: Told, body: BankCallback): Promise<boolean> {
+  const { connector, resource, resource_id } = told;
+  const isKnown = deps.memory?.isOf(resource, resource_id, connector) === true;
+  return isKnown && (await signalRunning(deps, told, body));
+}
+
+/** Signals a resource that the record holds, or that is not written yet; false: it is not there. */
+async function signalFound(
   deps: CallbackDeps,
-  { resource, resource_id, name }: Pick<ResourceCallback, 'resource' | 'resource_id' | 'name'>,
+  told: Told,
+  body: BankCallback,
+  requestId: string,
+): Promise<boolean> {
+  const { connector, resource, resource_id, name } = told;
+  const found = await LIFECYCLES[resource].get(deps.stores, resource_id);
+  // Its workflow may run already.
+  if (found === null) return await signalRunning(deps, told, body);
+  if (found.connector !== connector) return false;
+  deps.memory?.belongs(resource, resource_id, connector);
+  return await signalOrReopen(deps, resource, found, name, body, requestId);
+}
+
+async function signalRunning(
+  deps: CallbackDeps,
+  { resource, resource_id, name }: Told,
   body: BankCallback,
 ): Promise<boolean> {
   const workflowId = LIFECYCLES[resource].workflowId(resource_id);

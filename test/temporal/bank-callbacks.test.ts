@@ -3,6 +3,7 @@ import { ZodError } from 'zod';
 import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
 import { deliverCallback, type ResourceCallback } from '../../src/temporal/bank-callbacks';
+import { createCallbackMemory } from '../../src/temporal/callback-memory';
 import { type BankWorld, startBankWorld } from '../connectors/bank-world';
 
 let world: BankWorld;
@@ -103,6 +104,29 @@ describe('a callback about a refund', () => {
     await deliver(callback);
     await expect(deliver({ ...callback, name: 'failed' })).rejects.toThrow('another callback');
     expect(await world.signals(id, 'refund')).toEqual(['settled']);
+  });
+});
+
+describe('a callback to a process that remembers', () => {
+  it('is signalled without a look where its resource is known; noted soon; counts once', async () => {
+    const { inbox } = world.server;
+    const memory = createCallbackMemory(inbox.stores.callbacks, { warn: () => {} });
+    const { id } = await world.knowRefund();
+    await deliverCallback({ ...inbox, memory }, about(id));
+    const blind = { get: () => Promise.reject(new Error('It looked.')) };
+    const refunds = { ...inbox.stores.refunds, ...blind };
+    const deps = { ...inbox, memory, stores: { ...inbox.stores, refunds } };
+    const callback = about(id, { name: 'failed' });
+    const receipts = [await deliverCallback(deps, callback), await deliverCallback(deps, callback)];
+    expect(receipts).toEqual(['delivered', 'duplicate']);
+    expect(await world.signals(id, 'refund')).toEqual(['settled', 'failed']);
+    await memory.close();
+    const rows = await world.callbacks(id);
+    expect(rows.map(({ signalled_at }) => signalled_at)).toEqual([
+      expect.any(String),
+      expect.any(String),
+    ]);
+    expect(await deliver(callback)).toBe('duplicate');
   });
 });
 

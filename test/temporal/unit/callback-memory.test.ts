@@ -1,0 +1,55 @@
+import { createCallbackMemory } from '../../../src/temporal/callback-memory';
+
+type Rows = readonly { _id: string; signalled_at: string | null }[];
+
+/** A memory whose notes go to `writes`, unless the database is away. */
+function setting() {
+  const writes: Rows[] = [];
+  const database = { isAway: false };
+  const markAllSignalled = jest.fn(async (rows: Rows) => {
+    if (database.isAway) throw new Error('The database is away.');
+    writes.push(rows);
+    return Object();
+  });
+  const memory = createCallbackMemory({ markAllSignalled }, { warn: () => {} });
+  return { memory, writes, database };
+}
+
+beforeEach(() => jest.useFakeTimers());
+afterEach(() => jest.useRealTimers());
+
+test('many signalled callbacks are noted by one write', async () => {
+  const { memory, writes } = setting();
+  for (const id of ['a', 'b', 'c']) memory.signalled(id, `at ${id}`);
+  expect([memory.wasSignalled('a'), writes]).toEqual([true, []]);
+  await jest.advanceTimersByTimeAsync(250);
+  expect(writes).toEqual([['a', 'b', 'c'].map((_id) => ({ _id, signalled_at: `at ${_id}` }))]);
+  expect(memory.wasSignalled('a')).toBe(false);
+});
+
+test('notes are tried again until the database takes them, and are known until then', async () => {
+  const { memory, writes, database } = setting();
+  database.isAway = true;
+  memory.signalled('a', 'at a');
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect([memory.wasSignalled('a'), writes]).toEqual([true, []]);
+  database.isAway = false;
+  await jest.advanceTimersByTimeAsync(250);
+  expect(writes).toEqual([[{ _id: 'a', signalled_at: 'at a' }]]);
+});
+
+test('what is left is noted before the process ends', async () => {
+  const { memory, writes } = setting();
+  memory.signalled('a', 'at a');
+  await memory.close();
+  expect(writes).toEqual([[{ _id: 'a', signalled_at: 'at a' }]]);
+});
+
+test('a resource is known by its kind, and only as its own connector', () => {
+  const { memory } = setting();
+  expect(memory.isOf('payment', 'x', 'bank')).toBeUndefined();
+  memory.belongs('payment', 'x', 'bank');
+  expect(memory.isOf('payment', 'x', 'bank')).toBe(true);
+  expect(memory.isOf('payment', 'x', 'another')).toBe(false);
+  expect(memory.isOf('refund', 'x', 'bank')).toBeUndefined();
+});
