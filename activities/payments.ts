@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { SessionAnswer } from '../connectors/contract/activities';
-import { isPaymentMethodId, methodRules } from '../src/domain/catalogue';
+import { isPaymentMethodId, methodRules, settlesSoon } from '../src/domain/catalogue';
 import type { PaymentRequest } from '../src/domain/creation';
 import type { Failure } from '../src/domain/lifecycle';
 import {
@@ -163,7 +163,7 @@ function newPayment(
   input: OpenPayment,
   request: PaymentRequest,
 ): PaymentDocument {
-  const { session, payment_id, settlement_due_seconds, ...facts } = input;
+  const { session, payment_id, settlement_due_seconds, settles_soon, ...facts } = input;
   const opened = session?.outcome === 'opened' ? session : null;
   return {
     _id: payment_id,
@@ -235,6 +235,7 @@ function factsOf(payment: PaymentDocument, request_id: string) {
     ...{ account_id, livemode, amount, currency, method, country, connector },
     expires_at_ms: Date.parse(payment.expires_at),
     settlement_due_seconds: settlementDue(method),
+    ...(isPaymentMethodId(method) && settlesSoon(method) ? { settles_soon: true as const } : {}),
     request_id,
   };
 }

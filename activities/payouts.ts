@@ -33,7 +33,12 @@ export type OpenPayout = PayoutInput & {
 export type PayoutFacts = ReturnType<typeof factsOf>;
 
 export type PayoutOpening =
-  | ({ outcome: 'accepted'; facts: PayoutFacts } & Standing<PayoutStatus>)
+  | ({
+      outcome: 'accepted';
+      facts: PayoutFacts;
+      /** Written by this very call, so that the record can't have moved on yet. */
+      isFresh?: true;
+    } & Standing<PayoutStatus>)
   /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
@@ -109,7 +114,7 @@ async function openPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOp
     if (opened !== null) {
       const { payout_id, request_id } = input;
       deps.log.info({ payout_id, request_id, status: 'created' }, 'payout opened');
-      return accepted(opened, request_id);
+      return { ...accepted(opened, request_id), isFresh: true };
     }
   } catch (error) {
     if (error instanceof InsufficientBalance) return await lackOfMoney(deps, input);
@@ -120,9 +125,9 @@ async function openPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOp
 }
 
 /** As it was first answered, whatever has happened since. */
-function accepted(payout: PayoutDocument, request_id: string): PayoutOpening {
+function accepted(payout: PayoutDocument, request_id: string) {
   const facts = factsOf(payout, request_id);
-  return { outcome: 'accepted', facts, status: 'created', version: 1 };
+  return { outcome: 'accepted', facts, status: 'created', version: 1 } as const;
 }
 
 /** Null when it is too late, or another attempt has emptied the claim. @throws InsufficientBalance */
@@ -159,7 +164,7 @@ async function abandonPayout(deps: RecordDeps, input: OpenPayout): Promise<Payou
 
 /** The document as it is first written. @see docs/api.md#payouts */
 function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
-  const { payout_id, accept_by_ms, can_be_returned, ...facts } = input;
+  const { payout_id, accept_by_ms, can_be_returned, caller_waits, ...facts } = input;
   return {
     _id: payout_id,
     ...facts,

@@ -31,7 +31,12 @@ export type OpenRefund = RefundInput & {
 export type RefundFacts = ReturnType<typeof factsOf>;
 
 export type RefundOpening =
-  | ({ outcome: 'accepted'; facts: RefundFacts } & Standing<RefundStatus>)
+  | ({
+      outcome: 'accepted';
+      facts: RefundFacts;
+      /** Written by this very call, so that the record can't have moved on yet. */
+      isFresh?: true;
+    } & Standing<RefundStatus>)
   /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
@@ -104,7 +109,7 @@ async function openRefund(deps: RecordDeps, input: OpenRefund): Promise<RefundOp
     if (opened !== null) {
       const { refund_id, payment_id, request_id } = input;
       deps.log.info({ refund_id, payment_id, request_id, status: 'processing' }, 'refund opened');
-      return accepted(opened, request_id);
+      return { ...accepted(opened, request_id), isFresh: true };
     }
   } catch (error) {
     if (error instanceof InsufficientBalance) {
@@ -117,9 +122,9 @@ async function openRefund(deps: RecordDeps, input: OpenRefund): Promise<RefundOp
 }
 
 /** As it was first answered, whatever has happened since. */
-function accepted(refund: RefundDocument, request_id: string): RefundOpening {
+function accepted(refund: RefundDocument, request_id: string) {
   const facts = factsOf(refund, request_id);
-  return { outcome: 'accepted', facts, status: 'processing', version: 1 };
+  return { outcome: 'accepted', facts, status: 'processing', version: 1 } as const;
 }
 
 /**

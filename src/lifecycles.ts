@@ -43,7 +43,7 @@ interface Lifecycle {
   get: (stores: ResourceStores, id: string) => Promise<Resource | null>;
   /** Page of those in flight, by id. */
   page: (stores: ResourceStores, after: string, limit: number) => Promise<Resource[]>;
-  /** State that a new one begins in. */
+  /** State that lists show from the start: nearly all are first written in it. */
   opening: Resource['status'];
   /** States in which a workflow runs. */
   inFlight: readonly string[];
@@ -62,7 +62,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     collection: 'payments',
     get: ({ payments }, id) => payments.get(id),
     page: ({ payments }, after, limit) => payments.inFlight(after, limit).toArray(),
-    opening: 'created',
+    opening: 'awaiting_customer',
     inFlight: PAYMENT_IN_FLIGHT,
   },
   refund: {

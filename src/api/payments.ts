@@ -1,4 +1,9 @@
-import { checkMethodRequirements, isPaymentMethodId, methodRules } from '../domain/catalogue';
+import {
+  checkMethodRequirements,
+  isPaymentMethodId,
+  methodRules,
+  settlesSoon,
+} from '../domain/catalogue';
 import type { ClaimedPayment } from '../domain/creation';
 import { Refusal, unavailable } from '../domain/errors';
 import { isCancellable } from '../domain/payment';
@@ -120,6 +125,7 @@ async function acceptPayment(
       country: country ?? null,
       expires_in_seconds,
       settlement_due_seconds,
+      ...(settlesSoon(method) ? { settles_soon: true } : {}),
     },
   };
 }

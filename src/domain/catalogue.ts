@@ -172,6 +172,12 @@ export function methodRules(id: PaymentMethodId): PaymentMethodRules {
   return PAYMENT_METHODS[id];
 }
 
+/** Whether the money usually follows the authorisation within minutes; a card is captured later. */
+export function settlesSoon(id: PaymentMethodId): boolean {
+  const { async_settlement, page } = methodRules(id);
+  return !async_settlement && page !== 'card';
+}
+
 /** Catalogue entry of a method, without its internal rules. @see docs/api.md#methods */
 export function catalogueEntry(id: PaymentMethodId): CatalogueEntry {
   const { page, expires_in_seconds, settlement_due_seconds, refund_due_seconds, ...wire } =

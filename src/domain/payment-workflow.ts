@@ -17,6 +17,8 @@ export interface PaymentInput {
   expires_in_seconds: number;
   /** Time after authorisation; past it operators are told. */
   settlement_due_seconds: number;
+  /** The money usually follows the authorisation within minutes. */
+  settles_soon?: true;
   request_id: string;
 }
 

@@ -18,6 +18,8 @@ export interface PayoutInput {
   connector: string;
   /** Whether a payout on this rail can come back. */
   can_be_returned: boolean;
+  /** The caller of `open` waits for as long as it can, so that no timer has to. */
+  caller_waits?: true;
   request_id: string;
 }
 

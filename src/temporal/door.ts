@@ -1,16 +1,12 @@
 import {
   type Client,
   isGrpcServiceError,
-  WithStartWorkflowOperation,
   type WorkflowClient,
-  WorkflowExecutionAlreadyStartedError,
-  WorkflowFailedError,
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { ApplicationFailure, type Workflow } from '@temporalio/common';
-import type { CallbackResource } from '../domain/callback';
+import { ApplicationFailure } from '@temporalio/common';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
 import { type CancelledBy, paymentWorkflowId } from '../domain/payment';
 import type {
@@ -19,10 +15,9 @@ import type {
   PaymentOpened,
   PaymentState,
 } from '../domain/payment-workflow';
-import type { PayoutInput, PayoutResult } from '../domain/payout-workflow';
-import type { RefundInput, RefundResult } from '../domain/refund-workflow';
+import type { PayoutInput } from '../domain/payout-workflow';
+import type { RefundInput } from '../domain/refund-workflow';
 import type { ClaimMark } from '../keys/claim-mark';
-import { LIFECYCLES } from '../lifecycles';
 import type { Stores } from '../store';
 import {
   type CallbackDeps,
@@ -30,14 +25,12 @@ import {
   type InboxStores,
   type ResourceCallback,
 } from './bank-callbacks';
-import { firstRun } from './start';
+import { type OpeningDeps, openOrRefuse, openPayout } from './open';
 
 /** The API's only door to Temporal. */
 export type TemporalDoor = ReturnType<typeof createTemporalDoor>;
 
-export interface TemporalDoorDeps {
-  client: Client;
-  lifecycleQueue: string;
+export interface TemporalDoorDeps extends OpeningDeps {
   stores: InboxStores & Pick<Stores, 'idempotency'>;
   now: () => Date;
   log?: CallbackDeps['log'];
@@ -76,7 +69,7 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
      *   and no money moves; else `temporarily_unavailable`: outcome unknown
      */
     openPayout: (input: PayoutInput, mark?: ClaimMark) =>
-      withinLimit(client, () => openOrRefuse(deps, 'payout', input.payout_id, input, mark)),
+      withinLimit(client, () => openPayout(deps, { ...input, caller_waits: true }, mark)),
     /**
      * Asks the payment's workflow to cancel it; its new state stands in MongoDB.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
@@ -102,78 +95,6 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
       }
     },
   };
-}
-
-/** Opens a resource; one whose workflow has ended without storing it is refused. */
-async function openOrRefuse<Opened>(
-  deps: TemporalDoorDeps,
-  kind: CallbackResource,
-  id: string,
-  input: PaymentInput | RefundInput | PayoutInput,
-  mark: ClaimMark | undefined,
-): Promise<Opened | undefined> {
-  const opened = await open<Opened>(deps, kind, id, input, mark);
-  if (opened !== 'ended') return opened;
-  if ((await LIFECYCLES[kind].get(deps.stores, id)) !== null) return undefined;
-  throw await refusalOfEnded(deps, kind, id);
-}
-
-/**
- * Refusal of a resource that is not stored. Its key is released only when the workflow says that
- * nothing was accepted, or was ended from outside: a result without a document means that the
- * database lost one, and with its key free the money would move a second time.
- */
-async function refusalOfEnded(
-  { client, stores }: TemporalDoorDeps,
-  kind: CallbackResource,
-  id: string,
-): Promise<Refusal> {
-  const ended: Promise<PaymentState | RefundResult | PayoutResult> = client.workflow
-    .getHandle(LIFECYCLES[kind].workflowId(id))
-    .result();
-  try {
-    const result = await ended;
-    if (!('code' in result)) {
-      const lost = new Error(
-        `${kind} ${id} is ${result.status}, and the database does not hold it.`,
-      );
-      return unavailable('It is not known what became of it.', lost);
-    }
-    await stores.idempotency.release(id);
-    const { code, message } = result;
-    if (isErrorCode(code)) return new Refusal(code, message);
-    return unavailable('It was ended before it was accepted.', new Error(message));
-  } catch (error) {
-    if (!(error instanceof WorkflowFailedError)) throw error;
-    await stores.idempotency.release(id);
-    return unavailable('It was ended before it was accepted.', error);
-  }
-}
-
-/**
- * Starts the workflow, or joins it, and waits until the resource is open. Update-with-start is not
- * atomic, so the workflow's main function creates; `open` waits for it.
- * @returns `ended`: the workflow of this id has ended before
- */
-async function open<Opened>(
-  { client, lifecycleQueue }: TemporalDoorDeps,
-  kind: CallbackResource,
-  id: string,
-  input: PaymentInput | RefundInput | PayoutInput,
-  mark: ClaimMark | undefined,
-): Promise<Opened | 'ended'> {
-  const startWorkflowOperation = new WithStartWorkflowOperation(LIFECYCLES[kind].workflowType, {
-    ...firstRun(kind, id, input, lifecycleQueue, mark),
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    workflowIdReusePolicy: 'REJECT_DUPLICATE',
-  });
-  try {
-    const once = { updateId: 'open', startWorkflowOperation };
-    return await client.workflow.executeUpdateWithStart<Workflow, Opened, []>('open', once);
-  } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return 'ended';
-    throw error;
-  }
 }
 
 async function cancelPayment(

@@ -80,6 +80,7 @@ describe('a key', () => {
       balance_account: 'main',
       connector: service.connector,
       can_be_returned: true,
+      caller_waits: true,
       request_id: expect.any(String),
     });
     const bytes = historyToJSON(history).match(/"data": ?"[^"]+"/g) ?? [];

@@ -15,7 +15,7 @@ import type {
   PaymentOpening,
   PaymentState,
 } from '../../src/domain/payment-workflow';
-import { type Life, type Loaded, newLife } from '../shared/life';
+import { type Life, type Loaded, newLife, startLabels } from '../shared/life';
 import { type CallbackItem, type Mailbox, openedIn } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';
 import { createRecord } from '../shared/record';
@@ -45,8 +45,13 @@ export function newPayment(
   loaded: Loaded<PaymentStatus, PaymentAttention, PaymentFacts>,
   resumed: boolean,
 ): Payment {
-  const labels = { status: resumed ? null : 'created', attention: null };
-  return { ...newLife(id, loaded, labels), inbox, closing: false, late: false, opening: undefined };
+  return {
+    ...newLife(id, loaded, startLabels(resumed)),
+    inbox,
+    closing: false,
+    late: false,
+    opening: undefined,
+  };
 }
 
 export type PaymentMailbox = Mailbox<PaymentItem, Payment>;

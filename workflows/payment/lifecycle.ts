@@ -27,12 +27,13 @@ import type {
   PaymentStart,
   PaymentState,
 } from '../../src/domain/payment-workflow';
+import type { Due } from '../shared/alarm';
 import { listen, uncancelled, untilOpened } from '../shared/handlers';
 import { note } from '../shared/life';
 import { openMailbox } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
-import { type Due, runUntilFinal } from '../shared/run-loop';
+import { runUntilFinal } from '../shared/run-loop';
 import { actFault, applyAct } from './acts';
 import * as bank from './bank';
 import {
@@ -67,6 +68,7 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
       handle: (item) => handle(payment, item),
       isFinal: () => isFinal(payment.status) && !payment.closing,
       nextDue: () => nextDue(payment),
+      endsSoon: payment.facts.settles_soon === true,
       isIdle: () => !payment.closing,
       startAfresh: () =>
         continueAsNew<Resuming>({ payment_id, resume: true, request_id: payment.facts.request_id }),

@@ -4,20 +4,30 @@ import type {
   PayoutLookup,
 } from '../../connectors/contract/activities';
 import { isUnsent } from '../../src/domain/payout';
-import { type Earlier, giveInstruction, moneyActivities } from '../shared/bank-instruction';
+import {
+  currentOnce,
+  type Earlier,
+  giveInstruction,
+  moneyActivities,
+} from '../shared/bank-instruction';
 import { type Payout, record } from './life';
 
 /**
  * Tells the bank to pay out; its answer goes into the inbox.
  * @param earlier where an earlier instruction may have arrived
+ * @param writtenAt where this run has just written the record. @see currentOnce
  */
-export function instructPayout(payout: Payout, earlier?: Earlier): Promise<void> {
+export function instructPayout(
+  payout: Payout,
+  earlier?: Earlier,
+  writtenAt?: number,
+): Promise<void> {
   const { once, patient } = moneyActivities(payout.facts.connector, 'payout');
   return giveInstruction<PayoutAnswer>(
     payout,
     {
       name: 'payout',
-      isCurrent: () => record.isCurrent(payout),
+      isCurrent: currentOnce(writtenAt, () => record.isCurrent(payout)),
       outdated: () => payout.inbox.push({ kind: 'outdated' }),
       send: async () => remember(payout, await once.sendPayout(instructionOf(payout))),
       lookUp: async () => remember(payout, await patient.lookUpPayout({ payout_id: payout.id })),

@@ -11,7 +11,7 @@ import {
 } from '../../src/domain/payout';
 import type { PayoutResult, PayoutState } from '../../src/domain/payout-workflow';
 import type { Instructing } from '../shared/bank-instruction';
-import { type Life, type Loaded, newLife } from '../shared/life';
+import { type Life, type Loaded, newLife, startLabels } from '../shared/life';
 import type { CallbackItem, Mailbox } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';
 import { createRecord } from '../shared/record';
@@ -60,9 +60,8 @@ export function newPayout(
   loaded: Loaded<PayoutStatus, PayoutAttention, PayoutFacts>,
   resumed: boolean,
 ): Payout {
-  const labels = { status: resumed ? null : 'created', attention: null };
   return {
-    ...newLife(id, loaded, labels),
+    ...newLife(id, loaded, startLabels(resumed)),
     inbox,
     notOverdueBefore: 0,
     bankReference: undefined,

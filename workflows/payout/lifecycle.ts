@@ -27,13 +27,14 @@ import type {
   PayoutResume,
   PayoutStart,
 } from '../../src/domain/payout-workflow';
+import type { Due } from '../shared/alarm';
 import { givenBefore, takingBack } from '../shared/bank-instruction';
 import { listen } from '../shared/handlers';
 import { note } from '../shared/life';
 import type { Opening } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { type Due, runUntilFinal } from '../shared/run-loop';
+import { runUntilFinal } from '../shared/run-loop';
 import { showRefusal } from '../shared/view';
 import { actFault, applyAct } from './acts';
 import { instructPayout } from './bank';
@@ -60,11 +61,12 @@ import { openPayoutMailbox, reserve, untilSent } from './opening';
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
   assertIdentity('payout_id', Object(start).payout_id, payoutWorkflowId);
   const mail = openPayoutMailbox('resume' in start);
+  const callerWaits = !('resume' in start) && start.caller_waits === true;
   listen(mail, messages, {
     noun: 'payout',
     resumed: 'resume' in start,
     state: () => resultIn(mail, start.payout_id),
-    opened: async () => stateOf(await untilSent(mail)),
+    opened: async () => stateOf(await untilSent(mail, callerWaits)),
     actFault,
   });
   // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.
@@ -86,7 +88,8 @@ async function open(mail: PayoutMailbox, input: PayoutInput): Promise<Opening<Pa
   }
   const payout = newPayout(mail, input.payout_id, { ...opening, attention: null }, false);
   record.show(payout);
-  void instructPayout(payout);
+  const writtenAt = opening.isFresh === true ? Date.parse(created_at) : undefined;
+  void instructPayout(payout, undefined, writtenAt);
   return { outcome: 'accepted', resource: payout };
 }
 
@@ -210,7 +213,7 @@ async function applyAnswer(
   if (answer.outcome === 'refused') {
     const failure = { code: answer.code, message: answer.message };
     await record.move(payout, ['failed'], { change: { failure }, scheduled: true });
-  } else await record.move(payout, wayTo(payout.status, answer.outcome), { scheduled: true });
+  } else await record.move(payout, wayTo(payout.status, answer.outcome));
   answerResubmits(payout, { bank: answer.outcome });
 }
 

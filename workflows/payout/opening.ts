@@ -32,13 +32,21 @@ export function openPayoutMailbox(resumed: boolean): PayoutMailbox {
   return { ...openMailbox(), acceptBy, attempted: resumed };
 }
 
-/** Waits until the bank has sent it, but no longer than a request may take: then where it stands. */
-export async function untilSent(mail: PayoutMailbox): Promise<Payout> {
+/**
+ * Waits until the bank has sent it, but no longer than a request may take: then where it stands.
+ * @param callerWaits the caller goes when its time is over, and reads the record
+ */
+export async function untilSent(mail: PayoutMailbox, callerWaits: boolean): Promise<Payout> {
   const isKnown = () => mail.opening !== undefined;
   const isSent = () => {
     const payout = openedIn(mail);
     return isKnown() && (payout === undefined || !isUnsent(payout.status));
   };
+  if (callerWaits) {
+    // A handler that waits would keep a long history from going on in a new run.
+    await condition(() => isSent() || workflowInfo().continueAsNewSuggested);
+    return acceptedOf(mail.opening);
+  }
   // A timer would only start when the local activity that accepts has ended, and run on after it.
   await condition(() => mail.attempted);
   const left = Math.max(1, mail.acceptBy - Date.now());

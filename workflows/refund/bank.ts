@@ -1,19 +1,29 @@
 import type { RefundAnswer, RefundInstruction } from '../../connectors/contract/activities';
 import { isFinalRefund } from '../../src/domain/refund';
-import { type Earlier, giveInstruction, moneyActivities } from '../shared/bank-instruction';
+import {
+  currentOnce,
+  type Earlier,
+  giveInstruction,
+  moneyActivities,
+} from '../shared/bank-instruction';
 import { type Refund, record } from './life';
 
 /**
  * Tells the bank to send the money; its answer goes into the inbox.
  * @param earlier where an earlier run may have done so
+ * @param writtenAt where this run has just written the record. @see currentOnce
  */
-export function instructRefund(refund: Refund, earlier?: Earlier): Promise<void> {
+export function instructRefund(
+  refund: Refund,
+  earlier?: Earlier,
+  writtenAt?: number,
+): Promise<void> {
   const { once, patient } = moneyActivities(refund.facts.connector, 'refund');
   return giveInstruction<RefundAnswer>(
     refund,
     {
       name: 'refund',
-      isCurrent: () => record.isCurrent(refund),
+      isCurrent: currentOnce(writtenAt, () => record.isCurrent(refund)),
       outdated: () => refund.inbox.push({ kind: 'outdated' }),
       send: () => once.sendRefund(instructionOf(refund)),
       lookUp: () => patient.lookUpRefund({ refund_id: refund.id }),

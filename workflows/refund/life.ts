@@ -9,7 +9,7 @@ import {
 } from '../../src/domain/refund';
 import type { RefundResult, RefundState } from '../../src/domain/refund-workflow';
 import type { Instructing } from '../shared/bank-instruction';
-import { type Life, type Loaded, newLife } from '../shared/life';
+import { type Life, type Loaded, newLife, startLabels } from '../shared/life';
 import type { CallbackItem, Mailbox } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';
 import { createRecord } from '../shared/record';
@@ -40,8 +40,7 @@ export function newRefund(
   loaded: Loaded<RefundStatus, RefundAttention, RefundFacts>,
   resumed: boolean,
 ): Refund {
-  const labels = { status: resumed ? null : 'processing', attention: null };
-  const life = newLife(id, loaded, labels);
+  const life = newLife(id, loaded, startLabels(resumed));
   return { ...life, inbox, bankReference: undefined, instruction: 0, sendings: new Set() };
 }
 

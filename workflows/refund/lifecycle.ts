@@ -23,13 +23,14 @@ import type {
   RefundResume,
   RefundStart,
 } from '../../src/domain/refund-workflow';
+import type { Due } from '../shared/alarm';
 import { givenBefore, takingBack } from '../shared/bank-instruction';
 import { listen, untilOpened } from '../shared/handlers';
 import { note } from '../shared/life';
 import { type Opening, openMailbox } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { type Due, runUntilFinal } from '../shared/run-loop';
+import { runUntilFinal } from '../shared/run-loop';
 import { showRefusal, upsertLabels } from '../shared/view';
 import { actFault, applyAct } from './acts';
 import { instructRefund } from './bank';
@@ -81,7 +82,8 @@ async function open(mail: RefundMailbox, input: RefundInput): Promise<Opening<Re
     upsertLabels(refund, { ...refund.labels, amount: opening.facts.amount });
   }
   record.show(refund);
-  void instructRefund(refund);
+  const writtenAt = opening.isFresh === true ? Date.parse(created_at) : undefined;
+  void instructRefund(refund, undefined, writtenAt);
   return { outcome: 'accepted', resource: refund };
 }
 

@@ -6,8 +6,8 @@ import {
   sleep,
 } from '@temporalio/workflow';
 import type { ConnectorActivities } from '../../connectors/contract/activities';
+import type { Due } from './alarm';
 import { bankQueue } from './bank-queue';
-import type { Due } from './run-loop';
 
 /** The longest that a connector may be at one attempt. */
 const SEND_MS_MAX = 30_000;
@@ -80,6 +80,22 @@ export interface Earlier {
 /** Given by an earlier run, which may have been ended while a connector was at it. */
 export function givenBefore(): Earlier {
   return { arrivesBy: Date.now() + SEND_MS_MAX };
+}
+
+/** Age at which a write of this run may have been overtaken, as in a workflow that was restored. */
+const FRESH_MS_MAX = 10_000;
+
+/**
+ * Believes once that the record stands as this run does, where the run has just written it.
+ * @param writtenAt in ms since the epoch; undefined where another run or attempt has written it
+ */
+export function currentOnce(writtenAt: number | undefined, isCurrent: () => Promise<boolean>) {
+  let isBelieved = writtenAt !== undefined && Date.now() - writtenAt < FRESH_MS_MAX;
+  return async (): Promise<boolean> => {
+    if (!isBelieved) return await isCurrent();
+    isBelieved = false;
+    return true;
+  };
 }
 
 /**

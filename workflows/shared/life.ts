@@ -1,3 +1,6 @@
+import { workflowInfo } from '@temporalio/workflow';
+import { SEARCH_KEYS } from '../../src/domain/search-attributes';
+
 /** The facts that every kind of resource has. */
 export interface CommonFacts {
   account_id: string;
@@ -44,6 +47,15 @@ export interface Loaded<Status extends string, Attention extends string, Facts> 
   attention: Attention | null;
   /** `callback_id`s that moved it; none when it was just opened. */
   applied?: string[];
+}
+
+/**
+ * The labels that a run begins with.
+ * @param resumed they may say anything, and are brought up to date
+ */
+export function startLabels(resumed: boolean): UpsertedLabels {
+  const status = workflowInfo().typedSearchAttributes.get(SEARCH_KEYS.status) ?? null;
+  return { status: resumed ? null : status, attention: null };
 }
 
 /** @param labels what the search attributes say; null where they may say anything */

@@ -1,13 +1,6 @@
 import { allHandlersFinished, condition, workflowInfo } from '@temporalio/workflow';
+import { createAlarm, type Due } from './alarm';
 import { RecordAhead } from './record';
-
-/** A step that is taken by itself when nothing comes until then. */
-export interface Due {
-  /** In ms since the epoch. */
-  at: number;
-  summary: string;
-  act: () => Promise<void>;
-}
 
 interface Lifecycle<Item> {
   inbox: Item[];
@@ -16,6 +9,8 @@ interface Lifecycle<Item> {
   isFinal: () => boolean;
   /** Undefined when there is only to wait. */
   nextDue: () => Due | undefined;
+  /** Whether what is due is usually overtaken by the end. @see createAlarm */
+  endsSoon?: boolean;
   /** Whether nothing is under way that a new run would not take up. */
   isIdle: () => boolean;
   /** Goes on in a new run, which loads the record, before the history grows beyond its limit. */
@@ -24,7 +19,8 @@ interface Lifecycle<Item> {
 
 /** Takes in one item after the other; ends when the state is final and nothing is left to answer. */
 export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
-  const { inbox, handle, isFinal, nextDue, isIdle, startAfresh } = lifecycle;
+  const { inbox, handle, isFinal, nextDue, isIdle, startAfresh, endsSoon = false } = lifecycle;
+  const alarm = createAlarm(endsSoon);
   const ended = () => isFinal() && allHandlersFinished();
   const mail = () => inbox.length > 0 || ended();
   while (true) {
@@ -35,12 +31,11 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
     if (ended()) return;
     const isLong = workflowInfo().continueAsNewSuggested;
     if (isLong && isIdle() && allHandlersFinished()) await startAfresh();
-    const due = nextDue();
-    if (due === undefined) await condition(mail);
-    else if (!(await condition(mail, Math.max(1, due.at - Date.now()), { summary: due.summary }))) {
-      // Decided anew by the next turn, should the record be ahead.
-      await onTheRecord(due.act, 1);
-    }
+    alarm.set(nextDue());
+    await condition(() => mail() || alarm.rings());
+    const due = mail() ? undefined : nextDue();
+    // Decided anew by the next turn, should the record be ahead.
+    if (due !== undefined && due.at <= Date.now()) await onTheRecord(due.act, 1);
   }
 }
 
