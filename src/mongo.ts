@@ -9,10 +9,18 @@ import {
   ReadPreference,
 } from 'mongodb';
 
-/** Connects with the durability that money needs: majority, journaled. Time-outs are short. */
-export async function connectMongo(uri: string, appName: string): Promise<MongoClient> {
+/**
+ * Connects with the durability that money needs: majority, journaled. Time-outs are short.
+ * @param monitorCommands emits each command, to be counted
+ */
+export async function connectMongo(
+  uri: string,
+  appName: string,
+  monitorCommands = false,
+): Promise<MongoClient> {
   const client = new MongoClient(uri, {
     appName,
+    monitorCommands,
     writeConcern: { w: 'majority', journal: true },
     readConcernLevel: 'majority',
     serverSelectionTimeoutMS: 2_000,

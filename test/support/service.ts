@@ -22,6 +22,7 @@ import { connectMongo } from '../../src/mongo';
 import { createConnectors } from '../../src/routing';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { hashKey, makeKey } from '../../src/store/keys';
+import { followSettings } from '../../src/store/settings';
 import { connectTemporal } from '../../src/temporal/connect';
 import { createTemporalDoor } from '../../src/temporal/door';
 import { createWorkers } from '../../worker/create-worker';
@@ -40,6 +41,8 @@ export interface ServiceOptions {
   worker?: boolean;
   /** Temporal of its own; the shared one by default. */
   temporal?: string;
+  /** As its processes run: settings are remembered, and commands can be counted. */
+  economical?: boolean;
 }
 
 interface AccountOptions {
@@ -60,14 +63,16 @@ export async function startService(options: ServiceOptions = {}) {
   quietTemporal();
   const name = randomUUID().slice(0, 8);
   const queues = { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
-  const mongo = await connectMongo(mongodbUri(), name);
+  const economical = options.economical === true;
+  const mongo = await connectMongo(mongodbUri(), name, economical);
   const database = `test_${name}`;
-  const stores = createStores(mongo.db(database));
+  const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
+  const settings = economical ? followSettings(mongo.db(database), log) : undefined;
+  const stores = createStores(mongo.db(database), settings);
   await ensureIndexes(stores);
   const connection = await NativeConnection.connect({ address });
   // As in production: the native connection is for workers only.
   const temporal = connectTemporal({ address, namespace: 'default' });
-  const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
   const folder = mkdtempSync(join(tmpdir(), 'service-keys-'));
   const keysFile = writeKeys(join(folder, 'keys.json'));
   const keys = readKeys(keysFile);
@@ -157,6 +162,7 @@ export async function startService(options: ServiceOptions = {}) {
       await workers?.stop();
       await connection.close();
       await temporal.connection.close();
+      await settings?.close();
       await mongo.db(database).dropDatabase();
       await mongo.db(`${database}_bank`).dropDatabase();
       await mongo.close();

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import type { CommandStartedEvent } from 'mongodb';
+import { countHistories } from '../../../bench/histories';
+import { paymentWorkflowId } from '../../../src/domain/payment';
+import { payoutWorkflowId } from '../../../src/domain/payout';
+import { createSealer } from '../../../src/keys/seal';
+import { deliverCallback, type ResourceCallback } from '../../../src/temporal/bank-callbacks';
+import { createCallbackMemory } from '../../../src/temporal/callback-memory';
+import { fund } from '../../api/fund';
+import { call, eventually, idealPayment } from '../../support/http';
+import { type Service, startService } from '../../support/service';
+
+let service: Service;
+let account: { account_id: string; key: string };
+/** Commands of the API, the worker, the bank's session and its callbacks, by name and collection. */
+const commands = new Map<string, number>();
+
+/** These come by the clock, the notes of signalled callbacks among them; deliveries are left out. */
+const APART = [
+  'getMore',
+  'update bank_callbacks',
+  'deliveries',
+  'heartbeats',
+  'outbox',
+  'update api_keys',
+  'endSessions',
+];
+const DELIVERING = [
+  'find events',
+  'findAndModify events',
+  'update events',
+  'aggregate events',
+  'find webhook_endpoints',
+];
+
+beforeAll(async () => {
+  service = await startService({ economical: true });
+  service.mongo.on('commandStarted', count);
+  account = await service.account();
+  const sealer = createSealer({ current: 'k1', keys: { k1: Buffer.alloc(32) } });
+  const { account_id } = account;
+  // Nobody listens there: the first attempt of each delivery ends at once.
+  await service.stores.endpoints.set({
+    account_id,
+    livemode: false,
+    url: 'http://127.0.0.1:9/',
+    sealed: await sealer.seal('whsec_x', account_id),
+    now: new Date(),
+  });
+  await remembered();
+});
+afterAll(async () => service?.stop());
+
+function count({ commandName, command }: CommandStartedEvent): void {
+  const collection: unknown = command[commandName];
+  const name = commandName === 'commitTransaction' ? 'commit' : `${commandName} ${collection}`;
+  if (APART.some((word) => name.includes(word)) || DELIVERING.includes(name)) return;
+  commands.set(name, (commands.get(name) ?? 0) + 1);
+}
+
+/** Waits until the process follows its settings and knows those of the account. */
+async function remembered(): Promise<void> {
+  const { account_id } = account;
+  await eventually('the memory', async () => {
+    commands.clear();
+    await service.stores.accounts.known(account_id);
+    return commands.size === 0;
+  });
+}
+
+function bank() {
+  const { stores, temporal, queues, connector } = service;
+  const memory = createCallbackMemory(stores.callbacks, { warn: () => {} });
+  const inbox = { stores, temporal, memory, lifecycleQueue: queues.lifecycle };
+  const now = () => new Date();
+  return {
+    memory,
+    report: async (about: Pick<ResourceCallback, 'resource' | 'resource_id' | 'name'>) => {
+      const callback = { callback_id: `cb_${randomUUID()}`, occurred_at: now().toISOString() };
+      const report = { connector, ...about, callback };
+      expect(await deliverCallback({ ...inbox, now }, report)).toBe('delivered');
+    },
+  };
+}
+
+test('a settled payment', async () => {
+  const { stores, temporal, connector } = service;
+  const { memory, report } = bank();
+  await remembered();
+  commands.clear();
+  const created = await call(service.url, 'POST', '/v1/payments', {
+    key: account.key,
+    body: idealPayment(),
+  });
+  expect(created.body.status).toBe('awaiting_customer');
+  const resource_id = String(created.body.id);
+  memory.belongs('payment', resource_id, connector);
+  await report({ resource: 'payment', resource_id, name: 'authorized' });
+  await authorized(resource_id);
+  await report({ resource: 'payment', resource_id, name: 'settled' });
+  const workflowId = paymentWorkflowId(resource_id);
+  await temporal.workflow.getHandle(workflowId).result();
+  await memory.close();
+
+  const total = [...commands.values()].reduce((sum, n) => sum + n, 0);
+  expect({ total, ...Object.fromEntries(commands) }).toEqual(PAYMENT_COMMANDS);
+  expect((await stores.payments.get(resource_id))?.status).toBe('settled');
+  const figures = await countHistories(temporal, [[workflowId]]);
+  expect(figures).toMatchObject({ history_events: 27, workflow_tasks: 4, actions: 11 });
+});
+
+/** Waits by the workflow, which reads nothing. */
+async function authorized(id: string): Promise<void> {
+  const handle = service.temporal.workflow.getHandle(paymentWorkflowId(id));
+  await eventually('the authorisation', async () => {
+    const history = await handle.fetchHistory();
+    const markers = history.events?.filter((event) => event.markerRecordedEventAttributes);
+    return (markers?.length ?? 0) >= 2;
+  });
+}
+
+const PAYMENT_COMMANDS = {
+  total: 17,
+  'find api_keys': 1,
+  'update idempotency': 1,
+  'findAndModify idempotency': 1,
+  'insert sessions': 1,
+  'insert payments': 1,
+  'insert bank_callbacks': 2,
+  'findAndModify payments': 2,
+  'insert events': 3,
+  'insert ledger_postings': 1,
+  'update ledger_books': 1,
+  commit: 3,
+};
+
+test('a completed payout', async () => {
+  const { temporal } = service;
+  const { report } = bank();
+  await fund(service, account, 10_000);
+  const recipient = await call(service.url, 'POST', '/v1/payout-recipients', {
+    key: account.key,
+    body: RECIPIENT,
+  });
+  const body = {
+    method: 'sepa_instant',
+    amount: 1_050,
+    currency: 'EUR',
+    recipient_id: recipient.body.id,
+  };
+  const created = await call(service.url, 'POST', '/v1/payouts', { key: account.key, body });
+  expect(created.body.status).toBe('sent');
+  const resource_id = String(created.body.id);
+  await report({ resource: 'payout', resource_id, name: 'completed' });
+  const workflowId = payoutWorkflowId(resource_id);
+  await temporal.workflow.getHandle(workflowId).result();
+  const figures = await countHistories(temporal, [[workflowId]]);
+  expect(figures).toMatchObject({ history_events: 23, workflow_tasks: 3, actions: 10 });
+});
+
+const RECIPIENT = {
+  type: 'bank_account',
+  first_name: 'Jan',
+  last_name: 'Jansen',
+  iban: 'NL91ABNA0417164300',
+  address_line1: 'Damrak 1',
+  city: 'Amsterdam',
+  postal_code: '1012 LG',
+};
