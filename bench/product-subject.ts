@@ -14,6 +14,7 @@ import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
 import { SANDBOX_CONNECTOR } from '../src/routing';
 import { createStores } from '../src/store';
 import { deliverCallback } from '../src/temporal/bank-callbacks';
+import { createCallbackMemory } from '../src/temporal/callback-memory';
 import type { Merchant } from './account';
 import type { Lifecycle, LifecycleName } from './lifecycles';
 import { createProductApi } from './product-api';
@@ -46,7 +47,9 @@ export function createProduct({ url, merchants, db, temporal, concurrency }: Pro
   const { callbacks, payments, payouts, refunds } = createStores(db);
   const now = () => new Date();
   const stores = { callbacks, payments, payouts, refunds };
-  const contract = { stores, temporal, lifecycleQueue: LIFECYCLE_QUEUE, now };
+  // As a bank's process, which knows the payments that it was asked for.
+  const memory = createCallbackMemory(callbacks, { warn: (_fields, text) => console.warn(text) });
+  const contract = { stores, temporal, lifecycleQueue: LIFECYCLE_QUEUE, memory, now };
   const report = async (resource: CallbackResource, resource_id: string, name: CallbackName) => {
     const occurred_at = now().toISOString();
     const callback = { callback_id: `cb_${randomUUID()}`, occurred_at };
@@ -61,6 +64,7 @@ export function createProduct({ url, merchants, db, temporal, concurrency }: Pro
     async create() {
       const { id, status } = Created.parse(await api.create('/v1/payments', PAYMENT));
       if (status === 'created') api.slow.answered_created += 1;
+      memory.belongs('payment', id, SANDBOX_CONNECTOR);
       return id;
     },
     slowCreates: () => ({ ...api.slow }),
@@ -91,7 +95,10 @@ export function createProduct({ url, merchants, db, temporal, concurrency }: Pro
       };
     },
     taskQueues: [LIFECYCLE_QUEUE, WEBHOOK_QUEUE],
-    close: () => api.close(),
+    close: async () => {
+      await memory.close();
+      await api.close();
+    },
   };
 }
 
