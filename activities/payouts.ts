@@ -59,7 +59,7 @@ export function createPayoutActivities(deps: RecordDeps) {
   return {
     /** Reserves amount and fee and writes the payout, or says why not; never after its time. */
     openPayout: (input: OpenPayout): Promise<PayoutOpening> =>
-      openedOnce(() => openPayout(deps, input)),
+      openedOnce((isAgain) => openPayout(deps, input, isAgain)),
     /**
      * Frees the key of a payout that was not accepted in time, so that no attempt still under way
      * can accept it later. Should one have been faster, the payout stands.
@@ -104,8 +104,13 @@ const TOO_LATE = {
   message: 'The payout could not be accepted in time; no money moves. Try again.',
 } as const;
 
-async function openPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
-  const existing = await deps.stores.payouts.get(input.payout_id);
+async function openPayout(
+  deps: RecordDeps,
+  input: OpenPayout,
+  isAgain: boolean,
+): Promise<PayoutOpening> {
+  // Its claim may be open although it is written, in collections of different times.
+  const existing = isAgain ? await deps.stores.payouts.get(input.payout_id) : null;
   if (existing !== null) return accepted(existing, input.request_id);
   try {
     const work = (session: ClientSession) => reserve(deps, input, session);

@@ -56,7 +56,7 @@ export function createRefundActivities(deps: RecordDeps) {
   return {
     /** Reserves the amount, debits the balance and writes the refund, or says why not. */
     openRefund: (input: OpenRefund): Promise<RefundOpening> =>
-      openedOnce(() => openRefund(deps, input)),
+      openedOnce((isAgain) => openRefund(deps, input, isAgain)),
     /**
      * Frees the key after a refusal, so that no attempt still under way can be accepted later.
      * @returns the acceptance, should one have been faster; null when there is none
@@ -100,8 +100,13 @@ function recordTable(
   };
 }
 
-async function openRefund(deps: RecordDeps, input: OpenRefund): Promise<RefundOpening> {
-  const existing = await deps.stores.refunds.get(input.refund_id);
+async function openRefund(
+  deps: RecordDeps,
+  input: OpenRefund,
+  isAgain: boolean,
+): Promise<RefundOpening> {
+  // Its claim may be open although it is written, in collections of different times.
+  const existing = isAgain ? await deps.stores.refunds.get(input.refund_id) : null;
   if (existing !== null) return accepted(existing, input.request_id);
   try {
     const work = (session: ClientSession) => reserve(deps, input, session);
