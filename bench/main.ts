@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { StackFailure } from '../src/os/failure';
 import { failureLine, showProgress } from '../stack/terminal';
 import { runBench } from './bench';
+import { reportBook } from './book/report';
+import { runBookBench } from './book/run';
 import { reportIsolation, runIsolation } from './isolation/run';
 import { reportLedger, runLedgerBench } from './ledger/run';
 import { reportLists } from './lists/report';
@@ -49,10 +51,15 @@ async function measured(
   setting: Setting,
   broken: Promise<never>,
 ): Promise<string> {
-  const { ledger, lists, waiting } = instead;
+  const { ledger, book, lists, waiting } = instead;
   if (ledger !== undefined) {
     const figures = await runLedgerBench(ledger, setting, broken);
     return json ? writeJson(figures) : reportLedger(figures);
+  }
+  if (book !== undefined) {
+    const size = { payments: book, slots: options.concurrency };
+    const figures = await runBookBench(size, setting, broken);
+    return json ? writeJson(figures) : reportBook(figures);
   }
   if (lists !== undefined) {
     const figures = await runListsBench(lists, setting, broken);

@@ -22,7 +22,7 @@ export interface BenchOptions extends RowOptions {
 }
 
 /** Measures of a size, each in the place of the rows. */
-const INSTEAD = ['ledger', 'lists', 'waiting'] as const;
+const INSTEAD = ['ledger', 'book', 'lists', 'waiting'] as const;
 type Instead = (typeof INSTEAD)[number];
 
 const DEFAULTS = { payments: 150, concurrency: 16, rounds: 3 } as const;
@@ -31,6 +31,7 @@ const LIMITS = {
   concurrency: 500,
   rounds: 50,
   ledger: 100_000_000,
+  book: 1_000_000,
   lists: 100_000_000,
   waiting: 10_000_000,
 } as const;
@@ -58,6 +59,8 @@ ${rowLines}
 
 Instead of the rows:
   --ledger N       fill a ledger with N postings, and measure \`ledger verify\` on it
+  --book N         settle N payments of one merchant by two workers, beside payouts, and as many
+                   of 100 merchants
   --lists N        fill a store with N payments, and measure every list in it beside one of 10,000
   --waiting N      let N payments wait, and measure the processes at rest and \`orphan list\`
   --isolation      measure deliveries alone, and beside merchants that don't answer
@@ -99,7 +102,7 @@ function parse(args: readonly string[]) {
       args: [...args],
       options: {
         ...{ payments: text, concurrency: text, rounds: text, only: text },
-        ...{ ledger: text, lists: text, waiting: text },
+        ...{ ledger: text, book: text, lists: text, waiting: text },
         isolation: flag,
         json: flag,
         help: { ...flag, short: 'h' },

@@ -122,7 +122,8 @@ function settlementOf({ _id, account_id, amount }: PaymentDocument, at: string):
   };
 }
 
-function settledPayment(account_id: string, at: string, amount: number): PaymentDocument {
+/** A settled payment as the product would have written it. */
+export function settledPayment(account_id: string, at: string, amount: number): PaymentDocument {
   const _id = randomUUID();
   return {
     _id,
@@ -143,7 +144,8 @@ function settledPayment(account_id: string, at: string, amount: number): Payment
   };
 }
 
-function eventsOfPayment({ _id, account_id, livemode, created_at: at }: PaymentDocument) {
+/** Events of its moves, in order. */
+export function eventsOfPayment({ _id, account_id, livemode, created_at: at }: PaymentDocument) {
   const subject = { resource: 'payment', resource_id: _id, account_id, livemode } as const;
   const moves = [
     { type: 'payment.awaiting_customer', version: 2 },
