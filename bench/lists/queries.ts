@@ -18,7 +18,7 @@ interface Place {
 
 export interface Query {
   name: string;
-  read: (stores: Stores, place: Place) => Promise<unknown>;
+  read: (stores: Stores, place: Place) => Promise<readonly unknown[]>;
   /** Whether it sorts what an index selects, which stays little. */
   sorts?: true;
 }
@@ -107,7 +107,10 @@ const OPERATORS: Query[] = [
 /** Every list that a merchant or an operator can ask for. */
 export const QUERIES: readonly Query[] = [...LISTS, ...OPERATORS];
 
-function inFlight({ payments, refunds, payouts }: Stores, kind: string): Promise<unknown> {
+function inFlight(
+  { payments, refunds, payouts }: Stores,
+  kind: string,
+): Promise<readonly unknown[]> {
   const store = kind === 'payments' ? payments : kind === 'refunds' ? refunds : payouts;
   return store.inFlight('', OPERATORS_PAGE).toArray();
 }

@@ -4,7 +4,7 @@ import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { mongoFor, timed } from '../mongo-only';
 import { type Machine, machine } from '../result';
 import type { Setting } from '../servers';
-import { type Percentiles, percentiles } from '../statistics';
+import { mean, type Percentiles, percentiles } from '../statistics';
 import { fillLists, timeOf } from './fill';
 import { type Plan, planOf } from './plan';
 import { QUERIES, type Query } from './queries';
@@ -16,12 +16,17 @@ const WARM_UP = 30;
 
 const PREFIX = `bench_${process.pid}`;
 
+interface Reads extends Percentiles {
+  /** Mean number of rows. */
+  rows: number;
+}
+
 /** A list in both stores; times in ms. */
 interface ListFigures {
   name: string;
-  small: Percentiles;
-  large: Percentiles;
-  /** Large over small. */
+  small: Reads;
+  large: Reads;
+  /** Large over small: of the size alone only where both gave as many rows. */
   ratio: { p50: number; p99: number };
   /** Plan in the large store. */
   plan: Plan;
@@ -125,24 +130,34 @@ async function measureList(
   { small, large }: Record<'small' | 'large', Store>,
   signal: AbortSignal,
 ): Promise<ListFigures> {
-  const times: Record<'small' | 'large', number[]> = { small: [], large: [] };
-  const timedRead = async ({ stores, size }: Store): Promise<number> => {
+  const reads = { small: blank(), large: blank() };
+  const timedRead = async ({ stores, size }: Store) => {
     const place = placeIn(size);
     const began = performance.now();
-    await read(stores, place);
-    return performance.now() - began;
+    const rows = await read(stores, place);
+    return { ms: performance.now() - began, rows: rows.length };
   };
   for (let n = 0; n < WARM_UP + READS; n += 1) {
     signal.throwIfAborted();
-    const [first, second] = [await timedRead(small), await timedRead(large)];
+    const both = { small: await timedRead(small), large: await timedRead(large) };
     if (n < WARM_UP) continue;
-    times.small.push(first);
-    times.large.push(second);
+    for (const which of ['small', 'large'] as const) {
+      reads[which].ms.push(both[which].ms);
+      reads[which].rows.push(both[which].rows);
+    }
   }
-  const [before, after] = [percentiles(times.small), percentiles(times.large)];
+  const [before, after] = [figuresOf(reads.small), figuresOf(reads.large)];
   const plan = await planOf(mongo, large.db, () => read(large.stores, placeIn(large.size)));
   const ratio = { p50: after.p50 / before.p50, p99: after.p99 / before.p99 };
   return { name, small: before, large: after, ratio, plan };
+}
+
+function blank(): { ms: number[]; rows: number[] } {
+  return { ms: [], rows: [] };
+}
+
+function figuresOf({ ms, rows }: { ms: number[]; rows: number[] }): Reads {
+  return { ...percentiles(ms), rows: mean(rows) };
 }
 
 /** Any place in the store; the payment there is the large merchant's, and has refunds. */
