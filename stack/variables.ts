@@ -134,8 +134,8 @@ export const VARIABLES: readonly Variable[] = [
   },
   {
     name: 'POLLERS_MAX',
-    usual: '20',
-    text: 'Most calls for tasks that a worker has open, for each kind on each queue',
+    usual: '10',
+    text: 'Most calls for tasks that a worker has open, of each kind, on each queue; above 10 their number follows the backlog',
   },
   {
     name: 'STICKY_TIMEOUT_MS',

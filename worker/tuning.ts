@@ -1,6 +1,7 @@
 import type { WorkerOptions } from '@temporalio/worker';
 import { z } from 'zod';
 import { parseEnvironment } from '../src/config';
+import { defined } from '../src/domain/defined';
 
 const count = z.coerce.number().int();
 
@@ -10,7 +11,7 @@ export const Environment = z.object({
   ACTIVITY_SLOTS: count.min(1).default(50),
   DELIVERY_SLOTS: count.min(1).default(200),
   CACHED_WORKFLOWS: count.min(0).default(1_000),
-  POLLERS_MAX: count.min(2).default(20),
+  POLLERS_MAX: count.min(10).default(10),
   STICKY_TIMEOUT_MS: count.min(100).default(5_000),
 });
 
@@ -34,16 +35,19 @@ export function tunedOptions(tuning: Tuning) {
     stickyQueueScheduleToStartTimeout: tuning.STICKY_TIMEOUT_MS,
     maxConcurrentWorkflowTaskExecutions: tuning.WORKFLOW_SLOTS,
     maxCachedWorkflows: tuning.CACHED_WORKFLOWS,
-    workflowTaskPollerBehavior: pollers(tuning.POLLERS_MAX),
-    activityTaskPollerBehavior: pollers(tuning.POLLERS_MAX),
+    ...defined({
+      workflowTaskPollerBehavior: pollers(tuning.POLLERS_MAX),
+      activityTaskPollerBehavior: pollers(tuning.POLLERS_MAX),
+    }),
   } satisfies Partial<WorkerOptions>;
 }
 
+/** Most calls that are open by the SDK's own rule, which costs a small installation the least. */
+const POLLERS_FIXED = 10;
 const POLLERS_MIN = 2;
-const POLLERS_AT_START = 5;
 
-/** Polls as much as the server's backlog asks for, and little at rest. */
+/** More calls than usual are made only while the server's backlog asks for them. */
 function pollers(maximum: number) {
-  const initial = Math.min(POLLERS_AT_START, maximum);
-  return { type: 'autoscaling' as const, minimum: POLLERS_MIN, initial, maximum };
+  if (maximum <= POLLERS_FIXED) return undefined;
+  return { type: 'autoscaling' as const, minimum: POLLERS_MIN, initial: POLLERS_FIXED, maximum };
 }

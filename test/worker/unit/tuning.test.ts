@@ -7,13 +7,15 @@ test('every variable at fault is named', () => {
   expect(() => readTuning(env)).toThrow(/WORKFLOW_SLOTS: .*DELIVERY_SLOTS: .*POLLERS_MAX: /s);
 });
 
-test.each([2, 3, 5, 100])('pollers begin and grow within at most %i', (maximum) => {
-  const options = tunedOptions(readTuning({ POLLERS_MAX: String(maximum) }));
-  for (const pollers of [options.workflowTaskPollerBehavior, options.activityTaskPollerBehavior]) {
-    expect(pollers).toMatchObject({ type: 'autoscaling', minimum: 2, maximum });
-    expect(pollers.initial).toBeGreaterThanOrEqual(2);
-    expect(pollers.initial).toBeLessThanOrEqual(maximum);
-  }
+test('pollers are as usual, and follow the backlog where more are allowed', () => {
+  const usual = tunedOptions(readTuning({}));
+  expect(usual).not.toHaveProperty('workflowTaskPollerBehavior');
+  expect(usual).not.toHaveProperty('activityTaskPollerBehavior');
+  const more = { type: 'autoscaling', minimum: 2, initial: 10, maximum: 30 };
+  expect(tunedOptions(readTuning({ POLLERS_MAX: '30' }))).toMatchObject({
+    workflowTaskPollerBehavior: more,
+    activityTaskPollerBehavior: more,
+  });
 });
 
 test('an attempt of ten seconds ends within the grace, and nothing kills a worker before it ends', () => {
