@@ -42,7 +42,7 @@ export function tunedOptions(tuning: Tuning) {
   } satisfies Partial<WorkerOptions>;
 }
 
-/** Most calls that are open by the SDK's own rule, which costs a small installation the least. */
+/** Most calls that are open by the SDK's own rule. */
 const POLLERS_FIXED = 10;
 const POLLERS_MIN = 2;
 

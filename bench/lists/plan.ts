@@ -74,6 +74,8 @@ function walk(node: unknown, found: { indexes: Set<string>; stages: Set<string> 
     if (name === 'rejectedPlans') continue;
     if (name === 'indexName' && typeof value === 'string') found.indexes.add(value);
     if (name === 'stage' && typeof value === 'string') found.stages.add(value);
+    // A look-up by the id alone names no index.
+    if (name === 'stage' && value === 'IDHACK') found.indexes.add('_id_');
     walk(value, found);
   }
 }

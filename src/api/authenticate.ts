@@ -12,19 +12,19 @@ const KEY_SHAPE = /^sk_(sandbox|live)_[\w-]{43}$/;
  * @throws Refusal 401 `api_key_missing`, `api_key_invalid`, `api_key_revoked`
  * @see docs/api.md#base-url-environments-keys
  */
-export async function authenticate(
-  { stores, now, log }: ApiDeps,
-  ctx: Context,
-): Promise<KeyDocument> {
+export async function authenticate({ stores }: ApiDeps, ctx: Context): Promise<KeyDocument> {
   const text = bearer(ctx);
   const key = KEY_SHAPE.test(text) ? await stores.keys.byHash(hashKey(text)) : null;
   if (key === null) throw new Refusal('api_key_invalid', 'This API key is not known.');
   if (key.revoked_at !== null) {
     throw new Refusal('api_key_revoked', 'This API key has been revoked.');
   }
-  // Not awaited: noting the last use must neither delay nor fail a request.
-  stores.keys.touch(key, now()).catch((err) => log.warn({ err }, 'last use not noted'));
   return key;
+}
+
+/** Notes the last use of a key; not awaited, since that must neither delay nor fail a request. */
+export function noteUse({ stores, now, log }: ApiDeps, key: KeyDocument): void {
+  stores.keys.touch(key, now()).catch((err) => log.warn({ err }, 'last use not noted'));
 }
 
 /** @throws Refusal 403 `api_key_scope_insufficient`, which is logged: the key may be a stolen one */

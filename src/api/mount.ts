@@ -8,7 +8,7 @@ import { type JsonValue, stringifyJson } from '../json';
 import type { ClaimMark } from '../keys/claim-mark';
 import type { ClaimDocument } from '../store/idempotency';
 import type { KeyDocument } from '../store/keys';
-import { authenticate, checkScope } from './authenticate';
+import { authenticate, checkScope, noteUse } from './authenticate';
 import { readBody } from './body';
 import { type ApiDeps, requestIdOf } from './context';
 import { createOnce, idempotencyKeyOf, whileFirstRuns } from './idempotency';
@@ -64,6 +64,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
     ctx.state['key'] = key;
     await limits.request(ctx, key);
     checkScope(deps, ctx, { key, scope });
+    noteUse(deps, key);
     if (creates === true) await limits.create(ctx, key);
     return key;
   };

@@ -102,9 +102,15 @@ async function openedPayout(
   return { payout_id, opening: await records.payouts.abandonPayout(input) };
 }
 
+/** Answers of both attempts, which differ in nothing but who wrote. */
 function same<T>([first, second]: [T, T]): T {
-  expect(second).toEqual(first);
+  expect(unsigned(second)).toEqual(unsigned(first));
   return first;
+}
+
+function unsigned(answer: unknown): unknown {
+  const text = JSON.stringify(answer, (name, value) => (name === 'isFresh' ? undefined : value));
+  return JSON.parse(text);
 }
 
 async function expectExact(

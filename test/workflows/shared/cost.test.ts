@@ -120,7 +120,7 @@ async function authorized(id: string): Promise<void> {
 }
 
 const PAYMENT_COMMANDS = {
-  total: 17,
+  total: 16,
   'find api_keys': 1,
   'update idempotency': 1,
   'findAndModify idempotency': 1,
@@ -130,7 +130,6 @@ const PAYMENT_COMMANDS = {
   'findAndModify payments': 2,
   'insert events': 3,
   'insert ledger_postings': 1,
-  'update ledger_books': 1,
   commit: 3,
 };
 
