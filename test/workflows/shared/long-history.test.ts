@@ -22,7 +22,7 @@ afterAll(async () => setting?.close());
 const LONG = 4_096;
 const AT_ONCE = 128;
 /** Thousands of signals are taken in by one task, and a busy machine may time out the first. */
-const A_LONG_TASK_MS = 60_000;
+const A_LONG_TASK_MS = 90_000;
 
 test('a bank that repeats itself thousands of times is heard to the end', async () => {
   await withBank(setting, scriptedBank(), async (connector) => {
@@ -43,4 +43,4 @@ test('a bank that repeats itself thousands of times is heard to the end', async 
     await handle.signal('settled', callback());
     expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
   });
-});
+}, 150_000);
