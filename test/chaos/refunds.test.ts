@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eventually } from '../support/http';
+import { eventually, idealPayment } from '../support/http';
 import { type Answer, createPatientClient, type PatientClient } from './patient-client';
 import {
   balanceOf,
@@ -91,14 +91,7 @@ test('200 refunds at once, each sent twice, never exceed the payment, whoever is
 }, 400_000);
 
 async function settledPayment(): Promise<string> {
-  const body = {
-    method: 'ideal',
-    amount: PAYMENT,
-    currency: 'EUR',
-    country: 'NL',
-    success_url: 'https://shop.example/thanks',
-    error_url: 'https://shop.example/sorry',
-  };
+  const body = idealPayment({ amount: PAYMENT });
   const call = { method: 'POST', path: '/v1/payments', body, idempotencyKey: 'payment' } as const;
   const { id } = Payment.parse(JSON.parse((await client.insist(call)).text));
   const path = `/v1/sandbox/payments/${id}/simulate`;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eventually } from '../support/http';
+import { eventually, idealPayment } from '../support/http';
 import { createPatientClient, type PatientClient } from './patient-client';
 import { balanceOf, differences, listed, openAccount, raceWithKills } from './race';
 import { type RunningStack, startStack } from './running-stack';
@@ -92,14 +92,7 @@ async function posted(id: string): Promise<string[]> {
 }
 
 async function payment(key: string, event: 'settled' | 'failed'): Promise<string> {
-  const body = {
-    method: 'ideal',
-    amount: AMOUNT,
-    currency: 'EUR',
-    country: 'NL',
-    success_url: 'https://shop.example/thanks',
-    error_url: 'https://shop.example/sorry',
-  };
+  const body = idealPayment({ amount: AMOUNT });
   const call = { method: 'POST', path: '/v1/payments', body, idempotencyKey: key } as const;
   const { id } = Payment.parse(JSON.parse((await client.insist(call)).text));
   await report(id, event);

@@ -20,7 +20,7 @@ import {
 
 /** Far fewer than in production, so that few events fill them. */
 const SLOTS = 20;
-/** Of an endpoint that nothing is known of. */
+/** Attempts that an unproven endpoint may hold. */
 const HELD_MAX = 1;
 const STUCK = 8;
 /** Longer than the test, whose merchant hangs until it is told to answer. */
