@@ -4,6 +4,7 @@ import {
   type ClientSession,
   type Db,
   MongoClient,
+  MongoError,
   MongoServerError,
   ReadConcern,
   ReadPreference,
@@ -28,6 +29,8 @@ export async function connectMongo(
     socketTimeoutMS: 5_000,
     waitQueueTimeoutMS: 2_000,
     maxPoolSize: 50,
+    // A process that begins under load would otherwise open them two at a time.
+    maxConnecting: 10,
     // The driver's own dynamic import of `os` fails under jest's CommonJS.
     runtimeAdapters: { os },
   });
@@ -71,15 +74,47 @@ export async function inTransaction<T>(
     }
     return await work(session);
   };
-  return await mongo.withSession((session) =>
-    session.withTransaction(() => inTime(session), {
-      readConcern: { level: 'snapshot' },
-      writeConcern: { w: 'majority', journal: true },
-      readPreference: 'primary',
-      // The driver would go on for two minutes while a majority is away.
-      maxCommitTimeMS: COMMIT_TIMEOUT_MS,
-    }),
-  );
+  return await mongo.withSession(async (session) => {
+    const kept: { done?: { result: T } } = {};
+    const run = async () => {
+      delete kept.done;
+      kept.done = { result: await inTime(session) };
+    };
+    try {
+      await session.withTransaction(run, {
+        readConcern: { level: 'snapshot' },
+        writeConcern: { w: 'majority', journal: true },
+        readPreference: 'primary',
+        // The driver would go on for two minutes while a majority is away.
+        maxCommitTimeMS: COMMIT_TIMEOUT_MS,
+      });
+    } catch (error) {
+      if (kept.done === undefined) throw error;
+      await commitAgain(session, error, Date.now() + COMMIT_TIMEOUT_MS);
+    }
+    if (kept.done === undefined) throw new Error('The transaction ended without its result.');
+    return kept.done.result;
+  });
+}
+
+/**
+ * Commits once a connection is free. Left alone, the transaction would hold what it has touched
+ * until the server ends it.
+ */
+async function commitAgain(session: ClientSession, first: unknown, giveUpAt: number) {
+  for (let fault = first; ; ) {
+    if (!foundNoConnection(fault) || Date.now() > giveUpAt) throw fault;
+    try {
+      return await session.commitTransaction();
+    } catch (error) {
+      fault = error;
+    }
+  }
+}
+
+/** The driver does not export the error's class. */
+function foundNoConnection(error: unknown): boolean {
+  return error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError';
 }
 
 /** Codes of a snapshot that the server no longer has, or not yet: another one will do. */

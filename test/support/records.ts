@@ -1,15 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
-import { ApplicationFailure } from '@temporalio/activity';
 import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities, type RecordPayoutMove } from '../../activities/payouts';
 import { createRefundActivities } from '../../activities/refunds';
-import { NO_TURN } from '../../src/domain/turn';
 import { LEGS } from '../../src/ledger/postings';
 import { createLogger } from '../../src/log';
 import { connectMongo, inTransaction } from '../../src/mongo';
 import { createStores, ensureIndexes } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
+import { insist } from './insist';
 import { mongodbUri, temporalAddress } from './servers';
 
 /**
@@ -88,7 +86,7 @@ async function paymentAt(
   const urls = { success_url: 'https://s.example', error_url: 'https://e.example' };
   const routing = { ...facts, country: null, expires_in_seconds: 60, settlement_due_seconds: 60 };
   const stored = { reference: null, customer, metadata: '{}', ...urls };
-  await persistently(() => claim(stores, 'createPayment', payment_id, facts, { stored, routing }));
+  await insist(() => claim(stores, 'createPayment', payment_id, facts, { stored, routing }));
   const at = new Date().toISOString();
   const session = {
     outcome: 'opened',
@@ -97,11 +95,13 @@ async function paymentAt(
   } as const;
   const { expires_in_seconds, ...opening } = routing;
   const return_url = 'https://pay.example/return';
-  await payments.openPayment({ ...opening, return_url, created_at: at, expires_at: at, session });
+  await insist(() =>
+    payments.openPayment({ ...opening, return_url, created_at: at, expires_at: at, session }),
+  );
   const from = { status: 'awaiting_customer', version: 2 } as const;
   const { account_id, livemode, request_id } = facts;
   const move = { resource_id: payment_id, account_id, livemode, request_id, at, attention: null };
-  await payments.recordPaymentMove({ ...move, from, to: [status], change: {} });
+  await insist(() => payments.recordPaymentMove({ ...move, from, to: [status], change: {} }));
   return facts;
 }
 
@@ -136,11 +136,11 @@ export async function openRefund(
     due_seconds: 60,
   };
   const request = { refund: { reason: null }, routing };
-  const refund_id = await persistently(() =>
+  const refund_id = await insist(() =>
     claim(stores, 'createRefund', fresh_id, facts, request, key),
   );
   const input = { ...routing, refund_id, request_id, created_at: at };
-  return { refund_id, opening: await persistently(() => refunds.openRefund(input)) };
+  return { refund_id, opening: await insist(() => refunds.openRefund(input)) };
 }
 
 /** Moves a refund that is processing, as its workflow does. */
@@ -209,13 +209,13 @@ export async function openPayout(
 ) {
   const { payout_id: fresh_id, request_id, ...routing } = facts;
   const request = { payout: { reference: null, metadata: '{}' }, routing };
-  const payout_id = await persistently(() =>
+  const payout_id = await insist(() =>
     claim(stores, 'createPayout', fresh_id, facts, request, key),
   );
   const created_at = new Date().toISOString();
   const accept_by_ms = Date.now() + ACCEPT_WITHIN_MS;
   const input = { ...facts, payout_id, created_at, accept_by_ms };
-  return { payout_id, opening: await persistently(() => payouts.openPayout(input)) };
+  return { payout_id, opening: await insist(() => payouts.openPayout(input)) };
 }
 
 /** Moves a payout on, as its workflow does. */
@@ -254,22 +254,6 @@ export async function fund(
   await inTransaction(mongo, (session) =>
     stores.ledger.post({ kind: 'funded', ...posting }, session),
   );
-}
-
-const ATTEMPTS_MAX = 10;
-
-/** As Temporal does with what may pass; a debit without a turn comes again as often as it takes. */
-async function persistently<T>(call: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await call();
-    } catch (error) {
-      const failure = error instanceof ApplicationFailure ? error : undefined;
-      if (failure?.nonRetryable) throw error;
-      if (failure?.type === NO_TURN) await wait(Number(failure.nextRetryDelay));
-      else if (attempt === ATTEMPTS_MAX) throw error;
-    }
-  }
 }
 
 /** @returns id of the resource that the key stands for: it may have been claimed before */
