@@ -4,7 +4,13 @@ import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
 import { createAuditActivities } from '../activities/audit';
 import type { Keys } from '../src/config';
-import { environmentQueue, LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
+import {
+  ENVIRONMENTS,
+  type Environment,
+  environmentQueue,
+  LIFECYCLE_QUEUE,
+  WEBHOOK_QUEUE,
+} from '../src/domain/task-queues';
 import type { KeyRing } from '../src/keys/ring';
 import { createSealer } from '../src/keys/seal';
 import type { Logger } from '../src/log';
@@ -27,6 +33,8 @@ export interface WorkerDeps {
   log: Logger;
   /** Bare names; each environment has its own queue of each. */
   queues?: { lifecycle: string; webhooks: string };
+  /** Environments that are served; both when not given. */
+  environments?: readonly Environment[];
   /** The defaults when not given. */
   tuning?: Tuning;
   workflowBundles: WorkflowBundles;
@@ -47,14 +55,15 @@ type Queues = NonNullable<WorkerDeps['queues']>;
 /**
  * Four workers in one process: lifecycles and deliveries, so that a slow receiver can't starve
  * payments, each for sandbox and live, so that tests can't starve money. The same in production and
- * in tests.
+ * in tests, of which most need the sandbox's alone.
  */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   const { connection, namespace, workflowBundles, tuning = readTuning({}) } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
   const common = { ...tunedOptions(tuning), connection, namespace };
   const workers: Worker[] = [];
-  for (const livemode of [true, false]) {
+  for (const environment of deps.environments ?? ENVIRONMENTS) {
+    const livemode = environment === 'live';
     const lifecycle = await Worker.create({
       ...common,
       taskQueue: environmentQueue(queues.lifecycle, livemode),

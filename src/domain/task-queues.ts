@@ -3,6 +3,9 @@ export const LIFECYCLE_QUEUE = 'lifecycle';
 /** Queue of the deliveries, kept apart since a slow receiver must not starve payments. */
 export const WEBHOOK_QUEUE = 'webhooks';
 
+export const ENVIRONMENTS = ['sandbox', 'live'] as const;
+export type Environment = (typeof ENVIRONMENTS)[number];
+
 /**
  * Queue of one environment, so that the sandbox never takes live's slots. Sandbox has the bare name,
  * on which live workflows of earlier versions go on, too.

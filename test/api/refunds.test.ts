@@ -9,7 +9,7 @@ let account_id: string;
 let key: string;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ environments: ['sandbox', 'live'] });
   ({ account_id, key } = await service.account());
 });
 afterAll(async () => service?.stop());

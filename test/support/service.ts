@@ -14,7 +14,7 @@ import { closeServer, createHttpServer } from '../../src/api/server';
 import { readKeys } from '../../src/config';
 import { SCOPES, type Scope } from '../../src/domain/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
-import { connectorQueue } from '../../src/domain/task-queues';
+import { connectorQueue, type Environment } from '../../src/domain/task-queues';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
@@ -43,6 +43,8 @@ export interface ServiceOptions {
   temporal?: string;
   /** As its processes run: settings are remembered, and commands can be counted. */
   economical?: boolean;
+  /** Whose lifecycles are worked on; the sandbox's by default, since each takes a second to start. */
+  environments?: Environment[];
 }
 
 interface AccountOptions {
@@ -91,6 +93,7 @@ export async function startService(options: ServiceOptions = {}) {
       log,
       queues,
       allowPrivateWebhooks: true,
+      environments: options.environments ?? ['sandbox'],
       workflowBundles: await workflowBundles(),
     });
     const running = workers.run();

@@ -9,7 +9,7 @@ import type { ClaimedRequest } from '../../src/domain/creation';
 import type { PaymentInput, PaymentState } from '../../src/domain/payment-workflow';
 import type { RefundInput, RefundState } from '../../src/domain/refund-workflow';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
-import { connectorQueue } from '../../src/domain/task-queues';
+import { connectorQueue, type Environment } from '../../src/domain/task-queues';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
@@ -27,7 +27,10 @@ export { type ScriptedBank, scriptedBank } from './scripted-bank';
  * The lifecycle workflows with their real activities and stores, on the time-skipping server or, for
  * what that one does not do as the real one does, on the shared one.
  */
-export async function openWorkflowSetting(server: 'time-skipping' | 'real' = 'time-skipping') {
+export async function openWorkflowSetting(
+  server: 'time-skipping' | 'real' = 'time-skipping',
+  environments: Environment[] = ['sandbox'],
+) {
   const uri = mongodbUri();
   quietTemporal();
   const env = await (server === 'real' ? realServer() : skippingServer());
@@ -54,6 +57,7 @@ export async function openWorkflowSetting(server: 'time-skipping' | 'real' = 'ti
         seal: { current: 'k1', keys: { k1: randomBytes(32) } },
       },
       allowPrivateWebhooks: true,
+      environments,
       log: createLogger(name, 'silent'),
       workflowBundles: await workflowBundles(),
     });

@@ -16,7 +16,7 @@ import {
 let setting: WorkflowSetting;
 
 beforeAll(async () => {
-  setting = await openWorkflowSetting();
+  setting = await openWorkflowSetting('time-skipping', ['sandbox', 'live']);
 });
 afterAll(async () => setting?.close());
 
