@@ -2,7 +2,6 @@ import type { ClientSession } from 'mongodb';
 import { MAIN_BALANCE } from '../src/domain/balance-account';
 import { bookId } from '../src/ledger/postings';
 import { clawBackOf, paymentPosting, settledAmount } from '../src/ledger/steps';
-import { abandon } from '../src/mongo';
 import type { PaymentDocument } from '../src/store/payments';
 import { debitTurn, inDebitTurn } from './debit';
 import type { RecordDeps } from './record';
@@ -78,17 +77,21 @@ export function createPaymentMoney(deps: RecordDeps) {
   };
 }
 
-/** Runs a booking in one transaction with the payment as it is; answers with the payment after it. */
+/**
+ * Runs a booking in one transaction with the payment as it is; answers with the payment after it.
+ * It is committed also where nothing is to be booked: only then is what it saw on a majority, so that
+ * the last read sees it, too.
+ */
 async function booked(
   deps: RecordDeps,
   { payment_id, at }: Booking,
-  work: (payment: PaymentDocument, session: ClientSession) => Promise<boolean>,
+  work: (payment: PaymentDocument, session: ClientSession) => Promise<unknown>,
 ): Promise<PaymentDocument> {
   const { payments } = deps.stores;
   const found = await read(deps, payment_id);
   const write = async (session: ClientSession) => {
     const payment = await payments.get(payment_id, session);
-    if (payment === null || !(await work(payment, session))) await abandon(session);
+    if (payment !== null) await work(payment, session);
   };
   await inDebitTurn(deps, debitTurn(bookId(found), at), write);
   return await read(deps, payment_id);
@@ -147,9 +150,8 @@ async function clawBack(deps: RecordDeps, input: ClawBack): Promise<ClawedBackAn
     const held = available >= amount ? amount : Number(available);
     const owed = amount - held;
     const act = { ...audit, id, when: at, before: 'settled', after: 'clawed back' };
-    if (!(await payments.clawBack(payment_id, { held, owed, at }, act, session))) {
-      return await abandon(session);
-    }
+    // Committed, too: the read that follows must see what this has seen.
+    if (!(await payments.clawBack(payment_id, { held, owed, at }, act, session))) return null;
     await ledger.post(clawBackOf(payment, { held, owed }, { at, value_date }), session);
     return { held, owed };
   };

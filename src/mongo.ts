@@ -168,7 +168,10 @@ export async function transactionLifetime(mongo: MongoClient): Promise<number | 
   }
 }
 
-/** Ends the transaction with nothing written. */
+/**
+ * Ends the transaction with nothing written. A read outside it may miss for a moment what it has
+ * seen; a transaction that has written nothing is better committed.
+ */
 export async function abandon(session: ClientSession): Promise<null> {
   await session.abortTransaction();
   return null;

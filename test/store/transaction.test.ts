@@ -45,3 +45,25 @@ test('a transaction whose commit finds no free connection is committed when ther
   await seen.updateOne({ _id: 'second' }, { $set: { changed: true } }, { maxTimeMS: 1_000 });
   await other.close();
 });
+
+test('what a transaction without writes has seen is seen by whoever reads after it', async () => {
+  const mongo = await connectMongo(mongodbUri(), 'transaction-test');
+  const count = mongo.db(database).collection<Row & { n: number }>('counts');
+  await count.insertOne({ _id: 'count', n: 0 });
+  const ROUNDS = 100;
+  const raise = async () => {
+    for (let n = 1; n <= ROUNDS; n += 1) await count.updateOne({ _id: 'count' }, { $set: { n } });
+  };
+  const follow = async () => {
+    for (let n = 0; n < ROUNDS; ) {
+      let seen = 0;
+      await inTransaction(mongo, async (session) => {
+        seen = (await count.findOne({ _id: 'count' }, { session }))?.n ?? 0;
+      });
+      n = (await count.findOne({ _id: 'count' }))?.n ?? 0;
+      expect(n).toBeGreaterThanOrEqual(seen);
+    }
+  };
+  await Promise.all([raise(), follow(), follow()]);
+  await mongo.close();
+});
