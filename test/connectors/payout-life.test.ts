@@ -5,15 +5,11 @@ import { type Service, startService } from '../support/service';
 
 /** The whole product, with a sandbox bank that plays by itself. */
 let service: Service;
-let shop: Shop;
 beforeAll(async () => {
   service = await startService({ autoplay: true });
 });
 afterAll(async () => {
   await service?.stop();
-});
-beforeEach(async () => {
-  shop = await openShop(service);
 });
 
 /** Waits until the bank has said all that it had to say; answers what became of each row. */
@@ -25,7 +21,7 @@ const saidOf = (resource_id: string): Promise<Pick<OutboxRow, 'name' | 'state'>[
     return done && rows.map(({ name, state }) => ({ name, state }));
   });
 
-const eventsOf = async (resource_id: string) => {
+const eventsOf = async (shop: Shop, resource_id: string) => {
   const filter = { account_id: shop.account_id, livemode: false, resource_id, limit: 20 };
   const events = await service.stores.events.list(filter);
   return events.map(({ type }) => type.replace('payout.', '')).reverse();
@@ -44,7 +40,7 @@ async function recipient(id: string) {
 }
 
 describe('a payout in the sandbox', () => {
-  it.each([
+  it.concurrent.each([
     [1_000, ['submitted', 'sent', 'completed']],
     [66_622, ['submitted', 'sent', 'failed']],
     [66_625, ['submitted', 'sent', 'completed']],
@@ -53,6 +49,7 @@ describe('a payout in the sandbox', () => {
     [66_628, ['submitted', 'sent', 'returned']],
     [66_629, ['submitted', 'sent', 'completed', 'returned']],
   ])('of %i goes the way %j, each event once', async (amount, way) => {
+    const shop = await openShop(service);
     const { id } = (await shop.pay({ amount })).body;
     const last = way.at(-1) ?? '';
     await standsAt(id, last);
@@ -64,12 +61,13 @@ describe('a payout in the sandbox', () => {
       return left === callbacks.length - moved && { left };
     });
     expect(unapplied.left).toBe(amount === 66_629 ? 2 : 0);
-    expect(await eventsOf(id)).toEqual(way);
+    expect(await eventsOf(shop, id)).toEqual(way);
     const kept = last === 'completed' ? FUNDS.main - amount : FUNDS.main;
     expect(await shop.balance()).toEqual([kept, 0]);
   });
 
-  it('to a card does not come back, whatever the bank says; operators see it', async () => {
+  it.concurrent('to a card does not come back, whatever the bank says; operators see it', async () => {
+    const shop = await openShop(service);
     const card = { method: 'card_payout', recipient_id: shop.recipients.card_payout };
     const { id } = (await shop.pay({ ...card, amount: 66_627 })).body;
     await eventually('it is marked', async () => {
@@ -78,10 +76,11 @@ describe('a payout in the sandbox', () => {
     });
     expect(await saidOf(id)).toHaveLength(2);
     expect((await standsAt(id, 'completed')).returned).toBeNull();
-    expect(await eventsOf(id)).toEqual(['submitted', 'sent', 'completed']);
+    expect(await eventsOf(shop, id)).toEqual(['submitted', 'sent', 'completed']);
   });
 
-  it('whose recipient cannot be opened waits, and goes on when it can be', async () => {
+  it.concurrent('whose recipient cannot be opened waits, and goes on when it can be', async () => {
+    const shop = await openShop(service);
     const { sepa_instant, card_payout } = shop.recipients;
     const [own, another] = [await recipient(sepa_instant), await recipient(card_payout)];
     const { recipients } = service.stores;
@@ -93,18 +92,22 @@ describe('a payout in the sandbox', () => {
     });
     await recipients.reseal(own._id, another.sealed, own.sealed, own.kid);
     await standsAt(body.id, 'completed');
-    expect(await eventsOf(body.id)).toEqual(['submitted', 'sent', 'completed']);
+    expect(await eventsOf(shop, body.id)).toEqual(['submitted', 'sent', 'completed']);
   });
 });
 
 describe('after a simulation', () => {
-  it.each(['failed', 'returned'])('a payout that is %s hears nothing more', async (event) => {
-    const { id } = (await shop.pay()).body;
-    const { body } = await shop.simulate(id, { event });
-    expect(body.status).toBe(event);
-    expect(await saidOf(id)).toEqual([{ name: 'completed', state: 'dropped' }]);
-    expect(await service.stores.callbacks.forResource(id)).toHaveLength(1);
-    expect((await service.stores.payouts.get(id))?.attention).toBeNull();
-    expect(await shop.balance()).toEqual([FUNDS.main, 0]);
-  });
+  it.concurrent.each(['failed', 'returned'])(
+    'a payout that is %s hears nothing more',
+    async (event) => {
+      const shop = await openShop(service);
+      const { id } = (await shop.pay()).body;
+      const { body } = await shop.simulate(id, { event });
+      expect(body.status).toBe(event);
+      expect(await saidOf(id)).toEqual([{ name: 'completed', state: 'dropped' }]);
+      expect(await service.stores.callbacks.forResource(id)).toHaveLength(1);
+      expect((await service.stores.payouts.get(id))?.attention).toBeNull();
+      expect(await shop.balance()).toEqual([FUNDS.main, 0]);
+    },
+  );
 });

@@ -39,7 +39,7 @@ async function statusOf(_id: string): Promise<string | undefined> {
 }
 
 describe('a row about a payout', () => {
-  it.each([
+  it.concurrent.each([
     ['completed', 'sent'],
     ['failed', 'sent'],
     ['returned', 'sent'],
@@ -53,16 +53,19 @@ describe('a row about a payout', () => {
     expect(await world.signals(id, 'payout')).toEqual([becomes]);
   });
 
-  it.each(['completed', 'returned'] as const)('completed is told of one that is %s', async (to) => {
-    const id = await silentPayout();
-    await standsAt(id, to);
-    await plant(id);
-    expect((await doneRow(id))?.state).toBe('sent');
-    expect(await statusOf(id)).toBe(to);
-    expect(await world.signals(id, 'payout')).toEqual(['completed']);
-  });
+  it.concurrent.each(['completed', 'returned'] as const)(
+    'completed is told of one that is %s',
+    async (to) => {
+      const id = await silentPayout();
+      await standsAt(id, to);
+      await plant(id);
+      expect((await doneRow(id))?.state).toBe('sent');
+      expect(await statusOf(id)).toBe(to);
+      expect(await world.signals(id, 'payout')).toEqual(['completed']);
+    },
+  );
 
-  it.each([
+  it.concurrent.each([
     ['completed', 'failed'],
     ['completed', 'submitted'],
     ['completed', 'refused'],
@@ -79,7 +82,7 @@ describe('a row about a payout', () => {
     expect([await world.callbacks(id), await world.signals(id, 'payout')]).toEqual([[], []]);
   });
 
-  it('of a payout that the product does not know is parked', async () => {
+  it.concurrent('of a payout that the product does not know is parked', async () => {
     const id = await silentPayout();
     await world.productForgets('payout', id);
     await plant(id);
@@ -120,7 +123,7 @@ function bodyAt(at: Date): OutboxRow['body'] {
 }
 
 describe('after a simulation, what comes by itself', () => {
-  it.each(['completed', 'failed', 'returned'] as const)(
+  it.concurrent.each(['completed', 'failed', 'returned'] as const)(
     'is dropped where the payout is %s by now; the book stays',
     async (status) => {
       const { input, id } = await world.knowPayout();
@@ -132,14 +135,17 @@ describe('after a simulation, what comes by itself', () => {
     },
   );
 
-  it.each(['created', 'submitted'] as const)('is told where it is %s still', async (status) => {
-    const { input, id } = await world.knowPayout();
-    await activities().sendPayout(input);
-    await world.productSays('payout', id, status);
-    expect(await world.told(id, 'payout')).toEqual(['completed']);
-  });
+  it.concurrent.each(['created', 'submitted'] as const)(
+    'is told where it is %s still',
+    async (status) => {
+      const { input, id } = await world.knowPayout();
+      await activities().sendPayout(input);
+      await world.productSays('payout', id, status);
+      expect(await world.told(id, 'payout')).toEqual(['completed']);
+    },
+  );
 
-  it.each(['settled', 'failed'] as const)(
+  it.concurrent.each(['settled', 'failed'] as const)(
     'is dropped where the refund is %s by now; the book stays',
     async (status) => {
       const { input, id } = await world.knowRefund();
@@ -151,7 +157,7 @@ describe('after a simulation, what comes by itself', () => {
     },
   );
 
-  it('is told to the end when the inbox has kept it: it may be what moved the payout', async () => {
+  it.concurrent('is told to the end when the inbox has kept it: it may be what moved the payout', async () => {
     const { input, id } = await world.knowPayout();
     await activities().sendPayout(input);
     expect(await world.told(id, 'payout')).toEqual(['completed']);
@@ -163,7 +169,7 @@ describe('after a simulation, what comes by itself', () => {
     expect(await world.signals(id, 'payout')).toEqual(['completed']);
   });
 
-  it('gives way, but what a magic amount plans does not', async () => {
+  it.concurrent('gives way, but what a magic amount plans does not', async () => {
     const payout = await world.knowPayout({ amount: 66_628 });
     await activities().sendPayout(payout.input);
     await world.productSays('payout', payout.id, 'completed');

@@ -47,7 +47,7 @@ function createGate() {
 }
 
 describe('a database that is too slow', () => {
-  test.each([
+  test.concurrent.each([
     ['to accept', 'payout-not-accepted-in-time', 5_000, /no money moves/, false],
     ['even to refuse', 'payout-not-known-in-time', 6_000, /not known yet/, true],
   ])('%s: the API is answered in time, the payout is refused', async (...row) => {
@@ -119,7 +119,7 @@ async function openLate(
   return { input, opening, refusal, end };
 }
 
-test('no worker was up in time: refused for good, its key is free, no money moves', async () => {
+test.concurrent('no worker was up in time: refused for good, its key is free, no money moves', async () => {
   const bank = scriptedBank();
   await withBank(setting, bank, async (connector) => {
     const { input, refusal, end } = await openLate(connector, async () => {});
@@ -140,7 +140,7 @@ test('no worker was up in time: refused for good, its key is free, no money move
   });
 });
 
-test('an attempt was accepted in time, though nobody heard of it: the payout goes on', async () => {
+test.concurrent('an attempt was accepted in time, though nobody heard of it: the payout goes on', async () => {
   const bank = scriptedBank();
   await withBank(setting, bank, async (connector) => {
     const { mongo, stores, env, queues } = setting;
