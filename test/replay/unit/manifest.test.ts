@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const FOLDER = join(__dirname, '..');
+/** A line for each history, `sha256  name`, in the order in which they were saved. */
+const MANIFEST = readFileSync(join(FOLDER, 'manifest.txt'), 'utf8');
+/** Beginning of the manifest as it was released; a release moves both. */
+const RELEASED = {
+  version: '1.0.0',
+  lines: 79,
+  sha256: '906953c6efe20cace177416ddfb647a208657ad234f1359852a6a2a6402afb37',
+};
+
+const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex');
+const hashOf = (name: string) => sha256(readFileSync(join(FOLDER, 'histories', name)));
+const lines = MANIFEST.split('\n').slice(0, -1);
+const sealed = lines.map((line) => {
+  const [hash = '', name = ''] = line.split('  ');
+  return { hash, name };
+});
+
+test.each(sealed)('$name is as it was sealed', ({ hash, name }) => {
+  expect(hashOf(name)).toBe(hash);
+});
+
+test('every history is in the manifest, once', () => {
+  const names = sealed.map(({ name }) => name);
+  expect(names.toSorted()).toEqual(readdirSync(join(FOLDER, 'histories')).toSorted());
+});
+
+test(`the manifest begins as it was released with ${RELEASED.version}`, () => {
+  const released = lines.slice(0, RELEASED.lines).map((line) => `${line}\n`);
+  expect(sha256(released.join(''))).toBe(RELEASED.sha256);
+});
