@@ -25,7 +25,7 @@ import {
 const EARLY_MS_MAX = 1_000;
 
 export interface WebhookActivityDeps extends DeliveryRecord {
-  endpoints: Pick<EndpointStore, 'get'>;
+  endpoints: Pick<EndpointStore, 'get' | 'known'>;
   limits: EndpointLimits;
   sealer: Pick<Sealer, 'open'>;
   /** Whether sandbox endpoints may be on this machine. Live ones never. */
@@ -85,7 +85,9 @@ async function lookUp(
   }
   if (last !== null) keepToWait(deps, last);
   const atMs = deps.now();
-  const endpoint = await deps.endpoints.get(account_id, livemode);
+  const { get, known } = deps.endpoints;
+  // A retry or a redelivery may follow a change of the endpoint, and must not miss it.
+  const endpoint = await (last === null && input.run === 0 ? known : get)(account_id, livemode);
   const sealed = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
   const attempt = (last?.attempt ?? 0) + 1;
   if (endpoint === null || sealed === undefined) {

@@ -29,6 +29,7 @@ async function attemptAt(
   event: EventDocument,
   {
     attempt = 1,
+    run = 0,
     atMs = FIRST_AT + attemptOffsetMs(Math.min(attempt, 12)) + 60_000,
     result = answer(200),
     heartbeatDetails,
@@ -36,6 +37,7 @@ async function attemptAt(
   }: Partial<WebhookActivityDeps> & {
     /** The server's count of tries. */
     attempt?: number;
+    run?: number;
     atMs?: number;
     result?: PostResult;
     /** Left by an earlier try. */
@@ -55,7 +57,7 @@ async function attemptAt(
   const info = { attempt, scheduledTimestampMs: FIRST_AT, heartbeatDetails };
   const environment = new MockActivityEnvironment(info);
   environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
-  const input = { event_id: event._id, run: 0, request_id: event.request_id };
+  const input = { event_id: event._id, run, request_id: event.request_id };
   const outcome: unknown = await environment
     .run(deliverWebhook, input)
     .catch((error: unknown) => error);
@@ -75,6 +77,20 @@ test('each attempt uses the URL as it stands then', async () => {
   await stores.endpoints.set({ account_id, livemode, url: URL_2, sealed, now: new Date(FIRST_AT) });
   const second = await attemptAt(event, { attempt: 2 });
   expect([first, second].map(({ posts }) => posts[0]?.url)).toEqual([URL_1, URL_2]);
+});
+
+test('the first goes by what is remembered, and no other one does', async () => {
+  const event = await recordEvent(stores, URL_1);
+  const before = await stores.endpoints.get(event.account_id, event.livemode);
+  const endpoints = { get: stores.endpoints.get, known: async () => before };
+  const { account_id, livemode } = event;
+  const sealed = await stores.sealer.seal('whsec_unused', 'nobody');
+  await stores.endpoints.set({ account_id, livemode, url: URL_2, sealed, now: new Date(FIRST_AT) });
+  const first = await attemptAt(event, { result: answer(500), endpoints });
+  const second = await attemptAt(event, { attempt: 2, endpoints });
+  const redelivered = await attemptAt(event, { run: 1, endpoints });
+  const urls = [first, second, redelivered].map(({ posts }) => posts[0]?.url);
+  expect(urls).toEqual([URL_1, URL_2, URL_2]);
 });
 
 test('a rolled secret signs from its moment on, and the old one until then', async () => {

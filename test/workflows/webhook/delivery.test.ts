@@ -50,7 +50,7 @@ function unlessAway() {
   const getEndpoint: typeof endpoints.get = (...owner) => answer(() => endpoints.get(...owner));
   return {
     events: { ...events, get: getEvent },
-    endpoints: { ...endpoints, get: getEndpoint },
+    endpoints: { ...endpoints, get: getEndpoint, known: getEndpoint },
   };
 }
 
