@@ -32,9 +32,11 @@ export async function recordEvents(
   account_id: string,
   count: number,
 ): Promise<EventDocument[]> {
-  const at = new Date().toISOString();
-  const events = Array.from({ length: count }, () => {
+  const now = Date.now();
+  const events = Array.from({ length: count }, (_, n) => {
     const resource_id = randomUUID();
+    // Each in a millisecond of its own: two of so many might have the same place there.
+    const at = new Date(now + n).toISOString();
     return eventsOf(
       {
         resource: 'payment',
