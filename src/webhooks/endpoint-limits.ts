@@ -20,12 +20,16 @@ const HANGING_AFTER = 5;
 const GOOD_WITHIN_MS = 3_000;
 /** From here on a failure is one that held its slot. */
 const HUNG_MS = 3_000;
+/** Times its age that an attempt may take which is not answered yet, up to its deadline. */
+const AGE_FACTOR = 10;
+const DEADLINE_MS = 10_000;
 const WAIT_MS_MIN = 500;
 const WAIT_MS_MAX = 60_000;
 const ENDPOINTS_MAX = 10_000;
 
 interface Endpoint {
-  underWay: number;
+  /** Attempts under way, by when they began, the oldest first. */
+  underWay: Set<{ beganAt: number }>;
   /** Attempts one after the other that hung. */
   hung: number;
   isGood: boolean;
@@ -84,13 +88,14 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
       const endpoint = endpointOf(owner);
       const standing = standingOf(endpoint);
       const { each, all } = SHARES[standing];
-      if (endpoint.underWay >= share(each) || held[standing] >= share(all)) {
+      if (endpoint.underWay.size >= share(each) || held[standing] >= share(all)) {
         return { admitted: false, waitMs: book(endpoint, share(each), now(), random()) };
       }
-      endpoint.underWay += 1;
+      const attempt = { beganAt: now() };
+      endpoint.underWay.add(attempt);
       held[standing] += 1;
       const leave = (result?: PostResult) => {
-        endpoint.underWay -= 1;
+        endpoint.underWay.delete(attempt);
         held[standing] -= 1;
         if (result !== undefined) learn(endpoint, result, now());
       };
@@ -118,7 +123,7 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
 
 function newcomer(): Endpoint {
   return {
-    underWay: 0,
+    underWay: new Set(),
     hung: 0,
     isGood: false,
     promptAt: undefined,
@@ -149,15 +154,27 @@ function learn(endpoint: Endpoint, result: PostResult, now: number): void {
 
 /** Books the next turn behind those that wait already; past a minute they come back at random. */
 function book(endpoint: Endpoint, limit: number, now: number, random: number): number {
-  const turn = Math.max(endpoint.bookedUntil, now) + endpoint.tookMs / limit;
+  const turn = Math.max(endpoint.bookedUntil, now) + likelyMs(endpoint, now) / limit;
   endpoint.bookedUntil = Math.min(turn, now + WAIT_MS_MAX);
   const waitMs = turn - now > WAIT_MS_MAX ? (WAIT_MS_MAX * (1 + random)) / 2 : turn - now;
   return Math.round(Math.max(waitMs, WAIT_MS_MIN));
 }
 
+/**
+ * Time that an attempt is likely to take. Of an endpoint that is not in good standing those under
+ * way are asked, too: most of its time-outs are still to come when a burst finds it hanging, and
+ * whoever is told to come back too soon costs a dispatch for nothing.
+ */
+function likelyMs(endpoint: Endpoint, now: number): number {
+  const [oldest] = endpoint.underWay;
+  if (oldest === undefined || standingOf(endpoint) === 'good') return endpoint.tookMs;
+  const ageMs = now - oldest.beganAt;
+  return Math.max(endpoint.tookMs, Math.min(ageMs * AGE_FACTOR, DEADLINE_MS));
+}
+
 function forgetIdle(endpoints: Map<string, Endpoint>): void {
   for (const [owner, { underWay }] of endpoints) {
-    if (endpoints.size <= ENDPOINTS_MAX || underWay > 0) return;
+    if (endpoints.size <= ENDPOINTS_MAX || underWay.size > 0) return;
     endpoints.delete(owner);
   }
 }

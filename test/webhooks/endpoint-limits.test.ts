@@ -87,6 +87,18 @@ test('those put back come when their turns are likely, one after the other, with
   expect(waits).toEqual([10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 45, 45, 45]);
 });
 
+test('while those under way have no answer yet, the others wait as if they hung', () => {
+  const one = limits();
+  fill(one, 'shop');
+  const waits = [20, 100, 700, 3_000].map((ageMs) => {
+    nowMs = ageMs;
+    const admission = one.admit('shop');
+    return admission.admitted ? 0 : admission.waitMs + ageMs;
+  });
+  // Ten at a time: a second each, then ten times as long as they have waited, ten seconds at most.
+  expect(waits).toEqual([520, 600, 1_400, 4_000]);
+});
+
 test('one that is quick is asked again soon, but not at once', () => {
   const one = limits();
   attempt(one, 'shop', ...Array(40).fill(OK));
