@@ -116,7 +116,7 @@ function operation(endpoint: Endpoint, schema: ToSchema): Json {
     description: endpoint.description,
     'x-required-scope': endpoint.scope ?? undefined,
     parameters: parameters(endpoint, schema),
-    requestBody: body && { required: creates === true, content: json(schema(body, 'input')) },
+    requestBody: body && { required: isNeeded(body), content: json(schema(body, 'input')) },
     responses: {
       [success.status]: {
         description: success.description,
@@ -126,6 +126,11 @@ function operation(endpoint: Endpoint, schema: ToSchema): Json {
       ...errorResponses(endpoint, schema),
     },
   });
+}
+
+/** Whether a request without a body is refused, since a field of it has to be there. */
+function isNeeded(body: z.ZodType): boolean {
+  return !z.safeParse(body, {}).success;
 }
 
 function parameters(endpoint: Endpoint, schema: ToSchema): Json[] {

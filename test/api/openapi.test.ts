@@ -165,6 +165,17 @@ test('creating operations ask for an Idempotency-Key, and only they', () => {
   }
 });
 
+test('a body is required where a request without one is refused, and nowhere else', async () => {
+  const { key } = await service.account();
+  const bodies = operations().filter(({ operation }) => operation.requestBody !== undefined);
+  expect(bodies.length).toBeGreaterThan(0);
+  for (const { path, method, operation } of bodies) {
+    const to = path.replaceAll(/\{\w+\}/g, 'some-id');
+    const { status } = await call(service.url, method.toUpperCase(), to, { key });
+    expect([to, operation.requestBody?.required]).toEqual([to, status === 400]);
+  }
+});
+
 test.each(Object.entries(ERROR_CODES))('the error code %s is documented', (code, { status }) => {
   const described = operations().flatMap(({ operation }) =>
     Object.entries(operation.responses)
