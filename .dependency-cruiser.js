@@ -26,7 +26,9 @@ const ROOMS_OF_SRC = [
   'src/webhooks/',
   'src/temporal/',
   'src/reconcile/',
+  'src/merchants/',
   'src/pages/',
+  'src/dashboard/',
   'src/api/',
   'src/cli/',
 ];

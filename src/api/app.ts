@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import type { MongoClient } from 'mongodb';
+import type { Config } from '../config';
+import { createDashboard } from '../dashboard/dashboard';
 import { Refusal } from '../domain/errors';
 import type { Logger } from '../log';
 import { createPayPages } from '../pages/pay';
@@ -20,6 +22,7 @@ import { mountSandbox } from './sandbox';
 
 export interface AppDeps extends ApiDeps {
   mongo: MongoClient;
+  config: ApiDeps['config'] & Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'>;
 }
 
 /** Koa app: the middleware that every request passes, and then the routes. */
@@ -30,6 +33,7 @@ export function createApp(deps: AppDeps): Koa {
   app.use(nameRequest);
   app.use(accessLog(deps.log));
   app.use(pages.routes());
+  app.use(createDashboardPages(deps).routes());
   app.use(answerErrors(deps.log));
   app.use(refuseUnknownRoutes(router));
   app.use(router.routes());
@@ -68,6 +72,14 @@ function createPages({ stores, temporal, config, now, log }: AppDeps): Router {
     publicUrl: config.PUBLIC_URL,
     now,
     log,
+  });
+}
+
+function createDashboardPages({ config, ...deps }: AppDeps): Router {
+  return createDashboard({
+    ...deps,
+    publicUrl: config.PUBLIC_URL,
+    allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
   });
 }
 

@@ -10,15 +10,17 @@ export interface FormTargets {
 const HSTS = 'max-age=31536000; includeSubDomains';
 
 /**
- * Sets the headers of every page that a customer sees: never framed, never cached, no script but
- * our own.
+ * Sets the headers of every page that a person sees: never framed, never cached, no script but our
+ * own.
  * @param publicUrl the pages' own base; https turns HSTS on
+ * @param formAction targets of the forms; customers' pages lead on to banks and shops
  */
-export function pageHeaders(publicUrl: string): Middleware {
+export function pageHeaders(publicUrl: string, formAction = ["'self'", 'https:']): Middleware {
   const https = publicUrl.startsWith('https:');
+  const policy = contentSecurityPolicy(formAction);
   return async (ctx, next) => {
     ctx.set({
-      'Content-Security-Policy': contentSecurityPolicy({ urls: [], livemode: true }),
+      'Content-Security-Policy': policy,
       'X-Frame-Options': 'DENY',
       'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
@@ -34,27 +36,31 @@ export function pageHeaders(publicUrl: string): Middleware {
 
 /** Lets the forms of this page lead where they must, and nowhere over plain http besides. */
 export function allowForms(ctx: Context, targets: FormTargets): void {
-  ctx.set('Content-Security-Policy', contentSecurityPolicy(targets));
+  ctx.set('Content-Security-Policy', contentSecurityPolicy(formActionOf(targets)));
 }
 
 /**
- * Builds the policy. Chrome applies `form-action` to every redirect that follows a form. Banks and
- * shops redirect on to addresses that nobody can list, so any https address is allowed besides
+ * Lists targets of forms. Chrome applies `form-action` to every redirect that follows a form. Banks
+ * and shops redirect on to addresses that nobody can list, so any https address is allowed besides
  * those we know.
  */
-function contentSecurityPolicy({ urls, livemode }: FormTargets): string {
+function formActionOf({ urls, livemode }: FormTargets): string[] {
   const known = urls.filter((url) => url !== null);
   const origins = [...new Set(known.map((url) => new URL(url).origin))];
   // A sandbox bank on this machine speaks http, and its address may become known only after this
   // page is sent.
   const pending = !livemode && known.length < urls.length ? ['http:'] : [];
+  return ["'self'", 'https:', ...origins, ...pending];
+}
+
+function contentSecurityPolicy(formAction: readonly string[]): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self' data:",
     "connect-src 'self'",
-    `form-action ${["'self'", 'https:', ...origins, ...pending].join(' ')}`,
+    `form-action ${formAction.join(' ')}`,
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; ');

@@ -1,5 +1,5 @@
-/** Tokens and parts that every customer-facing page shares; the sandbox bank sets its own accent. */
-export const BASE_CSS = `
+/** Colours of every page, light and dark. */
+export const COLOURS_CSS = `
 :root {
   color-scheme: light dark;
   --accent: #1d4ed8; --accent-strong: #1e40af; --on-accent: #ffffff; --focus: #1d4ed8;
@@ -15,6 +15,10 @@ export const BASE_CSS = `
     --good: #6fdba5;
   }
 }
+`;
+
+/** Tokens and parts that every customer-facing page shares; the sandbox bank sets its own accent. */
+export const BASE_CSS = `${COLOURS_CSS}
 *, *::before, *::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body {

@@ -14,7 +14,10 @@ import { createPaymentStore } from './payments';
 import { createPayoutStore } from './payouts';
 import { createRecipientStore } from './recipients';
 import { createRefundStore } from './refunds';
+import { createSessionStore } from './sessions';
 import type { Settings } from './settings';
+import { createThrottleStore } from './throttles';
+import { createUserStore } from './users';
 
 export type Stores = ReturnType<typeof createStores>;
 
@@ -37,6 +40,9 @@ export function createStores(db: Db, settings?: Settings) {
     payouts: createPayoutStore(db),
     recipients: createRecipientStore(db),
     refunds: createRefundStore(db),
+    sessions: createSessionStore(db),
+    throttles: createThrottleStore(db),
+    users: createUserStore(db),
   };
 }
 

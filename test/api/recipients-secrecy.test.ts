@@ -155,7 +155,7 @@ describe('with every log line and every field of an error on show', () => {
       keys,
       now,
       sealer: broken,
-      config: { PUBLIC_URL: 'http://localhost', ...NO_LIMITS },
+      config: { PUBLIC_URL: 'http://localhost', WEBHOOK_ALLOW_PRIVATE: '', ...NO_LIMITS },
       temporal: createTemporalDoor({ client, lifecycleQueue: queues.lifecycle, stores, now }),
       connectors: createConnectors('none'),
       log: pino({ level: 'trace' }, { write: (line: string) => lines.push(line) }),

@@ -137,6 +137,7 @@ export async function startService(options: ServiceOptions = {}) {
     log,
     config: {
       PUBLIC_URL: url,
+      WEBHOOK_ALLOW_PRIVATE: 'sandbox',
       ...NO_LIMITS,
       ...(options.ratePerSecond && { RATE_LIMIT_PER_SECOND: options.ratePerSecond }),
       ...options.limits,

@@ -1,0 +1,171 @@
+import type { ComponentChildren } from 'preact';
+import type { Viewer } from './route';
+
+/** Heading of a page with what can be done there. */
+export function PageHead({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="head">
+      <h1>{title}</h1>
+      {children !== undefined && <div class="actions">{children}</div>}
+    </div>
+  );
+}
+
+export function Panel({ title, children }: { title?: string; children: ComponentChildren }) {
+  return (
+    <section class="panel">
+      {title !== undefined && <h2>{title}</h2>}
+      {children}
+    </section>
+  );
+}
+
+/** Row of a table; `href` makes its first cell the link to its page. */
+export interface Row {
+  key: string;
+  href?: string;
+  cells: readonly ComponentChildren[];
+}
+
+interface TableProps {
+  /** Name of the table for those who don't see it. */
+  label: string;
+  head: readonly string[];
+  rows: readonly Row[];
+  /** Shown when there are no rows. */
+  none: ComponentChildren;
+}
+
+/** Table that becomes a list of cards on a phone. */
+export function Table({ label, head, rows, none }: TableProps) {
+  if (rows.length === 0) return <Empty>{none}</Empty>;
+  return (
+    <table aria-label={label}>
+      <thead>
+        <tr>
+          {head.map((name) => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ key, href, cells }) => (
+          <tr key={key}>
+            {cells.map((cell, at) => (
+              <td key={head[at]} data-label={head[at]}>
+                {at === 0 && href !== undefined ? <a href={href}>{cell}</a> : cell}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function Empty({ children }: { children: ComponentChildren }) {
+  return <div class="empty">{children}</div>;
+}
+
+/** Links of a list by keyset; undefined where there is nothing further. */
+export function Pager({ older, newer }: { older: string | undefined; newer: string | undefined }) {
+  if (older === undefined && newer === undefined) return null;
+  return (
+    <nav class="pager" aria-label="Pages">
+      {newer !== undefined && (
+        <a class="button plain" href={newer} rel="prev">
+          Newer
+        </a>
+      )}
+      {older !== undefined && (
+        <a class="button plain" href={older} rel="next">
+          Older
+        </a>
+      )}
+    </nav>
+  );
+}
+
+export type Tone = 'good' | 'bad' | 'note' | 'plain';
+
+export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return <span class={`badge ${tone}`}>{children}</span>;
+}
+
+/** Time in UTC to the second; a dash for none. */
+export function When({ at }: { at: string | null }) {
+  if (at === null) return <span class="muted">–</span>;
+  return <time dateTime={at}>{`${at.slice(0, 19).replace('T', ' ')} UTC`}</time>;
+}
+
+/** Names and values of one thing. */
+export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl>
+      {rows.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Text to be copied whole; the button works with JavaScript only, and is hidden without it. */
+export function Copyable({ label, text }: { label: string; text: string }) {
+  return (
+    <div class="copyable">
+      <code>{text}</code>
+      <button
+        type="button"
+        class="plain small"
+        data-copy={text}
+        hidden
+        aria-label={`Copy ${label}`}
+      >
+        Copy
+      </button>
+    </div>
+  );
+}
+
+/** Message within a page. */
+export function Note({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return (
+    <div class={`note ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
+      {children}
+    </div>
+  );
+}
+
+interface PostFormProps {
+  viewer: Pick<Viewer, 'csrf'>;
+  action: string;
+  button: string;
+  tone?: 'plain' | 'danger';
+  /** Fields that the person does not see. */
+  hidden?: Readonly<Record<string, string>>;
+  /** Words on the button while it works. */
+  busy?: string;
+  class?: string;
+  children?: ComponentChildren;
+}
+
+/** Form that acts; it carries the session's token. */
+export function PostForm({ viewer, action, button, tone, hidden = {}, ...more }: PostFormProps) {
+  return (
+    <form method="post" action={action} class={more.class ?? 'form'}>
+      <input type="hidden" name="csrf" value={viewer.csrf} />
+      {Object.entries(hidden).map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
+      {more.children}
+      <button type="submit" class={tone} data-busy={more.busy}>
+        {button}
+      </button>
+    </form>
+  );
+}

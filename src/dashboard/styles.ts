@@ -1,0 +1,157 @@
+import { COLOURS_CSS } from '../pages/styles';
+
+/** Style sheet of the dashboard: one column on a phone, two on a desktop. */
+export const DASHBOARD_CSS = `${COLOURS_CSS}
+*, *::before, *::after { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body {
+  margin: 0; min-height: 100vh; background: var(--page); color: var(--ink);
+  font: 15px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif;
+}
+h1, h2, h3, p, dl, dd, fieldset, legend, pre { margin: 0; padding: 0; }
+h1 { font-size: 24px; line-height: 1.25; letter-spacing: -0.015em; font-weight: 650; }
+h2 { font-size: 17px; line-height: 1.3; font-weight: 620; }
+h3 { font-size: 15px; font-weight: 620; }
+p, dd, td, li { overflow-wrap: anywhere; }
+a { color: var(--accent); text-underline-offset: 3px; }
+:focus-visible { outline: 3px solid var(--focus); outline-offset: 2px; }
+form { margin: 0; }
+[hidden] { display: none; }
+.muted { color: var(--muted); }
+.small { font-size: 13px; }
+.stack { display: flex; flex-direction: column; gap: 12px; }
+.skip { position: absolute; left: -9999px; }
+.skip:focus { left: 8px; top: 8px; background: var(--card); padding: 8px 12px; z-index: 1; }
+
+.environment {
+  display: flex; align-items: center; gap: 8px 16px; flex-wrap: wrap; padding: 8px 20px;
+  font-weight: 550;
+}
+.sandbox .environment { background: var(--note); color: var(--note-ink); }
+.live .environment { background: var(--good); color: var(--card); }
+.switch { display: inline-flex; border: 1px solid currentColor; border-radius: 9px; overflow: hidden; }
+.switch a { color: inherit; text-decoration: none; padding: 4px 14px; }
+.switch a[aria-current] { background: var(--ink); color: var(--card); font-weight: 650; }
+.switch a:not([aria-current]):hover { text-decoration: underline; }
+.bar {
+  display: flex; align-items: center; gap: 8px 20px; flex-wrap: wrap; padding: 10px 20px;
+  background: var(--card); border-bottom: 1px solid var(--line);
+}
+.merchant { margin-right: auto; overflow-wrap: anywhere; min-width: 0; }
+.who { color: inherit; overflow-wrap: anywhere; min-width: 0; }
+
+.columns { display: flex; flex-direction: column; }
+.navigation {
+  display: flex; gap: 4px; overflow-x: auto; padding: 8px 12px; background: var(--card);
+  border-bottom: 1px solid var(--line);
+}
+.navigation a {
+  flex: none; color: var(--ink); text-decoration: none; padding: 9px 12px; border-radius: 9px;
+}
+.navigation a:hover { background: var(--tint); }
+.navigation a[aria-current] { background: var(--tint); color: var(--accent); font-weight: 620; }
+main { display: flex; flex-direction: column; gap: 20px; min-width: 0; }
+.app main { padding: 20px 16px 48px; }
+
+.head { display: flex; align-items: center; gap: 12px; flex-wrap: wrap; }
+.head h1 { margin-right: auto; overflow-wrap: anywhere; min-width: 0; }
+.actions { display: flex; gap: 8px; flex-wrap: wrap; }
+.panel {
+  background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 18px;
+  display: flex; flex-direction: column; gap: 14px; min-width: 0;
+}
+.narrow { max-width: 560px; }
+.empty { color: var(--muted); padding: 20px 0; text-align: center; }
+
+dl { display: flex; flex-direction: column; }
+dl > div {
+  display: flex; gap: 4px 24px; flex-wrap: wrap; padding: 9px 0; border-top: 1px solid var(--line);
+}
+dl > div:first-child { border-top: 0; }
+dt { color: var(--muted); flex: 0 0 180px; }
+dd { flex: 1 1 200px; min-width: 0; }
+
+table { width: 100%; border-collapse: collapse; }
+th { text-align: left; color: var(--muted); font-weight: 550; font-size: 13px; }
+th, td { padding: 10px 12px 10px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+tr:last-child td { border-bottom: 0; }
+time, .number { font-variant-numeric: tabular-nums; }
+@media (max-width: 719px) {
+  thead { position: absolute; left: -9999px; }
+  table, tbody, tr, td { display: block; }
+  tr { padding: 10px 0; border-bottom: 1px solid var(--line); }
+  tr:last-child { border-bottom: 0; }
+  td { display: flex; gap: 12px; border: 0; padding: 3px 0; justify-content: space-between; }
+  td::before { content: attr(data-label); color: var(--muted); flex: none; font-size: 13px; }
+  td > * { min-width: 0; text-align: right; }
+}
+
+.pager { display: flex; gap: 8px; justify-content: flex-end; }
+.badge {
+  display: inline-block; padding: 1px 9px; border-radius: 99px; font-size: 13px; font-weight: 550;
+  border: 1px solid var(--line); white-space: nowrap;
+}
+.badge.good { color: var(--good); border-color: currentColor; }
+.badge.bad { color: var(--bad); border-color: currentColor; }
+.badge.note { background: var(--note); color: var(--note-ink); border-color: transparent; }
+.note { padding: 12px 16px; border-radius: 12px; border: 1px solid var(--line); background: var(--card); }
+.note.good { border-left: 5px solid var(--good); }
+.note.bad { border-left: 5px solid var(--bad); }
+.note.note { background: var(--note); color: var(--note-ink); }
+
+.form { display: flex; flex-direction: column; gap: 14px; align-items: flex-start; }
+.inline { display: inline-flex; gap: 8px; align-items: end; flex-wrap: wrap; }
+.filters { display: flex; gap: 12px; flex-wrap: wrap; align-items: end; }
+.filters .field { width: auto; flex: 1 1 160px; max-width: 280px; }
+.field { display: flex; flex-direction: column; gap: 5px; width: 100%; max-width: 440px;
+  border: 0; }
+label, legend { font-weight: 550; }
+.hint { color: var(--muted); font-size: 13px; }
+.fault { color: var(--bad); font-size: 14px; }
+.checks { display: grid; grid-template-columns: repeat(auto-fill, minmax(170px, 1fr)); gap: 6px 16px; }
+.check { font-weight: 400; display: flex; gap: 8px; align-items: center; min-height: 28px; }
+input:not([type='checkbox']), select, textarea {
+  width: 100%; min-height: 42px; padding: 8px 12px; font: inherit; color: var(--ink);
+  background: var(--card); border: 1px solid var(--edge); border-radius: 9px;
+}
+input[aria-invalid] { border-color: var(--bad); }
+button, .button {
+  display: inline-block; min-height: 42px; padding: 9px 18px; border-radius: 9px; cursor: pointer;
+  border: 1px solid transparent; background: var(--accent); color: var(--on-accent);
+  font: inherit; font-weight: 600; text-decoration: none; text-align: center;
+}
+button:hover, .button:hover { background: var(--accent-strong); }
+button.plain, .button.plain { background: transparent; color: var(--ink); border-color: var(--edge); }
+button.plain:hover, .button.plain:hover { background: var(--tint); }
+button.danger { background: transparent; color: var(--bad); border-color: currentColor; }
+button.danger:hover { background: var(--tint); }
+button.small, .button.small { min-height: 34px; padding: 4px 12px; }
+button[aria-busy='true'] { opacity: 0.75; cursor: progress; }
+code, pre { font: 13px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+code { overflow-wrap: anywhere; }
+pre {
+  background: var(--page); border: 1px solid var(--line); border-radius: 9px; padding: 12px;
+  overflow-x: auto; white-space: pre;
+}
+.copyable {
+  display: flex; gap: 12px; align-items: center; padding: 10px 12px; border-radius: 9px;
+  background: var(--page); border: 1px solid var(--line);
+}
+.copyable code { flex: 1; min-width: 0; }
+
+.card { width: 100%; max-width: 420px; margin: 0 auto; padding: 32px 20px; }
+.card main {
+  background: var(--card); border: 1px solid var(--line); border-radius: 18px; padding: 28px 24px;
+}
+.card .form, .card .form button { width: 100%; align-items: stretch; }
+.brand { font-weight: 650; margin-bottom: 16px; text-align: center; }
+@media (min-width: 960px) {
+  .columns { flex-direction: row; align-items: flex-start; max-width: 1280px; margin: 0 auto; }
+  .navigation {
+    flex: 0 0 208px; flex-direction: column; background: none; border: 0; padding: 24px 12px;
+    position: sticky; top: 0;
+  }
+  .app main { flex: 1; padding: 28px 24px 64px; }
+  .card { padding-top: 96px; }
+}
+`;

@@ -1,0 +1,35 @@
+/** Roles of a merchant's staff. @see docs/dashboard.md#roles */
+const ROLES = ['owner', 'developer', 'finance', 'read_only'] as const;
+
+export type Role = (typeof ROLES)[number];
+
+export const ROLE_NAMES: Readonly<Record<Role, string>> = {
+  owner: 'Owner',
+  developer: 'Developer',
+  finance: 'Finance',
+  read_only: 'Read-only',
+};
+
+const EVERYONE = ROLES;
+
+/** Acts of the dashboard, and the roles that may do each. @see docs/dashboard.md#roles */
+const ACTS = {
+  /** Reads all that is not secret. */
+  view: EVERYONE,
+  /** Changes one's own password, second factor and sessions. */
+  'self.change': EVERYONE,
+  'keys.change': ['owner', 'developer'],
+  'webhooks.change': ['owner', 'developer'],
+  'webhooks.secret': ['owner', 'developer'],
+  'events.send': ['owner', 'developer'],
+  'payments.refund': ['owner', 'finance'],
+  'payments.cancel': ['owner', 'finance'],
+  'payouts.change': ['owner', 'finance'],
+  'team.change': ['owner'],
+} as const satisfies Record<string, readonly Role[]>;
+
+export type Act = keyof typeof ACTS;
+
+export function mayAct(role: Role, act: Act): boolean {
+  return ACTS[act].some((allowed) => allowed === role);
+}

@@ -1,0 +1,53 @@
+import type { Collection, Db } from 'mongodb';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+
+interface ThrottleDocument {
+  _id: string;
+  count: number;
+  /** When counting begins anew. */
+  ends_at: Date;
+}
+
+export interface Limit {
+  max: number;
+  windowMs: number;
+}
+
+export type ThrottleStore = ReturnType<typeof createThrottleStore>;
+
+/** Counts of attempts, shared by all processes and kept across their restarts. */
+export function createThrottleStore(db: Db) {
+  const throttles: Collection<ThrottleDocument> =
+    db.collection<ThrottleDocument>('dashboard_throttles');
+  return {
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        throttles,
+        [{ key: { ends_at: 1 }, name: 'expired', expireAfterSeconds: 0 }],
+        later,
+      ),
+    /**
+     * Counts an attempt before it is made, so that many at once are no more than one after another.
+     * @returns ms to wait; 0 when the attempt may be made
+     */
+    count: async (name: string, { max, windowMs }: Limit, now: Date): Promise<number> => {
+      const fresh = { $lte: [{ $ifNull: ['$ends_at', now] }, now] };
+      const ends = new Date(now.getTime() + windowMs);
+      const counted = await throttles.findOneAndUpdate(
+        { _id: name },
+        [
+          {
+            $set: {
+              count: { $cond: [fresh, 1, { $add: ['$count', 1] }] },
+              ends_at: { $cond: [fresh, ends, '$ends_at'] },
+            },
+          },
+        ],
+        { upsert: true, returnDocument: 'after' },
+      );
+      if (counted === null || counted.count <= max) return 0;
+      return counted.ends_at.getTime() - now.getTime();
+    },
+    clear: (name: string) => throttles.deleteOne({ _id: name }),
+  };
+}

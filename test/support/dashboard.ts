@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { beginSession, csrfToken } from '../../src/dashboard/session';
+import type { Role } from '../../src/domain/dashboard-role';
+import { hashPassword } from '../../src/keys/password';
+import type { Stores } from '../../src/store';
+import type { UserDocument } from '../../src/store/users';
+
+export const PASSWORD = 'correct horse battery staple';
+
+let hashed: Promise<string> | undefined;
+
+/** Person of an account's staff, with `PASSWORD`. */
+export async function openUser(
+  stores: Pick<Stores, 'users'>,
+  account_id: string,
+  role: Role = 'owner',
+): Promise<UserDocument> {
+  hashed ??= hashPassword(PASSWORD);
+  const user: UserDocument = {
+    _id: `user_${randomUUID()}`,
+    account_id,
+    email: `${role}-${randomUUID().slice(0, 8)}@example.com`,
+    role,
+    password_hash: await hashed,
+    totp: null,
+    totp_offered: null,
+    recovery_hashes: [],
+    created_at: new Date().toISOString(),
+    signed_in_at: null,
+  };
+  await stores.users.insert(user);
+  return user;
+}
+
+/** Answer of the dashboard as a browser sees it. */
+export interface Seen {
+  status: number;
+  location: string | null;
+  /** Value of the session's cookie that it set; undefined when it set none. */
+  cookie: string | undefined;
+  headers: Headers;
+  html: string;
+}
+
+/** Asks for a page, redirects not followed. */
+export async function ask(
+  url: string,
+  method: 'GET' | 'POST',
+  path: string,
+  { headers = {}, form }: { headers?: Record<string, string>; form?: Record<string, string> } = {},
+): Promise<Seen> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers,
+    redirect: 'manual',
+    ...(form && { body: new URLSearchParams(form) }),
+  });
+  const set = response.headers.getSetCookie().find((each) => each.startsWith('dashboard='));
+  return {
+    status: response.status,
+    location: response.headers.get('location'),
+    cookie: set?.split(';')[0]?.slice('dashboard='.length),
+    headers: response.headers,
+    html: await response.text(),
+  };
+}
+
+export type Visitor = ReturnType<typeof visitor>;
+
+/** Browser that holds a session. */
+export function visitor(url: string, secret: string) {
+  const headers = { Cookie: `dashboard=${secret}` };
+  return {
+    secret,
+    csrf: csrfToken(secret),
+    get: (path: string) => ask(url, 'GET', path, { headers }),
+    /** Sends a form with the session's token. */
+    post: (path: string, form: Record<string, string> = {}) =>
+      ask(url, 'POST', path, { headers, form: { csrf: csrfToken(secret), ...form } }),
+    /** Sends it again with what a page that asks once more wants. */
+    confirm: (path: string, form: Record<string, string> = {}) =>
+      ask(url, 'POST', path, {
+        headers,
+        form: { csrf: csrfToken(secret), confirmed: 'yes', password: PASSWORD, ...form },
+      }),
+  };
+}
+
+/** Browser of a person who has signed in. */
+export async function signedIn(
+  { url, stores }: { url: string; stores: Pick<Stores, 'sessions'> },
+  user: UserDocument,
+): Promise<Visitor> {
+  return visitor(url, await beginSession(stores.sessions, user, 'whole', new Date()));
+}
