@@ -18,7 +18,12 @@ const NewAccount = z.object({
 });
 
 /** Part of a new account that is kept, so that later starts print the same line to paste. */
-const KeptAccount = z.object({ account_id: z.string(), sandbox_key: z.string() });
+const KeptAccount = z.object({
+  account_id: z.string(),
+  sandbox_key: z.string(),
+  /** Absent in the file of an earlier version. */
+  dashboard_email: z.string().optional(),
+});
 type KeptAccount = z.infer<typeof KeptAccount>;
 
 /**
@@ -32,19 +37,20 @@ export async function demoLines(
 ): Promise<string[]> {
   const path = join(dataDir, 'demo-account.json');
   const kept = readKept(path);
-  if (kept !== undefined) return pasteable(kept, baseUrl);
+  if (kept !== undefined) return [...loginLines(kept, baseUrl), ...pasteable(kept, baseUrl)];
   try {
     const args = ['--enable-source-maps', CLI, 'account', 'create', '--name', 'Demo', '--json'];
     const said = await runCommand(process.execPath, args, { env, timeoutMs: CLI_MS_MAX });
     const account = NewAccount.parse(JSON.parse(said));
-    const { account_id, sandbox_key } = account;
-    writeWhole(path, `${JSON.stringify({ account_id, sandbox_key }, null, 2)}\n`);
+    const { account_id, sandbox_key, dashboard_email } = account;
+    const keep: KeptAccount = { account_id, sandbox_key, dashboard_email };
+    writeWhole(path, `${JSON.stringify(keep, null, 2)}\n`);
     return [
       'Demo account, shown this once:',
       `  account        ${account_id}`,
       `  sandbox key    ${sandbox_key}`,
       `  live key       ${account.live_key}`,
-      '  dashboard      login for the dashboard, which is not built yet',
+      `  dashboard      ${baseUrl}/dashboard`,
       `    e-mail       ${account.dashboard_email}`,
       `    password     ${account.dashboard_password}`,
       '',
@@ -56,6 +62,14 @@ export async function demoLines(
       'Try it by hand: npm run -s cli -- account create --name Demo',
     ];
   }
+}
+
+function loginLines({ dashboard_email = 'E-MAIL' }: KeptAccount, baseUrl: string): string[] {
+  return [
+    `Dashboard: ${baseUrl}/dashboard, e-mail ${dashboard_email}. Is the password of the first start lost?`,
+    `npm run -s cli -- dashboard reset-password ${dashboard_email}`,
+    '',
+  ];
 }
 
 function pasteable({ account_id, sandbox_key }: KeptAccount, baseUrl: string): string[] {

@@ -3,6 +3,7 @@ import { errorList } from './errors';
 import { magicAmountLists } from './magic-amounts';
 import { markLists, updateLists } from './operators';
 import { receiverBlock } from './receiver';
+import { roleTable } from './roles';
 import { variableTable } from './variables';
 
 /**
@@ -13,6 +14,7 @@ export function blocksByPage(root: string): Record<string, Record<string, string
   return {
     'README.md': { variables: variableTable() },
     'docs/api.md': { errors: errorList(), ...magicAmountLists() },
+    'docs/dashboard.md': { roles: roleTable() },
     'docs/operators.md': { ...markLists(), ...updateLists() },
     'docs/webhooks.md': { receiver: receiverBlock(join(root, 'docs/examples/receiver.mjs')) },
   };

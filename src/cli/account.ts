@@ -1,21 +1,21 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { hash } from '@node-rs/argon2';
-import { SCOPES, type Scope } from '../domain/api-key';
+import type { ClientSession } from 'mongodb';
+import { SCOPES } from '../domain/api-key';
 import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../domain/catalogue';
 import { isRailId, RAIL_IDS, type RailId } from '../domain/rails';
-import { isDuplicateKey } from '../mongo';
+import { hashPassword } from '../keys/password';
+import { createKey, type KeyDeps } from '../merchants/api-keys';
+import { ownerOf } from '../merchants/staff';
+import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';
 import type { AccountDocument } from '../store/accounts';
-import { hashKey, type KeyDocument, makeKey } from '../store/keys';
 import { CliFailure, reasonOf } from './failure';
 import { type FundDeps, fundSandbox } from './fund';
 
 const PASSWORD_BYTES = 16;
-/** Least cost of argon2id by OWASP; it is the library's default algorithm. */
-const PASSWORD_HASH = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-export interface AccountDeps extends FundDeps {
-  stores: Pick<Stores, 'accounts' | 'keys' | 'ledger'>;
+export interface AccountDeps extends FundDeps, KeyDeps {
+  stores: Pick<Stores, 'accounts' | 'keys' | 'ledger' | 'users'>;
 }
 
 export interface NewAccount {
@@ -42,9 +42,8 @@ export async function createAccount(
   deps: AccountDeps,
   { name, email }: NewAccount,
 ): Promise<CreatedAccount> {
-  const { stores, now } = deps;
   const uuid = randomUUID();
-  const created_at = now().toISOString();
+  const created_at = deps.now().toISOString();
   const password = randomBytes(PASSWORD_BYTES).toString('hex');
   const account: AccountDocument = {
     _id: `acct_${uuid}`,
@@ -53,15 +52,14 @@ export async function createAccount(
     enabled_methods: [...PAYMENT_METHOD_IDS],
     dashboard: {
       email: email?.toLowerCase() ?? `merchant-${uuid.slice(-12)}@dashboard.localhost`,
-      password_hash: await hash(password, PASSWORD_HASH),
     },
     created_at,
   };
-  await insertAccount(stores, account);
+  await insertAccount(deps, account, await hashPassword(password));
   await giveTestFunds(deps, account._id);
   const forAll = { account_id: account._id, scopes: [...SCOPES] };
-  const sandbox = await addKey({ stores, now }, { ...forAll, livemode: false });
-  const live = await addKey({ stores, now }, { ...forAll, livemode: true });
+  const sandbox = await createKey(deps, { ...forAll, livemode: false });
+  const live = await createKey(deps, { ...forAll, livemode: true });
   return {
     account_id: account._id,
     sandbox_key: sandbox.key,
@@ -81,55 +79,52 @@ export interface AccountChange {
 }
 
 /**
- * Updates an account step by step, so that a change made meanwhile is not lost.
+ * Updates an account, all of the changes or none.
  * @throws CliFailure `account_not_found`
  */
 export async function updateAccount(
-  { accounts }: Pick<Stores, 'accounts'>,
+  {
+    mongo,
+    stores,
+    audit,
+  }: Pick<AccountDeps, 'mongo' | 'audit'> & { stores: Pick<Stores, 'accounts'> },
+  id: string,
+  change: AccountChange,
+): Promise<AccountDocument> {
+  return await inTransaction(mongo, async (session) => {
+    const before = existing(await stores.accounts.get(id, session), id);
+    const after = await makeChanges(stores.accounts, id, change, session);
+    const line = { act: 'account.updated', account_id: id, livemode: null, target: id } as const;
+    await audit({ ...line, before: settingsOf(before), after: settingsOf(after) }, session);
+    return after;
+  });
+}
+
+async function makeChanges(
+  accounts: Stores['accounts'],
   id: string,
   { crypto, enableMethod = [], disableMethod = [], payoutFee = {} }: AccountChange,
+  session: ClientSession,
 ): Promise<AccountDocument> {
-  const { enableMethod: enable, disableMethod: disable, enableRail, disableRail } = accounts;
-  let account = existing(await accounts.get(id), id);
-  if (crypto !== undefined) account = existing(await accounts.setCrypto(id, crypto === 'on'), id);
+  if (crypto !== undefined) await accounts.setCrypto(id, crypto === 'on', session);
   for (const method of enableMethod) {
-    account = existing(await (isRailId(method) ? enableRail(id, method) : enable(id, method)), id);
+    if (isRailId(method)) await accounts.enableRail(id, method, session);
+    else await accounts.enableMethod(id, method, session);
   }
   for (const method of disableMethod) {
-    account = existing(
-      await (isRailId(method) ? disableRail(id, method) : disable(id, method)),
-      id,
-    );
+    if (isRailId(method)) await accounts.disableRail(id, method, session);
+    else await accounts.disableMethod(id, method, session);
   }
   for (const rail of RAIL_IDS) {
     const fee = payoutFee[rail];
-    if (fee !== undefined) account = existing(await accounts.setPayoutFee(id, rail, fee), id);
+    if (fee !== undefined) await accounts.setPayoutFee(id, rail, fee, session);
   }
-  return account;
+  return existing(await accounts.get(id, session), id);
 }
 
-/**
- * Creates one more key of an account. An account may have several per environment, each shown once.
- * @see docs/decisions.md#keys
- */
-export async function addKey(
-  { stores, now }: { stores: Pick<Stores, 'keys'>; now: () => Date },
-  { account_id, livemode, scopes }: { account_id: string; livemode: boolean; scopes: Scope[] },
-): Promise<{ key_id: string; key: string }> {
-  const key = makeKey(livemode);
-  const document: KeyDocument = {
-    _id: `key_${randomUUID()}`,
-    account_id,
-    livemode,
-    hash: hashKey(key),
-    last4: key.slice(-4),
-    scopes,
-    created_at: now().toISOString(),
-    revoked_at: null,
-    last_used_at: null,
-  };
-  await stores.keys.insert(document);
-  return { key_id: document._id, key };
+function settingsOf({ crypto, enabled_methods, disabled_rails, payout_fees }: AccountDocument) {
+  const fees = Object.entries(payout_fees ?? {}).map(([rail, fee]) => `${rail}=${fee}`);
+  return { crypto, enabled_methods, disabled_rails: disabled_rails ?? [], payout_fees: fees };
 }
 
 /** @throws CliFailure `account_not_found` */
@@ -147,16 +142,29 @@ function existing(account: AccountDocument | null, id: string): AccountDocument 
 }
 
 async function insertAccount(
-  { accounts }: Pick<Stores, 'accounts'>,
+  { mongo, stores, audit }: AccountDeps,
   account: AccountDocument,
+  password_hash: string,
 ): Promise<void> {
   // Before the service has ever run, nothing else would hold the e-mail address unique.
-  await accounts.ensureIndexes();
+  await stores.accounts.ensureIndexes();
+  await stores.users.ensureIndexes();
+  const { _id, name, dashboard } = account;
+  const { email } = dashboard;
   try {
-    await accounts.insert(account);
+    await inTransaction(mongo, async (session) => {
+      await stores.accounts.insert(account, session);
+      await stores.users.insert(ownerOf(account, password_hash), session);
+      const line = {
+        act: 'account.created',
+        account_id: _id,
+        livemode: null,
+        target: _id,
+      } as const;
+      await audit({ ...line, after: { name, email } }, session);
+    });
   } catch (error) {
-    if (!isDuplicateKey(error, 'dashboard_email')) throw error;
-    const { email } = account.dashboard;
+    if (!isDuplicateKey(error)) throw error;
     throw new CliFailure('email_taken', `Another account has the dashboard login ${email}.`);
   }
 }

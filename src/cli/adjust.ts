@@ -11,6 +11,7 @@ import {
   operationId,
 } from '../ledger/postings';
 import { inTransaction, isDuplicateKey } from '../mongo';
+import type { Audit } from '../store/audit';
 import { CliFailure } from './failure';
 import { type FundDeps, type Funded, isSame, usedFor } from './fund';
 
@@ -37,6 +38,7 @@ export interface Adjustment {
 }
 
 export interface AdjustDeps extends FundDeps {
+  audit: Audit;
   /** Minor units above which a second operator approves on live. */
   approvalLimit: number;
 }
@@ -154,12 +156,19 @@ async function assertOwed(
   );
 }
 
-async function post(deps: FundDeps, posting: NewPosting, balance: string): Promise<Funded> {
+async function post(deps: AdjustDeps, posting: NewPosting, balance: string): Promise<Funded> {
   const { ledger } = deps.stores;
   await ledger.ensureIndexes();
   const operation_id = operationId(posting);
   try {
-    await inTransaction(deps.mongo, (session) => ledger.post(posting, session));
+    await inTransaction(deps.mongo, async (session) => {
+      await ledger.post(posting, session);
+      const { kind, account_id, livemode, currency, legs, note } = posting;
+      const act = kind === 'reversed' ? 'balance.reversed' : 'balance.adjusted';
+      const moved = legs.map((leg) => `${leg.account} ${leg.amount}`);
+      const after = { currency, legs: moved, ...note };
+      await deps.audit({ act, account_id, livemode, target: operation_id, after }, session);
+    });
   } catch (error) {
     if (error instanceof InsufficientBalance) {
       const message = `${balance} does not hold this amount. Nothing was posted.`;

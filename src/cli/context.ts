@@ -1,8 +1,11 @@
+import { hostname, userInfo } from 'node:os';
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
 import type { Sealer } from '../keys/seal';
 import { createStores, type Stores } from '../store';
+import { type Audit, auditBy } from '../store/audit';
+import type { Actor } from '../store/audit-log';
 import { openLongReader, openMongo, openSealer, openTemporal } from './connections';
 import { readSettings, type Settings } from './settings';
 
@@ -19,6 +22,14 @@ interface Answer {
   text: string;
 }
 
+/** Dependencies of acts that leave a line in the audit log. */
+interface Acting {
+  mongo: MongoClient;
+  stores: Stores;
+  audit: Audit;
+  now: () => Date;
+}
+
 /** Dependencies of commands; a server is connected to when the first one asks. */
 export interface CliContext {
   settings: () => Settings;
@@ -27,6 +38,7 @@ export interface CliContext {
   /** Client for reads that take long. */
   longReader: () => Promise<MongoClient>;
   stores: () => Promise<Stores>;
+  acting: () => Promise<Acting>;
   temporal: () => Promise<Client>;
   queues: () => TaskQueues;
   sealer: () => Sealer;
@@ -56,6 +68,13 @@ export function createContext(
     mongo,
     longReader: client(openLongReader),
     stores: once(async () => createStores((await mongo()).db(settings().mongodb.db))),
+    acting: async () => {
+      const stores = await context.stores();
+      const { now } = context;
+      // Before the service has ever run, nothing else would have made these collections.
+      await Promise.all([stores.auditLog.ensureIndexes(), stores.keys.ensureIndexes()]);
+      return { mongo: await mongo(), stores, now, audit: auditBy({ stores, now }, systemUser()) };
+    },
     temporal: once(async () => {
       temporal = await openTemporal(settings());
       return temporal;
@@ -72,6 +91,20 @@ export function createContext(
     await Promise.allSettled([...clients.map((one) => one.close()), temporal?.connection.close()]);
   };
   return { context, close };
+}
+
+/** User of this machine's system who runs the command. */
+function systemUser(): Actor {
+  return { door: 'command_line', system_user: nameOfUser(), host: hostname() };
+}
+
+function nameOfUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run under a number that has no name.
+    return String(process.getuid?.() ?? 'unknown');
+  }
 }
 
 function once<T>(make: () => T): () => T {

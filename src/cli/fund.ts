@@ -6,6 +6,7 @@ import type { PostingDocument } from '../ledger/documents';
 import { bookId, LEGS, type NewPosting, operationId } from '../ledger/postings';
 import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';
+import type { Audit, Change } from '../store/audit';
 import { CliFailure } from './failure';
 
 /**
@@ -50,7 +51,7 @@ export type Funded = BalanceRow & { operation_id: string };
  * @throws CliFailure `operation_id_used` when that id stands for another funding
  */
 export async function fundBalance(
-  deps: FundDeps,
+  deps: FundDeps & { audit: Audit },
   funding: Funding,
   { id = `fund_${randomUUID()}`, note = {} }: FundingOptions = {},
 ): Promise<Funded> {
@@ -60,6 +61,7 @@ export async function fundBalance(
   try {
     const row = await inTransaction(deps.mongo, async (session) => {
       await deps.stores.ledger.post(posting, session);
+      await deps.audit(fundingLine(posting, funding), session);
       return await deps.stores.ledger.balance(posting, funding.balance_account, session);
     });
     return { ...existing(row, funding), operation_id };
@@ -70,6 +72,13 @@ export async function fundBalance(
     const rows = await deps.stores.ledger.balances(funding.account_id, funding.livemode);
     return { ...existing(rows.find(isOf(funding)), funding), operation_id };
   }
+}
+
+function fundingLine({ note, ...posting }: NewPosting, funding: Funding): Change {
+  const { account_id, livemode, balance_account, currency, amount } = funding;
+  const target = operationId(posting);
+  const after = { balance_account, currency, amount, ...note };
+  return { act: 'balance.funded', account_id, livemode, target, after };
 }
 
 function noteOf({ operator, reason }: NonNullable<FundingOptions['note']>) {

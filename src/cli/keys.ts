@@ -48,7 +48,7 @@ export async function showKeys({ stores, keysFile }: KeyDeps): Promise<ShownKeys
   const { current, keys } = readKeys(keysFile).seal;
   const held = await heldByKeys(stores, sealerOf(keysFile));
   const kids = new Set([...Object.keys(keys), ...held.keys()]);
-  const none = { recipients: 0, endpoints: 0, claims: 0 };
+  const none = { recipients: 0, endpoints: 0, claims: 0, users: 0 };
   return { current, keys: [...kids].map((kid) => ({ kid, ...(held.get(kid) ?? none) })) };
 }
 
@@ -108,8 +108,9 @@ async function refuseInUse({ stores, keysFile }: KeyDeps, kid: string): Promise<
   if (held === undefined) return;
   throw new CliFailure(
     'sealing_key_in_use',
-    `${kid} still holds ${held.recipients} recipients, ${held.endpoints} webhook endpoints and ` +
-      `${held.claims} recipients not written yet. \`keys reseal\` moves them to the current key.`,
+    `${kid} still holds ${held.recipients} recipients, ${held.endpoints} webhook endpoints, ` +
+      `${held.claims} recipients not written yet and ${held.users} second factors. ` +
+      '`keys reseal` moves them to the current key.',
   );
 }
 

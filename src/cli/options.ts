@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
+import { z } from 'zod';
 import { isScope, SCOPES, type Scope } from '../domain/api-key';
 import { isBalanceAccountName } from '../domain/balance-account';
 import { isCurrency } from '../domain/currencies';
@@ -20,6 +21,12 @@ export function isLive(env: Env): boolean {
 
 export function envOf(livemode: boolean): Env {
   return livemode ? 'live' : 'sandbox';
+}
+
+/** Parses `--email`. */
+export function parseEmail(text: string): string {
+  if (text.length <= 254 && z.email().safeParse(text).success) return text;
+  throw new InvalidArgumentError('It must be an e-mail address, such as ana@example.com.');
 }
 
 /** Parses `--limit`. */

@@ -3,6 +3,7 @@ import type { OpenRebuilder } from '../reconcile/rebuilder';
 import { addAccountCommands } from './commands/account';
 import { addBalanceCommands } from './commands/balance';
 import { addCallbackCommands } from './commands/callback';
+import { addDashboardCommands } from './commands/dashboard';
 import { addEventCommands } from './commands/event';
 import { addKeyCommands } from './commands/key';
 import { addKeysCommands } from './commands/keys';
@@ -89,6 +90,7 @@ export function createProgram(
   addAccountCommands(program, context);
   addKeyCommands(program, context);
   addKeysCommands(program, context);
+  addDashboardCommands(program, context);
   addWebhookCommands(program, context);
   addEventCommands(program, context);
   addBalanceCommands(program, context);

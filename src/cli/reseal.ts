@@ -3,6 +3,7 @@ import { SealError, type Sealed, type Sealer } from '../keys/seal';
 import type { Stores } from '../store';
 import { endpointOwner } from '../store/endpoints';
 import { recipientFrom, recipientOwner } from '../store/recipients';
+import { totpOwner } from '../store/users';
 
 const BATCH = 100;
 /** Passes: the second finds changes made during the first, further ones secrets rolled since. */
@@ -10,7 +11,7 @@ const PASSES_MAX = 10;
 /** Name for the key of a text that names none. */
 const NO_KEY = '?';
 
-export type SealedStores = Pick<Stores, 'recipients' | 'endpoints' | 'idempotency'>;
+export type SealedStores = Pick<Stores, 'recipients' | 'endpoints' | 'idempotency' | 'users'>;
 
 export interface ResealDeps {
   stores: SealedStores;
@@ -29,16 +30,19 @@ export interface Held {
   endpoints: number;
   /** Recipients that were accepted and are not written yet. */
   claims: number;
+  /** People with a second factor. */
+  users: number;
 }
 
 /**
  * Counts what each key has sealed. Claims come first, so that a claim that becomes a recipient
  * meanwhile is counted as that.
  */
-export async function heldByKeys({ recipients, endpoints }: SealedStores, sealer: Sealer) {
+export async function heldByKeys(stores: SealedStores, sealer: Sealer) {
+  const { recipients, endpoints, users } = stores;
   const held = new Map<string, Held>();
   const add = (kid: string, what: keyof Held, count: number) => {
-    const row = held.get(kid) ?? { recipients: 0, endpoints: 0, claims: 0 };
+    const row = held.get(kid) ?? { recipients: 0, endpoints: 0, claims: 0, users: 0 };
     held.set(kid, { ...row, [what]: row[what] + count });
   };
   for (const [kid, count] of await recipients.countClaimsByKey()) add(kid, 'claims', count);
@@ -47,6 +51,11 @@ export async function heldByKeys({ recipients, endpoints }: SealedStores, sealer
     const kids = new Set(secrets.map(({ sealed }) => kidOf(sealer, sealed)));
     for (const kid of kids) add(kid, 'endpoints', 1);
   }
+  for await (const { totp, totp_offered } of everyUser(users)) {
+    for (const sealed of [totp?.sealed, totp_offered]) {
+      if (sealed) add(kidOf(sealer, sealed), 'users', 1);
+    }
+  }
   return held;
 }
 
@@ -54,7 +63,8 @@ export async function heldByKeys({ recipients, endpoints }: SealedStores, sealer
 export function heldByOthers(held: ReadonlyMap<string, Held>, kid: string): number {
   const others = [...held].filter(([other]) => other !== kid);
   return others.reduce(
-    (sum, [, { recipients, endpoints, claims }]) => sum + recipients + endpoints + claims,
+    (sum, [, { recipients, endpoints, claims, users }]) =>
+      sum + recipients + endpoints + claims + users,
     0,
   );
 }
@@ -70,7 +80,9 @@ export async function resealAll(deps: ResealDeps): Promise<number> {
   for (let pass = 1; pass <= PASSES_MAX; pass += 1) {
     await writeClaims(deps);
     const renewed =
-      (await resealRecipients(deps, unopened)) + (await resealEndpoints(deps, unopened));
+      (await resealRecipients(deps, unopened)) +
+      (await resealEndpoints(deps, unopened)) +
+      (await resealUsers(deps, unopened));
     if (renewed === 0) break;
     resealed += renewed;
   }
@@ -135,6 +147,25 @@ async function resealEndpoints(deps: ResealDeps, unopened: Set<string>): Promise
   return renewed;
 }
 
+async function resealUsers(deps: ResealDeps, unopened: Set<string>): Promise<number> {
+  const { users } = deps.stores;
+  let renewed = 0;
+  for await (const { _id, totp, totp_offered } of everyUser(users)) {
+    const owner = totpOwner(_id);
+    const fields = { 'totp.sealed': totp?.sealed, totp_offered };
+    for (const field of ['totp.sealed', 'totp_offered'] as const) {
+      const sealed = fields[field];
+      if (!sealed || kidOf(deps.sealer, sealed) === deps.kid) continue;
+      const next = await resealed(deps, unopened, sealed, owner);
+      if (next === undefined) continue;
+      renewed += (await users.resealTotp(_id, field, { before: sealed, sealed: next }))
+        .modifiedCount;
+    }
+  }
+  if (renewed > 0) deps.progress(`second factors sealed anew: ${renewed}`);
+  return renewed;
+}
+
 /** Seals a value anew; undefined when no key of the ring opens it: it is named once, and left. */
 async function resealed(
   { sealer, progress }: ResealDeps,
@@ -159,6 +190,16 @@ async function* everyEndpoint(endpoints: SealedStores['endpoints']) {
     if (batch.length === 0) return;
     yield* batch;
     after = batch.at(-1)?._id;
+  }
+}
+
+async function* everyUser(users: SealedStores['users']) {
+  let after = '';
+  for (;;) {
+    const batch = await users.withTotp(after, BATCH);
+    if (batch.length === 0) return;
+    yield* batch;
+    after = batch.at(-1)?._id ?? '';
   }
 }
 

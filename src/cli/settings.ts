@@ -17,6 +17,8 @@ export interface Settings {
   allowPrivate: boolean;
   /** Minor units above which a second operator approves a correction on live. */
   approvalLimit: number;
+  /** Base of the service's own links. */
+  publicUrl: string;
   /** Source of the addresses, for messages. */
   source: string;
 }
@@ -31,6 +33,7 @@ const StackFile = z.object({
       TASK_QUEUE_PREFIX: z.string(),
       KEYS_FILE: z.string(),
       WEBHOOK_ALLOW_PRIVATE: z.string(),
+      PUBLIC_URL: z.string(),
     })
     .partial()
     .optional(),
@@ -39,6 +42,7 @@ const StackFile = z.object({
 type Environment = Partial<Record<string, string>>;
 
 const DEFAULT_DB = 'payments';
+const DEFAULT_URL = 'http://localhost:8080';
 const DEFAULT_TEMPORAL = { address: '127.0.0.1:7233', namespace: 'default' };
 
 /**
@@ -77,6 +81,10 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
       given['WEBHOOK_ALLOW_PRIVATE'] ?? stack?.settings?.WEBHOOK_ALLOW_PRIVATE ?? '',
     ),
     approvalLimit: readApprovalLimit(given['APPROVAL_LIMIT']),
+    publicUrl: (given['PUBLIC_URL'] ?? stack?.settings?.PUBLIC_URL ?? DEFAULT_URL).replace(
+      /\/+$/,
+      '',
+    ),
     source: given['MONGODB_URI'] === undefined ? path : 'the environment',
   };
 }

@@ -2,8 +2,8 @@ import { Field } from './fields';
 import { Note, PageHead, PostForm } from './parts';
 import type { Ask, Viewer } from './route';
 
-/** Fields that the page that asks sets itself. */
-const OWN = new Set(['csrf', 'confirmed', 'password']);
+/** Fields that the page that asks sets itself, or that no page may hold. */
+const OWN = new Set(['csrf', 'confirmed', 'password', 'new_password']);
 
 interface AskPageProps {
   viewer: Viewer;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Context } from 'koa';
 import type { Limit, ThrottleStore } from '../store/throttles';
 
 const QUARTER_MS = 15 * 60_000;
@@ -32,12 +33,26 @@ export async function countAttempt(
   return Math.ceil(Math.max(0, ...waits) / 60_000);
 }
 
-/** Forgets the attempts that went before a right one. */
+/**
+ * Forgets the attempts that went before a right one; of those from its network address only itself,
+ * since others may share it.
+ */
 export async function forgetAttempts(
-  throttles: Pick<ThrottleStore, 'clear'>,
+  throttles: Pick<ThrottleStore, 'clear' | 'takeBack'>,
   counted: Counted,
 ): Promise<void> {
-  await Promise.all(namesOf(counted).map(([, name]) => throttles.clear(name)));
+  const forget = ([limit, name]: [keyof typeof LIMITS, string]) =>
+    limit === 'address' ? throttles.takeBack(name) : throttles.clear(name);
+  await Promise.all(namesOf(counted).map(forget));
+}
+
+/**
+ * Network address of a browser. The service speaks no TLS, so where its pages are https there is a
+ * proxy before it, which adds the address that it sees at the end of `X-Forwarded-For`.
+ */
+export function addressOf(ctx: Context, publicUrl: string): string {
+  const forwarded = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim() ?? '';
+  return publicUrl.startsWith('https:') && forwarded !== '' ? forwarded : ctx.ip;
 }
 
 export function tooMany(minutes: number): string {

@@ -3,12 +3,14 @@ import { createAsset } from '../pages/assets';
 import { pageHeaders, seeOther } from '../pages/security';
 import { type Dashboard, homeOf } from './context';
 import type { DashboardDeps } from './deps';
+import { addInvitation } from './invitation';
 import { navigationOf } from './navigation';
 import { sendNotice } from './notices';
 import { ROUTES } from './routes';
 import { DASHBOARD_JS } from './script';
 import { sessionCookie } from './session';
 import { addSignIn } from './sign-in';
+import { addSignInCode } from './sign-in-code';
 import { addSignedIn } from './signed-in';
 import { DASHBOARD_CSS } from './styles';
 
@@ -32,6 +34,8 @@ export function createDashboard(deps: DashboardDeps): Router {
   router.get('/dashboard/assets/dashboard.js', (ctx) => js.serve(ctx));
   router.get('/dashboard', (ctx) => seeOther(ctx, homeOf(dashboard)));
   addSignIn(router, dashboard);
+  addSignInCode(router, dashboard);
+  addInvitation(router, dashboard);
   addSignedIn(router, dashboard, ROUTES);
   router.all('/dashboard/*rest', (ctx) => sendNotice(ctx, dashboard, 'not_found'));
   return router;

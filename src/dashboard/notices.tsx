@@ -24,6 +24,11 @@ export const NOTICES = {
     title: 'The form could not be read',
     text: 'Nothing was done. Open the page again, and send less.',
   },
+  link_over: {
+    status: 410,
+    title: 'This link no longer works',
+    text: 'It works once, and for three days. Ask for a new invitation.',
+  },
   trouble: {
     status: 503,
     title: 'We can’t show this right now',

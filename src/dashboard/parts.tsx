@@ -65,7 +65,7 @@ export function Table({ label, head, rows, none }: TableProps) {
   );
 }
 
-export function Empty({ children }: { children: ComponentChildren }) {
+function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
 

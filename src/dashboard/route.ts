@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { ComponentChildren } from 'preact';
 import type { Act, Role } from '../domain/dashboard-role';
+import type { Audit } from '../store/audit';
 import type { Flash } from '../store/sessions';
 import type { DashboardDeps } from './deps';
 
@@ -32,6 +33,8 @@ export interface Call {
   requestId: string;
   now: Date;
   may: (act: Act) => boolean;
+  /** Writes the audit log in this person's name. */
+  audit: Audit;
   /** Address of a page in this environment: `href('/payments')`. */
   href: (path: string) => string;
 }

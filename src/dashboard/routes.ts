@@ -1,5 +1,19 @@
+import { API_KEY_ROUTES } from './api-keys';
+import { AUDIT_LOG_ROUTES } from './audit-log';
 import { GETTING_STARTED_ROUTES } from './getting-started';
+import { INVITATION_ROUTES } from './invitations';
+import { PROFILE_ROUTES } from './profile';
 import type { Route } from './route';
+import { SECOND_FACTOR_ROUTES } from './second-factor';
+import { TEAM_ROUTES } from './team';
 
-/** Pages and acts of signed-in people, in the order of the navigation. */
-export const ROUTES: readonly Route[] = [...GETTING_STARTED_ROUTES];
+/** Pages and acts of signed-in people. */
+export const ROUTES: readonly Route[] = [
+  ...API_KEY_ROUTES,
+  ...TEAM_ROUTES,
+  ...INVITATION_ROUTES,
+  ...AUDIT_LOG_ROUTES,
+  ...GETTING_STARTED_ROUTES,
+  ...PROFILE_ROUTES,
+  ...SECOND_FACTOR_ROUTES,
+];

@@ -1,21 +1,20 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { isPassword } from '../keys/password';
+import { findLogin } from '../merchants/login';
 import { hashSecret } from '../pages/browser';
 import { isForeignPost, seeOther } from '../pages/security';
-import type { UserDocument } from '../store/users';
-import { countAttempt, forgetAttempts, tooMany } from './attempts';
-import { type Dashboard, homeOf, sendHtml } from './context';
+import { addressOf, countAttempt, forgetAttempts, tooMany } from './attempts';
+import { type Dashboard, sendHtml } from './context';
+import { enterHalf, enterWhole, nextOf } from './enter';
 import { Field } from './fields';
 import { field, readForm } from './form';
 import { renderCard } from './layout';
 import { sendNotice } from './notices';
 import { Note } from './parts';
-import { beginSession, isCsrfToken } from './session';
+import { isCsrfToken } from './session';
 
 const EMAIL_LENGTH_MAX = 254;
-/** Addresses that sign-in may lead back to: pages of ours, and nothing else. */
-const NEXT = /^\/dashboard\/(?:sandbox|live)(?:\/[\w-]+){1,3}$/;
 
 /** Adds sign-in and sign-out. No answer tells whether there is such a user. */
 export function addSignIn(router: Router, dashboard: Dashboard): void {
@@ -31,43 +30,31 @@ async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   if (isForeignPost(ctx, dashboard.publicUrl)) return sendNotice(ctx, dashboard, 'foreign');
   const form = await readForm(ctx);
   if (form === null) return sendNotice(ctx, dashboard, 'unreadable');
-  const email = field(form, 'email').toLowerCase();
+  const email = field(form, 'email').toLowerCase().slice(0, EMAIL_LENGTH_MAX);
   const next = nextOf(form);
-  const now = dashboard.now();
-  const { throttles, users } = dashboard.stores;
-  const counted = { email, address: ctx.ip };
-  const minutes = await countAttempt(throttles, counted, now);
+  const { stores, now } = dashboard;
+  const counted = { email, address: addressOf(ctx, dashboard.publicUrl) };
+  const minutes = await countAttempt(stores.throttles, counted, now());
   if (minutes > 0) {
     ctx.set('Retry-After', String(minutes * 60));
     return show(ctx, dashboard, { email, next, fault: tooMany(minutes), status: 429 });
   }
-  const user = email.length <= EMAIL_LENGTH_MAX ? await users.byEmail(email) : null;
+  const user = await findLogin(stores, email);
   if (!(await isPassword(form.get('password') ?? '', user?.password_hash)) || user === null) {
     const fault = 'E-mail or password is wrong.';
     return show(ctx, dashboard, { email, next, fault, status: 401 });
   }
-  await forgetAttempts(throttles, { email });
-  await enter(ctx, dashboard, user, next);
-}
-
-/** Begins the session: whole, or waiting for the second factor. */
-async function enter(
-  ctx: RouterContext,
-  dashboard: Dashboard,
-  user: UserDocument,
-  next: string | undefined,
-): Promise<void> {
-  const { cookie, stores } = dashboard;
-  const before = cookie.read(ctx);
-  if (before !== null) await stores.sessions.end(hashSecret(before));
-  cookie.give(ctx, await beginSession(stores.sessions, user, 'whole', dashboard.now()));
-  seeOther(ctx, next ?? homeOf(dashboard));
+  await forgetAttempts(stores.throttles, counted);
+  if (user.totp === null) return await enterWhole(ctx, dashboard, user, next);
+  await enterHalf(ctx, dashboard, user);
+  const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
+  seeOther(ctx, `/dashboard/sign-in/code${query}`);
 }
 
 async function signOut(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   const secret = dashboard.cookie.read(ctx);
-  const form = await readForm(ctx);
   if (secret === null) return seeOther(ctx, '/dashboard/sign-in');
+  const form = await readForm(ctx);
   const isOurs = !isForeignPost(ctx, dashboard.publicUrl);
   if (!isOurs || !isCsrfToken(form?.get('csrf') ?? '', secret)) {
     return sendNotice(ctx, dashboard, 'foreign');
@@ -75,11 +62,6 @@ async function signOut(ctx: RouterContext, dashboard: Dashboard): Promise<void> 
   await dashboard.stores.sessions.end(hashSecret(secret));
   dashboard.cookie.clear(ctx);
   seeOther(ctx, '/dashboard/sign-in');
-}
-
-function nextOf(fields: URLSearchParams): string | undefined {
-  const next = fields.get('next') ?? '';
-  return NEXT.test(next) ? next : undefined;
 }
 
 interface SignInProps {

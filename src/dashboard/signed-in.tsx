@@ -5,6 +5,7 @@ import { mayAct } from '../domain/dashboard-role';
 import { isPassword } from '../keys/password';
 import { hashSecret } from '../pages/browser';
 import { isForeignPost, seeOther } from '../pages/security';
+import { auditBy } from '../store/audit';
 import type { SessionDocument } from '../store/sessions';
 import type { UserDocument } from '../store/users';
 import { AskPage } from './ask';
@@ -94,6 +95,7 @@ async function begin(
     requestId: String(ctx.state['requestId'] ?? 'unknown'),
     now,
     may: (act) => mayAct(user.role, act),
+    audit: auditBy(dashboard, { door: 'dashboard', user_id: user._id, email: user.email }),
     href: (path) => `/dashboard/${env}${path}`,
   };
   return { ctx, dashboard, route, call, session, user };

@@ -137,6 +137,9 @@ pre {
   display: flex; gap: 12px; align-items: center; padding: 10px 12px; border-radius: 9px;
   background: var(--page); border: 1px solid var(--line);
 }
+.qr { border-radius: 9px; max-width: 100%; height: auto; }
+.steps { margin: 0; padding: 0; list-style: none; display: flex; flex-direction: column; gap: 12px; }
+.facts { margin: 0; padding: 0; list-style: none; }
 .copyable code { flex: 1; min-width: 0; }
 
 .card { width: 100%; max-width: 420px; margin: 0 auto; padding: 32px 20px; }

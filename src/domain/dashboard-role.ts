@@ -1,5 +1,5 @@
 /** Roles of a merchant's staff. @see docs/dashboard.md#roles */
-const ROLES = ['owner', 'developer', 'finance', 'read_only'] as const;
+export const ROLES = ['owner', 'developer', 'finance', 'read_only'] as const;
 
 export type Role = (typeof ROLES)[number];
 
@@ -13,7 +13,7 @@ export const ROLE_NAMES: Readonly<Record<Role, string>> = {
 const EVERYONE = ROLES;
 
 /** Acts of the dashboard, and the roles that may do each. @see docs/dashboard.md#roles */
-const ACTS = {
+export const ACTS = {
   /** Reads all that is not secret. */
   view: EVERYONE,
   /** Changes one's own password, second factor and sessions. */
@@ -32,4 +32,8 @@ export type Act = keyof typeof ACTS;
 
 export function mayAct(role: Role, act: Act): boolean {
   return ACTS[act].some((allowed) => allowed === role);
+}
+
+export function isRole(text: string): text is Role {
+  return ROLES.some((role) => role === text);
 }

@@ -1,4 +1,4 @@
-import type { Collection, Db } from 'mongodb';
+import type { ClientSession, Collection, Db } from 'mongodb';
 import type { RailId } from '../domain/rails';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 import { type Memory, noMemory } from './memory';
@@ -14,8 +14,8 @@ export interface AccountDocument {
   disabled_rails?: RailId[];
   /** Minor units of the payout's own currency, by rail; 0 where a rail has none. */
   payout_fees?: Partial<Record<RailId, number>>;
-  /** Login of the merchant's staff; the hash is argon2id. */
-  dashboard: { email: string; password_hash: string };
+  /** First login of the merchant's staff; the hash is that of a login from before there were users. */
+  dashboard: { email: string; password_hash?: string };
   created_at: string;
 }
 
@@ -31,47 +31,53 @@ export function createAccountStore(db: Db, memory: Memory<AccountDocument> = noM
         ],
         later,
       ),
-    insert: (account: AccountDocument) => accounts.insertOne(account),
-    get: (id: string) => accounts.findOne({ _id: id }),
+    insert: (account: AccountDocument, session?: ClientSession) =>
+      accounts.insertOne(account, { session }),
+    get: (id: string, session?: ClientSession) => accounts.findOne({ _id: id }, { session }),
+    byLogin: (email: string) => accounts.findOne({ 'dashboard.email': email }),
     /** As it is remembered, for what moves no money by itself. */
     known: (id: string) => memory.get(id, () => accounts.findOne({ _id: id })),
     /** Newest first. */
     list: (limit: number) =>
       accounts.find().sort({ created_at: -1, _id: 1 }).limit(limit).toArray(),
-    setCrypto: (id: string, crypto: boolean) =>
-      accounts.findOneAndUpdate({ _id: id }, { $set: { crypto } }, { returnDocument: 'after' }),
-    enableMethod: (id: string, method: string) =>
+    setCrypto: (id: string, crypto: boolean, session?: ClientSession) =>
+      accounts.findOneAndUpdate(
+        { _id: id },
+        { $set: { crypto } },
+        { returnDocument: 'after', session },
+      ),
+    enableMethod: (id: string, method: string, session?: ClientSession) =>
       accounts.findOneAndUpdate(
         { _id: id },
         { $addToSet: { enabled_methods: method } },
-        { returnDocument: 'after' },
+        { returnDocument: 'after', session },
       ),
-    disableMethod: (id: string, method: string) =>
+    disableMethod: (id: string, method: string, session?: ClientSession) =>
       accounts.findOneAndUpdate(
         { _id: id },
         { $pull: { enabled_methods: method } },
-        { returnDocument: 'after' },
+        { returnDocument: 'after', session },
       ),
-    enableRail: (id: string, rail: RailId) =>
+    enableRail: (id: string, rail: RailId, session?: ClientSession) =>
       accounts.findOneAndUpdate(
         { _id: id },
         { $pull: { disabled_rails: rail } },
-        { returnDocument: 'after' },
+        { returnDocument: 'after', session },
       ),
-    disableRail: (id: string, rail: RailId) =>
+    disableRail: (id: string, rail: RailId, session?: ClientSession) =>
       accounts.findOneAndUpdate(
         { _id: id },
         { $addToSet: { disabled_rails: rail } },
-        { returnDocument: 'after' },
+        { returnDocument: 'after', session },
       ),
     /** @param fee minor units of the payout's currency; 0 removes it */
-    setPayoutFee: (id: string, rail: RailId, fee: number) =>
+    setPayoutFee: (id: string, rail: RailId, fee: number, session?: ClientSession) =>
       accounts.findOneAndUpdate(
         { _id: id },
         fee === 0
           ? { $unset: { [`payout_fees.${rail}`]: '' } }
           : { $set: { [`payout_fees.${rail}`]: fee } },
-        { returnDocument: 'after' },
+        { returnDocument: 'after', session },
       ),
   };
 }

@@ -3,12 +3,14 @@ import { createLedgerStore } from '../ledger/book';
 import type { Logger } from '../log';
 import { connectToBuild, type TakeBuild } from '../mongo-indexes';
 import { createAccountStore } from './accounts';
+import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
 import { createDeliveryStore } from './deliveries';
 import { createEndpointStore } from './endpoints';
 import { createEventStore } from './events';
 import { createHeartbeatStore } from './heartbeats';
 import { createIdempotencyStore } from './idempotency';
+import { createInvitationStore } from './invitations';
 import { createKeyStore } from './keys';
 import { createPaymentStore } from './payments';
 import { createPayoutStore } from './payouts';
@@ -28,12 +30,14 @@ export type Stores = ReturnType<typeof createStores>;
 export function createStores(db: Db, settings?: Settings) {
   return {
     accounts: createAccountStore(db, settings?.of('accounts')),
+    auditLog: createAuditLogStore(db),
     callbacks: createCallbackStore(db),
     deliveries: createDeliveryStore(db),
     endpoints: createEndpointStore(db, settings?.of('webhook_endpoints')),
     events: createEventStore(db),
     heartbeats: createHeartbeatStore(db),
     idempotency: createIdempotencyStore(db),
+    invitations: createInvitationStore(db),
     keys: createKeyStore(db),
     ledger: createLedgerStore(db),
     payments: createPaymentStore(db),

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Collection, Db } from 'mongodb';
+import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Scope } from '../domain/api-key';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 
@@ -44,16 +44,21 @@ export function createKeyStore(db: Db) {
         ],
         later,
       ),
-    insert: (key: KeyDocument) => keys.insertOne(key),
+    insert: (key: KeyDocument, session?: ClientSession) => keys.insertOne(key, { session }),
     byHash: (hash: string) => keys.findOne({ hash }),
     forAccount: (account_id: string) =>
       keys.find({ account_id }).sort({ created_at: 1 }).limit(1_000).toArray(),
-    /** Revokes from the next request on; a second revocation keeps the first time. */
-    revoke: (id: string, now: string) =>
+    /** Revokes from the next request on, and gives the key as it was; a second time keeps the first. */
+    revoke: (
+      id: string,
+      now: string,
+      owner: { account_id?: string; livemode?: boolean } = {},
+      session?: ClientSession,
+    ) =>
       keys.findOneAndUpdate(
-        { _id: id },
+        { _id: id, ...owner },
         [{ $set: { revoked_at: { $ifNull: ['$revoked_at', now] } } }],
-        { returnDocument: 'after' },
+        { returnDocument: 'before', session },
       ),
     touch: async (key: KeyDocument, now: Date): Promise<void> => {
       const last = key.last_used_at === null ? 0 : Date.parse(key.last_used_at);

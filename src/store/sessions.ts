@@ -1,4 +1,4 @@
-import type { Collection, Db } from 'mongodb';
+import type { ClientSession, Collection, Db } from 'mongodb';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 
 /** Message that the next page shows once. */
@@ -47,7 +47,9 @@ export function createSessionStore(db: Db) {
       sessions.updateOne({ _id: id }, { $set: { flash } }),
     end: (id: string) => sessions.deleteOne({ _id: id }),
     /** Ends the sessions of a user, all but one if it is given. */
-    endAll: (user_id: string, but?: string) =>
-      sessions.deleteMany(but === undefined ? { user_id } : { user_id, _id: { $ne: but } }),
+    endAll: (user_id: string, session: ClientSession, but?: string) =>
+      sessions.deleteMany(but === undefined ? { user_id } : { user_id, _id: { $ne: but } }, {
+        session,
+      }),
   };
 }

@@ -48,6 +48,9 @@ export function createThrottleStore(db: Db) {
       if (counted === null || counted.count <= max) return 0;
       return counted.ends_at.getTime() - now.getTime();
     },
+    /** Takes back the count of an attempt that was right. */
+    takeBack: (name: string) =>
+      throttles.updateOne({ _id: name, count: { $gt: 0 } }, { $inc: { count: -1 } }),
     clear: (name: string) => throttles.deleteOne({ _id: name }),
   };
 }

@@ -20,12 +20,22 @@ export interface UserDocument {
   recovery_hashes: string[];
   created_at: string;
   signed_in_at: string | null;
+  /** When a change of the account's staff last held it. */
+  held_at?: string;
 }
 
 interface SecondFactor {
   sealed: Sealed;
   /** Latest time step whose code was used: no code works twice. */
   step: number;
+}
+
+/** People of an account that are listed. */
+const STAFF_MAX = 500;
+
+/** Owner that the secret of a second factor is sealed for. */
+export function totpOwner(user_id: string): string {
+  return `user/${user_id}/totp`;
 }
 
 export function createUserStore(db: Db) {
@@ -43,5 +53,78 @@ export function createUserStore(db: Db) {
     insert: (user: UserDocument, session?: ClientSession) => users.insertOne(user, { session }),
     get: (id: string) => users.findOne({ _id: id }),
     byEmail: (email: string) => users.findOne({ email }),
+    /** Oldest first. */
+    forAccount: (account_id: string) =>
+      users.find({ account_id }).sort({ created_at: 1 }).limit(STAFF_MAX).toArray(),
+    /** Finds a person of one account, and holds the account's owners until the session ends. */
+    held: async (id: string, account_id: string, now: string, session: ClientSession) => {
+      const user = await users.findOne({ _id: id, account_id }, { session });
+      if (user === null) return null;
+      // Two owners who remove each other at once meet here, and the second finds who is left.
+      const held = { $set: { held_at: now } };
+      const owners = await users.updateMany({ account_id, role: 'owner' }, held, { session });
+      return { user, owners: owners.matchedCount };
+    },
+    setRole: (id: string, role: Role, session: ClientSession) =>
+      users.updateOne({ _id: id }, { $set: { role } }, { session }),
+    remove: (id: string, session: ClientSession) => users.deleteOne({ _id: id }, { session }),
+    setPassword: (id: string, password_hash: string, session: ClientSession) =>
+      users.updateOne({ _id: id }, { $set: { password_hash } }, { session }),
+    signedIn: (id: string, signed_in_at: string, session: ClientSession) =>
+      users.updateOne({ _id: id }, { $set: { signed_in_at } }, { session }),
+    ...secondFactors(users),
+  };
+}
+
+function secondFactors(users: Collection<UserDocument>) {
+  return {
+    offerTotp: (id: string, totp_offered: Sealed) =>
+      users.updateOne({ _id: id, totp: null }, { $set: { totp_offered } }),
+    /** Takes the offered second factor into use; false when another was offered meanwhile. */
+    useTotp: async (
+      id: string,
+      { sealed, step }: SecondFactor,
+      recovery_hashes: string[],
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const set = { totp: { sealed, step }, totp_offered: null, recovery_hashes };
+      const filter = { _id: id, totp: null, totp_offered: sealed };
+      return (await users.updateOne(filter, { $set: set }, { session })).modifiedCount === 1;
+    },
+    dropTotp: (id: string, session: ClientSession) =>
+      users.updateOne(
+        { _id: id },
+        { $set: { totp: null, totp_offered: null, recovery_hashes: [] } },
+        { session },
+      ),
+    /** Uses the code of a time step; false when it, or a later one, was used before. */
+    useStep: async (id: string, step: number): Promise<boolean> => {
+      const filter = { _id: id, 'totp.step': { $lt: step } };
+      return (await users.updateOne(filter, { $set: { 'totp.step': step } })).modifiedCount === 1;
+    },
+    setRecovery: (id: string, recovery_hashes: string[], session: ClientSession) =>
+      users.updateOne({ _id: id }, { $set: { recovery_hashes } }, { session }),
+    /** Uses a recovery code up; false when there is none of this hash. */
+    useRecovery: async (id: string, hash: string, session: ClientSession): Promise<boolean> => {
+      const filter = { _id: id, recovery_hashes: hash };
+      const update = { $pull: { recovery_hashes: hash } };
+      return (await users.updateOne(filter, update, { session })).modifiedCount === 1;
+    },
+    /** Users with a sealed second factor, in use or offered, by their ids, after one of them. */
+    withTotp: (after: string, limit: number) =>
+      users
+        .find({
+          _id: { $gt: after },
+          $or: [{ totp: { $ne: null } }, { totp_offered: { $ne: null } }],
+        })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray(),
+    /** Replaces a sealed secret while it is there unchanged. */
+    resealTotp: (
+      id: string,
+      field: 'totp.sealed' | 'totp_offered',
+      { before, sealed }: { before: Sealed; sealed: Sealed },
+    ) => users.updateOne({ _id: id, [field]: before }, { $set: { [field]: sealed } }),
   };
 }

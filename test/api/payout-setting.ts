@@ -5,6 +5,7 @@ import { RAILS, type RailId } from '../../src/domain/rails';
 import type { RecipientDetails, RecipientFacts } from '../../src/domain/recipient';
 import { createSealer } from '../../src/keys/seal';
 import type { PayoutDocument } from '../../src/store/payouts';
+import { operatorsAudit } from '../support/audit';
 import { call } from '../support/http';
 import type { Service } from '../support/service';
 
@@ -91,7 +92,7 @@ export async function credit(
   { account_id, livemode = false }: { account_id: string; livemode?: boolean },
   { balance_account = 'main', currency = 'EUR', amount }: Partial<Balance> & { amount: number },
 ): Promise<void> {
-  const deps = { mongo, stores, now: () => new Date() };
+  const deps = { mongo, stores, now: () => new Date(), audit: operatorsAudit(stores) };
   await fundBalance(deps, { account_id, livemode, balance_account, currency, amount });
 }
 

@@ -39,8 +39,9 @@ describe('account create', () => {
 
   test('keeps the password as argon2id of 19 MiB, two passes, one lane', async () => {
     const made = await service.account();
-    const stored = await service.stores.accounts.get(made.account_id);
-    const password_hash = stored?.dashboard.password_hash ?? '';
+    const owner = await service.stores.users.byEmail(made.dashboard_email);
+    expect(owner).toMatchObject({ account_id: made.account_id, role: 'owner' });
+    const password_hash = owner?.password_hash ?? '';
     expect(password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
     expect(await verify(password_hash, made.dashboard_password)).toBe(true);
   });

@@ -6,6 +6,8 @@ import { createSealer } from '../../src/keys/seal';
 import { ensureIndexes, type Stores } from '../../src/store';
 import { endpointOwner } from '../../src/store/endpoints';
 import { recipientFrom, recipientOwner } from '../../src/store/recipients';
+import { totpOwner } from '../../src/store/users';
+import { openUser } from '../support/dashboard';
 import { openProvisioning } from './cli';
 
 /** What a recipient's sealed text says here. */
@@ -70,9 +72,15 @@ export async function openKeysSetting() {
       const place = { account_id: account, livemode: false, url: 'https://shop.example/hook' };
       await stores.endpoints.set({ ...place, sealed, now: new Date() });
     },
+    /** Person with a second factor. */
+    user: async (): Promise<void> => {
+      const user = await openUser(stores, account_id);
+      const sealed = await sealer().seal(SECRET, totpOwner(user._id));
+      await stores.users.offerTotp(user._id, sealed);
+    },
     /** Empties the database, keys stay. */
     clear: async () => {
-      for (const name of ['recipients', 'idempotency', 'webhook_endpoints']) {
+      for (const name of ['recipients', 'idempotency', 'webhook_endpoints', 'users']) {
         await db.collection(name).deleteMany();
       }
       lines.length = 0;

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(async () => await setting.close());
 beforeEach(async () => await setting.clear());
 
-const none = { recipients: 0, endpoints: 0, claims: 0 };
+const none = { recipients: 0, endpoints: 0, claims: 0, users: 0 };
 const refused = (code: string) => expect.objectContaining({ name: 'CliFailure', code });
 const heldBy = async (kid: string) =>
   (await showKeys(setting.deps)).keys.find((key) => key.kid === kid);
@@ -45,7 +45,7 @@ test('a rotation makes a key, waits, and seals with it whatever was sealed befor
     current: result.kid,
     keys: expect.arrayContaining([
       { kid: old, ...none },
-      { kid: result.kid, recipients: 250, endpoints: 2, claims: 0 },
+      { kid: result.kid, recipients: 250, endpoints: 2, claims: 0, users: 0 },
     ]),
   });
   for (const id of ids) expect(await opened(id)).toBe(DETAILS);
@@ -104,6 +104,7 @@ test.each([
   ['recipients', () => setting.recipient()],
   ['endpoints', () => setting.endpoint('acct_3')],
   ['claims', () => setting.claim()],
+  ['users', () => setting.user()],
 ])('a key that holds %s is not retired before reseal has moved them', async (what, make) => {
   const { deps, keysFile } = setting;
   const old = setting.current();
@@ -164,10 +165,11 @@ test('while another process changes the keys, none of it begins', async () => {
 test('keys show tells what each key holds, in words and in JSON', async () => {
   await setting.recipient();
   await setting.endpoint('acct_4');
+  await setting.user();
   const kid = setting.current();
   const words = await setting.cli('keys', 'show');
-  expect(words.stdout).toMatch(/^KEY +RECIPIENTS +ENDPOINTS +CLAIMS\n/);
-  expect(words.stdout).toMatch(new RegExp(`${kid} +current +1 +1 +0`));
+  expect(words.stdout).toMatch(/^KEY +RECIPIENTS +ENDPOINTS +CLAIMS +USERS\n/);
+  expect(words.stdout).toMatch(new RegExp(`${kid} +current +1 +1 +0 +1`));
   const { stdout } = await setting.cli('keys', 'show', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ current: kid });
   for (const key of Object.values(readKeys(setting.keysFile).seal.keys)) {

@@ -3,6 +3,7 @@ import { adjustBalance, reverseOperation } from '../../src/cli/adjust';
 import { CliFailure } from '../../src/cli/failure';
 import { fundBalance } from '../../src/cli/fund';
 import { assertNever } from '../../src/domain/assert';
+import { operatorsAudit } from '../support/audit';
 import { insist } from '../support/insist';
 import type { WorkerProcess } from '../support/processes';
 import type { PaymentFacts, Records } from '../support/records';
@@ -52,7 +53,8 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
   const disputed = new Set<string>();
   /** Rare states that have come about. */
   const met = new Set<string>();
-  const deps = { ...operator, now: () => new Date(), approvalLimit: 0 };
+  const audit = operatorsAudit(operator.stores);
+  const deps = { ...operator, now: () => new Date(), approvalLimit: 0, audit };
   const correction = { operator: 'ana', reason: 'a test' };
   const idOf = (act: 'fund' | 'adjust', n: number) => `${act}_${n}_${account_id}`;
   const reversible = [

@@ -1,5 +1,4 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { z } from 'zod';
 import {
   isPaymentMethodId,
   PAYMENT_METHOD_IDS,
@@ -17,7 +16,7 @@ import {
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { SANDBOX_FUNDS } from '../fund';
-import { parseLimit } from '../options';
+import { parseEmail, parseLimit } from '../options';
 import { fields, table, when } from '../output';
 
 const NAME_LENGTH_MAX = 100;
@@ -84,8 +83,7 @@ export function addAccountCommands(program: Command, context: CliContext): void 
 }
 
 async function create(context: CliContext, asked: NewAccount): Promise<void> {
-  const deps = { mongo: await context.mongo(), stores: await context.stores(), now: context.now };
-  const created = await createAccount(deps, asked);
+  const created = await createAccount(await context.acting(), asked);
   const text = fields([
     ['Account', created.account_id],
     ['Sandbox key', created.sandbox_key],
@@ -110,7 +108,7 @@ async function update(context: CliContext, id: string, change: AccountChange): P
   if (both !== undefined) {
     throw new CliFailure('contradiction', `${both} can't be enabled and disabled at once.`);
   }
-  printAccount(context, await updateAccount(await context.stores(), id, change));
+  printAccount(context, await updateAccount(await context.acting(), id, change));
 }
 
 async function list(context: CliContext, limit: number): Promise<void> {
@@ -193,9 +191,4 @@ function parseName(text: string): string {
   const name = text.trim();
   if (name !== '' && [...name].length <= NAME_LENGTH_MAX) return name;
   throw new InvalidArgumentError(`It must have 1 to ${NAME_LENGTH_MAX} characters.`);
-}
-
-function parseEmail(text: string): string {
-  if (text.length <= 254 && z.email().safeParse(text).success) return text;
-  throw new InvalidArgumentError('It must be an e-mail address, such as ana@example.com.');
 }

@@ -169,10 +169,10 @@ async function show(context: CliContext, accountId: string, env: Env): Promise<v
 async function fund(context: CliContext, accountId: string, options: FundOptions): Promise<void> {
   const { env, balanceAccount: balance_account, currency, amount } = options;
   const { operationId: id, operator, reason } = options;
-  const stores = await context.stores();
-  const account = await findAccount(stores, accountId);
+  const acting = await context.acting();
+  const account = await findAccount(acting.stores, accountId);
   const funded = await fundBalance(
-    { mongo: await context.mongo(), stores, now: context.now },
+    acting,
     { account_id: account._id, livemode: isLive(env), balance_account, currency, amount },
     { id, note: { operator, reason } },
   );
@@ -209,8 +209,7 @@ async function reverse(context: CliContext, id: string, correction: Correction):
 
 async function adjusting(context: CliContext): Promise<AdjustDeps> {
   const { approvalLimit } = context.settings();
-  const [mongo, stores] = [await context.mongo(), await context.stores()];
-  return { mongo, stores, now: context.now, approvalLimit };
+  return { ...(await context.acting()), approvalLimit };
 }
 
 function balanceText(

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { SCOPES, type Scope } from '../../domain/api-key';
-import { addKey, findAccount } from '../account';
+import { createKey, revokeKey } from '../../merchants/api-keys';
+import { findAccount } from '../account';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { type Env, envOf, envOption, isLive, parseScopes } from '../options';
@@ -50,12 +51,9 @@ async function create(
   accountId: string,
   { env, scopes = [...SCOPES] }: { env: Env; scopes?: Scope[] },
 ): Promise<void> {
-  const stores = await context.stores();
-  const account = await findAccount(stores, accountId);
-  const made = await addKey(
-    { stores, now: context.now },
-    { account_id: account._id, livemode: isLive(env), scopes },
-  );
+  const acting = await context.acting();
+  const { _id: account_id } = await findAccount(acting.stores, accountId);
+  const made = await createKey(acting, { account_id, livemode: isLive(env), scopes });
   const text = fields([
     ['Key id', made.key_id],
     ['Key', made.key],
@@ -94,8 +92,7 @@ async function list(context: CliContext, accountId: string): Promise<void> {
 }
 
 async function revoke(context: CliContext, id: string): Promise<void> {
-  const { keys } = await context.stores();
-  const key = await keys.revoke(id, context.now().toISOString());
+  const key = await revokeKey(await context.acting(), id);
   if (key === null || key.revoked_at === null) {
     throw new CliFailure('key_not_found', `There is no key ${id}.`);
   }

@@ -36,7 +36,9 @@ Example:
 export function addKeysCommands(program: Command, context: CliContext): void {
   const group = program
     .command('keys')
-    .description('the keys that seal recipients and signing secrets in the database')
+    .description(
+      'the keys that seal recipients, signing secrets and second factors in the database',
+    )
     .addHelpText('after', EXAMPLES.group);
   group
     .command('rotate')
@@ -86,12 +88,12 @@ async function report(
 
 async function show(context: CliContext, command: Command): Promise<void> {
   const shown = await showKeys(await keyDeps(context, command));
-  const rows = shown.keys.map(({ kid, recipients, endpoints, claims }) => [
+  const rows = shown.keys.map(({ kid, recipients, endpoints, claims, users }) => [
     kid,
     kid === shown.current ? 'current' : '',
-    ...[recipients, endpoints, claims].map(String),
+    ...[recipients, endpoints, claims, users].map(String),
   ]);
-  const heading = ['KEY', '', 'RECIPIENTS', 'ENDPOINTS', 'CLAIMS'];
+  const heading = ['KEY', '', 'RECIPIENTS', 'ENDPOINTS', 'CLAIMS', 'USERS'];
   context.print({ json: shown, text: table(heading, rows, 'There are no keys.') });
 }
 

@@ -15,7 +15,7 @@ const STACK = {
     TASK_QUEUE_PREFIX: 'shop-1',
     KEYS_FILE: '/data/keys.json',
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
-    PUBLIC_URL: 'http://localhost:8080',
+    PUBLIC_URL: 'https://pay.example/',
   },
 };
 
@@ -40,6 +40,7 @@ test('without an environment everything is taken from the stack that runs here',
     keysFile: '/data/keys.json',
     allowPrivate: true,
     approvalLimit: 100_000,
+    publicUrl: 'https://pay.example',
     source: join(DATA_DIR, 'stack.json'),
   });
 });
@@ -52,6 +53,7 @@ test('without a stack everything is taken from the environment, with its default
     keysFile: undefined,
     allowPrivate: false,
     approvalLimit: 100_000,
+    publicUrl: 'http://localhost:8080',
     source: 'the environment',
   });
 });

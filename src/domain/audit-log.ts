@@ -1,0 +1,48 @@
+/** Changes that leave a line in the audit log, and the words for each. @see docs/dashboard.md#audit-log */
+export const AUDITED = {
+  'account.created': 'Account made',
+  'account.updated': 'Account changed',
+  'api_key.created': 'API key made',
+  'api_key.revoked': 'API key revoked',
+  'webhook.set': 'Webhook endpoint set',
+  'webhook.rolled': 'Signing secret rolled',
+  'webhook.secret_shown': 'Signing secret shown',
+  'event.sent': 'Event sent by hand',
+  'payment.cancelled': 'Payment cancelled',
+  'refund.created': 'Refund made',
+  'balance.funded': 'Balance funded',
+  'balance.adjusted': 'Balance corrected',
+  'balance.reversed': 'Posting reversed',
+  'user.invited': 'Person invited',
+  'user.invitation_withdrawn': 'Invitation withdrawn',
+  'user.joined': 'Person joined',
+  'user.role_changed': 'Role changed',
+  'user.removed': 'Person removed',
+  'user.signed_in': 'Signed in',
+  'user.signed_out_everywhere': 'Signed out everywhere',
+  'user.password_changed': 'Password changed',
+  'user.password_reset': 'Password reset',
+  'user.second_factor_on': 'Second factor switched on',
+  'user.second_factor_off': 'Second factor switched off',
+  'user.recovery_code_used': 'Recovery code used',
+} as const satisfies Record<string, string>;
+
+export type AuditedAct = keyof typeof AUDITED;
+
+/** Values that a line holds; never a secret. */
+export type AuditFacts = Readonly<
+  Record<string, string | number | boolean | null | readonly string[] | undefined>
+>;
+
+/** Forms of our secrets, and of their hashes. */
+const SECRET = /sk_(?:sandbox|live)_|whsec_|\$argon2|^[A-Za-z0-9_-]{43}$/;
+
+/** @throws Error when a value has the form of a secret */
+export function assertNoSecret(facts: AuditFacts | null): void {
+  for (const [name, value] of Object.entries(facts ?? {})) {
+    const texts = Array.isArray(value) ? value : [value];
+    if (texts.some((text) => typeof text === 'string' && SECRET.test(text))) {
+      throw new Error(`The audit log must not hold a secret: ${name}.`);
+    }
+  }
+}

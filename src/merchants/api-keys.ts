@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import type { MongoClient } from 'mongodb';
+import type { Scope } from '../domain/api-key';
+import { inTransaction } from '../mongo';
+import type { Stores } from '../store';
+import type { Audit } from '../store/audit';
+import { hashKey, type KeyDocument, makeKey } from '../store/keys';
+
+export interface KeyDeps {
+  mongo: MongoClient;
+  stores: Pick<Stores, 'keys'>;
+  audit: Audit;
+  now: () => Date;
+}
+
+export interface NewKey {
+  account_id: string;
+  livemode: boolean;
+  scopes: Scope[];
+  /** Id under which a repeat makes no second key; made up where none is given. */
+  id?: string;
+}
+
+/**
+ * Creates one more key of an account. An account may have several per environment, each shown once.
+ * @see docs/decisions.md#keys
+ * @throws MongoServerError duplicate key when the id was used already
+ */
+export async function createKey(
+  { mongo, stores, audit, now }: KeyDeps,
+  { account_id, livemode, scopes, id = `key_${randomUUID()}` }: NewKey,
+): Promise<{ key_id: string; key: string }> {
+  const key = makeKey(livemode);
+  const last4 = key.slice(-4);
+  const document: KeyDocument = {
+    _id: id,
+    account_id,
+    livemode,
+    hash: hashKey(key),
+    last4,
+    scopes,
+    created_at: now().toISOString(),
+    revoked_at: null,
+    last_used_at: null,
+  };
+  await inTransaction(mongo, async (session) => {
+    await stores.keys.insert(document, session);
+    const change = { act: 'api_key.created', account_id, livemode, target: id } as const;
+    await audit({ ...change, after: { last4, scopes } }, session);
+  });
+  return { key_id: id, key };
+}
+
+/**
+ * Revokes a key from the next request on; again changes nothing.
+ * @param owner account and environment that it must belong to, where they are known
+ * @returns null when there is no such key
+ */
+export async function revokeKey(
+  { mongo, stores, audit, now }: KeyDeps,
+  id: string,
+  owner: { account_id?: string; livemode?: boolean } = {},
+): Promise<KeyDocument | null> {
+  return await inTransaction(mongo, async (session) => {
+    const at = now().toISOString();
+    const before = await stores.keys.revoke(id, at, owner, session);
+    if (before === null || before.revoked_at !== null) return before;
+    const { account_id, livemode, last4 } = before;
+    const change = { act: 'api_key.revoked', account_id, livemode, target: id } as const;
+    await audit(
+      { ...change, before: { last4, revoked_at: null }, after: { revoked_at: at } },
+      session,
+    );
+    return { ...before, revoked_at: at };
+  });
+}

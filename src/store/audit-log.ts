@@ -1,0 +1,60 @@
+import type { ClientSession, Collection, Db } from 'mongodb';
+import type { AuditedAct, AuditFacts } from '../domain/audit-log';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+
+/** Person or system user behind a change. */
+export type Actor =
+  | { door: 'dashboard'; user_id: string; email: string }
+  | { door: 'command_line'; system_user: string; host: string };
+
+/** Line of the append-only audit log. @see docs/dashboard.md#audit-log */
+export interface AuditLine {
+  /** Time and a random part, so that ids sort as the lines were written. */
+  _id: string;
+  at: string;
+  account_id: string;
+  /** Null where it concerns both environments. */
+  livemode: boolean | null;
+  actor: Actor;
+  act: AuditedAct;
+  /** Id of what was changed. */
+  target: string | null;
+  before: AuditFacts | null;
+  after: AuditFacts | null;
+}
+
+interface AuditFilter {
+  account_id: string;
+  livemode: boolean;
+  act?: AuditedAct | undefined;
+  limit: number;
+  /** Lines older than this one. */
+  before?: string | undefined;
+  /** Lines newer than this one, oldest first. */
+  after?: string | undefined;
+}
+
+export type AuditLogStore = ReturnType<typeof createAuditLogStore>;
+
+/** Lines are added and read; nothing changes or removes one. */
+export function createAuditLogStore(db: Db) {
+  const lines: Collection<AuditLine> = db.collection<AuditLine>('audit_log');
+  return {
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(lines, [{ key: { account_id: 1, _id: -1 }, name: 'account' }], later),
+    add: (line: AuditLine, session?: ClientSession) => lines.insertOne(line, { session }),
+    /** Lines of one environment, and those that concern both. */
+    list: ({ account_id, livemode, act, limit, before, after }: AuditFilter) =>
+      lines
+        .find({
+          account_id,
+          livemode: { $in: [livemode, null] },
+          ...(act && { act }),
+          ...(before && { _id: { $lt: before } }),
+          ...(after && { _id: { $gt: after } }),
+        })
+        .sort({ _id: after === undefined ? -1 : 1 })
+        .limit(limit)
+        .toArray(),
+  };
+}

@@ -1,0 +1,51 @@
+import type { ClientSession, Collection, Db } from 'mongodb';
+import type { Role } from '../domain/dashboard-role';
+import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+
+/** Invitation to an account's staff. The link is shown once, so only its hash is kept. */
+export interface InvitationDocument {
+  /** SHA-256 of the link's token, hex. */
+  _id: string;
+  account_id: string;
+  email: string;
+  role: Role;
+  created_at: string;
+  expires_at: Date;
+}
+
+const INVITATIONS_MAX = 200;
+
+export function createInvitationStore(db: Db) {
+  const invitations: Collection<InvitationDocument> =
+    db.collection<InvitationDocument>('dashboard_invitations');
+  return {
+    ensureIndexes: (later?: TakeBuild) =>
+      makeIndexes(
+        invitations,
+        [
+          { key: { account_id: 1, email: 1 }, name: 'account_email', unique: true },
+          { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
+        ],
+        later,
+      ),
+    /** Replaces what was sent to the same address before: the older link is dead. */
+    put: async (invitation: InvitationDocument, session: ClientSession): Promise<void> => {
+      const { account_id, email } = invitation;
+      await invitations.deleteOne({ account_id, email }, { session });
+      await invitations.insertOne(invitation, { session });
+    },
+    find: (id: string, now: Date) => invitations.findOne({ _id: id, expires_at: { $gt: now } }),
+    /** Takes an invitation, which then is gone. */
+    take: (id: string, now: Date, session: ClientSession) =>
+      invitations.findOneAndDelete({ _id: id, expires_at: { $gt: now } }, { session }),
+    withdraw: (account_id: string, email: string, session: ClientSession) =>
+      invitations.findOneAndDelete({ account_id, email }, { session }),
+    /** Newest first. */
+    forAccount: (account_id: string, now: Date) =>
+      invitations
+        .find({ account_id, expires_at: { $gt: now } })
+        .sort({ created_at: -1 })
+        .limit(INVITATIONS_MAX)
+        .toArray(),
+  };
+}

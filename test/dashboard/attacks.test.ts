@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto';
+import type { Route } from '../../src/dashboard/route';
+import { ROUTES } from '../../src/dashboard/routes';
+import { mayAct, ROLES, type Role } from '../../src/domain/dashboard-role';
+import { auditBy } from '../../src/store/audit';
+import { makeKey } from '../../src/store/keys';
+import type { UserDocument } from '../../src/store/users';
+import { openUser, PASSWORD, signedIn, type Visitor } from '../support/dashboard';
+import { openKey, type Service, startService } from '../support/service';
+
+let service: Service;
+
+interface Staff {
+  account_id: string;
+  people: Record<Role, UserDocument>;
+  browsers: Record<Role, Visitor>;
+  /** Ids of this account, by the first part of the paths that take them. */
+  ids: Readonly<Record<string, string>>;
+}
+
+let ours: Staff;
+let theirs: Staff;
+
+beforeAll(async () => {
+  service = await startService({ worker: false });
+  ours = await openStaff();
+  theirs = await openStaff();
+});
+afterAll(() => service?.stop());
+
+async function openStaff(): Promise<Staff> {
+  const { stores } = service;
+  const { account_id } = await service.account({ livemode: true });
+  const person = (role: Role) => openUser(stores, account_id, role);
+  const people = {
+    owner: await person('owner'),
+    developer: await person('developer'),
+    finance: await person('finance'),
+    read_only: await person('read_only'),
+  };
+  const browsers = {
+    owner: await signedIn(service, people.owner),
+    developer: await signedIn(service, people.developer),
+    finance: await signedIn(service, people.finance),
+    read_only: await signedIn(service, people.read_only),
+  };
+  const [key] = await stores.keys.forAccount(account_id);
+  const ids = { 'api-keys': key?._id ?? '', team: people.read_only._id };
+  return { account_id, people, browsers, ids };
+}
+
+/** Path of a route in an environment, with the ids of an account in it. */
+function pathOf({ path }: Route, env: string, { ids }: Pick<Staff, 'ids'>): string {
+  const [, first = ''] = path.split('/');
+  return `/dashboard/${env}${path.replaceAll(/:\w+/g, ids[first] ?? randomUUID())}`;
+}
+
+const named = ROUTES.map(
+  (route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const,
+);
+const acts = named.filter(([, { method }]) => method === 'post');
+const withIds = named.filter(([, { path }]) => path.includes(':'));
+
+test('the table gives each method and path once, and every POST an act that changes', () => {
+  expect(new Set(named.map(([name]) => name)).size).toBe(named.length);
+  for (const [, { act }] of acts) expect(act).not.toBe('view');
+});
+
+describe.each(named)('%s', (_name, route) => {
+  test('nobody gets in without a session, or with a made-up one', async () => {
+    const path = pathOf(route, 'sandbox', ours);
+    for (const Cookie of ['', `dashboard=${'a'.repeat(43)}`, 'dashboard=../../etc', 'dashboard=']) {
+      const init = { method: route.method, headers: { Cookie }, redirect: 'manual' } as const;
+      const { status, headers } = await fetch(`${service.url}${path}`, init);
+      expect([status, headers.get('location')?.split('?')[0]]).toEqual([303, '/dashboard/sign-in']);
+    }
+  });
+
+  test.each(ROLES)('%s is let in only where the table of roles says so', async (role) => {
+    if (mayAct(role, route.act)) return;
+    const browser = ours.browsers[role];
+    const path = pathOf(route, 'live', ours);
+    const before = await everything();
+    const answer = await (route.method === 'get' ? browser.get(path) : browser.confirm(path));
+    expect(answer.status).toBe(403);
+    expect(answer.html).toContain('Your role does not allow this');
+    expect(await everything()).toEqual(before);
+  });
+});
+
+describe.each(acts)('%s', (_name, route) => {
+  const path = () => pathOf(route, 'live', ours);
+  const forged = [
+    ['without the token', { csrf: '' }],
+    ['with the token of another session', { csrf: 'theirs' }],
+  ] as const;
+
+  test.each(forged)('a form %s changes nothing', async (_how, { csrf }) => {
+    const before = await everything();
+    const token = csrf === 'theirs' ? theirs.browsers.owner.csrf : csrf;
+    const answer = await ours.browsers.owner.confirm(path(), { csrf: token });
+    expect(answer.status).toBe(403);
+    expect(await everything()).toEqual(before);
+  });
+
+  test('another site’s form changes nothing, whatever it holds', async () => {
+    const before = await everything();
+    const { secret, csrf } = ours.browsers.owner;
+    const body = new URLSearchParams({ csrf, confirmed: 'yes', password: PASSWORD });
+    const foreign: Record<string, string>[] = [
+      { 'Sec-Fetch-Site': 'cross-site' },
+      { Origin: 'https://evil.example' },
+    ];
+    for (const headers of foreign) {
+      const answer = await fetch(`${service.url}${path()}`, {
+        method: 'POST',
+        body,
+        headers: { Cookie: `dashboard=${secret}`, ...headers },
+        redirect: 'manual',
+      });
+      expect(answer.status).toBe(403);
+    }
+    expect(await everything()).toEqual(before);
+  });
+
+  test('an act that asks is not done before it is answered', async () => {
+    if (route.ask === undefined) return;
+    const before = await everything();
+    const asked = await ours.browsers.owner.post(path());
+    expect(asked.status).toBe(200);
+    expect(asked.html).toContain(`>${route.ask.button}</button>`);
+    if (route.ask.password) {
+      for (const password of ['', 'wrong']) {
+        const refused = await ours.browsers.owner.confirm(path(), { password });
+        expect(refused.status).toBe(403);
+        expect(refused.html).toContain('The password is wrong.');
+      }
+      await service.mongo.db(service.database).collection('dashboard_throttles').deleteMany({});
+    }
+    expect(await everything()).toEqual(before);
+  });
+});
+
+describe.each(withIds)('%s', (_name, route) => {
+  test('an id of another account is not there', async () => {
+    const before = await everything();
+    const path = pathOf(route, 'live', theirs);
+    const browser = ours.browsers.owner;
+    const { status } = await (route.method === 'get'
+      ? browser.get(path)
+      : browser.confirm(path, { role: 'owner' }));
+    expect(status).toBe(404);
+    expect(await everything()).toEqual(before);
+  });
+
+  test('an id of the other environment is not there', async () => {
+    // People belong to both environments.
+    if (route.path.startsWith('/team/')) return;
+    const before = await everything();
+    const path = pathOf(route, 'sandbox', ours);
+    const browser = ours.browsers.owner;
+    const { status } = await (route.method === 'get' ? browser.get(path) : browser.confirm(path));
+    expect(status).toBe(404);
+    expect(await everything()).toEqual(before);
+  });
+});
+
+test('lists show nothing of another account or environment', async () => {
+  const sandbox = await openKey(service.stores, ours.account_id, false);
+  const own = await ours.browsers.read_only.get('/dashboard/live/api-keys');
+  expect(own.html).not.toContain(`…${sandbox.slice(-4)}`);
+  const team = await ours.browsers.read_only.get('/dashboard/live/team');
+  for (const { email } of Object.values(theirs.people)) expect(team.html).not.toContain(email);
+  for (const { email } of Object.values(ours.people)) expect(team.html).toContain(email);
+});
+
+test('every answer forbids frames, inline script, storing and guessing of types', async () => {
+  const cookies = `dashboard=${ours.browsers.owner.secret}`;
+  for (const path of ['/dashboard/sign-in', '/dashboard/live/team', '/dashboard/nowhere']) {
+    const { headers } = await fetch(`${service.url}${path}`, { headers: { Cookie: cookies } });
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).toContain("form-action 'self';");
+    expect(policy).not.toContain('unsafe-');
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+  }
+});
+
+test('a script that is stored in a name or an e-mail is shown, and not run', async () => {
+  const script = '<script>alert(1)</script>';
+  const accounts = service.mongo.db(service.database).collection<{ _id: string }>('accounts');
+  await accounts.updateOne({ _id: theirs.account_id }, { $set: { name: script } });
+  const { html } = await theirs.browsers.owner.get('/dashboard/live/getting-started');
+  expect(html).not.toContain(script);
+  expect(html).toContain('&lt;script>alert(1)');
+  const typed = new URLSearchParams({ email: `"${script}`, password: 'x' });
+  const answer = await fetch(`${service.url}/dashboard/sign-in`, { method: 'POST', body: typed });
+  expect(await answer.text()).not.toContain(script);
+});
+
+test.each([
+  '/dashboard/sign-in?next=https://evil.example',
+  '/dashboard/sign-in?next=//evil.example/dashboard/live/team',
+  '/dashboard/sign-in?next=/dashboard/live/team%0d%0aSet-Cookie:%20a=b',
+  '/dashboard/sign-in?next=/dashboard/live/..%2f..%2fevil',
+])('%s leads nowhere but to our own pages', async (path) => {
+  const { html, headers } = await ours.browsers.owner.get(path);
+  expect(html).not.toContain('name="next"');
+  expect(headers.get('set-cookie')).toBeNull();
+});
+
+test('the audit log refuses a line with a secret, and the change with it', async () => {
+  const audit = auditBy(
+    { stores: service.stores, now: () => new Date() },
+    { door: 'command_line', system_user: 'mia', host: 'ops-1' },
+  );
+  const change = { account_id: ours.account_id, livemode: null, target: null } as const;
+  for (const value of [makeKey(true), 'whsec_abc', '$argon2id$v=19$x', 'a'.repeat(43)]) {
+    const line = audit({ ...change, act: 'account.updated', after: { value } });
+    await expect(line).rejects.toThrow('must not hold a secret: value');
+  }
+});
+
+/** All that acts could change, but for what merely looking writes. */
+async function everything() {
+  const db = service.mongo.db(service.database);
+  const names = ['accounts', 'api_keys', 'users', 'dashboard_invitations', 'audit_log'];
+  const read = async (name: string) => [name, await db.collection(name).find().toArray()] as const;
+  return Object.fromEntries(await Promise.all(names.map(read)));
+}
