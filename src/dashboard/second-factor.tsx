@@ -83,7 +83,7 @@ async function scan(call: Call, { stores, sealer }: DashboardDeps): Promise<Answ
         <PageHead title="Set up a second factor" />
         <Panel>
           <p>Scan this with your app, or type the secret, and give the code that it shows.</p>
-          <QrCode text={made.uri} label="Code to scan with your app" />
+          <QrCode text={made.uri} label="To be scanned with your app" />
           <Copyable label="secret" text={made.secret} />
           <PostForm viewer={call.viewer} action={call.href(`${PATH}/confirm`)} button="Switch on">
             <Field

@@ -1,0 +1,151 @@
+import { Secret, TOTP } from 'otpauth';
+import type { Browser, Page } from 'playwright-core';
+import type { UserDocument } from '../../src/store/users';
+import { openUser, PASSWORD } from '../support/dashboard';
+import { call } from '../support/http';
+import { type Service, startService } from '../support/service';
+import { enter, look, openBrowser, SIZES } from './dashboard-visit';
+
+let service: Service;
+let browser: Browser;
+let owner: UserDocument;
+
+beforeAll(async () => {
+  service = await startService({ worker: false });
+  browser = await openBrowser();
+  const { account_id } = await service.account();
+  owner = await openUser(service.stores, account_id);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+const follow = (page: Page, name: string) =>
+  page.getByRole('navigation', { name: 'Dashboard' }).getByRole('link', { name }).click();
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+
+test('the owner signs in, makes a key that works, and revokes it', async () => {
+  const context = await browser.newContext({ viewport: SIZES.desktop });
+  const page = await context.newPage();
+  await page.goto(`${service.url}/dashboard/sign-in`);
+  await look(page, 'sign-in');
+  await page.close();
+  const home = await enter(context, service.url, owner);
+  await follow(home, 'Getting started');
+  await look(home, 'getting-started');
+  await follow(home, 'API keys');
+  await home.getByLabel('payouts:write').uncheck();
+  await press(home, 'Create key');
+  await look(home, 'key-shown-once');
+  const key = (await home.locator('code').textContent()) ?? '';
+  expect((await call(service.url, 'GET', '/v1/payments', { key })).status).toBe(200);
+  await follow(home, 'API keys');
+  expect(await home.content()).not.toContain(key);
+  await look(home, 'api-keys');
+  const row = home.getByRole('row').filter({ hasText: key.slice(-4) });
+  await row.getByRole('button', { name: 'Revoke' }).click();
+  await look(home, 'asks-once-more');
+  await press(home, 'Revoke');
+  await home.getByText('The key is revoked.').waitFor();
+  expect((await call(service.url, 'GET', '/v1/payments', { key })).status).toBe(401);
+  await context.close();
+});
+
+test('the environment is in the address, on top of each page, and one link away', async () => {
+  const context = await browser.newContext({ viewport: SIZES.phone });
+  const page = await enter(context, service.url, owner);
+  await follow(page, 'API keys');
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
+  expect(await link('Sandbox').getAttribute('aria-current')).toBe('true');
+  await link('Live').click();
+  await page.waitForURL('**/dashboard/live/api-keys');
+  expect(await link('Live').getAttribute('aria-current')).toBe('true');
+  await page.getByText('There are no keys in this environment yet.').waitFor();
+  await look(page, 'live');
+  await context.close();
+});
+
+test('an invited person joins by the link, once, and sees what their role allows', async () => {
+  const context = await browser.newContext({ viewport: SIZES.desktop });
+  const page = await enter(context, service.url, owner);
+  await follow(page, 'Team');
+  await page.getByLabel('E-mail').fill('fin@example.com');
+  await page.getByLabel('Role', { exact: true }).selectOption('finance');
+  await page.getByLabel('Your password').fill(PASSWORD);
+  await press(page, 'Invite');
+  await look(page, 'invitation-link');
+  const link = (await page.locator('code').textContent()) ?? '';
+
+  const guest = await (await browser.newContext()).newPage();
+  await guest.goto(link);
+  await look(guest, 'join');
+  await guest.getByLabel('Password').fill('a long enough password');
+  await press(guest, 'Join');
+  await guest.waitForURL(/\/dashboard\/sandbox/);
+  await follow(guest, 'API keys');
+  expect(await guest.getByRole('button', { name: 'Create key' }).count()).toBe(0);
+  expect((await guest.goto(link))?.status()).toBe(410);
+  await look(guest, 'link-over');
+
+  await follow(page, 'Team');
+  await look(page, 'team');
+  const row = page.getByRole('row').filter({ hasText: 'fin@example.com' });
+  await row.getByRole('button', { name: 'Remove' }).click();
+  await look(page, 'password-again');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Remove');
+  await page.getByText('The person is removed.').waitFor();
+  await guest.goto(`${service.url}/dashboard/sandbox/team`);
+  await guest.waitForURL(/sign-in/);
+  await follow(page, 'Audit log');
+  for (const words of ['Person invited', 'Person joined', 'Person removed']) {
+    await page.getByRole('cell', { name: words }).first().waitFor();
+  }
+  await look(page, 'audit-log');
+  for (const each of [page, guest]) await each.context().close();
+});
+
+test('a second factor guards sign-in, and a recovery code stands in for it', async () => {
+  const { account_id } = await service.account();
+  const user = await openUser(service.stores, account_id);
+  const context = await browser.newContext({ viewport: SIZES.desktop });
+  const page = await enter(context, service.url, user);
+  await page.getByRole('link', { name: user.email }).click();
+  await look(page, 'profile');
+  await press(page, 'Set up');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Set up');
+  await look(page, 'second-factor');
+  const secret = Secret.fromBase32((await page.locator('code').textContent()) ?? '');
+  const code = () => new TOTP({ secret }).generate();
+  await page.getByLabel('Code').fill(code());
+  await press(page, 'Switch on');
+  const recovery = ((await page.locator('pre').textContent()) ?? '').split('\n');
+  await look(page, 'recovery-codes');
+  await press(page, 'Sign out');
+
+  const again = await enter(context, service.url, user);
+  await look(again, 'sign-in-code');
+  // The code that switched it on is used up.
+  await again.getByLabel('Code').fill(recovery[0] ?? '');
+  await press(again, 'Continue');
+  await again.waitForURL(/\/dashboard\/sandbox/);
+  await press(again, 'Sign out');
+  const third = await enter(context, service.url, user);
+  await third.getByLabel('Code').fill(recovery[0] ?? '');
+  await press(third, 'Continue');
+  await third.getByText('The code is wrong').waitFor();
+  await context.close();
+});
+
+test('all of it works without JavaScript', async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await enter(context, service.url, owner);
+  await follow(page, 'API keys');
+  await press(page, 'Create key');
+  expect(await page.locator('code').textContent()).toMatch(/^sk_sandbox_/);
+  await press(page, 'Sign out');
+  await page.waitForURL(/sign-in/);
+  await context.close();
+});

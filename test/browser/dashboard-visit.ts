@@ -1,0 +1,81 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import axe from 'axe-core';
+import { type Browser, type BrowserContext, chromium as engine, type Page } from 'playwright-core';
+import { z } from 'zod';
+import type { UserDocument } from '../../src/store/users';
+import { PASSWORD } from '../support/dashboard';
+import { chromium } from '../support/servers';
+
+/** Nothing of its own goes out: this machine may have no network. */
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export const SIZES = {
+  desktop: { width: 1280, height: 800 },
+  phone: { width: 390, height: 844 },
+} as const;
+
+export function openBrowser(): Promise<Browser> {
+  return engine.launch({ executablePath: chromium(), args: ARGS });
+}
+
+/** Signs in by the form, as a person does. */
+export async function enter(
+  context: BrowserContext,
+  url: string,
+  { email }: Pick<UserDocument, 'email'>,
+): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${url}/dashboard`);
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(/\/dashboard\/(sandbox|live|sign-in\/code)/);
+  return page;
+}
+
+const Findings = z.array(z.string());
+
+/** Looks at the page at each size and in both colour schemes: no fault of weight, nothing cut off. */
+export async function look(page: Page, name: string): Promise<void> {
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    await page.setViewportSize(viewport);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect({ name, size, colorScheme, faults: await faultsOf(page) }).toMatchObject({
+        faults: [],
+      });
+      await photograph(page, `${name}-${size}-${colorScheme}`);
+    }
+    const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+    expect({ name, size, wider: Number(wider) <= 0 }).toMatchObject({ wider: true });
+  }
+  await page.setViewportSize(SIZES.desktop);
+  await page.emulateMedia({ colorScheme: 'light' });
+}
+
+async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const found =
+    await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then((run) =>
+    run.violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`);
+  return Findings.parse(found);
+}
+
+/** Keeps a picture where `TEST_SCREENSHOTS` names a folder. */
+async function photograph(page: Page, name: string): Promise<void> {
+  const folder = process.env['TEST_SCREENSHOTS'];
+  if (folder === undefined) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
