@@ -9,10 +9,10 @@ import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../src/domain/webhook-schedule
 import type { Sealer } from '../src/keys/seal';
 import type { DeliveryDocument } from '../src/store/deliveries';
 import { type EndpointStore, endpointOwner, signingSecret } from '../src/store/endpoints';
+import { describeRow, isAcknowledged, postEvent, rowOf } from '../src/webhooks/attempt';
 import type { Admission, EndpointLimits } from '../src/webhooks/endpoint-limits';
 import type { PostWebhook } from '../src/webhooks/post';
 import type { PostResult } from '../src/webhooks/post-result';
-import { describeRow, isAcknowledged, postEvent, rowOf } from './webhook-attempt';
 import {
   type AttemptInput,
   type DeliveryRecord,

@@ -3,8 +3,8 @@ import { MongoError } from 'mongodb';
 import type { WebhookDeliveryInput } from '../src/domain/delivery';
 import type { DeliveryDocument, DeliveryStore } from '../src/store/deliveries';
 import type { EventStore } from '../src/store/events';
+import { isRowOf } from '../src/webhooks/attempt';
 import { patiently } from './patiently';
-import { isRowOf } from './webhook-attempt';
 
 /** Pause before the next try after an outage of our own; up to twice as long, so that they spread. */
 const RETRY_AFTER_OUTAGE_MS = 10_000;

@@ -9,7 +9,8 @@ import { ownerOf } from '../merchants/staff';
 import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';
 import type { AccountDocument } from '../store/accounts';
-import { CliFailure, reasonOf } from './failure';
+import { reasonOf } from '../temporal/in-time';
+import { CliFailure } from './failure';
 import { type FundDeps, fundSandbox } from './fund';
 
 const PASSWORD_BYTES = 16;

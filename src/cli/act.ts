@@ -4,10 +4,11 @@ import type { Workflow } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback';
 import { LIFECYCLE_QUEUE } from '../domain/task-queues';
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
+import { inTime } from '../temporal/in-time';
 import { nextRun } from '../temporal/start';
 import { CliFailure } from './failure';
 import { findResource, type WorkflowDeps } from './resources';
-import { inTime, updateFailure } from './temporal-call';
+import { updateFailure } from './temporal-call';
 
 /** Time for an answer: the workflow may ask the bank meanwhile. */
 const ACT_TIMEOUT_MS = 20_000;

@@ -9,7 +9,8 @@ import { MongoClient, MongoServerError } from 'mongodb';
 import { followKeys } from '../keys/ring';
 import { createSealer, type Sealer } from '../keys/seal';
 import { connectMongo } from '../mongo';
-import { CliFailure, isMissingFile, reasonOf } from './failure';
+import { reasonOf } from '../temporal/in-time';
+import { CliFailure, isMissingFile } from './failure';
 import type { Settings } from './settings';
 
 const CONNECT_TIMEOUT_MS = 2_500;

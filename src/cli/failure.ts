@@ -1,22 +1,18 @@
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
 import { NamespaceNotFoundError } from '@temporalio/common';
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
+import { ActFailure } from '../domain/act-failure';
 import { SealError } from '../keys/seal';
+import { reasonOf } from '../temporal/in-time';
 
 /** Failure of a command. Its message is the whole explanation, so no stack is shown. */
-export class CliFailure extends Error {
+export class CliFailure extends ActFailure {
   override readonly name = 'CliFailure';
-  readonly code: string;
-
-  constructor(code: string, message: string) {
-    super(message);
-    this.code = code;
-  }
 }
 
 /** Explains an error to the person at the terminal. */
 export function explain(error: unknown): { code: string; message: string } {
-  if (error instanceof CliFailure) return { code: error.code, message: error.message };
+  if (error instanceof ActFailure) return { code: error.code, message: error.message };
   if (error instanceof SealError) {
     const message =
       'A stored value (a signing secret or a recipient) can not be opened with this KEYS_FILE. ' +
@@ -42,15 +38,6 @@ function isTemporalFault(error: unknown): boolean {
     error instanceof NamespaceNotFoundError ||
     isGrpcServiceError(error)
   );
-}
-
-/** Text of an unknown thrown value, with its cause. */
-export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { message, cause } = error;
-  return cause instanceof Error && cause.message !== message
-    ? `${message}: ${reasonOf(cause)}`
-    : message;
 }
 
 /** Whether a file was not there; `instanceof` fails under jest, where node's errors are foreign. */

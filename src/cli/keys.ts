@@ -4,7 +4,8 @@ import { addSealingKey, lockKeyFile, removeSealingKey } from '../keys/file';
 import { followKeys, LOOK_EVERY_MS } from '../keys/ring';
 import { createSealer } from '../keys/seal';
 import { StackFailure } from '../os/failure';
-import { CliFailure, reasonOf } from './failure';
+import { reasonOf } from '../temporal/in-time';
+import { CliFailure } from './failure';
 import { type Held, heldByKeys, heldByOthers, resealAll, type SealedStores } from './reseal';
 
 /**

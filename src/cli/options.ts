@@ -6,21 +6,11 @@ import { isCurrency } from '../domain/currencies';
 import { parseCreatedBefore } from '../domain/cursor';
 import { Amount } from '../domain/wire/fields';
 
-export type Env = 'sandbox' | 'live';
-
 /** Option `--env sandbox|live`, which every command about one environment needs. */
 export function envOption(): Option {
   return new Option('--env <env>', 'environment')
     .choices(['sandbox', 'live'])
     .makeOptionMandatory();
-}
-
-export function isLive(env: Env): boolean {
-  return env === 'live';
-}
-
-export function envOf(livemode: boolean): Env {
-  return livemode ? 'live' : 'sandbox';
 }
 
 /** Parses `--email`. */

@@ -1,88 +1,19 @@
-import { setTimeout as wait } from 'node:timers/promises';
-import type { DeliveryStatus } from '../domain/event';
-import type { SendAgainFilter } from '../store/events';
+import { RedeliveryStopped, redeliverAll } from '../temporal/redeliver-many';
 import { CliFailure, explain } from './failure';
-import { type RedeliverDeps, redeliverEvent, requireEndpoint } from './redeliver';
-
-/** Pace at which an endpoint that has just come back can be asked to take what it missed. */
-const PER_SECOND = 20;
-const PAGE = 100;
-
-/** Number of events that a selection holds. */
-export interface Selected {
-  found: number;
-  by_status: Partial<Record<DeliveryStatus, number>>;
-}
-
-/** Counts what would be sent. @throws CliFailure `webhook_not_set` */
-export async function countSelected(
-  { stores }: Pick<RedeliverDeps, 'stores'>,
-  filter: SendAgainFilter,
-): Promise<Selected> {
-  await requireEndpoint(stores, filter);
-  const counted = await Promise.all(
-    filter.statuses.map(async (status) => {
-      const count = await stores.events.countToSendAgain({ ...filter, statuses: [status] });
-      return [status, count] as const;
-    }),
-  );
-  const found = counted.reduce((sum, [, count]) => sum + count, 0);
-  return { found, by_status: Object.fromEntries(counted) };
-}
-
-export interface Sent {
-  sent: number;
-  /** Events that another redelivery was asked for at the same moment. */
-  skipped: number;
-}
 
 /**
- * Sends every selected event again, the oldest first, at a measured pace. Repeating it is
- * harmless: it sends what has not been delivered meanwhile.
- * @param each called after every event
+ * Sends every selected event again, as `redeliverAll` does.
  * @throws CliFailure as `redeliverEvent`, telling where to go on
  */
 export async function redeliverSelected(
-  deps: RedeliverDeps,
-  filter: SendAgainFilter,
-  each: (sent: Sent) => void,
-  pageSize = PAGE,
-): Promise<Sent> {
-  const total = { sent: 0, skipped: 0 };
-  for (let since = filter.since; ; ) {
-    const page = await deps.stores.events.toSendAgain({ ...filter, since }, pageSize);
-    for (const { _id, position } of page) {
-      const pause = wait(1_000 / PER_SECOND);
-      await sendOne(deps, _id, position, total);
-      each(total);
-      await pause;
-    }
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return total;
-    since = after(last.position);
-  }
-}
-
-async function sendOne(
-  deps: RedeliverDeps,
-  id: string,
-  position: string,
-  total: Sent,
-): Promise<void> {
+  ...all: Parameters<typeof redeliverAll>
+): ReturnType<typeof redeliverAll> {
   try {
-    await redeliverEvent(deps, id);
-    total.sent += 1;
+    return await redeliverAll(...all);
   } catch (error) {
-    const { code, message } = explain(error);
-    if (code !== 'delivery_running') {
-      const where = `Sent again before that: ${total.sent}. Go on with --since ${position}.`;
-      throw new CliFailure(code, `${message} ${where}`);
-    }
-    total.skipped += 1;
+    if (!(error instanceof RedeliveryStopped)) throw error;
+    const { code, message } = explain(error.cause);
+    const where = `Sent again before that: ${error.sent}. Go on with --since ${error.position}.`;
+    throw new CliFailure(code, `${message} ${where}`);
   }
-}
-
-/** Smallest text behind a position; positions have one width. */
-function after(position: string): string {
-  return `${position}!`;
 }

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { TASK_QUEUE_PREFIX } from '../domain/task-queues';
+import { reasonOf } from '../temporal/in-time';
 import { APPROVAL_LIMIT } from './adjust';
-import { CliFailure, isMissingFile, reasonOf } from './failure';
+import { CliFailure, isMissingFile } from './failure';
 
 /** Addresses of the servers, and the rules that the command line shares with the service. */
 export interface Settings {

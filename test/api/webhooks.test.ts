@@ -1,10 +1,10 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Stripe from 'stripe';
-import { makeSigningSecret } from '../../src/cli/webhook';
 import type { EventType } from '../../src/domain/event';
 import { createSealer } from '../../src/keys/seal';
 import { endpointOwner } from '../../src/store/endpoints';
+import { makeSigningSecret } from '../../src/webhooks/endpoint';
 import { assertWebhook } from '../support/contract';
 import { call, eventually, idealPayment, settledPayment } from '../support/http';
 import { type Service, startService } from '../support/service';

@@ -1,6 +1,6 @@
-import { redeliverEvent } from '../../src/cli/redeliver';
 import { webhookWorkflowId } from '../../src/domain/event';
 import type { EventDocument } from '../../src/store/events';
+import { redeliverEvent } from '../../src/temporal/redeliver';
 import { eventually } from '../support/http';
 import { run } from './cli';
 import { type DeliverySetting, openDeliverySetting } from './delivery-setting';

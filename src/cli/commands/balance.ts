@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { MAIN_BALANCE } from '../../domain/balance-account';
+import { type Env, isLive } from '../../domain/environment';
 import { amountInJson, formatMoney } from '../../domain/money';
 import type { BalanceRow } from '../../ledger/book';
 import { findAccount } from '../account';
@@ -15,9 +16,7 @@ import type { CliContext } from '../context';
 import { fundBalance } from '../fund';
 import {
   approvedByOption,
-  type Env,
   envOption,
-  isLive,
   operatorOption,
   parseAmount,
   parseBalanceAccount,

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
+import { type Env, isLive } from '../../domain/environment';
 import type { DeliveryDocument } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
+import { findEvent } from '../../temporal/redeliver';
 import { findAccount } from '../account';
 import type { CliContext } from '../context';
-import { type Env, envOption, isLive, parseCursor, parseLimit } from '../options';
+import { envOption, parseCursor, parseLimit } from '../options';
 import { fields, table, when } from '../output';
-import { findEvent } from '../redeliver';
 import { addRedeliverCommand } from './redeliver';
 
 const LIMIT_MAX = 100;

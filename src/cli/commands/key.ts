@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { SCOPES, type Scope } from '../../domain/api-key';
+import { type Env, envOf, isLive } from '../../domain/environment';
 import { createKey, revokeKey } from '../../merchants/api-keys';
 import { findAccount } from '../account';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
-import { type Env, envOf, envOption, isLive, parseScopes } from '../options';
+import { envOption, parseScopes } from '../options';
 import { fields, table, when } from '../output';
 
 const EXAMPLES = {

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import { envOf } from '../../domain/environment';
 import { findOrphans, type Orphan, type OrphanDeps, restart } from '../../temporal/orphans';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
-import { envOf, parseLimit } from '../options';
+import { parseLimit } from '../options';
 import { age, table, when } from '../output';
 
 const LIMIT_MAX = 10_000;

@@ -1,12 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { readKeys } from '../../config';
+import { envOf } from '../../domain/environment';
 import { type Finding, isLeft } from '../../reconcile/finding';
 import type { OpenRebuilder } from '../../reconcile/rebuilder';
 import { retentionOf } from '../../reconcile/retention';
 import { usableKeysFile } from '../connections';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
-import { envOf } from '../options';
+
 import { age, fields, table } from '../output';
 import { type ReconcileDeps, type Reconciliation, reconcile } from '../reconcile';
 

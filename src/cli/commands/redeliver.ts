@@ -1,16 +1,18 @@
 import { type Command, Option } from 'commander';
+import { type Env, isLive } from '../../domain/environment';
 import {
   DELIVERY_STATUSES,
   type DeliveryStatus,
   EVENT_TYPES,
   type EventType,
 } from '../../domain/event';
+import { findEvent, redeliverEvent } from '../../temporal/redeliver';
+import { countSelected, type Selected } from '../../temporal/redeliver-many';
 import { findAccount } from '../account';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
-import { type Env, isLive, parseCursor, parseNames } from '../options';
-import { findEvent, redeliverEvent } from '../redeliver';
-import { countSelected, redeliverSelected, type Selected } from '../redeliver-many';
+import { parseCursor, parseNames } from '../options';
+import { redeliverSelected } from '../redeliver-many';
 
 /** Events per line of progress on stderr. */
 const PROGRESS_EVERY = 100;

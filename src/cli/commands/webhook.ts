@@ -1,22 +1,21 @@
 import { type Command, Option } from 'commander';
+import { type Env, isLive } from '../../domain/environment';
 import { EVENT_TYPES, type EventType } from '../../domain/event';
-import { checkWebhookUrl } from '../../webhooks/url';
-import { findAccount } from '../account';
-import type { CliContext } from '../context';
-import { CliFailure } from '../failure';
-import { type Env, envOption, isLive, parseNames } from '../options';
-import { fields, when } from '../output';
 import {
+  AFTER_MS,
+  type After,
+  type EndpointDeps,
   rollSecret,
   type ShownEndpoint,
   setEndpoint,
   showEndpoint,
-  type WebhookDeps,
-} from '../webhook';
-
-const HOUR_MS = 3_600_000;
-const AFTER_MS = { now: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS } as const;
-type After = keyof typeof AFTER_MS;
+} from '../../webhooks/endpoint';
+import { checkWebhookUrl } from '../../webhooks/url';
+import { findAccount } from '../account';
+import type { CliContext } from '../context';
+import { CliFailure } from '../failure';
+import { envOption, parseNames } from '../options';
+import { fields, when } from '../output';
 
 const EXAMPLES = {
   group: `
@@ -144,7 +143,7 @@ function shownEvents({ enabled_events }: ShownEndpoint): string {
 }
 
 /** Dependencies of sealing. The account comes first: an unknown one is refused without keys. */
-async function webhookDeps(context: CliContext, accountId: string): Promise<WebhookDeps> {
+async function webhookDeps(context: CliContext, accountId: string): Promise<EndpointDeps> {
   const stores = await context.stores();
   await findAccount(stores, accountId);
   return { endpoints: stores.endpoints, sealer: context.sealer(), now: context.now };

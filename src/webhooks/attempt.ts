@@ -1,8 +1,8 @@
-import type { DeliveredEvent, WebhookDeliveryInput } from '../src/domain/delivery';
-import type { DeliveryDocument } from '../src/store/deliveries';
-import type { PostWebhook } from '../src/webhooks/post';
-import type { PostResult } from '../src/webhooks/post-result';
-import { signPayload } from '../src/webhooks/signature';
+import type { DeliveredEvent, WebhookDeliveryInput } from '../domain/delivery';
+import type { DeliveryDocument } from '../store/deliveries';
+import type { PostWebhook } from './post';
+import type { PostResult } from './post-result';
+import { signPayload } from './signature';
 
 /** Limits an attempt to 10 s. @see docs/webhooks.md#answer-and-retries */
 const ATTEMPT_TIMEOUT_MS = 10_000;

@@ -1,13 +1,13 @@
 import type { Client } from '@temporalio/client';
+import { ActFailure } from '../domain/act-failure';
+import { envOf } from '../domain/environment';
 import { webhookWorkflowId } from '../domain/event';
 import { WEBHOOK_QUEUE } from '../domain/task-queues';
 import type { Stores } from '../store';
 import type { EventDocument } from '../store/events';
-import { startInstead } from '../temporal/deliveries';
-import { statusOf } from '../temporal/status';
-import { CliFailure } from './failure';
-import { envOf } from './options';
-import { inTime } from './temporal-call';
+import { startInstead } from './deliveries';
+import { inTime } from './in-time';
+import { statusOf } from './status';
 
 export interface RedeliverDeps {
   stores: Pick<Stores, 'events' | 'endpoints'>;
@@ -21,7 +21,7 @@ export interface RedeliverDeps {
  * Sends an event again, delivered or not: `webhook:{event id}` starts anew with the next run
  * number and all its attempts, to the endpoint as it is now. A delivery that waits for its next
  * attempt ends for it.
- * @throws CliFailure `event_not_found`, `webhook_not_set`, `temporal_unavailable`;
+ * @throws ActFailure `event_not_found`, `webhook_not_set`, `temporal_unavailable`;
  *   `delivery_running` when another redelivery came between
  */
 export async function redeliverEvent(deps: RedeliverDeps, id: string): Promise<EventDocument> {
@@ -60,31 +60,31 @@ async function startClaimed(deps: RedeliverDeps, claimed: EventDocument): Promis
   }
 }
 
-/** @throws CliFailure `webhook_not_set` */
+/** @throws ActFailure `webhook_not_set` */
 export async function requireEndpoint(
   { endpoints }: Pick<Stores, 'endpoints'>,
   { account_id, livemode }: { account_id: string; livemode: boolean },
 ): Promise<void> {
   if ((await endpoints.get(account_id, livemode)) !== null) return;
   const env = envOf(livemode);
-  throw new CliFailure(
+  throw new ActFailure(
     'webhook_not_set',
     `Nothing to send it to: no ${env} webhook endpoint is registered for ${account_id}.`,
   );
 }
 
-/** Finds an event. @throws CliFailure `event_not_found` */
+/** Finds an event. @throws ActFailure `event_not_found` */
 export async function findEvent(
   { events }: Pick<Stores, 'events'>,
   id: string,
 ): Promise<EventDocument> {
   const event = await events.get(id);
   if (event !== null) return event;
-  throw new CliFailure('event_not_found', `There is no event ${id}.`);
+  throw new ActFailure('event_not_found', `There is no event ${id}.`);
 }
 
-function overtaken(id: string): CliFailure {
-  return new CliFailure(
+function overtaken(id: string): ActFailure {
+  return new ActFailure(
     'delivery_running',
     `Another redelivery of ${id} was asked for at the same moment, and is under way.`,
   );

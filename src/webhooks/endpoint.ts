@@ -13,8 +13,14 @@ import {
 
 const SECRET_BYTES = 32;
 const RACES_MAX = 3;
+const HOUR_MS = 3_600_000;
 
-export interface WebhookDeps {
+/** Times, in ms, from which a new secret may sign. @see docs/webhooks.md#roll-the-secret */
+export const AFTER_MS = { now: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS } as const;
+export type After = keyof typeof AFTER_MS;
+
+/** Dependencies of acts on an endpoint. */
+export interface EndpointDeps {
   endpoints: EndpointStore;
   sealer: Sealer;
   now: () => Date;
@@ -50,7 +56,7 @@ export function makeSigningSecret(): string {
  * @throws SealError when the present secret was sealed with other keys; then nothing is changed
  */
 export async function setEndpoint(
-  deps: WebhookDeps,
+  deps: EndpointDeps,
   owner: EndpointOwner,
   { url, events }: EndpointWish,
 ): Promise<ShownEndpoint> {
@@ -75,7 +81,7 @@ export async function setEndpoint(
  * @returns null when there is no endpoint
  */
 export async function rollSecret(
-  deps: WebhookDeps,
+  deps: EndpointDeps,
   { accountId, livemode }: EndpointOwner,
   afterMs: number,
 ): Promise<(ShownEndpoint & { active_from: string }) | null> {
@@ -96,7 +102,7 @@ export async function rollSecret(
 
 /** Finds the endpoint with the secret that signs now and, during a roll, the next one. */
 export async function showEndpoint(
-  deps: WebhookDeps,
+  deps: EndpointDeps,
   owner: EndpointOwner,
 ): Promise<(ShownEndpoint & { next_secret?: string; next_active_from?: string }) | null> {
   const endpoint = await deps.endpoints.get(owner.accountId, owner.livemode);
@@ -112,7 +118,7 @@ export async function showEndpoint(
 }
 
 async function shownOf(
-  deps: WebhookDeps,
+  deps: EndpointDeps,
   owner: EndpointOwner,
   endpoint: EndpointDocument,
 ): Promise<ShownEndpoint> {
@@ -121,7 +127,7 @@ async function shownOf(
 }
 
 async function openCurrent(
-  { sealer, now }: WebhookDeps,
+  { sealer, now }: EndpointDeps,
   { accountId, livemode }: EndpointOwner,
   endpoint: EndpointDocument,
 ): Promise<string> {
