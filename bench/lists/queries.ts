@@ -63,6 +63,43 @@ const LISTS: Query[] = [
   })),
 ];
 
+const kinds = ['payments', 'refunds', 'payouts'] as const;
+
+/** Lists of the dashboard beside those of the API. */
+const DASHBOARD: Query[] = [
+  {
+    name: 'payouts by reference',
+    read: ({ payouts }, { n }) => payouts.list({ ...page(undefined), reference: `order-${n}` }),
+  },
+  {
+    name: 'payouts by method',
+    read: ({ payouts }, { before }) => payouts.list({ ...page(before), method: 'sepa_instant' }),
+  },
+  {
+    name: 'refunds by method',
+    read: ({ refunds }, { before }) => refunds.list({ ...page(before), method: 'visa' }),
+  },
+  ...kinds.flatMap((kind): Query[] => [
+    {
+      name: `${kind} of the page before`,
+      read: (stores, { before = '' }) => stores[kind].list({ ...page(undefined), after: before }),
+    },
+    {
+      name: `${kind} between two times`,
+      read: (stores, { before = '' }) =>
+        stores[kind].list({ ...page(undefined), since: before, until: '9999' }),
+    },
+    {
+      name: `${kind} in need`,
+      read: (stores) => stores[kind].inNeed(OWNER.account_id, OWNER.livemode, PAGE),
+    },
+  ]),
+  {
+    name: 'events that are not delivered',
+    read: ({ events }, { before }) => events.list({ ...page(before), statuses: UNSENT }),
+  },
+];
+
 /** Lists of the command line, and of the hourly audit. */
 const OPERATORS: Query[] = [
   { name: 'events', read: ({ events }, { before }) => events.list(page(before)) },
@@ -105,7 +142,7 @@ const OPERATORS: Query[] = [
 ];
 
 /** Every list that a merchant or an operator can ask for. */
-export const QUERIES: readonly Query[] = [...LISTS, ...OPERATORS];
+export const QUERIES: readonly Query[] = [...LISTS, ...DASHBOARD, ...OPERATORS];
 
 function inFlight(
   { payments, refunds, payouts }: Stores,

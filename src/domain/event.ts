@@ -30,12 +30,30 @@ export type EventType = (typeof EVENT_TYPES)[number];
  * @see docs/decisions.md#events
  */
 const EVENT_DATA = {
-  payment: z.object({ payment_id: z.string() }),
-  refund: z.object({ refund_id: z.string(), payment_id: z.string() }),
-  payout: z.object({ payout_id: z.string() }),
-  'crypto.payment': z.object({ crypto_payment_id: z.string() }),
-  'crypto.settlement': z.object({ crypto_settlement_id: z.string() }),
+  payment: ids('payment_id'),
+  refund: ids('refund_id', 'payment_id'),
+  payout: ids('payout_id'),
+  'crypto.payment': ids('crypto_payment_id'),
+  'crypto.settlement': ids('crypto_settlement_id'),
 } as const;
+
+function ids(...names: string[]) {
+  const test = z
+    .literal(true)
+    .optional()
+    .meta({ description: 'Only in a test event that you send from the dashboard.' });
+  return z.object({ ...Object.fromEntries(names.map((name) => [name, z.string()])), test });
+}
+
+/** Data of a test event: made-up ids of what would have moved, and that it is a test. */
+export function testData(type: EventType, makeId: () => string): Record<string, string | true> {
+  const { test, ...named } = dataOf(type)?.shape ?? {};
+  return { ...Object.fromEntries(Object.keys(named).map((name) => [name, makeId()])), test: true };
+}
+
+function dataOf(type: EventType) {
+  return Object.entries(EVENT_DATA).find(([words]) => type.startsWith(`${words}.`))?.[1];
+}
 
 /** The body of a webhook, frozen when the fact is recorded. @see docs/webhooks.md#what-is-posted */
 export const WebhookEvent = z.object({
@@ -46,15 +64,17 @@ export const WebhookEvent = z.object({
   type: z.enum(EVENT_TYPES),
   created: z.iso.datetime({ precision: 3 }),
   livemode: z.boolean(),
-  data: z.record(z.string(), z.string()),
+  data: z.record(z.string(), z.union([z.string(), z.literal(true)])),
 });
 
 export type WebhookEvent = z.infer<typeof WebhookEvent>;
 
 /** Schema of an event of one type, with that type's own data. */
 export function webhookEventOf(type: EventType) {
-  const data = Object.entries(EVENT_DATA).find(([words]) => type.startsWith(`${words}.`))?.[1];
-  return WebhookEvent.extend({ type: z.literal(type), data: data ?? WebhookEvent.shape.data });
+  return WebhookEvent.extend({
+    type: z.literal(type),
+    data: dataOf(type) ?? WebhookEvent.shape.data,
+  });
 }
 
 /**

@@ -54,6 +54,16 @@ export function createDeliveryStore(db: Db) {
      * changes nothing, and finds it known.
      */
     keep: (row: DeliveryDocument): Promise<'kept' | 'known' | 'no_event'> => keep(events, row),
+    /** Keeps the only attempt of a test event, which ends its delivery either way. */
+    keepOnly: async ({ event_id, ...attempt }: DeliveryDocument): Promise<void> => {
+      const { run, outcome } = attempt;
+      const status = outcome === 'delivered' ? outcome : 'exhausted';
+      const delivery = { status, attempts: 1, next_attempt_at: null, run } as const;
+      await events.updateOne(
+        { _id: event_id, 'delivery.attempts': 0 },
+        { $set: { attempts: [attempt], delivery } },
+      );
+    },
     /** Latest attempt of a run; its number is how many the run has made. */
     last: async (event_id: string, run: number): Promise<DeliveryDocument | null> => {
       const latest = { sort: { attempt: -1 }, projection: { _id: 0 } } as const;
@@ -63,6 +73,25 @@ export function createDeliveryStore(db: Db) {
       ]);
       const ofRun = kept.filter((row) => row.run === run).sort(newestFirst);
       return [...ofRun, ...(before === null ? [] : [before])].sort(newestFirst)[0] ?? null;
+    },
+    /** Lists the latest attempts of several events, oldest first. */
+    forEvents: async (ids: readonly string[]): Promise<DeliveryDocument[]> => {
+      const each = await Promise.all([
+        events.find({ _id: { $in: [...ids] } }, { projection: { attempts: 1 } }).toArray(),
+        earlier
+          .find({ event_id: { $in: [...ids] } }, { projection: { _id: 0 } })
+          .limit(ROWS_MAX)
+          .toArray(),
+      ]);
+      const [found, before] = each;
+      const kept = found.flatMap(({ _id: event_id, attempts = [] }) =>
+        attempts.map((attempt) => ({ event_id, ...attempt })),
+      );
+      const keyOf = ({ event_id, run, attempt }: DeliveryDocument) =>
+        `${event_id} ${run} ${attempt}`;
+      const known = new Set(kept.map(keyOf));
+      const rows = [...kept, ...before.filter((row) => !known.has(keyOf(row)))];
+      return rows.sort((a, b) => (a.at < b.at ? -1 : 1));
     },
     /** Lists the latest attempts of an event, newest first. */
     forEvent: async (event_id: string): Promise<DeliveryDocument[]> => {

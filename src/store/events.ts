@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { DeliveryStatus, EventType } from '../domain/event';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
-import { type ListFilter, listIndexes, listNewest, OWNER } from './resource';
+import { LIST_MS_MAX, type ListFilter, listIndexes, listNewest, OWNER } from './resource';
 
 /** Fact that a merchant is told, written in the transaction of its move. */
 export interface EventDocument {
@@ -14,7 +14,8 @@ export interface EventDocument {
   resource_id: string;
   /** Place in lists, newest first. @see src/domain/cursor.ts */
   position: string;
-  data: Record<string, string>;
+  /** Ids of what moved; a test event says so beside a made-up one. */
+  data: Record<string, string | true>;
   /** Bytes that every attempt posts, unchanged. */
   body: string;
   request_id: string;
@@ -32,6 +33,8 @@ export interface EventDelivery {
 
 export interface EventFilter extends ListFilter {
   resource_id?: string | undefined;
+  type?: EventType | undefined;
+  statuses?: readonly DeliveryStatus[] | undefined;
 }
 
 /** Selection of events of one account and environment. */
@@ -88,7 +91,21 @@ export function createEventStore(db: Db) {
         .find({ ...PENDING, [NEXT_ATTEMPT_AT]: { $not: { $gte: before } } })
         .sort({ [NEXT_ATTEMPT_AT]: 1 })
         .batchSize(BATCH),
-    list: (filter: EventFilter) => listNewest<EventDocument>(events, filter),
+    list: ({ statuses, ...filter }: EventFilter) =>
+      listNewest<EventDocument>(
+        events,
+        statuses === undefined
+          ? filter
+          : { ...filter, ...{ 'delivery.status': { $in: statuses } } },
+      ),
+    /** Number of events since a position. */
+    countSince: (account_id: string, livemode: boolean, since: string): Promise<number> =>
+      events.countDocuments(
+        { account_id, livemode, position: { $gte: since } },
+        { maxTimeMS: LIST_MS_MAX },
+      ),
+    /** Keeps a test event, whose only attempt is about to be made. */
+    insertTest: (event: EventDocument) => events.insertOne(event),
     /** Page of events to be sent again, the oldest first. */
     toSendAgain: (filter: SendAgainFilter, limit: number) =>
       events.find(sendAgainQuery(filter)).sort({ position: 1 }).limit(limit).toArray(),
@@ -142,6 +159,7 @@ function sendAgainQuery({ account_id, livemode, since, until, statuses, types }:
     livemode,
     position: { $gte: since, $lt: until },
     'delivery.status': { $in: statuses },
+    'data.test': { $exists: false },
     $or: [{ 'delivery.status': { $ne: 'pending' as const } }, { 'delivery.attempts': { $gte: 1 } }],
     ...(types === undefined ? {} : { type: { $in: types } }),
   };

@@ -1,9 +1,16 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import { PAYMENT_IN_FLIGHT, type PaymentAttention, type PaymentStatus } from '../domain/payment';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import {
+  PAYMENT_IN_FLIGHT,
+  PAYMENT_STATUSES,
+  type PaymentAttention,
+  type PaymentStatus,
+} from '../domain/payment';
+import { makeIndexes, type NamedIndex, type TakeBuild } from '../mongo-indexes';
 import type { AuditEntry } from './attention';
 import {
+  IN_NEED,
   inFlightIndex,
+  LIST_MS_MAX,
   type ListFilter,
   listIndexes,
   OWNER,
@@ -82,6 +89,23 @@ const REFUNDED = { $ifNull: ['$refunded', 0] };
 const REFUNDABLE = { $min: ['$amount', { $ifNull: ['$settled_amount', '$amount'] }] };
 const REMAINING = { $subtract: [REFUNDABLE, REFUNDED] };
 
+/** Index that alone gives the volume of a day. */
+const SETTLED_DAY: NamedIndex = {
+  key: { ...OWNER, status: 1, settled_at: 1, currency: 1, amount: 1, settled_amount: 1 },
+  name: 'settled_day',
+  partialFilterExpression: { status: 'settled' },
+};
+
+/** Payments that were settled on one day, UTC, in one currency. */
+export interface SettledDay {
+  /** `YYYY-MM-DD` */
+  day: string;
+  currency: string;
+  payments: number;
+  /** Minor units, as they came. */
+  amount: number;
+}
+
 export type PaymentStore = ReturnType<typeof createPaymentStore>;
 
 export function createPaymentStore(db: Db) {
@@ -97,10 +121,58 @@ export function createPaymentStore(db: Db) {
           // A pair that is rare among many of each would be looked for in all of them.
           { key: { ...OWNER, method: 1, status: 1, position: -1 }, name: 'method_status_position' },
           { key: { token_hash: 1 }, name: 'token', unique: true },
+          SETTLED_DAY,
+          IN_NEED,
           UPDATED,
         ],
         later,
       ),
+    /** Volume of each day since a time, by the day of settlement. */
+    settledByDay: (account_id: string, livemode: boolean, since: string): Promise<SettledDay[]> =>
+      payments
+        .aggregate<SettledDay>(
+          [
+            { $match: { account_id, livemode, status: 'settled', settled_at: { $gte: since } } },
+            {
+              $group: {
+                _id: { day: { $substrBytes: ['$settled_at', 0, 10] }, currency: '$currency' },
+                payments: { $sum: 1 },
+                amount: { $sum: { $ifNull: ['$settled_amount', '$amount'] } },
+              },
+            },
+            {
+              $project: {
+                _id: 0,
+                day: '$_id.day',
+                currency: '$_id.currency',
+                payments: 1,
+                amount: 1,
+              },
+            },
+            { $sort: { day: 1, currency: 1 } },
+          ],
+          { maxTimeMS: LIST_MS_MAX },
+        )
+        .toArray(),
+    /** Number of payments in each state among those made since a position. */
+    countByStatus: (account_id: string, livemode: boolean, since: string) =>
+      payments
+        .aggregate<{ status: PaymentStatus; payments: number }>(
+          [
+            {
+              $match: {
+                account_id,
+                livemode,
+                status: { $in: [...PAYMENT_STATUSES] },
+                position: { $gte: since },
+              },
+            },
+            { $group: { _id: '$status', payments: { $sum: 1 } } },
+            { $project: { _id: 0, status: '$_id', payments: 1 } },
+          ],
+          { maxTimeMS: LIST_MS_MAX },
+        )
+        .toArray(),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
     /** Binds the page to the first browser that opens it; null for another one, or after expiry. */
     openPage: (token_hash: string, browser_hash: string, now: string) =>

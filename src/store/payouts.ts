@@ -7,6 +7,7 @@ import {
 } from '../domain/payout';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 import {
+  IN_NEED,
   inFlightIndex,
   type ListFilter,
   listIndexes,
@@ -36,6 +37,8 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
 
 export interface PayoutFilter extends ListFilter {
   status?: string | undefined;
+  method?: string | undefined;
+  reference?: string | undefined;
 }
 
 export type PayoutStore = ReturnType<typeof createPayoutStore>;
@@ -47,7 +50,12 @@ export function createPayoutStore(db: Db) {
     ensureIndexes: (later?: TakeBuild) =>
       makeIndexes(
         payouts,
-        [...listIndexes('status'), inFlightIndex(PAYOUT_IN_FLIGHT), UPDATED],
+        [
+          ...listIndexes('status', 'method', 'reference'),
+          inFlightIndex(PAYOUT_IN_FLIGHT),
+          IN_NEED,
+          UPDATED,
+        ],
         later,
       ),
   };

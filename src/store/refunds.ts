@@ -2,6 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
 import {
+  IN_NEED,
   inFlightIndex,
   type ListFilter,
   listIndexes,
@@ -27,6 +28,7 @@ export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAtt
 export interface RefundFilter extends ListFilter {
   payment_id?: string | undefined;
   status?: string | undefined;
+  method?: string | undefined;
 }
 
 /** Index of the refunds of a payment, whoever owns them, for the verification of the ledger. */
@@ -40,10 +42,11 @@ export function createRefundStore(db: Db) {
       makeIndexes(
         refunds,
         [
-          ...listIndexes('status'),
+          ...listIndexes('status', 'method'),
           inFlightIndex(REFUND_IN_FLIGHT),
           { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },
           PAYMENT,
+          IN_NEED,
           UPDATED,
         ],
         later,

@@ -41,6 +41,12 @@ export interface ListFilter {
   livemode: boolean;
   /** Rows strictly before this position. */
   before?: string | undefined;
+  /** Rows strictly after this position, those next to it. */
+  after?: string | undefined;
+  /** Rows at this position or after it. */
+  since?: string | undefined;
+  /** Rows strictly before this position, beside `before`. */
+  until?: string | undefined;
   limit: number;
 }
 
@@ -83,6 +89,16 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
     find: (id: string, account_id: string, livemode: boolean) =>
       rows.findOne({ _id: id, account_id, livemode }),
     list: (filter: F) => listNewest(rows, filter),
+    /** Reads a whole list, newest first, in small batches; whoever stops early closes it. */
+    export: (filter: Omit<F, 'limit'>) => exportNewest(rows, filter),
+    /** Rows that need a person, newest first. */
+    inNeed: (account_id: string, livemode: boolean, limit: number) =>
+      rows
+        .find({ account_id, livemode, attention: MARKED })
+        .sort({ position: -1 })
+        .limit(limit)
+        .maxTimeMS(LIST_MS_MAX)
+        .toArray(),
     /** Page of what is in flight, in the order of ids, after one of them; '' for the first page. */
     inFlight: (after: string, limit: number) =>
       rows
@@ -127,21 +143,48 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
 }
 
 /** Rows of one list, newest first; a filter that is undefined does not narrow it. */
-export function listNewest<D>(
+export async function listNewest<D>(
   rows: Listed<D>,
-  { before, limit, ...equal }: ListFilter,
+  { limit, ...filter }: ListFilter,
 ): Promise<D[]> {
-  const position = before === undefined ? undefined : { $lt: before };
-  return rows
-    .find(defined({ ...equal, position }))
-    .sort({ position: -1 })
+  const forwards = filter.after !== undefined;
+  const found = await rows
+    .find(listQuery(filter))
+    .sort({ position: forwards ? 1 : -1 })
     .limit(limit)
     .maxTimeMS(LIST_MS_MAX)
     .toArray();
+  return forwards ? found.reverse() : found;
+}
+
+const EXPORT_BATCH = 500;
+
+function exportNewest<D>(rows: Listed<D>, filter: Omit<ListFilter, 'limit'>): FindCursor<D> {
+  return rows.find(listQuery(filter)).sort({ position: -1 }).batchSize(EXPORT_BATCH);
+}
+
+function listQuery({ before, after, since, until, ...equal }: Omit<ListFilter, 'limit'>) {
+  const ends = [before, until].filter((end) => end !== undefined);
+  const $lt = ends.length === 0 ? undefined : ends.reduce((a, b) => (a < b ? a : b));
+  const bounds = defined({ $lt, $gt: after, $gte: since });
+  return defined({
+    ...equal,
+    position: Object.keys(bounds).length === 0 ? undefined : bounds,
+  });
 }
 
 /** A list that takes longer is answered as unavailable, and must not go on on the server. */
-const LIST_MS_MAX = 4_000;
+export const LIST_MS_MAX = 4_000;
+
+/** Filter of those that need a person. */
+const MARKED = { $type: 'string' } as const;
+
+/** Index of those that need a person, which are few. */
+export const IN_NEED: NamedIndex = {
+  key: { account_id: 1, livemode: 1, position: -1 },
+  name: 'in_need_position',
+  partialFilterExpression: { attention: MARKED },
+};
 
 /** First fields of every index of a list: no merchant reads another's rows. */
 export const OWNER = { account_id: 1, livemode: 1 } as const;

@@ -1,0 +1,122 @@
+import { readKeys } from '../../src/config';
+import { EVENT_TYPES, type EventType, webhookEventOf } from '../../src/domain/event';
+import { createSealer } from '../../src/keys/seal';
+import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
+import { postWebhook } from '../../src/webhooks/post';
+import { verifySignature } from '../../src/webhooks/signature';
+import { sendTestEvent, type TestEventDeps } from '../../src/webhooks/test-event';
+import { openProvisioning, type Provisioning } from '../cli/cli';
+import { type Receiver, receiveHttp } from '../webhooks/receiver';
+
+interface Received {
+  headers: NodeJS.Dict<string | string[]>;
+  body: string;
+}
+
+let service: Provisioning;
+let receiver: Receiver;
+let deps: TestEventDeps;
+let account_id: string;
+let secret: string;
+const received: Received[] = [];
+const answer = { status: 200, hold: Promise.resolve() };
+
+beforeAll(async () => {
+  service = await openProvisioning();
+  receiver = await receiveHttp((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => {
+      body += chunk.toString();
+    });
+    request.on('end', async () => {
+      received.push({ headers: request.headers, body });
+      await answer.hold;
+      response.writeHead(answer.status).end('thanks');
+    });
+  });
+  account_id = (await service.account()).account_id;
+  const place = [account_id, '--env', 'sandbox', '--url', receiver.url];
+  secret = Object(await service.json('webhook', 'set', ...place)).signing_secret;
+  deps = {
+    stores: service.stores,
+    sealer: createSealer(readKeys(service.env['KEYS_FILE'] ?? '').seal),
+    limits: createEndpointLimits({ slots: 20 }),
+    allowPrivate: true,
+    post: postWebhook,
+    now: () => new Date(),
+  };
+});
+afterAll(async () => {
+  await receiver?.close();
+  await service?.close();
+});
+beforeEach(() => {
+  received.length = 0;
+  Object.assign(answer, { status: 200, hold: Promise.resolve() });
+});
+
+const send = (type: EventType = 'payment.settled', livemode = false) =>
+  sendTestEvent(deps, { account_id, livemode, type, request_id: 'req-1' });
+
+test.each(EVENT_TYPES)('a test of %s is signed, says that it is one, and is kept', async (type) => {
+  const row = await send(type);
+  expect(row).toMatchObject({ outcome: 'delivered', status_code: 200, response_excerpt: 'thanks' });
+  const [{ headers, body } = { headers: {}, body: '' }] = received;
+  expect(headers['service-event-type']).toBe(type);
+  const header = String(headers['service-signature']);
+  expect(verifySignature({ header, body, secret, now: Date.now() / 1_000 })).toBe(true);
+  const event = webhookEventOf(type).strict().parse(JSON.parse(body));
+  expect(event.data).toMatchObject({ test: true });
+  expect(await service.json('event', 'show', event.id)).toMatchObject({
+    delivery: { status: 'delivered', attempts: 1, next_attempt_at: null },
+    attempts: [{ attempt: 1, status_code: 200, response_excerpt: 'thanks' }],
+  });
+});
+
+test('one that is refused is not tried again, by nobody', async () => {
+  answer.status = 500;
+  const { event_id, outcome, status_code } = await send();
+  expect({ outcome, status_code }).toEqual({ outcome: 'failed', status_code: 500 });
+  const event = await service.stores.events.get(event_id);
+  expect(event?.delivery).toEqual({
+    status: 'exhausted',
+    attempts: 1,
+    next_attempt_at: null,
+    run: 0,
+  });
+  const since = ['--account', account_id, '--env', 'sandbox', '--since', '2020-01-01T00:00:00Z'];
+  expect(await service.json('event', 'redeliver', ...since, '--dry-run')).toMatchObject({
+    found: 0,
+  });
+  const overdue = await service.stores.events.overdue('9999').toArray();
+  expect(overdue.map(({ _id }) => _id)).not.toContain(event_id);
+});
+
+test('a process that dies before the answer leaves the event without an attempt', async () => {
+  const died = { ...deps, post: () => Promise.reject(new Error('killed')) };
+  const type = 'payout.sent';
+  await expect(
+    sendTestEvent(died, { account_id, livemode: false, type, request_id: 'req-1' }),
+  ).rejects.toThrow('killed');
+  const [event] = await service.stores.events.list({ account_id, livemode: false, limit: 1 });
+  expect(event).toMatchObject({ type, delivery: { status: 'exhausted', attempts: 0 } });
+});
+
+test('without an endpoint there is nothing to test, and one test waits for the other', async () => {
+  await expect(send('payment.settled', true)).rejects.toMatchObject({ code: 'webhook_not_set' });
+  let go = () => {};
+  answer.hold = new Promise((resolve) => {
+    go = resolve;
+  });
+  const patient = { ...deps, limits: createEndpointLimits({ slots: 20 }) };
+  const wish = { account_id, livemode: false, type: 'payment.failed', request_id: 'r' } as const;
+  const both = [sendTestEvent(patient, wish), sendTestEvent(patient, wish)];
+  await Promise.race(both).catch(() => {});
+  go();
+  expect(await Promise.allSettled(both)).toEqual(
+    expect.arrayContaining([
+      { status: 'rejected', reason: expect.objectContaining({ code: 'endpoint_busy' }) },
+      { status: 'fulfilled', value: expect.objectContaining({ outcome: 'delivered' }) },
+    ]),
+  );
+});
