@@ -12,6 +12,7 @@ import { beginIndexes, createStores } from './store';
 import { followSettings } from './store/settings';
 import { connectTemporal } from './temporal/connect';
 import { createTemporalDoor } from './temporal/door';
+import { createRedeliveries } from './temporal/redeliveries';
 
 const GRACE_MS = 10_000;
 
@@ -27,13 +28,14 @@ async function main(): Promise<void> {
     address: config.TEMPORAL_ADDRESS,
     namespace: config.TEMPORAL_NAMESPACE,
   });
-  const { lifecycleQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
+  const { lifecycleQueue, webhookQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
   const now = () => new Date();
   const app = createApp({
     config,
     mongo,
     stores,
     temporal: createTemporalDoor({ client, lifecycleQueue, stores, now, log }),
+    redeliveries: createRedeliveries({ temporal: client, webhookQueue, stores, now }),
     connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
     keys: readKeys(config.KEYS_FILE),
     sealer: createSealer(followKeys(config.KEYS_FILE)),

@@ -7,10 +7,14 @@ import { createDashboard } from '../dashboard/dashboard';
 import { Refusal } from '../domain/errors';
 import type { Logger } from '../log';
 import { createPayPages } from '../pages/pay';
+import type { Redeliveries } from '../temporal/redeliveries';
+import { createEndpointLimits } from '../webhooks/endpoint-limits';
+import { postWebhook } from '../webhooks/post';
 import { mountCatalogue } from './catalogue';
 import { type ApiDeps, requestIdOf } from './context';
 import { answerErrors } from './errors';
 import { mountHealth } from './health';
+import { createMerchantActs } from './merchant-acts';
 import { createMount } from './mount';
 import { openApiDocument, SERVICE_VERSION } from './openapi';
 import { mountPayments } from './payments';
@@ -22,8 +26,12 @@ import { mountSandbox } from './sandbox';
 
 export interface AppDeps extends ApiDeps {
   mongo: MongoClient;
+  redeliveries: Redeliveries;
   config: ApiDeps['config'] & Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'>;
 }
+
+/** Test events whose answers one process waits for; one endpoint may hold one. */
+const TEST_EVENTS_AT_ONCE = 20;
 
 /** Koa app: the middleware that every request passes, and then the routes. */
 export function createApp(deps: AppDeps): Koa {
@@ -78,6 +86,9 @@ function createPages({ stores, temporal, config, now, log }: AppDeps): Router {
 function createDashboardPages({ config, ...deps }: AppDeps): Router {
   return createDashboard({
     ...deps,
+    acts: createMerchantActs({ config, ...deps }),
+    limits: createEndpointLimits({ slots: TEST_EVENTS_AT_ONCE }),
+    post: postWebhook,
     publicUrl: config.PUBLIC_URL,
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
   });

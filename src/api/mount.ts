@@ -1,21 +1,17 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import type { ClaimedRequest } from '../domain/creation';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { type JsonValue, stringifyJson } from '../json';
-import type { ClaimMark } from '../keys/claim-mark';
-import type { ClaimDocument } from '../store/idempotency';
 import type { KeyDocument } from '../store/keys';
 import { authenticate, checkScope, noteUse } from './authenticate';
 import { readBody } from './body';
 import { type ApiDeps, requestIdOf } from './context';
-import { createOnce, idempotencyKeyOf, whileFirstRuns } from './idempotency';
+import { idempotencyKeyOf } from './idempotency';
+import { type CreateHandlers, makeOnce, type Parsed } from './make-once';
 import { createFailureLimit, type RateLimits } from './rate-limit';
 import { validate } from './validate';
-
-type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
 
 /** Parsed request of an authenticated caller. */
 export interface Call<E extends Endpoint> {
@@ -26,37 +22,10 @@ export interface Call<E extends Endpoint> {
   body: Parsed<E['body']>;
 }
 
-/** Steps by which a creating endpoint makes its resource. */
-export interface CreateHandlers<E extends Endpoint> {
-  /**
-   * Checks the rules that a schema can't express.
-   * @param call.id id that the claim will fix, for values that are sealed for the resource
-   * @throws Refusal: nothing is created, no key burnt
-   */
-  accept(call: { key: KeyDocument; body: Parsed<E['body']>; id: string }): Promise<ClaimedRequest>;
-  /**
-   * Makes or joins the resource and gives the answer.
-   * @param claim its request is null when the resource is written already, so that it is only read
-   */
-  create(
-    call: { key: KeyDocument; requestId: string; mark: ClaimMark },
-    id: string,
-    claim: Pick<ClaimDocument, 'request' | 'opening'>,
-  ): Promise<Made>;
-}
-
-/** Answer to a creating request. */
-export interface Made {
-  answer: object;
-  /** The write of the resource has kept the facts that it is made of. */
-  isKept?: true;
-}
-
 export type Mount = ReturnType<typeof createMount>;
 
 /** Puts endpoints on the router; the definition is the row of checks that each request passes. */
 export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
-  const { idempotency } = deps.stores;
   const guarded = createFailureLimit();
   /** Authenticates, then limits, so that a key counts also where it lacks the scope. */
   const admit = async (ctx: Context, { scope, creates }: Endpoint): Promise<KeyDocument> => {
@@ -87,7 +56,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
     },
 
     /** Creates: authenticate → limit → idempotent → validate → accept → create. */
-    create<E extends Endpoint>(endpoint: E, { accept, create }: CreateHandlers<E>): void {
+    create<E extends Endpoint>(endpoint: E, handlers: CreateHandlers<E>): void {
       router.post(koaPath(endpoint.path), async (ctx: Context) => {
         const key = await admit(ctx, endpoint);
         const { account_id, livemode } = key;
@@ -95,29 +64,16 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
         const claimKey = { account_id, livemode, operation, key: idempotencyKeyOf(ctx) };
         const { value, canonical } = await bodyOf(ctx, endpoint);
         const requestId = requestIdOf(ctx);
-        const fingerprintKey = deps.keys.fingerprint;
-        const call = { claimKey, canonical, fingerprintKey, requestId, now: deps.now };
-        const once = await createOnce(idempotency, call, async (id) =>
-          accept({ key, body: parse<E['body']>(endpoint.body, value), id }),
-        );
-        if ('replay' in once) {
-          ctx.set('Idempotent-Replayed', 'true');
-          return send(ctx, once.replay.status, once.replay.body);
-        }
-        const { claim, mark, joined, firstMayRun } = once;
-        try {
-          const made = await create({ key, requestId, mark }, claim.resource_id, claim);
-          const { status } = endpoint.success;
-          const body = stringifyJson(made.answer);
-          const first =
-            made.isKept === true
-              ? { status, body }
-              : await idempotency.complete(claim, status, body);
-          if (joined) ctx.set('Idempotent-Replayed', 'true');
-          send(ctx, first.status, first.body);
-        } catch (error) {
-          throw firstMayRun ? whileFirstRuns(error) : error;
-        }
+        const made = await makeOnce(deps, {
+          claimKey,
+          canonical,
+          requestId,
+          handlers,
+          body: () => parse<E['body']>(endpoint.body, value),
+          status: endpoint.success.status,
+        });
+        if (made.isReplayed) ctx.set('Idempotent-Replayed', 'true');
+        send(ctx, made.status, made.body);
       });
     },
   };

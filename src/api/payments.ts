@@ -16,22 +16,23 @@ import {
   listPayments,
 } from '../domain/wire/payments';
 import { availableMethods } from '../routing';
-import type { KeyDocument } from '../store/keys';
+import type { KeyOwner } from '../store/keys';
 import type { PaymentDocument } from '../store/payments';
 import type { ApiDeps } from './context';
-import type { Made, Mount } from './mount';
+import type { Made } from './make-once';
+import type { Mount } from './mount';
 import { asOpened, type PaymentFields, presentPayment } from './present';
 import { resourceReader } from './reader';
 
 /** @see docs/api.md#create-a-payment */
 export function mountPayments(mount: Mount, deps: ApiDeps): void {
   const { temporal, config } = deps;
-  const { find, present, presentFields, made, read, list } = paymentReader(deps);
+  const { present, presentFields, made, read, list } = paymentReader(deps);
 
   /** Reads the payment; where its first answer's facts are kept, it is shown as it was then. */
   const madeBefore = async (
     id: string,
-    key: KeyDocument,
+    key: KeyOwner,
     opening: PaymentOpening | undefined,
   ): Promise<Made> => {
     const payment = await made(id, key);
@@ -63,18 +64,27 @@ export function mountPayments(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(getPayment, read);
   mount.endpoint(listPayments, list);
 
-  mount.endpoint(cancelPayment, async ({ key, params }) => {
-    const payment = await find(params.id, key);
-    if (payment.status === 'cancelled') return present(payment);
-    await temporal.cancelPayment(payment._id, 'merchant');
-    const now = await find(params.id, key);
-    if (now.status === 'cancelled') return present(now);
-    if (isCancellable(now.status)) {
-      const cause = new Error('No workflow runs for a payment that is in flight.');
-      throw unavailable('The payment could not be reached.', cause);
-    }
-    throw new Refusal('cannot_cancel', cannotCancel(now));
-  });
+  mount.endpoint(cancelPayment, async ({ key, params }) =>
+    present(await cancel(deps, params.id, key)),
+  );
+}
+
+/**
+ * Cancels a payment for its merchant; one that is cancelled already stays so.
+ * @throws Refusal 404; 422 `cannot_cancel`; 503 `temporarily_unavailable`: outcome unknown
+ */
+export async function cancel(deps: ApiDeps, id: string, owner: KeyOwner): Promise<PaymentDocument> {
+  const { find } = paymentReader(deps);
+  const payment = await find(id, owner);
+  if (payment.status === 'cancelled') return payment;
+  await deps.temporal.cancelPayment(payment._id, 'merchant');
+  const now = await find(id, owner);
+  if (now.status === 'cancelled') return now;
+  if (isCancellable(now.status)) {
+    const cause = new Error('No workflow runs for a payment that is in flight.');
+    throw unavailable('The payment could not be reached.', cause);
+  }
+  throw new Refusal('cannot_cancel', cannotCancel(now));
 }
 
 function cannotCancel({ status }: PaymentDocument): string {
@@ -97,7 +107,7 @@ export function paymentReader({ stores, config, keys }: ApiDeps) {
  */
 async function acceptPayment(
   { stores, connectors }: ApiDeps,
-  { account_id, livemode }: KeyDocument,
+  { account_id, livemode }: KeyOwner,
   body: CreatePayment,
 ): Promise<ClaimedPayment> {
   const account = await stores.accounts.known(account_id);

@@ -9,7 +9,7 @@ import {
   listPayouts,
 } from '../domain/wire/payouts';
 import { availableRails } from '../routing';
-import type { KeyDocument } from '../store/keys';
+import type { KeyOwner } from '../store/keys';
 import type { ApiDeps } from './context';
 import { refusalOf } from './errors';
 import type { Mount } from './mount';
@@ -44,7 +44,7 @@ export function payoutReader({ stores }: ApiDeps) {
 }
 
 /** Rails that the account can pay out over, and its fees. */
-async function railsOf({ stores, connectors }: ApiDeps, { account_id, livemode }: KeyDocument) {
+async function railsOf({ stores, connectors }: ApiDeps, { account_id, livemode }: KeyOwner) {
   const account = await stores.accounts.get(account_id);
   const rails = availableRails(connectors, account?.disabled_rails ?? [], livemode);
   return { rails, fees: account?.payout_fees ?? {} };
@@ -58,7 +58,7 @@ async function railsOf({ stores, connectors }: ApiDeps, { account_id, livemode }
  */
 async function acceptPayout(
   deps: ApiDeps,
-  key: KeyDocument,
+  key: KeyOwner,
   body: CreatePayout,
 ): Promise<ClaimedPayout> {
   const { stores, connectors, now } = deps;

@@ -1,5 +1,5 @@
 import { notFound, unavailable } from '../domain/errors';
-import type { KeyDocument } from '../store/keys';
+import type { KeyOwner } from '../store/keys';
 import type { ListFilter } from '../store/resource';
 import { refusalOf } from './errors';
 import { presentPage } from './present';
@@ -13,12 +13,12 @@ interface Listable<D> extends Findable<D> {
 }
 
 interface ReadCall {
-  key: KeyDocument;
+  key: KeyOwner;
   params: { id: string };
 }
 
 interface ListCall {
-  key: KeyDocument;
+  key: KeyOwner;
   /** Page that is asked for; its other fields narrow the list. */
   query: { limit: number; created_before?: string | undefined };
 }
@@ -28,7 +28,7 @@ interface ListCall {
  * @returns a function that throws Refusal 404, also for another account's or environment's id
  */
 export function finder<D>(store: Findable<D>, noun: Parameters<typeof notFound>[0]) {
-  return async (id: string, { account_id, livemode }: KeyDocument): Promise<D> => {
+  return async (id: string, { account_id, livemode }: KeyOwner): Promise<D> => {
     const found = await store.find(id, account_id, livemode);
     if (found === null) throw refusalOf(notFound(noun));
     return found;
@@ -50,7 +50,7 @@ export function resourceReader<D extends { position: string }>(
      * @throws Refusal 503 when the database has lost it, most likely by a restore: with its key kept,
      *   no retry makes a second one
      */
-    made: async (id: string, { account_id, livemode }: KeyDocument): Promise<D> => {
+    made: async (id: string, { account_id, livemode }: KeyOwner): Promise<D> => {
       const document = await store.find(id, account_id, livemode);
       if (document !== null) return document;
       const lost = new Error(`The workflow of ${noun} ${id} is there, and its document is not.`);

@@ -11,6 +11,7 @@ import {
 import type { PaymentDocument } from '../store/payments';
 import type { ApiDeps } from './context';
 import { refusalOf } from './errors';
+import type { CreateHandlers } from './make-once';
 import type { Mount } from './mount';
 import { paymentReader } from './payments';
 import { presentRefund } from './present';
@@ -19,9 +20,22 @@ import { resourceReader } from './reader';
 /** @see docs/api.md#refunds */
 export function mountRefunds(mount: Mount, deps: ApiDeps): void {
   const { find: findPayment } = paymentReader(deps);
-  const { made, present, read, list } = refundReader(deps);
+  const { read, list } = refundReader(deps);
 
-  mount.create(createRefund, {
+  mount.create(createRefund, refundHandlers(deps));
+  mount.endpoint(getRefund, read);
+  mount.endpoint(listRefunds, list);
+  mount.endpoint(listPaymentRefunds, async (call) => {
+    const { _id: payment_id } = await findPayment(call.params.id, call.key);
+    return await list(call, { payment_id });
+  });
+}
+
+/** Steps that make a refund, for each door. */
+export function refundHandlers(deps: ApiDeps): CreateHandlers<typeof createRefund> {
+  const { find: findPayment } = paymentReader(deps);
+  const { made, present } = refundReader(deps);
+  return {
     accept: async ({ key, body }) =>
       acceptRefund(await findPayment(body.payment_id, key), body, deps.now()),
     create: async ({ key, requestId: request_id, mark }, refund_id, { request }) => {
@@ -30,14 +44,7 @@ export function mountRefunds(mount: Mount, deps: ApiDeps): void {
       }
       return { answer: present(await made(refund_id, key)) };
     },
-  });
-
-  mount.endpoint(getRefund, read);
-  mount.endpoint(listRefunds, list);
-  mount.endpoint(listPaymentRefunds, async (call) => {
-    const { _id: payment_id } = await findPayment(call.params.id, call.key);
-    return await list(call, { payment_id });
-  });
+  };
 }
 
 /** Reader of refunds, as one account and environment may see them. */

@@ -4,7 +4,7 @@ import type { CallbackName, CallbackResource } from '../domain/callback';
 import { Refusal } from '../domain/errors';
 import { simulatePayment, simulatePayout, simulateRefund } from '../domain/wire/sandbox';
 import { callbackKey } from '../store/callbacks';
-import type { KeyDocument } from '../store/keys';
+import type { KeyDocument, KeyOwner } from '../store/keys';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
 import { paymentReader } from './payments';
@@ -31,7 +31,7 @@ interface Simulated {
 
 interface Reader<Document extends Simulated> {
   /** @throws Refusal 404 */
-  find(id: string, key: KeyDocument): Promise<Document>;
+  find(id: string, key: KeyOwner): Promise<Document>;
   present(document: Document): object;
 }
 

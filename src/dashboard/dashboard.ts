@@ -2,6 +2,7 @@ import Router, { type RouterMiddleware } from '@koa/router';
 import { createAsset } from '../pages/assets';
 import { pageHeaders, seeOther } from '../pages/security';
 import { type Dashboard, homeOf } from './context';
+import { DATA_CSS } from './data-styles';
 import type { DashboardDeps } from './deps';
 import { addInvitation } from './invitation';
 import { navigationOf } from './navigation';
@@ -20,7 +21,11 @@ import { DASHBOARD_CSS } from './styles';
  * @see docs/dashboard.md#the-dashboard
  */
 export function createDashboard(deps: DashboardDeps): Router {
-  const css = createAsset('/dashboard/assets/dashboard.css', 'text/css', DASHBOARD_CSS);
+  const css = createAsset(
+    '/dashboard/assets/dashboard.css',
+    'text/css',
+    `${DASHBOARD_CSS}${DATA_CSS}`,
+  );
   const js = createAsset('/dashboard/assets/dashboard.js', 'text/javascript', DASHBOARD_JS);
   const dashboard: Dashboard = {
     ...deps,

@@ -4,19 +4,46 @@ import type { Sealer } from '../keys/seal';
 import type { Logger } from '../log';
 import type { Connectors } from '../routing';
 import type { Stores } from '../store';
-import type { TemporalDoor } from '../temporal/door';
+import type { Redeliveries } from '../temporal/redeliveries';
+import type { EndpointLimits } from '../webhooks/endpoint-limits';
+import type { PostWebhook } from '../webhooks/post';
+
+/** Acts on money, by the same door as the API's. */
+export interface MerchantActs {
+  /**
+   * Refunds a payment, once under its key.
+   * @param wish.amount minor units; all that remains when not given
+   * @returns id of the refund
+   * @throws Refusal 400, 404, 422; `temporarily_unavailable`: outcome unknown
+   */
+  refund(wish: {
+    account_id: string;
+    livemode: boolean;
+    key: string;
+    requestId: string;
+    payment_id: string;
+    amount?: number | undefined;
+    reason?: string | undefined;
+  }): Promise<string>;
+  /** Cancels a payment. @throws Refusal 404; 422 `cannot_cancel`; `temporarily_unavailable` */
+  cancel(wish: { account_id: string; livemode: boolean; payment_id: string }): Promise<void>;
+}
 
 /** Dependencies of the dashboard, in one object. */
 export interface DashboardDeps {
   stores: Stores;
   mongo: MongoClient;
-  temporal: TemporalDoor;
+  acts: MerchantActs;
+  redeliveries: Redeliveries;
   connectors: Connectors;
   sealer: Sealer;
   keys: Pick<Keys, 'pay_token' | 'fingerprint'>;
   publicUrl: string;
   /** Whether sandbox endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;
+  /** Limits of test events. */
+  limits: EndpointLimits;
+  post: PostWebhook;
   now: () => Date;
   log: Logger;
 }

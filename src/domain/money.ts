@@ -34,6 +34,24 @@ export function amountInJson(amountMinor: number | bigint): number | string {
   return Number.isSafeInteger(number) ? number : String(amountMinor);
 }
 
+/**
+ * Reads an amount as people write it: `10.50` EUR is 1050.
+ * @returns minor units; undefined for anything but a positive decimal with no more digits than the
+ *   currency has
+ */
+export function parseMoney(text: string, currency: string): number | undefined {
+  const digits = minorUnitDigits(currency);
+  const [, whole = '', fraction = ''] = /^(\d{1,11})(?:[.,](\d{1,4}))?$/.exec(text.trim()) ?? [];
+  if (whole === '' || fraction.length > digits) return undefined;
+  const amount = Number(`${whole}${fraction.padEnd(digits, '0')}`);
+  return Number.isSafeInteger(amount) && amount > 0 ? amount : undefined;
+}
+
+/** Writes an amount as a plain decimal, for a spreadsheet: 1050 EUR is `10.50`. */
+export function decimalMoney(amountMinor: number | bigint, currency: string): string {
+  return decimalText(amountMinor, minorUnitDigits(currency));
+}
+
 function decimalText(amountMinor: number | bigint, digits: number): `${number}` {
   if (typeof amountMinor === 'number' && !Number.isSafeInteger(amountMinor)) {
     throw new RangeError('The amount must be an integer');

@@ -18,6 +18,9 @@ export interface KeyDocument {
   last_used_at: string | null;
 }
 
+/** Account and environment, which a key stands for. */
+export type KeyOwner = Pick<KeyDocument, 'account_id' | 'livemode'>;
+
 const KEY_BYTES = 32;
 /** Staleness of `last_used_at` that is let pass, so that a key is written once a minute at most. */
 const LAST_USED_PRECISION_MS = 60_000;

@@ -7,6 +7,7 @@ import { createApp } from '../../src/api/app';
 import { createSealer, SealError, type Sealer } from '../../src/keys/seal';
 import { createConnectors } from '../../src/routing';
 import { createTemporalDoor } from '../../src/temporal/door';
+import { createRedeliveries } from '../../src/temporal/redeliveries';
 import { everythingStored } from '../cli/cli';
 import { call } from '../support/http';
 import { NO_LIMITS, type Service, startService } from '../support/service';
@@ -157,6 +158,12 @@ describe('with every log line and every field of an error on show', () => {
       sealer: broken,
       config: { PUBLIC_URL: 'http://localhost', WEBHOOK_ALLOW_PRIVATE: '', ...NO_LIMITS },
       temporal: createTemporalDoor({ client, lifecycleQueue: queues.lifecycle, stores, now }),
+      redeliveries: createRedeliveries({
+        temporal: client,
+        webhookQueue: queues.webhooks,
+        stores,
+        now,
+      }),
       connectors: createConnectors('none'),
       log: pino({ level: 'trace' }, { write: (line: string) => lines.push(line) }),
     });

@@ -25,6 +25,7 @@ import { hashKey, makeKey } from '../../src/store/keys';
 import { followSettings } from '../../src/store/settings';
 import { connectTemporal } from '../../src/temporal/connect';
 import { createTemporalDoor } from '../../src/temporal/door';
+import { createRedeliveries } from '../../src/temporal/redeliveries';
 import { createWorkers } from '../../worker/create-worker';
 import { workflowBundles } from './bundle';
 import { quietTemporal } from './quiet';
@@ -143,6 +144,7 @@ export async function startService(options: ServiceOptions = {}) {
       ...options.limits,
     },
     temporal: createTemporalDoor({ client: temporal, lifecycleQueue, stores, now }),
+    redeliveries: createRedeliveries({ temporal, webhookQueue: queues.webhooks, stores, now }),
     connectors: createConnectors(connector),
   });
   handle = app.callback();

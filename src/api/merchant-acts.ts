@@ -1,0 +1,32 @@
+import type { MerchantActs } from '../dashboard/deps';
+import { defined } from '../domain/defined';
+import { CreateRefund, createRefund, Refund } from '../domain/wire/refunds';
+import { parseJson } from '../json';
+import type { ApiDeps } from './context';
+import { makeOnce } from './make-once';
+import { cancel } from './payments';
+import { refundHandlers } from './refunds';
+import { validate } from './validate';
+
+/** Acts of a merchant's staff by the door of the API: its checks, claims and workflows. */
+export function createMerchantActs(deps: ApiDeps): MerchantActs {
+  const handlers = refundHandlers(deps);
+  const { operation, success } = createRefund;
+  return {
+    refund: async ({ account_id, livemode, key, requestId, payment_id, amount, reason }) => {
+      const wish = defined({ payment_id, amount, reason });
+      const made = await makeOnce(deps, {
+        claimKey: { account_id, livemode, operation, key },
+        canonical: parseJson(JSON.stringify(wish)).canonical,
+        requestId,
+        handlers,
+        body: () => validate(CreateRefund, wish),
+        status: success.status,
+      });
+      return Refund.parse(JSON.parse(made.body)).id;
+    },
+    cancel: async ({ account_id, livemode, payment_id }) => {
+      await cancel(deps, payment_id, { account_id, livemode });
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import { formatMoney } from '../../domain/money';
+import type { Day } from './figures';
+
+const WIDTH = 720;
+const HEIGHT = 180;
+/** Room below the bars for the dates. */
+const FOOT = 20;
+const TOP = 14;
+const GAP = 4;
+
+interface Bar {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** Places the bars; the highest fills the height, and a day with any volume is seen. */
+export function barsOf(days: readonly Day[]): Bar[] {
+  const most = Math.max(1, ...days.map(({ amount }) => amount));
+  const step = WIDTH / Math.max(1, days.length);
+  const room = HEIGHT - FOOT - TOP;
+  return days.map(({ amount }, at) => {
+    const height = amount <= 0 ? 0 : Math.max(2, Math.round((amount / most) * room));
+    return {
+      x: Math.round(at * step),
+      y: HEIGHT - FOOT - height,
+      width: Math.floor(step) - GAP,
+      height,
+    };
+  });
+}
+
+/** Volume of each day as an SVG with its figures in words, and as a table. */
+export function VolumeChart({ days, currency }: { days: readonly Day[]; currency: string }) {
+  const bars = barsOf(days);
+  const total = days.reduce((sum, { amount }) => sum + amount, 0);
+  const most = days.reduce<Day | undefined>(
+    (a, b) => (a && a.amount >= b.amount ? a : b),
+    undefined,
+  );
+  const money = (amount: number) => formatMoney(amount, currency);
+  const [first, last] = [days[0]?.day ?? '', days.at(-1)?.day ?? ''];
+  return (
+    <>
+      <svg
+        class="chart"
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-labelledby="chart-title chart-about"
+      >
+        <title id="chart-title">{`Settled volume in ${currency}, ${days.length} days`}</title>
+        <desc id="chart-about">
+          {`From ${first} to ${last}: ${money(total)} in all; most on ${most?.day ?? ''}, ${money(most?.amount ?? 0)}.`}
+        </desc>
+        <line x1="0" y1={HEIGHT - FOOT} x2={WIDTH} y2={HEIGHT - FOOT} />
+        {days.map(({ day, amount }, at) => (
+          <rect key={day} {...bars[at]} rx="2">
+            <title>{`${day}: ${money(amount)}`}</title>
+          </rect>
+        ))}
+        <text x="0" y={HEIGHT - 5}>
+          {first}
+        </text>
+        <text x={WIDTH} y={HEIGHT - 5} text-anchor="end">
+          {last}
+        </text>
+        <text x="0" y="10">
+          {money(most?.amount ?? 0)}
+        </text>
+      </svg>
+      <details>
+        <summary>As a table</summary>
+        <table aria-label={`Settled volume in ${currency} by day`}>
+          <thead>
+            <tr>
+              <th scope="col">Day (UTC)</th>
+              <th scope="col">Payments</th>
+              <th scope="col">Volume</th>
+            </tr>
+          </thead>
+          <tbody>
+            {[...days].reverse().map(({ day, payments, amount }) => (
+              <tr key={day}>
+                <td data-label="Day (UTC)">{day}</td>
+                <td data-label="Payments">{payments}</td>
+                <td data-label="Volume">{money(amount)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
+    </>
+  );
+}

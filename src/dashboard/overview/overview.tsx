@@ -1,0 +1,166 @@
+import { formatMoney } from '../../domain/money';
+import type { DashboardDeps } from '../deps';
+import { PageHead, Panel } from '../parts';
+import type { Answer, Call, Route } from '../route';
+import { BalanceTable } from './balances';
+import { VolumeChart } from './chart';
+import {
+  currenciesOf,
+  type Day,
+  daysOf,
+  type Overview,
+  readOverview,
+  successRate,
+} from './figures';
+
+export const OVERVIEW_ROUTE: Route = {
+  method: 'get',
+  path: '/overview',
+  act: 'view',
+  title: 'Overview',
+  handle: showOverview,
+};
+
+async function showOverview(call: Call, { stores }: DashboardDeps): Promise<Answer> {
+  const overview = await readOverview(stores, call.scope, call.now);
+  const currencies = currenciesOf(overview.settled);
+  const asked = call.query.get('currency');
+  const currency = currencies.find((one) => one === asked) ?? currencies[0];
+  const days = currency === undefined ? [] : daysOf(overview.settled, currency, call.now);
+  return {
+    page: (
+      <>
+        <PageHead title="Overview" />
+        <Attention call={call} overview={overview} />
+        <div class="figures">
+          <Today overview={overview} days={days} currency={currency} />
+          <Webhooks call={call} overview={overview} />
+        </div>
+        <Panel title="Balances">
+          <BalanceTable balances={overview.balances} />
+        </Panel>
+        <Chart call={call} days={days} currency={currency} currencies={currencies} />
+      </>
+    ),
+  };
+}
+
+function Attention({ call, overview }: { call: Call; overview: Overview }) {
+  const { inNeed, receivables, webhooks } = overview;
+  const owed = receivables.map(({ currency, owed: amount }) => formatMoney(amount, currency));
+  if (inNeed.length === 0 && owed.length === 0 && webhooks.exhausted === 0) return null;
+  return (
+    <Panel title="Needs attention">
+      <ul class="plainlist">
+        {owed.map((money) => (
+          <li key={money}>{`You owe ${money}: a bank took back more than your balance held.`}</li>
+        ))}
+        {webhooks.exhausted > 0 && (
+          <li>
+            <a href={call.href('/webhooks/deliveries?status=exhausted')}>
+              {`${webhooks.exhausted} events of the last 24 hours were not delivered`}
+            </a>
+          </li>
+        )}
+        {inNeed.map(({ kind, id, attention }) => (
+          <li key={id}>
+            <a href={call.href(`/${kind}s/${id}`)}>
+              {`The ${kind} `}
+              <code>{id}</code>
+            </a>
+            {`: ${attention.replaceAll('_', ' ')}. Our operators look into it.`}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+interface TodayProps {
+  overview: Overview;
+  days: readonly Day[];
+  currency: string | undefined;
+}
+
+function Today({ overview, days, currency }: TodayProps) {
+  const today = days.at(-1);
+  const rate = successRate(overview.today);
+  const made = overview.today.reduce((total, { payments }) => total + payments, 0);
+  return (
+    <Panel title="Today">
+      <p>
+        <span class="figure">
+          {currency === undefined ? '–' : formatMoney(today?.amount ?? 0, currency)}
+        </span>
+        <br />
+        <span class="muted">{`settled, ${today?.payments ?? 0} payments`}</span>
+      </p>
+      <p>
+        <span class="figure">{rate === null ? '–' : `${(rate * 100).toFixed(1)} %`}</span>
+        <br />
+        <span class="muted">{`success rate; ${made} payments made today`}</span>
+      </p>
+      <p class="muted small">Days are those of UTC.</p>
+    </Panel>
+  );
+}
+
+function Webhooks({ call, overview }: { call: Call; overview: Overview }) {
+  const { isRegistered, events, exhausted, waiting } = overview.webhooks;
+  return (
+    <Panel title="Webhook health">
+      {isRegistered ? (
+        <>
+          <p>
+            <span class="figure">{String(exhausted)}</span>
+            <br />
+            <span class="muted">{`of ${events} events in 24 hours not delivered`}</span>
+          </p>
+          <p>{`${waiting} wait for their next attempt.`}</p>
+          <a href={call.href('/webhooks/deliveries')}>Show deliveries</a>
+        </>
+      ) : (
+        <p>
+          No endpoint is registered. <a href={call.href('/webhooks')}>Save one</a> to be told of
+          what happens.
+        </p>
+      )}
+    </Panel>
+  );
+}
+
+interface ChartProps {
+  call: Call;
+  days: readonly Day[];
+  currency: string | undefined;
+  currencies: readonly string[];
+}
+
+function Chart({ call, days, currency, currencies }: ChartProps) {
+  if (currency === undefined) {
+    return (
+      <Panel title="Thirty days">
+        <p class="empty">No payment has settled in the last thirty days.</p>
+      </Panel>
+    );
+  }
+  return (
+    <Panel title="Thirty days">
+      {currencies.length > 1 && (
+        <p>
+          {currencies.map((one) => (
+            <a
+              key={one}
+              class="button plain small"
+              href={call.href(`/overview?currency=${one}`)}
+              aria-current={one === currency ? 'true' : undefined}
+            >
+              {one}
+            </a>
+          ))}
+        </p>
+      )}
+      <VolumeChart days={days} currency={currency} />
+    </Panel>
+  );
+}

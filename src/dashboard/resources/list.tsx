@@ -1,0 +1,160 @@
+import type { ResourceDocument } from '../../store/resource';
+import type { DashboardDeps } from '../deps';
+import { Field, Filters, Select } from '../fields';
+import { PageHead, Pager, Panel, Table } from '../parts';
+import type { Answer, Call, Route } from '../route';
+import { statusName } from '../status';
+import { csvStream } from './csv';
+import {
+  boundsOf,
+  type ListPage,
+  type ListWish,
+  PAGE_ROWS,
+  pageOf,
+  queryOf,
+  readWish,
+} from './filter';
+import { type Kind, methodName } from './kinds';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Routes of a list and its export. */
+export function listRoutes<D extends ResourceDocument>(kind: Kind<D>): Route[] {
+  const { path, title } = kind;
+  return [
+    {
+      method: 'get',
+      path,
+      act: 'view',
+      title,
+      handle: (call, deps) => showList(kind, call, deps),
+    },
+    {
+      method: 'get',
+      path: `${path}.csv`,
+      act: 'view',
+      title,
+      handle: (call, deps) => exportList(kind, call, deps),
+    },
+  ];
+}
+
+async function showList<D extends ResourceDocument>(
+  kind: Kind<D>,
+  call: Call,
+  { stores }: DashboardDeps,
+): Promise<Answer> {
+  const wish = readWish(call.query, kind);
+  const page = await readPage(kind, call, wish, stores);
+  return { page: <ListView kind={kind} call={call} wish={wish} page={page} /> };
+}
+
+/** Finds by id where the search is one, else by what the kind is searched by. */
+async function readPage<D extends ResourceDocument>(
+  kind: Kind<D>,
+  { scope }: Call,
+  wish: ListWish,
+  stores: DashboardDeps['stores'],
+): Promise<ListPage<D>> {
+  const { search } = wish;
+  const { account_id, livemode } = scope;
+  if (UUID.test(search)) {
+    const found = await kind.find(stores, search.toLowerCase(), account_id, livemode);
+    if (found !== null) return { rows: [found], older: undefined, newer: undefined };
+  }
+  const { before, after } = wish;
+  const limit = PAGE_ROWS + 1;
+  const found = await kind.list(stores, { ...filterOf(kind, scope, wish), before, after, limit });
+  return pageOf(found, wish);
+}
+
+function filterOf<D extends ResourceDocument>(kind: Kind<D>, scope: Call['scope'], wish: ListWish) {
+  const { search, status, method } = wish;
+  const searched =
+    search === '' ? {} : kind.bySearch(UUID.test(search) ? search.toLowerCase() : search);
+  return { ...scope, status, method, ...boundsOf(wish), ...searched };
+}
+
+async function exportList<D extends ResourceDocument>(
+  kind: Kind<D>,
+  { query, scope, viewer, now }: Call,
+  { stores }: DashboardDeps,
+): Promise<Answer> {
+  const wish = readWish(query, kind);
+  const rows = kind.export(stores, filterOf(kind, scope, wish));
+  return {
+    download: csvStream(rows, kind.csv),
+    filename: `${kind.path.slice(1)}-${viewer.env}-${now.toISOString().slice(0, 10)}.csv`,
+    type: 'text/csv; charset=utf-8; header=present',
+  };
+}
+
+interface ListViewProps<D extends ResourceDocument> {
+  kind: Kind<D>;
+  call: Call;
+  wish: ListWish;
+  page: ListPage<D>;
+}
+
+function ListView<D extends ResourceDocument>({ kind, call, wish, page }: ListViewProps<D>) {
+  const { path, title, columns } = kind;
+  const to = (cursor: Parameters<typeof queryOf>[1]) =>
+    call.href(`${path}${queryOf(wish, cursor)}`);
+  const isNarrowed = queryOf(wish) !== '';
+  return (
+    <>
+      <PageHead title={title}>
+        <a class="button plain" href={call.href(`${path}.csv${queryOf(wish)}`)} download>
+          Export CSV
+        </a>
+      </PageHead>
+      <Panel>
+        <ListFilters kind={kind} wish={wish} action={call.href(path)} />
+        {isNarrowed && <a href={call.href(path)}>Show all {title.toLowerCase()}</a>}
+        <Table
+          label={title}
+          head={columns.map(([heading]) => heading)}
+          rows={page.rows.map((row) => ({
+            key: row._id,
+            href: call.href(`${path}/${row._id}`),
+            cells: columns.map(([, cell]) => cell(row)),
+          }))}
+          none={isNarrowed ? 'Nothing matches.' : `There are no ${title.toLowerCase()} yet.`}
+        />
+        <Pager
+          older={page.older === undefined ? undefined : to({ before: page.older })}
+          newer={page.newer === undefined ? undefined : to({ after: page.newer })}
+        />
+      </Panel>
+    </>
+  );
+}
+
+interface ListFiltersProps {
+  kind: Pick<Kind<ResourceDocument>, 'statuses' | 'methods' | 'hint'>;
+  wish: ListWish;
+  action: string;
+}
+
+function ListFilters({ kind, wish, action }: ListFiltersProps) {
+  const { statuses, methods, hint } = kind;
+  return (
+    <Filters action={action}>
+      <Field label="Search" name="search" type="search" value={wish.search} hint={hint} />
+      <Select
+        label="Status"
+        name="status"
+        value={wish.status ?? ''}
+        options={[['', 'All'], ...statuses.map((one) => [one, statusName(one)] as const)]}
+      />
+      <Select
+        label="Method"
+        name="method"
+        value={wish.method ?? ''}
+        options={[['', 'All'], ...methods.map((one) => [one, methodName(one)] as const)]}
+      />
+      <Field label="From" name="from" type="date" value={wish.from ?? ''} />
+      <Field label="To" name="to" type="date" value={wish.to ?? ''} />
+    </Filters>
+  );
+}

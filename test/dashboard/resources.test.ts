@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto';
+import { openShop, type Shop } from '../api/payout-setting';
+import { openUser, signedIn, type Visitor } from '../support/dashboard';
+import { call, eventually, idealPayment, settledPayment } from '../support/http';
+import { type Service, startService } from '../support/service';
+
+let service: Service;
+let shop: Shop;
+let owner: Visitor;
+let reader: Visitor;
+
+beforeAll(async () => {
+  service = await startService();
+  shop = await openShop(service);
+  const { account_id } = shop;
+  owner = await signedIn(service, await openUser(service.stores, account_id));
+  reader = await signedIn(service, await openUser(service.stores, account_id, 'read_only'));
+});
+afterAll(async () => service?.stop());
+
+const page = async (path: string, by = owner) => {
+  const seen = await by.get(`/dashboard/sandbox${path}`);
+  return { ...seen, text: textOf(seen.html) };
+};
+
+/** Text of a page as a person reads it, without its tags. */
+function textOf(html: string): string {
+  const body = html.slice(html.indexOf('<main'));
+  return body.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+}
+
+/** Hidden field of a page's form. */
+function hidden(html: string, name: string): string {
+  const field = html.match(/<input[^>]*type="hidden"[^>]*>/g)?.find((each) => {
+    return each.includes(`name="${name}"`);
+  });
+  return /value="([^"]*)"/.exec(field ?? '')?.[1] ?? '';
+}
+
+const idsIn = (html: string, path: string) =>
+  [...html.matchAll(new RegExp(`href="/dashboard/sandbox${path}/([0-9a-f-]{36})"`, 'g'))].map(
+    ([, id]) => id,
+  );
+
+const pay = (changes: object = {}) =>
+  call(service.url, 'POST', '/v1/payments', {
+    key: shop.key,
+    body: idealPayment({ ...changes }),
+  });
+
+test('a list is searched by id and reference, narrowed, and paged both ways', async () => {
+  const { account_id, key } = await service.account();
+  const by = await signedIn(service, await openUser(service.stores, account_id));
+  const made: string[] = [];
+  for (let n = 0; n < 30; n += 1) {
+    const reference = n === 3 ? 'order <3>' : `order-${n}`;
+    const body = idealPayment({ reference, ...(n === 4 ? { method: 'visa' } : {}) });
+    made.unshift((await call(service.url, 'POST', '/v1/payments', { key, body })).body.id);
+  }
+  const first = await page('/payments', by);
+  expect(idsIn(first.html, '/payments')).toEqual(made.slice(0, 25));
+  expect(first.html).not.toContain('>Newer<');
+  const older = /href="([^"]+)"[^>]*>\s*Older/.exec(first.html)?.[1]?.replaceAll('&amp;', '&');
+  const second = await by.get(older ?? '');
+  expect(idsIn(second.html, '/payments')).toEqual(made.slice(25));
+  expect(second.html).not.toContain('>Older<');
+  const newer = /href="([^"]+)"[^>]*>\s*Newer/.exec(second.html)?.[1]?.replaceAll('&amp;', '&');
+  expect(idsIn((await by.get(newer ?? '')).html, '/payments')).toEqual(made.slice(0, 25));
+  const search = async (query: string) =>
+    idsIn((await page(`/payments?${query}`, by)).html, '/payments');
+  expect(await search(`search=${made[7]}`)).toEqual([made[7]]);
+  expect(await search(`search=${encodeURIComponent('order <3>')}`)).toEqual([made[26]]);
+  expect(await search('search=order')).toEqual([]);
+  expect(await search('method=visa')).toEqual([made[25]]);
+  expect(await search('status=settled')).toEqual([]);
+  expect(await search('status=nonsense&method=nonsense&before=x&from=2026-02-30')).toHaveLength(25);
+  const today = new Date().toISOString().slice(0, 10);
+  expect(await search(`from=${today}&to=${today}&method=visa`)).toEqual([made[25]]);
+  expect(await search('to=2020-01-01')).toEqual([]);
+  expect((await page('/payments?search=order+%3C3%3E', by)).html).toContain('order &lt;3>');
+});
+
+test('an export holds every row of the list, and no formula', async () => {
+  const { account_id, key } = await service.account();
+  const by = await signedIn(service, await openUser(service.stores, account_id));
+  const reference = '=HYPERLINK("https://evil.example","x")';
+  const body = idealPayment({ reference });
+  const { body: payment } = await call(service.url, 'POST', '/v1/payments', { key, body });
+  const { html, headers } = await by.get('/dashboard/sandbox/payments.csv');
+  expect(headers.get('content-type')).toContain('text/csv');
+  expect(headers.get('content-disposition')).toMatch(/attachment; filename="payments-sandbox-/);
+  const [heading, row, rest] = html.split('\r\n');
+  expect(heading).toMatch(/^id,created_at,status,amount,currency,method,/);
+  expect(row).toMatch(new RegExp(`^${payment.id},.*,10.50,EUR,ideal,`));
+  expect(row).toContain(`"'=HYPERLINK(""https://evil.example"",""x"")"`);
+  expect(rest).toBe('');
+  expect((await by.get('/dashboard/live/payments.csv')).html.split('\r\n')).toHaveLength(2);
+});
+
+test('a payment is refunded once however often its form is sent, and shows it all', async () => {
+  const payment = await settledPayment(service, shop.key);
+  const path = `/payments/${payment.id}`;
+  const before = await page(path);
+  expect(before.text).toContain('Payment of €10.50');
+  const form = { key: hidden(before.html, 'key'), amount: '4.20', reason: 'Too <big>' };
+  const act = `/dashboard/sandbox${path}/refund`;
+  const asked = await owner.post(act, form);
+  expect(textOf(asked.html)).toContain('Refund 4.20 to the customer?');
+  expect((await page(path)).html).not.toContain('Refunds of this payment');
+  const [first, second] = await Promise.all([owner.confirm(act, form), owner.confirm(act, form)]);
+  const places = [first, second].map(({ location }) => location);
+  const again = await owner.confirm(act, form);
+  expect(again.location).toMatch(/\/refunds\/[0-9a-f-]{36}$/);
+  expect(places).toContain(again.location);
+  expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
+  const after = await page(path);
+  expect(idsIn(after.html, '/refunds')).toEqual([again.location?.split('/').at(-1)]);
+  expect(hidden(after.html, 'key')).not.toBe(form.key);
+  const seen = await owner.get(again.location ?? '');
+  expect(textOf(seen.html)).toContain('Refund of €4.20');
+  expect(seen.html).toContain('Too &lt;big>');
+  const over = await owner.confirm(act, { key: hidden(after.html, 'key'), amount: '6.31' });
+  expect(over.location).toBe(`/dashboard/sandbox${path}`);
+  expect((await page(path)).text).toContain('€6.30 of the payment can still be refunded.');
+  for (const amount of ['', '-1', '1e3', '4.201', '0']) {
+    const wrong = await owner.confirm(act, { ...form, key: hidden(after.html, 'key'), amount });
+    expect(wrong.location).toBe(`/dashboard/sandbox${path}`);
+  }
+  expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
+});
+
+test('the timeline tells of the call, the bank, the moves, the ledger and each attempt', async () => {
+  const payment = await settledPayment(service, shop.key);
+  const { text } = await page(`/payments/${payment.id}`);
+  const expected = [
+    'API call created the payment',
+    'Moved to awaiting customer',
+    'Bank reported settled',
+    'Moved to authorized',
+    'Moved to settled',
+    'Ledger: payment settled',
+    'main, available: +€10.50',
+    'Event payment.settled',
+    'Not sent: no endpoint was registered',
+  ];
+  for (const words of expected) expect(text).toContain(words);
+  expect(text).not.toContain('clearing');
+});
+
+test('a payment that nobody has paid is cancelled by the same door as the API’s', async () => {
+  const { body: payment } = await pay();
+  const path = `/dashboard/sandbox/payments/${payment.id}`;
+  expect(textOf((await owner.get(path)).html)).toContain('Cancel payment');
+  expect((await owner.post(`${path}/cancel`)).html).toContain('Yes, cancel it');
+  expect(await owner.confirm(`${path}/cancel`)).toMatchObject({ status: 303, location: path });
+  expect(textOf((await owner.get(path)).html)).toContain('The payment is cancelled.');
+  expect((await service.stores.payments.get(payment.id))?.failure?.code).toBe(
+    'cancelled_by_merchant',
+  );
+  const paid = await settledPayment(service, shop.key);
+  const late = `/dashboard/sandbox/payments/${paid.id}`;
+  await owner.confirm(`${late}/cancel`);
+  expect(textOf((await owner.get(late)).html)).toContain('it can no longer be cancelled');
+});
+
+test('a payout shows its recipient’s last four, and its life', async () => {
+  const { body: payout } = await shop.pay();
+  await shop.simulate(payout.id, { event: 'completed' });
+  await eventually('its completion', async () => {
+    return (await service.stores.payouts.get(payout.id))?.status === 'completed';
+  });
+  const { text } = await page(`/payouts/${payout.id}`);
+  for (const words of ['Bank account', '…3000', 'Moved to sent', 'Ledger: payout captured']) {
+    expect(text).toContain(words);
+  }
+  expect(text).not.toContain('DE89');
+  expect(idsIn((await page('/payouts?status=completed')).html, '/payouts')).toContain(payout.id);
+});
+
+test('who only reads has no buttons, and is refused without them', async () => {
+  const payment = await settledPayment(service, shop.key);
+  const { body: open } = await pay();
+  for (const [id, act] of [
+    [payment.id, 'refund'],
+    [open.id, 'cancel'],
+  ]) {
+    const path = `/dashboard/sandbox/payments/${id}`;
+    expect((await reader.get(path)).html).not.toContain(`${path}/${act}`);
+    const form = { amount: '1.00', key: `dashboard-${randomUUID()}` };
+    expect((await reader.confirm(`${path}/${act}`, form)).status).toBe(403);
+  }
+  expect((await service.stores.payments.get(payment.id))?.refunded).toBe(0);
+});

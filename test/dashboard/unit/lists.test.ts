@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { cell, csvStream } from '../../../src/dashboard/resources/csv';
+import { boundsOf, pageOf, queryOf, readWish } from '../../../src/dashboard/resources/filter';
+import { parseMoney } from '../../../src/domain/money';
+
+const CHOICES = { statuses: ['settled'], methods: ['ideal'] };
+const wish = (query: string) => readWish(new URLSearchParams(query), CHOICES);
+const CURSOR = '2026-03-01T12:00:00.000000001Z';
+
+test('an address keeps what a list can be asked for, and nothing else', () => {
+  const all = `search=+a+&status=settled&method=ideal&from=2026-02-28&to=2026-02-28&before=${CURSOR}`;
+  expect(queryOf(wish(all), { before: CURSOR })).toBe(
+    `?search=a&status=settled&method=ideal&from=2026-02-28&to=2026-02-28&before=${encodeURIComponent(CURSOR)}`,
+  );
+  expect(wish(`${all}&after=${CURSOR}`).after).toBeUndefined();
+  expect(queryOf(wish('status=x&method=y&from=2026-13-01&to=x&before=2026-03-01'))).toBe('');
+  expect(wish('before=x').before).toBeUndefined();
+});
+
+test('days are whole, the last one included', () => {
+  expect(boundsOf({ from: '2026-02-28', to: '2026-02-28' })).toEqual({
+    since: '2026-02-28T00:00:00.000000000Z',
+    until: '2026-03-01T00:00:00.000000000Z',
+  });
+});
+
+test('a page knows the pages beside it', () => {
+  const rows = ['5', '4', '3'].map((position) => ({ position }));
+  const first = { before: undefined, after: undefined };
+  expect(pageOf(rows, first, 2)).toMatchObject({ older: '4', newer: undefined });
+  expect(pageOf(rows, first, 3)).toMatchObject({ older: undefined, newer: undefined });
+  expect(pageOf(rows, { before: '6', after: undefined }, 3)).toMatchObject({ newer: '5' });
+  const back = pageOf(rows, { before: undefined, after: '2' }, 2);
+  expect(back).toEqual({ rows: rows.slice(1), older: '3', newer: '4' });
+  expect(pageOf([], first, 2)).toEqual({ rows: [], older: undefined, newer: undefined });
+});
+
+test.each([
+  ['=1+1', "'=1+1"],
+  ['+49', "'+49"],
+  ['-1', "'-1"],
+  ['@x', "'@x"],
+  ['\tx', "'\tx"],
+  ['a,b', '"a,b"'],
+  ['say "x"', '"say ""x"""'],
+  ['=a,"b"\r\n', `"'=a,""b""\r\n"`],
+  [null, ''],
+  [12, '12'],
+])('the cell of %j is %j', (value, text) => expect(cell(value)).toBe(text));
+
+test('an export reads no further than its reader, and ends where it leaves', async () => {
+  let read = 0;
+  let isClosed = false;
+  async function* rows() {
+    try {
+      for (; read < 1_000_000; read += 1) yield { n: read };
+    } finally {
+      isClosed = true;
+    }
+  }
+  const stream = csvStream(rows(), [['n', ({ n }) => n]]);
+  await once(stream, 'readable');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(read).toBeLessThan(100_000);
+  stream.destroy();
+  await once(stream, 'close');
+  expect(isClosed).toBe(true);
+});
+
+test('an export that breaks off is no whole file', async () => {
+  async function* rows() {
+    yield { n: 1 };
+    throw new Error('away');
+  }
+  const stream = csvStream(rows(), [['n', ({ n }) => n]]);
+  await expect(stream.toArray()).rejects.toThrow('away');
+});
+
+test.each([
+  ['10.50', 'EUR', 1_050],
+  ['10,5', 'EUR', 1_050],
+  [' 7 ', 'JPY', 7],
+  ['1.234', 'KWD', 1_234],
+  ['10.505', 'EUR', undefined],
+  ['1.0', 'JPY', undefined],
+  ['0', 'EUR', undefined],
+  ['-1', 'EUR', undefined],
+  ['1e3', 'EUR', undefined],
+  ['', 'EUR', undefined],
+  ['.5', 'EUR', undefined],
+])('%j %s is %p minor units', (text, currency, amount) => {
+  expect(parseMoney(text, currency)).toBe(amount);
+});

@@ -1,0 +1,44 @@
+import { renderToString } from 'preact-render-to-string';
+import { barsOf, VolumeChart } from '../../../src/dashboard/overview/chart';
+import { currenciesOf, DAYS, daysOf, successRate } from '../../../src/dashboard/overview/figures';
+
+const NOW = new Date('2026-03-01T12:00:00.000Z');
+const settled = [
+  { day: '2026-02-28', currency: 'EUR', payments: 2, amount: 3_000 },
+  { day: '2026-03-01', currency: 'EUR', payments: 1, amount: 1_000 },
+  { day: '2026-03-01', currency: 'JPY', payments: 9, amount: 900 },
+];
+
+test('the chart has every day, also over the end of a month, and says its figures in words', () => {
+  const days = daysOf(settled, 'EUR', NOW);
+  expect(days).toHaveLength(DAYS);
+  expect([days[0]?.day, days.at(-2)?.day, days.at(-1)?.amount]).toEqual([
+    '2026-01-31',
+    '2026-02-28',
+    1_000,
+  ]);
+  const html = renderToString(<VolumeChart days={days} currency="EUR" />);
+  expect(html).toContain('Settled volume in EUR, 30 days');
+  expect(html).toContain('€40.00 in all; most on 2026-02-28, €30.00.');
+  expect(html).toContain('<td data-label="Volume">€10.00</td>');
+  expect(html).not.toContain('style=');
+});
+
+test('the highest bar fills the room, a small one is seen, and an empty day has none', () => {
+  const day = (amount: number) => ({ day: '2026-03-01', amount, payments: 1 });
+  const [most, least, none] = barsOf([day(1_000_000), day(1), day(0)]);
+  expect([most?.y, least?.height, none?.height]).toEqual([14, 2, 0]);
+  expect(barsOf([]).length).toBe(0);
+});
+
+test('currencies stand by their payments, and the success rate leaves out who has not decided', () => {
+  expect(currenciesOf(settled)).toEqual(['JPY', 'EUR']);
+  expect(successRate([{ status: 'awaiting_customer', payments: 5 }])).toBeNull();
+  expect(
+    successRate([
+      { status: 'settled', payments: 2 },
+      { status: 'authorized', payments: 1 },
+      { status: 'expired', payments: 1 },
+    ]),
+  ).toBe(0.75);
+});

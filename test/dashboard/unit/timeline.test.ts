@@ -1,0 +1,136 @@
+import { eventsOf } from '../../../activities/events';
+import { assembleTimeline, type Facts } from '../../../src/dashboard/timeline/assemble';
+import type { CallbackDocument } from '../../../src/store/callbacks';
+import type { DeliveryDocument } from '../../../src/store/deliveries';
+
+const AT = '2026-03-01T12:00:00.000Z';
+const LATER = '2026-03-01T12:00:05.000Z';
+
+const events = eventsOf(
+  {
+    resource: 'payment',
+    resource_id: 'pay-1',
+    account_id: 'acct_1',
+    livemode: false,
+    at: LATER,
+    data: { payment_id: 'pay-1' },
+    request_id: 'req-1',
+    moves: [{ type: 'payment.settled', version: 4 }],
+  },
+  'all',
+);
+
+const callback: CallbackDocument = {
+  _id: 'bank:cb-1',
+  connector: 'bank',
+  resource: 'payment',
+  resource_id: 'pay-1',
+  name: 'settled',
+  body: { callback_id: 'cb-1', occurred_at: AT, bank_reference: 'ref-1' },
+  received_at: LATER,
+  signalled_at: LATER,
+  unapplied: null,
+  parked: null,
+};
+
+const attempt: DeliveryDocument = {
+  event_id: events[0]?._id ?? '',
+  run: 0,
+  attempt: 1,
+  at: '2026-03-01T12:00:06.000Z',
+  url: 'https://shop.example/hook',
+  status_code: 500,
+  error: null,
+  duration_ms: 12,
+  response_excerpt: 'no',
+  outcome: 'failed',
+  next_attempt_at: null,
+};
+
+const facts: Facts = {
+  kind: 'payment',
+  resource: {
+    created_at: AT,
+    request_id: 'req-1',
+    currency: 'EUR',
+    applied_callbacks: ['cb-1'],
+    audit: [
+      {
+        id: 'act-1',
+        who: 'mia',
+        when: '2026-03-02T08:00:00.000Z',
+        what: 'mark_settled',
+        why: 'The bank says so.',
+        before: 'authorized',
+        after: 'settled',
+      },
+    ],
+  },
+  claim: { key: 'order-1' },
+  callbacks: [
+    callback,
+    {
+      ...callback,
+      _id: 'bank:cb-2',
+      name: 'failed',
+      body: { callback_id: 'cb-2', occurred_at: AT, code: 'late', reason: 'Too late' },
+      unapplied: 'The payment is settled.',
+      received_at: '2026-03-01T13:00:00.000Z',
+    },
+  ],
+  events,
+  attempts: [attempt, { ...attempt, attempt: 2, status_code: null, error: 'No answer.' }],
+  postings: [
+    {
+      _id: 'payment_settled:pay-1',
+      kind: 'payment_settled',
+      resource_id: 'pay-1',
+      at: LATER,
+      legs: [
+        { account: 'clearing.bank', amount: -1_000 },
+        { account: 'balances.main.available', amount: 1_000 },
+      ],
+    },
+  ],
+};
+
+test('all that happened stands in its order, and of one moment in that of cause and effect', () => {
+  expect(assembleTimeline(facts).map(({ kind, title }) => [kind, title])).toEqual([
+    ['call', 'API call created the payment'],
+    ['callback', 'Bank reported settled'],
+    ['move', 'Moved to settled'],
+    ['posting', 'Ledger: payment settled'],
+    ['event', 'Event payment.settled'],
+    ['attempt', 'Webhook attempt 1: HTTP 500'],
+    ['attempt', 'Webhook attempt 2: no answer'],
+    ['callback', 'Bank reported failed'],
+    ['act', 'Operator mia: mark settled'],
+  ]);
+});
+
+test('each entry says what is known of it, and nothing of accounts that are not the merchant’s', () => {
+  const said = assembleTimeline(facts).map(({ details }) => details);
+  expect(said).toEqual([
+    ['Request req-1', 'Idempotency-Key order-1'],
+    ['Applied', 'Bank reference ref-1'],
+    [],
+    ['main, available: +€10.00'],
+    [events[0]?._id, 'Not delivered yet', `Next attempt ${LATER}`],
+    ['https://shop.example/hook in 12 ms'],
+    ['No answer.', 'https://shop.example/hook in 12 ms'],
+    ['Not applied: The payment is settled.', 'Code late', 'Too late'],
+    ['The bank says so.', 'authorized → settled'],
+  ]);
+});
+
+test('a callback that waits, or was not handed on, says so', () => {
+  const row = (change: Partial<CallbackDocument>) => {
+    const alone = { ...facts, callbacks: [{ ...callback, ...change }] };
+    const resource = { ...facts.resource, applied_callbacks: [] };
+    return assembleTimeline({ ...alone, resource }).find(({ kind }) => kind === 'callback')
+      ?.details[0];
+  };
+  expect(row({ parked: 'No such payment.' })).toBe('Waits for an operator: No such payment.');
+  expect(row({ signalled_at: null })).toBe('Not handed on yet');
+  expect(row({})).toBe('Taken in');
+});

@@ -1,0 +1,223 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { verifySignature } from '../../src/webhooks/signature';
+import { openUser, signedIn, type Visitor } from '../support/dashboard';
+import { call, eventually, idealPayment } from '../support/http';
+import { type Service, startService } from '../support/service';
+
+interface Received {
+  type: string;
+  header: string;
+  body: string;
+}
+
+let service: Service;
+let receiver: Server;
+let hook: string;
+let key: string;
+let account_id: string;
+let owner: Visitor;
+const received: Received[] = [];
+const answer = { status: 200 };
+
+beforeAll(async () => {
+  service = await startService();
+  receiver = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => {
+      body += chunk.toString();
+    });
+    request.on('end', () => {
+      const { 'service-event-type': type, 'service-signature': header } = request.headers;
+      received.push({ type: String(type), header: String(header), body });
+      response.writeHead(answer.status).end('<b>no</b>');
+    });
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  hook = `http://localhost:${portOf(receiver.address())}/hook`;
+  ({ account_id, key } = await service.account());
+  owner = await signedIn(service, await openUser(service.stores, account_id));
+});
+afterAll(async () => {
+  receiver?.close();
+  receiver?.closeAllConnections();
+  await service?.stop();
+});
+beforeEach(() => {
+  received.length = 0;
+  answer.status = 200;
+});
+
+function portOf(address: AddressInfo | string | null): number {
+  if (address === null || typeof address === 'string') throw new Error('Not listening on TCP.');
+  return address.port;
+}
+
+const path = (rest: string) => `/dashboard/sandbox/webhooks${rest}`;
+const ALL = ['payment.settled', 'payment.awaiting_customer', 'payment.cancelled'];
+
+/** Saves the endpoint; a form may hold a name several times. */
+async function save(url: string, events = ALL, by = owner) {
+  const form = new URLSearchParams({ csrf: by.csrf, url });
+  for (const type of events) form.append('events', type);
+  const headers = { Cookie: `dashboard=${by.secret}` };
+  const to = `${service.url}${path('/endpoint')}`;
+  const response = await fetch(to, { method: 'POST', headers, body: form, redirect: 'manual' });
+  return { status: response.status, html: await response.text() };
+}
+
+const secretIn = (html: string) => /whsec_[\w-]{43}/.exec(html)?.[0] ?? '';
+const textOf = (html: string) =>
+  html
+    .slice(html.indexOf('<main'))
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/\s+/g, ' ');
+
+test('an endpoint is saved with its event types, for one environment', async () => {
+  expect((await save(hook)).status).toBe(303);
+  const { html } = await owner.get(path(''));
+  expect(html).toContain(`value="${hook}"`);
+  expect(textOf(html)).toContain('The endpoint is saved.');
+  const stored = await service.stores.endpoints.get(account_id, false);
+  expect(stored?.enabled_events).toEqual([
+    'payment.awaiting_customer',
+    'payment.settled',
+    'payment.cancelled',
+  ]);
+  const live = await owner.get('/dashboard/live/webhooks');
+  expect(live.html).not.toContain(hook);
+  expect(secretIn(html)).toBe('');
+});
+
+test.each([
+  ['http://10.0.0.1/', ALL],
+  ['"><script>alert(1)</script>', ALL],
+  ['https://1.1.1.1/', []],
+])('%s is refused, and the form keeps what was written', async (url, events) => {
+  const before = await service.stores.endpoints.get(account_id, false);
+  const { status, html } = await save(url, events);
+  expect(status).toBe(400);
+  expect(html).toContain(`value="${url.replaceAll('"', '&quot;')}`.slice(0, 16));
+  expect(html).not.toContain('<script>alert');
+  expect(await service.stores.endpoints.get(account_id, false)).toEqual(before);
+});
+
+test('the secret is shown for the password only, and rolled now or later', async () => {
+  const asked = await owner.post(path('/secret'));
+  expect(secretIn(asked.html)).toBe('');
+  const wrong = await owner.confirm(path('/secret'), { password: 'wrong' });
+  expect([wrong.status, secretIn(wrong.html)]).toEqual([403, '']);
+  const first = secretIn((await owner.confirm(path('/secret'))).html);
+  expect(first).toMatch(/^whsec_/);
+  const later = await owner.confirm(path('/roll'), { after: '24h' });
+  const next = secretIn(later.html);
+  expect(next).not.toBe(first);
+  const both = (await owner.confirm(path('/secret'))).html;
+  expect(both).toContain(first);
+  expect(both).toContain(next);
+  expect(textOf((await owner.get(path(''))).html)).toContain('A new secret signs from');
+  const now = secretIn((await owner.confirm(path('/roll'), { after: 'now' })).html);
+  expect(secretIn((await owner.confirm(path('/secret'))).html)).toBe(now);
+});
+
+test('a test event shows the answer that came, and is listed', async () => {
+  const secret = secretIn((await owner.confirm(path('/secret'))).html);
+  const good = await owner.post(path('/test'), { type: 'payout.returned' });
+  expect(textOf(good.html)).toContain('The test was acknowledged');
+  expect(received[0]?.type).toBe('payout.returned');
+  const [{ header, body } = { header: '', body: '' }] = received;
+  expect(verifySignature({ header, body, secret, now: Date.now() / 1_000 })).toBe(true);
+  expect(JSON.parse(body).data).toMatchObject({ test: true });
+  answer.status = 503;
+  const bad = await owner.post(path('/test'), { type: 'payment.failed' });
+  expect(textOf(bad.html)).toMatch(/was not acknowledged.*HTTP 503/);
+  expect(bad.html).toContain('&lt;b&gt;no&lt;/b&gt;');
+  const event = /deliveries\/(evt_[0-9a-f-]+)/.exec(bad.html)?.[1] ?? '';
+  const listed = await owner.get(path('/deliveries?status=exhausted'));
+  expect(listed.html).toContain(event);
+  const shown = textOf((await owner.get(path(`/deliveries/${event}`))).html);
+  expect(shown).toContain('A test: what it names does not exist.');
+  expect(shown).not.toContain('Send again');
+  expect((await owner.post(path('/test'), { type: 'nonsense' })).status).toBe(404);
+});
+
+test('deliveries show request and answer, and are sent again one by one or all that failed', async () => {
+  const create = { key, body: idealPayment() };
+  const { body: payment } = await call(service.url, 'POST', '/v1/payments', create);
+  const [event] = await eventually('the delivery', async () => {
+    const found = await service.stores.events.list({
+      account_id,
+      livemode: false,
+      resource_id: payment.id,
+      statuses: ['delivered'],
+      limit: 1,
+    });
+    return found.length > 0 && found;
+  });
+  const at = path(`/deliveries/${event?._id}`);
+  const { html } = await owner.get(at);
+  expect(textOf(html)).toMatch(/payment.awaiting_customer.*Attempt 1 .*HTTP 200/);
+  expect(html).toContain(payment.id);
+  for (const query of [payment.id, event?._id]) {
+    expect((await owner.get(path(`/deliveries?search=${query}`))).html).toContain(`${event?._id}`);
+  }
+  expect((await owner.get(path('/deliveries?method=payout.sent'))).html).not.toContain(
+    `${event?._id}`,
+  );
+  received.length = 0;
+  expect((await owner.post(`${at}/send-again`)).location).toBe(at);
+  await eventually('the second delivery', async () => received.length > 0);
+  expect(received[0]?.body).toBe(event?.body);
+  await service.stores.events.setDelivery(event?._id ?? '', { status: 'exhausted' });
+  received.length = 0;
+  const counted = await owner.get(path('/send-failed'));
+  expect(textOf(counted.html)).toContain('1 event was given up.');
+  expect(received).toEqual([]);
+  const from = /name="from"[^>]*value="([^"]+)"/.exec(counted.html)?.[1] ?? '';
+  expect((await owner.post(path('/send-failed'), { from })).status).toBe(303);
+  await eventually('all that failed', async () => received.length > 0);
+  await eventually('its acknowledgement', async () => {
+    return (await service.stores.events.get(event?._id ?? ''))?.delivery.status === 'delivered';
+  });
+});
+
+test('without an endpoint nothing is sent, and the page says so', async () => {
+  const failed = await owner.get('/dashboard/live/webhooks/send-failed');
+  expect(failed.location).toBe('/dashboard/live/webhooks');
+  const page = await owner.get('/dashboard/live/webhooks');
+  expect(textOf(page.html)).toContain('Nothing to send it to');
+  expect(page.html).not.toContain('Send test event');
+  const none = await owner.confirm('/dashboard/live/webhooks/secret');
+  expect(none.status).toBe(404);
+});
+
+test('the overview tells of balances, today, webhooks and what needs attention', async () => {
+  const { account_id, key } = await service.account();
+  const by = await signedIn(service, await openUser(service.stores, account_id));
+  const empty = textOf((await by.get('/dashboard/sandbox/overview')).html);
+  expect(empty).toContain('No payment has settled in the last thirty days.');
+  expect(empty).toContain('No endpoint is registered.');
+  const create = { key, body: idealPayment() };
+  const { body: payment } = await call(service.url, 'POST', '/v1/payments', create);
+  const simulate = `/v1/sandbox/payments/${payment.id}/simulate`;
+  await call(service.url, 'POST', simulate, { key, body: { event: 'settled' } });
+  const stored = await service.stores.payments.get(payment.id);
+  await service.stores.payments.setAttention(
+    payment.id,
+    stored?.version ?? 0,
+    'settlement_overdue',
+    null,
+  );
+  const html = (await by.get('/dashboard/sandbox/overview')).html;
+  const text = textOf(html);
+  for (const words of [
+    '€10.50',
+    '100.0 %',
+    'settlement overdue',
+    'Settled volume in EUR, 30 days',
+  ]) {
+    expect(text).toContain(words);
+  }
+  expect(html).toContain(`/dashboard/sandbox/payments/${payment.id}`);
+  expect(textOf((await by.get('/dashboard/sandbox/balances')).html)).toContain('main EUR €10.50');
+});
