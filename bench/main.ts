@@ -7,6 +7,8 @@ import { failureLine, showProgress } from '../stack/terminal';
 import { runBench } from './bench';
 import { reportBook } from './book/report';
 import { runBookBench } from './book/run';
+import { reportDashboard } from './dashboard/report';
+import { runDashboardBench } from './dashboard/run';
 import { reportIsolation, runIsolation } from './isolation/run';
 import { reportLedger, runLedgerBench } from './ledger/run';
 import { reportLists } from './lists/report';
@@ -51,7 +53,7 @@ async function measured(
   setting: Setting,
   broken: Promise<never>,
 ): Promise<string> {
-  const { ledger, book, lists, waiting } = instead;
+  const { ledger, book, lists, waiting, dashboard } = instead;
   if (ledger !== undefined) {
     const figures = await runLedgerBench(ledger, setting, broken);
     return json ? writeJson(figures) : reportLedger(figures);
@@ -68,6 +70,10 @@ async function measured(
   if (waiting !== undefined) {
     const figures = await runWaitingBench(waiting, setting, broken);
     return json ? writeJson(figures) : reportWaiting(figures);
+  }
+  if (dashboard !== undefined) {
+    const figures = await runDashboardBench(dashboard, setting, broken);
+    return json ? writeJson(figures) : reportDashboard(figures);
   }
   if (isolation) {
     const figures = await runIsolation(setting, broken);

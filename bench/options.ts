@@ -22,7 +22,7 @@ export interface BenchOptions extends RowOptions {
 }
 
 /** Measures of a size, each in the place of the rows. */
-const INSTEAD = ['ledger', 'book', 'lists', 'waiting'] as const;
+const INSTEAD = ['ledger', 'book', 'lists', 'waiting', 'dashboard'] as const;
 type Instead = (typeof INSTEAD)[number];
 
 const DEFAULTS = { payments: 150, concurrency: 16, rounds: 3 } as const;
@@ -34,6 +34,7 @@ const LIMITS = {
   book: 1_000_000,
   lists: 100_000_000,
   waiting: 10_000_000,
+  dashboard: 10_000_000,
 } as const;
 
 const rowLines = ROW_NAMES.map((name) => `  ${name.padEnd(15)}  ${ROWS[name]}`).join('\n');
@@ -63,6 +64,8 @@ Instead of the rows:
                    of 100 merchants
   --lists N        fill a store with N payments, and measure every list in it beside one of 10,000
   --waiting N      let N payments wait, and measure the processes at rest and \`orphan list\`
+  --dashboard N    give a merchant N payments, and measure the dashboard's pages beside their
+                   bare queries, and an export of all of them
   --isolation      measure deliveries alone, and beside merchants that don't answer
 
 Environment:
@@ -102,7 +105,7 @@ function parse(args: readonly string[]) {
       args: [...args],
       options: {
         ...{ payments: text, concurrency: text, rounds: text, only: text },
-        ...{ ledger: text, book: text, lists: text, waiting: text },
+        ...{ ledger: text, book: text, lists: text, waiting: text, dashboard: text },
         isolation: flag,
         json: flag,
         help: { ...flag, short: 'h' },

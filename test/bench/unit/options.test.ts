@@ -33,6 +33,7 @@ test.each([
   'ledger',
   'lists',
   'waiting',
+  'dashboard',
 ])('the usage tells of --%s', (name) =>
   expect(USAGE).toMatch(new RegExp(`^  --${name} .* {2}\\S`, 'm')),
 );
