@@ -1,4 +1,4 @@
-import type { Collection, Db, ObjectId, WithId } from 'mongodb';
+import type { ClientSession, Collection, Db, ObjectId, WithId } from 'mongodb';
 import type { EventType } from '../domain/event';
 import type { Sealed } from '../keys/seal';
 import { makeIndexes, type TakeBuild } from '../mongo-indexes';
@@ -79,16 +79,17 @@ export function createEndpointStore(db: Db, memory: Memory<WithId<EndpointDocume
         [{ key: { account_id: 1, livemode: 1 }, name: 'account_environment', unique: true }],
         later,
       ),
-    get: (account_id: string, livemode: boolean) => endpoints.findOne({ account_id, livemode }),
+    get: (account_id: string, livemode: boolean, session?: ClientSession) =>
+      endpoints.findOne({ account_id, livemode }, { session }),
     /** As it is remembered; the absence of one is looked for each time. */
     known: (account_id: string, livemode: boolean) =>
       memory.get(endpointOwner(account_id, livemode), () =>
         endpoints.findOne({ account_id, livemode }),
       ),
     /** Registers the endpoint or moves it; a secret that exists stays. */
-    set: (setting: EndpointSetting) => set(endpoints, setting),
+    set: (setting: EndpointSetting, session?: ClientSession) => set(endpoints, setting, session),
     /** Adds a secret that signs after `afterMs`; null when there is no endpoint. */
-    roll: (roll: SecretRoll) => rollSecret(endpoints, roll),
+    roll: (roll: SecretRoll, session?: ClientSession) => rollSecret(endpoints, roll, session),
     remove: async (account_id: string, livemode: boolean): Promise<boolean> =>
       (await endpoints.deleteOne({ account_id, livemode })).deletedCount === 1,
     /** Lists endpoints in the order of their ids, starting behind `after`. */
@@ -110,6 +111,7 @@ export function createEndpointStore(db: Db, memory: Memory<WithId<EndpointDocume
 async function set(
   endpoints: Collection<EndpointDocument>,
   { account_id, livemode, url, sealed, enabled_events, now }: EndpointSetting,
+  session: ClientSession | undefined,
 ): Promise<EndpointDocument> {
   const at = now.toISOString();
   const listed = enabled_events === 'all' ? undefined : enabled_events;
@@ -124,7 +126,7 @@ async function set(
       ...(enabled_events === 'all' ? { $unset: { enabled_events: true } } : {}),
       $setOnInsert: { secrets: [{ sealed, active_from: at }], created_at: at },
     },
-    { upsert: true, returnDocument: 'after' },
+    { upsert: true, returnDocument: 'after', session },
   );
   if (stored === null) throw new Error('An upsert gave no document.');
   return stored;
@@ -137,6 +139,7 @@ async function set(
 function rollSecret(
   endpoints: Collection<EndpointDocument>,
   { account_id, livemode, sealed, now, afterMs }: SecretRoll,
+  session: ClientSession | undefined,
 ): Promise<EndpointDocument | null> {
   const at = now.toISOString();
   const next = { sealed, active_from: new Date(now.getTime() + afterMs).toISOString() };
@@ -154,6 +157,6 @@ function rollSecret(
         },
       },
     ],
-    { returnDocument: 'after' },
+    { returnDocument: 'after', session },
   );
 }

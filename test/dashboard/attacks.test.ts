@@ -1,10 +1,16 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
+import { paymentAt } from '../../bench/lists/fill';
 import type { Route } from '../../src/dashboard/route';
 import { ROUTES } from '../../src/dashboard/routes';
 import { mayAct, ROLES, type Role } from '../../src/domain/dashboard-role';
 import { auditBy } from '../../src/store/audit';
 import { makeKey } from '../../src/store/keys';
+import type { PaymentDocument } from '../../src/store/payments';
+import type { PayoutDocument } from '../../src/store/payouts';
+import type { RefundDocument } from '../../src/store/refunds';
 import type { UserDocument } from '../../src/store/users';
+import { storedPayout } from '../api/payout-setting';
+import { recordEvents } from '../cli/event-log';
 import { openUser, PASSWORD, signedIn, type Visitor } from '../support/dashboard';
 import { openKey, type Service, startService } from '../support/service';
 
@@ -45,8 +51,40 @@ async function openStaff(): Promise<Staff> {
     read_only: await signedIn(service, people.read_only),
   };
   const [key] = await stores.keys.forAccount(account_id);
-  const ids = { 'api-keys': key?._id ?? '', team: people.read_only._id };
+  const ids = {
+    'api-keys': key?._id ?? '',
+    team: people.read_only._id,
+    ...(await openMoney(account_id)),
+  };
   return { account_id, people, browsers, ids };
+}
+
+/** Ids of a payment, a refund, a payout and an event of an account, in live. */
+async function openMoney(account_id: string) {
+  const db = service.mongo.db(service.database);
+  const owner = { account_id, livemode: true };
+  const at = new Date().toISOString();
+  const payment = { ...paymentAt(randomInt(900_000), at), ...owner, _id: randomUUID() };
+  const payout = storedPayout(owner, { livemode: true });
+  const { fee, recipient_id, balance_account, returned, sent_at, completed_at, ...shared } = payout;
+  await db
+    .collection<PaymentDocument>('payments')
+    .insertOne({ ...payment, token_hash: randomUUID() });
+  await db.collection<PayoutDocument>('payouts').insertOne(payout);
+  await db.collection<RefundDocument>('refunds').insertOne({
+    ...shared,
+    ...{ _id: randomUUID(), status: 'processing', method: 'ideal', payment_id: payment._id },
+    ...{ reason: null, settled_at: null, payment_bank_reference: null, attention: null },
+  });
+  const refund = await db.collection<RefundDocument>('refunds').findOne(owner);
+  const [event] = await recordEvents({ db }, account_id, ['payment.settled']);
+  await db.collection('events').updateOne({ account_id }, { $set: { livemode: true } });
+  return {
+    payments: payment._id,
+    refunds: refund?._id ?? '',
+    payouts: payout._id,
+    webhooks: event?._id ?? '',
+  };
 }
 
 /** Path of a route in an environment, with the ids of an account in it. */
@@ -227,7 +265,10 @@ test('the audit log refuses a line with a secret, and the change with it', async
 /** All that acts could change, but for what merely looking writes. */
 async function everything() {
   const db = service.mongo.db(service.database);
-  const names = ['accounts', 'api_keys', 'users', 'dashboard_invitations', 'audit_log'];
+  const names = [
+    ...['accounts', 'api_keys', 'users', 'dashboard_invitations', 'audit_log'],
+    ...['payments', 'refunds', 'payouts', 'events', 'webhook_endpoints', 'idempotency'],
+  ];
   const read = async (name: string) => [name, await db.collection(name).find().toArray()] as const;
   return Object.fromEntries(await Promise.all(names.map(read)));
 }

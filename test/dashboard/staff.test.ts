@@ -7,6 +7,7 @@ import { createSealer } from '../../src/keys/seal';
 import { createConnectors } from '../../src/routing';
 import { hashKey } from '../../src/store/keys';
 import { createTemporalDoor } from '../../src/temporal/door';
+import { createRedeliveries } from '../../src/temporal/redeliveries';
 import { ask, openUser, PASSWORD, signedIn, visitor } from '../support/dashboard';
 import { NO_LIMITS, type Service, startService } from '../support/service';
 
@@ -163,6 +164,12 @@ test('passwords, codes, tokens, links and keys reach neither the log nor the aud
     sealer: createSealer(followKeys(service.keysFile)),
     config: { PUBLIC_URL: 'http://localhost', WEBHOOK_ALLOW_PRIVATE: '', ...NO_LIMITS },
     temporal: createTemporalDoor({ client, lifecycleQueue: queues.lifecycle, stores, now }),
+    redeliveries: createRedeliveries({
+      temporal: client,
+      webhookQueue: queues.webhooks,
+      stores,
+      now,
+    }),
     connectors: createConnectors('none'),
     log: pino({ level: 'trace' }, { write: (line: string) => lines.push(line) }),
   });

@@ -68,9 +68,10 @@ async function one(context: CliContext, id: string, options: Options): Promise<v
   if (Object.keys(options).length > 0) {
     throw new CliFailure('invalid_usage', 'Give an event id or options, not both.');
   }
-  const stores = await context.stores();
+  const { stores, audit } = await context.acting();
   // An unknown event is refused first, so that this works while Temporal is away.
-  await findEvent(stores, id);
+  const { account_id, livemode, type } = await findEvent(stores, id);
+  await audit({ act: 'event.sent', account_id, livemode, target: id, after: { type } });
   const deps = { stores, temporal: await context.temporal(), ...context.queues() };
   const { delivery } = await redeliverEvent({ ...deps, now: context.now }, id);
   context.print({
@@ -85,7 +86,7 @@ async function many(context: CliContext, options: Options): Promise<void> {
     const message = 'Give an event id, or --account, --env and --since.';
     throw new CliFailure('invalid_usage', message);
   }
-  const stores = await context.stores();
+  const { stores, audit } = await context.acting();
   const { _id: account_id } = await findAccount(stores, account);
   const filter = {
     account_id,
@@ -109,6 +110,9 @@ async function many(context: CliContext, options: Options): Promise<void> {
     now: context.now,
     ...context.queues(),
   };
+  const selection = { since, until: filter.until, delivery: status, types: type, found };
+  const line = { act: 'event.sent', account_id, livemode: filter.livemode, target: null } as const;
+  await audit({ ...line, after: selection });
   const total = await redeliverSelected(deps, filter, ({ sent, skipped }) => {
     const done = sent + skipped;
     if (done % PROGRESS_EVERY === 0) context.progress(`${done} of ${found}`);

@@ -9,7 +9,7 @@ import {
   type ShownEndpoint,
   setEndpoint,
   showEndpoint,
-} from '../../webhooks/endpoint';
+} from '../../merchants/endpoint';
 import { checkWebhookUrl } from '../../webhooks/url';
 import { findAccount } from '../account';
 import type { CliContext } from '../context';
@@ -144,9 +144,9 @@ function shownEvents({ enabled_events }: ShownEndpoint): string {
 
 /** Dependencies of sealing. The account comes first: an unknown one is refused without keys. */
 async function webhookDeps(context: CliContext, accountId: string): Promise<EndpointDeps> {
-  const stores = await context.stores();
+  const { stores, ...acting } = await context.acting();
   await findAccount(stores, accountId);
-  return { endpoints: stores.endpoints, sealer: context.sealer(), now: context.now };
+  return { ...acting, endpoints: stores.endpoints, sealer: context.sealer() };
 }
 
 function notSet(accountId: string, env: Env): string {

@@ -50,6 +50,10 @@ async function refund(call: Call, deps: DashboardDeps): Promise<Answer> {
   const reason = field(form, 'reason') || undefined;
   try {
     const wish = { account_id, livemode, key, requestId, payment_id, amount, reason };
+    const { currency } = payment;
+    const after = { amount, currency, reason, idempotency_key: key };
+    const line = { act: 'refund.created', account_id, livemode, target: payment_id } as const;
+    await call.audit({ ...line, after });
     const refund_id = await deps.acts.refund(wish);
     const text = 'The refund is on its way. Its status tells when it has settled.';
     return { go: href(`/refunds/${refund_id}`), flash: { tone: 'good', text } };
@@ -72,6 +76,8 @@ async function cancel(call: Call, deps: DashboardDeps): Promise<Answer> {
   }
   const go = href(`/payments/${payment_id}`);
   try {
+    const line = { act: 'payment.cancelled', account_id, livemode, target: payment_id } as const;
+    await call.audit(line);
     await deps.acts.cancel({ account_id, livemode, payment_id });
     return { go, flash: { tone: 'good', text: 'The payment is cancelled.' } };
   } catch (error) {

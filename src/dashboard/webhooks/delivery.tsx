@@ -50,6 +50,8 @@ async function sendAgain(call: Call, { stores, redeliveries }: DashboardDeps): P
   if (event === null) return 'not_found';
   const go = call.href(`/webhooks/deliveries/${event._id}`);
   try {
+    const line = { act: 'event.sent', ...call.scope, target: event._id } as const;
+    await call.audit({ ...line, after: { type: event.type } });
     await redeliveries.one(event._id);
     const text = 'It is being sent again. Load this page anew to see the answer.';
     return { go, flash: { tone: 'good', text } };

@@ -1,12 +1,13 @@
 import { EVENT_TYPES, type EventType } from '../../domain/event';
+import { setEndpoint } from '../../merchants/endpoint';
 import type { EndpointDocument } from '../../store/endpoints';
-import { setEndpoint } from '../../webhooks/endpoint';
 import { checkWebhookUrl } from '../../webhooks/url';
 import type { DashboardDeps } from '../deps';
 import { Checks, Field, Select } from '../fields';
 import { field } from '../form';
 import { Note, PageHead, Panel, PostForm, When } from '../parts';
 import type { Answer, Call, Route } from '../route';
+import { endpointDeps } from './acting';
 import { SNIPPETS } from './snippets';
 
 export const ENDPOINT_ROUTES: readonly Route[] = [
@@ -41,7 +42,7 @@ async function saveEndpoint(call: Call, deps: DashboardDeps): Promise<Answer> {
     return { page: <WebhooksPage {...{ call, endpoint, refused }} />, status: 400 };
   }
   await setEndpoint(
-    { endpoints: deps.stores.endpoints, sealer: deps.sealer, now: deps.now },
+    endpointDeps(call, deps),
     { accountId, livemode },
     { url: checked.url, events: events.length === EVENT_TYPES.length ? 'all' : events },
   );

@@ -1,14 +1,9 @@
-import {
-  AFTER_MS,
-  type After,
-  type EndpointDeps,
-  rollSecret,
-  showEndpoint,
-} from '../../webhooks/endpoint';
+import { AFTER_MS, type After, rollSecret, showEndpoint } from '../../merchants/endpoint';
 import type { DashboardDeps } from '../deps';
 import { field } from '../form';
 import { Copyable, Note, PageHead, Panel, When } from '../parts';
 import type { Answer, Call, Route } from '../route';
+import { endpointDeps } from './acting';
 
 export const SECRET_ROUTES: readonly Route[] = [
   {
@@ -49,13 +44,9 @@ function afterOf(form: URLSearchParams): After {
   return given === '1h' || given === '24h' ? given : 'now';
 }
 
-function endpointDeps({ stores, sealer, now }: DashboardDeps): EndpointDeps {
-  return { endpoints: stores.endpoints, sealer, now };
-}
-
 async function showSecret(call: Call, deps: DashboardDeps): Promise<Answer> {
   const { account_id: accountId, livemode } = call.scope;
-  const shown = await showEndpoint(endpointDeps(deps), { accountId, livemode });
+  const shown = await showEndpoint(endpointDeps(call, deps), { accountId, livemode });
   if (shown === null) return 'not_found';
   const { signing_secret, next_secret, next_active_from } = shown;
   return {
@@ -84,7 +75,11 @@ async function showSecret(call: Call, deps: DashboardDeps): Promise<Answer> {
 async function roll(call: Call, deps: DashboardDeps): Promise<Answer> {
   const { account_id: accountId, livemode } = call.scope;
   const after = afterOf(call.form);
-  const rolled = await rollSecret(endpointDeps(deps), { accountId, livemode }, AFTER_MS[after]);
+  const rolled = await rollSecret(
+    endpointDeps(call, deps),
+    { accountId, livemode },
+    AFTER_MS[after],
+  );
   if (rolled === null) return 'not_found';
   return {
     page: (

@@ -63,6 +63,8 @@ async function sendFailed(call: Call, { redeliveries, log }: DashboardDeps): Pro
   const text =
     'They are being sent, 20 a second. Those that are not delivered yet are listed here.';
   if (!underWay.has(name)) {
+    const line = { act: 'event.sent', ...scope, target: null } as const;
+    await call.audit({ ...line, after: { since: from, delivery: 'exhausted' } });
     underWay.add(name);
     void redeliveries
       .all(filterOf(call, from))

@@ -23,6 +23,7 @@ async function sendTest(call: Call, deps: DashboardDeps): Promise<Answer> {
   if (type === undefined) return 'not_found';
   const { allowPrivateWebhooks: allowPrivate } = deps;
   try {
+    await call.audit({ act: 'event.sent', ...scope, target: null, after: { type, test: true } });
     const row = await sendTestEvent({ ...deps, allowPrivate }, { ...scope, type, request_id });
     const isGood = row.outcome === 'delivered';
     return {

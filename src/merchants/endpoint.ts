@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import type { ClientSession, MongoClient } from 'mongodb';
 import { defined } from '../domain/defined';
 import type { EventType } from '../domain/event';
 import type { Sealer } from '../keys/seal';
-import { isDuplicateKey } from '../mongo';
+import { inTransaction, isDuplicateKey } from '../mongo';
+import type { Audit } from '../store/audit';
 import {
   type EndpointDocument,
   type EndpointSetting,
@@ -21,8 +23,10 @@ export type After = keyof typeof AFTER_MS;
 
 /** Dependencies of acts on an endpoint. */
 export interface EndpointDeps {
+  mongo: MongoClient;
   endpoints: EndpointStore;
   sealer: Sealer;
+  audit: Audit;
   now: () => Date;
 }
 
@@ -65,7 +69,7 @@ export async function setEndpoint(
   if (before !== null) await openCurrent(deps, owner, before);
   // Before the service has ever run, nothing else would hold the endpoint unique.
   await deps.endpoints.ensureIndexes();
-  const stored = await settle(deps.endpoints, {
+  const stored = await settle(deps, {
     account_id: accountId,
     livemode,
     url,
@@ -88,25 +92,31 @@ export async function rollSecret(
   const secret = makeSigningSecret();
   const now = deps.now();
   const sealed = await deps.sealer.seal(secret, endpointOwner(accountId, livemode));
-  const rolled = await deps.endpoints.roll({
-    account_id: accountId,
-    livemode,
-    sealed,
-    now,
-    afterMs,
+  const active_from = new Date(now.getTime() + afterMs).toISOString();
+  const rolled = await inTransaction(deps.mongo, async (session) => {
+    const wish = { account_id: accountId, livemode, sealed, now, afterMs };
+    const endpoint = await deps.endpoints.roll(wish, session);
+    if (endpoint === null) return null;
+    const line = { act: 'webhook.rolled', account_id: accountId, livemode, target: null } as const;
+    await deps.audit({ ...line, after: { active_from } }, session);
+    return endpoint;
   });
   if (rolled === null) return null;
-  const active_from = new Date(now.getTime() + afterMs).toISOString();
   return { url: rolled.url, signing_secret: secret, active_from };
 }
 
-/** Finds the endpoint with the secret that signs now and, during a roll, the next one. */
+/**
+ * Finds the endpoint with the secret that signs now and, during a roll, the next one. The audit log
+ * keeps that it was shown.
+ */
 export async function showEndpoint(
   deps: EndpointDeps,
   owner: EndpointOwner,
 ): Promise<(ShownEndpoint & { next_secret?: string; next_active_from?: string }) | null> {
   const endpoint = await deps.endpoints.get(owner.accountId, owner.livemode);
   if (endpoint === null) return null;
+  const { accountId: account_id, livemode } = owner;
+  await deps.audit({ act: 'webhook.secret_shown', account_id, livemode, target: null });
   const shown = await shownOf(deps, owner, endpoint);
   const next = endpoint.secrets.at(-1);
   if (next === undefined || next.active_from <= deps.now().toISOString()) return shown;
@@ -138,15 +148,29 @@ async function openCurrent(
 }
 
 /** Sets the endpoint. When two calls register it at once, the second finds the first's secret. */
-async function settle(
-  endpoints: EndpointStore,
-  setting: EndpointSetting,
-): Promise<EndpointDocument> {
+async function settle(deps: EndpointDeps, setting: EndpointSetting): Promise<EndpointDocument> {
   for (let race = 1; ; race += 1) {
     try {
-      return await endpoints.set(setting);
+      return await inTransaction(deps.mongo, (session) => setAudited(deps, setting, session));
     } catch (error) {
       if (race === RACES_MAX || !isDuplicateKey(error, 'account_environment')) throw error;
     }
   }
+}
+
+async function setAudited(
+  { endpoints, audit }: EndpointDeps,
+  setting: EndpointSetting,
+  session: ClientSession,
+): Promise<EndpointDocument> {
+  const { account_id, livemode } = setting;
+  const before = await endpoints.get(account_id, livemode, session);
+  const after = await endpoints.set(setting, session);
+  const line = { act: 'webhook.set', account_id, livemode, target: null } as const;
+  await audit({ ...line, before: before && factsOf(before), after: factsOf(after) }, session);
+  return after;
+}
+
+function factsOf({ url, enabled_events }: EndpointDocument) {
+  return { url, events: enabled_events ?? 'all' };
 }
