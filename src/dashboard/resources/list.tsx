@@ -75,18 +75,32 @@ function filterOf<D extends ResourceDocument>(kind: Kind<D>, scope: Call['scope'
   return { ...scope, status, method, ...boundsOf(wish), ...searched };
 }
 
+/** Exports that one account may have under way in this process. */
+const EXPORTS_MAX = 4;
+const underWay = new Map<string, number>();
+
 async function exportList<D extends ResourceDocument>(
   kind: Kind<D>,
-  { query, scope, viewer, now }: Call,
+  { query, scope, viewer, now, href }: Call,
   { stores }: DashboardDeps,
 ): Promise<Answer> {
   const wish = readWish(query, kind);
-  const rows = kind.export(stores, filterOf(kind, scope, wish));
-  return {
-    download: csvStream(rows, kind.csv),
-    filename: `${kind.path.slice(1)}-${viewer.env}-${now.toISOString().slice(0, 10)}.csv`,
-    type: 'text/csv; charset=utf-8; header=present',
-  };
+  const { account_id } = scope;
+  const others = underWay.get(account_id) ?? 0;
+  if (others >= EXPORTS_MAX) {
+    const text = 'Other exports are still being read. Try again when one is done.';
+    return { go: href(`${kind.path}${queryOf(wish)}`), flash: { tone: 'bad', text } };
+  }
+  underWay.set(account_id, others + 1);
+  const download = csvStream(kind.export(stores, filterOf(kind, scope, wish)), kind.csv);
+  download.once('close', () => {
+    const left = (underWay.get(account_id) ?? 1) - 1;
+    if (left === 0) underWay.delete(account_id);
+    else underWay.set(account_id, left);
+  });
+  const day = now.toISOString().slice(0, 10);
+  const filename = `${kind.path.slice(1)}-${viewer.env}-${day}.csv`;
+  return { download, filename, type: 'text/csv; charset=utf-8; header=present' };
 }
 
 interface ListViewProps<D extends ResourceDocument> {

@@ -51,7 +51,7 @@ async function refund(call: Call, deps: DashboardDeps): Promise<Answer> {
   try {
     const wish = { account_id, livemode, key, requestId, payment_id, amount, reason };
     const { currency } = payment;
-    const after = { amount, currency, reason, idempotency_key: key };
+    const after = { amount, currency, idempotency_key: key };
     const line = { act: 'refund.created', account_id, livemode, target: payment_id } as const;
     await call.audit({ ...line, after });
     const refund_id = await deps.acts.refund(wish);
