@@ -101,6 +101,7 @@ time, .number { font-variant-numeric: tabular-nums; }
 
 .form { display: flex; flex-direction: column; gap: 14px; align-items: flex-start; }
 .inline { display: inline-flex; gap: 8px; align-items: end; flex-wrap: wrap; }
+.inline select { width: auto; }
 .filters { display: flex; gap: 12px; flex-wrap: wrap; align-items: end; }
 .filters .field { width: auto; flex: 1 1 160px; max-width: 280px; }
 .field { display: flex; flex-direction: column; gap: 5px; width: 100%; max-width: 440px;

@@ -12,9 +12,12 @@ export async function findLogin(
   stores: Pick<Stores, 'users' | 'accounts'>,
   email: string,
 ): Promise<UserDocument | null> {
-  const user = await stores.users.byEmail(email);
+  // Both are asked for in any case, so that the time tells nothing.
+  const [user, account] = await Promise.all([
+    stores.users.byEmail(email),
+    stores.accounts.byLogin(email),
+  ]);
   if (user !== null) return user;
-  const account = await stores.accounts.byLogin(email);
   if (!account?.dashboard.password_hash) return null;
   // Once there are people, that login is no login any more.
   const people = await stores.users.forAccount(account._id);

@@ -70,8 +70,9 @@ export function createUserStore(db: Db) {
     remove: (id: string, session: ClientSession) => users.deleteOne({ _id: id }, { session }),
     setPassword: (id: string, password_hash: string, session: ClientSession) =>
       users.updateOne({ _id: id }, { $set: { password_hash } }, { session }),
+    /** Notes a sign-in; a second factor that was offered and not taken into use is gone. */
     signedIn: (id: string, signed_in_at: string, session: ClientSession) =>
-      users.updateOne({ _id: id }, { $set: { signed_in_at } }, { session }),
+      users.updateOne({ _id: id }, { $set: { signed_in_at, totp_offered: null } }, { session }),
     ...secondFactors(users),
   };
 }
