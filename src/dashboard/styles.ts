@@ -75,6 +75,7 @@ table { width: 100%; border-collapse: collapse; }
 th { text-align: left; color: var(--muted); font-weight: 550; font-size: 13px; }
 th, td { padding: 10px 12px 10px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 tr:last-child td { border-bottom: 0; }
+@media (min-width: 720px) { td { min-width: 84px; } }
 time, .number { font-variant-numeric: tabular-nums; }
 @media (max-width: 719px) {
   thead { position: absolute; left: -9999px; }
