@@ -27,7 +27,8 @@ export async function connectMongo(
     serverSelectionTimeoutMS: 2_000,
     connectTimeoutMS: 2_000,
     socketTimeoutMS: 5_000,
-    waitQueueTimeoutMS: 2_000,
+    // Longer than a busy machine takes to open connections, shorter than a request may take.
+    waitQueueTimeoutMS: 5_000,
     maxPoolSize: 50,
     // A process that begins under load would otherwise open them two at a time.
     maxConnecting: 10,
