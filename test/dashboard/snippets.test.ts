@@ -16,9 +16,9 @@ const GENUINE = signPayload(SECRET, BODY, NOW);
 const CASES: readonly (readonly [header: string, body: string, secret: string, wanted: boolean])[] =
   [
     [GENUINE, BODY, SECRET, true],
-    [signPayload(SECRET, BODY, NOW - 290), BODY, SECRET, true],
-    [signPayload(SECRET, BODY, NOW - 400), BODY, SECRET, false],
-    [signPayload(SECRET, BODY, NOW + 400), BODY, SECRET, false],
+    [signPayload(SECRET, BODY, NOW - 120), BODY, SECRET, true],
+    [signPayload(SECRET, BODY, NOW - 900), BODY, SECRET, false],
+    [signPayload(SECRET, BODY, NOW + 900), BODY, SECRET, false],
     [GENUINE, `${BODY} `, SECRET, false],
     [GENUINE, BODY, `${SECRET}x`, false],
     [GENUINE.replace(/,v1=.*/, ''), BODY, SECRET, false],
