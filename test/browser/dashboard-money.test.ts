@@ -1,0 +1,130 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { openShop, type Shop } from '../api/payout-setting';
+import { openUser } from '../support/dashboard';
+import { call, eventually, idealPayment, settledPayment } from '../support/http';
+import { type Service, startService } from '../support/service';
+import { enter, look, openBrowser } from './dashboard-visit';
+
+let service: Service;
+let browser: Browser;
+let receiver: Server;
+let shop: Shop;
+let page: Page;
+
+beforeAll(async () => {
+  service = await startService({ autoplay: true });
+  shop = await openShop(service);
+  receiver = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(200).end('ok'));
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  browser = await openBrowser();
+  const user = await openUser(service.stores, shop.account_id);
+  page = await enter(await browser.newContext(), service.url, user);
+});
+afterAll(async () => {
+  await browser?.close();
+  receiver?.close();
+  receiver?.closeAllConnections();
+  await service?.stop();
+});
+
+function hook(): string {
+  const address: AddressInfo | string | null = receiver.address();
+  if (address === null || typeof address === 'string') throw new Error('Not listening on TCP.');
+  return `http://localhost:${address.port}/hook`;
+}
+
+const link = (name: string) => page.getByRole('link', { name, exact: true });
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+const heading = (name: string | RegExp) => page.getByRole('heading', { name });
+
+test('an endpoint is saved, tested, and its secret shown and rolled', async () => {
+  await link('Webhooks').click();
+  await page.getByLabel('Endpoint URL').fill(hook());
+  await button('Save endpoint').click();
+  await page.getByText('The endpoint is saved.').waitFor();
+  await look(page, 'webhooks');
+  await page.getByLabel('Event type', { exact: true }).selectOption('payment.settled');
+  await button('Send test event').click();
+  await heading('The test was acknowledged').waitFor();
+  await page.getByText('HTTP 200').waitFor();
+  await look(page, 'webhook-test');
+  await link('Back to webhooks').click();
+  await button('Show signing secret').click();
+  await page.getByLabel('Password').fill('correct horse battery staple');
+  await button('Show it').click();
+  await page.getByText(/^whsec_/).waitFor();
+  await link('Back to webhooks').click();
+  await page.getByLabel('New secret signs').selectOption('24h');
+  await button('Roll signing secret').click();
+  await page.getByText('in 24 hours').waitFor();
+  await look(page, 'webhook-roll');
+});
+
+test('a payment is found by its reference, refunded, and shows what happened', async () => {
+  const reference = 'Order 7 <b>';
+  const payment = await settledPayment(service, shop.key, { reference });
+  await link('Payments').click();
+  await page.getByLabel('Search').fill(reference);
+  await page.getByLabel('Status').selectOption('settled');
+  await button('Apply').click();
+  await look(page, 'payments');
+  await page.locator(`a[href*="${payment.id}"]`).click();
+  await heading('Timeline').waitFor();
+  await page.getByText('Webhook attempt 1: HTTP 200').first().waitFor();
+  await look(page, 'payment');
+  await page.getByLabel('Amount in EUR').fill('4.20');
+  await button('Refund').click();
+  await look(page, 'payment-refund-asked');
+  await button('Yes, refund').click();
+  await heading('Refund of €4.20').waitFor();
+  expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
+  await look(page, 'refund');
+});
+
+test('a payment that nobody has paid is cancelled once it was asked', async () => {
+  const body = idealPayment({ reference: 'open' });
+  const { body: payment } = await call(service.url, 'POST', '/v1/payments', {
+    key: shop.key,
+    body,
+  });
+  await page.goto(`${service.url}/dashboard/sandbox/payments/${payment.id}`);
+  await button('Cancel payment').click();
+  await button('Yes, cancel it').click();
+  await page.getByText('The payment is cancelled.').waitFor();
+  await look(page, 'payment-cancelled');
+});
+
+test('payouts, balances, deliveries and the overview tell of what was done', async () => {
+  const { body: payout } = await shop.pay();
+  await eventually('its completion', async () => {
+    return (await service.stores.payouts.get(payout.id))?.status === 'completed';
+  });
+  await link('Payouts').click();
+  await page.locator(`a[href*="${payout.id}"]`).click();
+  await heading('Payout of €10.00').waitFor();
+  await look(page, 'payout');
+  await link('Balances').click();
+  await look(page, 'balances');
+  await link('Webhooks').click();
+  await link('Deliveries').click();
+  await look(page, 'deliveries');
+  await page.locator('a[href*="/deliveries/evt_"]').first().click();
+  await heading('Request body').waitFor();
+  await look(page, 'delivery');
+  await button('Send again').click();
+  await page.getByText('It is being sent again.').waitFor();
+  await link('Overview').click();
+  await heading('Thirty days').waitFor();
+  await look(page, 'overview');
+});
+
+test('the other environment shows nothing of this one', async () => {
+  await link('Payments').click();
+  await link('Live').click();
+  await page.getByText('There are no payments yet.').waitFor();
+  await look(page, 'payments-live');
+});
