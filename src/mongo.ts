@@ -9,10 +9,12 @@ import {
   ReadConcern,
   ReadPreference,
 } from 'mongodb';
+import { createGate, type Gate } from './gate';
 
 /**
  * Connects with the durability that money needs: majority, journaled. Time-outs are short.
  * @param monitorCommands emits each command, to be counted
+ * @throws Error when the address has `journal=false`
  */
 export async function connectMongo(
   uri: string,
@@ -24,6 +26,9 @@ export async function connectMongo(
     monitorCommands,
     writeConcern: { w: 'majority', journal: true },
     readConcernLevel: 'majority',
+    // Also where the address asks for others, as those of managed services do.
+    readPreference: 'primary',
+    retryWrites: true,
     serverSelectionTimeoutMS: 2_000,
     connectTimeoutMS: 2_000,
     socketTimeoutMS: 5_000,
@@ -35,6 +40,10 @@ export async function connectMongo(
     // The driver's own dynamic import of `os` fails under jest's CommonJS.
     runtimeAdapters: { os },
   });
+  // The driver lets the address win here.
+  if (client.options.writeConcern?.journal === false) {
+    throw new Error('MONGODB_URI has journal=false: money needs writes that survive a crash.');
+  }
   await client.connect();
   return client;
 }
@@ -47,6 +56,18 @@ const TRANSACTION_TIMEOUT_MS = 5_000;
 /** Less than a socket's time-out, after which the driver would commit again. */
 const COMMIT_TIMEOUT_MS = 4_000;
 const RETRY_MS = 1_000;
+/**
+ * Transactions at once: half of the connections, so that one which has begun, and holds rows, never
+ * waits behind others that have not.
+ */
+const TRANSACTIONS_MAX = 25;
+const gates = new WeakMap<MongoClient, Gate>();
+
+function gateOf(mongo: MongoClient): Gate {
+  const gate = gates.get(mongo) ?? createGate(TRANSACTIONS_MAX);
+  gates.set(mongo, gate);
+  return gate;
+}
 
 /** Error of work that others were in the way of for too long; it may be tried again soon. */
 export class Contention extends Error {
@@ -62,7 +83,8 @@ export class Contention extends Error {
 
 /**
  * Runs a transaction; `work` may run several times, so it holds no effect but its own writes.
- * @throws Contention when it has found nothing but write conflicts for 5 seconds; nothing is written
+ * @throws Contention when it has found no place, or nothing but write conflicts, for 5 seconds;
+ * nothing is written
  */
 export async function inTransaction<T>(
   mongo: MongoClient,
@@ -75,11 +97,19 @@ export async function inTransaction<T>(
     }
     return await work(session);
   };
+  return await gateOf(mongo)(() => transact(mongo, inTime));
+}
+
+/** Runs one transaction, again and again while it meets others. */
+async function transact<T>(
+  mongo: MongoClient,
+  work: (session: ClientSession) => Promise<T>,
+): Promise<T> {
   return await mongo.withSession(async (session) => {
     const kept: { done?: { result: T } } = {};
     const run = async () => {
       delete kept.done;
-      kept.done = { result: await inTime(session) };
+      kept.done = { result: await work(session) };
     };
     try {
       await session.withTransaction(run, {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type Collection, MongoClient } from 'mongodb';
 import { connectMongo, inTransaction } from '../../src/mongo';
+import { insist } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 
 const database = `test_${randomUUID().slice(0, 8)}`;
@@ -26,6 +27,9 @@ const occupy = (rows: Collection<Row>) => rows.find({ $where: 'sleep(1000) || tr
 
 test('a transaction whose commit finds no free connection is committed when there is one', async () => {
   const rows = narrow.db(database).collection<Row>('rows');
+  // Both connections are open from here on, however long the machine takes.
+  const warm = () => Promise.all([rows.countDocuments(), rows.countDocuments()]);
+  await insist(warm);
   await rows.insertOne({ _id: 'first' });
   const other = await connectMongo(mongodbUri(), 'transaction-test');
   let runs = 0;
@@ -66,4 +70,27 @@ test('what a transaction without writes has seen is seen by whoever reads after 
   };
   await Promise.all([raise(), follow(), follow()]);
   await mongo.close();
+});
+
+test('an address weakens neither what is read nor what is written', async () => {
+  const address = (options: string) => {
+    const uri = new URL(mongodbUri());
+    for (const [name, value] of new URLSearchParams(options)) uri.searchParams.set(name, value);
+    return uri.href;
+  };
+  const weak = address('readPreference=nearest&retryWrites=false&w=1&readConcernLevel=local');
+  const mongo = await connectMongo(weak, 'transaction-test');
+  const { readPreference, retryWrites, writeConcern, readConcern } = mongo.options;
+  await mongo.close();
+  expect({ readPreference: readPreference.mode, retryWrites }).toEqual({
+    readPreference: 'primary',
+    retryWrites: true,
+  });
+  expect([writeConcern?.w, writeConcern?.journal, readConcern.level]).toEqual([
+    'majority',
+    true,
+    'majority',
+  ]);
+  const forgetful = connectMongo(address('journal=false'), 'transaction-test');
+  await expect(forgetful).rejects.toThrow(/journal=false/);
 });
