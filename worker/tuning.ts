@@ -23,6 +23,12 @@ export function readTuning(env: NodeJS.ProcessEnv = process.env): Tuning {
 }
 
 /**
+ * Time that a workflow's code may take at a stretch; the SDK knows the option, though not its type.
+ * To end code that works on thousands of signals would end the process, and the next one after it.
+ */
+const PATIENCE = { isolateExecutionTimeout: '60s' };
+
+/**
  * Options of the worker of any queue. An attempt of a webhook, of ten seconds at most, ends within
  * the grace; what launches the process waits longer than the force.
  * @see docs/operations.md#scaling
@@ -31,6 +37,7 @@ export function tunedOptions(tuning: Tuning) {
   return {
     shutdownGraceTime: '12s',
     shutdownForceTime: '20s',
+    ...PATIENCE,
     // Long enough that a busy worker keeps its workflows, which another would have to replay.
     stickyQueueScheduleToStartTimeout: tuning.STICKY_TIMEOUT_MS,
     maxConcurrentWorkflowTaskExecutions: tuning.WORKFLOW_SLOTS,

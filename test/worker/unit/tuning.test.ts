@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { noopMetricMeter } from '@temporalio/common';
+import { DefaultLogger } from '@temporalio/worker';
+import { compileWorkerOptions } from '@temporalio/worker/lib/worker-options';
 import { NODE_PARTS } from '../../../stack/parts';
 import { readTuning, tunedOptions } from '../../../worker/tuning';
 
@@ -27,4 +30,14 @@ test('an attempt of ten seconds ends within the grace, and nothing kills a worke
   expect(force).toBeGreaterThan(grace);
   expect(NODE_PARTS.worker.graceMs / 1_000).toBeGreaterThan(force);
   expect(Number(compose)).toBeGreaterThan(force);
+});
+
+test('the SDK takes the time that a workflow may work at a stretch, which it has no type for', () => {
+  const options = { taskQueue: 'any', ...tunedOptions(readTuning({})) };
+  const { isolateExecutionTimeoutMs } = compileWorkerOptions(
+    options,
+    new DefaultLogger('ERROR'),
+    noopMetricMeter,
+  );
+  expect(isolateExecutionTimeoutMs).toBe(60_000);
 });
