@@ -162,9 +162,13 @@ async function lackOfMoney({ stores }: RecordDeps, input: OpenPayout): Promise<P
 /** Claim and payout are written in one transaction, so once the claim is gone none can follow. */
 async function abandonPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
   const { idempotency, payouts } = deps.stores;
-  await idempotency.release(input.payout_id);
-  const written = await payouts.get(input.payout_id);
-  return written === null ? TOO_LATE : accepted(written, input.request_id);
+  const { payout_id, request_id } = input;
+  // One session, so that the look can't be at a new primary that does not know of the release yet.
+  return await deps.mongo.withSession(async (session) => {
+    await idempotency.release(payout_id, session);
+    const written = await payouts.get(payout_id, session);
+    return written === null ? TOO_LATE : accepted(written, request_id);
+  });
 }
 
 /** The document as it is first written. @see docs/api.md#payouts */

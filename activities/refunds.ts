@@ -191,12 +191,15 @@ async function refused({ stores }: RecordDeps, input: OpenRefund): Promise<Refun
 
 /** Claim and refund are written in one transaction, so once the claim is gone none can follow. */
 async function abandonRefund(
-  { stores }: RecordDeps,
+  { mongo, stores }: RecordDeps,
   { refund_id, request_id }: OpenRefund,
 ): Promise<RefundOpening | null> {
-  await stores.idempotency.release(refund_id);
-  const written = await stores.refunds.get(refund_id);
-  return written === null ? null : accepted(written, request_id);
+  // One session, so that the look can't be at a new primary that does not know of the release yet.
+  return await mongo.withSession(async (session) => {
+    await stores.idempotency.release(refund_id, session);
+    const written = await stores.refunds.get(refund_id, session);
+    return written === null ? null : accepted(written, request_id);
+  });
 }
 
 /**

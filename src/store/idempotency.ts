@@ -117,7 +117,8 @@ export function createIdempotencyStore(db: Db) {
      * Frees the key of a resource that was refused. Refusals are not stored. A resource
      * that was written after all keeps its claim.
      */
-    release: (resource_id: string) => claims.deleteOne({ resource_id, request: { $ne: null } }),
+    release: (resource_id: string, session?: ClientSession) =>
+      claims.deleteOne({ resource_id, request: { $ne: null } }, { session }),
   };
 }
 
