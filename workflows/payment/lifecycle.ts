@@ -238,13 +238,16 @@ async function takeLate(
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { amount, currency } = payment.facts;
   const about = `late: the payment is ${payment.status}; to be sent back`;
-  const isForeign = callback.currency !== undefined && callback.currency !== currency;
+  const isForeign = money.isForeign(payment, callback);
   const why = isForeign ? `late, and in ${callback.currency}` : about;
   await record.recordUnapplied(payment, name, callback, why);
   if (isForeign) return await record.setAttention(payment, 'amount_differs');
-  const late = await money.takeLateMoney(payment, callback.amount ?? amount, callback);
+  const late = await money.takeLateMoney(
+    payment,
+    callback.amount ?? payment.facts.amount,
+    callback,
+  );
   await bank.reverseLate(payment, late);
 }
 

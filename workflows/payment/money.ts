@@ -10,6 +10,14 @@ function valueDateOf({ value_date }: Pick<BankCallback, 'value_date'>) {
   return value_date === undefined ? {} : { value_date };
 }
 
+/** Whether the bank speaks of another currency than was asked for, which is for a person. */
+export function isForeign(
+  { facts }: Payment,
+  { currency }: Pick<BankCallback, 'currency'>,
+): boolean {
+  return currency !== undefined && currency !== facts.currency;
+}
+
 const now = () => new Date().toISOString();
 
 /**
@@ -36,7 +44,11 @@ export async function lateMoneyLeft(
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { amount } = callback;
+  const { amount, currency } = callback;
+  if (isForeign(payment, callback)) {
+    await record.recordUnapplied(payment, name, callback, `sent back in ${currency}`);
+    return await record.setAttention(payment, 'amount_differs');
+  }
   const told = amount === undefined ? {} : { amount };
   const at = now();
   const { id: payment_id } = payment;

@@ -159,6 +159,16 @@ describe('money that comes after the end', () => {
     });
   });
 
+  test('that is said to be back in another currency stays in suspense, for a person', async () => {
+    await cancelled(scriptedBank(), async ({ id, account }) => {
+      await reportAfterEnd(setting, id, 'settled', callback());
+      await reportAfterEnd(setting, id, 'reversed', callback({ amount: 1_050, currency: 'USD' }));
+      expect(await attentionOf(id)).toBe('amount_differs');
+      expect(await bookOf(setting, account)).toMatchObject({ suspense: 1_050 });
+      expect(await differencesOf(setting, id)).toEqual([]);
+    });
+  });
+
   test('that the bank could not send back is sent by hand, and then booked', async () => {
     await cancelled(scriptedBank(), async ({ id, account }) => {
       const none = await refusalOf(actAfterEnd(setting, id, 'mark_reversed'));
