@@ -2,6 +2,7 @@ import { taskQueues } from '../../../src/domain/task-queues';
 import { Sealed } from '../../../src/keys/seal';
 import { deliverCallback } from '../../../src/temporal/bank-callbacks';
 import { createTemporalDoor } from '../../../src/temporal/door';
+import { insist } from '../../support/insist';
 import {
   callback,
   claimPayment,
@@ -45,7 +46,7 @@ test.each([
       await stores.endpoints.set({ account_id, livemode, url, sealed, now: new Date(0) });
       await claimPayment(setting, input);
       const door = createTemporalDoor({ ...starting(), client: env.client });
-      await door.openPayment(input);
+      await insist(() => door.openPayment(input));
       const workflowId = `payment:${payment_id}`;
       expect(await queueOf(workflowId)).toBe(`${queues.lifecycle}${end}`);
       const [event] = await stores.events.list({ account_id, livemode, limit: 1 });
@@ -94,7 +95,8 @@ test('with a prefix the bank is asked on the queue of its own installation', asy
       const input = paymentInput(connector);
       await claimPayment(setting, input);
       const { client } = setting.env;
-      await createTemporalDoor({ ...starting(), lifecycleQueue, client }).openPayment(input);
+      const door = createTemporalDoor({ ...starting(), lifecycleQueue, client });
+      await insist(() => door.openPayment(input));
       const payment = await setting.stores.payments.get(input.payment_id);
       expect(payment?.status).toBe('awaiting_customer');
       expect(bank.told).toEqual(['openSession']);
