@@ -139,6 +139,8 @@ test('a stack trace in a log names lines of the sources', async () => {
     MONGODB_URI: mongodbUri(),
     MONGODB_DB: 'traces',
     TEMPORAL_ADDRESS: temporalAddress(),
+    // Its worker would take the work of other tests.
+    TASK_QUEUE_PREFIX: 'traces',
     // The launcher does not read it; api and worker end with a stack trace.
     RATE_LIMIT_PER_SECOND: 'none',
   });
@@ -155,6 +157,7 @@ test('a debugger can attach to the part that was named, and to no other', async 
     MONGODB_URI: mongodbUri(),
     MONGODB_DB: 'inspected',
     TEMPORAL_ADDRESS: temporalAddress(),
+    TASK_QUEUE_PREFIX: 'inspected',
   };
   const launcher = start(env, ['--inspect', `worker:${port}`]);
   const state = await ready(launcher);
