@@ -56,8 +56,8 @@ module.exports = {
     { ...shared, ...servers, displayName: 'system', testMatch: [...SYSTEM, ...UNIT.map(not)] },
   ],
   // Read here only: a project's own would be passed over in silence.
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   testSequencer: '<rootDir>/test/support/sequencer.js',
-  // A third uses the two cores while others wait for a clock.
-  maxWorkers: 3,
+  // Two cores: a third would make each slower, the default would leave one idle.
+  maxWorkers: 2,
 };
