@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { SAMPLE_PAYMENT } from '../src/domain/sample-payment';
 import { reasonOf } from '../src/os/failure';
 import { runCommand } from './provision/command';
 import { writeWhole } from './state-file';
@@ -73,15 +74,7 @@ function loginLines({ dashboard_email = 'E-MAIL' }: KeptAccount, baseUrl: string
 }
 
 function pasteable({ account_id, sandbox_key }: KeptAccount, baseUrl: string): string[] {
-  const body = JSON.stringify({
-    method: 'ideal',
-    amount: 1050,
-    currency: 'EUR',
-    country: 'NL',
-    success_url: 'https://example.com/thanks',
-    error_url: 'https://example.com/sorry',
-    reference: 'order-1001',
-  });
+  const body = JSON.stringify(SAMPLE_PAYMENT);
   return [
     'Make a payment (paste it):',
     `curl -sS ${baseUrl}/v1/payments -H 'Authorization: Bearer ${sandbox_key}'` +

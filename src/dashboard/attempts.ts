@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
+import { counted } from '../domain/counted';
 import type { Limit, ThrottleStore } from '../store/throttles';
 
 const QUARTER_MS = 15 * 60_000;
@@ -56,7 +57,7 @@ export function addressOf(ctx: Context, publicUrl: string): string {
 }
 
 export function tooMany(minutes: number): string {
-  return `Too many attempts. Try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`;
+  return `Too many attempts. Try again in ${counted(minutes, 'minute')}.`;
 }
 
 function namesOf(counted: Counted): [keyof typeof LIMITS, string][] {

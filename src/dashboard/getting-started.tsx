@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { SAMPLE_PAYMENT } from '../domain/sample-payment';
 import type { DashboardDeps } from './deps';
 import { Badge, Copyable, PageHead, Panel } from './parts';
 import type { Answer, Call, Route } from './route';
@@ -103,15 +104,7 @@ function keyStep(call: Call, has: boolean, isUsed: boolean): Step {
 }
 
 function paymentStep(call: Call, { publicUrl }: DashboardDeps, isDone: boolean): Step {
-  const body = JSON.stringify({
-    method: 'ideal',
-    amount: 1050,
-    currency: 'EUR',
-    country: 'NL',
-    success_url: 'https://example.com/thanks',
-    error_url: 'https://example.com/sorry',
-    reference: 'order-1001',
-  });
+  const body = JSON.stringify(SAMPLE_PAYMENT);
   const command =
     `curl -sS ${publicUrl}/v1/payments -H "Authorization: Bearer $API_KEY"` +
     ` -H 'Content-Type: application/json' -H "Idempotency-Key: first-payment" -d '${body}'`;

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../../domain/counted';
 import { defined } from '../../domain/defined';
 import { CHECKS } from '../../ledger/verify/compare';
 import { type Verification, type VerifyOptions, verifyLedger } from '../../ledger/verify/verify';
@@ -69,8 +70,4 @@ function report({ books, postings, differences, differences_total }: Verificatio
     table(heading, rows, '') +
     (more > 0 ? `\n\nThere are ${more} more.` : '')
   );
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

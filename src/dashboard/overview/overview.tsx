@@ -1,3 +1,4 @@
+import { counted } from '../../domain/counted';
 import { formatMoney } from '../../domain/money';
 import type { DashboardDeps } from '../deps';
 import { PageHead, Panel } from '../parts';
@@ -93,12 +94,12 @@ function Today({ overview, days, currency }: TodayProps) {
           {currency === undefined ? '–' : formatMoney(today?.amount ?? 0, currency)}
         </span>
         <br />
-        <span class="muted">{`settled, ${today?.payments ?? 0} payments`}</span>
+        <span class="muted">{`settled, ${counted(today?.payments ?? 0, 'payment')}`}</span>
       </p>
       <p>
         <span class="figure">{rate === null ? '–' : `${(rate * 100).toFixed(1)} %`}</span>
         <br />
-        <span class="muted">{`success rate; ${made} payments made today`}</span>
+        <span class="muted">{`success rate; ${counted(made, 'payment')} made today`}</span>
       </p>
       <p class="muted small">Days are those of UTC.</p>
     </Panel>

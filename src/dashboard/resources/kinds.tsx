@@ -54,6 +54,13 @@ const usual = {
   created: ['Created', ({ created_at }: ResourceDocument) => <When at={created_at} />],
 } as const;
 
+/** Columns of every list, with the one that a kind has of its own. */
+function columnsWith<D extends ResourceDocument>(
+  own: Kind<D>['columns'][number],
+): Kind<D>['columns'] {
+  return [usual.id, usual.amount, usual.status, usual.method, own, usual.created];
+}
+
 const facts: readonly CsvColumn<ResourceDocument>[] = [
   ['id', ({ _id }) => _id],
   ['created_at', ({ created_at }) => created_at],
@@ -76,14 +83,7 @@ export const PAYMENTS: Kind<PaymentDocument> = {
   list: ({ payments }, filter) => payments.list(filter),
   export: ({ payments }, filter) => payments.export(filter),
   bySearch: (reference) => ({ reference }),
-  columns: [
-    usual.id,
-    usual.amount,
-    usual.status,
-    usual.method,
-    ['Reference', ({ reference }) => reference ?? '–'],
-    usual.created,
-  ],
+  columns: columnsWith(['Reference', ({ reference }) => reference ?? '–']),
   csv: [
     ...facts,
     ['reference', ({ reference }) => reference],
@@ -106,14 +106,7 @@ export const REFUNDS: Kind<RefundDocument> = {
   list: ({ refunds }, filter) => refunds.list(filter),
   export: ({ refunds }, filter) => refunds.export(filter),
   bySearch: (payment_id) => ({ payment_id }),
-  columns: [
-    usual.id,
-    usual.amount,
-    usual.status,
-    usual.method,
-    ['Reason', ({ reason }) => reason ?? '–'],
-    usual.created,
-  ],
+  columns: columnsWith(['Reason', ({ reason }) => reason ?? '–']),
   csv: [
     ...facts,
     ['payment_id', ({ payment_id }) => payment_id],
@@ -133,14 +126,7 @@ export const PAYOUTS: Kind<PayoutDocument> = {
   list: ({ payouts }, filter) => payouts.list(filter),
   export: ({ payouts }, filter) => payouts.export(filter),
   bySearch: (reference) => ({ reference }),
-  columns: [
-    usual.id,
-    usual.amount,
-    usual.status,
-    usual.method,
-    ['Reference', ({ reference }) => reference ?? '–'],
-    usual.created,
-  ],
+  columns: columnsWith(['Reference', ({ reference }) => reference ?? '–']),
   csv: [
     ...facts,
     ['reference', ({ reference }) => reference],

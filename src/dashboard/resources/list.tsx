@@ -1,9 +1,7 @@
 import type { ResourceDocument } from '../../store/resource';
 import type { DashboardDeps } from '../deps';
-import { Field, Filters, Select } from '../fields';
 import { PageHead, Pager, Panel, Table } from '../parts';
 import type { Answer, Call, Route } from '../route';
-import { statusName } from '../status';
 import { csvStream } from './csv';
 import {
   boundsOf,
@@ -15,6 +13,7 @@ import {
   readWish,
 } from './filter';
 import { type Kind, methodName } from './kinds';
+import { ListFilters } from './list-filters';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -123,7 +122,13 @@ function ListView<D extends ResourceDocument>({ kind, call, wish, page }: ListVi
         </a>
       </PageHead>
       <Panel>
-        <ListFilters kind={kind} wish={wish} action={call.href(path)} />
+        <ListFilters
+          wish={wish}
+          action={call.href(path)}
+          hint={kind.hint}
+          statuses={kind.statuses}
+          choice={{ label: 'Method', values: kind.methods.map((one) => [one, methodName(one)]) }}
+        />
         {isNarrowed && <a href={call.href(path)}>Show all {title.toLowerCase()}</a>}
         <Table
           label={title}
@@ -141,34 +146,5 @@ function ListView<D extends ResourceDocument>({ kind, call, wish, page }: ListVi
         />
       </Panel>
     </>
-  );
-}
-
-interface ListFiltersProps {
-  kind: Pick<Kind<ResourceDocument>, 'statuses' | 'methods' | 'hint'>;
-  wish: ListWish;
-  action: string;
-}
-
-function ListFilters({ kind, wish, action }: ListFiltersProps) {
-  const { statuses, methods, hint } = kind;
-  return (
-    <Filters action={action}>
-      <Field label="Search" name="search" type="search" value={wish.search} hint={hint} />
-      <Select
-        label="Status"
-        name="status"
-        value={wish.status ?? ''}
-        options={[['', 'All'], ...statuses.map((one) => [one, statusName(one)] as const)]}
-      />
-      <Select
-        label="Method"
-        name="method"
-        value={wish.method ?? ''}
-        options={[['', 'All'], ...methods.map((one) => [one, methodName(one)] as const)]}
-      />
-      <Field label="From" name="from" type="date" value={wish.from ?? ''} />
-      <Field label="To" name="to" type="date" value={wish.to ?? ''} />
-    </Filters>
   );
 }

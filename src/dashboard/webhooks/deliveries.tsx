@@ -7,7 +7,6 @@ import {
 import type { Stores } from '../../store';
 import type { EventDocument } from '../../store/events';
 import type { DashboardDeps } from '../deps';
-import { Field, Filters, Select } from '../fields';
 import { PageHead, Pager, Panel, PostForm, Table, When } from '../parts';
 import {
   boundsOf,
@@ -18,8 +17,9 @@ import {
   queryOf,
   readWish,
 } from '../resources/filter';
+import { ListFilters } from '../resources/list-filters';
 import type { Answer, Call, Route } from '../route';
-import { Status, statusName } from '../status';
+import { Status } from '../status';
 
 export const DELIVERIES_ROUTE: Route = {
   method: 'get',
@@ -91,7 +91,13 @@ function Deliveries({ call, wish, page }: DeliveriesProps) {
         )}
       </PageHead>
       <Panel>
-        <DeliveryFilters wish={wish} action={href(path)} />
+        <ListFilters
+          wish={wish}
+          action={href(path)}
+          hint="Event id, or that of a payment, refund or payout"
+          statuses={DELIVERY_STATUSES}
+          choice={{ label: 'Event type', values: EVENT_TYPES.map((one) => [one, one]) }}
+        />
         <Table
           label="Deliveries"
           head={['Event', 'Type', 'Created', 'Delivery', 'Attempts', 'Next attempt', 'Act']}
@@ -135,33 +141,5 @@ export function SendAgain({ call, event }: { call: Call; event: EventDocument })
       tone="plain"
       busy="Sending…"
     />
-  );
-}
-
-function DeliveryFilters({ wish, action }: { wish: ListWish; action: string }) {
-  return (
-    <Filters action={action}>
-      <Field
-        label="Search"
-        name="search"
-        type="search"
-        value={wish.search}
-        hint="Event id, or that of a payment, refund or payout"
-      />
-      <Select
-        label="Status"
-        name="status"
-        value={wish.status ?? ''}
-        options={[['', 'All'], ...DELIVERY_STATUSES.map((one) => [one, statusName(one)] as const)]}
-      />
-      <Select
-        label="Event type"
-        name="method"
-        value={wish.method ?? ''}
-        options={[['', 'All'], ...EVENT_TYPES.map((one) => [one, one] as const)]}
-      />
-      <Field label="From" name="from" type="date" value={wish.from ?? ''} />
-      <Field label="To" name="to" type="date" value={wish.to ?? ''} />
-    </Filters>
   );
 }
