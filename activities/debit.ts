@@ -18,8 +18,13 @@ export async function inDebitTurn<T>(
   turn: Turn,
   work: (session: ClientSession) => Promise<T>,
 ): Promise<T> {
+  return await unlessContended(() => inTurn(turn, () => inTransaction(mongo, work)));
+}
+
+/** @throws ApplicationFailure `no_turn`, with the time to come again: the attempt gives its slot free */
+export async function unlessContended<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await inTurn(turn, () => inTransaction(mongo, work));
+    return await work();
   } catch (error) {
     if (!(error instanceof Contention)) throw error;
     const { message, retryMs: nextRetryDelay } = error;

@@ -1,5 +1,3 @@
-import type { ClientSession } from 'mongodb';
-import type { PayoutRequest } from '../src/domain/creation';
 import type { Failure, RuleViolation } from '../src/domain/lifecycle';
 import {
   PAYOUT_EVENTS,
@@ -9,25 +7,15 @@ import {
   type Return,
 } from '../src/domain/payout';
 import { balanceFault } from '../src/domain/payout-rules';
-import type { PayoutInput } from '../src/domain/payout-workflow';
 import { isRailId, railRules } from '../src/domain/rails';
-import { endOfNextBusinessDay } from '../src/domain/target2';
 import { bookId, InsufficientBalance } from '../src/ledger/postings';
-import { payoutPostings, reservationOf } from '../src/ledger/steps';
-import { abandon } from '../src/mongo';
+import { payoutPostings } from '../src/ledger/steps';
 import type { Stores } from '../src/store';
 import type { PayoutDocument } from '../src/store/payouts';
-import { inDebitTurn } from './debit';
-import { positionAt, tieBase } from './events';
+import { unlessContended } from './debit';
+import { createReservations, type OpenPayout, type Reserve } from './payout-reservation';
 import { createRecord, openedOnce, type RecordDeps, type RecordTable, standingOf } from './record';
 import type { RecordMove, Standing } from './record-inputs';
-
-export type OpenPayout = PayoutInput & {
-  /** ISO 8601, ms. */
-  created_at: string;
-  /** ms since the epoch: nothing is accepted after it. */
-  accept_by_ms: number;
-};
 
 /** Facts for the workflow to go on with. */
 export type PayoutFacts = ReturnType<typeof factsOf>;
@@ -56,10 +44,11 @@ export type RecordPayoutMove = RecordMove<PayoutStatus, PayoutAttention, PayoutC
 /** The writes of a payout's lifecycle. One activity is one idempotent step. */
 export function createPayoutActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
+  const reserve = createReservations(deps);
   return {
     /** Reserves amount and fee and writes the payout, or says why not; never after its time. */
     openPayout: (input: OpenPayout): Promise<PayoutOpening> =>
-      openedOnce((isAgain) => openPayout(deps, input, isAgain)),
+      openedOnce((isAgain) => openPayout(deps, reserve, input, isAgain)),
     /**
      * Frees the key of a payout that was not accepted in time, so that no attempt still under way
      * can accept it later. Should one have been faster, the payout stands.
@@ -106,6 +95,7 @@ const TOO_LATE = {
 
 async function openPayout(
   deps: RecordDeps,
+  reserve: Reserve,
   input: OpenPayout,
   isAgain: boolean,
 ): Promise<PayoutOpening> {
@@ -113,9 +103,8 @@ async function openPayout(
   const existing = isAgain ? await deps.stores.payouts.get(input.payout_id) : null;
   if (existing !== null) return accepted(existing, input.request_id);
   try {
-    const work = (session: ClientSession) => reserve(deps, input, session);
     const turn = { book: bookId(input), by: input.accept_by_ms };
-    const opened = await inDebitTurn(deps, turn, work);
+    const opened = await unlessContended(() => reserve(turn, input));
     if (opened !== null) {
       const { payout_id, request_id } = input;
       deps.log.info({ payout_id, request_id, status: 'created' }, 'payout opened');
@@ -133,22 +122,6 @@ async function openPayout(
 function accepted(payout: PayoutDocument, request_id: string) {
   const facts = factsOf(payout, request_id);
   return { outcome: 'accepted', facts, status: 'created', version: 1 } as const;
-}
-
-/** Null when it is too late, or another attempt has emptied the claim. @throws InsufficientBalance */
-async function reserve(
-  { stores }: RecordDeps,
-  input: OpenPayout,
-  session: ClientSession,
-): Promise<PayoutDocument | null> {
-  const isLate = () => Date.now() > input.accept_by_ms;
-  const claim = isLate() ? null : await stores.idempotency.emptyClaim(input.payout_id, session);
-  if (claim === null || !('payout' in claim)) return await abandon(session);
-  const payout = newPayout(input, claim.payout);
-  await stores.payouts.insert(payout, session);
-  await stores.ledger.post(reservationOf(payout), session);
-  // The API may have given it up while its writes took their time.
-  return isLate() ? await abandon(session) : payout;
 }
 
 /** Refusal of a payout that the balance can't bear, by the rule that the API applies, too. */
@@ -169,34 +142,6 @@ async function abandonPayout(deps: RecordDeps, input: OpenPayout): Promise<Payou
     const written = await payouts.get(payout_id, session);
     return written === null ? TOO_LATE : accepted(written, request_id);
   });
-}
-
-/** The document as it is first written. @see docs/api.md#payouts */
-function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
-  const { payout_id, accept_by_ms, can_be_returned, caller_waits, ...facts } = input;
-  return {
-    _id: payout_id,
-    ...facts,
-    ...request,
-    version: 1,
-    position: positionAt(input.created_at, 0, tieBase(1)),
-    status: 'created',
-    failure: null,
-    returned: null,
-    updated_at: input.created_at,
-    sent_at: null,
-    completed_at: null,
-    bank_reference: null,
-    due_at: new Date(dueAt(input.method, Date.parse(input.created_at))).toISOString(),
-    attention: null,
-    audit: [],
-  };
-}
-
-/** When a payout that has not completed is shown to operators. */
-function dueAt(method: string, created: number): number {
-  const due = isRailId(method) ? railRules(method).due : { kind: 'after' as const, seconds: 0 };
-  return due.kind === 'after' ? created + due.seconds * 1_000 : endOfNextBusinessDay(created);
 }
 
 function changeOf(move: RecordPayoutMove): Partial<PayoutDocument> {

@@ -42,14 +42,17 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
 
   /** Moves what the book keeps; false when a balance would pass 0. */
-  const move = async (posting: NewPosting, session: ClientSession): Promise<boolean> => {
-    const { legs, account_id, livemode, currency } = posting;
+  const move = async (
+    book: string,
+    legs: readonly Leg[],
+    session: ClientSession,
+  ): Promise<boolean> => {
     const bounds = boundsOf(legs);
     const result = await books.updateOne(
-      { _id: bookId(posting), ...Object.fromEntries(bounds) },
+      { _id: book, ...Object.fromEntries(bounds) },
       {
         $inc: Object.fromEntries(asLongs(legs).map(({ account, amount }) => [account, amount])),
-        $setOnInsert: { account_id, livemode, currency },
+        $setOnInsert: bookOwner(book),
       },
       // A posting that debits must not make the book.
       { session, upsert: bounds.length === 0 },
@@ -61,6 +64,22 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const balancesIn = async (book: string, session: ClientSession) => {
     const kept = await books.findOne({ _id: book }, { session, ...EXACT });
     return withOpen(kept, (await openSums(postings, book, session)).get(book));
+  };
+
+  /** Moves balances, and takes open postings in where these need it. @throws InsufficientBalance */
+  const draw = async (
+    book: string,
+    legs: readonly Leg[],
+    session: ClientSession,
+  ): Promise<void> => {
+    if (await move(book, legs, session)) return;
+    // Looks before it folds, since what a refusal has folded is lost with its transaction.
+    if (isBorne(legs, await balancesIn(book, session))) {
+      while ((await fold(postings, books, book, session)) > 0) {
+        if (await move(book, legs, session)) return;
+      }
+    }
+    throw new InsufficientBalance('The balance does not hold this amount.');
   };
 
   return {
@@ -83,27 +102,25 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
      * @throws MongoServerError duplicate key when it was posted already
      */
     post: async (posting: NewPosting, session: ClientSession): Promise<void> => {
-      const { legs, kind, resource_id, at, value_date, note } = posting;
-      assertBalanced(legs);
-      const book = bookId(posting);
-      const written_at = now().toISOString();
-      const open = isOpen(posting) ? true : undefined;
-      await postings.insertOne(
-        {
-          _id: operationId(posting),
-          ...defined({ book, kind, resource_id, at, legs: asLongs(legs), value_date, note, open }),
-          written_at,
-        },
+      await postings.insertOne(documentOf(posting, now()), { session });
+      if (!isOpen(posting)) await draw(bookId(posting), posting.legs, session);
+    },
+    /**
+     * Writes postings that debit one book, none of them an open one, and moves its balances once.
+     * @throws InsufficientBalance when the balances don't hold all of them
+     * @throws MongoServerError duplicate key when one was posted already
+     */
+    postTogether: async (all: readonly NewPosting[], session: ClientSession): Promise<void> => {
+      const [book, ...others] = new Set(all.map(bookId));
+      if (book === undefined || others.length > 0 || all.some(isOpen)) {
+        throw new RangeError('Only debits of one book are posted together.');
+      }
+      const written = now();
+      await postings.insertMany(
+        all.map((posting) => documentOf(posting, written)),
         { session },
       );
-      if (open || (await move(posting, session))) return;
-      // Looks before it folds, since what a refusal has folded is lost with its transaction.
-      if (isBorne(legs, await balancesIn(book, session))) {
-        while ((await fold(postings, books, book, session)) > 0) {
-          if (await move(posting, session)) return;
-        }
-      }
-      throw new InsufficientBalance('The balance does not hold this amount.');
+      await draw(book, summed(all.flatMap(({ legs }) => legs)), session);
     },
     /** Takes open postings of a book into its balances, in the caller's transaction. */
     fold: (book: string, session: ClientSession) => fold(postings, books, book, session),
@@ -150,6 +167,27 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     /** Both collections, for a verification that reads them in one snapshot. */
     collections: { postings, books },
   };
+}
+
+/** The document of a posting that is written now. @throws Error when its legs don't sum to zero */
+function documentOf(posting: NewPosting, written: Date): PostingDocument {
+  const { legs, kind, resource_id, at, value_date, note } = posting;
+  assertBalanced(legs);
+  const open = isOpen(posting) ? (true as const) : undefined;
+  return {
+    _id: operationId(posting),
+    book: bookId(posting),
+    ...{ kind, resource_id, at, legs: asLongs(legs) },
+    ...defined({ value_date, note, open }),
+    written_at: written.toISOString(),
+  };
+}
+
+/** Legs with one for each account. */
+function summed(legs: readonly Leg[]): Leg[] {
+  const sums = new Map<string, number>();
+  for (const { account, amount } of legs) sums.set(account, (sums.get(account) ?? 0) + amount);
+  return [...sums].map(([account, amount]) => ({ account, amount }));
 }
 
 function asLongs(legs: readonly Leg[]): { account: string; amount: Long }[] {

@@ -114,6 +114,25 @@ export function createIdempotencyStore(db: Db) {
       return before?.request ?? null;
     },
     /**
+     * Empties claims in the transaction that writes all of their resources.
+     * @returns the requests by the ids of their resources; without those that were empty already
+     */
+    emptyClaims: async (
+      resource_ids: readonly string[],
+      session: ClientSession,
+    ): Promise<Map<string, ClaimedRequest>> => {
+      const held = { resource_id: { $in: [...resource_ids] }, request: { $ne: null } };
+      const found = await claims.find(held, { session }).toArray();
+      // Emptied meanwhile, one would be a write conflict: the transaction begins again.
+      const emptied = [{ $set: { request: null, expires_at: EXPIRES_AT } }];
+      await claims.updateMany(held, emptied, { session });
+      return new Map(
+        found.flatMap(({ resource_id, request }) =>
+          request === null ? [] : [[resource_id, request] as const],
+        ),
+      );
+    },
+    /**
      * Frees the key of a resource that was refused. Refusals are not stored. A resource
      * that was written after all keeps its claim.
      */

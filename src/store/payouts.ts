@@ -1,4 +1,4 @@
-import type { Collection, Db } from 'mongodb';
+import type { ClientSession, Collection, Db } from 'mongodb';
 import {
   PAYOUT_IN_FLIGHT,
   type PayoutAttention,
@@ -47,6 +47,8 @@ export function createPayoutStore(db: Db) {
   const payouts: Collection<PayoutDocument> = db.collection<PayoutDocument>('payouts');
   return {
     ...resourceStore<PayoutDocument, PayoutFilter>(payouts, PAYOUT_IN_FLIGHT),
+    insertTogether: (documents: PayoutDocument[], session: ClientSession) =>
+      payouts.insertMany(documents, { session }),
     ensureIndexes: (later?: TakeBuild) =>
       makeIndexes(
         payouts,

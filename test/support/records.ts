@@ -202,8 +202,15 @@ export function payoutFacts(changes: Partial<PayoutFacts> = {}): PayoutFacts {
 const ACCEPT_WITHIN_MS = 60_000;
 
 /** Asks for a payout as its workflow does; a repeat with the same id, or under the same key, joins it. */
-export async function openPayout(
-  { stores, payouts }: Records,
+export async function openPayout(records: Records, facts: PayoutFacts, key?: string) {
+  const input = await claimPayout(records, facts, key);
+  const opening = await insist(() => records.payouts.openPayout(input));
+  return { payout_id: input.payout_id, opening };
+}
+
+/** Claims the key of a payout, which is to be opened at once. */
+export async function claimPayout(
+  { stores }: Records,
   facts: PayoutFacts,
   key: string = facts.payout_id,
 ) {
@@ -214,8 +221,7 @@ export async function openPayout(
   );
   const created_at = new Date().toISOString();
   const accept_by_ms = Date.now() + ACCEPT_WITHIN_MS;
-  const input = { ...facts, payout_id, created_at, accept_by_ms };
-  return { payout_id, opening: await insist(() => payouts.openPayout(input)) };
+  return { ...facts, payout_id, created_at, accept_by_ms };
 }
 
 /** Moves a payout on, as its workflow does. */

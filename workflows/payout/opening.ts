@@ -7,7 +7,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { LifecycleActivities } from '../../activities';
-import type { OpenPayout, PayoutOpening } from '../../activities/payouts';
+import type { OpenPayout } from '../../activities/payout-reservation';
+import type { PayoutOpening } from '../../activities/payouts';
 import { isUnsent } from '../../src/domain/payout';
 import { ACCEPT_WITHIN_MS } from '../../src/domain/payout-workflow';
 import { NO_TURN } from '../../src/domain/turn';
