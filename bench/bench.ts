@@ -1,4 +1,5 @@
 import { connectMongo } from '../src/mongo';
+import { temporalAccess } from '../src/temporal/access';
 import { connectTemporal } from '../src/temporal/connect';
 import { LOOPBACK } from '../stack/ports';
 import { type Merchant, openAccount } from './account';
@@ -63,8 +64,7 @@ async function measureAll(
   const openMerchant = () => openAccount(stack.env, receiver, signal);
   const merchants = [await openMerchant()];
   const mongo = await connectMongo(stack.mongodbUri, 'bench');
-  const namespace = config.temporalNamespace;
-  const temporal = connectTemporal({ address: stack.temporalAddress, namespace });
+  const temporal = connectTemporal(temporalAccess(stack.env));
   const url = `http://${LOOPBACK}:${config.port}`;
   const db = mongo.db(config.mongodbDb);
   const shared = (of: readonly Merchant[]) =>

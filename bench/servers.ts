@@ -4,7 +4,7 @@ import type { StackConfig } from '../stack/config';
 import type { Executables } from '../stack/parts';
 import { freePort } from '../stack/ports';
 import { cacheDirectory, mongod, provision, temporalCli } from '../stack/provision';
-import { checkRemoteMongo, prepareRemoteTemporal } from '../stack/remote-servers';
+import { checkRemoteMongo, prepareRemoteTemporal, remoteAccess } from '../stack/remote-servers';
 import type { Progress } from '../stack/terminal';
 
 export interface Setting {
@@ -37,21 +37,27 @@ export async function benchConfig({ dir, env }: Setting): Promise<StackConfig> {
     // The databases are this run's own, since a server that was given may hold other stacks.
     mongodbDb: `bench_${randomBytes(4).toString('hex')}`,
     sandboxBankPort: await freePort(),
+    metricsPorts: {
+      api: await freePort(),
+      worker: await freePort(),
+      sandbox_bank: await freePort(),
+    },
     sandboxAutoplay: 'off',
     logLevel: 'warn',
+    live: false,
   };
 }
 
 /** Finds or fetches the servers that `npm start` would take, by its own code. */
 export async function findServers(
-  { temporalAddress, temporalNamespace, mongodbUri, cacheDir }: StackConfig,
+  { temporalAddress, mongodbUri, cacheDir }: StackConfig,
   { env, progress, signal }: Setting,
 ): Promise<Executables> {
   const context = { cacheDir, env, progress, signal };
   const temporal =
     temporalAddress === undefined
       ? await provision(temporalCli, context)
-      : await prepareRemoteTemporal(temporalAddress, temporalNamespace, progress);
+      : await prepareRemoteTemporal(remoteAccess(env), progress);
   const mongo =
     mongodbUri === undefined
       ? await provision(mongod, context)

@@ -1,22 +1,33 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { CLEAR_TEXT_ALLOWED, mongoInClear, temporalInClear } from './clear-text';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';
+import { LIVE_DEMO_ALLOWED, liveFaults } from './live';
+import { METRICS_VARIABLES } from './metrics/page';
+import { TEMPORAL_VARIABLES, type TemporalAccess, temporalAccess } from './temporal/access';
 
 const perSecond = z.coerce.number().int().positive();
 
+/** Variables of every process: how it reaches the servers, and where it tells its figures. */
+export const SERVER_VARIABLES = {
+  MONGODB_URI: z.string().min(1),
+  MONGODB_DB: z.string().default('payments'),
+  ...TEMPORAL_VARIABLES,
+  TASK_QUEUE_PREFIX: z.string().regex(TASK_QUEUE_PREFIX).default(''),
+  ALLOW_CLEAR_TEXT: z.enum(['', CLEAR_TEXT_ALLOWED]).default(''),
+  ...METRICS_VARIABLES,
+};
+
 /** Environment of the process, parsed once at start; a wrong value ends the process in words. */
 export const Environment = z.object({
+  ...SERVER_VARIABLES,
   PORT: z.coerce.number().int().min(1).max(65535).default(8080),
   HOST: z.string().default('127.0.0.1'),
   PUBLIC_URL: z.url().optional(),
-  MONGODB_URI: z.string().min(1),
-  MONGODB_DB: z.string().default('payments'),
-  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
-  TEMPORAL_NAMESPACE: z.string().default('default'),
-  TASK_QUEUE_PREFIX: z.string().regex(TASK_QUEUE_PREFIX).default(''),
   KEYS_FILE: z.string().min(1),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default(''),
   LIVE_CONNECTORS: z.string().default(''),
+  ALLOW_LIVE_DEMO: z.enum(['', LIVE_DEMO_ALLOWED]).default(''),
   RATE_LIMIT_PER_SECOND: perSecond.default(500),
   ACCOUNT_LIMIT_PER_SECOND: perSecond.default(1_000),
   CREATE_LIMIT_PER_SECOND: perSecond.default(200),
@@ -34,13 +45,43 @@ const Keys = z.object({
 });
 
 export type Keys = z.infer<typeof Keys>;
-export type Config = Omit<z.infer<typeof Environment>, 'PUBLIC_URL'> & { PUBLIC_URL: string };
+export type Config = Omit<z.infer<typeof Environment>, 'PUBLIC_URL'> & {
+  PUBLIC_URL: string;
+  temporal: TemporalAccess;
+};
 
 /** @throws Error naming every variable at fault. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const config = parseEnvironment(Environment, env);
   const url = config.PUBLIC_URL ?? `http://localhost:${config.PORT}`;
-  return { ...config, PUBLIC_URL: url.replace(/\/+$/, '') };
+  const PUBLIC_URL = url.replace(/\/+$/, '');
+  const faults = liveFaults({ ...config, PUBLIC_URL });
+  if (faults.length > 0) throw unusable(faults);
+  return { ...config, PUBLIC_URL, temporal: serversIn(env, config) };
+}
+
+/**
+ * Reads how Temporal is reached, and checks that neither server is spoken to in clear over a network.
+ * @throws Error naming every variable at fault.
+ */
+export function serversIn(
+  env: NodeJS.ProcessEnv,
+  { MONGODB_URI, ALLOW_CLEAR_TEXT }: { MONGODB_URI: string; ALLOW_CLEAR_TEXT: string },
+): TemporalAccess {
+  const temporal = accessIn(env);
+  if (ALLOW_CLEAR_TEXT === CLEAR_TEXT_ALLOWED) return temporal;
+  const faults = [temporalInClear(temporal), mongoInClear(MONGODB_URI)];
+  const told = faults.filter((fault) => fault !== undefined);
+  if (told.length === 0) return temporal;
+  throw unusable(told);
+}
+
+function accessIn(env: NodeJS.ProcessEnv): TemporalAccess {
+  try {
+    return temporalAccess(env);
+  } catch (error) {
+    throw unusable([error instanceof Error ? error.message : String(error)]);
+  }
 }
 
 /** @throws Error naming every variable at fault. */
@@ -51,7 +92,11 @@ export function parseEnvironment<T extends z.ZodType>(
   const parsed = schema.safeParse(env);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  throw new Error(`The environment is not usable.\n  ${faults.join('\n  ')}`);
+  throw unusable(faults);
+}
+
+function unusable(faults: readonly string[]): Error {
+  return new Error(`The environment is not usable.\n  ${faults.join('\n  ')}`);
 }
 
 /**

@@ -4,12 +4,17 @@ import { readConfig, readKeys } from './config';
 import { taskQueues } from './domain/task-queues';
 import { followKeys } from './keys/ring';
 import { createSealer } from './keys/seal';
+import { isLive } from './live';
 import { createLogger } from './log';
+import { createApiMeter } from './metrics/api';
+import { createCallbackMeter } from './metrics/callbacks';
+import { createRegistry, serveMetrics } from './metrics/page';
 import { connectMongo } from './mongo';
 import { onStop } from './process';
 import { createConnectors, SANDBOX_CONNECTOR } from './routing';
-import { beginIndexes, createStores } from './store';
+import { checkIndexes, createStores } from './store';
 import { followSettings } from './store/settings';
+import { checkTemporal } from './temporal/attributes';
 import { connectTemporal } from './temporal/connect';
 import { createTemporalDoor } from './temporal/door';
 import { createRedeliveries } from './temporal/redeliveries';
@@ -21,27 +26,29 @@ async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('api', config.LOG_LEVEL);
   const mongo = await connectMongo(config.MONGODB_URI, 'api');
-  await beginIndexes({ uri: config.MONGODB_URI, database: config.MONGODB_DB }, log);
   const settings = followSettings(mongo.db(config.MONGODB_DB), log);
   const stores = createStores(mongo.db(config.MONGODB_DB), settings);
-  const client = connectTemporal({
-    address: config.TEMPORAL_ADDRESS,
-    namespace: config.TEMPORAL_NAMESPACE,
-  });
+  await checkIndexes(stores, log);
+  const client = connectTemporal(config.temporal);
+  await checkTemporal({ ...config.temporal, connection: client.connection }, log, isLive(config));
+  const registry = createRegistry();
   const { lifecycleQueue, webhookQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
   const now = () => new Date();
+  const meter = createCallbackMeter(registry);
   const app = createApp({
     config,
     mongo,
     stores,
-    temporal: createTemporalDoor({ client, lifecycleQueue, stores, now, log }),
+    temporal: createTemporalDoor({ client, lifecycleQueue, stores, now, log, meter }),
     redeliveries: createRedeliveries({ temporal: client, webhookQueue, stores, now }),
     connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
     keys: readKeys(config.KEYS_FILE),
     sealer: createSealer(followKeys(config.KEYS_FILE)),
+    meter: createApiMeter(registry),
     now,
     log,
   });
+  const figures = await serveMetrics(config, registry);
   const server = createHttpServer(app.callback());
   server.listen(config.PORT, config.HOST, () => log.info({ port: config.PORT }, 'api listens'));
   server.on('error', (err) => {
@@ -50,6 +57,7 @@ async function main(): Promise<void> {
   });
   onStop(log, async () => {
     await closeServer(server, GRACE_MS);
+    await figures.close();
     await client.connection.close();
     await settings.close();
     await mongo.close();

@@ -1,5 +1,11 @@
 import os from 'node:os';
-import { type Collection, type Document, type IndexDescription, MongoClient } from 'mongodb';
+import {
+  type Collection,
+  type Document,
+  type IndexDescription,
+  MongoClient,
+  MongoServerError,
+} from 'mongodb';
 
 export type NamedIndex = IndexDescription & { name: string };
 
@@ -13,6 +19,19 @@ interface IndexBuild {
 }
 
 export type TakeBuild = (build: IndexBuild) => void;
+
+/** List of indexes that are wanted and not there: given to be filled, no index is made. */
+export class MissingIndexes {
+  /** Names such as `payments.status_position`. */
+  readonly unique: string[] = [];
+  readonly others: string[] = [];
+}
+
+/** Work on wanted indexes, where it is not simply making them. */
+export type IndexWork = TakeBuild | MissingIndexes;
+
+/** Code of the server's answer for a collection that nobody has written to yet. */
+const NO_COLLECTION = 26;
 
 /** Rows up to which a build takes no longer than a start may. */
 const ROWS_AT_ONCE = 20_000;
@@ -38,16 +57,18 @@ export async function connectToBuild(uri: string): Promise<MongoClient> {
 /**
  * Makes the indexes that a collection lacks. Reads and writes go on meanwhile, also those of other
  * processes, and processes that ask at the same time wait for one build.
- * @param later takes the builds that are not waited for: those of a large collection, except unique
- *   ones, without which facts could be kept twice. All are waited for when it is not given.
+ * @param work takes the builds that are not waited for: those of a large collection, except unique
+ *   ones, without which facts could be kept twice; or the list that only notes what is missing. All
+ *   are made and waited for when it is not given.
  * @throws MongoServerError when a unique index, or one that is waited for, can't be made
  */
 export async function makeIndexes<D extends Document>(
   collection: Collection<D>,
   wanted: readonly NamedIndex[],
-  later?: TakeBuild,
+  work?: IndexWork,
 ): Promise<void> {
-  if (later === undefined || !(await isLarge(collection))) {
+  if (work instanceof MissingIndexes) return await noteMissing(collection, wanted, work);
+  if (work === undefined || !(await isLarge(collection))) {
     await build(collection, wanted);
     return;
   }
@@ -56,7 +77,19 @@ export async function makeIndexes<D extends Document>(
   // Those that are listed may be under way in another process, which would be waited for.
   const others = wanted.filter((index) => !isUnique(index));
   const names = others.map(({ name }) => name).filter((name) => !there.has(name));
-  later({ collection: collection.collectionName, names, done: build(collection, others) });
+  work({ collection: collection.collectionName, names, done: build(collection, others) });
+}
+
+async function noteMissing<D extends Document>(
+  collection: Collection<D>,
+  wanted: readonly NamedIndex[],
+  missing: MissingIndexes,
+): Promise<void> {
+  const there = await namesIn(collection);
+  for (const index of wanted.filter(({ name }) => !there.has(name))) {
+    const list = isUnique(index) ? missing.unique : missing.others;
+    list.push(`${collection.collectionName}.${index.name}`);
+  }
 }
 
 function isUnique({ unique }: NamedIndex): boolean {
@@ -75,5 +108,10 @@ async function isLarge<D extends Document>(collection: Collection<D>): Promise<b
 }
 
 async function namesIn<D extends Document>(collection: Collection<D>): Promise<Set<string>> {
-  return new Set((await collection.indexes()).map(({ name = '' }) => name));
+  try {
+    return new Set((await collection.indexes()).map(({ name = '' }) => name));
+  } catch (error) {
+    if (error instanceof MongoServerError && error.code === NO_COLLECTION) return new Set();
+    throw error;
+  }
 }

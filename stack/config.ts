@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { TASK_QUEUE_PREFIX } from '../src/domain/task-queues';
+import { isLive, LIVE_DEMO_ALLOWED } from '../src/live';
 import { StackFailure } from '../src/os/failure';
 import { freePort, isPortFree } from './ports';
 import { cacheDirectory } from './provision';
@@ -28,6 +29,8 @@ export const Environment = z.object({
     .optional(),
   MONGODB_PORT: port.optional(),
   MONGODB_DB: z.string().default('payments'),
+  LIVE_CONNECTORS: z.string().default(''),
+  ALLOW_LIVE_DEMO: z.enum(['', LIVE_DEMO_ALLOWED]).default(''),
   SANDBOX_BANK_PORT: port.optional(),
   SANDBOX_AUTOPLAY: z.enum(['on', 'off']).default('on'),
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
@@ -51,8 +54,12 @@ export interface StackConfig {
   mongodbPort: number;
   mongodbDb: string;
   sandboxBankPort: number;
+  /** Ports on which the service's own processes tell their figures. */
+  metricsPorts: { api: number; worker: number; sandbox_bank: number };
   sandboxAutoplay: 'on' | 'off';
   logLevel: (typeof LOG_LEVELS)[number];
+  /** Whether real money moves here. */
+  live: boolean;
 }
 
 type Given = z.infer<typeof Environment>;
@@ -64,9 +71,26 @@ type Given = z.infer<typeof Environment>;
 export function readEnvironment(env: NodeJS.ProcessEnv): Given {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const parsed = Environment.safeParse(set);
-  if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);
-  throw new StackFailure(`The environment is not usable.\n${faults.join('\n')}`);
+  const faults = parsed.success
+    ? demoFaults(parsed.data)
+    : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  if (parsed.success && faults.length === 0) return parsed.data;
+  throw new StackFailure(`The environment is not usable.\n  ${faults.join('\n  ')}`);
+}
+
+/** Says what `npm start` would have live money stand on that is made for trying things out. */
+function demoFaults(given: Given): string[] {
+  if (!isLive(given)) return [];
+  const needed = [
+    ...(given.TEMPORAL_ADDRESS === undefined ? ['TEMPORAL_ADDRESS'] : []),
+    ...(given.MONGODB_URI === undefined ? ['MONGODB_URI'] : []),
+    ...(given.PUBLIC_URL?.startsWith('https://') ? [] : ['an https PUBLIC_URL']),
+  ];
+  if (needed.length === 0) return [];
+  return [
+    `LIVE_CONNECTORS: real money needs servers of your own. Set ${needed.join(', ')}; or set ` +
+      `ALLOW_LIVE_DEMO=${LIVE_DEMO_ALLOWED} to try a bank out with what npm start runs.`,
+  ];
 }
 
 /**
@@ -94,8 +118,14 @@ export async function decideConfig(
     mongodbPort: given.MONGODB_PORT ?? ports.mongodb,
     mongodbDb: given.MONGODB_DB,
     sandboxBankPort: given.SANDBOX_BANK_PORT ?? given.PORT + 1,
+    metricsPorts: {
+      api: ports.api_metrics,
+      worker: ports.worker_metrics,
+      sandbox_bank: ports.sandbox_bank_metrics,
+    },
     sandboxAutoplay: given.SANDBOX_AUTOPLAY,
     logLevel: given.LOG_LEVEL,
+    live: isLive(given),
   };
 }
 
@@ -110,28 +140,52 @@ async function defaultUiPort(progress: Progress): Promise<number> {
   return other;
 }
 
-const KeptPorts = z.object({ temporal: port, mongodb: port });
+const KeptPorts = z.object({
+  temporal: port,
+  mongodb: port,
+  api_metrics: port,
+  worker_metrics: port,
+  sandbox_bank_metrics: port,
+});
+type KeptPorts = z.infer<typeof KeptPorts>;
 
-async function keptPorts(dataDir: string): Promise<z.infer<typeof KeptPorts>> {
+async function keptPorts(dataDir: string): Promise<KeptPorts> {
   const path = join(dataDir, 'ports.json');
   if (existsSync(path)) {
-    const kept = KeptPorts.safeParse(JSON.parse(readFileSync(path, 'utf8')));
-    if (kept.success && (await areFree(kept.data))) return kept.data;
+    // A file of an earlier version has some of them.
+    const kept = KeptPorts.partial().safeParse(JSON.parse(readFileSync(path, 'utf8'))).data ?? {};
+    const whole = { ...(await choosePorts()), ...kept };
+    if (await areFree(whole)) return writePorts(path, whole);
   }
-  const chosen = { temporal: await freePort(), mongodb: await freePort() };
+  const chosen = await choosePorts();
   mkdirSync(dataDir, { recursive: true });
-  writeWhole(path, `${JSON.stringify(chosen)}\n`);
-  return chosen;
+  return writePorts(path, chosen);
+}
+
+async function choosePorts(): Promise<KeptPorts> {
+  return {
+    temporal: await freePort(),
+    mongodb: await freePort(),
+    api_metrics: await freePort(),
+    worker_metrics: await freePort(),
+    sandbox_bank_metrics: await freePort(),
+  };
+}
+
+function writePorts(path: string, ports: KeptPorts): KeptPorts {
+  writeWhole(path, `${JSON.stringify(ports)}\n`);
+  return ports;
 }
 
 const RELEASED_WITHIN_MS = 3_000;
 const LOOK_AGAIN_MS = 100;
 
 /** Waits a little for a server that was just ended, and may hold its port a moment longer. */
-async function areFree({ temporal, mongodb }: z.infer<typeof KeptPorts>): Promise<boolean> {
+async function areFree(ports: KeptPorts): Promise<boolean> {
   const giveUpAt = Date.now() + RELEASED_WITHIN_MS;
   for (;;) {
-    if ((await isPortFree(temporal)) && (await isPortFree(mongodb))) return true;
+    const free = await Promise.all(Object.values(ports).map((each) => isPortFree(each)));
+    if (free.every((isFree) => isFree)) return true;
     if (Date.now() >= giveUpAt) return false;
     await sleep(LOOK_AGAIN_MS);
   }

@@ -17,7 +17,7 @@ import { LOOPBACK } from './ports';
 import { mongod, provision, temporalCli } from './provision';
 import { needSpace } from './provision/cache';
 import { waitUntilReady } from './readiness';
-import { checkRemoteMongo, prepareRemoteTemporal } from './remote-servers';
+import { checkRemoteMongo, prepareRemoteTemporal, remoteAccess } from './remote-servers';
 import { PART_NAMES, type PartName, type StackState, writeState } from './state-file';
 import { type PartChange, type Supervisor, supervise } from './supervisor';
 import type { Progress } from './terminal';
@@ -58,7 +58,7 @@ export async function launch(request: Launch): Promise<void> {
   const state = initialState(config, keys);
   const env = childEnvironment(config, keys, request.env);
   const watch = watchParts(config, state, progress, signal);
-  const parts = stackParts(config, executables, env, inspect);
+  const parts = stackParts(config, executables, env, { inspect, progress });
   const supervisor = supervise(parts, watch.onChange);
   request.onSupervisor(supervisor);
   const logCheck = setInterval(() => boundLogs(config), LOG_CHECK_MS);
@@ -81,12 +81,13 @@ export async function launch(request: Launch): Promise<void> {
 
 /** Finds the servers' executables; a server given by address is not fetched but checked. */
 async function findServers({ config, env, progress, signal }: Launch): Promise<Executables> {
+  const access = remoteAccess(env);
   const context = { cacheDir: config.cacheDir, env, progress, signal };
   const { temporalAddress, mongodbUri } = config;
   const [temporal, mongo] = await Promise.all([
     temporalAddress === undefined
       ? provision(temporalCli, context)
-      : prepareRemoteTemporal(temporalAddress, config.temporalNamespace, progress),
+      : prepareRemoteTemporal(access, progress),
     mongodbUri === undefined ? provision(mongod, context) : checkRemoteMongo(mongodbUri),
   ]);
   if (temporalAddress !== undefined) progress.line('Temporal: TEMPORAL_ADDRESS, nothing started');
@@ -167,6 +168,11 @@ async function untilReady(
   });
 }
 
+const LIVE_LINES = [
+  'Live banks are served: no demo account is made, and no key printed.',
+  'An account: npm run -s cli -- account create --name NAME',
+];
+
 async function summary(
   config: StackConfig,
   state: StackState,
@@ -174,7 +180,7 @@ async function summary(
 ): Promise<string[]> {
   return [
     '',
-    ...(await demoLines(config.dataDir, config.publicUrl, env)),
+    ...(config.live ? LIVE_LINES : await demoLines(config.dataDir, config.publicUrl, env)),
     '',
     `Temporal UI    ${state.temporal.ui_url ?? `that of ${state.temporal.address}`}`,
     `Logs           ${config.dataDir}/logs`,

@@ -3,9 +3,11 @@ import { startChild } from './child-process';
 import type { StackConfig } from './config';
 import { mongoUri, startMongo } from './mongo-server';
 import { LOOPBACK } from './ports';
+import { prepareMongo } from './prepare';
 import type { PartName, StackState } from './state-file';
 import type { Part } from './supervisor';
 import { startTemporal } from './temporal-server';
+import type { Progress } from './terminal';
 
 /** Root of the compiled tree; this file is `dist/stack/parts.js`. */
 const DIST = join(__dirname, '..');
@@ -34,6 +36,13 @@ export interface Executables {
 
 export type StackPart = Part<PartName>;
 
+interface PartOptions {
+  /** The process that a debugger may attach to. */
+  inspect?: Inspect;
+  /** Receives what is told of indexes that are made. */
+  progress?: Pick<Progress, 'line'>;
+}
+
 export function logFile(config: StackConfig, part: PartName): string {
   return join(config.dataDir, 'logs', `${part}.log`);
 }
@@ -43,9 +52,19 @@ export function stackParts(
   config: StackConfig,
   executables: Executables,
   childEnv: NodeJS.ProcessEnv,
-  inspect?: Inspect,
+  { inspect, progress }: PartOptions = {},
 ): StackPart[][] {
-  const node = (name: NodePartName) => nodePart(name, config, childEnv, inspect);
+  const uri = mongoAddress(config);
+  // Once for all of them, when MongoDB is up: they only check.
+  let prepared: Promise<void> | undefined;
+  const prepare = () => {
+    prepared ??= prepareMongo(uri, config.mongodbDb, progress ?? { line: () => {} });
+    return prepared;
+  };
+  const node = (name: NodePartName): StackPart => {
+    const part = nodePart(name, config, childEnv, inspect);
+    return { name, start: async (signal) => prepare().then(() => part.start(signal)) };
+  };
   return [serverParts(config, executables), [node('worker'), node('sandbox_bank')], [node('api')]];
 }
 
@@ -84,7 +103,8 @@ function nodePart(
   const isInspected = inspect?.part === name;
   const debug = isInspected ? [`--inspect=${LOOPBACK}:${inspect.port}`] : [];
   // Temporal's worker gives up workflow code that stands still for seconds, as on a breakpoint.
-  const env = isInspected ? { ...childEnv, TEMPORAL_DEBUG: 'true' } : childEnv;
+  const own = { ...childEnv, METRICS_PORT: String(config.metricsPorts[name]) };
+  const env = isInspected ? { ...own, TEMPORAL_DEBUG: 'true' } : own;
   return {
     name,
     start: () =>
@@ -102,6 +122,18 @@ function nodePart(
   };
 }
 
+function mongoAddress({ mongodbUri, mongodbPort }: StackConfig): string {
+  return mongodbUri ?? mongoUri(mongodbPort);
+}
+
+/** Leaves out how a Temporal elsewhere is reached, unless it is the one that is used. */
+function withoutRemote(config: StackConfig, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (config.temporalAddress !== undefined) return env;
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !/^TEMPORAL_(API_KEY|TLS|GRPC_META)/.test(name)),
+  );
+}
+
 /** The environment of the api, the worker, the sandbox bank and the command line. */
 export function childEnvironment(
   config: StackConfig,
@@ -109,11 +141,11 @@ export function childEnvironment(
   env: NodeJS.ProcessEnv,
 ): NodeJS.ProcessEnv {
   return {
-    ...env,
+    ...withoutRemote(config, env),
     PORT: String(config.port),
     DATA_DIR: config.dataDir,
     PUBLIC_URL: config.publicUrl,
-    MONGODB_URI: config.mongodbUri ?? mongoUri(config.mongodbPort),
+    MONGODB_URI: mongoAddress(config),
     MONGODB_DB: config.mongodbDb,
     TEMPORAL_ADDRESS: config.temporalAddress ?? `${LOOPBACK}:${config.temporalPort}`,
     TEMPORAL_NAMESPACE: config.temporalNamespace,
@@ -122,10 +154,19 @@ export function childEnvironment(
     SANDBOX_BANK_PORT: String(config.sandboxBankPort),
     SANDBOX_BANK_URL: `http://localhost:${config.sandboxBankPort}`,
     SANDBOX_AUTOPLAY: config.sandboxAutoplay,
-    // Sandbox endpoints may be plain http on this machine; live ones never.
-    WEBHOOK_ALLOW_PRIVATE: 'sandbox',
+    WEBHOOK_ALLOW_PRIVATE: allowPrivate(config),
+    METRICS_HOST: LOOPBACK,
     LOG_LEVEL: config.logLevel,
   };
+}
+
+/** Sandbox endpoints may be plain http on this machine, unless live money moves there; live ones never. */
+function allowPrivate({ live }: StackConfig): string {
+  return live ? '' : 'sandbox';
+}
+
+function metricsUrl(port: number): string {
+  return `http://${LOOPBACK}:${port}/metrics`;
 }
 
 /** State of a stack of which nothing runs yet. */
@@ -141,12 +182,17 @@ export function initialState(config: StackConfig, keysFile: string): StackState 
       ui_url: isTemporalOurs ? `http://localhost:${config.temporalUiPort}` : null,
       namespace: config.temporalNamespace,
     },
-    mongodb: { pid: null, uri: config.mongodbUri ?? mongoUri(config.mongodbPort) },
+    mongodb: { pid: null, uri: mongoAddress(config) },
+    metrics: {
+      api: metricsUrl(config.metricsPorts.api),
+      worker: metricsUrl(config.metricsPorts.worker),
+      sandbox_bank: metricsUrl(config.metricsPorts.sandbox_bank),
+    },
     settings: {
       MONGODB_DB: config.mongodbDb,
       TASK_QUEUE_PREFIX: config.taskQueuePrefix,
       KEYS_FILE: keysFile,
-      WEBHOOK_ALLOW_PRIVATE: 'sandbox',
+      WEBHOOK_ALLOW_PRIVATE: allowPrivate(config),
       PUBLIC_URL: config.publicUrl,
     },
   };

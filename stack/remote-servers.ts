@@ -1,14 +1,36 @@
 import os from 'node:os';
-import { Connection } from '@temporalio/client';
 import { MongoClient } from 'mongodb';
-import { SEARCH_ATTRIBUTES } from '../src/domain/search-attributes';
+import { CLEAR_TEXT_ALLOWED, mongoInClear, temporalInClear } from '../src/clear-text';
 import { reasonOf, StackFailure } from '../src/os/failure';
+import { type TemporalAccess, temporalAccess } from '../src/temporal/access';
+import { makeAttributes } from '../src/temporal/attributes';
+import { connectTemporal } from '../src/temporal/connect';
+import { connectFaultOf } from '../src/temporal/fault';
 import type { Progress } from './terminal';
 
 const CALL_MS_MAX = 5_000;
 
-/** The wire numbers of Temporal's `IndexedValueType`. */
-const VALUE_TYPES = { Keyword: 2, Int: 3, Bool: 5 } as const;
+/**
+ * Reads how the servers that were given by address are reached.
+ * @throws StackFailure naming the variable at fault, or the server that would be spoken to in clear
+ */
+export function remoteAccess(env: NodeJS.ProcessEnv): TemporalAccess {
+  const access = accessIn(env);
+  if (env['ALLOW_CLEAR_TEXT'] === CLEAR_TEXT_ALLOWED) return access;
+  const mongodb = env['MONGODB_URI'];
+  const temporal = env['TEMPORAL_ADDRESS'] ? temporalInClear(access) : undefined;
+  const fault = temporal ?? (mongodb ? mongoInClear(mongodb) : undefined);
+  if (fault !== undefined) throw new StackFailure(fault);
+  return access;
+}
+
+function accessIn(env: NodeJS.ProcessEnv): TemporalAccess {
+  try {
+    return temporalAccess(env);
+  } catch (error) {
+    throw new StackFailure(`The environment is not usable.\n  ${reasonOf(error)}`);
+  }
+}
 
 /**
  * Makes a Temporal server that was given by address ready: registers the search attributes it lacks
@@ -16,29 +38,25 @@ const VALUE_TYPES = { Keyword: 2, Int: 3, Bool: 5 } as const;
  * @throws StackFailure when it does not answer, or does not let us register them.
  */
 export async function prepareRemoteTemporal(
-  address: string,
-  namespace: string,
+  access: TemporalAccess,
   progress: Progress,
 ): Promise<void> {
-  const connection = await Connection.connect({ address, connectTimeout: CALL_MS_MAX }).catch(
-    (error) => {
-      throw new StackFailure(`No Temporal at TEMPORAL_ADDRESS ${address}: ${reasonOf(error)}`);
-    },
-  );
+  const { address, namespace } = access;
+  const client = connectTemporal(access);
+  const { connection } = client;
   try {
-    await connection.withDeadline(Date.now() + 2 * CALL_MS_MAX, async () => {
-      const missing = await missingAttributes(connection, namespace);
-      if (missing.length === 0) return;
-      const searchAttributes = Object.fromEntries(
-        missing.map((name) => [name, VALUE_TYPES[SEARCH_ATTRIBUTES[name]]]),
-      );
-      await connection.operatorService.addSearchAttributes({ namespace, searchAttributes });
-      progress.line(`Temporal: registered search attributes ${missing.join(', ')} on ${namespace}`);
-    });
+    await client.withDeadline(Date.now() + CALL_MS_MAX, () =>
+      client.workflowService.describeNamespace({ namespace }),
+    );
+    const made = await makeAttributes({ connection, namespace });
+    if (made.length === 0) return;
+    progress.line(`Temporal: registered search attributes ${made.join(', ')} on ${namespace}`);
   } catch (error) {
+    const fault = connectFaultOf(error);
     throw new StackFailure(
-      `Temporal at TEMPORAL_ADDRESS ${address}, namespace ${namespace}, ` +
-        `could not be given its search attributes: ${reasonOf(error)}`,
+      fault === undefined
+        ? `No Temporal at TEMPORAL_ADDRESS ${address}: ${reasonOf(error)}`
+        : `Temporal at TEMPORAL_ADDRESS ${address}: ${fault.message}`,
     );
   } finally {
     await connection.close();
@@ -63,12 +81,4 @@ export async function checkRemoteMongo(uri: string): Promise<void> {
     'MONGODB_URI names a standalone MongoDB, which has no transactions. Run it as a replica set ' +
       '(one node is enough: mongod --replSet NAME, then rs.initiate()), or unset MONGODB_URI.',
   );
-}
-
-type Name = keyof typeof SEARCH_ATTRIBUTES;
-
-async function missingAttributes(connection: Connection, namespace: string): Promise<Name[]> {
-  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-  const names = Object.keys(SEARCH_ATTRIBUTES) as Name[];
-  return names.filter((name) => !(name in (customAttributes ?? {})));
 }

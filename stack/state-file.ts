@@ -20,6 +20,8 @@ export const StackState = z.object({
     namespace: z.string(),
   }),
   mongodb: z.object({ pid, uri: z.string() }),
+  /** Addresses of the Prometheus pages; absent in a file of an earlier version. */
+  metrics: z.object({ api: z.string(), worker: z.string(), sandbox_bank: z.string() }).optional(),
   /** Other settings that the command line needs to act on the same stack. */
   settings: z.object({
     MONGODB_DB: z.string(),
@@ -33,7 +35,7 @@ export const StackState = z.object({
 });
 
 export type StackState = z.infer<typeof StackState>;
-export type PartName = Exclude<keyof StackState, 'settings'>;
+export type PartName = Exclude<keyof StackState, 'settings' | 'metrics'>;
 export const PART_NAMES = ['api', 'worker', 'sandbox_bank', 'temporal', 'mongodb'] as const;
 
 export function stateFile(dataDir: string): string {

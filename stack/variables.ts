@@ -36,6 +36,28 @@ export const VARIABLES: readonly Variable[] = [
     text: 'host:port of a Temporal server to use; then none is started',
   },
   { name: 'TEMPORAL_NAMESPACE', usual: 'default', text: 'Its namespace' },
+  { name: 'TEMPORAL_API_KEY', usual: 'none', text: 'Key that it asks for, as Temporal Cloud does' },
+  {
+    name: 'TEMPORAL_TLS',
+    usual: 'none',
+    text: 'true: it is reached by TLS, as also with an API key or a variable below',
+  },
+  {
+    name: 'TEMPORAL_TLS_SERVER_CA_CERT_PATH',
+    usual: 'none',
+    text: 'File of the authority that signs its certificate; the usual ones when not set',
+  },
+  {
+    name: 'TEMPORAL_TLS_CLIENT_CERT_PATH',
+    usual: 'none',
+    text: 'File of the certificate that a process shows it (mutual TLS)',
+  },
+  { name: 'TEMPORAL_TLS_CLIENT_KEY_PATH', usual: 'none', text: 'File of that certificate’s key' },
+  {
+    name: 'TEMPORAL_TLS_SERVER_NAME',
+    usual: 'none',
+    text: 'Name that its certificate has to hold; the host of its address when not set',
+  },
   {
     name: 'TASK_QUEUE_PREFIX',
     usual: 'none',
@@ -62,6 +84,11 @@ export const VARIABLES: readonly Variable[] = [
     name: 'MONGODB_DB',
     usual: 'payments',
     text: 'Name of the database; the sandbox bank has one of its own',
+  },
+  {
+    name: 'ALLOW_CLEAR_TEXT',
+    usual: 'none',
+    text: 'yes: Temporal and MongoDB may be on other machines without TLS',
   },
   {
     name: 'KEYS_FILE',
@@ -91,6 +118,11 @@ export const VARIABLES: readonly Variable[] = [
     name: 'LIVE_CONNECTORS',
     usual: 'none',
     text: 'Live banks: name=method|rail,name=method',
+  },
+  {
+    name: 'ALLOW_LIVE_DEMO',
+    usual: 'none',
+    text: 'yes: live banks may be tried out on the servers that npm start runs, by http',
   },
   {
     name: 'RATE_LIMIT_PER_SECOND',
@@ -147,6 +179,19 @@ export const VARIABLES: readonly Variable[] = [
     usual: 'sandbox',
     alone: 'none',
     text: 'sandbox: sandbox endpoints may be plain http on this machine; live ones never',
+    decided: true,
+  },
+  {
+    name: 'METRICS_HOST',
+    usual: '127.0.0.1',
+    text: 'Address of the Prometheus page of a process',
+    decided: true,
+  },
+  {
+    name: 'METRICS_PORT',
+    usual: 'a free port for each, kept in DATA_DIR',
+    alone: 'none',
+    text: 'Its port; without one there is no page',
     decided: true,
   },
   {

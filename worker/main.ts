@@ -1,18 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Client } from '@temporalio/client';
-import { NativeConnection, Runtime } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { readConfig, readKeys } from '../src/config';
 import { taskQueues } from '../src/domain/task-queues';
 import { followKeys } from '../src/keys/ring';
+import { isLive } from '../src/live';
 import { createLogger, type Logger } from '../src/log';
+import { createRegistry, serveMetrics } from '../src/metrics/page';
+import { measureStores } from '../src/metrics/stores';
+import { meteredPost } from '../src/metrics/webhooks';
 import { connectMongo, transactionLifetime } from '../src/mongo';
 import { onStop } from '../src/process';
-import { beginIndexes, createStores, type Stores } from '../src/store';
+import { checkIndexes, createStores, type Stores } from '../src/store';
+import { createFigureStore } from '../src/store/figures';
 import { followSettings } from '../src/store/settings';
+import { checkTemporal } from '../src/temporal/attributes';
 import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
-import { temporalLogger } from '../src/temporal/log';
+import { connectNative, installRuntime } from '../src/temporal/native';
+import { postWebhook } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
 import { readTuning } from './tuning';
@@ -31,17 +37,21 @@ async function checkTransactionLifetime(mongo: MongoClient, log: Logger): Promis
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('worker', config.LOG_LEVEL);
-  Runtime.install({ shutdownSignals: [], logger: temporalLogger(log) });
+  const sdkFigures = await installRuntime(log, config.METRICS_PORT !== undefined);
   const mongo = await connectMongo(config.MONGODB_URI, 'worker');
-  await beginIndexes({ uri: config.MONGODB_URI, database: config.MONGODB_DB }, log);
   const settings = followSettings(mongo.db(config.MONGODB_DB), log);
   const stores = createStores(mongo.db(config.MONGODB_DB), settings);
+  await checkIndexes(stores, log);
   await checkTransactionLifetime(mongo, log);
-  const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
+  const connection = await connectNative(config.temporal);
+  const { namespace } = config.temporal;
+  await checkTemporal({ connection, namespace }, log, isLive(config));
   const queues = taskQueues(config.TASK_QUEUE_PREFIX);
+  const registry = createRegistry();
+  measureStores(registry, createFigureStore(mongo.db(config.MONGODB_DB)), () => new Date(), log);
   const workers = await createWorkers({
     connection,
-    namespace: config.TEMPORAL_NAMESPACE,
+    namespace,
     mongo,
     stores,
     keys: readKeys(config.KEYS_FILE),
@@ -51,15 +61,18 @@ async function main(): Promise<void> {
     queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },
     tuning: readTuning(),
     workflowBundles: await workflowBundles(),
+    post: meteredPost(registry, postWebhook),
   });
+  const figures = await serveMetrics(config, registry, sdkFigures);
   const stopBeating = beat(stores, workers, log);
   onStop(log, async () => workers.shutdown());
   log.info('worker polls');
-  const temporal = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
+  const temporal = new Client({ connection, namespace });
   const scheduled = scheduleAudit(temporal, queues.lifecycleQueue, log);
   await workers.run();
   await stopBeating();
   await scheduled;
+  await figures.close();
   await connection.close();
   await settings.close();
   await mongo.close();

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import type { Collection, Db } from 'mongodb';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { onStop } from '../../src/process';
+import { temporalAccess } from '../../src/temporal/access';
+import { connectNative } from '../../src/temporal/native';
 import { readFloorConfig } from './config';
 import { FLOOR_BANK_QUEUE, type FloorBank } from './contract';
 
@@ -30,10 +32,11 @@ async function main(): Promise<void> {
   const config = readFloorConfig();
   Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN') });
   const mongo = await connectMongo(config.MONGODB_URI, 'floor-bank');
-  const connection = await NativeConnection.connect({ address: config.TEMPORAL_ADDRESS });
+  const access = temporalAccess(process.env);
+  const connection = await connectNative(access);
   const worker = await Worker.create({
     connection,
-    namespace: config.TEMPORAL_NAMESPACE,
+    namespace: access.namespace,
     taskQueue: FLOOR_BANK_QUEUE,
     activities: { ...createBank(mongo.db(config.FLOOR_DB)) },
     maxConcurrentActivityTaskExecutions: 200,

@@ -6,8 +6,6 @@ const Environment = z.object({
   FLOOR_RECEIVER_URL: z.url(),
   FLOOR_DB: z.string().min(1),
   MONGODB_URI: z.string().min(1),
-  TEMPORAL_ADDRESS: z.string().min(1),
-  TEMPORAL_NAMESPACE: z.string().min(1),
 });
 
 export type FloorConfig = z.infer<typeof Environment>;

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { createLogger } from '../../src/log';
 import { onStop } from '../../src/process';
+import { temporalAccess } from '../../src/temporal/access';
 import { connectTemporal } from '../../src/temporal/connect';
 import { readFloorConfig } from './config';
 import { FLOOR_OPEN, FLOOR_QUEUE, FLOOR_WORKFLOW, floorWorkflowId } from './contract';
@@ -10,10 +11,7 @@ import { FLOOR_OPEN, FLOOR_QUEUE, FLOOR_WORKFLOW, floorWorkflowId } from './cont
 /** Serves one HTTP hop, as the product's API does: starts a workflow and answers its id. */
 function main(): void {
   const config = readFloorConfig();
-  const temporal = connectTemporal({
-    address: config.TEMPORAL_ADDRESS,
-    namespace: config.TEMPORAL_NAMESPACE,
-  });
+  const temporal = connectTemporal(temporalAccess(process.env));
   const server = createServer((request, response) => {
     if (request.method === 'GET') return void response.end('ready');
     request.resume().on('end', () => {

@@ -1,14 +1,10 @@
 import { Client } from '@temporalio/client';
-import {
-  bundleWorkflowCode,
-  DefaultLogger,
-  NativeConnection,
-  Runtime,
-  Worker,
-} from '@temporalio/worker';
+import { bundleWorkflowCode, DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { onStop } from '../../src/process';
+import { temporalAccess } from '../../src/temporal/access';
+import { connectNative } from '../../src/temporal/native';
 import { createFloorActivities } from './activities';
 import { readFloorConfig } from './config';
 import { FLOOR_POST_QUEUE, FLOOR_QUEUE } from './contract';
@@ -24,10 +20,11 @@ const SHARED = {
 /** Runs two workers in one process, like the product's. */
 async function main(): Promise<void> {
   const config = readFloorConfig();
-  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+  const access = temporalAccess(process.env);
+  const { namespace } = access;
   Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN') });
   const mongo = await connectMongo(config.MONGODB_URI, 'floor-worker');
-  const connection = await NativeConnection.connect({ address });
+  const connection = await connectNative(access);
   const activities = createFloorActivities({
     db: mongo.db(config.FLOOR_DB),
     temporal: new Client({ connection, namespace }),

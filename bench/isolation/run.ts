@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
 import type { Db } from 'mongodb';
 import { readKeys } from '../../src/config';
 import { webhookWorkflowId } from '../../src/domain/event';
@@ -12,7 +12,9 @@ import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { createStores, ensureIndexes } from '../../src/store';
 import type { EventDocument } from '../../src/store/events';
+import { temporalAccess } from '../../src/temporal/access';
 import { startDeliveries } from '../../src/temporal/deliveries';
+import { connectNative } from '../../src/temporal/native';
 import { createResolver } from '../../src/webhooks/names';
 import { type PostWebhook, postWebhook } from '../../src/webhooks/post';
 import type { Child } from '../../stack/child-process';
@@ -66,12 +68,13 @@ export async function runIsolation(
 
 async function measure({ progress }: Setting, env: NodeJS.ProcessEnv): Promise<IsolationFigures> {
   Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
-  const namespace = env['TEMPORAL_NAMESPACE'] ?? 'default';
   const mongo = await connectMongo(env['MONGODB_URI'] ?? '', 'bench');
   const db = mongo.db(env['MONGODB_DB'] ?? 'bench');
   const stores = createStores(db);
   await ensureIndexes(stores);
-  const connection = await NativeConnection.connect({ address: env['TEMPORAL_ADDRESS'] ?? '' });
+  const access = temporalAccess(env);
+  const { namespace } = access;
+  const connection = await connectNative(access);
   const keys = readKeys(env['KEYS_FILE'] ?? '');
   const sealer = createSealer(keys.seal);
   const [prompt, hanging, names] = [

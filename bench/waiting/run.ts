@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { connectMongo } from '../../src/mongo';
+import { temporalAccess } from '../../src/temporal/access';
 import { connectTemporal } from '../../src/temporal/connect';
 import { runCli } from '../cli-run';
 import { readCpu } from '../cpu';
@@ -59,8 +60,8 @@ export async function runWaitingBench(
 async function measure(waiting: number, stack: Stack, setting: Setting): Promise<WaitingResult> {
   const { progress, signal } = setting;
   const mongo = await connectMongo(stack.mongodbUri, 'bench');
-  const { temporalNamespace: namespace, mongodbDb } = stack.config;
-  const temporal = connectTemporal({ address: stack.temporalAddress, namespace });
+  const { mongodbDb } = stack.config;
+  const temporal = connectTemporal(temporalAccess(stack.env));
   const atRest = (what: string) => progress.during(what, () => restOf(stack, signal));
   try {
     const none = await atRest('At rest with no payment');

@@ -8,7 +8,12 @@ import type { RecipientDetails } from '../../src/domain/recipient';
 import type { Logger } from '../../src/log';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
 import type { ConnectorActivities } from '../contract/activities';
-import { createCallbackMemory, deliverCallback, type InboxStores } from '../contract/callbacks';
+import {
+  type CallbackMeter,
+  createCallbackMemory,
+  deliverCallback,
+  type InboxStores,
+} from '../contract/callbacks';
 import { createInstructionGuard } from '../contract/guard';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
@@ -44,6 +49,8 @@ export interface SandboxBankDeps {
   autoplay: boolean;
   /** Time that a slow session takes: 8 s; tests are quicker. */
   slowSessionMs?: number;
+  /** Counter of the callbacks that it hands over. */
+  meter?: CallbackMeter;
   now: () => Date;
   log: Logger;
 }

@@ -1,14 +1,15 @@
-import { Client, Connection } from '@temporalio/client';
-import { NativeConnection, Runtime } from '@temporalio/worker';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
+import { createCallbackMeter } from '../../src/metrics/callbacks';
+import { createRegistry, serveMetrics } from '../../src/metrics/page';
 import { connectMongo } from '../../src/mongo';
 import { onStop } from '../../src/process';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
 import { createStores } from '../../src/store';
-import { temporalLogger } from '../../src/temporal/log';
+import { connectTemporal } from '../../src/temporal/connect';
+import { connectNative, installRuntime } from '../../src/temporal/native';
 import { createRecipientOpener, createReferenceReader } from '../contract/recipients';
 import { createSandboxBank } from './bank';
 import { readSandboxBankConfig } from './config';
@@ -16,14 +17,14 @@ import { readSandboxBankConfig } from './config';
 async function main(): Promise<void> {
   const config = readSandboxBankConfig();
   const log = createLogger('sandbox-bank', config.LOG_LEVEL);
-  Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
+  const sdkFigures = await installRuntime(log, config.METRICS_PORT !== undefined);
+  const registry = createRegistry();
 
-  const address = config.TEMPORAL_ADDRESS;
-  const [mongo, clientConnection, connection] = await Promise.all([
+  const [mongo, connection] = await Promise.all([
     connectMongo(config.MONGODB_URI, 'sandbox-bank'),
-    Connection.connect({ address }),
-    NativeConnection.connect({ address }),
+    connectNative(config.temporal),
   ]);
+  const temporal = connectTemporal(config.temporal);
   const stores = createStores(mongo.db(config.MONGODB_DB));
   const sealer = createSealer(followKeys(config.KEYS_FILE));
   const bank = await createSandboxBank({
@@ -32,7 +33,7 @@ async function main(): Promise<void> {
     stores,
     openRecipient: createRecipientOpener({ recipients: stores.recipients, sealer }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
-    temporal: new Client({ connection: clientConnection, namespace: config.TEMPORAL_NAMESPACE }),
+    temporal,
     connection,
     taskQueue: connectorQueue(SANDBOX_CONNECTOR, config.TASK_QUEUE_PREFIX),
     lifecycleQueue: taskQueues(config.TASK_QUEUE_PREFIX).lifecycleQueue,
@@ -40,15 +41,18 @@ async function main(): Promise<void> {
     port: config.SANDBOX_BANK_PORT,
     publicUrl: config.SANDBOX_BANK_URL,
     autoplay: config.SANDBOX_AUTOPLAY === 'on',
+    meter: createCallbackMeter(registry),
     now: () => new Date(),
     log,
   });
+  const figures = await serveMetrics(config, registry, sdkFigures);
   log.info({ address: bank.url }, 'the sandbox bank is open');
 
   onStop(log, bank.stop);
   await bank.finished;
   await bank.stop();
-  await Promise.all([connection.close(), clientConnection.close(), mongo.close()]);
+  await figures.close();
+  await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
 }
 
 main().then(

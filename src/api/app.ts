@@ -5,13 +5,13 @@ import type { MongoClient } from 'mongodb';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
 import { Refusal } from '../domain/errors';
-import type { Logger } from '../log';
+import type { ApiMeter } from '../metrics/api';
 import { createPayPages } from '../pages/pay';
 import type { Redeliveries } from '../temporal/redeliveries';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
 import { postWebhook } from '../webhooks/post';
 import { mountCatalogue } from './catalogue';
-import { type ApiDeps, requestIdOf } from './context';
+import { type ApiDeps, keyOf, requestIdOf } from './context';
 import { answerErrors } from './errors';
 import { mountHealth } from './health';
 import { createMerchantActs } from './merchant-acts';
@@ -28,6 +28,8 @@ export interface AppDeps extends ApiDeps {
   mongo: MongoClient;
   redeliveries: Redeliveries;
   config: ApiDeps['config'] & Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'>;
+  /** Counter of requests, such as that of the process's figures. */
+  meter?: ApiMeter;
 }
 
 /** Test events whose answers one process waits for; one endpoint may hold one. */
@@ -39,7 +41,7 @@ export function createApp(deps: AppDeps): Koa {
   const router = createRouter(deps);
   const pages = createPages(deps);
   app.use(nameRequest);
-  app.use(accessLog(deps.log));
+  app.use(accessLog(deps));
   app.use(pages.routes());
   app.use(createDashboardPages(deps).routes());
   app.use(answerErrors(deps.log));
@@ -105,20 +107,23 @@ const nameRequest: Middleware = async (ctx, next) => {
 };
 
 /** Logs a line for each answer, with the route, since the path of a hosted page holds a secret. */
-function accessLog(log: Logger): Middleware {
+function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {
   return async (ctx, next) => {
     const begun = performance.now();
     await next();
-    log.info(
-      {
-        request_id: requestIdOf(ctx),
-        method: ctx.method,
-        route: '_matchedRoute' in ctx ? ctx._matchedRoute : undefined,
-        status: ctx.status,
-        duration_ms: Math.round(performance.now() - begun),
-      },
-      'answered',
-    );
+    const { method, status } = ctx;
+    const route = '_matchedRoute' in ctx ? ctx._matchedRoute : undefined;
+    const duration = performance.now() - begun;
+    const duration_ms = Math.round(duration);
+    log.info({ request_id: requestIdOf(ctx), method, route, status, duration_ms }, 'answered');
+    meter?.answered({
+      method,
+      route: typeof route === 'string' ? route : 'none',
+      status,
+      seconds: duration / 1_000,
+      livemode: keyOf(ctx)?.livemode,
+      replayed: ctx.response.get('Idempotent-Replayed') === 'true',
+    });
   };
 }
 

@@ -27,6 +27,12 @@ interface RequestState {
   key?: KeyDocument;
 }
 
+/** Key of the caller; undefined until it is authenticated. */
+export function keyOf(ctx: Context): KeyDocument | undefined {
+  const state: Partial<RequestState> = ctx.state;
+  return state.key;
+}
+
 /** Id of the request, which answers, logs, workflows and activities carry. */
 export function requestIdOf(ctx: Context): string {
   const state: Partial<RequestState> = ctx.state;

@@ -1,14 +1,13 @@
 import os from 'node:os';
-import {
-  Client,
-  Connection,
-  defaultGrpcRetryOptions,
-  makeGrpcRetryInterceptor,
-} from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { MongoClient, MongoServerError } from 'mongodb';
+import { mongoInClear, temporalInClear } from '../clear-text';
 import { followKeys } from '../keys/ring';
 import { createSealer, type Sealer } from '../keys/seal';
 import { connectMongo } from '../mongo';
+import { connectToBuild } from '../mongo-indexes';
+import { connectTemporal } from '../temporal/connect';
+import { connectFaultOf } from '../temporal/fault';
 import { reasonOf } from '../temporal/in-time';
 import { CliFailure, isMissingFile } from './failure';
 import type { Settings } from './settings';
@@ -45,10 +44,19 @@ export async function openLongReader(settings: Settings): Promise<MongoClient> {
   });
 }
 
+/**
+ * Connects for builds of indexes, which may take hours.
+ * @throws CliFailure as `openMongo`
+ */
+export async function openIndexBuilder(settings: Settings): Promise<MongoClient> {
+  return await connected(settings, connectToBuild);
+}
+
 async function connected(
-  { mongodb, source }: Settings,
+  { mongodb, allowClearText, source }: Settings,
   connect: (uri: string) => Promise<MongoClient>,
 ): Promise<MongoClient> {
+  if (!allowClearText) refuse(mongoInClear(mongodb.uri));
   try {
     return await connect(mongodb.uri);
   } catch (error) {
@@ -68,18 +76,33 @@ async function connected(
   }
 }
 
-/** @throws CliFailure `temporal_unavailable` within about three seconds. */
-export async function openTemporal({ temporal, source }: Settings): Promise<Client> {
-  const { address, namespace } = temporal;
+/** @throws CliFailure `clear_text_refused` where a fault is told. */
+function refuse(fault: string | undefined): void {
+  if (fault !== undefined) throw new CliFailure('clear_text_refused', fault);
+}
+
+/**
+ * @throws CliFailure `temporal_unavailable` within about three seconds; `temporal_refused`, as for
+ *   a wrong API key or an unknown namespace
+ */
+export async function openTemporal(settings: Settings): Promise<Client> {
+  const { temporal, allowClearText, source } = settings;
+  if (!allowClearText) refuse(temporalInClear(temporal));
+  const { address } = temporal;
+  const client = connectTemporal(temporal, APP_NAME);
   try {
-    const connection = await Connection.connect({
-      address,
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      // The default goes on trying for 20 s.
-      interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: 3 }))],
-    });
-    return new Client({ connection, namespace, identity: APP_NAME });
+    const deadline = Date.now() + CONNECT_TIMEOUT_MS;
+    const { namespace } = temporal;
+    await client.withDeadline(deadline, () =>
+      client.workflowService.describeNamespace({ namespace }),
+    );
+    return client;
   } catch (error) {
+    await client.connection.close();
+    const fault = connectFaultOf(error);
+    if (fault !== undefined) {
+      throw new CliFailure('temporal_refused', `${fault.message} (address from ${source})`);
+    }
     throw new CliFailure(
       'temporal_unavailable',
       `Temporal does not answer at ${address} (address from ${source}). ` +

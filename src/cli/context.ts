@@ -6,7 +6,13 @@ import type { Sealer } from '../keys/seal';
 import { createStores, type Stores } from '../store';
 import { type Audit, auditBy } from '../store/audit';
 import type { Actor } from '../store/audit-log';
-import { openLongReader, openMongo, openSealer, openTemporal } from './connections';
+import {
+  openIndexBuilder,
+  openLongReader,
+  openMongo,
+  openSealer,
+  openTemporal,
+} from './connections';
 import { readSettings, type Settings } from './settings';
 
 /** Environment and streams of a run. */
@@ -37,6 +43,8 @@ export interface CliContext {
   mongo: () => Promise<MongoClient>;
   /** Client for reads that take long. */
   longReader: () => Promise<MongoClient>;
+  /** Client that waits for builds of indexes. */
+  indexBuilder: () => Promise<MongoClient>;
   stores: () => Promise<Stores>;
   acting: () => Promise<Acting>;
   temporal: () => Promise<Client>;
@@ -67,6 +75,7 @@ export function createContext(
     settings,
     mongo,
     longReader: client(openLongReader),
+    indexBuilder: client(openIndexBuilder),
     stores: once(async () => createStores((await mongo()).db(settings().mongodb.db))),
     acting: async () => {
       const stores = await context.stores();

@@ -1,8 +1,8 @@
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
-import { NamespaceNotFoundError } from '@temporalio/common';
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import { ActFailure } from '../domain/act-failure';
 import { SealError } from '../keys/seal';
+import { configFaultOf } from '../temporal/fault';
 import { reasonOf } from '../temporal/in-time';
 
 /** Failure of a command. Its message is the whole explanation, so no stack is shown. */
@@ -26,6 +26,8 @@ export function explain(error: unknown): { code: string; message: string } {
   if (error instanceof MongoError) {
     return { code: 'mongodb_error', message: `MongoDB refused: ${error.message}` };
   }
+  const fault = configFaultOf(error);
+  if (fault !== undefined) return { code: 'temporal_refused', message: fault.message };
   if (isTemporalFault(error)) {
     return { code: 'temporal_unavailable', message: `Temporal did not do it: ${reasonOf(error)}` };
   }
@@ -33,11 +35,7 @@ export function explain(error: unknown): { code: string; message: string } {
 }
 
 function isTemporalFault(error: unknown): boolean {
-  return (
-    error instanceof ServiceError ||
-    error instanceof NamespaceNotFoundError ||
-    isGrpcServiceError(error)
-  );
+  return error instanceof ServiceError || isGrpcServiceError(error);
 }
 
 /** Whether a file was not there; `instanceof` fails under jest, where node's errors are foreign. */

@@ -8,6 +8,7 @@ import { addEventCommands } from './commands/event';
 import { addKeyCommands } from './commands/key';
 import { addKeysCommands } from './commands/keys';
 import { addLedgerCommands } from './commands/ledger';
+import { addMigrateCommand } from './commands/migrate';
 import { addOrphanCommands } from './commands/orphan';
 import { addReconcileCommand } from './commands/reconcile';
 import { addResourceCommands } from './commands/resource';
@@ -96,6 +97,7 @@ export function createProgram(
   addBalanceCommands(program, context);
   addLedgerCommands(program, context);
   addResourceCommands(program, context);
+  addMigrateCommand(program, context);
   addOrphanCommands(program, context);
   addCallbackCommands(program, context);
   addReconcileCommand(program, context, openRebuilder);

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { CLEAR_TEXT_ALLOWED } from '../clear-text';
 import { TASK_QUEUE_PREFIX } from '../domain/task-queues';
+import { type TemporalAccess, temporalAccess } from '../temporal/access';
 import { reasonOf } from '../temporal/in-time';
 import { APPROVAL_LIMIT } from './adjust';
 import { CliFailure, isMissingFile } from './failure';
@@ -9,7 +11,7 @@ import { CliFailure, isMissingFile } from './failure';
 /** Addresses of the servers, and the rules that the command line shares with the service. */
 export interface Settings {
   mongodb: { uri: string; db: string };
-  temporal: { address: string; namespace: string };
+  temporal: TemporalAccess;
   /** Tells the task queues from those of others in the namespace. */
   taskQueuePrefix: string;
   /** Path of the key file; undefined when neither place names it, since only sealing needs it. */
@@ -20,13 +22,22 @@ export interface Settings {
   approvalLimit: number;
   /** Base of the service's own links. */
   publicUrl: string;
+  /** Whether servers beyond this machine may be spoken to in clear. */
+  allowClearText: boolean;
   /** Source of the addresses, for messages. */
   source: string;
 }
 
 /** Fields read from `DATA_DIR/stack.json`. @see docs/decisions.md#running-and-provisioning */
 const StackFile = z.object({
-  temporal: z.object({ address: z.string(), namespace: z.string().optional() }).optional(),
+  temporal: z
+    .object({
+      address: z.string(),
+      namespace: z.string().optional(),
+      /** Null where the server was given by address. */
+      ui_url: z.string().nullish(),
+    })
+    .optional(),
   mongodb: z.object({ uri: z.string() }).optional(),
   settings: z
     .object({
@@ -44,7 +55,6 @@ type Environment = Partial<Record<string, string>>;
 
 const DEFAULT_DB = 'payments';
 const DEFAULT_URL = 'http://localhost:8080';
-const DEFAULT_TEMPORAL = { address: '127.0.0.1:7233', namespace: 'default' };
 
 /**
  * Reads the environment first, then the file of the stack that runs here. A stack file of another
@@ -67,13 +77,9 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
         'to the database of the one you mean.',
     );
   }
-  const { address, namespace } = { ...DEFAULT_TEMPORAL, ...stack?.temporal };
   return {
     mongodb: { uri, db: given['MONGODB_DB'] ?? stack?.settings?.MONGODB_DB ?? DEFAULT_DB },
-    temporal: {
-      address: given['TEMPORAL_ADDRESS'] ?? address,
-      namespace: given['TEMPORAL_NAMESPACE'] ?? namespace,
-    },
+    temporal: readTemporal(given, stack?.temporal),
     taskQueuePrefix: readTaskQueuePrefix(
       given['TASK_QUEUE_PREFIX'] ?? stack?.settings?.TASK_QUEUE_PREFIX ?? '',
     ),
@@ -86,6 +92,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
       /\/+$/,
       '',
     ),
+    allowClearText: given['ALLOW_CLEAR_TEXT'] === CLEAR_TEXT_ALLOWED,
     source: given['MONGODB_URI'] === undefined ? path : 'the environment',
   };
 }
@@ -116,6 +123,20 @@ function isSameDatabase(given: Environment, stack: z.infer<typeof StackFile>): b
   const isSameServer = MONGODB_URI === undefined || MONGODB_URI === stack.mongodb?.uri;
   const stackDb = stack.settings?.MONGODB_DB ?? DEFAULT_DB;
   return isSameServer && (MONGODB_DB === undefined || MONGODB_DB === stackDb);
+}
+
+/** The server of a stack that runs here has no TLS and asks for no key, whatever is set for others. */
+function readTemporal(
+  given: Environment,
+  stack: z.infer<typeof StackFile>['temporal'],
+): TemporalAccess {
+  const isOwn = given['TEMPORAL_ADDRESS'] === undefined && typeof stack?.ui_url === 'string';
+  const { TEMPORAL_NAMESPACE } = given;
+  try {
+    return temporalAccess(isOwn ? { TEMPORAL_NAMESPACE } : given, stack);
+  } catch (error) {
+    throw new CliFailure('setting_invalid', reasonOf(error));
+  }
 }
 
 function readApprovalLimit(value: string | undefined): number {

@@ -1,7 +1,7 @@
 import { type ClientSession, type Collection, type Db, Long } from 'mongodb';
 import { defined } from '../domain/defined';
 import { inSnapshot } from '../mongo';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import type { BookDocument, PostingDocument } from './documents';
 import { EXACT, fold, integerOf, OPEN, openSums, withOpen } from './open';
 import {
@@ -83,7 +83,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   };
 
   return {
-    ensureIndexes: async (later?: TakeBuild) => {
+    ensureIndexes: async (work?: IndexWork) => {
       await makeIndexes(
         postings,
         [
@@ -91,9 +91,9 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
           { key: { resource_id: 1, at: 1 }, name: 'resource' },
           OPEN,
         ],
-        later,
+        work,
       );
-      await makeIndexes(books, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], later);
+      await makeIndexes(books, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], work);
     },
     /**
      * Writes a posting, and moves its balances unless it is an open one, which meets no other. Last

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { RailId } from '../domain/rails';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import { type Memory, noMemory } from './memory';
 
 /** A merchant. */
@@ -22,14 +22,14 @@ export interface AccountDocument {
 export function createAccountStore(db: Db, memory: Memory<AccountDocument> = noMemory()) {
   const accounts: Collection<AccountDocument> = db.collection<AccountDocument>('accounts');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         accounts,
         [
           { key: { 'dashboard.email': 1 }, name: 'dashboard_email', unique: true },
           { key: { created_at: -1, _id: 1 }, name: 'created' },
         ],
-        later,
+        work,
       ),
     insert: (account: AccountDocument, session?: ClientSession) =>
       accounts.insertOne(account, { session }),

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { AuditedAct, AuditFacts } from '../domain/audit-log';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
 /** Person or system user behind a change. */
 export type Actor =
@@ -43,14 +43,14 @@ export type AuditLogStore = ReturnType<typeof createAuditLogStore>;
 export function createAuditLogStore(db: Db) {
   const lines: Collection<AuditLine> = db.collection<AuditLine>('audit_log');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         lines,
         [
           { key: { account_id: 1, _id: -1 }, name: 'account' },
           { key: { account_id: 1, act: 1, _id: -1 }, name: 'account_act' },
         ],
-        later,
+        work,
       ),
     add: (line: AuditLine, session?: ClientSession) => lines.insertOne(line, { session }),
     /** Lines of one environment, and those that concern both. */

@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import type { BankCallback, CallbackName, CallbackResource } from '../domain/callback';
 import { defined } from '../domain/defined';
 import { isDuplicateKey } from '../mongo';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
 /** Callback of a bank, kept before anything is done about it. */
 export interface CallbackDocument {
@@ -52,7 +52,7 @@ export function callbackKey(connector: string, callbackId: string): string {
 export function createCallbackStore(db: Db) {
   const callbacks: Collection<CallbackDocument> = db.collection<CallbackDocument>('bank_callbacks');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         callbacks,
         [
@@ -63,7 +63,7 @@ export function createCallbackStore(db: Db) {
             partialFilterExpression: { signalled_at: null },
           },
         ],
-        later,
+        work,
       ),
     /** Keeps a callback; gives its row, which its first delivery may have made. */
     keep: async (callback: NewCallback): Promise<CallbackDocument> => {

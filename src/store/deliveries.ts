@@ -1,6 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import type { DeliveryStatus } from '../domain/event';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import type { EventDelivery } from './events';
 
 const ROWS_MAX = 200;
@@ -43,11 +43,11 @@ export function createDeliveryStore(db: Db) {
     return (event?.attempts ?? []).map((attempt) => ({ event_id, ...attempt }));
   };
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         earlier,
         [{ key: { event_id: 1, run: 1, attempt: 1 }, name: 'event_attempt', unique: true }],
-        later,
+        work,
       ),
     /**
      * Keeps an attempt once, counts it and sets the state of the delivery, in one write: a repeat

@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, Db, ObjectId, WithId } from 'mongodb';
 import type { EventType } from '../domain/event';
 import type { Sealed } from '../keys/seal';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import { type Memory, noMemory } from './memory';
 
 interface EndpointSecret {
@@ -73,11 +73,11 @@ export function createEndpointStore(db: Db, memory: Memory<WithId<EndpointDocume
   const endpoints: Collection<EndpointDocument> =
     db.collection<EndpointDocument>('webhook_endpoints');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         endpoints,
         [{ key: { account_id: 1, livemode: 1 }, name: 'account_environment', unique: true }],
-        later,
+        work,
       ),
     get: (account_id: string, livemode: boolean, session?: ClientSession) =>
       endpoints.findOne({ account_id, livemode }, { session }),

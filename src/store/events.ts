@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { DeliveryStatus, EventType } from '../domain/event';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import { LIST_MS_MAX, type ListFilter, listIndexes, listNewest, OWNER } from './resource';
 
 /** Fact that a merchant is told, written in the transaction of its move. */
@@ -60,7 +60,7 @@ export type EventStore = ReturnType<typeof createEventStore>;
 export function createEventStore(db: Db) {
   const events: Collection<EventDocument> = db.collection<EventDocument>('events');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         events,
         [
@@ -73,7 +73,7 @@ export function createEventStore(db: Db) {
             partialFilterExpression: UNDELIVERED,
           },
         ],
-        later,
+        work,
       ),
     insert: (documents: EventDocument[], session: ClientSession) =>
       events.insertMany(documents, { session }),
@@ -106,6 +106,15 @@ export function createEventStore(db: Db) {
       ),
     /** Keeps a test event, whose only attempt is about to be made. */
     insertTest: (event: EventDocument) => events.insertOne(event),
+    /** Counts those that are pending, up to a number. */
+    countPending: (limit: number): Promise<number> =>
+      events.countDocuments({ ...PENDING }, { hint: 'pending', limit }),
+    /** Finds the one whose next attempt was due first, before a time. */
+    firstDue: (before: string) =>
+      events.findOne(
+        { ...PENDING, [NEXT_ATTEMPT_AT]: { $lt: before } },
+        { sort: { [NEXT_ATTEMPT_AT]: 1 }, projection: { delivery: 1 } },
+      ),
     /** Page of events to be sent again, the oldest first. */
     toSendAgain: (filter: SendAgainFilter, limit: number) =>
       events.find(sendAgainQuery(filter)).sort({ position: 1 }).limit(limit).toArray(),

@@ -2,7 +2,7 @@ import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import type { ClaimedRequest } from '../domain/creation';
 import type { PaymentOpening } from '../domain/payment-workflow';
 import { isDuplicateKey } from '../mongo';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
 /** Life of a key: 24 hours. @see docs/api.md#idempotency-key */
 export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
@@ -63,14 +63,14 @@ export function rebuiltClaim(
 export function createIdempotencyStore(db: Db) {
   const claims: Collection<ClaimDocument> = db.collection<ClaimDocument>('idempotency');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         claims,
         [
           { key: { resource_id: 1 }, name: 'resource', unique: true },
           { key: { expires_at: 1 }, name: 'expiry', expireAfterSeconds: 0 },
         ],
-        later,
+        work,
       ),
     /**
      * Finds the claim under a key; an expired one does not count, even before it is deleted.

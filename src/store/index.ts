@@ -1,7 +1,6 @@
 import type { Db } from 'mongodb';
 import { createLedgerStore } from '../ledger/book';
-import type { Logger } from '../log';
-import { connectToBuild, type TakeBuild } from '../mongo-indexes';
+import { connectToBuild, type IndexWork, MissingIndexes } from '../mongo-indexes';
 import { createAccountStore } from './accounts';
 import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
@@ -50,6 +49,12 @@ export function createStores(db: Db, settings?: Settings) {
   };
 }
 
+/** Listener to the making of indexes, such as a process's log. */
+export interface IndexLog {
+  info(line: string): void;
+  warn(fields: { err?: unknown; count?: number }, line: string): void;
+}
+
 /**
  * Makes the indexes that a service can't begin without. Others of a large collection are built while
  * it is at work, so that a new version is never kept down by them; a list that goes by one is slow
@@ -57,7 +62,7 @@ export function createStores(db: Db, settings?: Settings) {
  */
 export async function beginIndexes(
   { uri, database }: { uri: string; database: string },
-  log: Logger,
+  log: IndexLog,
 ): Promise<void> {
   const mongo = await connectToBuild(uri);
   const builds: Promise<void>[] = [];
@@ -78,9 +83,34 @@ export async function beginIndexes(
 }
 
 /**
- * Makes all indexes: without unique ones facts could be kept twice.
- * @param later takes the builds of large collections that are not waited for
+ * Checks at the start of a process that the indexes are there; `migrate` makes them.
+ * @throws Error when one is missing that must be unique: facts could be kept twice
  */
-export async function ensureIndexes(stores: Stores, later?: TakeBuild): Promise<void> {
-  await Promise.all(Object.values(stores).map((store) => store.ensureIndexes(later)));
+export async function checkIndexes(stores: Stores, log: IndexLog): Promise<void> {
+  const { unique, others } = await missingIndexes(stores);
+  if (unique.length > 0) {
+    throw new Error(
+      `MongoDB lacks indexes without which facts could be kept twice: ${unique.join(', ')}. ` +
+        'Make them first: npm run -s cli -- migrate',
+    );
+  }
+  if (others.length === 0) return;
+  const names = others.join(', ');
+  log.warn({ count: others.length }, `lists are slow until migrate has made ${names}`);
+}
+
+/** Finds the indexes that are wanted and not there, by name, and makes none. */
+export async function missingIndexes(stores: Stores): Promise<MissingIndexes> {
+  const missing = new MissingIndexes();
+  await ensureIndexes(stores, missing);
+  for (const names of [missing.unique, missing.others]) names.sort();
+  return missing;
+}
+
+/**
+ * Makes all indexes: without unique ones facts could be kept twice.
+ * @param work takes the builds of large collections that are not waited for, or what is missing
+ */
+export async function ensureIndexes(stores: Stores, work?: IndexWork): Promise<void> {
+  await Promise.all(Object.values(stores).map((store) => store.ensureIndexes(work)));
 }

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Role } from '../domain/dashboard-role';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
 /** Invitation to an account's staff. The link is shown once, so only its hash is kept. */
 export interface InvitationDocument {
@@ -19,14 +19,14 @@ export function createInvitationStore(db: Db) {
   const invitations: Collection<InvitationDocument> =
     db.collection<InvitationDocument>('dashboard_invitations');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         invitations,
         [
           { key: { account_id: 1, email: 1 }, name: 'account_email', unique: true },
           { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
         ],
-        later,
+        work,
       ),
     /** Replaces what was sent to the same address before: the older link is dead. */
     put: async (invitation: InvitationDocument, session: ClientSession): Promise<void> => {

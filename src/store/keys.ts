@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Scope } from '../domain/api-key';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
 /** API key. Only its hash is kept, a fast one, since the secret is 256 random bits. */
 export interface KeyDocument {
@@ -38,14 +38,14 @@ export function hashKey(key: string): string {
 export function createKeyStore(db: Db) {
   const keys: Collection<KeyDocument> = db.collection<KeyDocument>('api_keys');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         keys,
         [
           { key: { hash: 1 }, name: 'hash', unique: true },
           { key: { account_id: 1, created_at: 1 }, name: 'account' },
         ],
-        later,
+        work,
       ),
     insert: (key: KeyDocument, session?: ClientSession) => keys.insertOne(key, { session }),
     byHash: (hash: string) => keys.findOne({ hash }),

@@ -5,7 +5,7 @@ import {
   type PaymentAttention,
   type PaymentStatus,
 } from '../domain/payment';
-import { makeIndexes, type NamedIndex, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes, type NamedIndex } from '../mongo-indexes';
 import type { AuditEntry } from './attention';
 import {
   IN_NEED,
@@ -16,6 +16,7 @@ import {
   OWNER,
   type ResourceDocument,
   resourceStore,
+  STUCK_INDEX,
   UPDATED,
 } from './resource';
 
@@ -112,7 +113,7 @@ export function createPaymentStore(db: Db) {
   const payments: Collection<PaymentDocument> = db.collection<PaymentDocument>('payments');
   return {
     ...resourceStore<PaymentDocument, PaymentFilter>(payments, PAYMENT_IN_FLIGHT),
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         payments,
         [
@@ -124,8 +125,9 @@ export function createPaymentStore(db: Db) {
           SETTLED_DAY,
           IN_NEED,
           UPDATED,
+          STUCK_INDEX,
         ],
-        later,
+        work,
       ),
     /** Volume of each day since a time, by the day of settlement. */
     settledByDay: (account_id: string, livemode: boolean, since: string): Promise<SettledDay[]> =>

@@ -5,7 +5,7 @@ import {
   type PayoutStatus,
   type Return,
 } from '../domain/payout';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import {
   IN_NEED,
   inFlightIndex,
@@ -13,6 +13,7 @@ import {
   listIndexes,
   type ResourceDocument,
   resourceStore,
+  STUCK_INDEX,
   UPDATED,
 } from './resource';
 
@@ -49,7 +50,7 @@ export function createPayoutStore(db: Db) {
     ...resourceStore<PayoutDocument, PayoutFilter>(payouts, PAYOUT_IN_FLIGHT),
     insertTogether: (documents: PayoutDocument[], session: ClientSession) =>
       payouts.insertMany(documents, { session }),
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         payouts,
         [
@@ -57,8 +58,9 @@ export function createPayoutStore(db: Db) {
           inFlightIndex(PAYOUT_IN_FLIGHT),
           IN_NEED,
           UPDATED,
+          STUCK_INDEX,
         ],
-        later,
+        work,
       ),
   };
 }

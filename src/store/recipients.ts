@@ -3,7 +3,7 @@ import type { ClaimedRecipient } from '../domain/creation';
 import type { RecipientFacts } from '../domain/recipient';
 import { Sealed } from '../keys/seal';
 import { isDuplicateKey } from '../mongo';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import type { ClaimDocument } from './idempotency';
 
 /** Recipient: the facts that rules need, and everything else sealed. @see docs/api.md#recipients */
@@ -57,19 +57,19 @@ export function createRecipientStore(db: Db) {
   const recipients: Collection<RecipientDocument> = db.collection<RecipientDocument>('recipients');
   const claims = db.collection<RecipientClaim>('idempotency');
   return {
-    ensureIndexes: async (later?: TakeBuild): Promise<void> => {
+    ensureIndexes: async (work?: IndexWork): Promise<void> => {
       await makeIndexes(
         recipients,
         [
           { key: { account_id: 1, livemode: 1, created_at: -1 }, name: 'account' },
           { key: { kid: 1, _id: 1 }, name: 'kid' },
         ],
-        later,
+        work,
       );
       await makeIndexes(
         claims,
         [{ key: { [CLAIM_KID]: 1 }, name: 'recipient_kid', sparse: true }],
-        later,
+        work,
       );
     },
     /** Inserts once: a repeat with the same id changes nothing. */

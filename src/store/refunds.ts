@@ -1,6 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import {
   IN_NEED,
   inFlightIndex,
@@ -9,6 +9,7 @@ import {
   OWNER,
   type ResourceDocument,
   resourceStore,
+  STUCK_INDEX,
   UPDATED,
 } from './resource';
 
@@ -38,7 +39,7 @@ export function createRefundStore(db: Db) {
   const refunds: Collection<RefundDocument> = db.collection<RefundDocument>('refunds');
   return {
     ...resourceStore<RefundDocument, RefundFilter>(refunds, REFUND_IN_FLIGHT),
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         refunds,
         [
@@ -48,8 +49,9 @@ export function createRefundStore(db: Db) {
           PAYMENT,
           IN_NEED,
           UPDATED,
+          STUCK_INDEX,
         ],
-        later,
+        work,
       ),
   };
 }

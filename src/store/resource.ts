@@ -192,6 +192,16 @@ export const OWNER = { account_id: 1, livemode: 1 } as const;
 /** Index of resources by their last move, for the verification of the ledger. */
 export const UPDATED = { key: { updated_at: 1, _id: 1 }, name: 'updated' } as const;
 
+/** Rows that need a person. */
+export const STUCK = { attention: MARKED };
+
+/** Index of those rows by why, which stays small. */
+export const STUCK_INDEX = {
+  key: { attention: 1, livemode: 1 },
+  name: 'attention',
+  partialFilterExpression: STUCK,
+} as const;
+
 /** Indexes of a list: the whole of it, and the rows of one value of each of these fields. */
 export function listIndexes(...fields: string[]): NamedIndex[] {
   return [

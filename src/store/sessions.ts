@@ -1,5 +1,5 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
 /** Message that the next page shows once. */
 export interface Flash {
@@ -29,14 +29,14 @@ export function createSessionStore(db: Db) {
   const sessions: Collection<SessionDocument> =
     db.collection<SessionDocument>('dashboard_sessions');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         sessions,
         [
           { key: { user_id: 1 }, name: 'user' },
           { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
         ],
-        later,
+        work,
       ),
     insert: (session: SessionDocument) => sessions.insertOne(session),
     /** Finds a session that is not over; MongoDB removes those that are within a minute. */

@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
 interface ThrottleDocument {
   _id: string;
@@ -20,11 +20,11 @@ export function createThrottleStore(db: Db) {
   const throttles: Collection<ThrottleDocument> =
     db.collection<ThrottleDocument>('dashboard_throttles');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         throttles,
         [{ key: { ends_at: 1 }, name: 'expired', expireAfterSeconds: 0 }],
-        later,
+        work,
       ),
     /**
      * Counts an attempt before it is made, so that many at once are no more than one after another.

@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Role } from '../domain/dashboard-role';
 import type { Sealed } from '../keys/seal';
-import { makeIndexes, type TakeBuild } from '../mongo-indexes';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
 /** Person who signs in to the dashboard of one account. */
 export interface UserDocument {
@@ -41,14 +41,14 @@ export function totpOwner(user_id: string): string {
 export function createUserStore(db: Db) {
   const users: Collection<UserDocument> = db.collection<UserDocument>('users');
   return {
-    ensureIndexes: (later?: TakeBuild) =>
+    ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         users,
         [
           { key: { email: 1 }, name: 'email', unique: true },
           { key: { account_id: 1, created_at: 1 }, name: 'account' },
         ],
-        later,
+        work,
       ),
     insert: (user: UserDocument, session?: ClientSession) => users.insertOne(user, { session }),
     get: (id: string) => users.findOne({ _id: id }),
@@ -98,7 +98,7 @@ function secondFactors(users: Collection<UserDocument>) {
         { $set: { totp: null, totp_offered: null, recovery_hashes: [] } },
         { session },
       ),
-    /** Uses the code of a time step; false when it, or a later one, was used before. */
+    /** Uses the code of a time step; false when it, or a work one, was used before. */
     useStep: async (id: string, step: number): Promise<boolean> => {
       const filter = { _id: id, 'totp.step': { $lt: step } };
       return (await users.updateOne(filter, { $set: { 'totp.step': step } })).modifiedCount === 1;

@@ -13,6 +13,17 @@ export type { ResourceCallback };
 /** Stores of the product that the inbox of callbacks uses. */
 export type InboxStores = ResourceStores & Pick<Stores, 'callbacks'>;
 
+/** Counter of callbacks, such as that of a process's figures. */
+export interface CallbackMeter {
+  received(about: {
+    connector: string;
+    resource: CallbackResource;
+    name: CallbackName;
+    /** `failed`: it is repeated. */
+    receipt: CallbackReceipt | 'failed';
+  }): void;
+}
+
 export interface CallbackDeps {
   stores: InboxStores;
   temporal: Client;
@@ -23,6 +34,8 @@ export interface CallbackDeps {
   memory?: CallbackMemory;
   /** Log that is told of a callback that is parked. */
   log?: { warn: (fields: object, message: string) => void };
+  /** Counter of what became of each callback. */
+  meter?: CallbackMeter;
 }
 
 /** Outcome of a delivery. `parked`: no such resource at this connector; kept for an operator. */
@@ -38,8 +51,24 @@ export async function deliverCallback(
   deps: CallbackDeps,
   reported: ResourceCallback,
 ): Promise<CallbackReceipt> {
+  const told = ResourceCallback.parse(reported);
+  const { connector, resource, name } = told;
+  const about = { connector, resource, name };
+  try {
+    const receipt = await keepAndSignal(deps, told);
+    deps.meter?.received({ ...about, receipt });
+    return receipt;
+  } catch (error) {
+    deps.meter?.received({ ...about, receipt: 'failed' });
+    throw error;
+  }
+}
+
+async function keepAndSignal(
+  deps: CallbackDeps,
+  { connector, resource, resource_id, name, callback }: ResourceCallback,
+): Promise<CallbackReceipt> {
   const { callbacks } = deps.stores;
-  const { connector, resource, resource_id, name, callback } = ResourceCallback.parse(reported);
   const body = defined(callback);
   if (!LIFECYCLES[resource].callbacks.includes(name)) {
     throw new RangeError(`A ${resource} has no callback "${name}".`);

@@ -25,6 +25,7 @@ import {
   type InboxStores,
   type ResourceCallback,
 } from './bank-callbacks';
+import { configFaultOf } from './fault';
 import { type OpeningDeps, openOrRefuse, openPayout } from './open';
 
 /** The API's only door to Temporal. */
@@ -34,6 +35,7 @@ export interface TemporalDoorDeps extends OpeningDeps {
   stores: InboxStores & Pick<Stores, 'idempotency'>;
   now: () => Date;
   log?: CallbackDeps['log'];
+  meter?: CallbackDeps['meter'];
 }
 
 /** Request limit, after which the caller is told to come back with the same key. */
@@ -41,8 +43,8 @@ const CALL_TIMEOUT_MS = 8_000;
 const HEALTH_TIMEOUT_MS = 1_500;
 
 export function createTemporalDoor(deps: TemporalDoorDeps) {
-  const { client, lifecycleQueue, stores, now, log } = deps;
-  const inbox = { stores, temporal: client, lifecycleQueue, now, log };
+  const { client, lifecycleQueue, stores, now, log, meter } = deps;
+  const inbox = { stores, temporal: client, lifecycleQueue, now, log, meter };
   return {
     /**
      * Starts the payment's workflow, or joins the one that this id has, and waits until it is
@@ -125,7 +127,7 @@ async function withinLimit<T>(client: Client, call: () => Promise<T>): Promise<T
   try {
     return await client.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
   } catch (error) {
-    throw refusalOf(error) ?? error;
+    throw refusalOf(error) ?? configFaultOf(error) ?? error;
   }
 }
 
@@ -137,6 +139,8 @@ function refusalOf(error: unknown): Refusal | undefined {
       ? new Refusal(code, causeText(error))
       : undefined;
   }
+  // Fault that only an operator can mend: the caller is not told to try again.
+  if (configFaultOf(error) !== undefined) return undefined;
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || isServiceError(error)) {
     return unavailable('The payment engine did not answer in time.', error);
   }

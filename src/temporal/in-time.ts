@@ -1,11 +1,12 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { ActFailure } from '../domain/act-failure';
+import { configFaultOf } from './fault';
 
 const CALL_TIMEOUT_MS = 5_000;
 
 /**
  * Calls Temporal, within a time limit.
- * @throws ActFailure `temporal_unavailable`; errors about the workflow itself pass as they are
+ * @throws ActFailure `temporal_unavailable`, `temporal_refused`; errors about the workflow itself pass as they are
  */
 export async function inTime<T>(
   temporal: Client,
@@ -17,6 +18,8 @@ export async function inTime<T>(
   } catch (error) {
     if (error instanceof ActFailure) throw error;
     if (error instanceof WorkflowNotFoundError || isAlreadyStarted(error)) throw error;
+    const fault = configFaultOf(error);
+    if (fault !== undefined) throw new ActFailure('temporal_refused', fault.message);
     throw new ActFailure('temporal_unavailable', `Temporal did not do it: ${reasonOf(error)}`);
   }
 }

@@ -41,8 +41,10 @@ export interface RunningStack {
 /** What `npm start` brings up, on free ports and a folder of its own; resolves when it is ready. */
 export async function startStack({
   autoplay = 'off',
+  env: more = {},
 }: {
   autoplay?: 'on' | 'off';
+  env?: NodeJS.ProcessEnv;
 } = {}): Promise<RunningStack> {
   const dataDir = mkdtempSync(join(tmpdir(), 'chaos-'));
   const [port, bankPort, uiPort] = [await freePort(), await freePort(), await freePort()];
@@ -55,6 +57,7 @@ export async function startStack({
     SANDBOX_AUTOPLAY: autoplay,
     // As under npm: it stops by itself when its parent, this test, is killed.
     npm_lifecycle_event: 'start',
+    ...more,
   };
   const launcher = spawn(process.execPath, [LAUNCHER], {
     env,

@@ -116,6 +116,12 @@ describe('the launcher refuses in words', () => {
     expect(launcher.said()).toContain('PORT: ');
   });
 
+  test('a live bank on servers of its own making', async () => {
+    const launcher = start({ LIVE_CONNECTORS: 'acme=visa' });
+    expect(await launcher.exited).toBe(1);
+    expect(launcher.said()).toContain('Set TEMPORAL_ADDRESS, MONGODB_URI, an https PUBLIC_URL');
+  });
+
   test('a MongoDB that does not answer', async () => {
     const launcher = start({
       MONGODB_URI: `mongodb://127.0.0.1:${await freePort()}/?serverSelectionTimeoutMS=300`,

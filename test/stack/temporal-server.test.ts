@@ -75,10 +75,10 @@ test('a server that was given by address is given the attributes; its retention 
   });
   const told: string[] = [];
   const progress = { ...silentProgress, line: (text: string) => told.push(text) };
-  await prepareRemoteTemporal(server.address, 'given', progress);
+  await prepareRemoteTemporal({ address: server.address, namespace: 'given' }, progress);
   expect(await attributesOf('given')).toMatchObject(ATTRIBUTES);
   expect(await retentionOf('given')).toBe(3 * DAY_SECONDS);
   expect(told).toEqual([expect.stringContaining('ServiceAttention')]);
-  await prepareRemoteTemporal(server.address, 'given', progress);
+  await prepareRemoteTemporal({ address: server.address, namespace: 'given' }, progress);
   expect(told).toHaveLength(1);
 });

@@ -3,6 +3,7 @@ import { counted } from '../../domain/counted';
 import { defined } from '../../domain/defined';
 import { CHECKS } from '../../ledger/verify/compare';
 import { type Verification, type VerifyOptions, verifyLedger } from '../../ledger/verify/verify';
+import { createLedgerCheckStore } from '../../store/ledger-checks';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { fields, table } from '../output';
@@ -50,11 +51,18 @@ async function verify(context: CliContext, { full, book }: VerifyOptions): Promi
   if (book !== undefined && data.books + data.postings === 0) {
     throw new CliFailure('book_not_found', `There is no book ${book}, and no posting in it.`);
   }
+  if (book === undefined) await noteCheck(context, data);
   context.print({ json: { data }, text: report(data) });
   const { differences_total: total } = data;
   if (total === 0) return;
   // The report is printed already; this sets the exit code to 1.
   throw new CliFailure('ledger_differs', `The ledger has ${counted(total, 'difference')}.`);
+}
+
+/** Keeps when all books were looked at, for the worker's figures. */
+async function noteCheck(context: CliContext, { differences_total }: Verification): Promise<void> {
+  const db = (await context.mongo()).db(context.settings().mongodb.db);
+  await createLedgerCheckStore(db).note(context.now().toISOString(), differences_total);
 }
 
 function report({ books, postings, differences, differences_total }: Verification): string {

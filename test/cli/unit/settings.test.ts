@@ -41,6 +41,7 @@ test('without an environment everything is taken from the stack that runs here',
     allowPrivate: true,
     approvalLimit: 100_000,
     publicUrl: 'https://pay.example',
+    allowClearText: false,
     source: join(DATA_DIR, 'stack.json'),
   });
 });
@@ -54,6 +55,7 @@ test('without a stack everything is taken from the environment, with its default
     allowPrivate: false,
     approvalLimit: 100_000,
     publicUrl: 'http://localhost:8080',
+    allowClearText: false,
     source: 'the environment',
   });
 });

@@ -1,0 +1,13 @@
+import { Counter, type Registry } from 'prom-client';
+import type { CallbackMeter } from '../temporal/bank-callbacks';
+
+/** Counts callbacks of banks by what became of them. */
+export function createCallbackMeter(registry: Registry): CallbackMeter {
+  const callbacks = new Counter({
+    name: 'payments_callbacks_total',
+    help: 'Callbacks of banks that were handed over, by what became of them.',
+    labelNames: ['connector', 'resource', 'name', 'receipt'] as const,
+    registers: [registry],
+  });
+  return { received: (about) => callbacks.inc({ ...about }) };
+}

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { msToTs } from '@temporalio/common/lib/time';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { createLogger } from '../../src/log';
+import { checkIndexes } from '../../src/store';
+import { checkTemporal } from '../../src/temporal/attributes';
+import { connectTemporal } from '../../src/temporal/connect';
+import { createTemporalDoor } from '../../src/temporal/door';
+import { temporalAddress } from '../support/servers';
+import { CliError, openProvisioning, type Provisioning, run } from './cli';
+
+const log = createLogger('migrate', 'silent');
+const namespace = `migrate-${randomUUID().slice(0, 8)}`;
+const ATTRIBUTES = Object.keys(SEARCH_ATTRIBUTES).sort();
+const DAY_MS = 86_400_000;
+
+let shop: Provisioning;
+const temporal = connectTemporal({ address: temporalAddress(), namespace });
+const where = { connection: temporal.connection, namespace };
+
+beforeAll(async () => {
+  shop = await openProvisioning();
+  shop.env['TEMPORAL_NAMESPACE'] = namespace;
+  await temporal.workflowService.registerNamespace({
+    namespace,
+    workflowExecutionRetentionPeriod: msToTs(DAY_MS),
+  });
+});
+afterAll(async () => {
+  await temporal.connection.close();
+  await shop?.close();
+});
+
+async function refused(env: NodeJS.ProcessEnv, ...args: string[]) {
+  const { exit, stderr } = await run(env, '--json', ...args);
+  expect(exit).toBe(1);
+  return CliError.parse(JSON.parse(stderr));
+}
+
+test('processes refuse what is not prepared, and say how it is', async () => {
+  await expect(checkIndexes(shop.stores, log)).rejects.toThrow(/idempotency.*cli -- migrate/s);
+  await expect(checkTemporal(where, log)).rejects.toMatchObject({
+    name: 'ConfigFault',
+    message: expect.stringMatching(/lacks search attributes.*migrate.*temporal operator.*tcld/s),
+  });
+});
+
+test('migrate makes what is missing, once, and processes take it then', async () => {
+  const missing = await shop.json('migrate', '--dry-run');
+  expect(missing).toEqual({
+    indexes: expect.arrayContaining(['api_keys.hash', 'payments.status_position']),
+    search_attributes: expect.arrayContaining(ATTRIBUTES),
+  });
+  expect(await shop.json('migrate', '--dry-run')).toEqual(missing);
+  expect((await shop.cli('migrate')).stdout).toContain('api_keys.hash');
+  expect(await shop.json('migrate')).toEqual({ indexes: [], search_attributes: [] });
+  await checkIndexes(shop.stores, log);
+  await checkTemporal(where, log);
+});
+
+test('an index that only makes lists quick is no reason to refuse', async () => {
+  await shop.db.collection('payments').dropIndex('status_position');
+  const warn = jest.spyOn(log, 'warn');
+  await checkIndexes(shop.stores, log);
+  expect(warn).toHaveBeenCalledWith(
+    { count: 1 },
+    expect.stringContaining('payments.status_position'),
+  );
+  expect(await shop.json('migrate')).toMatchObject({ indexes: ['payments.status_position'] });
+});
+
+test('a namespace that is not there is told as a fault of the settings', async () => {
+  const elsewhere = { ...shop.env, TEMPORAL_NAMESPACE: 'elsewhere' };
+  const { error } = await refused(elsewhere, 'migrate');
+  expect(error).toEqual({
+    code: 'temporal_refused',
+    message: expect.stringContaining('TEMPORAL_NAMESPACE'),
+  });
+});
+
+test('the API tells no caller to try again what only an operator can mend', async () => {
+  const client = connectTemporal({ address: temporalAddress(), namespace: 'elsewhere' });
+  const { stores } = shop;
+  const deps = { client, stores, lifecycleQueue: 'none', now: () => new Date() };
+  const cancelled = createTemporalDoor(deps).cancelPayment(randomUUID(), 'customer');
+  await expect(cancelled).rejects.toMatchObject({ name: 'ConfigFault' });
+  await client.connection.close();
+});
+
+test('servers beyond this machine are not spoken to in clear, unless it is allowed', async () => {
+  const remote = { MONGODB_URI: 'mongodb://192.0.2.1/?serverSelectionTimeoutMS=100' };
+  const env = { ...shop.env, ...remote };
+  const { error } = await refused(env, 'account', 'list');
+  expect(error.code).toBe('clear_text_refused');
+  const allowed = await refused({ ...env, ALLOW_CLEAR_TEXT: 'yes' }, 'account', 'list');
+  expect(allowed.error.code).toBe('mongodb_unavailable');
+});

@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { createLogger } from '../../src/log';
+import { temporalAccess } from '../../src/temporal/access';
+import { checkTemporal } from '../../src/temporal/attributes';
+import { connectTemporal } from '../../src/temporal/connect';
+import { type RunningStack, startStack } from '../chaos/running-stack';
+import { type Authority, createAuthority, SERVER_NAME } from '../support/certificates';
+import { call, eventually, idealPayment } from '../support/http';
+import { expressions, metricsIn, metricsOn } from '../support/monitoring';
+import { startSecuredMongo, startTlsDoor } from '../support/secured-servers';
+import { temporalAddress } from '../support/servers';
+
+/** Holds docs/operations.md#servers-that-ask-who-calls: all processes and the command line. */
+const Account = z.object({ sandbox_key: z.string() });
+
+let folder: string;
+let authority: Authority;
+let door: Awaited<ReturnType<typeof startTlsDoor>>;
+let mongo: Awaited<ReturnType<typeof startSecuredMongo>>;
+let env: NodeJS.ProcessEnv;
+let stack: RunningStack | undefined;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'secured-'));
+  authority = createAuthority(folder);
+  door = await startTlsDoor(authority, temporalAddress());
+  mongo = await startSecuredMongo(authority, folder);
+  const { cert, key } = authority.sign('process');
+  env = {
+    TEMPORAL_ADDRESS: door.address,
+    TEMPORAL_TLS_SERVER_CA_CERT_PATH: authority.ca,
+    TEMPORAL_TLS_CLIENT_CERT_PATH: cert,
+    TEMPORAL_TLS_CLIENT_KEY_PATH: key,
+    TEMPORAL_TLS_SERVER_NAME: SERVER_NAME,
+    TASK_QUEUE_PREFIX: `secured-${randomUUID().slice(0, 8)}`,
+    MONGODB_URI: mongo.uri,
+  };
+}, 120_000);
+
+afterAll(async () => {
+  await stack?.destroy();
+  await mongo?.stop();
+  door?.close();
+  rmSync(folder, { recursive: true, force: true });
+}, 120_000);
+
+test('a payment settles on servers that ask for TLS, certificates and users', async () => {
+  stack = await startStack({ autoplay: 'on', env });
+  const { sandbox_key: key } = Account.parse(
+    await stack.cli('account', 'create', '--name', 'Secured'),
+  );
+  const { url } = stack;
+  const body = idealPayment({ amount: 1_000 });
+  const created = await call(url, 'POST', '/v1/payments', { key, body });
+  expect([created.status, created.text]).toEqual([201, expect.stringContaining('redirect_url')]);
+  const at = `/v1/payments/${created.body.id}`;
+  const event = { event: 'settled' };
+  await call(url, 'POST', `/v1/sandbox${at.slice(3)}/simulate`, { key, body: event });
+  await eventually('the payment to settle', async () => {
+    return (await call(url, 'GET', at, { key })).body.status === 'settled';
+  });
+  expect(await stack.cli('migrate')).toEqual({ indexes: [], search_attributes: [] });
+  expect(await stack.cli('ledger', 'verify')).toMatchObject({ data: { differences_total: 0 } });
+}, 240_000);
+
+test('the processes tell every figure that the alerts and the dashboard ask for', async () => {
+  const metrics = stack?.state()?.metrics;
+  if (metrics === undefined) throw new Error('The stack is gone, or tells no pages.');
+  const pages = await Promise.all(
+    Object.values(metrics).map(async (page) => (await fetch(page)).text()),
+  );
+  const told = metricsOn(pages.join('\n'));
+  const asked = expressions().flatMap(({ expr }) => metricsIn(expr));
+  expect(asked.filter((name) => !told.has(name))).toEqual([]);
+  const [api = '', worker = '', bank = ''] = pages;
+  expect(api).toMatch(/^payments_creates_total\{operation="createPayment",.*"created"\} 1$/m);
+  expect(worker).toMatch(/^payments_ledger_differences 0$/m);
+  expect(worker).toMatch(/^temporal_worker_task_slots_available\{/m);
+  expect(`${api}${bank}`).toMatch(/^payments_callbacks_total\{.*name="settled".*\} 1$/m);
+});
+
+describe('a fault of the configuration is told as one', () => {
+  const log = createLogger('secured', 'silent');
+
+  async function faultOf(change: NodeJS.ProcessEnv, live = false): Promise<string> {
+    const access = temporalAccess({ ...env, ...change });
+    const { connection } = connectTemporal(access);
+    try {
+      await checkTemporal({ connection, namespace: access.namespace }, log, live);
+      return 'none';
+    } catch (error) {
+      return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    } finally {
+      await connection.close();
+    }
+  }
+
+  test('nothing is at fault', async () => {
+    expect(await faultOf({})).toBe('none');
+  });
+
+  test('real money on a development server', async () => {
+    expect(await faultOf({}, true)).toMatch(/^ConfigFault: Temporal is a development server/);
+  });
+
+  test('a namespace that is not there', async () => {
+    expect(await faultOf({ TEMPORAL_NAMESPACE: 'elsewhere' })).toMatch(
+      /^ConfigFault: .*elsewhere.*TEMPORAL_NAMESPACE/s,
+    );
+  });
+
+  test('a server whose certificate is of another authority', async () => {
+    const other = createAuthority(folder, 'other');
+    expect(await faultOf({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: other.ca })).toMatch(
+      /^ConfigFault: Temporal is not reached by TLS as set/,
+    );
+  });
+
+  test('a server whose certificate is of another name', async () => {
+    expect(await faultOf({ TEMPORAL_TLS_SERVER_NAME: 'other.example' })).toMatch(
+      /^ConfigFault: Temporal is not reached by TLS as set/,
+    );
+  });
+
+  test('TLS to a server that has none', async () => {
+    expect(await faultOf({ TEMPORAL_ADDRESS: temporalAddress() })).toMatch(
+      /^ConfigFault: Temporal is not reached by TLS as set/,
+    );
+  });
+});
+
+describe('the launcher refuses in words', () => {
+  const startedWith = (change: NodeJS.ProcessEnv) =>
+    startStack({ env: { ...env, ...change } }).then(
+      async (unexpected) => {
+        await unexpected.destroy();
+        return 'it started';
+      },
+      (error: Error) => error.message,
+    );
+
+  test('a MongoDB whose user is not told', async () => {
+    expect(
+      await startedWith({ MONGODB_URI: `${mongo.bare}&serverSelectionTimeoutMS=500` }),
+    ).toContain('No MongoDB at MONGODB_URI');
+  }, 60_000);
+
+  test('servers beyond this machine without TLS', async () => {
+    expect(await startedWith({ MONGODB_URI: 'mongodb://192.0.2.1/?replicaSet=a' })).toContain(
+      'MongoDB at 192.0.2.1 would be spoken to in clear',
+    );
+  }, 60_000);
+});

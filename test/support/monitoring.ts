@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parser } from '@prometheus-io/lezer-promql';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+const FOLDER = join(__dirname, '../../monitoring');
+
+const Rules = z.strictObject({
+  groups: z.array(
+    z.strictObject({
+      name: z.string(),
+      rules: z
+        .array(
+          z.strictObject({
+            alert: z.string().regex(/^[A-Z]\w+$/),
+            expr: z.string(),
+            for: z
+              .string()
+              .regex(/^\d+[smh]$/)
+              .optional(),
+            labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
+            annotations: z.strictObject({ summary: z.string().min(1) }),
+          }),
+        )
+        .min(1),
+    }),
+  ),
+});
+
+const Dashboard = z.looseObject({
+  title: z.string(),
+  panels: z
+    .array(
+      z.looseObject({
+        title: z.string(),
+        targets: z.array(z.looseObject({ expr: z.string() })).min(1),
+      }),
+    )
+    .min(1),
+});
+
+/** Expressions of the alert rules and of the dashboard, each with the name of what holds it. */
+export function expressions(): { of: string; expr: string }[] {
+  const { groups } = Rules.parse(parse(readFileSync(join(FOLDER, 'alerts.yml'), 'utf8')));
+  const grafana: unknown = JSON.parse(readFileSync(join(FOLDER, 'grafana.json'), 'utf8'));
+  const { panels } = Dashboard.parse(grafana);
+  return [
+    ...groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => ({ of: alert, expr }))),
+    ...panels.flatMap(({ title, targets }) =>
+      // Grafana puts a time in its place.
+      targets.map(({ expr }) => ({ of: title, expr: expr.replace('$__rate_interval', '5m') })),
+    ),
+  ];
+}
+
+/** Metrics that a PromQL expression names. @throws Error where it is none */
+export function metricsIn(expr: string): string[] {
+  const names: string[] = [];
+  parser.parse(expr).iterate({
+    enter: ({ type, name, from, to }) => {
+      if (type.isError) throw new Error(`No PromQL at ${from}: ${expr}`);
+      if (name === 'Identifier') names.push(expr.slice(from, to));
+    },
+  });
+  return names;
+}
+
+/** Names that a page of figures has, with those of a histogram's parts. */
+export function metricsOn(page: string): Set<string> {
+  return new Set(
+    [...page.matchAll(/^# TYPE (\S+) (\w+)$/gm)].flatMap(([, name = '', kind]) =>
+      kind === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name],
+    ),
+  );
+}

@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import os from 'node:os';
+import { join } from 'node:path';
+import { createServer } from 'node:tls';
+import { MongoClient } from 'mongodb';
+import { startChild, waitUntilUp } from '../../stack/child-process';
+import { freePort, LOOPBACK } from '../../stack/ports';
+import { cacheDirectory, mongod, provision } from '../../stack/provision';
+import { startWatchdog } from '../stack/watchdog';
+import type { Authority } from './certificates';
+
+/**
+ * Door to a Temporal server that lets in only who shows a certificate of the authority, by HTTP/2
+ * over TLS; the development server has no TLS of its own.
+ */
+export async function startTlsDoor(authority: Authority, address: string) {
+  const { cert, key } = authority.sign('temporal');
+  const [host, port] = address.split(':');
+  const open = new Set<Socket>();
+  const server = createServer(
+    {
+      cert: readFileSync(cert),
+      key: readFileSync(key),
+      ca: readFileSync(authority.ca),
+      requestCert: true,
+      rejectUnauthorized: true,
+      ALPNProtocols: ['h2'],
+    },
+    (inside) => {
+      const outside = connect(Number(port), host);
+      for (const [one, other] of [
+        [inside, outside],
+        [outside, inside],
+      ] as const) {
+        open.add(one);
+        one.on('error', () => other.destroy());
+        one.on('close', () => {
+          open.delete(one);
+          other.destroy();
+        });
+        one.pipe(other);
+      }
+    },
+  );
+  // A caller without a certificate is told so by the handshake.
+  server.on('tlsClientError', () => {});
+  const listened = await freePort();
+  server.listen(listened, LOOPBACK);
+  await once(server, 'listening');
+  return {
+    address: `${LOOPBACK}:${listened}`,
+    close: () => {
+      server.close();
+      for (const socket of open) socket.destroy();
+    },
+  };
+}
+
+const UP_MS_MAX = 60_000;
+const CALL_MS_MAX = 2_000;
+const SET = 'secured';
+const PASSWORD = 'no-secret';
+const DATABASES = ['payments', 'payments_sandbox_bank'];
+
+/** Starts a mongod that takes TLS only, from clients with a certificate, and users only. */
+export async function startSecuredMongo(authority: Authority, folder: string) {
+  const { path: command } = await provision(mongod, {
+    cacheDir: cacheDirectory(process.env),
+    env: process.env,
+    progress: { line: () => {}, during: (_, work) => work({ say: () => {} }) },
+    signal: new AbortController().signal,
+  });
+  const port = await freePort();
+  const dbPath = join(folder, 'mongodb');
+  const keyFile = join(folder, 'set.key');
+  const logFile = join(folder, 'mongodb.log');
+  mkdirSync(dbPath);
+  writeFileSync(keyFile, randomBytes(48).toString('base64'), { mode: 0o600 });
+  const child = await startChild({
+    name: 'MongoDB',
+    command,
+    args: [
+      ...['--dbpath', dbPath, '--port', String(port), '--bind_ip', LOOPBACK, '--nounixsocket'],
+      ...['--replSet', SET, '--auth', '--keyFile', keyFile, '--wiredTigerCacheSizeGB', '0.25'],
+      ...['--tlsMode', 'requireTLS', '--tlsCAFile', authority.ca],
+      ...['--tlsCertificateKeyFile', authority.sign('mongodb').both, '--oplogSize', '64'],
+    ],
+    logFile,
+    graceMs: 2_000,
+  });
+  const watchdog = startWatchdog([child.pid], folder);
+  const files = new URLSearchParams({
+    tls: 'true',
+    tlsCAFile: authority.ca,
+    tlsCertificateKeyFile: authority.sign('service').both,
+  });
+  const uri = (user: string, more: string) =>
+    `mongodb://${user === '' ? '' : `${user}:${PASSWORD}@`}${LOOPBACK}:${port}/?${files}&${more}`;
+  const user = (name: string, ...roles: { role: string; db: string }[]) => ({
+    createUser: name,
+    pwd: PASSWORD,
+    roles,
+  });
+  await waitUntilUp(child, logFile, UP_MS_MAX, () =>
+    administer(uri('', 'directConnection=true'), async (client) => {
+      const members = [{ _id: 0, host: `${LOOPBACK}:${port}` }];
+      await client.db('admin').command({ replSetInitiate: { _id: SET, members } });
+    }),
+  );
+  await waitUntilUp(child, logFile, UP_MS_MAX, () =>
+    // The first user may be made without one, from this machine.
+    administer(uri('', 'directConnection=true'), (client) =>
+      client.db('admin').command(user('owner', { role: 'root', db: 'admin' })),
+    ),
+  );
+  await administer(uri('owner', `replicaSet=${SET}`), (client) => {
+    const roles = DATABASES.map((db) => ({ role: 'readWrite', db }));
+    return client.db('admin').command(user('service', ...roles));
+  });
+  return {
+    uri: uri('service', `replicaSet=${SET}`),
+    /** The same server for a client that shows neither user nor certificate. */
+    bare: `mongodb://${LOOPBACK}:${port}/?replicaSet=${SET}`,
+    stop: async () => {
+      watchdog.dismiss();
+      await child.stop();
+    },
+  };
+}
+
+async function administer(
+  uri: string,
+  work: (client: MongoClient) => Promise<unknown>,
+): Promise<void> {
+  const client = new MongoClient(uri, {
+    serverSelectionTimeoutMS: CALL_MS_MAX,
+    // The driver's own dynamic import of `os` fails under jest's CommonJS.
+    runtimeAdapters: { os },
+  });
+  try {
+    await work(client);
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,112 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mongoInClear, temporalInClear } from '../../../src/clear-text';
+import { readConfig } from '../../../src/config';
+import { temporalAccess } from '../../../src/temporal/access';
+
+let folder: string;
+let file: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'access-'));
+  file = join(folder, 'some.pem');
+  writeFileSync(file, 'pem');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('without settings Temporal is on this machine, without TLS', () => {
+  expect(temporalAccess({ TEMPORAL_API_KEY: '', TEMPORAL_TLS: '' })).toEqual({
+    address: '127.0.0.1:7233',
+    namespace: 'default',
+  });
+});
+
+test('an API key turns TLS on', () => {
+  expect(temporalAccess({ TEMPORAL_API_KEY: 'key' })).toMatchObject({ apiKey: 'key', tls: true });
+});
+
+test('files and a name are those of the connection', () => {
+  const pem = Uint8Array.from(Buffer.from('pem'));
+  const env = {
+    TEMPORAL_TLS_SERVER_CA_CERT_PATH: file,
+    TEMPORAL_TLS_CLIENT_CERT_PATH: file,
+    TEMPORAL_TLS_CLIENT_KEY_PATH: file,
+    TEMPORAL_TLS_SERVER_NAME: 'temporal.example',
+  };
+  expect(temporalAccess(env).tls).toEqual({
+    serverNameOverride: 'temporal.example',
+    serverRootCACertificate: pem,
+    clientCertPair: { crt: pem, key: pem },
+  });
+});
+
+test.each([
+  [{ TEMPORAL_TLS: 'TRUE' }, 'TEMPORAL_TLS: '],
+  [{ TEMPORAL_TLS_CLIENT_CERT_PATH: 'a' }, 'TEMPORAL_TLS_CLIENT_CERT_PATH: comes with'],
+  [{ TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/nowhere/ca.pem' }, '/nowhere/ca.pem'],
+])('%j is refused', (env, words) => {
+  const needed = { MONGODB_URI: 'mongodb://localhost', KEYS_FILE: 'keys.json' };
+  expect(() => readConfig({ ...needed, ...env })).toThrow(words);
+});
+
+test.each([
+  ['127.0.0.1:7233', true],
+  ['localhost:7233', true],
+  ['[::1]:7233', true],
+  ['10.0.0.5:7233', false],
+  ['temporal:7233', false],
+  ['127.0.0.1.example.com:7233', false],
+])('Temporal at %s may be spoken to in clear: %s', (address, may) => {
+  expect(temporalInClear({ address, namespace: 'default' }) === undefined).toBe(may);
+  expect(temporalInClear({ address, namespace: 'default', tls: true })).toBeUndefined();
+});
+
+test.each([
+  ['mongodb://localhost/?replicaSet=a', true],
+  ['mongodb://127.0.0.1,[::1]:27018/?replicaSet=a', true],
+  ['mongodb://%2Ftmp%2Fmongodb-27017.sock/', true],
+  ['mongodb://127.0.0.1,db.example/?replicaSet=a', false],
+  ['mongodb://user:secret@db.example/?tls=true', true],
+  ['mongodb://db.example/?ssl=false', false],
+  ['mongodb+srv://db.example/', true],
+  ['mongodb+srv://db.example/?tls=false', false],
+  ['mongodb://db.example/?tls=true&tlsInsecure=true', false],
+  ['mongodb://db.example/?tls=true&tlsAllowInvalidCertificates=true', false],
+  ['mongodb://db.example/?tls=true&tlsAllowInvalidHostnames=true', false],
+])('%s may be spoken to: %s', (uri, may) => {
+  const fault = mongoInClear(uri);
+  expect(fault === undefined).toBe(may);
+  expect(fault ?? '').not.toContain('secret');
+});
+
+const LIVE = {
+  MONGODB_URI: 'mongodb://localhost',
+  KEYS_FILE: 'keys.json',
+  LIVE_CONNECTORS: 'acme=visa',
+  PUBLIC_URL: 'https://pay.example',
+};
+
+test.each([
+  [{ PUBLIC_URL: 'http://pay.example' }, 'PUBLIC_URL: http://pay.example has to be https'],
+  [{ PUBLIC_URL: undefined }, 'PUBLIC_URL: http://localhost:8080 has to be https'],
+  [{ WEBHOOK_ALLOW_PRIVATE: 'sandbox' }, 'WEBHOOK_ALLOW_PRIVATE: has to be unset'],
+])('with a live bank %j is refused, unless it is a trial', (change, words) => {
+  expect(() => readConfig({ ...LIVE, ...change })).toThrow(words);
+  expect(() => readConfig({ ...LIVE, ...change, ALLOW_LIVE_DEMO: 'yes' })).not.toThrow();
+  expect(() => readConfig({ ...LIVE, ...change, LIVE_CONNECTORS: ' ' })).not.toThrow();
+});
+
+test('with a live bank https and public webhooks are taken', () => {
+  expect(readConfig(LIVE).PUBLIC_URL).toBe('https://pay.example');
+});
+
+test('a process refuses servers in clear on another machine, unless it is said', () => {
+  const env = {
+    MONGODB_URI: 'mongodb://db.example',
+    TEMPORAL_ADDRESS: 'temporal.example:7233',
+    KEYS_FILE: 'keys.json',
+  };
+  expect(() => readConfig(env)).toThrow(/temporal\.example.*db\.example/s);
+  expect(readConfig({ ...env, ALLOW_CLEAR_TEXT: 'yes' }).temporal.tls).toBeUndefined();
+});
