@@ -1,6 +1,6 @@
 # One image for the api, the worker and the sandbox bank: they differ in their command only.
 # Debian, not Alpine: Temporal's native core needs glibc.
-FROM node:24.21.0-bookworm-slim AS build
+FROM node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20 AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci
@@ -12,7 +12,7 @@ COPY worker worker
 COPY connectors connectors
 RUN npm run build && npm prune --omit=dev
 
-FROM node:24.21.0-bookworm-slim
+FROM node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20
 # Stack traces name lines of the sources, in every process of the image.
 ENV NODE_ENV=production NODE_OPTIONS=--enable-source-maps
 WORKDIR /app

@@ -98,7 +98,7 @@ function secondFactors(users: Collection<UserDocument>) {
         { $set: { totp: null, totp_offered: null, recovery_hashes: [] } },
         { session },
       ),
-    /** Uses the code of a time step; false when it, or a work one, was used before. */
+    /** Uses the code of a time step; false when it, or a later one, was used before. */
     useStep: async (id: string, step: number): Promise<boolean> => {
       const filter = { _id: id, 'totp.step': { $lt: step } };
       return (await users.updateOne(filter, { $set: { 'totp.step': step } })).modifiedCount === 1;

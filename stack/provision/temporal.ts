@@ -1,11 +1,8 @@
-import { chmodSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { StackFailure } from '../../src/os/failure';
-import type { Task } from '../terminal';
+import { fetchArchive, PLATFORM, TEMPORAL_ARCHIVES } from './archives';
 import { findOnPath, needTool, runCommand } from './command';
-import { download, downloadText, unpackTar } from './download';
 import type { Found, ProvisionContext, Route, Server } from './provision';
 
 const VERSION = '1.5.1';
@@ -17,7 +14,6 @@ const GO_MODULE_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
  * by default.
  */
 const SERVER_MINOR_MIN = 28;
-export const PLATFORM = `${process.platform}-${process.arch}`;
 
 /** The Temporal CLI, which holds the development server and its UI. */
 export const temporalCli: Server = {
@@ -54,7 +50,7 @@ function officialRoute(): Route {
     executable: 'temporal',
     megabytes: 600,
     async fetch(folder, task, { signal }) {
-      await fetchTemporalArtifact('cli', `v${VERSION}`, folder, 'temporal', task, signal);
+      await fetchArchive(TEMPORAL_ARCHIVES, folder, task, signal);
       await runCommand(join(folder, 'temporal'), ['--version'], { timeoutMs: 10_000, signal });
     },
   };
@@ -73,7 +69,7 @@ function goRoute(): Route {
         signal,
         timeoutMs: 15 * 60_000,
         // The developer's own GOFLAGS (say -mod=vendor) and workspace must not reach this build.
-        env: { ...env, GOBIN: folder, GOFLAGS: '-modcacherw', GOTOOLCHAIN: 'auto', GOWORK: 'off' },
+        env: { ...env, ...GO_CHECKED, GOBIN: folder, GOFLAGS: '-modcacherw', GOWORK: 'off' },
       };
       task.say('building with Go, about 3 minutes');
       await checkModuleSum(go, options);
@@ -82,6 +78,15 @@ function goRoute(): Route {
     },
   };
 }
+
+/** The checksum database looks at every module, whatever the developer's environment says. */
+const GO_CHECKED = {
+  GOTOOLCHAIN: 'auto',
+  GOSUMDB: 'sum.golang.org',
+  GONOSUMDB: '',
+  GOPRIVATE: '',
+  GOINSECURE: '',
+};
 
 const ModuleDownload = z.object({ Sum: z.string() });
 
@@ -93,29 +98,4 @@ async function checkModuleSum(
   const answer = ModuleDownload.parse(JSON.parse(await runCommand(go, args, options)));
   if (answer.Sum === GO_MODULE_SUM) return;
   throw new StackFailure(`${GO_MODULE} v${VERSION} has the hash ${answer.Sum}, not the known one`);
-}
-
-const ArtifactAnswer = z.object({ archiveUrl: z.url(), fileToExtract: z.string() });
-
-/** Asks Temporal's download service for an archive, as the Temporal SDKs do, and unpacks it. */
-export async function fetchTemporalArtifact(
-  artifact: 'cli' | 'temporal-test-server',
-  version: string,
-  folder: string,
-  executable: string,
-  task: Task,
-  signal: AbortSignal,
-): Promise<void> {
-  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
-  const url = `https://temporal.download/${artifact}/${version}`;
-  const answer = await downloadText(`${url}?arch=${arch}&platform=${process.platform}`, signal);
-  const { archiveUrl, fileToExtract } = ArtifactAnswer.parse(JSON.parse(answer));
-  const archive = join(folder, 'archive.tar.gz');
-  await download(archiveUrl, archive, task, signal);
-  await unpackTar(archive, folder, signal);
-  if (fileToExtract !== executable) {
-    await rename(join(folder, fileToExtract), join(folder, executable));
-  }
-  await rm(archive);
-  chmodSync(join(folder, executable), 0o755);
 }

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackFailure } from '../../src/os/failure';
+import { PLATFORM } from './archives';
 import { findOnPath, isExecutable, needTool, runCommand } from './command';
 import { sha256Of } from './download';
 import type { Found, ProvisionContext, Route, Server } from './provision';
-import { fetchTemporalArtifact, PLATFORM } from './temporal';
 
 const VERSION = '1.35.0';
 const EXECUTABLE = 'temporal-test-server';
@@ -16,7 +16,7 @@ const JARS_SHA256 = '6bc30b8b8d174cfcb2f0710613e5e062a95bcf4ee2fd57df8b038ace1cc
 export const testServer: Server = {
   name: 'Temporal test server',
   installed: installedTestServer,
-  routes: [officialRoute(), mavenRoute()],
+  routes: [mavenRoute()],
   help: [
     'set TEMPORAL_TEST_SERVER_PATH to a temporal-test-server executable',
     'install Java 11 or later and Maven (apt-get install default-jre-headless maven)',
@@ -33,18 +33,8 @@ async function installedTestServer({ env }: ProvisionContext): Promise<Found | u
   return path === undefined ? undefined : { path, from: 'on PATH' };
 }
 
-function officialRoute(): Route {
-  return {
-    name: `the official download of the test server ${VERSION}`,
-    folder: `temporal-test-server-native-${VERSION}-${PLATFORM}`,
-    executable: EXECUTABLE,
-    megabytes: 400,
-    async fetch(folder, task, { signal }) {
-      const artifact = 'temporal-test-server';
-      await fetchTemporalArtifact(artifact, `v${VERSION}`, folder, EXECUTABLE, task, signal);
-    },
-  };
-}
+/** Goal of a Maven plugin, pinned as the jars are. */
+const COPY_JARS = 'org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies';
 
 const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -77,7 +67,7 @@ function mavenRoute(): Route {
       const maven = needTool('mvn');
       writeFileSync(join(folder, 'pom.xml'), POM);
       task.say('fetching with Maven');
-      const goal = ['-q', '-B', 'dependency:copy-dependencies', '-DincludeScope=runtime'];
+      const goal = ['-q', '-B', COPY_JARS, '-DincludeScope=runtime'];
       const options = { cwd: folder, env, signal, timeoutMs: 240_000 };
       await runCommand(maven, [...goal, `-DoutputDirectory=${join(folder, 'lib')}`], options);
       await checkJars(join(folder, 'lib'));

@@ -113,6 +113,14 @@ test('a cached server that was damaged is fetched again', async () => {
   expect(readFileSync(path, 'utf8')).toBe(whole);
 });
 
+test('a cached server that others may have exchanged is fetched again', async () => {
+  const count = { fetches: 0 };
+  const { path } = await provision(server(works('official', count)), context());
+  chmodSync(path, 0o777);
+  await provision(server(works('official', count)), context());
+  expect(count.fetches).toBe(2);
+});
+
 test('two that want the same server at once fetch it once', async () => {
   const count = { fetches: 0 };
   const both = server(works('official', count));

@@ -1,0 +1,26 @@
+import { MONGODB_ARCHIVES, needKnown, TEMPORAL_ARCHIVES } from '../../../stack/provision/archives';
+import { download } from '../../../stack/provision/download';
+
+const all = [TEMPORAL_ARCHIVES, MONGODB_ARCHIVES].flatMap((archives) => Object.entries(archives));
+
+test.each(all)('the archive for %s is fetched by https and known by its hash', (_, archive) => {
+  expect(archive?.url).toMatch(/^https:\/\/(github\.com|fastdl\.mongodb\.org)\//);
+  expect(archive?.sha256).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('every hash is of another archive', () => {
+  const hashes = all.map(([, archive]) => archive?.sha256);
+  expect(new Set(hashes).size).toBe(all.length);
+});
+
+test('an archive that is not the known one is refused, by name', () => {
+  const known = { url: 'https://example.com/a.tgz', sha256: 'ab' };
+  expect(() => needKnown('cd', known)).toThrow('https://example.com/a.tgz has the SHA-256 cd');
+  expect(() => needKnown('ab', known)).not.toThrow();
+});
+
+test('nothing is fetched in clear', async () => {
+  const { signal } = new AbortController();
+  const asked = download('http://127.0.0.1:1/a.tgz', '/dev/null', { say: () => {} }, signal);
+  await expect(asked).rejects.toThrow('127.0.0.1:1 is not asked by https');
+});
