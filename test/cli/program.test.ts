@@ -14,6 +14,7 @@ const COMMANDS = [
   'account update',
   'account show',
   'account list',
+  'migrate',
   'key create',
   'key list',
   'key revoke',
