@@ -3,6 +3,7 @@ import type { DashboardDeps } from '../deps';
 import { PageHead, Pager, Panel, Table } from '../parts';
 import type { Answer, Call, Route } from '../route';
 import { csvStream } from './csv';
+import { createExports } from './exports';
 import {
   boundsOf,
   type ListPage,
@@ -76,7 +77,7 @@ function filterOf<D extends ResourceDocument>(kind: Kind<D>, scope: Call['scope'
 
 /** Exports that one account may have under way in this process. */
 const EXPORTS_MAX = 4;
-const underWay = new Map<string, number>();
+const exporting = createExports(EXPORTS_MAX);
 
 async function exportList<D extends ResourceDocument>(
   kind: Kind<D>,
@@ -84,19 +85,13 @@ async function exportList<D extends ResourceDocument>(
   { stores }: DashboardDeps,
 ): Promise<Answer> {
   const wish = readWish(query, kind);
-  const { account_id } = scope;
-  const others = underWay.get(account_id) ?? 0;
-  if (others >= EXPORTS_MAX) {
+  const download = exporting.begin(scope.account_id, () =>
+    csvStream(kind.export(stores, filterOf(kind, scope, wish)), kind.csv),
+  );
+  if (download === null) {
     const text = 'Other exports are still being read. Try again when one is done.';
     return { go: href(`${kind.path}${queryOf(wish)}`), flash: { tone: 'bad', text } };
   }
-  underWay.set(account_id, others + 1);
-  const download = csvStream(kind.export(stores, filterOf(kind, scope, wish)), kind.csv);
-  download.once('close', () => {
-    const left = (underWay.get(account_id) ?? 1) - 1;
-    if (left === 0) underWay.delete(account_id);
-    else underWay.set(account_id, left);
-  });
   const day = now.toISOString().slice(0, 10);
   const filename = `${kind.path.slice(1)}-${viewer.env}-${day}.csv`;
   return { download, filename, type: 'text/csv; charset=utf-8; header=present' };

@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { cell, csvStream } from '../../../src/dashboard/resources/csv';
+import { createExports } from '../../../src/dashboard/resources/exports';
 import { boundsOf, pageOf, queryOf, readWish } from '../../../src/dashboard/resources/filter';
 import { parseMoney } from '../../../src/domain/money';
 
@@ -65,6 +68,54 @@ test('an export reads no further than its reader, and ends where it leaves', asy
   stream.destroy();
   await once(stream, 'close');
   expect(isClosed).toBe(true);
+});
+
+test('an export of any size holds a few chunks of it, however slow its reader', async () => {
+  const ROWS = 200_000;
+  let [read, most, bytes] = [0, 0, 0];
+  async function* rows() {
+    for (; read < ROWS; read += 1) yield { reference: `order-${read}`.padEnd(100) };
+  }
+  const stream = csvStream(rows(), [['reference', ({ reference }) => reference]]);
+  const reader = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      bytes += chunk.length;
+      most = Math.max(most, read * 102 - bytes, stream.readableLength);
+      setImmediate(done);
+    },
+  });
+  await pipeline(stream, reader);
+  expect(bytes).toBe(ROWS * 102 + 'reference\r\n'.length);
+  expect(most).toBeLessThan(256 * 1_024);
+});
+
+test('an account has four exports under way at most, until one ends, breaks off or is left', async () => {
+  const exports = createExports(4);
+  async function* rows() {
+    yield { n: 1 };
+  }
+  async function* broken(): AsyncGenerator<{ n: number }> {
+    yield { n: 1 };
+    throw new Error('away');
+  }
+  const begin = (account: string, from = rows) =>
+    exports.begin(account, () => csvStream(from(), [['n', ({ n }) => n]]));
+  const [ended, left, failed, ...others] = [begin('a'), begin('a'), begin('a', broken), begin('a')];
+  expect([...others, begin('a'), begin('a')].map((one) => one === null)).toEqual([
+    false,
+    true,
+    true,
+  ]);
+  expect(begin('b')).not.toBeNull();
+  await ended?.toArray();
+  left?.destroy();
+  await failed?.toArray().catch(() => undefined);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([1, 2, 3, 4].map(() => begin('a') === null)).toEqual([false, false, false, true]);
+  const unopened = () => {
+    throw new Error('away');
+  };
+  for (let n = 0; n < 5; n += 1) expect(() => exports.begin('c', unopened)).toThrow('away');
 });
 
 test('an export that breaks off is no whole file', async () => {
