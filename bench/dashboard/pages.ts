@@ -19,6 +19,9 @@ const list = (name: string, query: string, narrowed: object): DashboardPage => (
   query: ({ payments }) => payments.list({ ...OWNER, ...narrowed, limit: LIMIT }),
 });
 
+/** Last thirty days, by both their ends. */
+const MONTH = { from: daysAgo(30), until: daysAgo(0) };
+
 /** Pages that are measured; `n` names a payment that the merchant has. */
 export const PAGES: readonly DashboardPage[] = [
   {
@@ -32,6 +35,11 @@ export const PAGES: readonly DashboardPage[] = [
     method: 'visa',
     status: 'failed',
   }),
+  list('payments of a month by status', `?from=${MONTH.from}&to=${daysAgo(1)}&status=failed`, {
+    status: 'failed',
+    since: positionOfDay(MONTH.from),
+    until: positionOfDay(MONTH.until),
+  }),
   {
     name: 'payments by reference',
     path: (n) => `/payments?search=order-${n}`,
@@ -41,6 +49,16 @@ export const PAGES: readonly DashboardPage[] = [
     name: 'a payment with its timeline',
     path: (n) => `/payments/${idOf('payment', n)}`,
     query: ({ payments }, n) => payments.find(idOf('payment', n), OWNER.account_id, OWNER.livemode),
+  },
+  {
+    name: 'refunds',
+    path: () => '/refunds',
+    query: ({ refunds }) => refunds.list({ ...OWNER, limit: LIMIT }),
+  },
+  {
+    name: 'payouts that came back',
+    path: () => '/payouts?status=returned',
+    query: ({ payouts }) => payouts.list({ ...OWNER, status: 'returned', limit: LIMIT }),
   },
   {
     name: 'balances',
@@ -58,6 +76,10 @@ export const PAGES: readonly DashboardPage[] = [
     query: ({ events }) => events.list({ ...OWNER, statuses: ['exhausted'], limit: LIMIT }),
   },
 ];
+
+function positionOfDay(day: string): string {
+  return `${day}T00:00:00.000000000Z`;
+}
 
 function daysAgo(days: number): string {
   return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);

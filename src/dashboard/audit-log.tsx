@@ -64,7 +64,9 @@ function rowOf({ _id, at, actor, act, target, before, after }: AuditLine): Row {
     key: _id,
     cells: [
       <When key="at" at={at} />,
-      <span key="who">{nameOf(actor)}</span>,
+      <span key="who" class="person">
+        {nameOf(actor)}
+      </span>,
       <span key="what">
         {AUDITED[act]} {target !== null && <code class="muted">{target}</code>}
       </span>,

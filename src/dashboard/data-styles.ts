@@ -12,15 +12,18 @@ export const DATA_CSS = `
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(260px, 1fr)); gap: 20px; }
 .figure { font-size: 26px; font-weight: 650; letter-spacing: -0.02em; font-variant-numeric: tabular-nums; }
 .plainlist { margin: 0; padding-left: 20px; display: flex; flex-direction: column; gap: 6px; }
-.chart { width: 100%; height: auto; display: block; }
+.plot { display: flex; flex-direction: column; gap: 6px; }
+.chart { width: 100%; height: 180px; display: block; overflow: visible; }
 .chart rect { fill: var(--accent); }
-.chart line { stroke: var(--line); }
-.chart text { fill: var(--muted); font-size: 11px; }
+.chart rect:hover { fill: var(--accent-strong); }
+.chart line { stroke: var(--line); vector-effect: non-scaling-stroke; }
+.scale { display: flex; justify-content: space-between; color: var(--muted); font-size: 13px; }
 .panel-head { display: flex; gap: 8px 16px; flex-wrap: wrap; align-items: baseline; }
 .panel-head > :first-child { margin-right: auto; }
 summary { cursor: pointer; font-weight: 550; }
 details > * + * { margin-top: 10px; }
 .buttons { display: flex; gap: 10px 20px; flex-wrap: wrap; align-items: end; }
 .buttons .form { flex-direction: row; align-items: end; flex-wrap: wrap; }
+.buttons .field { width: auto; min-width: 160px; }
 td form button { min-height: 34px; padding: 4px 12px; }
 `;

@@ -27,6 +27,7 @@ interface FieldProps {
   minLength?: number;
   maxLength?: number;
   autofocus?: boolean;
+  placeholder?: string;
 }
 
 /** Field with its label, hint and fault. */
@@ -34,7 +35,7 @@ export function Field({ label, name, type = 'text', hint, fault, ...more }: Fiel
   const id = `field-${name}`;
   const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
   return (
-    <div class="field">
+    <div class={type === 'search' ? 'field search' : 'field'}>
       <label for={id}>{label}</label>
       {INPUTS[type]({
         id,
@@ -86,7 +87,7 @@ interface ChecksProps {
 /** Boxes of which several may be checked. */
 export function Checks({ legend, name, options, checked, hint }: ChecksProps) {
   return (
-    <fieldset class="field">
+    <fieldset class="field wide">
       <legend>{legend}</legend>
       <Hint id={`field-${name}`} hint={hint} />
       <div class="checks">

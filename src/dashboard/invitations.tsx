@@ -41,7 +41,7 @@ export function InvitationsPanel({ call, invitations }: InvitationsProps) {
     <Panel title="Invitations">
       <Table
         label="Invitations"
-        head={['E-mail', 'Role', 'Expires', '']}
+        head={['E-mail', 'Role', 'Expires', 'Act']}
         rows={invitations.map(({ email, role, expires_at }) => ({
           key: email,
           cells: [

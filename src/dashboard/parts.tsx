@@ -1,11 +1,19 @@
 import type { ComponentChildren } from 'preact';
 import type { Viewer } from './route';
 
+interface PageHeadProps {
+  title: string;
+  /** State of what the page shows, beside its name. */
+  badge?: ComponentChildren;
+  children?: ComponentChildren;
+}
+
 /** Heading of a page with what can be done there. */
-export function PageHead({ title, children }: { title: string; children?: ComponentChildren }) {
+export function PageHead({ title, badge, children }: PageHeadProps) {
   return (
     <div class="head">
       <h1>{title}</h1>
+      {badge}
       {children !== undefined && <div class="actions">{children}</div>}
     </div>
   );
@@ -135,7 +143,7 @@ export function Copyable({ label, text }: { label: string; text: string }) {
 /** Message within a page. */
 export function Note({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return (
-    <div class={`note ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
+    <div class={`message ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
       {children}
     </div>
   );

@@ -2,6 +2,8 @@ import { COLOURS_CSS } from '../pages/styles';
 
 /** Style sheet of the dashboard: one column on a phone, two on a desktop. */
 export const DASHBOARD_CSS = `${COLOURS_CSS}
+:root { --hover: #f8fafd; }
+@media (prefers-color-scheme: dark) { :root { --hover: #192132; } }
 *, *::before, *::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body {
@@ -39,6 +41,11 @@ form { margin: 0; }
 }
 .merchant { margin-right: auto; overflow-wrap: anywhere; min-width: 0; }
 .who { color: inherit; overflow-wrap: anywhere; min-width: 0; }
+@media (max-width: 719px) {
+  .bar { padding: 10px 16px; }
+  .who { order: 1; flex: 1 0 100%; font-size: 14px; }
+  .environment { padding: 8px 16px; }
+}
 
 .columns { display: flex; flex-direction: column; }
 .navigation {
@@ -53,9 +60,9 @@ form { margin: 0; }
 main { display: flex; flex-direction: column; gap: 20px; min-width: 0; }
 .app main { padding: 20px 16px 48px; }
 
-.head { display: flex; align-items: center; gap: 12px; flex-wrap: wrap; }
-.head h1 { margin-right: auto; overflow-wrap: anywhere; min-width: 0; }
-.actions { display: flex; gap: 8px; flex-wrap: wrap; }
+.head { display: flex; align-items: center; gap: 12px; flex-wrap: wrap; min-height: 42px; }
+.head h1 { overflow-wrap: anywhere; min-width: 0; }
+.actions { display: flex; gap: 8px; flex-wrap: wrap; margin-left: auto; }
 .panel {
   background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 18px;
   display: flex; flex-direction: column; gap: 14px; min-width: 0;
@@ -75,7 +82,14 @@ table { width: 100%; border-collapse: collapse; }
 th { text-align: left; color: var(--muted); font-weight: 550; font-size: 13px; }
 th, td { padding: 10px 12px 10px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 tr:last-child td { border-bottom: 0; }
-@media (min-width: 720px) { td { min-width: 84px; } }
+@media (min-width: 720px) {
+  td { min-width: 84px; }
+  tbody tr:hover { background: var(--hover); }
+  .type { white-space: nowrap; }
+  .person { display: block; min-width: 180px; }
+  td code.muted { display: block; }
+  td .inline { flex-wrap: nowrap; }
+}
 time, .number { font-variant-numeric: tabular-nums; }
 @media (max-width: 719px) {
   thead { position: absolute; left: -9999px; }
@@ -95,22 +109,29 @@ time, .number { font-variant-numeric: tabular-nums; }
 .badge.good { color: var(--good); border-color: currentColor; }
 .badge.bad { color: var(--bad); border-color: currentColor; }
 .badge.note { background: var(--note); color: var(--note-ink); border-color: transparent; }
-.note { padding: 12px 16px; border-radius: 12px; border: 1px solid var(--line); background: var(--card); }
-.note.good { border-left: 5px solid var(--good); }
-.note.bad { border-left: 5px solid var(--bad); }
-.note.note { background: var(--note); color: var(--note-ink); }
+.message { padding: 12px 16px; border-radius: 12px; border: 1px solid var(--line); background: var(--card); }
+.message.good { border-left: 5px solid var(--good); }
+.message.bad { border-left: 5px solid var(--bad); }
+.message.note { background: var(--note); color: var(--note-ink); }
 
 .form { display: flex; flex-direction: column; gap: 14px; align-items: flex-start; }
 .inline { display: inline-flex; gap: 8px; align-items: end; flex-wrap: wrap; }
 .inline select { width: auto; }
-.filters { display: flex; gap: 12px; flex-wrap: wrap; align-items: end; }
-.filters .field { width: auto; flex: 1 1 160px; max-width: 280px; }
+.filters { display: grid; gap: 12px; grid-template-columns: 1fr 1fr; align-items: end; }
+.filters .field { max-width: none; min-width: 0; }
+.filters .search, .filters button { grid-column: 1 / -1; }
+@media (min-width: 720px) {
+  .filters { display: flex; flex-wrap: wrap; }
+  .filters .field { width: auto; flex: 1 1 132px; max-width: 280px; }
+  .filters .search { flex: 2 1 250px; max-width: none; }
+}
 .field { display: flex; flex-direction: column; gap: 5px; width: 100%; max-width: 440px;
   border: 0; }
 label, legend { font-weight: 550; }
 .hint { color: var(--muted); font-size: 13px; }
 .fault { color: var(--bad); font-size: 14px; }
-.checks { display: grid; grid-template-columns: repeat(auto-fill, minmax(170px, 1fr)); gap: 6px 16px; }
+.field.wide { max-width: none; }
+.checks { display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 6px 16px; }
 .check { font-weight: 400; display: flex; gap: 8px; align-items: center; min-height: 28px; }
 input:not([type='checkbox']), select, textarea {
   width: 100%; min-height: 42px; padding: 8px 12px; font: inherit; color: var(--ink);
@@ -120,7 +141,7 @@ input[aria-invalid] { border-color: var(--bad); }
 button, .button {
   display: inline-block; min-height: 42px; padding: 9px 18px; border-radius: 9px; cursor: pointer;
   border: 1px solid transparent; background: var(--accent); color: var(--on-accent);
-  font: inherit; font-weight: 600; text-decoration: none; text-align: center;
+  font: inherit; font-weight: 600; text-decoration: none; text-align: center; white-space: nowrap;
 }
 button:hover, .button:hover { background: var(--accent-strong); }
 button.plain, .button.plain { background: transparent; color: var(--ink); border-color: var(--edge); }
@@ -135,6 +156,8 @@ pre {
   background: var(--page); border: 1px solid var(--line); border-radius: 9px; padding: 12px;
   overflow-x: auto; white-space: pre;
 }
+pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; }
+::placeholder { color: var(--muted); opacity: 1; }
 .copyable {
   display: flex; gap: 12px; align-items: center; padding: 10px 12px; border-radius: 9px;
   background: var(--page); border: 1px solid var(--line);

@@ -51,7 +51,7 @@ async function list(call: Call, { stores, now }: DashboardDeps): Promise<Answer>
         <Panel title="People">
           <Table
             label="People"
-            head={['E-mail', 'Role', 'Second factor', 'Last signed in', '']}
+            head={['E-mail', 'Role', 'Second factor', 'Last signed in', 'Act']}
             rows={people.map((person) => rowOf(call, person))}
             none="Nobody is here."
           />
@@ -68,7 +68,7 @@ function rowOf(call: Call, person: UserDocument): Row {
   return {
     key: _id,
     cells: [
-      <span key="email">
+      <span key="email" class="person">
         {email} {isSelf && <span class="muted">(you)</span>}
       </span>,
       ROLE_NAMES[role],

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { paymentAt } from '../../bench/lists/fill';
+import type { PaymentDocument } from '../../src/store/payments';
 import { openShop, type Shop } from '../api/payout-setting';
 import { openUser } from '../support/dashboard';
 import { call, eventually, idealPayment, settledPayment } from '../support/http';
@@ -21,6 +24,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
   browser = await openBrowser();
+  await fillMonth(shop.account_id);
   const user = await openUser(service.stores, shop.account_id);
   page = await enter(await browser.newContext(), service.url, user);
 });
@@ -31,6 +35,18 @@ afterAll(async () => {
   await service?.stop();
 });
 
+/** Payments of thirty days, so that lists have pages and the chart has bars. */
+async function fillMonth(account_id: string): Promise<void> {
+  const now = Date.now();
+  const payments = Array.from({ length: 240 }, (_, n) => ({
+    ...paymentAt(n, new Date(now - (n + 1) * 3 * 3_600_000).toISOString()),
+    ...{ _id: randomUUID(), token_hash: randomUUID(), account_id },
+    amount: 900 + ((n * 7_919) % 8_000),
+  }));
+  const db = service.mongo.db(service.database);
+  await db.collection<PaymentDocument>('payments').insertMany(payments);
+}
+
 function hook(): string {
   const address: AddressInfo | string | null = receiver.address();
   if (address === null || typeof address === 'string') throw new Error('Not listening on TCP.');
@@ -39,6 +55,11 @@ function hook(): string {
 
 const link = (name: string) => page.getByRole('link', { name, exact: true });
 const button = (name: string) => page.getByRole('button', { name, exact: true });
+const NAVIGATION = [
+  ...['Overview', 'Payments', 'Refunds', 'Payouts', 'Balances', 'Webhooks'],
+  ...['API keys', 'Team', 'Audit log', 'Getting started'],
+];
+
 const heading = (name: string | RegExp) => page.getByRole('heading', { name });
 
 test('an endpoint is saved, tested, and its secret shown and rolled', async () => {
@@ -55,7 +76,7 @@ test('an endpoint is saved, tested, and its secret shown and rolled', async () =
   await link('Back to webhooks').click();
   await button('Show signing secret').click();
   await page.getByLabel('Password').fill('correct horse battery staple');
-  await button('Show it').click();
+  await button('Show signing secret').click();
   await page.getByText(/^whsec_/).waitFor();
   await link('Back to webhooks').click();
   await page.getByLabel('New secret signs').selectOption('24h');
@@ -79,7 +100,7 @@ test('a payment is found by its reference, refunded, and shows what happened', a
   await page.getByLabel('Amount in EUR').fill('4.20');
   await button('Refund').click();
   await look(page, 'payment-refund-asked');
-  await button('Yes, refund').click();
+  await button('Refund').click();
   await heading('Refund of €4.20').waitFor();
   expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
   await look(page, 'refund');
@@ -93,7 +114,7 @@ test('a payment that nobody has paid is cancelled once it was asked', async () =
   });
   await page.goto(`${service.url}/dashboard/sandbox/payments/${payment.id}`);
   await button('Cancel payment').click();
-  await button('Yes, cancel it').click();
+  await button('Cancel payment').click();
   await page.getByText('The payment is cancelled.').waitFor();
   await look(page, 'payment-cancelled');
 });
@@ -120,6 +141,54 @@ test('payouts, balances, deliveries and the overview tell of what was done', asy
   await link('Overview').click();
   await heading('Thirty days').waitFor();
   await look(page, 'overview');
+});
+
+test('each name that scripts rely on is there once, by its role', async () => {
+  const path = (rest: string) => `${service.url}/dashboard/sandbox${rest}`;
+  const field = (name: string) => page.getByLabel(name, { exact: true });
+  const once = async (...found: Locator[]) => {
+    for (const one of found) expect([String(one), await one.count()]).toEqual([String(one), 1]);
+  };
+  const guest = await (await browser.newContext()).newPage();
+  await guest.goto(`${service.url}/dashboard/sign-in`);
+  await once(guest.getByLabel('E-mail', { exact: true }));
+  await once(guest.getByLabel('Password', { exact: true }));
+  await once(guest.getByRole('button', { name: 'Sign in', exact: true }));
+  await guest.context().close();
+
+  await page.goto(path('/overview'));
+  await once(...NAVIGATION.map(link), link('Sandbox'), link('Live'), button('Sign out'));
+  expect(await link('Sandbox').getAttribute('aria-current')).toBe('true');
+  expect(await link('Live').getAttribute('aria-current')).toBeNull();
+
+  for (const list of ['/payments', '/refunds', '/payouts', '/webhooks/deliveries']) {
+    await page.goto(path(list));
+    await once(field('Search'), field('Status'), field('From'), field('To'), button('Apply'));
+  }
+  await page.goto(path('/payments'));
+  await look(page, 'payments-all');
+  await once(link('Older'));
+  expect(await link('Newer').count()).toBe(0);
+  await link('Older').click();
+  await once(link('Newer'));
+  await page.goto(path('/payments?status=settled'));
+  const id = await page.getByRole('row').locator('a').first().textContent();
+  await page.getByRole('row').locator('a').first().click();
+  expect(new URL(page.url()).pathname).toBe(`/dashboard/sandbox/payments/${id}`);
+  await once(heading('Timeline'), button('Refund'));
+
+  await page.goto(path('/webhooks'));
+  await once(field('Endpoint URL'), field('Event type'), button('Save endpoint'));
+  await once(button('Show signing secret'), button('Roll signing secret'));
+  await once(button('Send test event'));
+  await button('Show signing secret').click();
+  await once(field('Password'), button('Show signing secret'));
+  await page.goto(path('/webhooks/deliveries'));
+  expect(await button('Send again').count()).toBeGreaterThan(0);
+  await page.goto(path('/api-keys'));
+  await once(button('Create key'), button('Revoke'));
+  await button('Revoke').click();
+  await once(button('Revoke'));
 });
 
 test('the other environment shows nothing of this one', async () => {

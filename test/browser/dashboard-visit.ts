@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium as engine, type Page } from 'playwright-core';
 import { z } from 'zod';
@@ -72,10 +72,26 @@ async function faultsOf(page: Page): Promise<string[]> {
   return Findings.parse(found);
 }
 
-/** Keeps a picture where `TEST_SCREENSHOTS` names a folder. */
+const DOCS = join(__dirname, '../../docs');
+/** Height of a picture in the docs at most. */
+const DOCS_HEIGHT = 1_000;
+
+/**
+ * Keeps a picture where `TEST_SCREENSHOTS` names a folder; of those that the docs show only the top,
+ * and no others, where it names their folder.
+ */
 async function photograph(page: Page, name: string): Promise<void> {
   const folder = process.env['TEST_SCREENSHOTS'];
   if (folder === undefined) return;
+  const path = join(folder, `${name}.png`);
   mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  if (resolve(folder) !== resolve(DOCS, 'images')) {
+    await page.screenshot({ path, fullPage: true });
+    return;
+  }
+  if (!readFileSync(join(DOCS, 'dashboard.md'), 'utf8').includes(`(images/${name}.png)`)) return;
+  const whole = Number(await page.evaluate('document.documentElement.scrollHeight'));
+  const { width = 0 } = page.viewportSize() ?? {};
+  const clip = { x: 0, y: 0, width, height: Math.min(whole, DOCS_HEIGHT) };
+  await page.screenshot({ path, fullPage: true, clip });
 }

@@ -2,10 +2,8 @@ import { formatMoney } from '../../domain/money';
 import type { Day } from './figures';
 
 const WIDTH = 720;
-const HEIGHT = 180;
-/** Room below the bars for the dates. */
-const FOOT = 20;
-const TOP = 14;
+const HEIGHT = 160;
+const TOP = 4;
 const GAP = 4;
 
 interface Bar {
@@ -19,12 +17,12 @@ interface Bar {
 export function barsOf(days: readonly Day[]): Bar[] {
   const most = Math.max(1, ...days.map(({ amount }) => amount));
   const step = WIDTH / Math.max(1, days.length);
-  const room = HEIGHT - FOOT - TOP;
+  const room = HEIGHT - TOP;
   return days.map(({ amount }, at) => {
     const height = amount <= 0 ? 0 : Math.max(2, Math.round((amount / most) * room));
     return {
       x: Math.round(at * step),
-      y: HEIGHT - FOOT - height,
+      y: HEIGHT - height,
       width: Math.floor(step) - GAP,
       height,
     };
@@ -43,32 +41,36 @@ export function VolumeChart({ days, currency }: { days: readonly Day[]; currency
   const [first, last] = [days[0]?.day ?? '', days.at(-1)?.day ?? ''];
   return (
     <>
-      <svg
-        class="chart"
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        role="img"
-        aria-labelledby="chart-title chart-about"
-      >
-        <title id="chart-title">{`Settled volume in ${currency}, ${days.length} days`}</title>
-        <desc id="chart-about">
-          {`From ${first} to ${last}: ${money(total)} in all; most on ${most?.day ?? ''}, ${money(most?.amount ?? 0)}.`}
-        </desc>
-        <line x1="0" y1={HEIGHT - FOOT} x2={WIDTH} y2={HEIGHT - FOOT} />
-        {days.map(({ day, amount }, at) => (
-          <rect key={day} {...bars[at]} rx="2">
-            <title>{`${day}: ${money(amount)}`}</title>
-          </rect>
-        ))}
-        <text x="0" y={HEIGHT - 5}>
-          {first}
-        </text>
-        <text x={WIDTH} y={HEIGHT - 5} text-anchor="end">
-          {last}
-        </text>
-        <text x="0" y="10">
-          {money(most?.amount ?? 0)}
-        </text>
-      </svg>
+      <div class="plot">
+        <p class="scale" aria-hidden="true">
+          <span>{money(most?.amount ?? 0)}</span>
+          <span>{`${money(total)} in all`}</span>
+        </p>
+        <svg
+          class="chart"
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-labelledby="chart-title chart-about"
+        >
+          <title id="chart-title">{`Settled volume in ${currency}, ${days.length} days`}</title>
+          <desc id="chart-about">
+            {`From ${first} to ${last}: ${money(total)} in all; most on ${most?.day ?? ''}, ${money(most?.amount ?? 0)}.`}
+          </desc>
+          {[TOP, HEIGHT / 2, HEIGHT].map((y) => (
+            <line key={y} x1="0" y1={y} x2={WIDTH} y2={y} />
+          ))}
+          {days.map(({ day, amount }, at) => (
+            <rect key={day} {...bars[at]}>
+              <title>{`${day}: ${money(amount)}`}</title>
+            </rect>
+          ))}
+        </svg>
+        <p class="scale" aria-hidden="true">
+          <span>{first}</span>
+          <span>{last}</span>
+        </p>
+      </div>
       <details>
         <summary>As a table</summary>
         <table aria-label={`Settled volume in ${currency} by day`}>

@@ -29,7 +29,7 @@ export interface Kind<D extends ResourceDocument> {
   path: '/payments' | '/refunds' | '/payouts';
   statuses: readonly string[];
   methods: readonly string[];
-  /** Hint of the field `Search`. */
+  /** Words in the empty field `Search`. */
   hint: string;
   find: (stores: Stores, id: string, account_id: string, livemode: boolean) => Promise<D | null>;
   list: (stores: Stores, filter: Filter) => Promise<D[]>;

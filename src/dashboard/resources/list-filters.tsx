@@ -6,7 +6,7 @@ interface ListFiltersProps {
   wish: ListWish;
   /** Address of the list. */
   action: string;
-  /** Hint of the field `Search`. */
+  /** Words in the empty field `Search`. */
   hint: string;
   statuses: readonly string[];
   /** Second choice: its label, and the name of each value. */
@@ -17,7 +17,7 @@ interface ListFiltersProps {
 export function ListFilters({ wish, action, hint, statuses, choice }: ListFiltersProps) {
   return (
     <Filters action={action}>
-      <Field label="Search" name="search" type="search" value={wish.search} hint={hint} />
+      <Field label="Search" name="search" type="search" value={wish.search} placeholder={hint} />
       <Select
         label="Status"
         name="status"

@@ -16,7 +16,7 @@ export const PAYMENT_ACT_ROUTES: readonly Route[] = [
     ask: {
       question: (form) =>
         `Refund ${field(form, 'amount')} to the customer? A refund can't be taken back.`,
-      button: 'Yes, refund',
+      button: 'Refund',
     },
     handle: refund,
   },
@@ -27,7 +27,7 @@ export const PAYMENT_ACT_ROUTES: readonly Route[] = [
     title: 'Cancel the payment',
     ask: {
       question: "Cancel this payment? Its customer can't pay it any more.",
-      button: 'Yes, cancel it',
+      button: 'Cancel payment',
     },
     handle: cancel,
   },

@@ -46,9 +46,10 @@ function PaymentPage({ call, payment, refunds, timeline }: PaymentView) {
   const { amount, currency, status, attention } = payment;
   return (
     <>
-      <PageHead title={`Payment of ${formatMoney(amount, currency)}`}>
-        <Status of={status} />
-      </PageHead>
+      <PageHead
+        title={`Payment of ${formatMoney(amount, currency)}`}
+        badge={<Status of={status} />}
+      />
       {attention !== null && (
         <Note tone="note">{`Our operators look into it: ${attention.replaceAll('_', ' ')}.`}</Note>
       )}

@@ -29,9 +29,7 @@ async function showPayout(call: Call, { stores }: DashboardDeps): Promise<Answer
   const title = `Payout of ${formatMoney(amount, currency)}`;
   const page = (
     <>
-      <PageHead title={title}>
-        <Status of={status} />
-      </PageHead>
+      <PageHead title={title} badge={<Status of={status} />} />
       <Panel>
         <Facts
           rows={[

@@ -24,9 +24,7 @@ async function showRefund(call: Call, { stores }: DashboardDeps): Promise<Answer
   const title = `Refund of ${formatMoney(amount, currency)}`;
   const page = (
     <>
-      <PageHead title={title}>
-        <Status of={status} />
-      </PageHead>
+      <PageHead title={title} badge={<Status of={status} />} />
       <Panel>
         <Facts
           rows={[

@@ -49,7 +49,7 @@ export function assembleTimeline(facts: Facts): Entry[] {
     ...resource.audit.map(actOf),
     ...events.flatMap((event) => [moveOf(event), eventOf(event)]),
     ...postings.map((posting) => postingOf(posting, resource.currency)),
-    ...attempts.map(attemptOf),
+    ...attempts.map((row) => attemptOf(row, events)),
   ];
   return entries.sort(byTimeAndKind);
 }
@@ -138,16 +138,21 @@ function eventOf({ _id, type, created: at, delivery }: EventDocument): Entry {
   };
 }
 
-function attemptOf(row: DeliveryDocument): Entry {
+function attemptOf(row: DeliveryDocument, events: Facts['events']): Entry {
   const { event_id, run, attempt, at, url, status_code, error, duration_ms, outcome } = row;
   const answer = status_code === null ? 'no answer' : `HTTP ${status_code}`;
   const sent = run === 0 ? [] : [`Sent again, ${run}`];
+  const type = events.find(({ _id }) => _id === event_id)?.type ?? event_id;
   return {
     at,
     kind: 'attempt',
     title: `Webhook attempt ${attempt}: ${answer}`,
     tone: outcome === 'delivered' ? 'good' : 'bad',
-    details: [...(error === null ? [] : [error]), `${url} in ${duration_ms} ms`, ...sent],
+    details: [
+      ...(error === null ? [] : [error]),
+      `${type} to ${url} in ${duration_ms} ms`,
+      ...sent,
+    ],
     event_id,
   };
 }

@@ -20,7 +20,9 @@ export function AttemptFacts({ row }: { row: DeliveryDocument }) {
         <details>
           <summary>Body of the answer</summary>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
-          <pre tabIndex={0}>{response_excerpt}</pre>
+          <pre class="wrap" tabIndex={0}>
+            {response_excerpt}
+          </pre>
         </details>
       )}
     </>

@@ -94,7 +94,7 @@ function Deliveries({ call, wish, page }: DeliveriesProps) {
         <ListFilters
           wish={wish}
           action={href(path)}
-          hint="Event id, or that of a payment, refund or payout"
+          hint="Id of an event or payment"
           statuses={DELIVERY_STATUSES}
           choice={{ label: 'Event type', values: EVENT_TYPES.map((one) => [one, one]) }}
         />
@@ -121,7 +121,9 @@ function cellsOf(call: Call, event: EventDocument) {
   const { _id, type, created, delivery } = event;
   return [
     <code key="id">{_id}</code>,
-    type,
+    <span key="type" class="type">
+      {type}
+    </span>,
     <When key="created" at={created} />,
     <Status key="status" of={delivery.status} />,
     String(delivery.attempts),

@@ -74,8 +74,7 @@ function DeliveryPage({ call, event, attempts }: DeliveryProps) {
   const isThere = data['test'] !== true && ['payment', 'refund', 'payout'].includes(kind);
   return (
     <>
-      <PageHead title={type}>
-        <Status of={delivery.status} />
+      <PageHead title={type} badge={<Status of={delivery.status} />}>
         <SendAgain call={call} event={event} />
       </PageHead>
       <Panel>
@@ -101,7 +100,9 @@ function DeliveryPage({ call, event, attempts }: DeliveryProps) {
         />
         <h2>Request body</h2>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
-        <pre tabIndex={0}>{body}</pre>
+        <pre class="wrap" tabIndex={0}>
+          {body}
+        </pre>
       </Panel>
       {attempts.map((row) => (
         <Panel key={`${row.run} ${row.attempt}`} title={attemptTitle(row)}>

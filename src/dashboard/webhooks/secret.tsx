@@ -13,7 +13,7 @@ export const SECRET_ROUTES: readonly Route[] = [
     title: 'Signing secret',
     ask: {
       question: 'The secret signs every delivery. Who has it can forge them.',
-      button: 'Show it',
+      button: 'Show signing secret',
       password: true,
     },
     handle: showSecret,
@@ -26,7 +26,7 @@ export const SECRET_ROUTES: readonly Route[] = [
     ask: {
       question: (form) =>
         `Make a new secret that signs ${WORDS[afterOf(form)]}? The present one can't be had back.`,
-      button: 'Roll it',
+      button: 'Roll signing secret',
       password: true,
     },
     handle: roll,

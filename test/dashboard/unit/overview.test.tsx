@@ -27,7 +27,7 @@ test('the chart has every day, also over the end of a month, and says its figure
 test('the highest bar fills the room, a small one is seen, and an empty day has none', () => {
   const day = (amount: number) => ({ day: '2026-03-01', amount, payments: 1 });
   const [most, least, none] = barsOf([day(1_000_000), day(1), day(0)]);
-  expect([most?.y, least?.height, none?.height]).toEqual([14, 2, 0]);
+  expect([most?.y, least?.height, none?.height]).toEqual([4, 2, 0]);
   expect(barsOf([]).length).toBe(0);
 });
 

@@ -116,8 +116,8 @@ test('each entry says what is known of it, and nothing of accounts that are not 
     [],
     ['main, available: +€10.00'],
     [events[0]?._id, 'Not delivered yet', `Next attempt ${LATER}`],
-    ['https://shop.example/hook in 12 ms'],
-    ['No answer.', 'https://shop.example/hook in 12 ms'],
+    ['payment.settled to https://shop.example/hook in 12 ms'],
+    ['No answer.', 'payment.settled to https://shop.example/hook in 12 ms'],
     ['Not applied: The payment is settled.', 'Code late', 'Too late'],
     ['The bank says so.', 'authorized → settled'],
   ]);
