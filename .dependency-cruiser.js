@@ -24,6 +24,7 @@ const ROOMS_OF_SRC = [
   'src/store/',
   'src/ledger/(?!(book|documents|open|postings)[.])',
   'src/webhooks/',
+  'src/connectors/',
   'src/temporal/',
   'src/reconcile/',
   'src/merchants/',

@@ -43,6 +43,7 @@ export async function benchConfig({ dir, env }: Setting): Promise<StackConfig> {
       sandbox_bank: await freePort(),
     },
     sandboxAutoplay: 'off',
+    liveConnectors: '',
     logLevel: 'warn',
     live: false,
   };

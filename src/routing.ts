@@ -12,6 +12,8 @@ export interface Connectors {
   serving(method: string, livemode: boolean): string | undefined;
   /** Name of the sandbox bank's connector. */
   sandbox: string;
+  /** Names of all connectors. */
+  names: readonly string[];
 }
 
 /**
@@ -38,6 +40,7 @@ export function createConnectors(sandbox: string, live = ''): Connectors {
   return {
     serving: (method, livemode) => (livemode ? liveBy : sandboxBy).get(method),
     sandbox,
+    names: [...new Set([sandbox, ...liveBy.values()])],
   };
 }
 

@@ -57,6 +57,8 @@ export interface StackConfig {
   /** Ports on which the service's own processes tell their figures. */
   metricsPorts: { api: number; worker: number; sandbox_bank: number };
   sandboxAutoplay: 'on' | 'off';
+  /** Live banks, as the API reads them. */
+  liveConnectors: string;
   logLevel: (typeof LOG_LEVELS)[number];
   /** Whether real money moves here. */
   live: boolean;
@@ -124,6 +126,7 @@ export async function decideConfig(
       sandbox_bank: ports.sandbox_bank_metrics,
     },
     sandboxAutoplay: given.SANDBOX_AUTOPLAY,
+    liveConnectors: given.LIVE_CONNECTORS,
     logLevel: given.LOG_LEVEL,
     live: isLive(given),
   };

@@ -194,6 +194,7 @@ export function initialState(config: StackConfig, keysFile: string): StackState 
       KEYS_FILE: keysFile,
       WEBHOOK_ALLOW_PRIVATE: allowPrivate(config),
       PUBLIC_URL: config.publicUrl,
+      LIVE_CONNECTORS: config.liveConnectors,
     },
   };
 }

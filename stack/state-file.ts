@@ -31,6 +31,8 @@ export const StackState = z.object({
     KEYS_FILE: z.string(),
     WEBHOOK_ALLOW_PRIVATE: z.string(),
     PUBLIC_URL: z.string(),
+    /** Absent in a file of an earlier version. */
+    LIVE_CONNECTORS: z.string().default(''),
   }),
 });
 

@@ -81,7 +81,8 @@ export function createContext(
       const stores = await context.stores();
       const { now } = context;
       // Before the service has ever run, nothing else would have made these collections.
-      await Promise.all([stores.auditLog.ensureIndexes(), stores.keys.ensureIndexes()]);
+      const { auditLog, keys, connectorKeys } = stores;
+      await Promise.all([auditLog, keys, connectorKeys].map((store) => store.ensureIndexes()));
       return { mongo: await mongo(), stores, now, audit: auditBy({ stores, now }, systemUser()) };
     },
     temporal: once(async () => {

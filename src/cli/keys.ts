@@ -6,7 +6,14 @@ import { createSealer } from '../keys/seal';
 import { StackFailure } from '../os/failure';
 import { reasonOf } from '../temporal/in-time';
 import { CliFailure } from './failure';
-import { type Held, heldByKeys, heldByOthers, resealAll, type SealedStores } from './reseal';
+import {
+  type Held,
+  heldByKeys,
+  heldByOthers,
+  NOTHING_HELD,
+  resealAll,
+  type SealedStores,
+} from './reseal';
 
 /**
  * Longest write of a running process: two tries, each of 2 s for a connection, 2 s to find the
@@ -49,8 +56,7 @@ export async function showKeys({ stores, keysFile }: KeyDeps): Promise<ShownKeys
   const { current, keys } = readKeys(keysFile).seal;
   const held = await heldByKeys(stores, sealerOf(keysFile));
   const kids = new Set([...Object.keys(keys), ...held.keys()]);
-  const none = { recipients: 0, endpoints: 0, claims: 0, users: 0 };
-  return { current, keys: [...kids].map((kid) => ({ kid, ...(held.get(kid) ?? none) })) };
+  return { current, keys: [...kids].map((kid) => ({ kid, ...(held.get(kid) ?? NOTHING_HELD) })) };
 }
 
 /**
@@ -110,7 +116,8 @@ async function refuseInUse({ stores, keysFile }: KeyDeps, kid: string): Promise<
   throw new CliFailure(
     'sealing_key_in_use',
     `${kid} still holds ${held.recipients} recipients, ${held.endpoints} webhook endpoints, ` +
-      `${held.claims} recipients not written yet and ${held.users} second factors. ` +
+      `${held.claims} recipients not written yet, ${held.users} second factors ` +
+      `and ${held.connector_keys} connector keys. ` +
       '`keys reseal` moves them to the current key.',
   );
 }

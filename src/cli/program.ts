@@ -3,6 +3,7 @@ import type { OpenRebuilder } from '../reconcile/rebuilder';
 import { addAccountCommands } from './commands/account';
 import { addBalanceCommands } from './commands/balance';
 import { addCallbackCommands } from './commands/callback';
+import { addConnectorCommands } from './commands/connector';
 import { addDashboardCommands } from './commands/dashboard';
 import { addEventCommands } from './commands/event';
 import { addKeyCommands } from './commands/key';
@@ -100,6 +101,7 @@ export function createProgram(
   addMigrateCommand(program, context);
   addOrphanCommands(program, context);
   addCallbackCommands(program, context);
+  addConnectorCommands(program, context);
   addReconcileCommand(program, context, openRebuilder);
   return program;
 }

@@ -1,6 +1,7 @@
 import type { ObjectId } from 'mongodb';
 import { SealError, type Sealed, type Sealer } from '../keys/seal';
 import type { Stores } from '../store';
+import { connectorKeyOwner } from '../store/connector-keys';
 import { endpointOwner } from '../store/endpoints';
 import { recipientFrom, recipientOwner } from '../store/recipients';
 import { totpOwner } from '../store/users';
@@ -11,7 +12,10 @@ const PASSES_MAX = 10;
 /** Name for the key of a text that names none. */
 const NO_KEY = '?';
 
-export type SealedStores = Pick<Stores, 'recipients' | 'endpoints' | 'idempotency' | 'users'>;
+export type SealedStores = Pick<
+  Stores,
+  'recipients' | 'endpoints' | 'idempotency' | 'users' | 'connectorKeys'
+>;
 
 export interface ResealDeps {
   stores: SealedStores;
@@ -32,17 +36,27 @@ export interface Held {
   claims: number;
   /** People with a second factor. */
   users: number;
+  /** Keys of connectors. */
+  connector_keys: number;
 }
+
+export const NOTHING_HELD: Held = {
+  recipients: 0,
+  endpoints: 0,
+  claims: 0,
+  users: 0,
+  connector_keys: 0,
+};
 
 /**
  * Counts what each key has sealed. Claims come first, so that a claim that becomes a recipient
  * meanwhile is counted as that.
  */
 export async function heldByKeys(stores: SealedStores, sealer: Sealer) {
-  const { recipients, endpoints, users } = stores;
+  const { recipients, endpoints, users, connectorKeys } = stores;
   const held = new Map<string, Held>();
   const add = (kid: string, what: keyof Held, count: number) => {
-    const row = held.get(kid) ?? { recipients: 0, endpoints: 0, claims: 0, users: 0 };
+    const row = held.get(kid) ?? NOTHING_HELD;
     held.set(kid, { ...row, [what]: row[what] + count });
   };
   for (const [kid, count] of await recipients.countClaimsByKey()) add(kid, 'claims', count);
@@ -56,17 +70,16 @@ export async function heldByKeys(stores: SealedStores, sealer: Sealer) {
       if (sealed) add(kidOf(sealer, sealed), 'users', 1);
     }
   }
+  for await (const { sealed } of everyConnectorKey(connectorKeys)) {
+    add(kidOf(sealer, sealed), 'connector_keys', 1);
+  }
   return held;
 }
 
 /** Number of values that other keys than `kid` have sealed. */
 export function heldByOthers(held: ReadonlyMap<string, Held>, kid: string): number {
   const others = [...held].filter(([other]) => other !== kid);
-  return others.reduce(
-    (sum, [, { recipients, endpoints, claims, users }]) =>
-      sum + recipients + endpoints + claims + users,
-    0,
-  );
+  return sum(others.flatMap(([, counts]) => Object.values(counts)));
 }
 
 /**
@@ -82,7 +95,8 @@ export async function resealAll(deps: ResealDeps): Promise<number> {
     const renewed =
       (await resealRecipients(deps, unopened)) +
       (await resealEndpoints(deps, unopened)) +
-      (await resealUsers(deps, unopened));
+      (await resealUsers(deps, unopened)) +
+      (await resealConnectorKeys(deps, unopened));
     if (renewed === 0) break;
     resealed += renewed;
   }
@@ -166,6 +180,19 @@ async function resealUsers(deps: ResealDeps, unopened: Set<string>): Promise<num
   return renewed;
 }
 
+async function resealConnectorKeys(deps: ResealDeps, unopened: Set<string>): Promise<number> {
+  const { connectorKeys } = deps.stores;
+  let renewed = 0;
+  for await (const { _id, sealed } of everyConnectorKey(connectorKeys)) {
+    if (kidOf(deps.sealer, sealed) === deps.kid) continue;
+    const next = await resealed(deps, unopened, sealed, connectorKeyOwner(_id));
+    if (next === undefined) continue;
+    renewed += (await connectorKeys.reseal(_id, sealed, next)).modifiedCount;
+  }
+  if (renewed > 0) deps.progress(`connector keys sealed anew: ${renewed}`);
+  return renewed;
+}
+
 /** Seals a value anew; undefined when no key of the ring opens it: it is named once, and left. */
 async function resealed(
   { sealer, progress }: ResealDeps,
@@ -197,6 +224,16 @@ async function* everyUser(users: SealedStores['users']) {
   let after = '';
   for (;;) {
     const batch = await users.withTotp(after, BATCH);
+    if (batch.length === 0) return;
+    yield* batch;
+    after = batch.at(-1)?._id ?? '';
+  }
+}
+
+async function* everyConnectorKey(keys: SealedStores['connectorKeys']) {
+  let after = '';
+  for (;;) {
+    const batch = await keys.page(after, BATCH);
     if (batch.length === 0) return;
     yield* batch;
     after = batch.at(-1)?._id ?? '';

@@ -24,6 +24,8 @@ export interface Settings {
   publicUrl: string;
   /** Whether servers beyond this machine may be spoken to in clear. */
   allowClearText: boolean;
+  /** Live connectors, as `createConnectors` reads them. */
+  liveConnectors: string;
   /** Source of the addresses, for messages. */
   source: string;
 }
@@ -46,6 +48,7 @@ const StackFile = z.object({
       KEYS_FILE: z.string(),
       WEBHOOK_ALLOW_PRIVATE: z.string(),
       PUBLIC_URL: z.string(),
+      LIVE_CONNECTORS: z.string(),
     })
     .partial()
     .optional(),
@@ -93,6 +96,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
       '',
     ),
     allowClearText: given['ALLOW_CLEAR_TEXT'] === CLEAR_TEXT_ALLOWED,
+    liveConnectors: given['LIVE_CONNECTORS'] ?? stack?.settings?.LIVE_CONNECTORS ?? '',
     source: given['MONGODB_URI'] === undefined ? path : 'the environment',
   };
 }

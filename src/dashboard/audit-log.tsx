@@ -1,4 +1,4 @@
-import { AUDITED, type AuditedAct, type AuditFacts } from '../domain/audit-log';
+import { AUDITED, type AuditedAct, type AuditFacts, isOfAccount } from '../domain/audit-log';
 import type { Actor, AuditLine } from '../store/audit-log';
 import type { DashboardDeps } from './deps';
 import { Filters, Select } from './fields';
@@ -56,7 +56,7 @@ async function list(call: Call, { stores }: DashboardDeps): Promise<Answer> {
 
 const OPTIONS: readonly (readonly [string, string])[] = [
   ['', 'All changes'],
-  ...Object.entries(AUDITED),
+  ...Object.entries(AUDITED).filter(([act]) => isAct(act) && isOfAccount(act)),
 ];
 
 function rowOf({ _id, at, actor, act, target, before, after }: AuditLine): Row {

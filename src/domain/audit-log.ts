@@ -4,6 +4,8 @@ export const AUDITED = {
   'account.updated': 'Account changed',
   'api_key.created': 'API key made',
   'api_key.revoked': 'API key revoked',
+  'connector_key.created': 'Connector key made',
+  'connector_key.revoked': 'Connector key revoked',
   'webhook.set': 'Webhook endpoint set',
   'webhook.rolled': 'Signing secret rolled',
   'webhook.secret_shown': 'Signing secret shown',
@@ -29,13 +31,18 @@ export const AUDITED = {
 
 export type AuditedAct = keyof typeof AUDITED;
 
+/** Whether a change concerns an account, so that a merchant's log may have it. */
+export function isOfAccount(act: AuditedAct): boolean {
+  return !act.startsWith('connector_key.');
+}
+
 /** Values that a line holds; never a secret. */
 export type AuditFacts = Readonly<
   Record<string, string | number | boolean | null | readonly string[] | undefined>
 >;
 
 /** Forms of our secrets, and of their hashes. */
-const SECRET = /sk_(?:sandbox|live)_|whsec_|\$argon2|^[A-Za-z0-9_-]{43}$/;
+const SECRET = /sk_(?:sandbox|live)_|whsec_|cnsec_|\$argon2|^[A-Za-z0-9_-]{43}$/;
 
 /** @throws Error when a value has the form of a secret */
 export function assertNoSecret(facts: AuditFacts | null): void {

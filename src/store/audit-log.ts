@@ -12,7 +12,8 @@ export interface AuditLine {
   /** Time and a random part, so that ids sort as the lines were written. */
   _id: string;
   at: string;
-  account_id: string;
+  /** Null where it concerns the service: no merchant's log shows it. */
+  account_id: string | null;
   /** Null where it concerns both environments. */
   livemode: boolean | null;
   actor: Actor;

@@ -6,7 +6,8 @@ import type { Actor, AuditLogStore } from './audit-log';
 /** Change that is to be kept. */
 export interface Change {
   act: AuditedAct;
-  account_id: string;
+  /** Null where it concerns the service and no account. */
+  account_id: string | null;
   /** Null where it concerns both environments. */
   livemode: boolean | null;
   /** Id of what is changed. */

@@ -4,6 +4,7 @@ import { connectToBuild, type IndexWork, MissingIndexes } from '../mongo-indexes
 import { createAccountStore } from './accounts';
 import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
+import { createConnectorKeyStore } from './connector-keys';
 import { createDeliveryStore } from './deliveries';
 import { createEndpointStore } from './endpoints';
 import { createEventStore } from './events';
@@ -31,6 +32,7 @@ export function createStores(db: Db, settings?: Settings) {
     accounts: createAccountStore(db, settings?.of('accounts')),
     auditLog: createAuditLogStore(db),
     callbacks: createCallbackStore(db),
+    connectorKeys: createConnectorKeyStore(db),
     deliveries: createDeliveryStore(db),
     endpoints: createEndpointStore(db, settings?.of('webhook_endpoints')),
     events: createEventStore(db),

@@ -4,6 +4,7 @@ import { readKeys } from '../../src/config';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
 import { ensureIndexes, type Stores } from '../../src/store';
+import { connectorKeyOwner } from '../../src/store/connector-keys';
 import { endpointOwner } from '../../src/store/endpoints';
 import { recipientFrom, recipientOwner } from '../../src/store/recipients';
 import { totpOwner } from '../../src/store/users';
@@ -78,9 +79,18 @@ export async function openKeysSetting() {
       const sealed = await sealer().seal(SECRET, totpOwner(user._id));
       await stores.users.offerTotp(user._id, sealed);
     },
+    /** Key that a connector signs with. */
+    connectorKey: async (): Promise<void> => {
+      const _id = `cnkey_${randomUUID()}`;
+      const sealed = await sealer().seal(SECRET, connectorKeyOwner(_id));
+      const created_at = new Date().toISOString();
+      const key = { _id, connector: 'sandbox', sealed, created_at, revoked_at: null };
+      await stores.connectorKeys.insert(key);
+    },
     /** Empties the database, keys stay. */
     clear: async () => {
-      for (const name of ['recipients', 'idempotency', 'webhook_endpoints', 'users']) {
+      const sealed = ['recipients', 'idempotency', 'webhook_endpoints', 'users', 'connector_keys'];
+      for (const name of sealed) {
         await db.collection(name).deleteMany();
       }
       lines.length = 0;

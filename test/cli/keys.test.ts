@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(async () => await setting.close());
 beforeEach(async () => await setting.clear());
 
-const none = { recipients: 0, endpoints: 0, claims: 0, users: 0 };
+const none = { recipients: 0, endpoints: 0, claims: 0, users: 0, connector_keys: 0 };
 const refused = (code: string) => expect.objectContaining({ name: 'CliFailure', code });
 const heldBy = async (kid: string) =>
   (await showKeys(setting.deps)).keys.find((key) => key.kid === kid);
@@ -45,7 +45,7 @@ test('a rotation makes a key, waits, and seals with it whatever was sealed befor
     current: result.kid,
     keys: expect.arrayContaining([
       { kid: old, ...none },
-      { kid: result.kid, recipients: 250, endpoints: 2, claims: 0, users: 0 },
+      { ...none, kid: result.kid, recipients: 250, endpoints: 2 },
     ]),
   });
   for (const id of ids) expect(await opened(id)).toBe(DETAILS);
@@ -105,6 +105,7 @@ test.each([
   ['endpoints', () => setting.endpoint('acct_3')],
   ['claims', () => setting.claim()],
   ['users', () => setting.user()],
+  ['connector_keys', () => setting.connectorKey()],
 ])('a key that holds %s is not retired before reseal has moved them', async (what, make) => {
   const { deps, keysFile } = setting;
   const old = setting.current();

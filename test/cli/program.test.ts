@@ -47,6 +47,7 @@ const COMMANDS = [
   'callback list',
   'callback show',
   'callback deliver',
+  'connector key',
   'reconcile',
 ];
 

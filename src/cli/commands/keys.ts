@@ -26,7 +26,7 @@ Example:
   show: `
 Example:
   npm run -s cli -- keys show --json
-  {"current", "keys": [{"kid", "recipients", "endpoints", "claims"}]}`,
+  {"current", "keys": [{"kid", "recipients", "endpoints", "claims", "users", "connector_keys"}]}`,
   retire: `
 Example:
   npm run -s cli -- keys retire k1 --json
@@ -36,9 +36,7 @@ Example:
 export function addKeysCommands(program: Command, context: CliContext): void {
   const group = program
     .command('keys')
-    .description(
-      'the keys that seal recipients, signing secrets and second factors in the database',
-    )
+    .description('the keys that seal recipients, secrets and second factors in the database')
     .addHelpText('after', EXAMPLES.group);
   group
     .command('rotate')
@@ -88,12 +86,12 @@ async function report(
 
 async function show(context: CliContext, command: Command): Promise<void> {
   const shown = await showKeys(await keyDeps(context, command));
-  const rows = shown.keys.map(({ kid, recipients, endpoints, claims, users }) => [
+  const rows = shown.keys.map(({ kid, recipients, endpoints, claims, users, ...more }) => [
     kid,
     kid === shown.current ? 'current' : '',
-    ...[recipients, endpoints, claims, users].map(String),
+    ...[recipients, endpoints, claims, users, more.connector_keys].map(String),
   ]);
-  const heading = ['KEY', '', 'RECIPIENTS', 'ENDPOINTS', 'CLAIMS', 'USERS'];
+  const heading = ['KEY', '', 'RECIPIENTS', 'ENDPOINTS', 'CLAIMS', 'USERS', 'CONNECTOR KEYS'];
   context.print({ json: shown, text: table(heading, rows, 'There are no keys.') });
 }
 

@@ -16,6 +16,7 @@ const STACK = {
     KEYS_FILE: '/data/keys.json',
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
     PUBLIC_URL: 'https://pay.example/',
+    LIVE_CONNECTORS: 'acme=visa',
   },
 };
 
@@ -42,6 +43,7 @@ test('without an environment everything is taken from the stack that runs here',
     approvalLimit: 100_000,
     publicUrl: 'https://pay.example',
     allowClearText: false,
+    liveConnectors: 'acme=visa',
     source: join(DATA_DIR, 'stack.json'),
   });
 });
@@ -56,6 +58,7 @@ test('without a stack everything is taken from the environment, with its default
     approvalLimit: 100_000,
     publicUrl: 'http://localhost:8080',
     allowClearText: false,
+    liveConnectors: '',
     source: 'the environment',
   });
 });

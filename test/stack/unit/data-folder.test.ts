@@ -39,6 +39,7 @@ const STATE: StackState = {
     KEYS_FILE: '/keys.json',
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
     PUBLIC_URL: 'http://localhost:1',
+    LIVE_CONNECTORS: '',
   },
 };
 
