@@ -1,5 +1,6 @@
 /** Report of a bank's callback to the product: call `deliverCallback` until it does not throw. */
 export {
+  CallbackConflict,
   type CallbackMeter,
   type CallbackReceipt,
   deliverCallback,

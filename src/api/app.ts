@@ -11,6 +11,7 @@ import type { Redeliveries } from '../temporal/redeliveries';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
 import { postWebhook } from '../webhooks/post';
 import { mountCatalogue } from './catalogue';
+import { mountConnectors } from './connectors';
 import { type ApiDeps, keyOf, requestIdOf } from './context';
 import { answerErrors } from './errors';
 import { mountHealth } from './health';
@@ -54,13 +55,15 @@ export function createApp(deps: AppDeps): Koa {
 function createRouter(deps: AppDeps): Router {
   // Strict: `/v1/payments/` with an id left out must not answer with the list.
   const router = new Router({ strict: true, sensitive: true });
-  const mount = createMount(router, deps, createRateLimits(deps.config));
+  const limits = createRateLimits(deps.config);
+  const mount = createMount(router, deps, limits);
   mountPayments(mount, deps);
   mountRefunds(mount, deps);
   mountRecipients(mount, deps);
   mountPayouts(mount, deps);
   mountCatalogue(mount, deps);
   mountSandbox(mount, deps);
+  mountConnectors(router, deps, limits);
   const { mongo, temporal, now } = deps;
   mountHealth(router, { mongo, temporal, now, heartbeats: deps.stores.heartbeats });
   const document = openApiDocument(deps.config.PUBLIC_URL);

@@ -26,6 +26,11 @@ export async function readBody(
     throw new Refusal('invalid_json', 'The body is empty: a JSON object is expected.');
   }
   checkType(ctx);
+  return parseBody(bytes, raw);
+}
+
+/** Parses a body without loss. @throws Refusal 400 `invalid_json` */
+export function parseBody(bytes: Buffer, raw: readonly string[] = []): ParsedJson {
   if (!isUtf8(bytes)) throw new Refusal('invalid_json', 'The body is not UTF-8.');
   try {
     return parseJson(utf8.decode(bytes), { raw, valuesMax: BODY_VALUES_MAX });
@@ -45,7 +50,8 @@ function checkType(ctx: Context): void {
   }
 }
 
-async function readBytes(ctx: Context): Promise<Buffer> {
+/** Reads the raw bytes of a body. @throws Refusal 413 `body_too_large` */
+export async function readBytes(ctx: Context): Promise<Buffer> {
   try {
     return await getRawBody(ctx.req, { limit: BODY_BYTES_MAX, length: ctx.request.length });
   } catch (error) {

@@ -42,6 +42,7 @@ const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   api_key_missing: CHALLENGE,
   api_key_invalid: CHALLENGE,
   api_key_revoked: CHALLENGE,
+  signature_invalid: { 'WWW-Authenticate': 'Connector-Signature' },
   idempotency_request_in_progress: RETRY_SOON,
   temporarily_unavailable: RETRY_SOON,
 };

@@ -22,6 +22,8 @@ export interface RateLimits {
   request(ctx: Context, caller: Caller): Promise<void>;
   /** Counts a resource that is to be made; these cost the most. */
   create(ctx: Context, caller: Caller): Promise<void>;
+  /** Counts a callback of a connector. */
+  callback(ctx: Context, connector: string): Promise<void>;
 }
 
 /**
@@ -33,6 +35,7 @@ export interface RateLimits {
 export function createRateLimits(config: LimitConfig): RateLimits {
   const ofKey = createLimit(config.RATE_LIMIT_PER_SECOND, 'requests');
   const ofAccount = createLimit(config.ACCOUNT_LIMIT_PER_SECOND, 'requests of one account');
+  const ofConnector = createLimit(config.RATE_LIMIT_PER_SECOND, 'callbacks of one connector');
   const creating = 'resources created by one account';
   const ofLive = createLimit(config.CREATE_LIMIT_PER_SECOND, creating);
   const ofSandbox = createLimit(config.SANDBOX_CREATE_LIMIT_PER_SECOND, creating);
@@ -44,6 +47,7 @@ export function createRateLimits(config: LimitConfig): RateLimits {
     create: async (ctx, { account_id, livemode }) => {
       await (livemode ? ofLive : ofSandbox)(ctx, account_id);
     },
+    callback: async (ctx, connector) => tell(ctx, await ofConnector(ctx, connector)),
   };
 }
 
@@ -76,15 +80,16 @@ function tell(ctx: Context, { points, left, resetSeconds }: Standing): void {
   });
 }
 
-/** Number of wrong keys that an address may try in a window. */
+/** Number of wrong keys, or signatures, that an address may try in a window. */
 const FAILURES_MAX = 1_000;
 
 /**
  * Limits the wrong keys of one address. Valid keys are not counted, since callers behind a proxy
  * share an address.
+ * @param wrong what is wrong about them
  * @throws Refusal 429 `rate_limited`, or the error of `authenticate`
  */
-export function createFailureLimit() {
+export function createFailureLimit(wrong = 'API key') {
   const limiter = new RateLimiterMemory({ points: FAILURES_MAX, duration: WINDOW_SECONDS });
   return async <T>(ctx: Context, authenticate: () => Promise<T>): Promise<T> => {
     try {
@@ -94,7 +99,7 @@ export function createFailureLimit() {
       const failures = await limiter.penalty(ctx.ip, 1);
       if (failures.consumedPoints <= FAILURES_MAX) throw error;
       ctx.set('Retry-After', String(Math.max(1, Math.ceil(failures.msBeforeNext / 1_000))));
-      throw new Refusal('rate_limited', 'Too many calls with a wrong API key.');
+      throw new Refusal('rate_limited', `Too many calls with a wrong ${wrong}.`);
     }
   };
 }

@@ -19,11 +19,13 @@ export interface CallbackDocument {
   unapplied: string | null;
   /** Reason why it waits for an operator; null when it doesn't. */
   parked: string | null;
+  /** Id of the connector's key that it came signed with; absent where its sender is not proved. */
+  signed_by?: string;
 }
 
 type NewCallback = Pick<
   CallbackDocument,
-  'connector' | 'resource' | 'resource_id' | 'name' | 'body' | 'received_at'
+  'connector' | 'resource' | 'resource_id' | 'name' | 'body' | 'received_at' | 'signed_by'
 >;
 
 /** Ways of waiting: for an operator, or for a signal that was never sent. */
@@ -78,8 +80,12 @@ export function createCallbackStore(db: Db) {
         return first;
       }
     },
-    markSignalled: (_id: string, signalled_at: string) =>
-      callbacks.updateOne({ _id }, { $set: { signalled_at, parked: null } }),
+    /** Notes that it was signalled; false when it had been noted. */
+    markSignalled: async (_id: string, signalled_at: string): Promise<boolean> => {
+      const noted = { $set: { signalled_at, parked: null } };
+      const { modifiedCount } = await callbacks.updateOne({ _id, signalled_at: null }, noted);
+      return modifiedCount === 1;
+    },
     /** Marks many in one command. */
     markAllSignalled: (rows: readonly Pick<CallbackDocument, '_id' | 'signalled_at'>[]) =>
       callbacks.bulkWrite(
@@ -88,7 +94,9 @@ export function createCallbackStore(db: Db) {
         })),
         { ordered: false },
       ),
-    park: (_id: string, parked: string) => callbacks.updateOne({ _id }, { $set: { parked } }),
+    /** Lets it wait for an operator, unless it was signalled meanwhile. */
+    park: (_id: string, parked: string) =>
+      callbacks.updateOne({ _id, signalled_at: null }, { $set: { parked } }),
     /** Keeps the reason, also of a signal that came past this collection. */
     markUnapplied: (_id: string, unapplied: string, callback: Omit<NewCallback, 'received_at'>) =>
       callbacks.updateOne(

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { BankCallback, CallbackName, CallbackResource } from '../domain/callback';
 import { defined } from '../domain/defined';
@@ -32,10 +33,17 @@ export interface CallbackDeps {
   now: () => Date;
   /** Memory of this process; each fact is read and written at once when not given. */
   memory?: CallbackMemory;
+  /** Holds a repeat to every fact of the first; otherwise to the resource and the name alone. */
+  everyFact?: true;
   /** Log that is told of a callback that is parked. */
   log?: { warn: (fields: object, message: string) => void };
   /** Counter of what became of each callback. */
   meter?: CallbackMeter;
+}
+
+/** Error of a `callback_id` that was used for another callback. */
+export class CallbackConflict extends Error {
+  override readonly name = 'CallbackConflict';
 }
 
 /** Outcome of a delivery. `parked`: no such resource at this connector; kept for an operator. */
@@ -44,18 +52,20 @@ export type CallbackReceipt = 'delivered' | 'duplicate' | 'parked';
 /**
  * Receives a bank's callback: keeps it, then signals it to the resource's workflow, which is
  * started again when it has ended. Safe to repeat with the same `callback_id`: it counts once.
+ * @param signed_by id of the connector's key that it came signed with
  * @throws ZodError on a malformed callback, connector or id; RangeError when the resource has no
- *   such callback; any error of MongoDB or Temporal: repeat the call
+ *   such callback; CallbackConflict; any error of MongoDB or Temporal: repeat the call
  */
 export async function deliverCallback(
   deps: CallbackDeps,
   reported: ResourceCallback,
+  signed_by?: string,
 ): Promise<CallbackReceipt> {
   const told = ResourceCallback.parse(reported);
   const { connector, resource, name } = told;
   const about = { connector, resource, name };
   try {
-    const receipt = await keepAndSignal(deps, told);
+    const receipt = await keepAndSignal(deps, told, signed_by);
     deps.meter?.received({ ...about, receipt });
     return receipt;
   } catch (error) {
@@ -67,6 +77,7 @@ export async function deliverCallback(
 async function keepAndSignal(
   deps: CallbackDeps,
   { connector, resource, resource_id, name, callback }: ResourceCallback,
+  signed_by: string | undefined,
 ): Promise<CallbackReceipt> {
   const { callbacks } = deps.stores;
   const body = defined(callback);
@@ -75,9 +86,10 @@ async function keepAndSignal(
   }
   const received_at = deps.now().toISOString();
   const about = { resource, resource_id, name };
-  const kept = await callbacks.keep({ connector, ...about, body, received_at });
-  if (kept.name !== name || kept.resource_id !== resource_id) {
-    throw new Error(`callback_id ${body.callback_id} was used for another callback`);
+  const row = defined({ connector, ...about, body, received_at, signed_by });
+  const kept = await callbacks.keep(row);
+  if (!isSame(kept, row, deps.everyFact === true)) {
+    throw new CallbackConflict(`callback_id ${body.callback_id} was used for another callback`);
   }
   if (kept.signalled_at !== null || deps.memory?.wasSignalled(kept._id)) return 'duplicate';
 
@@ -92,9 +104,24 @@ async function keepAndSignal(
     return 'parked';
   }
   const at = deps.now().toISOString();
-  if (deps.memory === undefined) await callbacks.markSignalled(kept._id, at);
-  else deps.memory.signalled(kept._id, at);
+  if (deps.memory === undefined) {
+    // Two that come at once both signal, and the workflow counts one.
+    return (await callbacks.markSignalled(kept._id, at)) ? 'delivered' : 'duplicate';
+  }
+  deps.memory.signalled(kept._id, at);
   return 'delivered';
+}
+
+type Reported = Pick<CallbackDocument, 'resource' | 'resource_id' | 'name' | 'body'>;
+
+/** Whether a report says what was kept under its `callback_id`. */
+function isSame(kept: Reported, told: Reported, everyFact: boolean): boolean {
+  const { resource, resource_id, name } = told;
+  if (kept.name !== name || kept.resource_id !== resource_id) return false;
+  if (!everyFact) return true;
+  // Equal instants may be written in two ways.
+  const factsOf = ({ body }: Reported) => ({ ...body, occurred_at: Date.parse(body.occurred_at) });
+  return kept.resource === resource && isDeepStrictEqual(factsOf(kept), factsOf(told));
 }
 
 /**

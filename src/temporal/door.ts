@@ -20,6 +20,7 @@ import type { RefundInput } from '../domain/refund-workflow';
 import type { ClaimMark } from '../keys/claim-mark';
 import type { Stores } from '../store';
 import {
+  CallbackConflict,
   type CallbackDeps,
   deliverCallback,
   type InboxStores,
@@ -84,6 +85,15 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
      */
     deliverCallback: (callback: ResourceCallback) =>
       withinLimit(client, () => deliverCallback(inbox, callback)),
+    /**
+     * Receives a callback that came signed, from a caller who is told nothing else.
+     * @param signed_by id of the connector's key
+     * @throws Refusal `callback_conflict`; `temporarily_unavailable`: the same `callback_id` again
+     */
+    receiveCallback: (callback: ResourceCallback, signed_by: string) =>
+      withinLimit(client, () =>
+        deliverCallback({ ...inbox, everyFact: true }, callback, signed_by),
+      ),
     /** Whether the server answers. */
     answers: async (): Promise<boolean> => {
       try {
@@ -141,6 +151,7 @@ function refusalOf(error: unknown): Refusal | undefined {
   }
   // Fault that only an operator can mend: the caller is not told to try again.
   if (configFaultOf(error) !== undefined) return undefined;
+  if (error instanceof CallbackConflict) return new Refusal('callback_conflict', error.message);
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || isServiceError(error)) {
     return unavailable('The payment engine did not answer in time.', error);
   }

@@ -64,6 +64,7 @@ test('one that was never signalled is listed, delivered once, and refused from t
         signalled_at: null,
         parked: null,
         unapplied: null,
+        signed_by: null,
       },
     ],
     has_more: false,

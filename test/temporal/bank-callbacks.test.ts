@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ZodError } from 'zod';
+import { CallbackConflict } from '../../connectors/contract/callbacks';
 import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
 import { deliverCallback, type ResourceCallback } from '../../src/temporal/bank-callbacks';
@@ -102,7 +103,8 @@ describe('a callback about a refund', () => {
     const { id } = await world.knowRefund();
     const callback = about(id);
     await deliver(callback);
-    await expect(deliver({ ...callback, name: 'failed' })).rejects.toThrow('another callback');
+    const other = { ...callback, name: 'failed' } as const;
+    await expect(deliver(other)).rejects.toThrow(CallbackConflict);
     expect(await world.signals(id, 'refund')).toEqual(['settled']);
   });
 });

@@ -23,7 +23,7 @@ Examples:
 Example:
   npm run -s cli -- callback list --unsignalled --connector sandbox --json
   {"data": [{"id", "connector", "resource", "resource_id", "name", "received_at", "signalled_at",
-  "parked", "unapplied"}], "has_more"}`,
+  "parked", "unapplied", "signed_by"}], "has_more"}`,
   show: `
 Example:
   npm run -s cli -- callback show sandbox:cb_… --json
@@ -119,6 +119,7 @@ async function show(context: CliContext, id: string): Promise<void> {
       ['Minor units', [amount, currency].filter((word) => word !== undefined).join(' ') || '-'],
       ['Occurred', when(occurred_at)],
       ['Received', when(row.received_at)],
+      ['Signed with', row.signed_by ?? '-'],
       ['Signalled', when(row.signalled_at)],
       ['Outcome', outcomeOf(row)],
     ]),
@@ -143,9 +144,9 @@ async function deliver(context: CliContext, id: string): Promise<void> {
 
 function present(kept: CallbackDocument) {
   const { _id: id, connector, resource, resource_id, name } = kept;
-  const { received_at, signalled_at, parked, unapplied } = kept;
+  const { received_at, signalled_at, parked, unapplied, signed_by = null } = kept;
   const about = { id, connector, resource, resource_id, name };
-  return { ...about, received_at, signalled_at, parked, unapplied };
+  return { ...about, received_at, signalled_at, parked, unapplied, signed_by };
 }
 
 function outcomeOf({ parked, unapplied, signalled_at }: ReturnType<typeof present>): string {

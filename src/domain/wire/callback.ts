@@ -4,6 +4,8 @@ import {
   AMOUNT_MAX,
   CALLBACK_RESOURCES,
   type BankCallback as Callback,
+  type CallbackName,
+  type CallbackResource,
   PAYMENT_CALLBACKS,
   PAYOUT_CALLBACKS,
   REFUND_CALLBACKS,
@@ -38,3 +40,27 @@ export const ResourceCallback = z.object({
 });
 
 export type ResourceCallback = z.infer<typeof ResourceCallback>;
+
+/** Facts that each callback over HTTP has, named as the wire names them. */
+function overHttp<R extends CallbackResource, N extends CallbackName>(
+  resource: R,
+  events: readonly [N, ...N[]],
+) {
+  return z.strictObject({
+    resource: z.literal(resource),
+    resource_id: z.uuid(),
+    event: z.enum(events),
+    ...BankCallback.shape,
+  });
+}
+
+/** Body of a callback over HTTP. @see docs/connectors.md#callbacks-over-http */
+export const HttpCallback = z.discriminatedUnion(
+  'resource',
+  [
+    overHttp('payment', PAYMENT_CALLBACKS),
+    overHttp('refund', REFUND_CALLBACKS),
+    overHttp('payout', PAYOUT_CALLBACKS),
+  ],
+  { error: `must be one of ${CALLBACK_RESOURCES.join(', ')}` },
+);

@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto';
+import {
+  createSignatureCheck,
+  signMessage,
+  UnreadableKey,
+} from '../../../src/connectors/signature';
+import { HttpCallback } from '../../../src/domain/wire/callback';
+import { createSealer } from '../../../src/keys/seal';
+import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/connector-keys';
+
+const sealerOf = () => createSealer({ current: 'k1', keys: { k1: randomBytes(32) } });
+const sealer = sealerOf();
+const AT = 1_770_000_000;
+const BODY = '{"reason":"Zoë — 10.50 €"}';
+const SECRETS = { cnkey_1: 'cnsec_one', cnkey_2: 'cnsec_two' };
+
+async function keyOf(_id: string, secret: string, by = sealer): Promise<ConnectorKeyDocument> {
+  const sealed = await by.seal(secret, connectorKeyOwner(_id));
+  return { _id, connector: 'acme', sealed, created_at: '', revoked_at: null };
+}
+
+/** Check with two keys of `acme`; it counts how often a secret is opened. */
+async function setting() {
+  const kept = await Promise.all(Object.entries(SECRETS).map((key) => keyOf(...key)));
+  let opened = 0;
+  const deps = {
+    now: () => new Date(AT * 1_000 + 999),
+    sealer: {
+      open: (...args: Parameters<typeof sealer.open>) => {
+        opened += 1;
+        return sealer.open(...args);
+      },
+    },
+    stores: {
+      connectorKeys: {
+        current: async (name: string) => kept.filter(({ connector }) => connector === name),
+      },
+    },
+  };
+  const check = createSignatureCheck(deps);
+  return {
+    kept,
+    opened: () => opened,
+    of: (header: string | undefined, more: { connector?: string; body?: string } = {}) =>
+      check({ connector: 'acme', header, body: BODY, ...more }),
+  };
+}
+
+const signed = (secret: string, at = AT) => signMessage(secret, BODY, at);
+
+test('each key of the connector signs, and its secret is opened once', async () => {
+  const { of, opened } = await setting();
+  for (const [id, secret] of [...Object.entries(SECRETS), ...Object.entries(SECRETS)]) {
+    expect(await of(signed(secret))).toBe(id);
+  }
+  expect(opened()).toBe(2);
+});
+
+test('a key that is gone from the list signs no more, although it was opened', async () => {
+  const { of, kept } = await setting();
+  expect(await of(signed('cnsec_one'))).toBe('cnkey_1');
+  kept.shift();
+  expect(await of(signed('cnsec_one'))).toBeUndefined();
+});
+
+test('300 seconds either way count, one more does not', async () => {
+  const { of } = await setting();
+  for (const at of [AT - 300, AT + 300]) expect(await of(signed('cnsec_one', at))).toBe('cnkey_1');
+  for (const at of [AT - 301, AT + 301]) expect(await of(signed('cnsec_one', at))).toBeUndefined();
+});
+
+const ONE = signed('cnsec_one');
+const [T = '', V1 = ''] = ONE.split(',');
+
+test.each([
+  ['none', undefined],
+  ['empty', ''],
+  ['without a time', V1],
+  ['without a signature', T],
+  ['of another secret', signed('cnsec_three')],
+  ['of another time', `t=${AT - 1},${V1}`],
+  ['in capitals', ONE.toUpperCase()],
+  ['cut short', ONE.slice(0, -1)],
+  ['two signatures', `${ONE},${V1}`],
+  ['two signatures of two keys', `${ONE},${signed('cnsec_two').split(',')[1]}`],
+  ['a second header', `${ONE}, ${ONE}`],
+  ['two times', `${T},${ONE}`],
+  ['with spaces', ONE.replace(',', ', ')],
+  ['with a scheme that we do not know', `${ONE},v2=00`],
+])('a header is refused: %s', async (_, header) => {
+  const { of } = await setting();
+  expect(await of(header)).toBeUndefined();
+});
+
+test('another body, and a connector without keys, are refused', async () => {
+  const { of } = await setting();
+  expect(await of(ONE, { body: `${BODY} ` })).toBeUndefined();
+  expect(await of(ONE, { connector: 'polbank' })).toBeUndefined();
+});
+
+test('a secret that can not be opened is our fault, unless another key fits', async () => {
+  const { of, kept } = await setting();
+  kept.push(await keyOf('cnkey_3', 'cnsec_three', sealerOf()));
+  expect(await of(ONE)).toBe('cnkey_1');
+  await expect(of(signed('cnsec_three'))).rejects.toThrow(UnreadableKey);
+});
+
+test('a secret that was moved to another key does not open', async () => {
+  const { of, kept } = await setting();
+  const [first, second] = kept;
+  if (first === undefined || second === undefined) throw new Error('no keys');
+  kept.splice(0, 2, { ...first, sealed: second.sealed });
+  await expect(of(signed('cnsec_two'))).rejects.toThrow(UnreadableKey);
+});
+
+const REPORT = {
+  callback_id: 'cb_1',
+  resource: 'refund',
+  resource_id: '0b7d6d52-4a3f-4a5d-9b53-0f0f6d1a3c11',
+  event: 'settled',
+  occurred_at: '2026-03-01T12:00:00.5+01:00',
+};
+
+test.each([
+  ['nothing more', {}],
+  [
+    'all that there is',
+    {
+      bank_reference: 'R1',
+      code: 'c',
+      reason: 'r',
+      amount: 1,
+      currency: 'EUR',
+      value_date: '2026-03-01',
+    },
+  ],
+])('a body with %s is a report', (_, more) => {
+  expect(HttpCallback.parse({ ...REPORT, ...more })).toEqual({ ...REPORT, ...more });
+});
+
+test.each([
+  ['a resource that is none', { resource: 'invoice' }, 'resource'],
+  ['an event of another resource', { event: 'authorized' }, 'event'],
+  ['an id that is none', { resource_id: '7' }, 'resource_id'],
+  ['no callback_id', { callback_id: undefined }, 'callback_id'],
+  ['an empty callback_id', { callback_id: '' }, 'callback_id'],
+  ['a long callback_id', { callback_id: 'x'.repeat(201) }, 'callback_id'],
+  ['a time without an offset', { occurred_at: '2026-03-01T12:00:00' }, 'occurred_at'],
+  ['a part of a cent', { amount: 0.5 }, 'amount'],
+  ['an amount of nothing', { amount: 0 }, 'amount'],
+  ['a text for an amount', { amount: '1050' }, 'amount'],
+  ['a day that is none', { value_date: '2026-02-30' }, 'value_date'],
+  ['a null', { code: null }, 'code'],
+])('a body with %s is none', (_, change, field) => {
+  const { success, error } = HttpCallback.safeParse({ ...REPORT, ...change });
+  expect({ success, field: error?.issues[0]?.path.join('.') }).toEqual({ success: false, field });
+});
+
+test('an unknown field is refused by its name', () => {
+  expect(HttpCallback.safeParse({ ...REPORT, status: 'x' }).error?.issues[0]).toMatchObject({
+    code: 'unrecognized_keys',
+    keys: ['status'],
+  });
+});
