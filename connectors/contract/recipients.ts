@@ -1,6 +1,9 @@
 import { z } from 'zod';
+import { isUnsent } from '../../src/domain/payout';
+import { DELETED } from '../../src/domain/payout-rules';
 import type { RecipientDetails } from '../../src/domain/recipient';
 import type { Sealer } from '../../src/keys/seal';
+import type { Logger } from '../../src/log';
 import type { PayoutStore } from '../../src/store/payouts';
 import { type RecipientStore, recipientOwner } from '../../src/store/recipients';
 
@@ -28,19 +31,51 @@ const Details = z.object({
 }) satisfies z.ZodType<RecipientDetails>;
 
 export interface RecipientOpenerDeps {
+  payouts: Pick<PayoutStore, 'get'>;
   recipients: Pick<RecipientStore, 'get'>;
   sealer: Pick<Sealer, 'open'>;
+  /** Connector that opens: only for payouts that are its own. */
+  connector: string;
+  log: Pick<Logger, 'info'>;
 }
 
 /**
- * Opens the details of a recipient for the activity that instructs the bank. They belong in that
- * instruction only: never in a result, a log line or an error.
- * @returns a function that throws SealError, or Error when there is no such recipient
+ * Error of details that were deleted since the payout was made: nothing can be sent any more, so it
+ * is answered `refused` with this code and message, which gives the money back.
+ * @see docs/connectors.md#who-is-paid
  */
-export function createRecipientOpener({ recipients, sealer }: RecipientOpenerDeps) {
-  return async (recipient_id: string): Promise<RecipientDetails> => {
+export class RecipientDeleted extends Error {
+  override readonly name = 'RecipientDeleted';
+  readonly refusal = {
+    code: DELETED.code,
+    message: 'The recipient was deleted before the payout was sent.',
+  };
+
+  constructor() {
+    super('The recipient was deleted.');
+  }
+}
+
+/**
+ * Opens the details of a payout's recipient for the activity that instructs the bank. They belong in
+ * that instruction only: never in a result, a log line or an error.
+ * @returns a function that takes the payout's id, and throws RecipientDeleted, SealError, or Error
+ *   where the payout is not this connector's to send, or the recipient not its merchant's
+ */
+export function createRecipientOpener(deps: RecipientOpenerDeps) {
+  const { payouts, recipients, sealer, connector, log } = deps;
+  return async (payout_id: string): Promise<RecipientDetails> => {
+    const payout = await payouts.get(payout_id);
+    if (payout === null) throw new Error('There is no such payout.');
+    if (payout.connector !== connector || !isUnsent(payout.status)) {
+      throw new Error('The payout is not one that this connector has to send.');
+    }
+    const { account_id, livemode, recipient_id } = payout;
     const recipient = await recipients.get(recipient_id);
-    if (recipient === null) throw new Error('There is no such recipient.');
+    const isOwn = recipient?.account_id === account_id && recipient.livemode === livemode;
+    if (recipient === null || !isOwn) throw new Error('There is no such recipient.');
+    if (recipient.sealed === null) throw new RecipientDeleted();
+    log.info({ payout_id, recipient_id }, 'recipient opened');
     return parsed(await sealer.open(recipient.sealed, recipientOwner(recipient_id)));
   };
 }

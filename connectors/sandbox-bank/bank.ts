@@ -28,8 +28,8 @@ export interface SandboxBankDeps {
   database: string;
   /** Stores of the product, for its inbox of callbacks. */
   stores: InboxStores;
-  /** Decrypts a recipient's details. @see connectors/contract/recipients.ts */
-  openRecipient: (recipient_id: string) => Promise<RecipientDetails>;
+  /** Decrypts the details of a payout's recipient. @see connectors/contract/recipients.ts */
+  openRecipient: (payout_id: string) => Promise<RecipientDetails>;
   /** Reads the text for a recipient's statement. @see connectors/contract/recipients.ts */
   readReference: (payout_id: string) => Promise<string | null>;
   temporal: Client;

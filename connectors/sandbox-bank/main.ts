@@ -31,7 +31,7 @@ async function main(): Promise<void> {
     mongo,
     database: `${config.MONGODB_DB}_sandbox_bank`,
     stores,
-    openRecipient: createRecipientOpener({ recipients: stores.recipients, sealer }),
+    openRecipient: createRecipientOpener({ ...stores, sealer, connector: SANDBOX_CONNECTOR, log }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
     temporal,
     connection,

@@ -2,6 +2,7 @@ import type { MongoClient } from 'mongodb';
 import type { RecipientDetails } from '../../src/domain/recipient';
 import type { PayoutAnswer, PayoutInstruction, PayoutLookup } from '../contract/activities';
 import type { InstructionGuard } from '../contract/guard';
+import { RecipientDeleted } from '../contract/recipients';
 import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
 import { type PayoutBehaviour, payoutBehaviourOf } from './magic-amounts';
 import type { Outbox } from './outbox';
@@ -15,8 +16,8 @@ export interface PayoutActivityDeps {
   autoplay: boolean;
   /** Holds an instruction against the product's record. */
   assertCurrent: InstructionGuard;
-  /** Decrypts a recipient's details. @see connectors/contract/recipients.ts */
-  openRecipient: (recipient_id: string) => Promise<RecipientDetails>;
+  /** Decrypts the details of a payout's recipient. @see connectors/contract/recipients.ts */
+  openRecipient: (payout_id: string) => Promise<RecipientDetails>;
   /** Reads the text for the recipient's statement. @see connectors/contract/recipients.ts */
   readReference: (payout_id: string) => Promise<string | null>;
 }
@@ -30,7 +31,7 @@ export async function sendPayout(
   { payouts: book, openRecipient, readReference, assertCurrent, ...deps }: PayoutActivityDeps,
   instruction: PayoutInstruction,
 ): Promise<PayoutAnswer> {
-  const { payout_id: _id, recipient_id, amount, livemode, version } = instruction;
+  const { payout_id: _id, amount, livemode, version } = instruction;
   if (livemode) {
     const message = 'The sandbox bank sends no live payouts.';
     return { outcome: 'refused', code: 'live_not_supported', message };
@@ -38,9 +39,9 @@ export async function sendPayout(
   const known = await arrived(book, _id);
   if (known !== null) return answerOf(known);
   await assertCurrent({ resource: 'payout', id: _id, version });
-  await checkRecipient(openRecipient, recipient_id);
+  const deleted = await checkRecipient(openRecipient, _id);
   const statement = await readReference(_id);
-  const behaviour = payoutBehaviourOf(amount);
+  const behaviour = deleted === undefined ? payoutBehaviourOf(amount) : 'rejected';
   if (behaviour === 'instruction_lost' && (await book.lose(_id, instruction))) {
     throw new Error('The instruction got lost on its way to the bank.');
   }
@@ -50,9 +51,9 @@ export async function sendPayout(
       resource: 'payout',
       _id,
       instruction,
-      ...madeOf(behaviour),
+      ...madeOf(behaviour, deleted),
       statement,
-      planned: planPayout(amount, deps.autoplay),
+      planned: deleted === undefined ? planPayout(amount, deps.autoplay) : [],
     },
   );
   if (made && behaviour === 'answer_lost') throw new Error('The answer of the bank got lost.');
@@ -74,22 +75,29 @@ async function arrived(book: Book, payoutId: string): Promise<BookEntry | null> 
 
 /**
  * Checks that the details can be opened, as a real bank would be sent them.
+ * @returns the refusal of a recipient that was deleted; it goes into the book, so that an attempt
+ *   which opened the details before is refused, too
  * @throws Error without text or cause of the first one, which may quote the details
  */
 async function checkRecipient(
   openRecipient: PayoutActivityDeps['openRecipient'],
-  recipientId: string,
-): Promise<void> {
+  payoutId: string,
+): Promise<BankRefusal | undefined> {
   try {
-    await openRecipient(recipientId);
+    await openRecipient(payoutId);
+    return undefined;
   } catch (error) {
+    if (error instanceof RecipientDeleted) return error.refusal;
     const kind = error instanceof Error ? error.name : typeof error;
     throw new Error(`The recipient’s details could not be opened (${kind}).`);
   }
 }
 
-function madeOf(behaviour: PayoutBehaviour): Pick<BookEntry, 'status' | 'refusal'> {
-  if (behaviour === 'rejected') return { status: 'refused', refusal: REJECTION };
+function madeOf(
+  behaviour: PayoutBehaviour,
+  refusal: BankRefusal = REJECTION,
+): Pick<BookEntry, 'status' | 'refusal'> {
+  if (behaviour === 'rejected') return { status: 'refused', refusal };
   return { status: behaviour === 'stays_submitted' ? 'submitted' : 'sent', refusal: null };
 }
 

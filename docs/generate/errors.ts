@@ -37,6 +37,7 @@ const ADVICE: Record<ErrorCode, string> = {
   refund_amount_exceeds_balance: 'the message states what remains; list the payment’s refunds',
   balance_account_not_found: 'name a balance account that was funded in this environment',
   rail_requirements_not_met: 'see `details`; make another recipient or take another rail',
+  recipient_deleted: 'make the recipient anew',
   recipient_type_mismatch: 'take a rail of the recipient’s type',
   insufficient_balance: 'draw less, or wait until the balance has grown',
   rate_limited: 'wait for `Retry-After`; the call did nothing',

@@ -1,5 +1,5 @@
 import type { ClaimedPayout } from '../domain/creation';
-import { balanceAccountOf, balanceFault, railFault } from '../domain/payout-rules';
+import { balanceAccountOf, balanceFault, DELETED, railFault } from '../domain/payout-rules';
 import { isRailId, railEntry, railRules } from '../domain/rails';
 import {
   type CreatePayout,
@@ -67,6 +67,7 @@ async function acceptPayout(
   const balance = balanceAccountOf(metadata);
   if ('fault' in balance) throw refusalOf(balance.fault);
   const recipient = await finder(stores.recipients, 'recipient')(recipient_id, key);
+  if (recipient.deleted_at) throw refusalOf(DELETED);
   const { rails, fees } = await railsOf(deps, key);
   const fault = railFault({ method, currency, recipient }, new Set<string>(rails), now());
   if (fault !== undefined) throw refusalOf(fault);

@@ -1,15 +1,19 @@
+import type { MongoClient } from 'mongodb';
 import type { ClaimedRecipient } from '../domain/creation';
-import { Refusal, unavailable } from '../domain/errors';
+import { notFound, Refusal, unavailable } from '../domain/errors';
 import type { RecipientDetails } from '../domain/recipient';
 import { faultsAt, last4Of, recipientDetails, recipientFacts } from '../domain/recipient-check';
-import { createRecipient } from '../domain/wire/recipients';
+import { createRecipient, deleteRecipient } from '../domain/wire/recipients';
+import { forgetRecipient } from '../merchants/recipients';
+import { auditBy } from '../store/audit';
 import { type RecipientDocument, recipientFrom, recipientOwner } from '../store/recipients';
 import type { ApiDeps } from './context';
+import { refusalOf } from './errors';
 import type { Mount } from './mount';
 import { finder } from './reader';
 
 /** @see docs/api.md#recipients */
-export function mountRecipients(mount: Mount, deps: ApiDeps): void {
+export function mountRecipients(mount: Mount, deps: ApiDeps & { mongo: MongoClient }): void {
   const { recipients, idempotency } = deps.stores;
   const find = finder(recipients, 'recipient');
 
@@ -28,6 +32,15 @@ export function mountRecipients(mount: Mount, deps: ApiDeps): void {
       }
       return { answer: present(await find(id, key)) };
     },
+  });
+
+  mount.endpoint(deleteRecipient, async ({ key, params }) => {
+    const { _id: key_id, account_id, livemode } = key;
+    const audit = auditBy(deps, { door: 'api', key_id });
+    const owner = { account_id, livemode };
+    const deleted = await forgetRecipient({ ...deps, audit }, params.id, owner);
+    if (deleted === null) throw refusalOf(notFound('recipient'));
+    return present(deleted);
   });
 }
 
@@ -60,6 +73,7 @@ async function sealedFor(
 }
 
 /** Recipient as merchants see it: exactly the fields of docs/api.md#recipients, in their order. */
-function present({ _id, type, scheme, last4, created_at }: RecipientDocument) {
-  return { id: _id, object: 'payout_recipient', type, scheme, last4, created_at };
+function present({ _id, type, scheme, last4, created_at, deleted_at }: RecipientDocument) {
+  const shown = { id: _id, object: 'payout_recipient', type, scheme, last4, created_at };
+  return deleted_at ? { ...shown, deleted: true } : shown;
 }

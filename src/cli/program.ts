@@ -11,6 +11,7 @@ import { addKeysCommands } from './commands/keys';
 import { addLedgerCommands } from './commands/ledger';
 import { addMigrateCommand } from './commands/migrate';
 import { addOrphanCommands } from './commands/orphan';
+import { addRecipientCommands } from './commands/recipient';
 import { addReconcileCommand } from './commands/reconcile';
 import { addResourceCommands } from './commands/resource';
 import { addWebhookCommands } from './commands/webhook';
@@ -99,6 +100,7 @@ export function createProgram(
   addLedgerCommands(program, context);
   addResourceCommands(program, context);
   addMigrateCommand(program, context);
+  addRecipientCommands(program, context);
   addOrphanCommands(program, context);
   addCallbackCommands(program, context);
   addConnectorCommands(program, context);

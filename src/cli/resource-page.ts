@@ -105,7 +105,7 @@ function factsOf(kind: CallbackResource, resource: Resource): Record<string, unk
 
 interface Related {
   /** Facts of a payout's recipient that do not identify a person. */
-  recipient?: Pick<RecipientDocument, 'type' | 'scheme' | 'last4'> | null;
+  recipient?: Pick<RecipientDocument, 'type' | 'scheme' | 'last4' | 'deleted_at'> | null;
   /** Refunds of a payment, newest first. */
   refunds?: ReturnType<typeof presentRefund>[];
 }
@@ -114,8 +114,8 @@ async function relatedTo({ refunds, recipients }: Stores, resource: Resource): P
   if ('recipient_id' in resource) {
     const found = await recipients.get(resource.recipient_id);
     if (found === null) return { recipient: null };
-    const { type, scheme, last4 } = found;
-    return { recipient: { type, scheme, last4 } };
+    const { type, scheme, last4, deleted_at } = found;
+    return { recipient: { type, scheme, last4, ...(deleted_at ? { deleted_at } : {}) } };
   }
   if ('payment_id' in resource) return {};
   const { _id: payment_id, account_id, livemode } = resource;

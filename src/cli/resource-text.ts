@@ -43,8 +43,9 @@ function textOf(name: string, value: unknown, currency: string): string {
 function recipientOf({ recipient }: ResourcePage): (readonly [string, string])[] {
   if (recipient === undefined) return [];
   if (recipient === null) return [['Recipient', 'is not there']];
-  const { type, scheme, last4 } = recipient;
-  return [['Recipient', `${type} ${scheme === null ? '' : `${scheme} `}…${last4}`]];
+  const { type, scheme, last4, deleted_at } = recipient;
+  const named = `${type} ${scheme === null ? '' : `${scheme} `}…${last4}`;
+  return [['Recipient', deleted_at ? `${named}, deleted ${when(deleted_at)}` : named]];
 }
 
 function refundsOf({ refunds }: ResourcePage, currency: string): string[] {

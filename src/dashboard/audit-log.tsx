@@ -78,6 +78,7 @@ function rowOf({ _id, at, actor, act, target, before, after }: AuditLine): Row {
 
 function nameOf(actor: Actor): string {
   if (actor.door === 'dashboard') return actor.email;
+  if (actor.door === 'api') return `${actor.key_id} (API)`;
   return `${actor.system_user} at ${actor.host} (command line)`;
 }
 

@@ -12,6 +12,7 @@ export const AUDITED = {
   'event.sent': 'Event sent by hand',
   'payment.cancelled': 'Payment cancelled',
   'refund.created': 'Refund made',
+  'recipient.deleted': 'Recipient deleted',
   'balance.funded': 'Balance funded',
   'balance.adjusted': 'Balance corrected',
   'balance.reversed': 'Posting reversed',

@@ -64,6 +64,7 @@ export const ERROR_CODES = {
   refund_amount_exceeds_balance: { status: 422, type: 'invalid_request_error' },
   balance_account_not_found: { status: 422, type: 'invalid_request_error' },
   rail_requirements_not_met: { status: 422, type: 'invalid_request_error' },
+  recipient_deleted: { status: 422, type: 'invalid_request_error' },
   recipient_type_mismatch: { status: 422, type: 'invalid_request_error' },
   insufficient_balance: { status: 422, type: 'invalid_request_error' },
   rate_limited: { status: 429, type: 'rate_limit_error' },

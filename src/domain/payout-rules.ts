@@ -49,6 +49,12 @@ export function railFault(
   return details.length === 0 ? undefined : notMet(details);
 }
 
+/** Refusal of a recipient whose details are gone. @see docs/api.md#delete-a-recipient */
+export const DELETED = {
+  code: 'recipient_deleted',
+  message: 'The recipient was deleted. Make another one.',
+} as const satisfies RuleViolation;
+
 function notMet(details: ErrorDetail[]): RuleViolation {
   return { code: 'rail_requirements_not_met', message: NOT_MET, details };
 }

@@ -2,9 +2,10 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import type { AuditedAct, AuditFacts } from '../domain/audit-log';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
-/** Person or system user behind a change. */
+/** Person, API key or system user behind a change. */
 export type Actor =
   | { door: 'dashboard'; user_id: string; email: string }
+  | { door: 'api'; key_id: string }
   | { door: 'command_line'; system_user: string; host: string };
 
 /** Line of the append-only audit log. @see docs/dashboard.md#audit-log */

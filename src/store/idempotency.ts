@@ -90,10 +90,12 @@ export function createIdempotencyStore(db: Db) {
     complete: (open: ClaimDocument, status: number, body: string) =>
       complete(claims, open, status, body),
     /** Notes that the resource is written: the request goes, and the key's 24 hours begin. */
-    markWritten: (resource_id: string) =>
-      claims.updateOne({ resource_id, request: { $ne: null } }, [
-        { $set: { request: null, expires_at: EXPIRES_AT } },
-      ]),
+    markWritten: (resource_id: string, session?: ClientSession) =>
+      claims.updateOne(
+        { resource_id, request: { $ne: null } },
+        [{ $set: { request: null, expires_at: EXPIRES_AT } }],
+        { session },
+      ),
     forResource: (resource_id: string) => claims.findOne({ resource_id }),
     /**
      * Empties the claim in the transaction that writes its resource; the key's 24 hours begin.

@@ -1,4 +1,4 @@
-import type { Collection, Db } from 'mongodb';
+import type { ClientSession, Collection, Db } from 'mongodb';
 import type { ClaimedRecipient } from '../domain/creation';
 import type { RecipientFacts } from '../domain/recipient';
 import { Sealed } from '../keys/seal';
@@ -12,12 +12,19 @@ export interface RecipientDocument extends RecipientFacts {
   account_id: string;
   livemode: boolean;
   last4: string;
-  /** Details as JSON (`RecipientDetails`), bound to `recipient/{id}`. */
-  sealed: Sealed;
-  /** Key of the ring that sealed them. */
-  kid: string;
+  /** Details as JSON (`RecipientDetails`), bound to `recipient/{id}`; null once they are deleted. */
+  sealed: Sealed | null;
+  /** Key of the ring that sealed them; null once they are deleted. */
+  kid: string | null;
   created_at: string;
+  /** When the details were deleted; null or absent while they are kept. */
+  deleted_at?: string | null;
   request_id: string;
+}
+
+/** Recipient whose details are kept. */
+export interface SealedRecipient extends RecipientDocument {
+  sealed: Sealed;
 }
 
 /** Claim whose recipient is sealed but not written yet. */
@@ -53,6 +60,9 @@ export function recipientFrom(
 
 const CLAIM_KID = 'request.recipient.kid';
 
+/** Facts that go with the details; those that past payouts are shown by stay. */
+const FORGOTTEN = { sealed: null, kid: null, has: [], card_expires: null, iban_in_sepa: null };
+
 export function createRecipientStore(db: Db) {
   const recipients: Collection<RecipientDocument> = db.collection<RecipientDocument>('recipients');
   const claims = db.collection<RecipientClaim>('idempotency');
@@ -85,10 +95,26 @@ export function createRecipientStore(db: Db) {
     /** Finds by id within one account and environment, as a merchant may see it. */
     find: (id: string, account_id: string, livemode: boolean) =>
       recipients.findOne({ _id: id, account_id, livemode }),
+    /**
+     * Deletes the details for good; again changes nothing.
+     * @param owner account and environment that it must belong to, where they are known
+     * @returns the recipient as it was before; null when there is none
+     */
+    forget: (
+      id: string,
+      deleted_at: string,
+      owner: { account_id?: string; livemode?: boolean },
+      session: ClientSession,
+    ) =>
+      recipients.findOneAndUpdate(
+        { _id: id, ...owner },
+        [{ $set: { ...FORGOTTEN, deleted_at: { $ifNull: ['$deleted_at', deleted_at] } } }],
+        { session, returnDocument: 'before' },
+      ),
     /** Lists recipients that other keys than `kid` sealed, by id, starting behind `after`. */
     sealedByOthers: (kid: string, limit: number, after = '') =>
       recipients
-        .find({ kid: { $ne: kid }, _id: { $gt: after } })
+        .find<SealedRecipient>({ kid: { $type: 'string', $ne: kid }, _id: { $gt: after } })
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),
@@ -96,7 +122,7 @@ export function createRecipientStore(db: Db) {
     reseal: (id: string, before: Sealed, sealed: Sealed, kid: string) =>
       recipients.updateOne({ _id: id, sealed: before }, { $set: { sealed, kid } }),
     /** Counts the recipients that each key has sealed. */
-    countByKey: () => countBy(recipients, 'kid', {}),
+    countByKey: () => countBy(recipients, 'kid', { kid: { $type: 'string' } }),
     /** Lists claims whose recipients are not written yet, sealed by other keys than `kid`. */
     claimsByOthers: (kid: string, limit: number, after = '') =>
       claims

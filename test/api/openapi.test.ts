@@ -35,7 +35,11 @@ const Operation = z.strictObject({
     }),
   ),
 });
-const PathItem = z.strictObject({ get: Operation.optional(), post: Operation.optional() });
+const PathItem = z.strictObject({
+  get: Operation.optional(),
+  post: Operation.optional(),
+  delete: Operation.optional(),
+});
 const Document = z.strictObject({
   openapi: z.string().regex(/^3\.1\.\d+$/),
   info: z.strictObject({ title: z.string(), version: z.string(), description: z.string() }),
@@ -133,6 +137,7 @@ test('every operation that docs/api.md describes is there', () => {
       'get /v1/refunds',
       'get /v1/refunds/{id}',
       'post /v1/payout-recipients',
+      'delete /v1/payout-recipients/{id}',
       'post /v1/payouts',
       'get /v1/payouts',
       'get /v1/payouts/{id}',

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import pino from 'pino';
-import { createRecipientOpener } from '../../connectors/contract/recipients';
 import { createApp } from '../../src/api/app';
 import { createSealer, SealError, type Sealer } from '../../src/keys/seal';
 import { createConnectors } from '../../src/routing';
@@ -10,6 +9,7 @@ import { createTemporalDoor } from '../../src/temporal/door';
 import { createRedeliveries } from '../../src/temporal/redeliveries';
 import { everythingStored } from '../cli/cli';
 import { call } from '../support/http';
+import { recipientOpener } from '../support/recipient-opener';
 import { NO_LIMITS, type Service, startService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
@@ -34,8 +34,7 @@ const counts = () =>
       service.mongo.db(service.database).collection(name).countDocuments(),
     ),
   );
-const opener = (sealer: Sealer) =>
-  createRecipientOpener({ recipients: service.stores.recipients, sealer });
+const opener = (sealer: Sealer) => recipientOpener(service.stores.recipients, sealer);
 const sealer = () => createSealer(service.keys.seal);
 
 const OWN = {

@@ -249,3 +249,70 @@ test('it takes a key with payouts:write', async () => {
   const writer = await service.account({ scopes: ['payouts:write'] });
   expect((await create(cardRecipient(), 'scope', writer.key)).status).toBe(201);
 });
+
+describe('a recipient that is deleted', () => {
+  const PLAIN = { type: 'card', scheme: 'visa', last4: '1111' };
+  const remove = (id: string, as = key) =>
+    call(service.url, 'DELETE', `${PATH}/${id}`, { key: as });
+  const lines = (account: string) =>
+    service.stores.auditLog.list({ account_id: account, livemode: false, limit: 10 });
+
+  test('is answered with deleted: true, its details are gone, and a repeat says the same', async () => {
+    const { account_id: own, key: mine } = await service.account();
+    const { id, created_at } = (await create(cardRecipient(), 'own', mine)).body;
+    const first = await remove(id, mine);
+    const shown = { id, object: 'payout_recipient', ...PLAIN, created_at, deleted: true };
+    expect([first.status, first.body]).toEqual([200, shown]);
+    const stored = await service.stores.recipients.get(id);
+    expect(stored).toMatchObject({
+      ...PLAIN,
+      sealed: null,
+      kid: null,
+      has: [],
+      card_expires: null,
+    });
+    expect((await remove(id, mine)).body).toEqual(shown);
+    expect(await service.stores.recipients.get(id)).toEqual(stored);
+    expect(await lines(own)).toMatchObject([
+      {
+        act: 'recipient.deleted',
+        target: id,
+        actor: { door: 'api', key_id: expect.stringMatching(/^key_/) },
+        after: { deleted_at: stored?.deleted_at },
+      },
+    ]);
+    expect((await create(cardRecipient(), 'own', mine)).body).toEqual({
+      ...shown,
+      deleted: undefined,
+    });
+  });
+
+  test('takes along what its claim still holds, and is not written again by it', async () => {
+    const { id } = (await create(cardRecipient(), 'claimed')).body;
+    const claims = service.mongo.db(service.database).collection('idempotency');
+    const { type, sealed, kid } = Object(await service.stores.recipients.get(id));
+    const left = { recipient: { ...PLAIN, type, has: [], card_expires: null, iban_in_sepa: null } };
+    const open = {
+      request: { recipient: { ...left.recipient, sealed, kid } },
+      body: null,
+      status: null,
+    };
+    await claims.updateOne({ resource_id: id }, { $set: open });
+    expect((await remove(id)).status).toBe(200);
+    expect(await claims.findOne({ resource_id: id })).toMatchObject({ request: null });
+    expect((await create(cardRecipient(), 'claimed')).body).toMatchObject({ id, deleted: true });
+    expect(await service.stores.recipients.get(id)).toMatchObject({ sealed: null });
+  });
+
+  test('belongs to the account and environment of the key, which needs the scope', async () => {
+    const { id } = (await create(cardRecipient())).body;
+    const { key: another } = await service.account();
+    const { key: reader } = await service.account({ scopes: ['payouts:read'] });
+    const live = await openKey(service.stores, account_id, true);
+    expectRefusal(await remove(id, another), 'recipient_not_found');
+    expectRefusal(await remove(id, live), 'recipient_not_found');
+    expectRefusal(await remove(id, reader), 'api_key_scope_insufficient');
+    expectRefusal(await remove(randomUUID()), 'recipient_not_found');
+    expect((await service.stores.recipients.get(id))?.sealed).toMatch(/^ey/);
+  });
+});

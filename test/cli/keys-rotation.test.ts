@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { createRecipientOpener } from '../../connectors/contract/recipients';
 import { readKeys } from '../../src/config';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer, Sealed } from '../../src/keys/seal';
 import { endpointOwner } from '../../src/store/endpoints';
 import { cardRecipient } from '../api/recipient-bodies';
 import { call } from '../support/http';
+import { recipientOpener } from '../support/recipient-opener';
 import { mongodbUri } from '../support/servers';
 import { type Service, startService } from '../support/service';
 import { type Outcome, run } from './cli';
@@ -66,7 +66,7 @@ test('a rotation beside a service at work leaves nothing behind, and loses nothi
   expect(Object.keys(keys)).toEqual(['k1', current]);
 
   const { recipients, endpoints } = service.stores;
-  const open = createRecipientOpener({ recipients, sealer: worker });
+  const open = recipientOpener(recipients, worker);
   expect(ids.length).toBeGreaterThan(20);
   for (const id of [...before, ...ids]) {
     const recipient = await recipients.get(id);

@@ -21,7 +21,7 @@ const heldBy = async (kid: string) =>
   (await showKeys(setting.deps)).keys.find((key) => key.kid === kid);
 const opened = async (id: string) => {
   const recipient = await setting.stores.recipients.get(id);
-  if (recipient === null) throw new Error(`no recipient ${id}`);
+  if (!recipient?.sealed) throw new Error(`no recipient ${id}`);
   return await setting.sealer().open(recipient.sealed, recipientOwner(id));
 };
 
@@ -184,4 +184,21 @@ test('what is wrong is refused in words', async () => {
   const current = await refusal('keys', 'retire', setting.current());
   expect(current).toMatchObject({ code: 'sealing_key_current' });
   expect(await refusal('keys', 'retire')).toMatchObject({ code: 'invalid_usage' });
+});
+
+test('a recipient is forgotten by its id, its key holds nothing of it, and it is not sealed anew', async () => {
+  const { cli, refusal, deps, stores, current } = setting;
+  const id = await setting.recipient();
+  const kept = await setting.recipient();
+  const forget = async () => JSON.parse((await cli('recipient', 'forget', id, '--json')).stdout);
+  const forgotten = await forget();
+  expect(forgotten).toMatchObject({ id, last4: '0000', deleted_at: expect.any(String) });
+  expect(await forget()).toEqual(forgotten);
+  expect(await heldBy(current())).toMatchObject({ recipients: 1 });
+  expect(await rotateKeys(deps, false)).toMatchObject({ resealed: 1, remaining: 0 });
+  expect(await stores.recipients.get(id)).toMatchObject({ sealed: null, kid: null });
+  expect(await opened(kept)).toBe(DETAILS);
+  expect(await refusal('recipient', 'forget', 'none')).toMatchObject({
+    code: 'recipient_not_found',
+  });
 });

@@ -48,6 +48,7 @@ const COMMANDS = [
   'callback show',
   'callback deliver',
   'connector key',
+  'recipient forget',
   'reconcile',
 ];
 

@@ -1,6 +1,7 @@
 import type { OutboxRow } from '../../connectors/sandbox-bank/outbox';
 import { FUNDS, openShop, type Shop } from '../api/payout-setting';
-import { eventually } from '../support/http';
+import { expectRefusal } from '../api/refusal';
+import { call, eventually } from '../support/http';
 import { type Service, startService } from '../support/service';
 
 /** The whole product, with a sandbox bank that plays by itself. */
@@ -35,8 +36,8 @@ const standsAt = (id: string, status: string) =>
 
 async function recipient(id: string) {
   const found = await service.stores.recipients.get(id);
-  if (found === null) throw new Error(`There is no recipient ${id}.`);
-  return found;
+  if (!found?.sealed || !found.kid) throw new Error(`There is no recipient ${id}.`);
+  return { id, sealed: found.sealed, kid: found.kid };
 }
 
 describe('a payout in the sandbox', () => {
@@ -84,15 +85,62 @@ describe('a payout in the sandbox', () => {
     const { sepa_instant, card_payout } = shop.recipients;
     const [own, another] = [await recipient(sepa_instant), await recipient(card_payout)];
     const { recipients } = service.stores;
-    await recipients.reseal(own._id, own.sealed, another.sealed, own.kid);
+    await recipients.reseal(own.id, own.sealed, another.sealed, own.kid);
     const { body } = await shop.pay();
     expect(body.status).toBe('created');
     expect(await service.bank.activities.lookUpPayout({ payout_id: body.id })).toEqual({
       outcome: 'not_found',
     });
-    await recipients.reseal(own._id, another.sealed, own.sealed, own.kid);
+    await recipients.reseal(own.id, another.sealed, own.sealed, own.kid);
     await standsAt(body.id, 'completed');
     expect(await eventsOf(shop, body.id)).toEqual(['submitted', 'sent', 'completed']);
+  });
+});
+
+describe('a recipient that is deleted', () => {
+  it.concurrent('before the bank was told: the payout fails, and the money is back', async () => {
+    const shop = await openShop(service);
+    const { sepa_instant, card_payout } = shop.recipients;
+    const [own, another] = [await recipient(sepa_instant), await recipient(card_payout)];
+    const { recipients } = service.stores;
+    await recipients.reseal(own.id, own.sealed, another.sealed, own.kid);
+    const { id } = (await shop.pay()).body;
+    const path = `/v1/payout-recipients/${sepa_instant}`;
+    const gone = await call(service.url, 'DELETE', path, { key: shop.key });
+    expect([gone.status, gone.body.deleted]).toEqual([200, true]);
+    const { failure } = await standsAt(id, 'failed');
+    expect(failure).toMatchObject({ code: 'recipient_deleted' });
+    expect(await shop.balance()).toEqual([FUNDS.main, 0]);
+    expectRefusal(await shop.pay(), 'recipient_deleted');
+  });
+
+  it.concurrent('while payouts to it are made: each is sent, failed or refused', async () => {
+    const shop = await openShop(service);
+    const path = `/v1/payout-recipients/${shop.recipients.sepa_instant}`;
+    const deletion = () => call(service.url, 'DELETE', path, { key: shop.key });
+    const asked = Array.from({ length: 8 }, (_, index) =>
+      index === 3 ? deletion() : shop.pay({ amount: 1_000 + index }),
+    );
+    const answers = await Promise.all(asked);
+    const made = answers.filter(({ status }) => status === 201).map(({ body }) => body.id);
+    const refused = answers.filter(({ status }) => status === 422);
+    for (const answer of refused) expectRefusal(answer, 'recipient_deleted');
+    expect(made.length + refused.length).toBe(7);
+    const ended = await Promise.all(
+      made.map((id) =>
+        eventually('it has ended', async () => {
+          const payout = await service.stores.payouts.get(id);
+          const isOver = payout?.status === 'completed' || payout?.status === 'failed';
+          return isOver && payout;
+        }),
+      ),
+    );
+    const sent = ended.filter(({ status }) => status === 'completed');
+    for (const { status, failure } of ended) {
+      expect(failure?.code).toBe(status === 'failed' ? 'recipient_deleted' : undefined);
+    }
+    const paid = sent.reduce((sum, { amount }) => sum + amount, 0);
+    expect(await shop.balance()).toEqual([FUNDS.main - paid, 0]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { RecipientDeleted } from '../../connectors/contract/recipients';
 import { PAYOUT_MAGIC_AMOUNTS } from '../../connectors/sandbox-bank/magic-amounts';
 import { SealError } from '../../src/keys/seal';
 import { payoutInstruction, RECIPIENT } from './bank-server';
@@ -45,7 +46,7 @@ describe('sendPayout', () => {
 });
 
 describe('the recipient of a payout', () => {
-  it('is opened by its id, and nothing of it is kept, answered or told', async () => {
+  it('is opened by the payout, and nothing of it is kept, answered or told', async () => {
     const openRecipient = jest.fn(async () => RECIPIENT);
     await world.server.restart({ openRecipient });
     const amounts = [3_400, ...Object.keys(PAYOUT_MAGIC_AMOUNTS).map(Number)];
@@ -54,7 +55,7 @@ describe('the recipient of a payout', () => {
       const { input } = await world.knowPayout({ amount });
       const answer = await activities().sendPayout(input).catch(String);
       said.push(JSON.stringify([answer, await lookUp(input.payout_id)]));
-      expect(openRecipient).toHaveBeenLastCalledWith(input.recipient_id);
+      expect(openRecipient).toHaveBeenLastCalledWith(input.payout_id);
     }
     const dump = `${said.join()}${await dumpOf(world)}`;
     expect(dump).toContain('scheme_rejected');
@@ -77,6 +78,28 @@ describe('the recipient of a payout', () => {
     expect([await world.rows(id), await lookUp(id)]).toEqual([[], { outcome: 'not_found' }]);
     await world.server.restart();
     expect(await activities().sendPayout(input)).toEqual(SENT);
+  });
+
+  it('that was deleted: refused for good, also where an earlier attempt has opened it', async () => {
+    const { input, id } = await world.knowPayout();
+    let opened = () => {};
+    const slow = new Promise<typeof RECIPIENT>((resolve) => {
+      opened = () => resolve(RECIPIENT);
+    });
+    const openRecipient = jest.fn<Promise<typeof RECIPIENT>, [string]>(() => slow);
+    await world.server.restart({ openRecipient });
+    const earlier = activities().sendPayout(input);
+    while (openRecipient.mock.calls.length === 0) await new Promise(setImmediate);
+    openRecipient.mockImplementation(() => Promise.reject(new RecipientDeleted()));
+    const refused = {
+      outcome: 'refused',
+      code: 'recipient_deleted',
+      message: 'The recipient was deleted before the payout was sent.',
+    };
+    expect(await activities().sendPayout(input)).toEqual(refused);
+    opened();
+    expect([await earlier, await lookUp(id)]).toEqual([refused, refused]);
+    await world.server.restart();
   });
 
   it('need not be opened for the repeat of a payout that was taken', async () => {

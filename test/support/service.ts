@@ -115,7 +115,7 @@ export async function startService(options: ServiceOptions = {}) {
     lifecycleQueue,
     now,
     log,
-    openRecipient: createRecipientOpener({ recipients: stores.recipients, sealer }),
+    openRecipient: createRecipientOpener({ ...stores, sealer, connector, log }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
     database: `${database}_bank`,
     connector,

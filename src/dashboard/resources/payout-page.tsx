@@ -61,9 +61,8 @@ function reasonOf(why: { message: string } | { reason: string }): string {
 /** Facts that identify nobody: the details stay sealed. */
 function recipientText(recipient: RecipientDocument | null): string {
   if (recipient === null) return '–';
-  const { type, scheme, last4 } = recipient;
-  return `${type === 'card' ? 'Card' : 'Bank account'} ${scheme ?? ''} …${last4}`.replace(
-    '  ',
-    ' ',
-  );
+  const { type, scheme, last4, deleted_at } = recipient;
+  const kind = type === 'card' ? 'Card' : 'Bank account';
+  const named = [kind, scheme, `…${last4}`].filter((part) => part !== null).join(' ');
+  return deleted_at ? `${named}, deleted` : named;
 }

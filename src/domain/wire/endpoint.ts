@@ -4,7 +4,7 @@ import type { ErrorCode } from '../errors';
 
 /** An endpoint of the API; its schemas validate a request and document it. */
 export interface Endpoint {
-  method: 'get' | 'post';
+  method: 'get' | 'post' | 'delete';
   /** Path with `{name}` for parameters. */
   path: string;
   /** `operationId` of the OpenAPI document, and the operation of idempotency keys. */

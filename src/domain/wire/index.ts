@@ -2,7 +2,7 @@ import { listAvailablePaymentMethods, listPaymentMethods } from './catalogue';
 import type { Endpoint } from './endpoint';
 import { cancelPayment, createPayment, getPayment, listPayments } from './payments';
 import { createPayout, getPayout, listPayoutMethods, listPayouts } from './payouts';
-import { createRecipient } from './recipients';
+import { createRecipient, deleteRecipient } from './recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from './refunds';
 import { simulatePayment, simulatePayout, simulateRefund } from './sandbox';
 
@@ -17,6 +17,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   getRefund,
   listRefunds,
   createRecipient,
+  deleteRecipient,
   createPayout,
   getPayout,
   listPayouts,

@@ -80,6 +80,7 @@ export const createPayout = endpoint({
   codes: [
     'invalid_amount',
     'recipient_not_found',
+    'recipient_deleted',
     'rail_requirements_not_met',
     'recipient_type_mismatch',
     'balance_account_not_found',

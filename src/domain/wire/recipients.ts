@@ -9,7 +9,7 @@ import {
   recipientFaults,
 } from '../recipient-check';
 import { endpoint } from './endpoint';
-import { Country, optional, PersonName, Reference, Timestamp, text } from './fields';
+import { ById, Country, optional, PersonName, Reference, Timestamp, text } from './fields';
 
 const ADDRESS_LINE_LENGTH_MAX = 200;
 const CITY_LENGTH_MAX = 100;
@@ -113,6 +113,10 @@ const Recipient = z
     }),
     last4: z.string(),
     created_at: Timestamp,
+    deleted: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'Only where what identifies the recipient was deleted.' }),
   })
   .meta({ id: 'PayoutRecipient' });
 
@@ -128,4 +132,18 @@ export const createRecipient = endpoint({
   body: CreateRecipient,
   success: { status: 201, description: 'The recipient.', schema: Recipient },
   codes: [],
+});
+
+export const deleteRecipient = endpoint({
+  method: 'delete',
+  path: '/v1/payout-recipients/{id}',
+  operation: 'deleteRecipient',
+  summary: 'Delete a payout recipient',
+  description:
+    'Deletes what identifies the person and the account, for good. Past payouts keep the id. A ' +
+    'repeat answers the same.',
+  scope: 'payouts:write',
+  params: ById,
+  success: { status: 200, description: 'The recipient, deleted.', schema: Recipient },
+  codes: ['recipient_not_found'],
 });
