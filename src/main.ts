@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './api/app';
 import { closeServer, createHttpServer } from './api/server';
 import { readConfig, readKeys } from './config';
@@ -19,6 +20,7 @@ import { connectTemporal } from './temporal/connect';
 import { createTemporalDoor } from './temporal/door';
 import { createRedeliveries } from './temporal/redeliveries';
 
+/** Longer than a create waits for its workflow. */
 const GRACE_MS = 10_000;
 
 /** Runs the API process. */
@@ -35,6 +37,7 @@ async function main(): Promise<void> {
   const { lifecycleQueue, webhookQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
   const now = () => new Date();
   const meter = createCallbackMeter(registry);
+  const stopping = new AbortController();
   const app = createApp({
     config,
     mongo,
@@ -45,6 +48,7 @@ async function main(): Promise<void> {
     keys: readKeys(config.KEYS_FILE),
     sealer: createSealer(followKeys(config.KEYS_FILE)),
     meter: createApiMeter(registry),
+    stopping: stopping.signal,
     now,
     log,
   });
@@ -56,6 +60,9 @@ async function main(): Promise<void> {
     process.exit(1);
   });
   onStop(log, async () => {
+    stopping.abort();
+    // Whoever balances the load sees /readyz turn, and sends no more before the listener closes.
+    await sleep(config.DRAIN_MS);
     await closeServer(server, GRACE_MS);
     await figures.close();
     await client.connection.close();

@@ -16,7 +16,7 @@ const DIST = join(__dirname, '..');
 export const NODE_PARTS = {
   worker: { script: 'worker/main.js', graceMs: 25_000 },
   sandbox_bank: { script: 'connectors/sandbox-bank/main.js', graceMs: 15_000 },
-  api: { script: 'src/main.js', graceMs: 5_000 },
+  api: { script: 'src/main.js', graceMs: 12_000 },
 } as const;
 
 export type NodePartName = keyof typeof NODE_PARTS;
@@ -156,6 +156,7 @@ export function childEnvironment(
     SANDBOX_AUTOPLAY: config.sandboxAutoplay,
     WEBHOOK_ALLOW_PRIVATE: allowPrivate(config),
     METRICS_HOST: LOOPBACK,
+    DRAIN_MS: '0',
     LOG_LEVEL: config.logLevel,
   };
 }

@@ -145,6 +145,17 @@ export const VARIABLES: readonly Variable[] = [
     text: 'Likewise in the sandbox',
   },
   {
+    name: 'DRAIN_MS',
+    usual: '0',
+    text: 'Milliseconds for which the API serves on after SIGTERM, while /readyz answers 503',
+    decided: true,
+  },
+  {
+    name: 'WORKER_HEALTH_PORT',
+    usual: 'none',
+    text: 'Port of the worker’s own /healthz and /readyz; without one there are none',
+  },
+  {
     name: 'WORKFLOW_SLOTS',
     usual: '40',
     text: 'Workflow tasks that a worker has in hand at once, on each of its queues',

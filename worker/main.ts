@@ -21,6 +21,7 @@ import { connectNative, installRuntime } from '../src/temporal/native';
 import { postWebhook } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
+import { serveHealth } from './health';
 import { readTuning } from './tuning';
 
 const HEARTBEAT_MS = 2_000;
@@ -64,13 +65,19 @@ async function main(): Promise<void> {
     post: meteredPost(registry, postWebhook),
   });
   const figures = await serveMetrics(config, registry, sdkFigures);
+  const health = await serveHealth(config.HOST, workers.polling);
   const stopBeating = beat(stores, workers, log);
-  onStop(log, async () => workers.shutdown());
+  onStop(log, async () => {
+    workers.shutdown();
+    // At once, so that `/readyz` of the API does not count on a worker that takes no more.
+    await stopBeating();
+  });
   log.info('worker polls');
   const temporal = new Client({ connection, namespace });
   const scheduled = scheduleAudit(temporal, queues.lifecycleQueue, log);
   await workers.run();
   await stopBeating();
+  await health.close();
   await scheduled;
   await figures.close();
   await connection.close();
@@ -99,7 +106,7 @@ function beat(stores: Stores, workers: Workers, log: Logger): () => Promise<void
   setTimeout(tick, 50);
   return async () => {
     clearInterval(timer);
-    await stores.heartbeats.end(id);
+    await stores.heartbeats.end(id).catch((err) => log.warn({ err }, 'heartbeat not ended'));
   };
 }
 

@@ -28,6 +28,8 @@ import { mountSandbox } from './sandbox';
 export interface AppDeps extends ApiDeps {
   mongo: MongoClient;
   redeliveries: Redeliveries;
+  /** Aborts when the process is about to end, while it still serves. */
+  stopping?: AbortSignal;
   config: ApiDeps['config'] & Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'>;
   /** Counter of requests, such as that of the process's figures. */
   meter?: ApiMeter;
@@ -42,6 +44,7 @@ export function createApp(deps: AppDeps): Koa {
   const router = createRouter(deps);
   const pages = createPages(deps);
   app.use(nameRequest);
+  app.use(partWhenStopping(deps.stopping));
   app.use(accessLog(deps));
   app.use(pages.routes());
   app.use(createDashboardPages(deps).routes());
@@ -64,8 +67,8 @@ function createRouter(deps: AppDeps): Router {
   mountCatalogue(mount, deps);
   mountSandbox(mount, deps);
   mountConnectors(router, deps, limits);
-  const { mongo, temporal, now } = deps;
-  mountHealth(router, { mongo, temporal, now, heartbeats: deps.stores.heartbeats });
+  const { mongo, temporal, now, stopping } = deps;
+  mountHealth(router, { mongo, temporal, now, stopping, heartbeats: deps.stores.heartbeats });
   const document = openApiDocument(deps.config.PUBLIC_URL);
   router.get('/openapi.json', (ctx) => {
     ctx.body = document;
@@ -108,6 +111,14 @@ const nameRequest: Middleware = async (ctx, next) => {
   ctx.set('X-Content-Type-Options', 'nosniff');
   await next();
 };
+
+/** Ends a connection with its answer, so that none is in use when the listener closes. */
+function partWhenStopping(stopping?: AbortSignal): Middleware {
+  return async (ctx, next) => {
+    await next();
+    if (stopping?.aborted === true) ctx.set('Connection', 'close');
+  };
+}
 
 /** Logs a line for each answer, with the route, since the path of a hosted page holds a secret. */
 function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {

@@ -8,20 +8,20 @@ export interface HealthDeps {
   temporal: TemporalDoor;
   heartbeats: HeartbeatStore;
   now: () => Date;
+  stopping?: AbortSignal | undefined;
 }
 
-/** `/healthz`: the process lives. `/readyz`: Temporal and MongoDB answer and a worker polls. */
+/**
+ * `/healthz`: the process lives. `/readyz`: Temporal and MongoDB answer, a worker polls, and this
+ * process is not about to end; `/readyz?only=api` asks after the process alone.
+ */
 export function mountHealth(router: Router, deps: HealthDeps): void {
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
   router.get('/readyz', async (ctx) => {
-    const [temporal, mongodb, worker] = await Promise.all([
-      deps.temporal.answers(),
-      answered(deps.mongo.db('admin').command({ ping: 1 }, { timeoutMS: 1_500 })),
-      answered(deps.heartbeats.alive(deps.now())),
-    ]);
-    const parts = { temporal, mongodb, worker };
+    const api = deps.stopping?.aborted !== true;
+    const parts = ctx.query['only'] === 'api' ? { api } : { ...(await askOthers(deps)), api };
     const missing = Object.entries(parts)
       .filter(([, up]) => !up)
       .map(([part]) => part);
@@ -29,6 +29,15 @@ export function mountHealth(router: Router, deps: HealthDeps): void {
     if (missing.length > 0) ctx.set('Retry-After', '1');
     ctx.body = { status: missing.length === 0 ? 'ready' : 'not_ready', missing };
   });
+}
+
+async function askOthers({ temporal, mongo, heartbeats, now }: HealthDeps) {
+  const [isTemporalUp, isMongoUp, isWorkerUp] = await Promise.all([
+    temporal.answers(),
+    answered(mongo.db('admin').command({ ping: 1 }, { timeoutMS: 1_500 })),
+    answered(heartbeats.alive(now())),
+  ]);
+  return { temporal: isTemporalUp, mongodb: isMongoUp, worker: isWorkerUp };
 }
 
 async function answered(question: Promise<unknown>): Promise<boolean> {

@@ -98,6 +98,21 @@ test('with MongoDB away readyz names it and what is kept there, and answers in t
   expect(await askedOf(router, '/readyz')).toEqual(missing('mongodb', 'worker'));
 });
 
+test('a process that is about to end says so, whatever else is up', async () => {
+  const stopping = new AbortController();
+  const router = new Router();
+  const { mongo, stores } = service;
+  const temporal = createTemporalDoor({ ...doorDeps(), client: service.temporal });
+  const now = () => new Date();
+  const { signal } = stopping;
+  mountHealth(router, { mongo, temporal, heartbeats: stores.heartbeats, now, stopping: signal });
+  expect(await askedOf(router, '/readyz?only=api')).toEqual(READY);
+  expect(await askedOf(router, '/readyz')).toEqual(missing('worker'));
+  stopping.abort();
+  expect(await askedOf(router, '/readyz?only=api')).toEqual(missing('api'));
+  expect(await askedOf(router, '/readyz')).toEqual(missing('worker', 'api'));
+});
+
 const doorDeps = () => ({
   lifecycleQueue: 'none',
   stores: service.stores,

@@ -4,11 +4,12 @@ import { Environment as Service } from '../../src/config';
 import { Environment as Launcher } from '../../stack/config';
 import { USAGE } from '../../stack/usage';
 import { VARIABLES } from '../../stack/variables';
+import { Environment as Health } from '../../worker/health';
 import { Environment as Worker } from '../../worker/tuning';
 
 /** Read beside the schemas: where fetched servers are kept. */
 const OTHERS = ['CACHE_DIR', 'APPROVAL_LIMIT'];
-const ALONE = [Service, SandboxBank, Worker];
+const ALONE = [Service, SandboxBank, Worker, Health];
 
 const namesOf = (schema: z.ZodObject) => Object.keys(schema.shape);
 
@@ -21,7 +22,7 @@ function defaultsOf(schema: z.ZodObject): [string, string][] {
 }
 
 test('the list has every variable that is read, each once', () => {
-  const read = new Set([...[Service, SandboxBank, Worker, Launcher].flatMap(namesOf), ...OTHERS]);
+  const read = new Set([...[...ALONE, Launcher].flatMap(namesOf), ...OTHERS]);
   expect(VARIABLES.map(({ name }) => name).sort()).toEqual([...read].sort());
 });
 

@@ -190,7 +190,7 @@ function portOf(address: AddressInfo | string | null): number {
   return address.port;
 }
 
-async function openAccount(
+export async function openAccount(
   stores: Stores,
   { livemode = false, scopes = [...SCOPES], methods = [...PAYMENT_METHOD_IDS] }: AccountOptions,
 ) {

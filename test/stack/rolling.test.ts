@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { MongoClient } from 'mongodb';
+import { z } from 'zod';
+import { keysFile } from '../../src/keys/file';
+import { followKeys } from '../../src/keys/ring';
+import { createSealer } from '../../src/keys/seal';
+import { makeSigningSecret } from '../../src/merchants/endpoint';
+import { connectMongo } from '../../src/mongo';
+import { createStores, ensureIndexes, type Stores } from '../../src/store';
+import { endpointOwner } from '../../src/store/endpoints';
+import type { EventDocument } from '../../src/store/events';
+import { type Child, startChild } from '../../stack/child-process';
+import { NODE_PARTS, type NodePartName } from '../../stack/parts';
+import { freePort } from '../../stack/ports';
+import { eventually, idealPayment } from '../support/http';
+import { mongodbUri, temporalAddress } from '../support/servers';
+import { openAccount } from '../support/service';
+import { type Receiver, receiveHttp } from '../webhooks/receiver';
+import { type Balancer, startBalancer } from './balancer';
+
+const LANES = 3;
+/** Payments that are driven to their end between two restarts. */
+const BETWEEN = 4;
+/** Long enough for a busy machine's balancer to look at `/readyz`. */
+const DRAIN_MS = 3_000;
+const START_MS_MAX = 60_000;
+
+const Told = z.object({ id: z.string() });
+
+const name = `rolling-${randomUUID().slice(0, 8)}`;
+const posts = new Map<string, number>();
+const running = new Map<string, Child>();
+let folder: string;
+let mongo: MongoClient;
+let stores: Stores;
+let key: string;
+let receiver: Receiver;
+let balancer: Balancer;
+let ports: { api: readonly [number, number]; bank: number };
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), `${name}-`));
+  keysFile(folder);
+  mongo = await connectMongo(mongodbUri(), name);
+  stores = createStores(mongo.db(name));
+  await ensureIndexes(stores);
+  receiver = await receiveHttp(async (request, response) => {
+    const { id } = Told.parse(JSON.parse(await text(request)));
+    posts.set(id, (posts.get(id) ?? 0) + 1);
+    response.writeHead(204).end();
+  });
+  const account = await openAccount(stores, {});
+  key = account.key;
+  const owner = { account_id: account.account_id, livemode: false };
+  await stores.endpoints.set({
+    ...owner,
+    url: receiver.url,
+    sealed: await createSealer(followKeys(join(folder, 'keys.json'))).seal(
+      makeSigningSecret(),
+      endpointOwner(owner.account_id, owner.livemode),
+    ),
+    now: new Date(),
+  });
+  ports = { api: [await freePort(), await freePort()], bank: await freePort() };
+  const [one, two] = ports.api;
+  balancer = startBalancer([`http://127.0.0.1:${one}`, `http://127.0.0.1:${two}`]);
+  const names = ['worker-1', 'worker-2', 'bank', 'api-1', 'api-2'];
+  await Promise.all(names.map(begin));
+  await eventually('both APIs to be ready', async () => balancer.ready() === 2, START_MS_MAX);
+}, 120_000);
+
+afterAll(async () => {
+  await balancer?.close();
+  await Promise.all([...running.values()].map((child) => child.stop()));
+  await receiver?.close();
+  await mongo?.db(name).dropDatabase();
+  await mongo?.db(`${name}_sandbox_bank`).dropDatabase();
+  await mongo?.close();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+async function begin(part: string): Promise<void> {
+  const role: NodePartName = part.startsWith('api')
+    ? 'api'
+    : part === 'bank'
+      ? 'sandbox_bank'
+      : 'worker';
+  const { script, graceMs } = NODE_PARTS[role];
+  const child = await startChild({
+    name: part,
+    command: process.execPath,
+    args: [resolve('dist', script)],
+    env: {
+      PATH: process.env['PATH'],
+      MONGODB_URI: mongodbUri(),
+      MONGODB_DB: name,
+      TEMPORAL_ADDRESS: temporalAddress(),
+      TASK_QUEUE_PREFIX: name,
+      KEYS_FILE: join(folder, 'keys.json'),
+      PORT: String(ports.api[part === 'api-2' ? 1 : 0]),
+      SANDBOX_BANK_PORT: String(ports.bank),
+      SANDBOX_AUTOPLAY: 'off',
+      WEBHOOK_ALLOW_PRIVATE: 'sandbox',
+      DRAIN_MS: String(DRAIN_MS),
+    },
+    logFile: join(folder, `${part}.log`),
+    ipc: true,
+    graceMs: graceMs + DRAIN_MS,
+  });
+  running.set(part, child);
+}
+
+/** As a rolling deployment does it: it ends in its own time, then another takes its place. */
+async function restart(part: string): Promise<void> {
+  const child = running.get(part);
+  if (child === undefined) throw new Error(`${part} does not run.`);
+  await child.stop();
+  expect([part, await child.exited]).toEqual([part, 'ended with exit code 0']);
+  await begin(part);
+  const log = join(folder, `${part}.log`);
+  await eventually(`${part} to serve, as ${log} tells`, () => serves(part), START_MS_MAX);
+}
+
+async function serves(part: string): Promise<boolean> {
+  if (part.startsWith('api')) return balancer.ready() === 2;
+  const beats = mongo.db(name).collection<{ _id: string }>('worker_heartbeats');
+  const alive = await beats.countDocuments({ _id: { $regex: `:${running.get(part)?.pid}:` } });
+  return alive === 1;
+}
+
+test('processes that are restarted one after the other fail no request and use up no attempt', async () => {
+  const faults: string[] = [];
+  let done = 0;
+  let isOver = false;
+  const ask = async (method: 'GET' | 'POST', path: string, status: number, body?: object) => {
+    const answer = await balancer.ask(method, path, key, body);
+    if (answer.status === status) return answer.text;
+    throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+  };
+  const drive = async () => {
+    const made = JSON.parse(await ask('POST', '/v1/payments', 201, idealPayment()));
+    const simulate = `/v1/sandbox/payments/${made.id}/simulate`;
+    await ask('POST', simulate, 200, { event: 'settled' });
+    const read = JSON.parse(await ask('GET', `/v1/payments/${made.id}`, 200));
+    if (read.status !== 'settled') faults.push(`${made.id} is ${read.status}`);
+    done += 1;
+  };
+  const lane = async () => {
+    while (!isOver && faults.length === 0)
+      await drive().catch((error) => void faults.push(String(error)));
+  };
+  const lanes = Promise.all(Array.from({ length: LANES }, lane));
+  const progress = async () => {
+    const goal = done + BETWEEN;
+    await eventually('payments', async () => done >= goal || faults.length > 0, 60_000);
+  };
+  try {
+    for (const part of ['api-1', 'api-2', 'worker-1', 'worker-2']) {
+      await progress();
+      await restart(part);
+    }
+    await progress();
+  } finally {
+    isOver = true;
+    await lanes;
+  }
+  expect(faults).toEqual([]);
+
+  const events = mongo.db(name).collection<EventDocument>('events');
+  const isTold = async () =>
+    (await events.countDocuments({ 'delivery.status': { $ne: 'delivered' } })) === 0;
+  await eventually('each event to be delivered', isTold, 60_000);
+  expect(await events.find({ 'delivery.attempts': { $ne: 1 } }).toArray()).toEqual([]);
+  expect([...posts.values()].filter((times) => times > 1)).toEqual([]);
+  expect(posts.size).toBe(await events.countDocuments());
+}, 300_000);
