@@ -156,6 +156,16 @@ export const VARIABLES: readonly Variable[] = [
     text: 'Port of the worker’s own /healthz and /readyz; without one there are none',
   },
   {
+    name: 'TEMPORAL_DEPLOYMENT_NAME',
+    usual: 'none',
+    text: 'Name of the worker’s deployment, for Worker Versioning; with the next one or not at all',
+  },
+  {
+    name: 'TEMPORAL_WORKER_BUILD_ID',
+    usual: 'none',
+    text: 'Version of the worker in its deployment',
+  },
+  {
     name: 'WORKFLOW_SLOTS',
     usual: '40',
     text: 'Workflow tasks that a worker has in hand at once, on each of its queues',

@@ -19,6 +19,7 @@ import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
 import { type PostWebhook, postWebhook } from '../src/webhooks/post';
 import type { WorkflowBundles } from './bundle';
 import { readTuning, type Tuning, tunedOptions } from './tuning';
+import { versionOptions, type WorkerVersion } from './versioning';
 
 export interface WorkerDeps {
   connection: NativeConnection;
@@ -33,6 +34,8 @@ export interface WorkerDeps {
   log: Logger;
   /** Bare names; each environment has its own queue of each. */
   queues?: { lifecycle: string; webhooks: string };
+  /** Version of the workers; they are told apart from no others when not given. */
+  version?: WorkerVersion | undefined;
   /** Environments that are served; both when not given. */
   environments?: readonly Environment[];
   /** The defaults when not given. */
@@ -58,7 +61,7 @@ type Queues = NonNullable<WorkerDeps['queues']>;
  * in tests, of which most need the sandbox's alone.
  */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
-  const { connection, namespace, workflowBundles, tuning = readTuning({}) } = deps;
+  const { connection, namespace, workflowBundles, tuning = readTuning({}), version } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
   const common = { ...tunedOptions(tuning), connection, namespace };
   const workers: Worker[] = [];
@@ -66,6 +69,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
     const livemode = environment === 'live';
     const lifecycle = await Worker.create({
       ...common,
+      ...versionOptions(version, 'AUTO_UPGRADE'),
       taskQueue: environmentQueue(queues.lifecycle, livemode),
       workflowBundle: workflowBundles.lifecycle,
       activities: lifecycleActivities(deps, queues),
@@ -74,6 +78,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
     });
     const webhooks = await Worker.create({
       ...common,
+      ...versionOptions(version, 'PINNED'),
       taskQueue: environmentQueue(queues.webhooks, livemode),
       workflowBundle: workflowBundles.webhooks,
       activities: deliveryActivities(deps, tuning),

@@ -23,6 +23,7 @@ import { workflowBundles } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
 import { serveHealth } from './health';
 import { readTuning } from './tuning';
+import { readVersion } from './versioning';
 
 const HEARTBEAT_MS = 2_000;
 
@@ -61,6 +62,7 @@ async function main(): Promise<void> {
     log,
     queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },
     tuning: readTuning(),
+    version: readVersion(),
     workflowBundles: await workflowBundles(),
     post: meteredPost(registry, postWebhook),
   });

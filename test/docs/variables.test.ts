@@ -6,10 +6,11 @@ import { USAGE } from '../../stack/usage';
 import { VARIABLES } from '../../stack/variables';
 import { Environment as Health } from '../../worker/health';
 import { Environment as Worker } from '../../worker/tuning';
+import { Environment as Version } from '../../worker/versioning';
 
 /** Read beside the schemas: where fetched servers are kept. */
 const OTHERS = ['CACHE_DIR', 'APPROVAL_LIMIT'];
-const ALONE = [Service, SandboxBank, Worker, Health];
+const ALONE = [Service, SandboxBank, Worker, Health, Version];
 
 const namesOf = (schema: z.ZodObject) => Object.keys(schema.shape);
 

@@ -27,6 +27,7 @@ import { connectTemporal } from '../../src/temporal/connect';
 import { createTemporalDoor } from '../../src/temporal/door';
 import { createRedeliveries } from '../../src/temporal/redeliveries';
 import { createWorkers } from '../../worker/create-worker';
+import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
 import { quietTemporal } from './quiet';
 import { mongodbUri, temporalAddress } from './servers';
@@ -83,9 +84,12 @@ export async function startService(options: ServiceOptions = {}) {
   const sealer = createSealer(ring);
   const now = () => new Date();
   const lifecycleQueue = queues.lifecycle;
-  const startWorkers = async () => {
+  const startWorkers = async (version?: WorkerVersion) => {
+    // A version is a process of its own.
+    const own = version && (await NativeConnection.connect({ address }));
     const workers = await createWorkers({
-      connection,
+      connection: own ?? connection,
+      version,
       namespace: 'default',
       mongo,
       stores,
@@ -102,6 +106,7 @@ export async function startService(options: ServiceOptions = {}) {
       stop: async () => {
         workers.shutdown();
         await running;
+        await own?.close();
       },
     };
   };

@@ -1,0 +1,130 @@
+import { temporal as proto } from '@temporalio/proto';
+import { webhookWorkflowId } from '../../src/domain/event';
+import { paymentWorkflowId } from '../../src/domain/payment';
+import { createSealer } from '../../src/keys/seal';
+import { makeSigningSecret } from '../../src/merchants/endpoint';
+import { endpointOwner } from '../../src/store/endpoints';
+import { call, eventually, idealPayment } from '../support/http';
+import { type Service, startService } from '../support/service';
+import { type Receiver, receiveHttp } from '../webhooks/receiver';
+
+const { VERSIONING_BEHAVIOR_AUTO_UPGRADE, VERSIONING_BEHAVIOR_PINNED } =
+  proto.api.enums.v1.VersioningBehavior;
+const PROPAGATION_MS_MAX = 60_000;
+
+let service: Service;
+let receiver: Receiver;
+let account_id: string;
+let key: string;
+const workers: { stop(): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  service = await startService({ worker: false });
+  receiver = await receiveHttp((_request, response) => response.writeHead(500).end());
+  ({ account_id, key } = await service.account());
+  await service.stores.endpoints.set({
+    account_id,
+    livemode: false,
+    url: receiver.url,
+    sealed: await createSealer(service.keys.seal).seal(
+      makeSigningSecret(),
+      endpointOwner(account_id, false),
+    ),
+    now: new Date(),
+  });
+});
+afterAll(async () => {
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await service?.stop();
+  await receiver?.close();
+});
+
+async function start(buildId: string): Promise<void> {
+  workers.push(await service.startWorkers({ deploymentName: service.connector, buildId }));
+}
+
+/**
+ * As `temporal worker deployment set-current-version` does it, once the server has met the worker;
+ * its queues hear of it a little later.
+ * @returns a payment that this version has begun
+ */
+async function makeCurrent(buildId: string): Promise<string> {
+  const { workflowService } = service.temporal;
+  const request = { namespace: 'default', deploymentName: service.connector, buildId };
+  const isSet = () =>
+    workflowService.setWorkerDeploymentCurrentVersion({ ...request, identity: 'test' }).then(
+      () => true,
+      () => false,
+    );
+  await eventually(`${buildId} to be known`, isSet, PROPAGATION_MS_MAX);
+  return await eventually(
+    `${buildId} to be current`,
+    async () => {
+      const id = await pay();
+      const told = await deliveryOf(id, 'payment.awaiting_customer');
+      const begun = await versionOf(paymentWorkflowId(id));
+      return begun.buildId === buildId && told.buildId === buildId && id;
+    },
+    PROPAGATION_MS_MAX,
+  );
+}
+
+async function versionOf(workflowId: string) {
+  const { raw } = await service.temporal.workflow.getHandle(workflowId).describe();
+  const { behavior, deploymentVersion } = raw.workflowExecutionInfo?.versioningInfo ?? {};
+  return { behavior, buildId: deploymentVersion?.buildId };
+}
+
+async function pay(): Promise<string> {
+  const paid = await eventually(
+    'a payment to be made by the current version',
+    async () => {
+      const made = await call(service.url, 'POST', '/v1/payments', { key, body: idealPayment() });
+      return made.body.status === 'awaiting_customer' && made;
+    },
+    PROPAGATION_MS_MAX,
+  );
+  return paid.body.id;
+}
+
+async function settle(id: string): Promise<void> {
+  const path = `/v1/sandbox/payments/${id}/simulate`;
+  const { body } = await call(service.url, 'POST', path, { key, body: { event: 'settled' } });
+  expect(body.status).toBe('settled');
+  // The document is written within the task at whose end the version is.
+  await service.temporal.workflow.getHandle(paymentWorkflowId(id)).result();
+}
+
+/** Version of the delivery of a payment's event. */
+async function deliveryOf(resource_id: string, type: string) {
+  const found = { account_id, livemode: false, resource_id, limit: 10 };
+  const event = (await service.stores.events.list(found)).find((each) => each.type === type);
+  const workflowId = webhookWorkflowId(event?._id ?? '');
+  return await eventually(`the delivery of ${type} to begin`, async () => {
+    const version = await versionOf(workflowId).catch(() => undefined);
+    return version?.buildId !== undefined && version;
+  });
+}
+
+const lifecycle = (buildId: string) => ({ behavior: VERSIONING_BEHAVIOR_AUTO_UPGRADE, buildId });
+const delivery = (buildId: string) => ({ behavior: VERSIONING_BEHAVIOR_PINNED, buildId });
+
+test('a new version takes over what waits, deliveries end where they began, and a rollback takes it back', async () => {
+  await start('a');
+  const first = await makeCurrent('a');
+  expect(await versionOf(paymentWorkflowId(first))).toEqual(lifecycle('a'));
+
+  await start('b');
+  expect(await versionOf(paymentWorkflowId(await pay()))).toEqual(lifecycle('a'));
+
+  const second = await makeCurrent('b');
+  await settle(first);
+  expect(await versionOf(paymentWorkflowId(first))).toEqual(lifecycle('b'));
+  expect(await deliveryOf(first, 'payment.awaiting_customer')).toEqual(delivery('a'));
+  expect(await deliveryOf(first, 'payment.settled')).toEqual(delivery('b'));
+
+  await makeCurrent('a');
+  await settle(second);
+  expect(await versionOf(paymentWorkflowId(second))).toEqual(lifecycle('a'));
+  expect(await deliveryOf(second, 'payment.settled')).toEqual(delivery('a'));
+});
