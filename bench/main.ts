@@ -14,6 +14,8 @@ import { reportLedger, runLedgerBench } from './ledger/run';
 import { reportLists } from './lists/report';
 import { runListsBench } from './lists/run';
 import { type BenchOptions, readOptions, USAGE } from './options';
+import { reportOverload } from './overload/report';
+import { runOverload } from './overload/run';
 import { report } from './report';
 import { jsonOf, writeJson } from './result';
 import type { Setting } from './servers';
@@ -49,7 +51,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 /** Measures what is asked for, and writes the figures. */
 async function measured(
-  { json, instead, isolation, ...options }: BenchOptions,
+  { json, instead, isolation, overload, ...options }: BenchOptions,
   setting: Setting,
   broken: Promise<never>,
 ): Promise<string> {
@@ -78,6 +80,10 @@ async function measured(
   if (isolation) {
     const figures = await runIsolation(setting, broken);
     return json ? writeJson(figures) : reportIsolation(figures);
+  }
+  if (overload) {
+    const figures = await runOverload(options.concurrency, setting, broken);
+    return json ? writeJson(figures) : reportOverload(figures);
   }
   const result = await runBench(options, setting, broken);
   return json ? jsonOf(result) : report(result);

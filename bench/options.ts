@@ -17,6 +17,8 @@ export interface BenchOptions extends RowOptions {
   instead: Partial<Record<Instead, number>>;
   /** Whether to measure what merchants that don't answer cost the others, in the place of the rows. */
   isolation: boolean;
+  /** Whether to measure three times the creates that the service can do, in the place of the rows. */
+  overload: boolean;
   json: boolean;
   help: boolean;
 }
@@ -66,6 +68,7 @@ Instead of the rows:
   --waiting N      let N payments wait, and measure the processes at rest and \`orphan list\`
   --dashboard N    give a merchant N payments, and measure the dashboard's pages beside their
                    bare queries, and an export of all of them
+  --overload       measure creates at capacity, and three times as many
   --isolation      measure deliveries alone, and beside merchants that don't answer
 
 Environment:
@@ -80,8 +83,9 @@ Environment:
 export function readOptions(args: readonly string[]): BenchOptions {
   const { values } = parse(args);
   const sizes = INSTEAD.filter((name) => values[name] !== undefined);
-  const isolation = values.isolation === true;
-  const given = isolation ? [...sizes, 'isolation'] : sizes;
+  const { isolation = false, overload = false } = values;
+  const flags = Object.entries({ isolation, overload }).filter(([, isGiven]) => isGiven);
+  const given = [...sizes, ...flags.map(([name]) => name)];
   if (given.length > 1) {
     throw new StackFailure(`Only one of ${given.map((name) => `--${name}`).join(' and ')} at once`);
   }
@@ -92,6 +96,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     rows: values.only === undefined ? ROW_NAMES : rowsIn(values.only),
     instead: Object.fromEntries(sizes.map((name) => [name, wholeNumber(name, values[name] ?? '')])),
     isolation,
+    overload,
     json: values.json === true,
     help: values.help === true,
   };
@@ -107,6 +112,7 @@ function parse(args: readonly string[]) {
         ...{ payments: text, concurrency: text, rounds: text, only: text },
         ...{ ledger: text, book: text, lists: text, waiting: text, dashboard: text },
         isolation: flag,
+        overload: flag,
         json: flag,
         help: { ...flag, short: 'h' },
       },

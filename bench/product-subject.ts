@@ -109,7 +109,7 @@ function nameOf<Name extends string>(names: readonly Name[], move: string): Name
 }
 
 /** An ordinary payment, with every field that merchants usually send. */
-const PAYMENT = {
+export const PAYMENT = {
   method: 'ideal',
   amount: 1050,
   currency: 'EUR',

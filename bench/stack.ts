@@ -35,9 +35,14 @@ export interface Stack {
 /**
  * Starts everything, each part with the code that `npm start` has for it.
  * @param floorReceiverUrl address to which the floor posts; without it there is no floor
+ * @param limits limits of the API in the place of ones that nothing reaches
  * @throws StackFailure when a part does not come up; nothing is left running then.
  */
-export async function startStack(setting: Setting, floorReceiverUrl?: string): Promise<Stack> {
+export async function startStack(
+  setting: Setting,
+  floorReceiverUrl?: string,
+  limits: NodeJS.ProcessEnv = {},
+): Promise<Stack> {
   const { progress, signal } = setting;
   const config = await benchConfig(setting);
   mkdirSync(join(config.dataDir, 'logs'), { recursive: true });
@@ -47,6 +52,8 @@ export async function startStack(setting: Setting, floorReceiverUrl?: string): P
     RATE_LIMIT_PER_SECOND: RATE_PER_SECOND,
     ACCOUNT_LIMIT_PER_SECOND: RATE_PER_SECOND,
     SANDBOX_CREATE_LIMIT_PER_SECOND: RATE_PER_SECOND,
+    CREATES_AT_ONCE: RATE_PER_SECOND,
+    ...limits,
   });
   const { MONGODB_URI: mongodbUri = '', TEMPORAL_ADDRESS: temporalAddress = '' } = env;
   const floorPort = await freePort();

@@ -25,6 +25,7 @@ export const Environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PUBLIC_URL: z.url().optional(),
   DRAIN_MS: z.coerce.number().int().min(0).max(120_000).default(0),
+  CREATES_AT_ONCE: z.coerce.number().int().positive().default(100),
   KEYS_FILE: z.string().min(1),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default(''),
   LIVE_CONNECTORS: z.string().default(''),

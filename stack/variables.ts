@@ -145,6 +145,11 @@ export const VARIABLES: readonly Variable[] = [
     text: 'Likewise in the sandbox',
   },
   {
+    name: 'CREATES_AT_ONCE',
+    usual: '100',
+    text: 'Creates that a process of the API has under way at once, in each environment; others get 503 at once',
+  },
+  {
     name: 'DRAIN_MS',
     usual: '0',
     text: 'Milliseconds for which the API serves on after SIGTERM, while /readyz answers 503',

@@ -11,6 +11,7 @@ import { type ApiDeps, requestIdOf } from './context';
 import { idempotencyKeyOf } from './idempotency';
 import { type CreateHandlers, makeOnce, type Parsed } from './make-once';
 import { createFailureLimit, type RateLimits } from './rate-limit';
+import { createShedding } from './shed';
 import { validate } from './validate';
 
 /** Parsed request of an authenticated caller. */
@@ -27,6 +28,7 @@ export type Mount = ReturnType<typeof createMount>;
 /** Puts endpoints on the router; the definition is the row of checks that each request passes. */
 export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   const guarded = createFailureLimit();
+  const shed = createShedding(deps.config.CREATES_AT_ONCE);
   /** Authenticates, then limits, so that a key counts also where it lacks the scope. */
   const admit = async (ctx: Context, { scope, creates }: Endpoint): Promise<KeyDocument> => {
     const key = await guarded(ctx, () => authenticate(deps, ctx));
@@ -55,7 +57,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       });
     },
 
-    /** Creates: authenticate → limit → idempotent → validate → accept → create. */
+    /** Creates: authenticate → limit → shed → idempotent → validate → accept → create. */
     create<E extends Endpoint>(endpoint: E, handlers: CreateHandlers<E>): void {
       router.post(koaPath(endpoint.path), async (ctx: Context) => {
         const key = await admit(ctx, endpoint);
@@ -64,14 +66,15 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
         const claimKey = { account_id, livemode, operation, key: idempotencyKeyOf(ctx) };
         const { value, canonical } = await bodyOf(ctx, endpoint);
         const requestId = requestIdOf(ctx);
-        const made = await makeOnce(deps, {
+        const request = {
           claimKey,
           canonical,
           requestId,
           handlers,
           body: () => parse<E['body']>(endpoint.body, value),
           status: endpoint.success.status,
-        });
+        };
+        const made = await shed(livemode, () => makeOnce(deps, request));
         if (made.isReplayed) ctx.set('Idempotent-Replayed', 'true');
         send(ctx, made.status, made.body);
       });

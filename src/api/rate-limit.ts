@@ -13,6 +13,7 @@ export type LimitConfig = Pick<
   | 'ACCOUNT_LIMIT_PER_SECOND'
   | 'CREATE_LIMIT_PER_SECOND'
   | 'SANDBOX_CREATE_LIMIT_PER_SECOND'
+  | 'CREATES_AT_ONCE'
 >;
 
 type Caller = Pick<KeyDocument, '_id' | 'account_id' | 'livemode'>;

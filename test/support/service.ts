@@ -60,6 +60,7 @@ export const NO_LIMITS: LimitConfig = {
   ACCOUNT_LIMIT_PER_SECOND: 5_000,
   CREATE_LIMIT_PER_SECOND: 5_000,
   SANDBOX_CREATE_LIMIT_PER_SECOND: 5_000,
+  CREATES_AT_ONCE: 5_000,
 };
 
 export async function startService(options: ServiceOptions = {}) {

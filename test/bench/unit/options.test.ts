@@ -34,6 +34,8 @@ test.each([
   'lists',
   'waiting',
   'dashboard',
+  'isolation',
+  'overload',
 ])('the usage tells of --%s', (name) =>
   expect(USAGE).toMatch(new RegExp(`^  --${name} .* {2}\\S`, 'm')),
 );
