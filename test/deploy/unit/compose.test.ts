@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { VARIABLES } from '../../../stack/variables';
+
+const Service = z.looseObject({
+  image: z.string(),
+  read_only: z.literal(true),
+  cap_drop: z.tuple([z.literal('ALL')]),
+  security_opt: z.tuple([z.literal('no-new-privileges:true')]),
+  pids_limit: z.int().positive(),
+  mem_limit: z.string(),
+  networks: z.array(z.enum(['core', 'edge'])).default([]),
+  ports: z.array(z.string()).default([]),
+  environment: z.record(z.string(), z.string()).default({}),
+  healthcheck: z.object({ test: z.array(z.string()) }).optional(),
+});
+const Compose = z.object({
+  services: z.record(z.string(), Service),
+  networks: z.object({ core: z.object({ internal: z.literal(true) }) }),
+});
+
+const { services } = Compose.parse(
+  parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }),
+);
+const ours = Object.entries(services).filter(([, { image }]) => image === 'durable-payments:local');
+const NAMES = new Set(VARIABLES.map(({ name }) => name));
+
+test('the api and the bank alone are published, on this machine; the servers reach nothing else', () => {
+  const published = Object.entries(services).filter(([, { ports }]) => ports.length > 0);
+  expect(published.map(([name]) => name).sort()).toEqual(['api', 'sandbox-bank']);
+  for (const [, { ports }] of published)
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+  expect(services['mongodb']?.networks).toEqual(['core']);
+  expect(services['temporal']?.networks).toEqual(['core']);
+});
+
+test.each(ours)('%s is given variables that exist', (_name, { environment }) => {
+  expect(Object.keys(environment).filter((name) => !NAMES.has(name))).toEqual([]);
+});
+
+test.each([
+  ['api', 'PORT', '/readyz'],
+  ['worker', 'WORKER_HEALTH_PORT', '/readyz'],
+  ['sandbox-bank', 'SANDBOX_BANK_PORT', '/healthz'],
+])('%s is asked after its health where it answers', (name, variable, path) => {
+  const { environment, healthcheck } = services[name] ?? {};
+  expect(healthcheck?.test.at(-1)).toContain(`http://127.0.0.1:${environment?.[variable]}${path}'`);
+});

@@ -1,0 +1,114 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
+import { NODE_PARTS } from '../../../stack/parts';
+import { VARIABLES } from '../../../stack/variables';
+
+const FOLDER = 'deploy/kubernetes';
+const NAMES = new Set(VARIABLES.map(({ name }) => name));
+
+const Probe = z.object({
+  httpGet: z.object({ path: z.string(), port: z.string() }),
+  periodSeconds: z.int(),
+  timeoutSeconds: z.int().default(1),
+  failureThreshold: z.int().default(3),
+});
+/** Times of a probe that is not there. */
+const NEVER = { periodSeconds: 3_600, timeoutSeconds: 1, failureThreshold: 1 };
+const Container = z.object({
+  command: z.array(z.string()),
+  ports: z.array(z.object({ name: z.string(), containerPort: z.int() })).default([]),
+  env: z.array(z.looseObject({ name: z.string(), value: z.string().optional() })),
+  startupProbe: Probe.optional(),
+  livenessProbe: Probe.optional(),
+  readinessProbe: Probe.optional(),
+  resources: z.object({ limits: z.object({ memory: z.string() }) }),
+  securityContext: z.object({
+    allowPrivilegeEscalation: z.literal(false),
+    readOnlyRootFilesystem: z.literal(true),
+    capabilities: z.object({ drop: z.tuple([z.literal('ALL')]) }),
+  }),
+});
+const Pods = z.object({
+  spec: z.object({
+    template: z.object({
+      spec: z.object({
+        automountServiceAccountToken: z.literal(false),
+        terminationGracePeriodSeconds: z.int().optional(),
+        securityContext: z.looseObject({ runAsNonRoot: z.literal(true) }),
+        containers: z.tuple([Container]),
+      }),
+    }),
+  }),
+});
+const Resource = z.looseObject({ kind: z.string() });
+
+const resources = readdirSync(FOLDER)
+  .flatMap((file) => parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8')))
+  .map((document) => Resource.parse(document.toJS()));
+const files = readdirSync(FOLDER).filter((file) => file !== 'kustomization.yaml');
+
+/** Pods of the one workload in a file, and their container. */
+function podsOf(file: string) {
+  const [first] = parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8'));
+  const { spec } = Pods.parse(first?.toJS()).spec.template;
+  const [container] = spec.containers;
+  const env = new Map(container.env.map(({ name, value }) => [name, value]));
+  const port = (name: string) =>
+    container.ports.find((each) => each.name === name)?.containerPort.toString();
+  return { ...spec, container, env, port };
+}
+
+const WORKLOADS = [
+  ['api.yaml', 'api', 'PORT', 'http'],
+  ['worker.yaml', 'worker', 'WORKER_HEALTH_PORT', 'health'],
+  ['sandbox-bank.yaml', 'sandbox_bank', 'SANDBOX_BANK_PORT', 'http'],
+] as const;
+
+test.each(WORKLOADS)(
+  '%s runs what the launcher runs, and asks it where it listens',
+  (file, part, variable, port) => {
+    const pods = podsOf(file);
+    expect(pods.container.command).toEqual(['node', `dist/${NODE_PARTS[part].script}`]);
+    expect(pods.env.get(variable)).toBe(pods.port(port));
+    const { startupProbe, livenessProbe, readinessProbe } = pods.container;
+    const probes = [startupProbe, livenessProbe, readinessProbe];
+    expect(probes.map((probe) => probe?.httpGet.port)).toEqual([port, port, port]);
+    expect(livenessProbe?.httpGet.path).toBe('/healthz');
+  },
+);
+
+test.each(WORKLOADS)('%s may take as long to end as it needs', (file, part) => {
+  const { terminationGracePeriodSeconds = 0, env } = podsOf(file);
+  const needed = NODE_PARTS[part].graceMs + Number(env.get('DRAIN_MS') ?? 0);
+  expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThanOrEqual(needed);
+});
+
+test('the api drains for longer than its readiness takes to be believed', () => {
+  const { env, container } = podsOf('api.yaml');
+  const { periodSeconds, timeoutSeconds, failureThreshold } = container.readinessProbe ?? NEVER;
+  const seenAfter = (periodSeconds + timeoutSeconds) * failureThreshold;
+  expect(Number(env.get('DRAIN_MS')) / 1_000).toBeGreaterThan(seenAfter);
+  expect(container.readinessProbe?.httpGet.path).toBe('/readyz?only=api');
+});
+
+test('migrate is a command, without a port', () => {
+  const { container } = podsOf('migrate.yaml');
+  expect(container.command).toEqual(['node', 'dist/src/cli/main.js', 'migrate']);
+  expect(container.ports).toEqual([]);
+});
+
+test('every variable that is given exists', () => {
+  const shared = resources.find(({ kind }) => kind === 'ConfigMap');
+  const { data } = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(shared);
+  const own = [...WORKLOADS.map(([file]) => file), 'migrate.yaml'].flatMap((file) => [
+    ...podsOf(file).env.keys(),
+  ]);
+  expect([...Object.keys(data), ...own].filter((name) => !NAMES.has(name))).toEqual([]);
+});
+
+test('the kustomization names every file, the sandbox bank as a choice', () => {
+  const text = readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8');
+  for (const file of files) expect(text).toContain(`- ${file}`);
+});
