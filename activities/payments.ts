@@ -107,7 +107,7 @@ async function openPayment(
   const { payment_id, account_id, livemode, created_at: at, request_id } = input;
   // Its claim may be open although it is written, in collections of different times.
   const existing = isAgain ? await stores.payments.get(payment_id) : null;
-  if (existing !== null) return await reopened(deps, existing, input);
+  if (existing !== null) return await reopened(deps, existing);
   const subscription = await subscriptionOf(stores, account_id, livemode);
   const { status, version } = openingOf(input.session);
   const moves = version > 1 ? eventsOfMoves(PAYMENT_EVENTS, [status], 1) : [];
@@ -124,7 +124,7 @@ async function openPayment(
     if (events.length > 0) await stores.events.insert(events, session);
     return fresh;
   });
-  if (payment === null) return await openedBefore(deps, input);
+  if (payment === null) return await openedBefore(deps, payment_id);
   await startDeliveries(deps, events);
   deps.log.info({ payment_id, request_id, status }, 'payment opened');
   return { status, version, opening };
@@ -133,28 +133,37 @@ async function openPayment(
 /** Answers as the attempt that was first. @throws Error while its payment is not to be seen */
 async function openedBefore(
   deps: PaymentActivityDeps,
-  input: OpenPayment,
+  payment_id: string,
 ): Promise<PaymentStanding> {
   const { payments, idempotency } = deps.stores;
-  const { payment_id } = input;
   const written = await payments.get(payment_id);
-  if (written !== null) return await reopened(deps, written, input);
+  if (written !== null) return await reopened(deps, written);
   const claim = await idempotency.forResource(payment_id);
   // Emptied, but no majority has the other attempt's payment yet: try again.
   if (claim !== null) throw new Error(`The payment ${payment_id} is not to be seen yet.`);
   throw ApplicationFailure.nonRetryable('No claim holds this payment.', 'claim_missing');
 }
 
-/** Answers as the attempt that opened it did, and starts the deliveries that it may not have. */
+/**
+ * Answers as the attempt that opened it did, by the record, since the bank may have told this one
+ * something else; where its claim is gone, as the payment is now. Starts the deliveries that the
+ * first attempt may not have.
+ */
 async function reopened(
   deps: PaymentActivityDeps,
   payment: PaymentDocument,
-  { session }: OpenPayment,
 ): Promise<PaymentStanding> {
   await startPendingDeliveries(deps, payment);
   const claim = await deps.stores.idempotency.forResource(payment._id);
-  const standing = openingOf(session);
-  return claim?.opening === undefined ? standing : { ...standing, opening: claim.opening };
+  if (claim?.opening !== undefined) return firstStanding(claim.opening);
+  const { status, version } = payment;
+  return { status, version };
+}
+
+/** The version is that with which `newPayment` writes this state. */
+function firstStanding(opening: PaymentOpening): PaymentStanding {
+  const { status } = opening;
+  return { status, version: status === 'created' ? 1 : 2, opening };
 }
 
 /** The document as it is first written. @see docs/api.md#create-a-payment */

@@ -1,5 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { MongoClient } from 'mongodb';
 import { createPaymentActivities, type RecordPaymentMove } from '../../activities/payments';
+import type { SessionAnswer } from '../../connectors/contract/activities';
 import type { PaymentStatus } from '../../src/domain/payment';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
@@ -13,12 +15,13 @@ import { paymentInput } from '../support/workflow-setting';
  * asked for again after later ones were made.
  */
 const database = `test_${randomUUID().slice(0, 8)}`;
+let mongo: MongoClient;
 let stores: Stores;
 let activities: ReturnType<typeof createPaymentActivities>;
 let close: () => Promise<void>;
 
 beforeAll(async () => {
-  const mongo = await connectMongo(mongodbUri(), 'record-move');
+  mongo = await connectMongo(mongodbUri(), 'record-move');
   stores = createStores(mongo.db(database));
   await ensureIndexes(stores);
   const temporal = connectTemporal({ address: temporalAddress(), namespace: 'default' });
@@ -66,10 +69,10 @@ async function opened() {
     new Date(),
   );
   const created_at = new Date().toISOString();
-  const open = () =>
+  const open = (session: SessionAnswer | null = SESSION) =>
     activities.openPayment({
       ...facts,
-      ...{ created_at, expires_at: created_at, session: SESSION },
+      ...{ created_at, expires_at: created_at, session },
       return_url: 'https://pay.example/return',
     });
   const move = (status: PaymentStatus, version: number, to: PaymentStatus[]) => {
@@ -113,6 +116,26 @@ test('opening again answers as the first time, whatever has happened since', asy
   const first = await open();
   await move('awaiting_customer', 2, ['failed']);
   expect(await open()).toEqual(first);
+});
+
+test('opening again answers by the record, not by what the bank says this time', async () => {
+  const slow = await opened();
+  const created = await slow.open(null);
+  expect(created).toMatchObject({ status: 'created', version: 1 });
+  expect(await slow.open()).toEqual(created);
+  const quick = await opened();
+  const first = await quick.open();
+  expect(await quick.open(null)).toEqual(first);
+  expect(await quick.open({ outcome: 'declined', code: 'no', message: 'No.' })).toEqual(first);
+});
+
+test('opening again after its claim is gone answers as the payment is now', async () => {
+  const { open, move, payment_id } = await opened();
+  await open();
+  await move('awaiting_customer', 2, ['authorized']);
+  const claims = mongo.db(database).collection('idempotency');
+  await claims.deleteOne({ resource_id: payment_id });
+  expect(await open(null)).toEqual({ status: 'authorized', version: 3 });
 });
 
 test('a record that has made the first of several moves is brought to the last', async () => {
@@ -159,7 +182,7 @@ test('a move that no table lists is refused where it is written, and moves nothi
 
 test('the same move asked for by many at once is made once', async () => {
   const { open, move, types } = await opened();
-  await Promise.all(Array.from({ length: 8 }, open));
+  await Promise.all(Array.from({ length: 8 }, () => open()));
   const made = await Promise.all(
     Array.from({ length: 8 }, () => move('awaiting_customer', 2, ['authorized', 'settled'])),
   );

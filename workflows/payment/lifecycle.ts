@@ -96,6 +96,8 @@ async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment>
   payment.since = startedAt;
   record.show(payment);
   if (session === undefined) awaitSession(payment, input, expires_at);
+  // Opened before, when the bank was slow: this run has its answer.
+  else if (payment.status === 'created') mail.inbox.push({ kind: 'session', answer: session });
   return payment;
 }
 

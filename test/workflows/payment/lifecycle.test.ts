@@ -6,6 +6,7 @@ import { keepHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   callback,
+  claimPayment,
   eventTypes,
   openPayment,
   openWorkflowSetting,
@@ -330,19 +331,41 @@ test('a payment is still cancelled after a cancel request from the Temporal UI',
   });
 });
 
+test('a payment that was opened before, while the bank was slow, gets its session', async () => {
+  await withBank(setting, scriptedBank(), async (connector) => {
+    const input = paymentInput(connector);
+    await claimPayment(setting, input);
+    const { payment_id: id, expires_in_seconds, ...facts } = input;
+    const created_at = new Date().toISOString();
+    const before = { ...facts, payment_id: id, created_at, expires_at: created_at, session: null };
+    await activitiesBehind().openPayment(before);
+    const { handle, opened } = await openPayment(setting, input);
+    expect(opened).toMatchObject({ status: 'created', version: 1 });
+    await eventually('the session', async () => (await stored(id)).session_url !== null);
+    await handle.signal('settled', callback());
+    expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
+    expect(await eventTypes(setting, id)).toHaveLength(3);
+    await keepHistory(handle, 'payment-opened-before');
+  });
+});
+
+/** Writes to the record behind a workflow's back. */
+function activitiesBehind() {
+  const { mongo, stores, env } = setting;
+  return createPaymentActivities({
+    mongo,
+    stores,
+    temporal: env.client,
+    webhookQueue: 'unused',
+    payTokenKey: randomBytes(32),
+    log: createLogger('behind', 'silent'),
+  });
+}
+
 describe('a record that is ahead of its workflow, as after an older backup of Temporal', () => {
   /** Moves the document behind the workflow's back. */
   const moveBehind = async (id: string, to: PaymentStatus[]) => {
-    const { mongo, stores, env } = setting;
-    const { recordPaymentMove } = createPaymentActivities({
-      mongo,
-      stores,
-      temporal: env.client,
-      webhookQueue: 'unused',
-      payTokenKey: randomBytes(32),
-      log: createLogger('behind', 'silent'),
-    });
-    await recordPaymentMove({
+    await activitiesBehind().recordPaymentMove({
       resource_id: id,
       account_id: `acct_${id}`,
       livemode: false,
