@@ -1,5 +1,5 @@
 import type { BankCallback, CallbackName, CallbackResource } from '../src/domain/callback';
-import type { AttentionAct } from '../src/store/attention';
+import type { Marking } from '../src/store/attention';
 
 /** State and version of a resource after a write. */
 export interface Standing<Status extends string> {
@@ -42,13 +42,8 @@ export interface RecordMove<Status extends string, Attention extends string, Cha
   request_id: string;
 }
 
-/** A mark for operators, or the end of one. */
-export interface RecordAttention<Attention extends string> {
+export interface RecordAttention<Attention extends string> extends Marking<Attention> {
   resource_id: string;
-  /** The version at which the mark was set. */
-  version: number;
-  attention: Attention | null;
-  audit: AttentionAct | null;
   request_id: string;
 }
 

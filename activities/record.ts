@@ -2,13 +2,14 @@ import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { assertLawful } from '../src/domain/assert';
 import type { CallbackResource } from '../src/domain/callback';
+import { defined } from '../src/domain/defined';
 import type { EventType } from '../src/domain/event';
 import { eventId } from '../src/ids';
 import { bookId } from '../src/ledger/postings';
 import type { Logger } from '../src/log';
 import { inTransaction, isDuplicateKey } from '../src/mongo';
 import type { Stores } from '../src/store';
-import type { AttentionAct, AuditEntry } from '../src/store/attention';
+import type { AttentionAct, AuditEntry, Marking } from '../src/store/attention';
 import { callbackKey } from '../src/store/callbacks';
 import type { WrittenWith } from '../src/store/resource';
 import { type DeliveryStarter, startDeliveries } from '../src/temporal/deliveries';
@@ -41,7 +42,9 @@ interface Recorded<Status extends string, Attention extends string> {
   version: number;
   updated_at: string;
   attention: Attention | null;
+  marked_at?: number;
   applied_callbacks?: string[];
+  audit: AuditEntry[];
 }
 
 /** The points in which the record of one kind of resource differs from the others. */
@@ -63,12 +66,8 @@ export interface RecordTable<
       written: WrittenWith,
       session: ClientSession,
     ) => Promise<Document | null>;
-    setAttention: (
-      id: string,
-      version: number,
-      attention: Attention | null,
-      act: AttentionAct | null,
-    ) => Promise<unknown>;
+    /** Writes conditionally; false when it changed nothing. */
+    setAttention: (id: string, marking: Marking<Attention>) => Promise<boolean>;
   };
   /** The lawful moves. */
   moves: Record<Status, readonly Status[]>;
@@ -102,10 +101,15 @@ export function createRecord<
     /** Document, events, postings and audit entry in one transaction; then the deliveries start. */
     move: (input: RecordMove<Status, Attention, Change>): Promise<MoveAnswer<Status, Attention>> =>
       recordMove(deps, table, input),
-    /** Marks or unmarks it for operators while the state stays. */
-    setAttention: async (input: RecordAttention<Attention>): Promise<void> => {
-      const { resource_id, version, attention, audit } = input;
-      await table.store.setAttention(resource_id, version, attention, audit);
+    /** Marks or unmarks it for operators while the state stays. An act answers as a move does. */
+    setAttention: async (
+      input: RecordAttention<Attention>,
+    ): Promise<MoveAnswer<Status, Attention> | undefined> => {
+      const { resource_id, request_id, ...marking } = input;
+      const isWritten = await table.store.setAttention(resource_id, marking);
+      const { audit, version } = marking;
+      if (isWritten || audit === null) return undefined;
+      return await actElsewhere(table, resource_id, version, audit);
     },
     /**
      * Reads where the record stands, before a bank is instructed.
@@ -126,15 +130,15 @@ export function createRecord<
     load: async (input: {
       resource_id: string;
       request_id: string;
-    }): Promise<Loaded & { applied: string[] }> => {
+    }): Promise<Loaded & { applied: string[]; marked_at?: number }> => {
       const document = await table.store.get(input.resource_id);
       if (document === null) {
         const code = `${table.resource}_not_found`;
         throw ApplicationFailure.nonRetryable(`No such ${table.resource}.`, code);
       }
       await startPendingDeliveries(deps, document);
-      const applied = document.applied_callbacks ?? [];
-      return { ...table.loaded(document, input.request_id), applied };
+      const { applied_callbacks: applied = [], marked_at } = document;
+      return { ...table.loaded(document, input.request_id), applied, ...defined({ marked_at }) };
     },
   };
 }
@@ -230,6 +234,32 @@ async function moveFromElsewhere<
   }
   const rest = { ...input, from: { status, version }, to: to.slice(made) };
   return await recordMove(deps, table, rest);
+}
+
+/**
+ * Answers an act that was not written: undefined where an earlier attempt has, or where the record
+ * stands.
+ * @throws Error when the record is behind, as for a move
+ */
+async function actElsewhere<
+  Status extends string,
+  Attention extends string,
+  Change,
+  Document extends Recorded<Status, Attention>,
+  Loaded,
+>(
+  { store }: RecordTable<Status, Attention, Change, Document, Loaded>,
+  resource_id: string,
+  from: number,
+  act: AttentionAct,
+): Promise<MoveAnswer<Status, Attention> | undefined> {
+  const document = await store.get(resource_id);
+  if (document?.audit.some(({ id }) => id === act.id)) return undefined;
+  if (document === null || document.version <= from) {
+    throw new Error(`The record of ${resource_id} is not where this act was asked for.`);
+  }
+  const { status, version, attention } = document;
+  return { status, version, ahead: { attention } };
 }
 
 /** The fields that every move changes. */

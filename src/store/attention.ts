@@ -21,12 +21,27 @@ export interface AttentionAct {
   at: string;
 }
 
-/** Write that marks or unmarks a document for operators, with the audit entry of an act. */
-export function attentionChange(attention: string | null, act: AttentionAct | null) {
+/** A mark for operators, or the end of one. */
+export interface Marking<Attention extends string = string> {
+  /** The version at which it was set. */
+  version: number;
+  attention: Attention | null;
+  audit: AttentionAct | null;
+  /** Time of its workflow, in ms since the epoch; each mark's is later than the one before. */
+  marked_at?: number;
+}
+
+/**
+ * Write that marks or unmarks a document for operators, with the audit entry of an act. An attempt
+ * that was given up and lands late must not hide a later mark; an act is known by its id.
+ */
+export function attentionChange({ attention, audit: act, marked_at }: Marking) {
   const audit = act ? { $concatArrays: ['$audit', [auditOf(act, attention)]] } : undefined;
+  const latest = marked_at === undefined ? undefined : { $max: ['$marked_at', marked_at] };
+  const unlessLater = marked_at === undefined ? {} : { marked_at: { $not: { $gte: marked_at } } };
   return {
-    unlessDone: act ? { 'audit.id': { $ne: act.id } } : {},
-    change: [{ $set: defined({ attention, audit }) }],
+    unlessDone: act ? { 'audit.id': { $ne: act.id } } : unlessLater,
+    change: [{ $set: defined({ attention, audit, marked_at: latest }) }],
   };
 }
 

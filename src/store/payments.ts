@@ -237,6 +237,7 @@ export function createPaymentStore(db: Db) {
             $set: {
               clawed_back: { $literal: clawed_back },
               attention: null,
+              marked_at: { $max: ['$marked_at', Date.parse(clawed_back.at)] },
               disputed_at: { $ifNull: ['$disputed_at', clawed_back.at] },
               audit: { $concatArrays: ['$audit', [{ $literal: act }]] },
             },

@@ -2,7 +2,7 @@ import type { ClientSession, FindCursor, UpdateResult } from 'mongodb';
 import { defined } from '../domain/defined';
 import type { Failure } from '../domain/lifecycle';
 import type { NamedIndex } from '../mongo-indexes';
-import { type AttentionAct, type AuditEntry, attentionChange } from './attention';
+import { type AuditEntry, attentionChange, type Marking } from './attention';
 
 /** Fields that every resource with a workflow has, under their names on the wire. */
 export interface ResourceDocument<
@@ -29,6 +29,8 @@ export interface ResourceDocument<
   bank_reference: string | null;
   /** Reason why it needs a person; null when it doesn't. */
   attention: Attention | null;
+  /** Time of its latest mark, in ms since the epoch; absent before the first. */
+  marked_at?: number;
   request_id: string;
   audit: AuditEntry[];
   /** `callback_id`s that moved it, latest last; absent before the first. */
@@ -128,16 +130,12 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
     },
     /**
      * Marks or unmarks it for operators, outside the count of versions.
-     * @param version version at which the mark was set: at any other nothing is written
+     * @returns whether it was written: not at another version, under a later mark, or for a repeat
      */
-    setAttention: (
-      id: string,
-      version: number,
-      attention: D['attention'],
-      act: AttentionAct | null,
-    ) => {
-      const { unlessDone, change } = attentionChange(attention, act);
-      return rows.updateOne({ _id: id, version, ...unlessDone }, change);
+    setAttention: async (id: string, marking: Marking): Promise<boolean> => {
+      const { unlessDone, change } = attentionChange(marking);
+      const filter = { _id: id, version: marking.version, ...unlessDone };
+      return (await rows.updateOne(filter, change)).matchedCount === 1;
     },
   };
 }

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
 import { createPaymentActivities, type RecordPaymentMove } from '../../activities/payments';
 import type { SessionAnswer } from '../../connectors/contract/activities';
-import type { PaymentStatus } from '../../src/domain/payment';
+import type { PaymentAttention, PaymentStatus } from '../../src/domain/payment';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
@@ -168,6 +168,59 @@ test('a record that is behind is waited for: nothing is moved', async () => {
   await open();
   await expect(move('authorized', 3, ['settled'])).rejects.toThrow(/is not where this move begins/);
   expect(await types()).toEqual(['payment.awaiting_customer']);
+});
+
+describe('a mark', () => {
+  const marked = async (id: string) => (await stores.payments.get(id))?.attention;
+  const markings = (resource_id: string) => (attention: PaymentAttention, marked_at?: number) =>
+    activities.recordPaymentAttention({
+      ...{ resource_id, request_id: 'req-1', version: 2, attention, audit: null },
+      ...(marked_at === undefined ? {} : { marked_at }),
+    });
+
+  test('is not hidden by an older one that lands late', async () => {
+    const { open, payment_id } = await opened();
+    await open();
+    const mark = markings(payment_id);
+    await mark('late_money_pending', 10);
+    await mark('late_settlement_reversed', 20);
+    await mark('late_money_pending', 10);
+    expect(await marked(payment_id)).toBe('late_settlement_reversed');
+    // A workflow task of the release before knows no times.
+    await mark('malformed_callback');
+    expect(await marked(payment_id)).toBe('malformed_callback');
+    expect(
+      await activities.loadPayment({ resource_id: payment_id, request_id: 'req-2' }),
+    ).toMatchObject({ marked_at: 20 });
+  });
+
+  test('of an operator is kept once, and told where the record has moved on', async () => {
+    const { open, move, payment_id } = await opened();
+    await open();
+    const mark = markings(payment_id);
+    const act = (id: string, version: number) =>
+      activities.recordPaymentAttention({
+        ...{
+          resource_id: payment_id,
+          request_id: 'req-1',
+          version,
+          attention: null,
+          marked_at: 30,
+        },
+        audit: { id, who: 'ada', what: 'snooze', why: 'asked', at: new Date().toISOString() },
+      });
+    await mark('malformed_callback', 40);
+    expect(await act('one', 2)).toBeUndefined();
+    expect(await act('one', 2)).toBeUndefined();
+    await mark('settlement_overdue', 35);
+    expect(await marked(payment_id)).toBeNull();
+    await expect(act('two', 3)).rejects.toThrow(/is not where this act was asked for/);
+    await move('awaiting_customer', 2, ['authorized']);
+    expect(await act('one', 2)).toBeUndefined();
+    const ahead = { status: 'authorized', version: 3, ahead: { attention: null } };
+    expect(await act('three', 2)).toEqual(ahead);
+    expect((await stores.payments.get(payment_id))?.audit).toHaveLength(1);
+  });
 });
 
 test('a move that no table lists is refused where it is written, and moves nothing', async () => {

@@ -203,12 +203,11 @@ test('the overview tells of balances, today, webhooks and what needs attention',
   const simulate = `/v1/sandbox/payments/${payment.id}/simulate`;
   await call(service.url, 'POST', simulate, { key, body: { event: 'settled' } });
   const stored = await service.stores.payments.get(payment.id);
-  await service.stores.payments.setAttention(
-    payment.id,
-    stored?.version ?? 0,
-    'settlement_overdue',
-    null,
-  );
+  await service.stores.payments.setAttention(payment.id, {
+    version: stored?.version ?? 0,
+    attention: 'settlement_overdue',
+    audit: null,
+  });
   const html = (await by.get('/dashboard/sandbox/overview')).html;
   const text = textOf(html);
   for (const words of [

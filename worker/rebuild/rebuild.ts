@@ -107,11 +107,14 @@ async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past
     case 'recordPayoutMove':
       return await assertMoved(step, () => activities.recordPayoutMove(step.input));
     case 'recordPaymentAttention':
-      return await activities.recordPaymentAttention(step.input);
+      await activities.recordPaymentAttention(step.input);
+      return;
     case 'recordRefundAttention':
-      return await activities.recordRefundAttention(step.input);
+      await activities.recordRefundAttention(step.input);
+      return;
     case 'recordPayoutAttention':
-      return await activities.recordPayoutAttention(step.input);
+      await activities.recordPayoutAttention(step.input);
+      return;
     case 'recordUnapplied':
       return await activities.recordUnapplied(step.input);
     case 'recordLateMoney':

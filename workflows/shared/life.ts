@@ -18,6 +18,8 @@ export interface Life<Status extends string, Attention extends string, Facts ext
   version: number;
   /** The reason why it needs a person; null when it doesn't. */
   attention: Attention | null;
+  /** Time of its latest mark, in ms since the epoch. */
+  markedAt: number;
   /** When the state was reached, in ms since the epoch. */
   since: number;
   /** Operators know that it is overdue in this state. */
@@ -47,6 +49,8 @@ export interface Loaded<Status extends string, Attention extends string, Facts> 
   attention: Attention | null;
   /** `callback_id`s that moved it; none when it was just opened. */
   applied?: string[];
+  /** Time of its latest mark, in ms since the epoch. */
+  marked_at?: number;
 }
 
 /**
@@ -61,7 +65,14 @@ export function startLabels(resumed: boolean): UpsertedLabels {
 /** @param labels what the search attributes say; null where they may say anything */
 export function newLife<Status extends string, Attention extends string, Facts extends CommonFacts>(
   id: string,
-  { facts, status, version, attention, applied = [] }: Loaded<Status, Attention, Facts>,
+  {
+    facts,
+    status,
+    version,
+    attention,
+    applied = [],
+    marked_at = 0,
+  }: Loaded<Status, Attention, Facts>,
   labels: UpsertedLabels,
 ): Life<Status, Attention, Facts> {
   return {
@@ -70,6 +81,7 @@ export function newLife<Status extends string, Attention extends string, Facts e
     status,
     version,
     attention,
+    markedAt: marked_at,
     since: Date.now(),
     overdueTold: false,
     snoozedUntil: undefined,

@@ -26,7 +26,9 @@ interface RecordTable<Status extends string, Attention extends string, Resource,
   /** Keeps in memory what a move says beside its status. */
   remember: (resource: Resource, to: readonly Status[], at: string) => void;
   writeMove: (input: RecordMove<Status, Attention, Change>) => Write<MoveAnswer<Status, Attention>>;
-  writeAttention: (input: RecordAttention<Attention>) => Write<void>;
+  writeAttention: (
+    input: RecordAttention<Attention>,
+  ) => Write<MoveAnswer<Status, Attention> | undefined>;
   /** Reads of a resource that is instructed at a bank; a payment is not. */
   readStanding?: (input: ReadStanding) => Write<Standing<Status>>;
   readLoaded?: (input: {
@@ -67,22 +69,31 @@ export function createRecord<
 >(table: RecordTable<Status, Attention, Resource, Change>) {
   const show = (resource: Resource) => showLife(resource, table.view, table.until(resource));
 
+  const takeOver = (resource: Resource, found: Recorded<Status, Attention>) => {
+    resource.status = found.status;
+    resource.version = found.version;
+    resource.attention = found.attention;
+    resource.since = Date.now();
+    note(resource, `the record was ahead: the ${table.noun} is ${found.status}`);
+    show(resource);
+  };
+
   const setAttention = async (resource: Resource, attention: Attention | null) => {
     if (resource.attention !== attention) {
-      const { version } = resource;
-      await writeLocally(
-        table.writeAttention({ ...addressOf(resource), version, attention, audit: null }),
-      );
+      await writeLocally(table.writeAttention(markingOf(resource, attention, null)));
       resource.attention = attention;
     }
     show(resource);
   };
 
   const recordAct = async (resource: Resource, act: AuditedAct, attention: Attention | null) => {
-    const audit = datedAudit(act);
-    await writeScheduled(
-      table.writeAttention({ ...addressOf(resource), version: resource.version, attention, audit }),
-    );
+    const marking = markingOf(resource, attention, datedAudit(act));
+    const answer = await writeScheduled(table.writeAttention(marking));
+    if (answer?.ahead !== undefined) {
+      const { status, version, ahead } = answer;
+      takeOver(resource, { status, version, attention: ahead.attention });
+      throw new RecordAhead(`The ${table.noun} is ${status} in the record.`);
+    }
     resource.attention = attention;
   };
 
@@ -156,12 +167,7 @@ export function createRecord<
       const { readLoaded } = table;
       if (readLoaded === undefined) return;
       const found = await writeScheduled(readLoaded(addressOf(resource)));
-      resource.status = found.status;
-      resource.version = found.version;
-      resource.attention = found.attention;
-      resource.since = Date.now();
-      note(resource, `the record was ahead: the ${table.noun} is ${found.status}`);
-      show(resource);
+      takeOver(resource, found);
     },
 
     /** Keeps a callback that moves nothing, with its reason. */
@@ -192,7 +198,10 @@ export function createRecord<
       } else show(resource);
     },
 
-    /** Keeps an operator's act that moves nothing; the mark becomes what it says. */
+    /**
+     * Keeps an operator's act that moves nothing; the mark becomes what it says.
+     * @throws RecordAhead once the resource stands where the record does; the act was not kept
+     */
     recordAct,
 
     /** Clears the mark for a while; past it operators are told again. */
@@ -203,6 +212,17 @@ export function createRecord<
       show(resource);
     },
   };
+}
+
+/** A mark, later than the one before also where both are set at one time of the workflow. */
+function markingOf<Attention extends string>(
+  resource: Life<string, Attention, CommonFacts>,
+  attention: Attention | null,
+  audit: RecordAttention<Attention>['audit'],
+): RecordAttention<Attention> {
+  resource.markedAt = Math.max(Date.now(), resource.markedAt + 1);
+  const { version, markedAt: marked_at } = resource;
+  return { ...addressOf(resource), version, attention, audit, marked_at };
 }
 
 function addressOf({ id, facts }: Life<string, string, CommonFacts>) {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createPaymentActivities } from '../../../activities/payments';
+import { createPaymentActivities, type RecordPaymentMove } from '../../../activities/payments';
 import type { PaymentStatus } from '../../../src/domain/payment';
 import { createLogger } from '../../../src/log';
 import { keepHistory } from '../../support/histories';
@@ -364,12 +364,16 @@ function activitiesBehind() {
 
 describe('a record that is ahead of its workflow, as after an older backup of Temporal', () => {
   /** Moves the document behind the workflow's back. */
-  const moveBehind = async (id: string, to: PaymentStatus[]) => {
+  const moveBehind = async (
+    id: string,
+    to: PaymentStatus[],
+    from: RecordPaymentMove['from'] = { status: 'awaiting_customer', version: 2 },
+  ) => {
     await activitiesBehind().recordPaymentMove({
       resource_id: id,
       account_id: `acct_${id}`,
       livemode: false,
-      from: { status: 'awaiting_customer', version: 2 },
+      from,
       to,
       at: new Date().toISOString(),
       attention: null,
@@ -412,6 +416,20 @@ describe('a record that is ahead of its workflow, as after an older backup of Te
       await expect(refused).rejects.toMatchObject({ cause: { type: 'cannot_cancel' } });
       await handle.signal('settled', callback());
       expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
+    });
+  });
+
+  test('an act that changes the mark only is refused in the words of the record', async () => {
+    await paying(scriptedBank(), async ({ handle, id }) => {
+      await handle.signal('authorized', callback());
+      await eventually('the authorisation', async () => (await stored(id)).status === 'authorized');
+      await moveBehind(id, ['settled'], { status: 'authorized', version: 3 });
+      const args: [object] = [{ operator: 'ada', reason: 'asked the bank', hours: 1 }];
+      const refused = handle.executeUpdate<unknown, [object]>('snooze', { args });
+      await expect(refused).rejects.toMatchObject({ cause: { type: 'wrong_state' } });
+      expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
+      expect((await stored(id)).audit).toEqual([]);
+      await keepHistory(handle, 'payment-act-record-ahead');
     });
   });
 });
