@@ -25,6 +25,9 @@ type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
 /** Steps that answer with where the resource stands. */
 const TELLING = /^(open|abandon|load)(Payment|Refund|Payout)$|^record(Payment|Refund|Payout)Move$/;
 
+/** Steps that free the key of what was refused. */
+const FREEING = /^abandon(Refund|Payout)$/;
+
 const Answer = z.looseObject({ status: z.string(), version: z.int() });
 /** Bookings that were made: one that could not be says so. */
 const Booked = z.union([
@@ -59,6 +62,18 @@ function wasBooked(booking: Booking, result: unknown): boolean {
   if (!booked.success) return false;
   if (booking !== 'recordLateReversed') return true;
   return booked.data?.['reversed'] === true;
+}
+
+/** Standing of what its workflow refused: it has opened nothing, and never will. */
+export const REFUSED: Standing = { status: 'refused', version: 0, bookings: [] };
+
+/**
+ * Whether the histories end a refusal: the step that frees the key found nothing written, so that no
+ * attempt under way can be accepted after it.
+ */
+export function wasRefused(histories: readonly Pick<History, 'events'>[]): boolean {
+  const isFreed = histories.flatMap(endedSteps).some(({ activity }) => FREEING.test(activity));
+  return isFreed && standingIn(histories) === null;
 }
 
 interface Ended {

@@ -4,7 +4,7 @@ import type { CallbackResource } from '../domain/callback';
 import { environmentQueue } from '../domain/task-queues';
 import { KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import { compare, type Disagreement } from './compare';
-import { BOOKINGS, type Booking, type Standing, standingIn } from './standing';
+import { BOOKINGS, type Booking, REFUSED, type Standing, standingIn, wasRefused } from './standing';
 
 export interface WalkDeps {
   temporal: Client;
@@ -105,7 +105,8 @@ async function lookAt(
 ): Promise<Difference | null> {
   const [newest] = runs;
   if (newest === undefined) return null;
-  const workflow = standingIn(await historiesOf(temporal, runs));
+  const histories = await historiesOf(temporal, runs);
+  const workflow = standingIn(histories) ?? (wasRefused(histories) ? REFUSED : null);
   const id = newest.workflowId.slice(newest.workflowId.indexOf(':') + 1);
   const found = await LIFECYCLES[resource].get(stores, id);
   const document = found === null ? null : standingOf(found);

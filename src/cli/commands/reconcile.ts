@@ -15,7 +15,8 @@ const KINDS: Record<Finding['kind'], string> = {
   missing: 'its workflow has opened it, and MongoDB does not hold it: rebuilt from the history',
   behind: 'MongoDB holds an earlier version than its workflow: rebuilt from the history',
   short: 'a balance lacks what it took: fund what is gone (balance fund), then run again',
-  contradicts: 'both say the same version and another state: left to a person',
+  contradicts:
+    'both say the same version and another state, or its workflow refused it: left to a person',
   ahead: 'its workflow is older, and takes the document over on its next move: harmless',
   orphan: 'under way in MongoDB without a workflow that runs: restarted, as by orphan restart',
   undelivered: 'an event that is pending without a delivery: delivered, perhaps once more',

@@ -1,5 +1,5 @@
 import { compare } from '../../../src/reconcile/compare';
-import type { Booking } from '../../../src/reconcile/standing';
+import { type Booking, REFUSED } from '../../../src/reconcile/standing';
 
 const at = (version: number, status = 'sent', ...bookings: Booking[]) => ({
   status,
@@ -17,6 +17,8 @@ test.each([
   ['a booking more in store', at(3), at(3, 'sent', 'clawBack'), null],
   ['both at the same place', at(3), at(3), null],
   ['the same version in two states', at(3), at(3, 'failed'), 'contradicts'],
+  ['refused, and not stored', REFUSED, null, null],
+  ['refused, and stored all the same', REFUSED, at(1, 'created'), 'contradicts'],
 ])('%s', (_case, workflow, document, difference) => {
   expect(compare(workflow, document)).toBe(difference);
 });

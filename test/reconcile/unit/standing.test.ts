@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
-import { standingIn } from '../../../src/reconcile/standing';
+import { standingIn, wasRefused } from '../../../src/reconcile/standing';
 
 const FOLDER = join(__dirname, '../../replay/histories');
 const historyOf = (name: string) =>
@@ -24,6 +24,16 @@ test('what was refused stands nowhere, and so does what has not begun', () => {
   expect(standingIn([historyOf('refund-refused')])).toBeNull();
   expect(standingIn([{ events: [] }, {}])).toBeNull();
   expect(standingIn([])).toBeNull();
+});
+
+test('a refusal is told apart from what has not begun, and from what was accepted after all', () => {
+  const refused = (name: string) => wasRefused([historyOf(name)]);
+  expect(refused('payout-insufficient-balance')).toBe(true);
+  expect(refused('payout-not-accepted-in-time')).toBe(true);
+  expect(refused('refund-refused')).toBe(true);
+  expect(refused('payout-accepted-behind')).toBe(false);
+  expect(refused('payout-completed')).toBe(false);
+  expect(wasRefused([{ events: [] }])).toBe(false);
 });
 
 test('a history that is cut off stands where its last known step said', () => {
