@@ -10,6 +10,7 @@ import {
   ReadPreference,
 } from 'mongodb';
 import { createGate, type Gate } from './gate';
+import { foundNoConnection, orAborted } from './mongo-abort';
 
 /**
  * Connects with the durability that money needs: majority, journaled. Time-outs are short.
@@ -106,10 +107,16 @@ async function transact<T>(
   work: (session: ClientSession) => Promise<T>,
 ): Promise<T> {
   return await mongo.withSession(async (session) => {
-    const kept: { done?: { result: T } } = {};
+    const kept: { done?: { result: T }; fault?: { error: unknown } } = {};
     const run = async () => {
       delete kept.done;
-      kept.done = { result: await work(session) };
+      try {
+        kept.done = { result: await orAborted(mongo, session, () => work(session)) };
+      } catch (error) {
+        if (beginsAgain(error)) throw error;
+        // Aborted already, which the driver would do once more.
+        kept.fault = { error };
+      }
     };
     try {
       await session.withTransaction(run, {
@@ -123,9 +130,14 @@ async function transact<T>(
       if (kept.done === undefined) throw error;
       await commitAgain(session, error, Date.now() + COMMIT_TIMEOUT_MS);
     }
+    if (kept.fault !== undefined) throw kept.fault.error;
     if (kept.done === undefined) throw new Error('The transaction ended without its result.');
     return kept.done.result;
   });
+}
+
+function beginsAgain(error: unknown): boolean {
+  return error instanceof MongoError && error.hasErrorLabel('TransientTransactionError');
 }
 
 /**
@@ -141,11 +153,6 @@ async function commitAgain(session: ClientSession, first: unknown, giveUpAt: num
       fault = error;
     }
   }
-}
-
-/** The driver does not export the error's class. */
-function foundNoConnection(error: unknown): boolean {
-  return error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError';
 }
 
 /** Codes of a snapshot that the server no longer has, or not yet: another one will do. */

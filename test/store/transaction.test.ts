@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
-import { type Collection, MongoClient } from 'mongodb';
-import { connectMongo, inTransaction } from '../../src/mongo';
+import { type ClientSession, type Collection, MongoClient, MongoError } from 'mongodb';
+import { abandon, connectMongo, inTransaction } from '../../src/mongo';
 import { insist } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 
@@ -25,12 +25,16 @@ afterAll(async () => {
 /** Holds a connection for a second. */
 const occupy = (rows: Collection<Row>) => rows.find({ $where: 'sleep(1000) || true' }).toArray();
 
-test('a transaction whose commit finds no free connection is committed when there is one', async () => {
+/** Rows behind the two connections, which are open from then on, however long the machine takes. */
+async function warmRows() {
   const rows = narrow.db(database).collection<Row>('rows');
-  // Both connections are open from here on, however long the machine takes.
-  const warm = () => Promise.all([rows.countDocuments(), rows.countDocuments()]);
-  await insist(warm);
-  await rows.insertOne({ _id: 'first' });
+  await insist(() => Promise.all([rows.countDocuments(), rows.countDocuments()]));
+  await insist(() => rows.updateOne({ _id: 'first' }, { $set: {} }, { upsert: true }));
+  return rows;
+}
+
+test('a transaction whose commit finds no free connection is committed when there is one', async () => {
+  const rows = await warmRows();
   const other = await connectMongo(mongodbUri(), 'transaction-test');
   let runs = 0;
   const busy: Promise<unknown>[] = [];
@@ -49,6 +53,35 @@ test('a transaction whose commit finds no free connection is committed when ther
   await seen.updateOne({ _id: 'second' }, { $set: { changed: true } }, { maxTimeMS: 1_000 });
   await other.close();
 });
+
+test.each<[string, string, (session: ClientSession) => Promise<unknown>]>([
+  ['fails', 'the work fails', () => Promise.reject(new Error('the work fails'))],
+  ['fails in the driver', 'of the driver', () => Promise.reject(new MongoError('of the driver'))],
+  ['was given up', 'null', abandon],
+])(
+  'a transaction that %s is aborted, also when no connection is free for it',
+  async (_how, said, end) => {
+    const rows = await warmRows();
+    const other = await connectMongo(mongodbUri(), 'transaction-test');
+    const busy: Promise<unknown>[] = [];
+    let runs = 0;
+    const ended = inTransaction(narrow, async (session) => {
+      runs += 1;
+      await rows.insertOne({ _id: said }, { session });
+      busy.push(occupy(rows), occupy(rows));
+      return await end(session);
+    });
+    expect(await ended.catch((error: Error) => error.message)).toEqual(
+      said === 'null' ? null : said,
+    );
+    expect(runs).toBe(1);
+    // Nothing is held any more.
+    const seen = other.db(database).collection<Row>('rows');
+    await seen.updateOne({ _id: said }, { $set: {} }, { upsert: true, maxTimeMS: 1_000 });
+    await Promise.all(busy);
+    await other.close();
+  },
+);
 
 test('what a transaction without writes has seen is seen by whoever reads after it', async () => {
   const mongo = await connectMongo(mongodbUri(), 'transaction-test');
