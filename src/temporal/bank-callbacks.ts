@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { BankCallback, CallbackName, CallbackResource } from '../domain/callback';
 import { defined } from '../domain/defined';
+import { SEARCH_KEYS } from '../domain/search-attributes';
 import { ResourceCallback } from '../domain/wire/callback';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
@@ -154,10 +155,29 @@ async function signalFound(
   const { connector, resource, resource_id, name } = told;
   const found = await LIFECYCLES[resource].get(deps.stores, resource_id);
   // Its workflow may run already.
-  if (found === null) return await signalRunning(deps, told, body);
+  if (found === null)
+    return (await isLabelledSo(deps, told)) && (await signalRunning(deps, told, body));
   if (found.connector !== connector) return false;
   deps.memory?.belongs(resource, resource_id, connector);
   return await signalOrReopen(deps, resource, found, name, body, requestId);
+}
+
+/**
+ * Whether the workflow of a resource that is not written yet runs for this connector; a workflow that
+ * was started without labels says nothing against it.
+ */
+async function isLabelledSo(
+  { temporal }: CallbackDeps,
+  { connector, resource, resource_id }: Told,
+): Promise<boolean> {
+  const handle = temporal.workflow.getHandle(LIFECYCLES[resource].workflowId(resource_id));
+  try {
+    const labelled = (await handle.describe()).typedSearchAttributes.get(SEARCH_KEYS.connector);
+    return labelled === undefined || labelled === connector;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
 }
 
 async function signalRunning(

@@ -5,6 +5,7 @@ import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
 import { deliverCallback, type ResourceCallback } from '../../src/temporal/bank-callbacks';
 import { createCallbackMemory } from '../../src/temporal/callback-memory';
+import { lifecycleLabels } from '../../src/temporal/labels';
 import { type BankWorld, startBankWorld } from '../connectors/bank-world';
 
 let world: BankWorld;
@@ -16,6 +17,8 @@ afterAll(async () => {
 });
 
 const deliver = (callback: ResourceCallback) => deliverCallback(world.server.inbox, callback);
+
+const facts = { account_id: 'a', livemode: false, amount: 1, currency: 'EUR', method: 'ideal' };
 
 function about(resource_id: string, change: Partial<ResourceCallback> = {}): ResourceCallback {
   const callback = { callback_id: `cb_${randomUUID()}`, occurred_at: new Date().toISOString() };
@@ -89,6 +92,24 @@ describe('a callback about a refund', () => {
       workflowId: refundWorkflowId(id),
       taskQueue: inbox.lifecycleQueue,
     });
+    expect(await deliver(about(id))).toBe('delivered');
+    expect(await world.signals(id, 'refund')).toEqual(['settled']);
+  });
+
+  it('faster than the first write is parked where the workflow is of another connector', async () => {
+    const id = randomUUID();
+    const { temporal, inbox } = world.server;
+    const start = (connector: string) =>
+      temporal.workflow.start('refund', {
+        workflowId: refundWorkflowId(id),
+        workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+        taskQueue: inbox.lifecycleQueue,
+        ...lifecycleLabels('refund', { ...facts, connector }, 'processing'),
+      });
+    await start('another-bank');
+    expect(await deliver(about(id))).toBe('parked');
+    expect(await world.signals(id, 'refund')).toEqual([]);
+    await start('sandbox');
     expect(await deliver(about(id))).toBe('delivered');
     expect(await world.signals(id, 'refund')).toEqual(['settled']);
   });
