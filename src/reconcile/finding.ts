@@ -1,3 +1,4 @@
+import { REFUSED, type Standing } from './standing';
 import type { Difference } from './walk';
 
 /** Act of `--apply` on a difference. `none`: nothing is needed; `person`: it can't be done here. */
@@ -39,11 +40,17 @@ export function findingOf({ workflow, document, ...difference }: Difference): Fi
   return {
     ...{ kind, resource, id, account_id, livemode },
     document: document && `${document.status} v${document.version}`,
-    workflow: workflow && `${workflow.status} v${workflow.version}, ${run}`,
+    workflow: workflow && `${standingText(workflow)}, ${run}`,
     since: updated_at,
     act: ACTS[kind],
     done: false,
   };
+}
+
+/** A refusal has no version. */
+function standingText(workflow: Standing): string {
+  const { status, version } = workflow;
+  return workflow === REFUSED ? status : `${status} v${version}`;
 }
 
 /** Whether it keeps the two stores apart. */

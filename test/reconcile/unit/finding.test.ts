@@ -1,4 +1,5 @@
 import { findingOf, isLeft } from '../../../src/reconcile/finding';
+import { REFUSED } from '../../../src/reconcile/standing';
 import type { Difference } from '../../../src/reconcile/walk';
 
 const difference: Difference = {
@@ -39,6 +40,14 @@ test('a finding says where each stands, and since when', () => {
     document: null,
     workflow: 'completed v4, running',
     since: '2026-03-01T11:00:00.000Z',
+  });
+});
+
+test('a finding about a refusal says so', () => {
+  expect(findingOf({ ...difference, kind: 'contradicts', workflow: REFUSED })).toMatchObject({
+    document: 'sent v3',
+    workflow: 'refused, closed',
+    act: 'person',
   });
 });
 
