@@ -2,6 +2,7 @@ import {
   ActivityFailure,
   CancellationScope,
   continueAsNew,
+  patched,
   setHandler,
   Trigger,
 } from '@temporalio/workflow';
@@ -254,8 +255,13 @@ async function takeLate(
 }
 
 /** Asks the bank to close first: where the customer was faster, the payment is not cancelled. */
-async function cancel(payment: Payment, { by, answer }: Item<'cancel'>): Promise<void> {
+async function cancel(payment: Payment, item: Item<'cancel'>): Promise<void> {
+  const { by, answer } = item;
   const closed = isCancellable(payment.status) ? await bank.closeAtBank(payment, '3s') : undefined;
+  if (closed === 'unreachable' && isPaidUnread(payment)) {
+    payment.inbox.push(item);
+    return;
+  }
   if (closed === 'already_authorized') {
     await record.move(payment, wayTo(payment.status, 'authorized'));
   } else if (closed) {
@@ -264,6 +270,17 @@ async function cancel(payment: Payment, { by, answer }: Item<'cancel'>): Promise
   if (payment.status === 'cancelled') answer.resolve(stateOf(payment));
   else rejectUpdate(answer, 'cannot_cancel', `The payment is ${payment.status}.`);
   if (closed === 'unreachable') await bank.closeBeside(payment);
+}
+
+/**
+ * Whether a callback that has come meanwhile says that the customer has paid: it is read before the
+ * payment ends by our own will, which the bank could not be asked about.
+ */
+function isPaidUnread({ inbox }: Payment): boolean {
+  const isPaid = inbox.some(
+    (item) => item.kind === 'callback' && (item.name === 'authorized' || item.name === 'settled'),
+  );
+  return isPaid && patched('read-before-end');
 }
 
 async function applySession(payment: Payment, { answer }: Item<'session'>): Promise<void> {
@@ -299,6 +316,8 @@ function nextDue(payment: Payment): Due | undefined {
 
 async function expire(payment: Payment): Promise<void> {
   const closed = await bank.closeAtBank(payment, '5 minutes');
+  // Due still, should the callback move nothing.
+  if (closed === 'unreachable' && isPaidUnread(payment)) return;
   const authorized = closed === 'already_authorized';
   await record.move(payment, authorized ? wayTo(payment.status, 'authorized') : ['expired']);
   if (closed === 'unreachable') await bank.closeBeside(payment);

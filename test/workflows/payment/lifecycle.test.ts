@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import type { WorkflowHandle } from '@temporalio/client';
 import { createPaymentActivities, type RecordPaymentMove } from '../../../activities/payments';
+import type { PaymentCallbackName } from '../../../src/domain/callback';
 import type { PaymentStatus } from '../../../src/domain/payment';
 import { createLogger } from '../../../src/log';
 import { keepHistory } from '../../support/histories';
@@ -260,6 +262,52 @@ test('a session that cannot be closed is marked, and money that comes meanwhile 
     expect(await handle.result()).toMatchObject({ status: 'cancelled' });
     expect((await stored(id)).attention).toBe('late_settlement_reversed');
     await keepHistory(handle, 'payment-session-not-closed');
+  });
+});
+
+describe('the customer pays while a bank that can not be asked to close is asked', () => {
+  /** Away whenever it is asked, and meanwhile its callback comes. */
+  const payingBank = (name: PaymentCallbackName, more: object = {}) => {
+    let asked = 0;
+    return scriptedBank({
+      closeSession: async ({ payment_id: id }) => {
+        asked += 1;
+        const { workflow } = setting.env.client;
+        if (asked === 1) await workflow.getHandle(`payment:${id}`).signal(name, callback(more));
+        throw new Error('the bank is away');
+      },
+    });
+  };
+  const cancelled = (handle: WorkflowHandle) =>
+    handle.executeUpdate<unknown, [unknown]>('cancel', { args: [{ by: 'merchant' }] });
+
+  test('the cancellation is refused, and the payment settles', async () => {
+    await paying(payingBank('settled'), async ({ handle, id }) => {
+      await expect(cancelled(handle)).rejects.toMatchObject({ cause: { type: 'cannot_cancel' } });
+      expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
+      expect((await stored(id)).attention).toBeNull();
+      await keepHistory(handle, 'payment-paid-before-cancelled');
+    });
+  });
+
+  test('the payment does not expire', async () => {
+    await paying(payingBank('authorized'), async ({ handle, id }) => {
+      await setting.env.sleep('40m');
+      expect(await stored(id)).toMatchObject({ status: 'authorized', attention: null });
+      await handle.signal('settled', callback());
+      expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
+      await keepHistory(handle, 'payment-paid-before-expired');
+    });
+  });
+
+  test('what says another amount moves nothing, and the payment is cancelled', async () => {
+    await paying(payingBank('settled', { amount: 7 }), async ({ handle, id }) => {
+      expect(await cancelled(handle)).toMatchObject({ status: 'cancelled' });
+      await eventually('the mark', async () => {
+        return (await stored(id)).attention === 'session_not_closed';
+      });
+      await handle.terminate('the bank never answers');
+    });
   });
 });
 
