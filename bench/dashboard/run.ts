@@ -7,6 +7,7 @@ import { createDashboard } from '../../src/dashboard/dashboard';
 import { beginSession } from '../../src/dashboard/session';
 import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
+import { createPayers } from '../../src/merchants/payers';
 import { createConnectors } from '../../src/routing';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
@@ -118,20 +119,23 @@ async function openDashboard(mongo: MongoClient, db: Db, stores: Stores) {
   const absent = () => Promise.reject(new Error(`${db.databaseName} has no such server.`));
   const key = randomBytes(32);
   const app = new Koa();
+  const log = createLogger('bench', 'silent');
+  const sealer = createSealer({ current: 'k', keys: { k: key } });
   const router = createDashboard({
     stores,
     mongo,
     acts: { refund: absent, cancel: absent },
     redeliveries: { one: absent, count: absent, all: absent },
     connectors: createConnectors('none'),
-    sealer: createSealer({ current: 'k', keys: { k: key } }),
+    sealer,
+    payers: createPayers({ accounts: stores.accounts, sealer, log }),
     keys: { pay_token: key, fingerprint: key },
     publicUrl: 'http://localhost',
     allowPrivateWebhooks: false,
     limits: createEndpointLimits({ slots: 1 }),
     post: postWebhook,
     now: () => new Date(),
-    log: createLogger('bench', 'silent'),
+    log,
   });
   app.use(router.routes());
   const server = createServer(app.callback());

@@ -5,6 +5,7 @@ import type { MongoClient } from 'mongodb';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
 import { Refusal } from '../domain/errors';
+import { createPayers } from '../merchants/payers';
 import type { ApiMeter } from '../metrics/api';
 import { createPayPages } from '../pages/pay';
 import type { Redeliveries } from '../temporal/redeliveries';
@@ -25,7 +26,7 @@ import { mountRecipients } from './recipients';
 import { mountRefunds } from './refunds';
 import { mountSandbox } from './sandbox';
 
-export interface AppDeps extends ApiDeps {
+export interface AppDeps extends Omit<ApiDeps, 'payers'> {
   mongo: MongoClient;
   redeliveries: Redeliveries;
   /** Aborts when the process is about to end, while it still serves. */
@@ -35,11 +36,16 @@ export interface AppDeps extends ApiDeps {
   meter?: ApiMeter;
 }
 
+/** Dependencies as the rooms of the app have them. */
+type RoomDeps = AppDeps & Pick<ApiDeps, 'payers'>;
+
 /** Test events whose answers one process waits for; one endpoint may hold one. */
 const TEST_EVENTS_AT_ONCE = 20;
 
 /** Koa app: the middleware that every request passes, and then the routes. */
-export function createApp(deps: AppDeps): Koa {
+export function createApp(given: AppDeps): Koa {
+  const { stores, sealer, log } = given;
+  const deps = { ...given, payers: createPayers({ accounts: stores.accounts, sealer, log }) };
   const app = new Koa();
   const router = createRouter(deps);
   const pages = createPages(deps);
@@ -55,7 +61,7 @@ export function createApp(deps: AppDeps): Koa {
   return app;
 }
 
-function createRouter(deps: AppDeps): Router {
+function createRouter(deps: RoomDeps): Router {
   // Strict: `/v1/payments/` with an id left out must not answer with the list.
   const router = new Router({ strict: true, sensitive: true });
   const limits = createRateLimits(deps.config);
@@ -76,7 +82,7 @@ function createRouter(deps: AppDeps): Router {
   return router;
 }
 
-function createPages({ stores, temporal, config, now, log }: AppDeps): Router {
+function createPages({ stores, temporal, config, now, log }: RoomDeps): Router {
   return createPayPages({
     payments: stores.payments,
     merchantName: async (account_id) => (await stores.accounts.known(account_id))?.name ?? '',
@@ -91,7 +97,7 @@ function createPages({ stores, temporal, config, now, log }: AppDeps): Router {
   });
 }
 
-function createDashboardPages({ config, ...deps }: AppDeps): Router {
+function createDashboardPages({ config, ...deps }: RoomDeps): Router {
   return createDashboard({
     ...deps,
     acts: createMerchantActs({ config, ...deps }),

@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import type { Config, Keys } from '../config';
 import type { Sealer } from '../keys/seal';
 import type { Logger } from '../log';
+import type { Payers } from '../merchants/payers';
 import type { Connectors } from '../routing';
 import type { Stores } from '../store';
 import type { KeyDocument } from '../store/keys';
@@ -17,6 +18,8 @@ export interface ApiDeps {
   keys: Pick<Keys, 'pay_token' | 'fingerprint'>;
   /** Seals the details of recipients. */
   sealer: Sealer;
+  /** Seals and opens the payers of payments. */
+  payers: Payers;
   now: () => Date;
   log: Logger;
 }

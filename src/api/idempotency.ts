@@ -33,23 +33,23 @@ export interface CreateCall {
 }
 
 /** First answer of a key, as it was sent. */
-interface StoredAnswer {
+export interface StoredAnswer {
   status: number;
   body: string;
 }
 
 /** Work left for a creating request: to send the first answer again, or to make the resource. */
-export type CreateOnce =
-  | { replay: StoredAnswer }
-  | {
-      claim: ClaimDocument;
-      /** Mark for the workflow that makes the resource. */
-      mark: ClaimMark;
-      /** Whether another call made the claim, so that its work goes on here. */
-      joined: boolean;
-      /** Whether that call may still be running. */
-      firstMayRun: boolean;
-    };
+export interface CreateOnce {
+  claim: ClaimDocument;
+  /** Mark for the workflow that makes the resource. */
+  mark: ClaimMark;
+  /** Whether another call made the claim, so that its work goes on here. */
+  joined: boolean;
+  /** Whether that call may still be running. */
+  firstMayRun: boolean;
+  /** First answer as it is kept; undefined where none is. */
+  replay?: StoredAnswer;
+}
 
 /** Time that a first call may take: the request limit. */
 const FIRST_CALL_MS = 8_000;
@@ -92,9 +92,10 @@ function join(claim: ClaimDocument, mark: ClaimMark, now: Date): CreateOnce {
     throw new Refusal('idempotency_key_reused', message);
   }
   const { status, body, created_at } = claim;
-  if (status !== null && body !== null) return { replay: { status, body } };
-  const firstMayRun = now.getTime() - created_at.getTime() < FIRST_CALL_MS;
-  return { claim, mark, joined: true, firstMayRun };
+  const isAnswered = status !== null && body !== null;
+  const firstMayRun = !isAnswered && now.getTime() - created_at.getTime() < FIRST_CALL_MS;
+  const joined = { claim, mark, joined: true, firstMayRun };
+  return isAnswered ? { ...joined, replay: { status, body } } : joined;
 }
 
 /** Error of a call that joined the first one while that may still be running. */

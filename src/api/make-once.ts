@@ -3,10 +3,11 @@ import type { ClaimedRequest } from '../domain/creation';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { stringifyJson } from '../json';
 import type { ClaimMark } from '../keys/claim-mark';
+import { SealError, Sealed, type Sealer } from '../keys/seal';
 import type { ClaimDocument, ClaimKey } from '../store/idempotency';
 import type { KeyOwner } from '../store/keys';
 import type { ApiDeps } from './context';
-import { createOnce, whileFirstRuns } from './idempotency';
+import { createOnce, type StoredAnswer, whileFirstRuns } from './idempotency';
 
 export type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
 
@@ -34,6 +35,8 @@ export interface Made {
   answer: object;
   /** The write of the resource has kept the facts that it is made of. */
   isKept?: true;
+  /** It names a person, or holds the token of a page: it is kept sealed. */
+  isPersonal?: true;
 }
 
 /** Creating request that has passed the checks of its door. */
@@ -63,7 +66,7 @@ interface FirstAnswer {
  * @throws Refusal
  */
 export async function makeOnce<E extends Endpoint>(
-  { stores, keys, now }: Pick<ApiDeps, 'stores' | 'keys' | 'now'>,
+  { stores, keys, sealer, now }: Pick<ApiDeps, 'stores' | 'keys' | 'sealer' | 'now'>,
   { claimKey, canonical, requestId, handlers, body, status }: CreateRequest<E>,
 ): Promise<FirstAnswer> {
   const { idempotency } = stores;
@@ -73,17 +76,41 @@ export async function makeOnce<E extends Endpoint>(
   const once = await createOnce(idempotency, call, async (id) =>
     handlers.accept({ key, body: body(), id }),
   );
-  if ('replay' in once) return { ...once.replay, isReplayed: true };
-  const { claim, mark, joined, firstMayRun } = once;
+  const { claim, mark, joined, firstMayRun, replay } = once;
+  const again = replay === undefined ? undefined : await opened(sealer, claim, replay);
+  if (again !== undefined) return { ...again, isReplayed: true };
   try {
     const made = await handlers.create({ key, requestId, mark }, claim.resource_id, claim);
     const text = stringifyJson(made.answer);
-    const first =
-      made.isKept === true
-        ? { status, body: text }
-        : await idempotency.complete(claim, status, text);
-    return { ...first, isReplayed: joined };
+    const answer = { status, body: text };
+    if (made.isKept === true) return { ...answer, isReplayed: joined };
+    const kept = made.isPersonal === true ? await sealer.seal(text, ownerOf(claim)) : text;
+    const first = await idempotency.complete(claim, status, kept);
+    return { ...((await opened(sealer, claim, first)) ?? answer), isReplayed: joined };
   } catch (error) {
     throw firstMayRun ? whileFirstRuns(error) : error;
   }
+}
+
+/**
+ * Opens a kept answer, where it is sealed; undefined when no key opens it any more, so that the
+ * resource is shown as it stands.
+ */
+async function opened(
+  sealer: Sealer,
+  claim: ClaimDocument,
+  { status, body }: StoredAnswer,
+): Promise<StoredAnswer | undefined> {
+  const sealed = Sealed.safeParse(body);
+  if (!sealed.success) return { status, body };
+  try {
+    return { status, body: await sealer.open(sealed.data, ownerOf(claim)) };
+  } catch (error) {
+    if (error instanceof SealError) return undefined;
+    throw error;
+  }
+}
+
+function ownerOf({ resource_id }: ClaimDocument): string {
+  return `answer/${resource_id}`;
 }

@@ -4,7 +4,7 @@ import {
   methodRules,
   settlesSoon,
 } from '../domain/catalogue';
-import type { ClaimedPayment } from '../domain/creation';
+import type { ClaimedPayment, KeptCustomer } from '../domain/creation';
 import { Refusal, unavailable } from '../domain/errors';
 import { isCancellable } from '../domain/payment';
 import type { PaymentOpening } from '../domain/payment-workflow';
@@ -36,12 +36,12 @@ export function mountPayments(mount: Mount, deps: ApiDeps): void {
     opening: PaymentOpening | undefined,
   ): Promise<Made> => {
     const payment = await made(id, key);
-    if (opening === undefined) return { answer: present(payment) };
-    return { answer: present(asOpened(payment, opening)), isKept: true };
+    if (opening === undefined) return { answer: await present(payment), isPersonal: true };
+    return { answer: await present(asOpened(payment, opening)), isKept: true };
   };
 
   mount.create(createPayment, {
-    accept: ({ key, body }) => acceptPayment(deps, key, body),
+    accept: ({ key, body, id }) => acceptPayment(deps, key, body, id),
     create: async ({ key, requestId: request_id, mark }, payment_id, { request, opening }) => {
       if (request === null || !('stored' in request)) {
         return await madeBefore(payment_id, key, opening);
@@ -57,15 +57,16 @@ export function mountPayments(mount: Mount, deps: ApiDeps): void {
         return await madeBefore(payment_id, key, claim?.opening);
       }
       const payment = { _id: payment_id, ...routing, ...stored };
-      return { answer: presentFields(asOpened(payment, opened.opening)), isKept: true };
+      return { answer: await presentFields(asOpened(payment, opened.opening)), isKept: true };
     },
   });
 
   mount.endpoint(getPayment, read);
   mount.endpoint(listPayments, list);
 
-  mount.endpoint(cancelPayment, async ({ key, params }) =>
-    present(await cancel(deps, params.id, key)),
+  mount.endpoint(
+    cancelPayment,
+    async ({ key, params }) => await present(await cancel(deps, params.id, key)),
   );
 }
 
@@ -92,10 +93,13 @@ function cannotCancel({ status }: PaymentDocument): string {
   return `The payment is ${status}; it can no longer be cancelled.${paid ? ' Refund it instead.' : ''}`;
 }
 
+type ShownPayment = PaymentFields & KeyOwner & { customer: KeptCustomer };
+
 /** Reader of payments, as one account and environment may see them. */
-export function paymentReader({ stores, config, keys }: ApiDeps) {
+export function paymentReader({ stores, config, keys, payers }: ApiDeps) {
   const presentation = { publicUrl: config.PUBLIC_URL, payTokenKey: keys.pay_token };
-  const present = (payment: PaymentFields) => presentPayment(presentation, payment);
+  const present = async (payment: ShownPayment) =>
+    presentPayment(presentation, payment, await payers.open(payment));
   const reader = resourceReader<PaymentDocument>(stores.payments, present, 'payment');
   return { ...reader, presentFields: present };
 }
@@ -106,9 +110,10 @@ export function paymentReader({ stores, config, keys }: ApiDeps) {
  * @see docs/api.md#create-a-payment
  */
 async function acceptPayment(
-  { stores, connectors }: ApiDeps,
+  { stores, connectors, payers }: ApiDeps,
   { account_id, livemode }: KeyOwner,
   body: CreatePayment,
+  id: string,
 ): Promise<ClaimedPayment> {
   const account = await stores.accounts.known(account_id);
   const enabled = availableMethods(connectors, account?.enabled_methods ?? [], livemode);
@@ -123,8 +128,10 @@ async function acceptPayment(
     throw new Refusal('method_requirements_not_met', message, { details });
   }
   const { expires_in_seconds, settlement_due_seconds } = methodRules(method);
+  const stored = storedRequest(body);
+  const payer = await payers.seal({ account_id, livemode }, id, stored.customer);
   return {
-    stored: storedRequest(body),
+    stored: { ...stored, customer: payer },
     routing: {
       account_id,
       livemode,

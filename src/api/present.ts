@@ -1,3 +1,4 @@
+import type { Customer } from '../domain/creation';
 import type { PaymentOpening } from '../domain/payment-workflow';
 import { RawJson } from '../json';
 import { redirectUrl } from '../keys/pay-token';
@@ -20,7 +21,6 @@ export type PaymentFields = Pick<
   | 'method'
   | 'country'
   | 'reference'
-  | 'customer'
   | 'failure'
   | 'livemode'
   | 'metadata'
@@ -34,8 +34,12 @@ export type PaymentFields = Pick<
 /**
  * Payment as merchants see it: exactly the fields of docs/api.md#create-a-payment, in their order.
  */
-export function presentPayment({ publicUrl, payTokenKey }: Presentation, payment: PaymentFields) {
-  const { _id, status, amount, currency, method, country, reference, customer, failure } = payment;
+export function presentPayment(
+  { publicUrl, payTokenKey }: Presentation,
+  payment: PaymentFields,
+  customer: Customer,
+) {
+  const { _id, status, amount, currency, method, country, reference, failure } = payment;
   return {
     id: _id,
     object: 'payment',
@@ -110,7 +114,7 @@ export function presentPayout(payout: PayoutDocument) {
 }
 
 /** Page of a list, made of one row more than asked for, which tells whether there is a next one. */
-export function presentPage<Row extends { position: string }>(
+export async function presentPage<Row extends { position: string }>(
   rows: readonly Row[],
   limit: number,
   present: (row: Row) => unknown,
@@ -118,5 +122,5 @@ export function presentPage<Row extends { position: string }>(
   const page = rows.slice(0, limit);
   const has_more = rows.length > limit;
   const next_cursor = has_more ? (page.at(-1)?.position ?? null) : null;
-  return { object: 'list', data: page.map(present), has_more, next_cursor };
+  return { object: 'list', data: await Promise.all(page.map(present)), has_more, next_cursor };
 }

@@ -38,7 +38,7 @@ export function finder<D>(store: Findable<D>, noun: Parameters<typeof notFound>[
 /** Handlers that read and list one kind of resource, and the parts that they are made of. */
 export function resourceReader<D extends { position: string }>(
   store: Listable<D>,
-  present: (document: D) => object,
+  present: (document: D) => object | Promise<object>,
   noun: 'payment' | 'refund' | 'payout',
 ) {
   const find = finder(store, noun);
@@ -61,7 +61,7 @@ export function resourceReader<D extends { position: string }>(
     list: async ({ key: { account_id, livemode }, query }: ListCall, about = {}) => {
       const { created_before: before, limit, ...narrowed } = query;
       const filter = { account_id, livemode, ...about, ...narrowed, before, limit: limit + 1 };
-      return presentPage(await store.list(filter), limit, present);
+      return await presentPage(await store.list(filter), limit, present);
     },
   };
 }

@@ -116,8 +116,8 @@ async function refuseInUse({ stores, keysFile }: KeyDeps, kid: string): Promise<
   throw new CliFailure(
     'sealing_key_in_use',
     `${kid} still holds ${held.recipients} recipients, ${held.endpoints} webhook endpoints, ` +
-      `${held.claims} recipients not written yet, ${held.users} second factors ` +
-      `and ${held.connector_keys} connector keys. ` +
+      `${held.claims} recipients not written yet, ${held.users} second factors, ` +
+      `${held.connector_keys} connector keys and ${held.payer_keys} keys of payers. ` +
       '`keys reseal` moves them to the current key.',
   );
 }

@@ -1,10 +1,12 @@
-import type { ObjectId } from 'mongodb';
+import { isLive } from '../domain/environment';
 import { SealError, type Sealed, type Sealer } from '../keys/seal';
 import type { Stores } from '../store';
+import { payerKeyOwner } from '../store/accounts';
 import { connectorKeyOwner } from '../store/connector-keys';
 import { endpointOwner } from '../store/endpoints';
 import { recipientFrom, recipientOwner } from '../store/recipients';
 import { totpOwner } from '../store/users';
+import { everyConnectorKey, everyEndpoint, everyPayerKey, everyUser } from './sealed-values';
 
 const BATCH = 100;
 /** Passes: the second finds changes made during the first, further ones secrets rolled since. */
@@ -14,7 +16,7 @@ const NO_KEY = '?';
 
 export type SealedStores = Pick<
   Stores,
-  'recipients' | 'endpoints' | 'idempotency' | 'users' | 'connectorKeys'
+  'accounts' | 'recipients' | 'endpoints' | 'idempotency' | 'users' | 'connectorKeys'
 >;
 
 export interface ResealDeps {
@@ -38,6 +40,8 @@ export interface Held {
   users: number;
   /** Keys of connectors. */
   connector_keys: number;
+  /** Data keys of payers, one for each account and environment. */
+  payer_keys: number;
 }
 
 export const NOTHING_HELD: Held = {
@@ -46,6 +50,7 @@ export const NOTHING_HELD: Held = {
   claims: 0,
   users: 0,
   connector_keys: 0,
+  payer_keys: 0,
 };
 
 /**
@@ -53,7 +58,7 @@ export const NOTHING_HELD: Held = {
  * meanwhile is counted as that.
  */
 export async function heldByKeys(stores: SealedStores, sealer: Sealer) {
-  const { recipients, endpoints, users, connectorKeys } = stores;
+  const { accounts, recipients, endpoints, users, connectorKeys } = stores;
   const held = new Map<string, Held>();
   const add = (kid: string, what: keyof Held, count: number) => {
     const row = held.get(kid) ?? NOTHING_HELD;
@@ -73,6 +78,7 @@ export async function heldByKeys(stores: SealedStores, sealer: Sealer) {
   for await (const { sealed } of everyConnectorKey(connectorKeys)) {
     add(kidOf(sealer, sealed), 'connector_keys', 1);
   }
+  for await (const { key } of everyPayerKey(accounts)) add(kidOf(sealer, key), 'payer_keys', 1);
   return held;
 }
 
@@ -96,7 +102,8 @@ export async function resealAll(deps: ResealDeps): Promise<number> {
       (await resealRecipients(deps, unopened)) +
       (await resealEndpoints(deps, unopened)) +
       (await resealUsers(deps, unopened)) +
-      (await resealConnectorKeys(deps, unopened));
+      (await resealConnectorKeys(deps, unopened)) +
+      (await resealPayerKeys(deps, unopened));
     if (renewed === 0) break;
     resealed += renewed;
   }
@@ -193,6 +200,21 @@ async function resealConnectorKeys(deps: ResealDeps, unopened: Set<string>): Pro
   return renewed;
 }
 
+async function resealPayerKeys(deps: ResealDeps, unopened: Set<string>): Promise<number> {
+  const { accounts } = deps.stores;
+  let renewed = 0;
+  for await (const { account_id, env, key } of everyPayerKey(accounts)) {
+    if (kidOf(deps.sealer, key) === deps.kid) continue;
+    const owner = payerKeyOwner({ account_id, livemode: isLive(env) });
+    const next = await resealed(deps, unopened, key, owner);
+    if (next === undefined) continue;
+    const now = { sealed: next, kid: deps.sealer.kidOf(next) };
+    renewed += (await accounts.resealPayerKey(account_id, env, key, now)).modifiedCount;
+  }
+  if (renewed > 0) deps.progress(`keys of payers sealed anew: ${renewed}`);
+  return renewed;
+}
+
 /** Seals a value anew; undefined when no key of the ring opens it: it is named once, and left. */
 async function resealed(
   { sealer, progress }: ResealDeps,
@@ -207,36 +229,6 @@ async function resealed(
     if (!unopened.has(owner)) progress(`${owner} can not be opened with this key file`);
     unopened.add(owner);
     return undefined;
-  }
-}
-
-async function* everyEndpoint(endpoints: SealedStores['endpoints']) {
-  let after: ObjectId | undefined;
-  for (;;) {
-    const batch = await endpoints.page(BATCH, after);
-    if (batch.length === 0) return;
-    yield* batch;
-    after = batch.at(-1)?._id;
-  }
-}
-
-async function* everyUser(users: SealedStores['users']) {
-  let after = '';
-  for (;;) {
-    const batch = await users.withTotp(after, BATCH);
-    if (batch.length === 0) return;
-    yield* batch;
-    after = batch.at(-1)?._id ?? '';
-  }
-}
-
-async function* everyConnectorKey(keys: SealedStores['connectorKeys']) {
-  let after = '';
-  for (;;) {
-    const batch = await keys.page(after, BATCH);
-    if (batch.length === 0) return;
-    yield* batch;
-    after = batch.at(-1)?._id ?? '';
   }
 }
 

@@ -2,6 +2,7 @@ import type { MongoClient } from 'mongodb';
 import type { Keys } from '../config';
 import type { Sealer } from '../keys/seal';
 import type { Logger } from '../log';
+import type { Payers } from '../merchants/payers';
 import type { Connectors } from '../routing';
 import type { Stores } from '../store';
 import type { Redeliveries } from '../temporal/redeliveries';
@@ -37,6 +38,8 @@ export interface DashboardDeps {
   redeliveries: Redeliveries;
   connectors: Connectors;
   sealer: Sealer;
+  /** Opens the payers of payments. */
+  payers: Pick<Payers, 'open'>;
   keys: Pick<Keys, 'pay_token' | 'fingerprint'>;
   publicUrl: string;
   /** Whether sandbox endpoints may be on this machine. */

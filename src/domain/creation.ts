@@ -3,15 +3,28 @@ import type { PayoutInput } from './payout-workflow';
 import type { RecipientFacts } from './recipient';
 import type { RefundInput } from './refund-workflow';
 
+/** Payer as the merchant names them. */
+export interface Customer {
+  email: string | null;
+  first_name: string | null;
+  last_name: string | null;
+  /** The merchant's own. */
+  reference: string | null;
+}
+
+/** Payer as stored: names and e-mail address sealed together; null without any, or once blanked. */
+export interface SealedCustomer {
+  reference: string | null;
+  sealed: string | null;
+}
+
+/** Payer in a record, which may be older than the sealing. */
+export type KeptCustomer = Customer | SealedCustomer;
+
 /** Parts of a request that Temporal must not hold; the claim keeps them until they are written. */
 export interface PaymentRequest {
   reference: string | null;
-  customer: {
-    email: string | null;
-    first_name: string | null;
-    last_name: string | null;
-    reference: string | null;
-  };
+  customer: KeptCustomer;
   /** JSON text, as written. */
   metadata: string;
   success_url: string;

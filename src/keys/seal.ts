@@ -8,7 +8,7 @@ const CONTENT_ENCRYPTION = 'A256GCM';
 /** Ciphertext (JWE compact). The brand keeps it from being mistaken for what it hides. */
 export const Sealed = z
   .string()
-  .regex(/^[\w-]+\.[\w-]+\.[\w-]+\.[\w-]*\.[\w-]+$/)
+  .regex(/^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]*\.[\w-]+$/)
   .brand<'Sealed'>();
 export type Sealed = z.infer<typeof Sealed>;
 

@@ -1,5 +1,7 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
+import { type Env, envOf } from '../domain/environment';
 import type { RailId } from '../domain/rails';
+import type { Sealed } from '../keys/seal';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import { type Memory, noMemory } from './memory';
 
@@ -14,10 +16,26 @@ export interface AccountDocument {
   disabled_rails?: RailId[];
   /** Minor units of the payout's own currency, by rail; 0 where a rail has none. */
   payout_fees?: Partial<Record<RailId, number>>;
+  /** Data keys under which payers are sealed; each is made when its first payer is. */
+  payer_keys?: Partial<Record<Env, PayerKey>>;
   /** First login of the merchant's staff; the hash is that of a login from before there were users. */
   dashboard: { email: string; password_hash?: string };
   created_at: string;
 }
+
+/** Data key, sealed for `payerKeyOwner`. */
+export interface PayerKey {
+  sealed: Sealed;
+  /** Key of the ring that sealed it. */
+  kid: string;
+}
+
+/** Owner that the data key of payers is sealed for. */
+export function payerKeyOwner(of: { account_id: string; livemode: boolean }): string {
+  return `payers/${of.account_id}/${envOf(of.livemode)}`;
+}
+
+export type AccountStore = ReturnType<typeof createAccountStore>;
 
 export function createAccountStore(db: Db, memory: Memory<AccountDocument> = noMemory()) {
   const accounts: Collection<AccountDocument> = db.collection<AccountDocument>('accounts');
@@ -40,6 +58,28 @@ export function createAccountStore(db: Db, memory: Memory<AccountDocument> = noM
     /** Newest first. */
     list: (limit: number) =>
       accounts.find().sort({ created_at: -1, _id: 1 }).limit(limit).toArray(),
+    /** Keeps the environment's data key, unless it has one; gives the account as it is then. */
+    keepPayerKey: async (id: string, env: Env, key: PayerKey): Promise<AccountDocument | null> => {
+      const field = `payer_keys.${env}`;
+      await accounts.updateOne(
+        { _id: id, [field]: { $exists: false } },
+        { $set: { [field]: key } },
+      );
+      return await accounts.findOne({ _id: id });
+    },
+    /** Accounts by their ids, after one of them; '' for the first page. */
+    page: (after: string, limit: number) =>
+      accounts
+        .find({ _id: { $gt: after } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray(),
+    /** Replaces a sealed data key while it is there unchanged. */
+    resealPayerKey: (id: string, env: Env, before: Sealed, key: PayerKey) =>
+      accounts.updateOne(
+        { _id: id, [`payer_keys.${env}.sealed`]: before },
+        { $set: { [`payer_keys.${env}`]: key } },
+      ),
     setCrypto: (id: string, crypto: boolean, session?: ClientSession) =>
       accounts.findOneAndUpdate(
         { _id: id },

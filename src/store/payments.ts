@@ -1,4 +1,5 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
+import type { KeptCustomer, SealedCustomer } from '../domain/creation';
 import {
   PAYMENT_IN_FLIGHT,
   PAYMENT_STATUSES,
@@ -27,7 +28,7 @@ import {
 export interface PaymentDocument extends ResourceDocument<PaymentStatus, PaymentAttention> {
   country: string | null;
   reference: string | null;
-  customer: Customer;
+  customer: KeptCustomer;
   /** The JSON text as the merchant wrote it. */
   metadata: string;
   /** Minor units: the sum of its refunds that are processing or settled. */
@@ -71,13 +72,6 @@ export interface ClawedBack {
   at: string;
 }
 
-interface Customer {
-  email: string | null;
-  first_name: string | null;
-  last_name: string | null;
-  reference: string | null;
-}
-
 export interface PaymentFilter extends ListFilter {
   status?: string | undefined;
   method?: string | undefined;
@@ -96,6 +90,9 @@ const SETTLED_DAY: NamedIndex = {
   name: 'settled_day',
   partialFilterExpression: { status: 'settled' },
 };
+
+/** Payments from before payers were sealed; no new one has an entry in their index. */
+const CLEAR_PAYER = { 'customer.email': { $exists: true } } as const;
 
 /** Payments that were settled on one day, UTC, in one currency. */
 export interface SettledDay {
@@ -123,6 +120,11 @@ export function createPaymentStore(db: Db) {
           { key: { ...OWNER, method: 1, status: 1, position: -1 }, name: 'method_status_position' },
           { key: { token_hash: 1 }, name: 'token', unique: true },
           SETTLED_DAY,
+          {
+            key: { livemode: 1, _id: 1 },
+            name: 'clear_payer',
+            partialFilterExpression: CLEAR_PAYER,
+          },
           IN_NEED,
           UPDATED,
           STUCK_INDEX,
@@ -175,6 +177,38 @@ export function createPaymentStore(db: Db) {
           { maxTimeMS: LIST_MS_MAX },
         )
         .toArray(),
+    /** Payments of an environment whose payer stands in clear, by their ids, after one of them. */
+    withClearPayer: (livemode: boolean, after: string, limit: number) =>
+      payments
+        .find({ livemode, _id: { $gt: after }, ...CLEAR_PAYER })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray(),
+    /** Puts the sealed payer in the place of one in clear. */
+    sealPayer: (id: string, customer: SealedCustomer) =>
+      payments.updateOne({ _id: id, ...CLEAR_PAYER }, { $set: { customer } }),
+    /** Places of payments in the order in which they were made, after one and before another. */
+    placesBetween: (
+      { account_id, livemode }: { account_id: string; livemode: boolean },
+      after: string,
+      before: string,
+      limit: number,
+    ) =>
+      payments
+        .find({ account_id, livemode, position: { $gt: after, $lt: before } })
+        .sort({ position: 1 })
+        .limit(limit)
+        .project<{ _id: string; position: string }>({ position: 1 })
+        .toArray(),
+    /** Takes names and e-mail addresses away for good; again changes nothing. */
+    blankPayers: (ids: string[]) =>
+      payments.updateMany(
+        { _id: { $in: ids } },
+        {
+          $set: { 'customer.sealed': null },
+          $unset: { 'customer.email': '', 'customer.first_name': '', 'customer.last_name': '' },
+        },
+      ),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
     /** Binds the page to the first browser that opens it; null for another one, or after expiry. */
     openPage: (token_hash: string, browser_hash: string, now: string) =>

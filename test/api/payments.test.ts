@@ -1,3 +1,4 @@
+import { everythingStored } from '../cli/cli';
 import { call, eventually, idealPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
 
@@ -116,4 +117,46 @@ test('a failed payment tells why', async () => {
     status: 'failed',
     failure: { code: 'insufficient_funds', message: 'No.' },
   });
+});
+
+test('who pays is shown wherever it was, and stands nowhere in clear', async () => {
+  const customer = {
+    email: 'quillfeather@example.com',
+    first_name: 'Zebedee',
+    last_name: 'Quillfeather',
+    reference: 'c-77',
+  };
+  const asked = [idealPayment({ customer }), { key, idempotencyKey: 'zebedee' }] as const;
+  const { body, text } = await post('/v1/payments', ...asked);
+  expect(body.customer).toEqual(customer);
+  expect((await post('/v1/payments', ...asked)).text).toBe(text);
+  expect((await get(`/v1/payments/${body.id}`)).body.customer).toEqual(customer);
+  expect((await get('/v1/payments?limit=1')).body.data[0].customer).toEqual(customer);
+  expect((await service.stores.payments.get(body.id))?.customer).toEqual({
+    reference: 'c-77',
+    sealed: expect.stringMatching(/^ey/),
+  });
+  // An answer that was kept whole, as where the facts of the first one are not known.
+  const claims = service.mongo.db(service.database).collection('idempotency');
+  await claims.updateOne({ resource_id: body.id }, { $unset: { opening: '' } });
+  expect((await post('/v1/payments', ...asked)).text).toBe(text);
+  const kept = await claims.findOne({ resource_id: body.id });
+  expect(kept).toMatchObject({ status: 201, body: expect.stringMatching(/^ey/) });
+  const again = await post('/v1/payments', ...asked);
+  expect([again.text, again.headers.get('Idempotent-Replayed')]).toEqual([text, 'true']);
+
+  const stored = await everythingStored(service.mongo.db(service.database));
+  const token = body.redirect_url.split('/').at(-1);
+  expect(stored).toContain('c-77');
+  for (const secret of [customer.email, 'Zebedee', 'Quillfeather', token]) {
+    expect(stored).not.toContain(secret);
+  }
+});
+
+test('a payer from before payers were sealed is read as it stands', async () => {
+  const { id } = (await post('/v1/payments', idealPayment())).body;
+  const customer = { email: 'a@b.nl', first_name: 'A', last_name: null, reference: null };
+  const payments = service.mongo.db(service.database).collection<{ _id: string }>('payments');
+  await payments.updateOne({ _id: id }, { $set: { customer } });
+  expect((await get(`/v1/payments/${id}`)).body.customer).toEqual(customer);
 });

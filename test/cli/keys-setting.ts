@@ -3,6 +3,7 @@ import type { KeyDeps } from '../../src/cli/keys';
 import { readKeys } from '../../src/config';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
+import { createPayers } from '../../src/merchants/payers';
 import { ensureIndexes, type Stores } from '../../src/store';
 import { connectorKeyOwner } from '../../src/store/connector-keys';
 import { endpointOwner } from '../../src/store/endpoints';
@@ -87,9 +88,26 @@ export async function openKeysSetting() {
       const key = { _id, connector: 'sandbox', sealed, created_at, revoked_at: null };
       await stores.connectorKeys.insert(key);
     },
+    /** Merchant whose sandbox has a payer. */
+    payer: async (): Promise<void> => {
+      const dashboard = { email: 'keys@example.com' };
+      const rest = { name: 'Keys', crypto: false, enabled_methods: [], dashboard };
+      await stores.accounts.insert({ _id: account_id, ...rest, created_at: '2026-03-01' });
+      const log = { error: () => undefined };
+      const payers = createPayers({ accounts: stores.accounts, sealer: sealer(), log });
+      const jan = { email: 'jan@example.com', first_name: null, last_name: null, reference: null };
+      await payers.seal({ account_id, livemode: false }, 'some-payment', jan);
+    },
     /** Empties the database, keys stay. */
     clear: async () => {
-      const sealed = ['recipients', 'idempotency', 'webhook_endpoints', 'users', 'connector_keys'];
+      const sealed = [
+        'accounts',
+        'recipients',
+        'idempotency',
+        'webhook_endpoints',
+        'users',
+        'connector_keys',
+      ];
       for (const name of sealed) {
         await db.collection(name).deleteMany();
       }

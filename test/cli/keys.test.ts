@@ -15,7 +15,14 @@ beforeAll(async () => {
 afterAll(async () => await setting.close());
 beforeEach(async () => await setting.clear());
 
-const none = { recipients: 0, endpoints: 0, claims: 0, users: 0, connector_keys: 0 };
+const none = {
+  recipients: 0,
+  endpoints: 0,
+  claims: 0,
+  users: 0,
+  connector_keys: 0,
+  payer_keys: 0,
+};
 const refused = (code: string) => expect.objectContaining({ name: 'CliFailure', code });
 const heldBy = async (kid: string) =>
   (await showKeys(setting.deps)).keys.find((key) => key.kid === kid);
@@ -106,6 +113,7 @@ test.each([
   ['claims', () => setting.claim()],
   ['users', () => setting.user()],
   ['connector_keys', () => setting.connectorKey()],
+  ['payer_keys', () => setting.payer()],
 ])('a key that holds %s is not retired before reseal has moved them', async (what, make) => {
   const { deps, keysFile } = setting;
   const old = setting.current();
@@ -169,8 +177,10 @@ test('keys show tells what each key holds, in words and in JSON', async () => {
   await setting.user();
   const kid = setting.current();
   const words = await setting.cli('keys', 'show');
-  expect(words.stdout).toMatch(/^KEY +RECIPIENTS +ENDPOINTS +CLAIMS +USERS\n/);
-  expect(words.stdout).toMatch(new RegExp(`${kid} +current +1 +1 +0 +1`));
+  expect(words.stdout).toMatch(
+    /^KEY +RECIPIENTS +ENDPOINTS +CLAIMS +USERS +CONNECTOR KEYS +PAYER KEYS\n/,
+  );
+  expect(words.stdout).toMatch(new RegExp(`${kid} +current +1 +1 +0 +1 +0 +0`));
   const { stdout } = await setting.cli('keys', 'show', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ current: kid });
   for (const key of Object.values(readKeys(setting.keysFile).seal.keys)) {

@@ -26,7 +26,8 @@ Example:
   show: `
 Example:
   npm run -s cli -- keys show --json
-  {"current", "keys": [{"kid", "recipients", "endpoints", "claims", "users", "connector_keys"}]}`,
+  {"current", "keys": [{"kid", "recipients", "endpoints", "claims", "users", "connector_keys",
+  "payer_keys"}]}`,
   retire: `
 Example:
   npm run -s cli -- keys retire k1 --json
@@ -89,9 +90,10 @@ async function show(context: CliContext, command: Command): Promise<void> {
   const rows = shown.keys.map(({ kid, recipients, endpoints, claims, users, ...more }) => [
     kid,
     kid === shown.current ? 'current' : '',
-    ...[recipients, endpoints, claims, users, more.connector_keys].map(String),
+    ...[recipients, endpoints, claims, users, more.connector_keys, more.payer_keys].map(String),
   ]);
-  const heading = ['KEY', '', 'RECIPIENTS', 'ENDPOINTS', 'CLAIMS', 'USERS', 'CONNECTOR KEYS'];
+  const counted = ['RECIPIENTS', 'ENDPOINTS', 'CLAIMS', 'USERS', 'CONNECTOR KEYS', 'PAYER KEYS'];
+  const heading = ['KEY', '', ...counted];
   context.print({ json: shown, text: table(heading, rows, 'There are no keys.') });
 }
 

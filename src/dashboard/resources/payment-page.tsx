@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Customer } from '../../domain/creation';
 import { decimalMoney, formatMoney, minorUnitDigits } from '../../domain/money';
 import { isCancellable } from '../../domain/payment';
 import { refundableAmount, refundFault } from '../../domain/refund-rules';
@@ -25,24 +26,26 @@ export const PAYMENT_ROUTES: readonly Route[] = [
 interface PaymentView {
   call: Call;
   payment: PaymentDocument;
+  customer: Customer;
   refunds: readonly RefundDocument[];
   timeline: readonly Entry[];
 }
 
-async function showPayment(call: Call, { stores }: DashboardDeps): Promise<Answer> {
+async function showPayment(call: Call, { stores, payers }: DashboardDeps): Promise<Answer> {
   const { account_id, livemode } = call.scope;
   const { id = '' } = call.params;
   const payment = await stores.payments.find(id, account_id, livemode);
   if (payment === null) return 'not_found';
-  const [refunds, timeline] = await Promise.all([
+  const [customer, refunds, timeline] = await Promise.all([
+    payers.open(payment),
     stores.refunds.list({ account_id, livemode, payment_id: id, limit: REFUNDS_MAX }),
     readTimeline(stores, 'payment', payment),
   ]);
   const title = `Payment of ${formatMoney(payment.amount, payment.currency)}`;
-  return { title, page: <PaymentPage {...{ call, payment, refunds, timeline }} /> };
+  return { title, page: <PaymentPage {...{ call, payment, customer, refunds, timeline }} /> };
 }
 
-function PaymentPage({ call, payment, refunds, timeline }: PaymentView) {
+function PaymentPage({ call, payment, customer, refunds, timeline }: PaymentView) {
   const { amount, currency, status, attention } = payment;
   return (
     <>
@@ -54,7 +57,7 @@ function PaymentPage({ call, payment, refunds, timeline }: PaymentView) {
         <Note tone="note">{`Our operators look into it: ${attention.replaceAll('_', ' ')}.`}</Note>
       )}
       <Panel>
-        <PaymentFacts payment={payment} />
+        <PaymentFacts payment={payment} customer={customer} />
       </Panel>
       <Acts call={call} payment={payment} />
       {refunds.length > 0 && <Refunds call={call} refunds={refunds} />}
@@ -63,8 +66,8 @@ function PaymentPage({ call, payment, refunds, timeline }: PaymentView) {
   );
 }
 
-function PaymentFacts({ payment }: Pick<PaymentView, 'payment'>) {
-  const { _id, currency, customer, failure, refunded = 0, settled_amount } = payment;
+function PaymentFacts({ payment, customer }: Pick<PaymentView, 'payment' | 'customer'>) {
+  const { _id, currency, failure, refunded = 0, settled_amount } = payment;
   const name = [customer.first_name, customer.last_name].filter((part) => part !== null).join(' ');
   const rare: [string, string][] = [
     ...(refunded > 0 ? [['Refunded', formatMoney(refunded, currency)] as [string, string]] : []),
