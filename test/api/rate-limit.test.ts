@@ -1,4 +1,8 @@
+import { createConnectorKey } from '../../src/connectors/keys';
+import { signMessage } from '../../src/connectors/signature';
+import { createSealer } from '../../src/keys/seal';
 import { makeKey } from '../../src/store/keys';
+import { operatorsAudit } from '../support/audit';
 import { call, eventually, idealPayment } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
 import { expectRefusal } from './refusal';
@@ -82,4 +86,28 @@ test('what needs no key has no limit of a key, and a wrong key is no 429', async
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
     expectRefusal(await get(makeKey(false)), 'api_key_invalid');
   }
+});
+
+test('callbacks of one connector are limited, each answer telling what is left', async () => {
+  const { stores, mongo, keys, connector, url } = service;
+  const deps = { stores, mongo, now: () => new Date(), audit: operatorsAudit(stores) };
+  const sealer = createSealer(keys.seal);
+  const { secret } = await createConnectorKey({ ...deps, sealer }, connector);
+  const body = '{}';
+  const post = async () => {
+    const signature = signMessage(secret, body, Math.floor(Date.now() / 1_000));
+    const headers = { 'Connector-Signature': signature };
+    return await fetch(`${url}/connectors/${connector}/callbacks`, {
+      method: 'POST',
+      headers,
+      body,
+    });
+  };
+  for (let left = BURST - 1; left >= 0; left -= 1) {
+    const answer = await post();
+    expect([answer.status, numberOf(answer.headers, 'RateLimit-Remaining')]).toEqual([400, left]);
+  }
+  const refused = await post();
+  expect([refused.status, numberOf(refused.headers, 'RateLimit-Remaining')]).toEqual([429, 0]);
+  expect(numberOf(refused.headers, 'Retry-After')).toBeGreaterThanOrEqual(1);
 });
