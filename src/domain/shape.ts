@@ -60,6 +60,11 @@ export function integer({
   };
 }
 
+/** Accepts whole numbers from 0 up to `max`, or none. */
+export function wholeNumber(max: number): Rule {
+  return integer({ min: 0, max, optional: true });
+}
+
 /** Accepts a text that has the form of an ISO 4217 code, or none. */
 export const currencyCode: Rule = (value) => {
   if (value === undefined) return undefined;

@@ -10,6 +10,13 @@ import {
   PAYOUT_CALLBACKS,
   REFUND_CALLBACKS,
 } from '../callback';
+import { UNITS } from '../crypto';
+import {
+  BLOCKS_MAX,
+  CRYPTO_PAYMENT_CALLBACKS,
+  CRYPTO_SETTLEMENT_CALLBACKS,
+  type CryptoCallback as CryptoPayload,
+} from '../crypto-callback';
 
 /** Payload of every bank callback, as it is published to connector teams. */
 export const BankCallback = z
@@ -27,6 +34,35 @@ export const BankCallback = z
     value_date: z.iso.date().optional(),
   })
   .meta({ id: 'BankCallback' }) satisfies z.ZodType<Callback>;
+
+const Count = z.int().min(0).max(BLOCKS_MAX).optional();
+
+/** Payload of every callback of a crypto connector, as it is published to connector teams. */
+const CryptoCallback = z
+  .object({
+    callback_id: z.string().min(1).max(200),
+    occurred_at: z.iso.datetime({ offset: true }),
+    transaction_id: z.string().min(1).max(200).optional(),
+    amount: z.string().regex(UNITS).optional(),
+    confirmations: Count,
+    block_number: Count,
+    block_hash: z.string().min(1).max(200).optional(),
+    screening: z.enum(['passed', 'failed']).optional(),
+    bank_reference: z.string().max(200).optional(),
+    code: z.string().max(100).optional(),
+    reason: z.string().max(500).optional(),
+  })
+  .meta({ id: 'CryptoCallback' }) satisfies z.ZodType<CryptoPayload>;
+
+/** Report of a crypto connector: the resource, and what happened to it. */
+export const CryptoReport = z.object({
+  connector: z.string().refine(isBalanceAccountName, 'must be the name of a connector'),
+  resource: z.enum(['crypto_payment', 'crypto_settlement']),
+  resource_id: z.uuid(),
+  /** Name of a callback that the resource has. */
+  name: z.enum([...CRYPTO_PAYMENT_CALLBACKS, ...CRYPTO_SETTLEMENT_CALLBACKS]),
+  callback: CryptoCallback,
+});
 
 /** Report of a connector: the resource, and what happened to it. */
 export const ResourceCallback = z.object({
