@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import type { CallbackResource } from '../src/domain/callback';
 import { positionOf } from '../src/domain/cursor';
 import { type EventType, firstDeliveryStatus, type Subscription } from '../src/domain/event';
 import { eventId } from '../src/ids';
@@ -7,7 +8,7 @@ import type { EventDocument } from '../src/store/events';
 
 /** Moves made at once, as their events tell of them. */
 export interface EventSource {
-  resource: 'payment' | 'refund' | 'payout';
+  resource: CallbackResource;
   resource_id: string;
   account_id: string;
   livemode: boolean;
@@ -66,4 +67,15 @@ export async function subscriptionOf(
 ): Promise<Subscription> {
   const endpoint = await stores.endpoints.known(account_id, livemode);
   return endpoint === null ? null : (endpoint.enabled_events ?? 'all');
+}
+
+/** Reads the same of crypto events, which go out only while crypto is enabled on the account. */
+export async function cryptoSubscriptionOf(
+  stores: Pick<Stores, 'endpoints' | 'accounts'>,
+  account_id: string,
+  livemode: boolean,
+): Promise<Subscription> {
+  const subscription = await subscriptionOf(stores, account_id, livemode);
+  const account = await stores.accounts.known(account_id);
+  return subscription !== null && account?.crypto !== true ? [] : subscription;
 }

@@ -1,3 +1,5 @@
+import { createCryptoPaymentActivities } from './crypto-payments';
+import { createCryptoSettlementActivities } from './crypto-settlements';
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
 import { createPayoutActivities } from './payouts';
 import { recordUnapplied } from './record';
@@ -12,6 +14,8 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
     ...createPaymentActivities(deps),
     ...createRefundActivities(deps),
     ...createPayoutActivities(deps),
+    ...createCryptoPaymentActivities(deps),
+    ...createCryptoSettlementActivities(deps),
     recordUnapplied: (input: RecordUnapplied): Promise<void> => recordUnapplied(deps, input),
   };
 }

@@ -1,4 +1,4 @@
-import type { BankCallback, CallbackName, CallbackResource } from '../src/domain/callback';
+import type { AnyCallback, CallbackName, CallbackResource } from '../src/domain/callback';
 import type { Marking } from '../src/store/attention';
 
 /** State and version of a resource after a write. */
@@ -60,7 +60,7 @@ export interface RecordUnapplied {
   resource_id: string;
   connector: string;
   name: CallbackName;
-  callback: BankCallback;
+  callback: AnyCallback;
   reason: string;
   request_id: string;
 }

@@ -3,7 +3,7 @@ import type { ClientSession, MongoClient } from 'mongodb';
 import { assertLawful } from '../src/domain/assert';
 import type { CallbackResource } from '../src/domain/callback';
 import { defined } from '../src/domain/defined';
-import type { EventType } from '../src/domain/event';
+import type { EventType, Subscription } from '../src/domain/event';
 import { eventId } from '../src/ids';
 import { bookId } from '../src/ledger/postings';
 import type { Logger } from '../src/log';
@@ -85,6 +85,12 @@ export interface RecordTable<
     move: RecordMove<Status, Attention, Change>,
     session: ClientSession,
   ) => Promise<void>;
+  /** Whether a move tells the merchant; each does when not given. */
+  tells?: (move: RecordMove<Status, Attention, Change>) => boolean;
+  /** Book that its money moves in; that of its currency when not given. */
+  bookOf?: (document: Document) => string;
+  /** Reads which events have somewhere to go. */
+  subscriptionOf?: (stores: Stores, account_id: string, livemode: boolean) => Promise<Subscription>;
   /** State and facts for a workflow that starts again. */
   loaded: (document: Document, request_id: string) => Loaded;
 }
@@ -167,10 +173,11 @@ async function recordMove<
   const status = to.at(-1);
   if (status === undefined) return from;
   const version = from.version + to.length;
-  const moves = eventsOfMoves(table.events, to, from.version);
-  const subscription = await subscriptionOf(deps.stores, account_id, livemode);
+  const moves = toldMoves(table, input, to);
+  const read = table.subscriptionOf ?? subscriptionOf;
+  const subscription = await read(deps.stores, account_id, livemode);
   const audit = auditOf(input.audit, {
-    id: `${resource_id}:${version}`,
+    id: auditId(resource_id, version),
     when: at,
     before: from.status,
     after: status,
@@ -185,9 +192,9 @@ async function recordMove<
       { ...subject, at, data: table.eventData(moved), request_id, moves },
       subscription,
     );
-    await deps.stores.events.insert(events, session);
+    if (events.length > 0) await deps.stores.events.insert(events, session);
     await table.post(moved, input, session);
-    return { events, book: bookId(moved) };
+    return { events, book: table.bookOf?.(moved) ?? bookId(moved) };
   };
   const made = await inTransaction(deps.mongo, commit);
   if (made === null) return await moveFromElsewhere(deps, table, input);
@@ -223,8 +230,12 @@ async function moveFromElsewhere<
   const { status, version, attention } = document;
   await startPendingDeliveries(deps, document);
   const first = to.slice(0, made);
-  const moves = eventsOfMoves(table.events, first, from.version);
-  if (!(await wasMade(deps, table.resource, resource_id, moves))) {
+  const moves = toldMoves(table, input, first);
+  const isMade =
+    moves.length === 0
+      ? wasAsked(document, input)
+      : await wasMade(deps, table.resource, resource_id, moves);
+  if (!isMade) {
     deps.log.warn({ [`${table.resource}_id`]: resource_id, request_id, status }, 'record is ahead');
     return { status, version, ahead: { attention } };
   }
@@ -311,6 +322,31 @@ export async function startPendingDeliveries(
   await startDeliveries(deps, await deps.stores.events.pending(_id, account_id, livemode));
 }
 
+/** Events of the moves that tell the merchant. */
+function toldMoves<
+  Status extends string,
+  Attention extends string,
+  Change,
+  Document extends Recorded<Status, Attention>,
+  Loaded,
+>(
+  { events, tells }: RecordTable<Status, Attention, Change, Document, Loaded>,
+  move: RecordMove<Status, Attention, Change>,
+  to: readonly Status[],
+) {
+  return (tells?.(move) ?? true) ? eventsOfMoves(events, to, move.from.version) : [];
+}
+
+/** Whether a move without events stands in the record: by its callback, or by its operator's act. */
+function wasAsked(
+  { applied_callbacks = [], audit }: Pick<Recorded<string, string>, 'applied_callbacks' | 'audit'>,
+  { resource_id, from, to, callback_id, audit: act }: RecordMove<string, string, unknown>,
+): boolean {
+  const id = auditId(resource_id, from.version + to.length);
+  if (act !== undefined) return audit.some((entry) => entry.id === id);
+  return callback_id !== undefined && applied_callbacks.includes(callback_id);
+}
+
 /** Whether these very moves stand in the record; their events' ids are derived. */
 async function wasMade(
   { stores }: RecordDeps,
@@ -334,6 +370,10 @@ export async function recordUnapplied(
   await stores.callbacks.markUnapplied(key, reason, about);
   const ids = { [`${resource}_id`]: resource_id, request_id, connector };
   log.warn({ ...ids, code: name }, 'callback moved nothing');
+}
+
+function auditId(resource_id: string, version: number): string {
+  return `${resource_id}:${version}`;
 }
 
 /** The audit entry of a move that an operator asked for; none for any other. */

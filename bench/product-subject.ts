@@ -44,9 +44,9 @@ export function createProduct({ url, merchants, db, temporal, concurrency }: Pro
     merchants.map(({ apiKey }) => apiKey),
     concurrency,
   );
-  const { callbacks, payments, payouts, refunds } = createStores(db);
+  const stores = createStores(db);
+  const { callbacks } = stores;
   const now = () => new Date();
-  const stores = { callbacks, payments, payouts, refunds };
   // As a bank's process, which knows the payments that it was asked for.
   const memory = createCallbackMemory(callbacks, { warn: (_fields, text) => console.warn(text) });
   const contract = { stores, temporal, lifecycleQueue: LIFECYCLE_QUEUE, memory, now };

@@ -6,6 +6,19 @@ import {
   PAYOUT_CALLBACKS,
   REFUND_CALLBACKS,
 } from './domain/callback';
+import { CRYPTO_PAYMENT_CALLBACKS, CRYPTO_SETTLEMENT_CALLBACKS } from './domain/crypto-callback';
+import {
+  CRYPTO_PAYMENT_ACTS,
+  CRYPTO_PAYMENT_IN_FLIGHT,
+  type CryptoPaymentAct,
+  cryptoPaymentWorkflowId,
+} from './domain/crypto-payment';
+import {
+  CRYPTO_SETTLEMENT_ACTS,
+  CRYPTO_SETTLEMENT_IN_FLIGHT,
+  cryptoSettlementWorkflowId,
+} from './domain/crypto-settlement';
+import type { CryptoPaymentResume, CryptoSettlementResume } from './domain/crypto-workflow';
 import {
   PAYMENT_ACTS,
   PAYMENT_IN_FLIGHT,
@@ -18,13 +31,23 @@ import type { PayoutResume } from './domain/payout-workflow';
 import { REFUND_ACTS, REFUND_IN_FLIGHT, refundWorkflowId } from './domain/refund';
 import type { RefundResume } from './domain/refund-workflow';
 import type { Stores } from './store';
+import type { CryptoPaymentDocument } from './store/crypto-payments';
+import type { CryptoSettlementDocument } from './store/crypto-settlements';
 import type { PaymentDocument } from './store/payments';
 import type { PayoutDocument } from './store/payouts';
 import type { RefundDocument } from './store/refunds';
 
 /** Resource whose life is a workflow, as it is stored. */
-export type Resource = PaymentDocument | RefundDocument | PayoutDocument;
-export type ResourceStores = Pick<Stores, 'payments' | 'refunds' | 'payouts'>;
+export type Resource =
+  | PaymentDocument
+  | RefundDocument
+  | PayoutDocument
+  | CryptoPaymentDocument
+  | CryptoSettlementDocument;
+export type ResourceStores = Pick<
+  Stores,
+  'payments' | 'refunds' | 'payouts' | 'crypto_payments' | 'crypto_settlements'
+>;
 
 /** Facts of one kind of resource that the callbacks, the command line and banks go by. */
 interface Lifecycle {
@@ -91,6 +114,42 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     page: ({ payouts }, after, limit) => payouts.inFlight(after, limit).toArray(),
     opening: 'created',
     inFlight: PAYOUT_IN_FLIGHT,
+  },
+  crypto_payment: {
+    workflowType: 'cryptoPayment',
+    workflowId: cryptoPaymentWorkflowId,
+    resume: (crypto_payment_id, request_id): CryptoPaymentResume => ({
+      crypto_payment_id,
+      resume: true,
+      request_id,
+    }),
+    callbacks: CRYPTO_PAYMENT_CALLBACKS,
+    acts: CRYPTO_PAYMENT_ACTS,
+    // Deposits may come after the end, and wait for an operator then.
+    actsWhenEnded: ['release', 'reject', 'credit_late'] satisfies CryptoPaymentAct[],
+    collection: 'crypto_payments',
+    get: ({ crypto_payments }, id) => crypto_payments.get(id),
+    page: ({ crypto_payments }, after, limit) => crypto_payments.inFlight(after, limit).toArray(),
+    opening: 'awaiting_deposit',
+    inFlight: CRYPTO_PAYMENT_IN_FLIGHT,
+  },
+  crypto_settlement: {
+    workflowType: 'cryptoSettlement',
+    workflowId: cryptoSettlementWorkflowId,
+    resume: (crypto_settlement_id, request_id): CryptoSettlementResume => ({
+      crypto_settlement_id,
+      resume: true,
+      request_id,
+    }),
+    callbacks: CRYPTO_SETTLEMENT_CALLBACKS,
+    acts: CRYPTO_SETTLEMENT_ACTS,
+    actsWhenEnded: [],
+    collection: 'crypto_settlements',
+    get: ({ crypto_settlements }, id) => crypto_settlements.get(id),
+    page: ({ crypto_settlements }, after, limit) =>
+      crypto_settlements.inFlight(after, limit).toArray(),
+    opening: 'pending',
+    inFlight: CRYPTO_SETTLEMENT_IN_FLIGHT,
   },
 };
 

@@ -1,6 +1,7 @@
 import { isBalanceAccountName } from './domain/balance-account';
 import type { PaymentMethodId } from './domain/catalogue';
 import { isPaymentMethodId, PAYMENT_METHOD_IDS } from './domain/catalogue';
+import { CRYPTO_METHODS } from './domain/crypto';
 import { isRailId, RAIL_IDS, type RailId } from './domain/rails';
 
 /** Name of the sandbox bank, which polls `connector-sandbox`. */
@@ -18,8 +19,9 @@ export interface Connectors {
 
 /**
  * Routes the sandbox's methods and rails to the sandbox bank, and the live ones as `live` says.
- * @param live `name=method|rail,name=method`: the live connectors of this installation
- * @throws Error naming a connector whose name the ledger cannot hold, or an entry that is neither a method of the catalogue nor a rail
+ * @param live `name=method|rail|pair,name=method`: the live connectors of this installation; a pair is
+ *   a coin's, as `eth_ethereum`
+ * @throws Error naming a connector whose name the ledger cannot hold, or an entry that is no method of the catalogue, no rail and no pair
  */
 export function createConnectors(sandbox: string, live = ''): Connectors {
   const liveBy = new Map<string, string>();
@@ -29,19 +31,24 @@ export function createConnectors(sandbox: string, live = ''): Connectors {
       throw new Error(`LIVE_CONNECTORS: "${name}" cannot be the name of a connector.`);
     }
     for (const method of methods.split('|')) {
-      if (!isPaymentMethodId(method) && !isRailId(method)) {
+      if (!isServed(method)) {
         throw new Error(`LIVE_CONNECTORS: ${name} names no method and no rail: "${method}".`);
       }
       liveBy.set(method, name);
     }
   }
-  const ids = [...PAYMENT_METHOD_IDS, ...RAIL_IDS];
+  const ids = [...PAYMENT_METHOD_IDS, ...RAIL_IDS, ...CRYPTO_METHODS];
   const sandboxBy = new Map<string, string>(ids.map((id) => [id, sandbox]));
   return {
     serving: (method, livemode) => (livemode ? liveBy : sandboxBy).get(method),
     sandbox,
     names: [...new Set([sandbox, ...liveBy.values()])],
   };
+}
+
+/** Whether it is a method of the catalogue, a rail, or a coin's pair. */
+function isServed(method: string): boolean {
+  return isPaymentMethodId(method) || isRailId(method) || CRYPTO_METHODS.includes(method);
 }
 
 /**

@@ -117,7 +117,7 @@ export const VARIABLES: readonly Variable[] = [
   {
     name: 'LIVE_CONNECTORS',
     usual: 'none',
-    text: 'Live banks: name=method|rail,name=method',
+    text: 'Live banks and chains: name=method|rail|coin,name=method',
   },
   {
     name: 'ALLOW_LIVE_DEMO',

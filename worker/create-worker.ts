@@ -3,6 +3,7 @@ import { type NativeConnection, Worker } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
 import { createAuditActivities } from '../activities/audit';
+import { createSettleActivities } from '../activities/settle';
 import type { Keys } from '../src/config';
 import {
   ENVIRONMENTS,
@@ -14,6 +15,7 @@ import {
 import type { KeyRing } from '../src/keys/ring';
 import { createSealer } from '../src/keys/seal';
 import type { Logger } from '../src/log';
+import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import type { Stores } from '../src/store';
 import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
 import { type PostWebhook, postWebhook } from '../src/webhooks/post';
@@ -41,6 +43,8 @@ export interface WorkerDeps {
   /** The defaults when not given. */
   tuning?: Tuning;
   workflowBundles: WorkflowBundles;
+  /** Routes coins to their connectors; those of the sandbox alone when not given. */
+  connectors?: Connectors;
   /** Sends what is delivered; a benchmark has names looked up elsewhere. */
   post?: PostWebhook;
 }
@@ -99,11 +103,16 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
 }
 
 function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
-  const { connection, namespace, mongo, stores, keys, log } = deps;
+  const { connection, namespace, mongo, stores, keys, log, connectors } = deps;
   const temporal = new Client({ connection, namespace });
   const common = { stores, temporal, webhookQueue: queues.webhooks, log };
   return {
     ...createLifecycleActivities({ ...common, mongo, eager: true, payTokenKey: keys.pay_token }),
+    ...createSettleActivities({
+      ...{ stores, temporal, lifecycleQueue: queues.lifecycle },
+      connectors: connectors ?? createConnectors(SANDBOX_CONNECTOR),
+      now: () => new Date(),
+    }),
     ...createAuditActivities({
       ...common,
       lifecycleQueue: queues.lifecycle,

@@ -12,12 +12,14 @@ import { measureStores } from '../src/metrics/stores';
 import { meteredPost } from '../src/metrics/webhooks';
 import { connectMongo, transactionLifetime } from '../src/mongo';
 import { onStop } from '../src/process';
+import { createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import { checkIndexes, createStores, type Stores } from '../src/store';
 import { createFigureStore } from '../src/store/figures';
 import { followSettings } from '../src/store/settings';
 import { checkTemporal } from '../src/temporal/attributes';
 import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
 import { connectNative, installRuntime } from '../src/temporal/native';
+import { ensureSettlementSchedule } from '../src/temporal/settlement-schedule';
 import { postWebhook } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
@@ -61,6 +63,7 @@ async function main(): Promise<void> {
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     log,
     queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },
+    connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
     tuning: readTuning(),
     version: readVersion(),
     workflowBundles: await workflowBundles(),
@@ -76,7 +79,7 @@ async function main(): Promise<void> {
   });
   log.info('worker polls');
   const temporal = new Client({ connection, namespace });
-  const scheduled = scheduleAudit(temporal, queues.lifecycleQueue, log);
+  const scheduled = makeSchedules(temporal, queues.lifecycleQueue, log);
   await workers.run();
   await stopBeating();
   await health.close();
@@ -87,13 +90,18 @@ async function main(): Promise<void> {
   await mongo.close();
 }
 
-/** Makes the hourly audit; without it the service works on, and a person looks for orphans. */
-async function scheduleAudit(temporal: Client, queue: string, log: Logger): Promise<void> {
-  try {
-    const outcome = await ensureAuditSchedule(temporal, queue);
-    log.info({ status: outcome }, 'audit scheduled');
-  } catch (err) {
-    log.warn({ err }, 'audit not scheduled');
+/**
+ * Makes the hourly audit and the daily settlements; without them the service works on, a person looks
+ * for orphans, and merchants ask for their settlements.
+ */
+async function makeSchedules(temporal: Client, queue: string, log: Logger): Promise<void> {
+  const schedules = { audit: ensureAuditSchedule, settlements: ensureSettlementSchedule };
+  for (const [name, ensure] of Object.entries(schedules)) {
+    try {
+      log.info({ status: await ensure(temporal, queue) }, `${name} scheduled`);
+    } catch (err) {
+      log.warn({ err }, `${name} not scheduled`);
+    }
   }
 }
 

@@ -48,11 +48,11 @@ export function createFill(db: Db, total: number, began = Date.now()) {
       const inBook = sums.get(book) ?? new Map<string, number>();
       sums.set(book, inBook);
       for (const { account, amount } of legs) {
-        inBook.set(account, (inBook.get(account) ?? 0) + amount);
+        inBook.set(account, (inBook.get(account) ?? 0) + Number(amount));
       }
       const longs = legs.map(({ account, amount }) => ({
         account,
-        amount: Long.fromNumber(amount),
+        amount: Long.fromNumber(Number(amount)),
       }));
       const _id = operationId(posting);
       rows.push({ _id, book, kind, resource_id, at, written_at: at, legs: longs });

@@ -2,7 +2,7 @@ import { isInFlight, LIFECYCLES, type ResourceStores } from '../../src/lifecycle
 
 /** An instruction that moves money, as far as the record is concerned. */
 interface Given {
-  resource: 'refund' | 'payout';
+  resource: 'refund' | 'payout' | 'crypto_settlement';
   id: string;
   /** Version that the instruction carries. */
   version: number | undefined;

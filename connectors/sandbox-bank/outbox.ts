@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { BankCallback, CallbackResource } from '../../src/domain/callback';
+import type { BankCallback, BankResource } from '../../src/domain/callback';
 import { defined } from '../../src/domain/defined';
 import type { CallbackOf, PlannedCallback } from './plan';
 
 /** Subject of a callback. */
-export interface About<R extends CallbackResource = CallbackResource> {
+export interface About<R extends BankResource = BankResource> {
   resource: R;
   resource_id: string;
 }
 
 /** Callback to be sent, written in the transaction of its decision. */
-export interface OutboxRow<R extends CallbackResource = CallbackResource> extends About<R> {
+export interface OutboxRow<R extends BankResource = BankResource> extends About<R> {
   /** The callback's id, with a suffix where it is sent twice on purpose. */
   _id: string;
   name: CallbackOf[R]['name'];
@@ -48,7 +48,7 @@ export function createOutbox(db: Db, now: () => Date) {
         { key: { done_at: 1 }, name: 'kept', expireAfterSeconds: KEEP_S },
       ]),
     /** Adds callbacks, and gives each its id, once. */
-    add: async <R extends CallbackResource>(
+    add: async <R extends BankResource>(
       about: About<R> & { bank_reference: string },
       planned: PlannedCallback<R>[],
       session: ClientSession,
@@ -96,7 +96,7 @@ function readRow(row: OutboxRow | EarlierRow): OutboxRow {
   return 'payment_id' in row ? { ...row, resource: 'payment', resource_id: row.payment_id } : row;
 }
 
-function toRows<R extends CallbackResource>(
+function toRows<R extends BankResource>(
   { resource, resource_id, bank_reference }: About<R> & { bank_reference: string },
   planned: PlannedCallback<R>[],
   now: Date,

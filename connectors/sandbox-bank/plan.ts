@@ -1,6 +1,6 @@
 import { assertNever } from '../../src/domain/assert';
 import type {
-  CallbackResource,
+  BankResource,
   PaymentCallbackName,
   PayoutCallbackName,
   RefundCallbackName,
@@ -15,7 +15,7 @@ export interface CallbackOf {
   payout: { name: PayoutCallbackName; becomes: 'completed' | 'failed' | 'returned' };
 }
 
-export interface PlannedCallback<R extends CallbackResource = CallbackResource> {
+export interface PlannedCallback<R extends BankResource = BankResource> {
   name: CallbackOf[R]['name'];
   after_ms: number;
   /** Status that the bank's book must reach before this is sent; null when it has been reached. */

@@ -1,4 +1,4 @@
-import type { CallbackResource } from '../../src/domain/callback';
+import type { BankResource } from '../../src/domain/callback';
 import { isInFlight, LIFECYCLES } from '../../src/lifecycles';
 import type { Logger } from '../../src/log';
 import { callbackKey } from '../../src/store/callbacks';
@@ -132,32 +132,28 @@ async function isOvertaken(
  * Whether the product waits for no autoplayed callback any more. A payment's settlement stands in
  * the bank's own book, so that only a void stops it.
  */
-async function hasMovedOn(
-  product: InboxStores,
-  kind: CallbackResource,
-  id: string,
-): Promise<boolean> {
+async function hasMovedOn(product: InboxStores, kind: BankResource, id: string): Promise<boolean> {
   if (kind === 'payment') return false;
   const found = await LIFECYCLES[kind].get(product, id);
   return found !== null && !isInFlight(kind, found.status);
 }
 
 /** Moves the money in the bank's book; answers whether the callback may be sent. */
-async function applyToBook<R extends CallbackResource>(
+async function applyToBook<R extends BankResource>(
   deps: SenderDeps,
   { resource, resource_id, becomes }: OutboxRow<R>,
 ): Promise<boolean> {
   return becomes === null || (await APPLY[resource](deps, resource_id, becomes));
 }
 
-type Apply<R extends CallbackResource> = (
+type Apply<R extends BankResource> = (
   deps: SenderDeps,
   id: string,
   becomes: CallbackOf[R]['becomes'],
 ) => Promise<boolean>;
 
 /** Conditional write in the bank's own book, by kind of resource. */
-const APPLY: { [R in CallbackResource]: Apply<R> } = {
+const APPLY: { [R in BankResource]: Apply<R> } = {
   /** A void may win instead. */
   payment: async ({ sessions }, id, becomes) => {
     if ((await sessions.step(id, ['approved'], { status: becomes })) !== null) return true;

@@ -1,4 +1,10 @@
 /** The one place where the docs load workflows: what operators see, and what they can do. */
+import { ACTS as cryptoPaymentActs } from '../../workflows/crypto-payment/acts';
+import { VIEW as cryptoPaymentView } from '../../workflows/crypto-payment/life';
+import { messages as cryptoPayment } from '../../workflows/crypto-payment/messages';
+import { ACTS as cryptoSettlementActs } from '../../workflows/crypto-settlement/acts';
+import { VIEW as cryptoSettlementView } from '../../workflows/crypto-settlement/life';
+import { messages as cryptoSettlement } from '../../workflows/crypto-settlement/messages';
 import { ACTS as paymentActs } from '../../workflows/payment/acts';
 import { VIEW as paymentView } from '../../workflows/payment/life';
 import { messages as payment } from '../../workflows/payment/messages';
@@ -18,8 +24,20 @@ interface Texts {
   descriptions: Readonly<Record<string, string>>;
 }
 
-export const TEXTS: Readonly<Record<'payment' | 'refund' | 'payout', Texts>> = {
+type Kind = 'payment' | 'refund' | 'payout' | 'crypto-payment' | 'crypto-settlement';
+
+export const TEXTS: Readonly<Record<Kind, Texts>> = {
   payment: { cures: paymentView.cures, acts: paymentActs, descriptions: payment.descriptions },
   refund: { cures: refundView.cures, acts: refundActs, descriptions: refund.descriptions },
   payout: { cures: payoutView.cures, acts: payoutActs, descriptions: payout.descriptions },
+  'crypto-payment': {
+    cures: cryptoPaymentView.cures,
+    acts: cryptoPaymentActs,
+    descriptions: cryptoPayment.descriptions,
+  },
+  'crypto-settlement': {
+    cures: cryptoSettlementView.cures,
+    acts: cryptoSettlementActs,
+    descriptions: cryptoSettlement.descriptions,
+  },
 };

@@ -14,6 +14,7 @@ import { postWebhook } from '../webhooks/post';
 import { mountCatalogue } from './catalogue';
 import { mountConnectors } from './connectors';
 import { type ApiDeps, keyOf, requestIdOf } from './context';
+import { mountCrypto } from './crypto';
 import { answerErrors } from './errors';
 import { mountHealth } from './health';
 import { createMerchantActs } from './merchant-acts';
@@ -71,6 +72,7 @@ function createRouter(deps: RoomDeps): Router {
   mountRecipients(mount, deps);
   mountPayouts(mount, deps);
   mountCatalogue(mount, deps);
+  mountCrypto(mount, deps);
   mountSandbox(mount, deps);
   mountConnectors(router, deps, limits);
   const { mongo, temporal, now, stopping } = deps;

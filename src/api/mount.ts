@@ -30,12 +30,14 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   const guarded = createFailureLimit();
   const shed = createShedding(deps.config.CREATES_AT_ONCE);
   /** Authenticates, then limits, so that a key counts also where it lacks the scope. */
-  const admit = async (ctx: Context, { scope, creates }: Endpoint): Promise<KeyDocument> => {
+  const admit = async (ctx: Context, endpoint: Endpoint): Promise<KeyDocument> => {
+    const { scope, creates, crypto } = endpoint;
     const key = await guarded(ctx, () => authenticate(deps, ctx));
     ctx.state['key'] = key;
     await limits.request(ctx, key);
     checkScope(deps, ctx, { key, scope });
     noteUse(deps, key);
+    if (crypto === true) await assertCrypto(deps, key);
     if (creates === true) await limits.create(ctx, key);
     return key;
   };
@@ -80,6 +82,13 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       });
     },
   };
+}
+
+/** @throws Refusal 403 unless crypto is enabled on the account */
+async function assertCrypto({ stores }: ApiDeps, { account_id }: KeyDocument): Promise<void> {
+  const account = await stores.accounts.known(account_id);
+  if (account?.crypto === true) return;
+  throw new Refusal('crypto_not_enabled', 'Crypto is not enabled on this account.');
 }
 
 function send(ctx: Context, status: number, json: string): void {

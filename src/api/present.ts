@@ -1,7 +1,9 @@
 import type { Customer } from '../domain/creation';
 import type { PaymentOpening } from '../domain/payment-workflow';
 import { RawJson } from '../json';
-import { redirectUrl } from '../keys/pay-token';
+import { cryptoPageUrl, redirectUrl } from '../keys/pay-token';
+import type { CryptoPaymentDocument } from '../store/crypto-payments';
+import type { CryptoSettlementDocument } from '../store/crypto-settlements';
 import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
@@ -110,6 +112,51 @@ export function presentPayout(payout: PayoutDocument) {
     livemode: payout.livemode,
     created_at: payout.created_at,
     completed_at: payout.completed_at,
+  };
+}
+
+/** Crypto payment as merchants see it: exactly the fields of docs/api.md#crypto, in their order. */
+export function presentCryptoPayment(
+  { publicUrl, payTokenKey }: Presentation,
+  payment: CryptoPaymentDocument,
+) {
+  const { _id, status, amount, currency, asset, network, amount_due, amount_received } = payment;
+  return {
+    id: _id,
+    object: 'crypto_payment',
+    ...{ status, amount, currency, asset, network, amount_due, amount_received },
+    address: payment.address,
+    payment_uri: payment.payment_uri,
+    redirect_url: cryptoPageUrl(publicUrl, payTokenKey, _id),
+    deposits: payment.deposits.map((deposit) => ({
+      transaction_id: deposit.transaction_id,
+      amount: deposit.amount,
+      confirmations: deposit.confirmations,
+      required_confirmations: deposit.required_confirmations,
+      status: deposit.status,
+      seen_at: deposit.seen_at,
+    })),
+    reference: payment.reference,
+    livemode: payment.livemode,
+    metadata: new RawJson(payment.metadata),
+    expires_at: payment.expires_at,
+    received_at: payment.received_at,
+    created_at: payment.created_at,
+    updated_at: payment.updated_at,
+  };
+}
+
+/** Settlement as merchants see it: exactly the fields of docs/api.md#settlements, in their order. */
+export function presentCryptoSettlement(settlement: CryptoSettlementDocument) {
+  const { _id, status, asset, network, amount, fee, wallet_address, transaction_id } = settlement;
+  return {
+    id: _id,
+    object: 'crypto_settlement',
+    ...{ status, asset, network, amount, fee, wallet_address, transaction_id },
+    failure: settlement.failure,
+    livemode: settlement.livemode,
+    created_at: settlement.created_at,
+    completed_at: settlement.completed_at,
   };
 }
 

@@ -1,4 +1,4 @@
-import { notFound, unavailable } from '../domain/errors';
+import { notFound, type Sought, unavailable } from '../domain/errors';
 import type { KeyOwner } from '../store/keys';
 import type { ListFilter } from '../store/resource';
 import { refusalOf } from './errors';
@@ -39,7 +39,7 @@ export function finder<D>(store: Findable<D>, noun: Parameters<typeof notFound>[
 export function resourceReader<D extends { position: string }>(
   store: Listable<D>,
   present: (document: D) => object | Promise<object>,
-  noun: 'payment' | 'refund' | 'payout',
+  noun: Exclude<Sought, 'recipient'>,
 ) {
   const find = finder(store, noun);
   return {

@@ -14,6 +14,7 @@ import { addOrphanCommands } from './commands/orphan';
 import { addRecipientCommands } from './commands/recipient';
 import { addReconcileCommand } from './commands/reconcile';
 import { addResourceCommands } from './commands/resource';
+import { addWalletCommands } from './commands/wallet';
 import { addWebhookCommands } from './commands/webhook';
 import { type CliContext, type CliIo, createContext } from './context';
 import { explain } from './failure';
@@ -98,6 +99,7 @@ export function createProgram(
   addEventCommands(program, context);
   addBalanceCommands(program, context);
   addLedgerCommands(program, context);
+  addWalletCommands(program, context);
   addResourceCommands(program, context);
   addMigrateCommand(program, context);
   addRecipientCommands(program, context);

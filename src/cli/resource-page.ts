@@ -1,10 +1,15 @@
 import type { CallbackResource } from '../domain/callback';
+import type { Deposit } from '../domain/crypto-payment';
+import { amountInJson } from '../domain/money';
 import type { PostingDocument } from '../ledger/documents';
+import { integerOf } from '../ledger/integers';
 import { LEGS } from '../ledger/postings';
 import { LIFECYCLES, type Resource } from '../lifecycles';
 import type { Stores } from '../store';
 import type { AuditEntry } from '../store/attention';
 import type { CallbackDocument } from '../store/callbacks';
+import type { CryptoPaymentDocument } from '../store/crypto-payments';
+import type { CryptoSettlementDocument } from '../store/crypto-settlements';
 import type { EventDocument } from '../store/events';
 import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
@@ -60,10 +65,41 @@ const PAYOUT_FIELDS = [
   'sent_at',
   'completed_at',
 ] satisfies (keyof PayoutDocument)[];
+const COIN = ['asset', 'network'] as const;
+const CRYPTO_PAYMENT_FIELDS = [
+  ...COMMON,
+  'currency',
+  ...COIN,
+  'amount_due',
+  'amount_received',
+  'rate',
+  'address',
+  'reference',
+  ...BANK,
+  ...OPERATOR_FIELDS,
+  ...TIMES,
+  'expires_at',
+  'received_at',
+] satisfies (keyof CryptoPaymentDocument)[];
+const CRYPTO_SETTLEMENT_FIELDS = [
+  ...COMMON,
+  'fee',
+  'currency',
+  ...COIN,
+  'wallet_address',
+  'transaction_id',
+  ...BANK,
+  ...OPERATOR_FIELDS,
+  ...TIMES,
+  'due_at',
+  'completed_at',
+] satisfies (keyof CryptoSettlementDocument)[];
 const FIELDS: Record<CallbackResource, readonly string[]> = {
   payment: PAYMENT_FIELDS,
   refund: REFUND_FIELDS,
   payout: PAYOUT_FIELDS,
+  crypto_payment: CRYPTO_PAYMENT_FIELDS,
+  crypto_settlement: CRYPTO_SETTLEMENT_FIELDS,
 };
 
 /** Fields that are shown of the few that have them. */
@@ -104,6 +140,8 @@ function factsOf(kind: CallbackResource, resource: Resource): Record<string, unk
 }
 
 interface Related {
+  /** Deposits of a crypto payment, in the order in which they were seen. */
+  deposits?: Deposit[];
   /** Facts of a payout's recipient that do not identify a person. */
   recipient?: Pick<RecipientDocument, 'type' | 'scheme' | 'last4' | 'deleted_at'> | null;
   /** Refunds of a payment, newest first. */
@@ -117,7 +155,8 @@ async function relatedTo({ refunds, recipients }: Stores, resource: Resource): P
     const { type, scheme, last4, deleted_at } = found;
     return { recipient: { type, scheme, last4, ...(deleted_at ? { deleted_at } : {}) } };
   }
-  if ('payment_id' in resource) return {};
+  if ('deposits' in resource) return { deposits: resource.deposits };
+  if ('payment_id' in resource || 'wallet_address' in resource) return {};
   const { _id: payment_id, account_id, livemode } = resource;
   const rows = await refunds.list({ account_id, livemode, payment_id, limit: ROWS_MAX });
   return { refunds: rows.map(presentRefund) };
@@ -141,8 +180,16 @@ function byTimeAndKind(a: PostingDocument, b: PostingDocument): number {
 }
 
 function presentPosting({ _id, kind, at, book, legs }: PostingDocument) {
-  const plain = legs.map(({ account, amount }) => ({ account, amount: Number(amount) }));
+  const plain = legs.map(({ account, amount }) => ({
+    account,
+    amount: amountInJson(exact(amount)),
+  }));
   return { id: _id, kind, at, book, legs: plain };
+}
+
+/** Amount as it is kept; of a posting that was read without 64-bit integers. */
+function exact(amount: PostingDocument['legs'][number]['amount']): bigint {
+  return integerOf(amount) ?? BigInt(String(amount));
 }
 
 function presentCallback(callback: CallbackDocument) {

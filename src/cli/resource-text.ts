@@ -1,8 +1,10 @@
+import { coinOfBook, formatUnits } from '../domain/crypto';
 import { formatMoney } from '../domain/money';
 import { fields, table, when } from './output';
 import type { ResourcePage } from './resource-page';
 
 const MONEY = ['amount', 'fee', 'refunded', 'settled_amount', 'returned_amount'];
+const UNITS = ['amount_due', 'amount_received'];
 
 /** Text of a resource's page for a person. */
 export function pageText(page: ResourcePage): string {
@@ -13,8 +15,9 @@ export function pageText(page: ResourcePage): string {
   const parts = [
     fields([...own, ...recipientOf(page)]),
     ...refundsOf(page, currency),
+    ...depositsOf(page),
     section('MOVES', eventTable(page)),
-    section('LEDGER', postingTable(page, currency)),
+    section('LEDGER', postingTable(page)),
     section('BANK CALLBACKS', callbackTable(page)),
     section('AUDIT TRAIL', auditTable(page)),
   ];
@@ -23,6 +26,18 @@ export function pageText(page: ResourcePage): string {
 
 function section(title: string, body: string): string {
   return `${title}\n${body}`;
+}
+
+/** Amount of money, or of a coin, for people. */
+function amountText(amount: unknown, currency: string): string {
+  const coin = coinOfBook(currency);
+  return coin === undefined
+    ? formatMoney(Number(amount), currency)
+    : formatUnits(String(amount), coin);
+}
+
+function currencyOfBook(book: string): string {
+  return book.slice(book.lastIndexOf(':') + 1);
 }
 
 /** Title of a field: `Bank reference` for `bank_reference`. */
@@ -34,7 +49,8 @@ function titleOf(name: string): string {
 function textOf(name: string, value: unknown, currency: string): string {
   if (value === null || value === undefined) return '-';
   if (name === 'livemode') return value === true ? 'live' : 'sandbox';
-  if (MONEY.includes(name)) return formatMoney(Number(value), currency);
+  if (MONEY.includes(name)) return amountText(value, currency);
+  if (UNITS.includes(name)) return `${value} smallest units`;
   if (name.endsWith('_at')) return when(String(value));
   if (typeof value !== 'object') return String(value);
   return Object.values(value).join(': ');
@@ -61,6 +77,23 @@ function refundsOf({ refunds }: ResourcePage, currency: string): string[] {
   return [section('REFUNDS', table(heading, rows, 'None.'))];
 }
 
+function depositsOf({ deposits, resource }: ResourcePage): string[] {
+  if (deposits === undefined) return [];
+  const coin = { asset: String(resource['asset']), network: String(resource['network']) };
+  const rows = deposits.map((deposit) => [
+    deposit.transaction_id,
+    when(deposit.seen_at),
+    formatUnits(deposit.amount, coin),
+    `${deposit.confirmations} of ${deposit.required_confirmations}`,
+    deposit.undone ? `${deposit.status}, undone` : deposit.status,
+    [deposit.late ? 'late' : '', deposit.screening === 'failed' ? 'screening failed' : '']
+      .filter((word) => word !== '')
+      .join(', ') || '-',
+  ]);
+  const heading = ['TRANSACTION', 'SEEN', 'AMOUNT', 'CONFIRMATIONS', 'STATUS', 'MARKS'];
+  return [section('DEPOSITS', table(heading, rows, 'None was seen.'))];
+}
+
 function eventTable({ events }: ResourcePage): string {
   const rows = events.map(({ id, type, created, delivery }) => [
     when(created),
@@ -74,12 +107,12 @@ function eventTable({ events }: ResourcePage): string {
   return table(heading, rows, 'It has not moved yet.');
 }
 
-function postingTable({ postings }: ResourcePage, currency: string): string {
-  const rows = postings.flatMap(({ kind, at, legs }) =>
+function postingTable({ postings }: ResourcePage): string {
+  const rows = postings.flatMap(({ kind, at, book, legs }) =>
     legs.map(({ account, amount }, leg) => [
       ...(leg === 0 ? [when(at), kind] : ['', '']),
       account,
-      formatMoney(amount, currency),
+      amountText(amount, currencyOfBook(book)),
     ]),
   );
   return table(['AT', 'POSTING', 'ACCOUNT', 'AMOUNT'], rows, 'No money has moved.');

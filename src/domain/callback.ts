@@ -1,3 +1,8 @@
+import type {
+  CryptoCallback,
+  CryptoPaymentCallbackName,
+  CryptoSettlementCallbackName,
+} from './crypto-callback';
 import { currencyCode, day, type Faults, instant, integer, object, text } from './shape';
 
 /** Signals of the `payment` workflow, changed only by addition as connector teams rely on them. */
@@ -21,9 +26,23 @@ export const PAYOUT_CALLBACKS = ['submitted', 'sent', 'completed', 'failed', 're
 export type PayoutCallbackName = (typeof PAYOUT_CALLBACKS)[number];
 
 /** Kinds of resource that banks report about. */
-export const CALLBACK_RESOURCES = ['payment', 'refund', 'payout'] as const;
+export const BANK_RESOURCES = ['payment', 'refund', 'payout'] as const;
+export type BankResource = (typeof BANK_RESOURCES)[number];
+type BankCallbackName = PaymentCallbackName | RefundCallbackName | PayoutCallbackName;
+
+/** Kinds of resource that crypto connectors report about. */
+export const CRYPTO_RESOURCES = ['crypto_payment', 'crypto_settlement'] as const;
+
+/** Kinds of resource that have a workflow, in the order of lists. */
+export const CALLBACK_RESOURCES = [...BANK_RESOURCES, ...CRYPTO_RESOURCES] as const;
 export type CallbackResource = (typeof CALLBACK_RESOURCES)[number];
-export type CallbackName = PaymentCallbackName | RefundCallbackName | PayoutCallbackName;
+export type CallbackName =
+  | BankCallbackName
+  | CryptoPaymentCallbackName
+  | CryptoSettlementCallbackName;
+
+/** Payload of any signal. */
+export type AnyCallback = BankCallback | CryptoCallback;
 
 /**
  * Report of a bank about one of our resources, the payload of every signal. The signal's name tells

@@ -1,3 +1,4 @@
+import type { CryptoPaymentInput, CryptoSettlementInput } from './crypto-workflow';
 import type { PaymentInput } from './payment-workflow';
 import type { PayoutInput } from './payout-workflow';
 import type { RecipientFacts } from './recipient';
@@ -64,5 +65,27 @@ export interface ClaimedRecipient {
   recipient: RecipientFacts & { last4: string; sealed: string; kid: string };
 }
 
+/** Fields of a crypto payment beside money and routing, as the merchant sent them. */
+export interface CryptoPaymentRequest {
+  reference: string | null;
+  /** JSON text, as written. */
+  metadata: string;
+}
+
+export interface ClaimedCryptoPayment {
+  crypto_payment: CryptoPaymentRequest;
+  routing: Omit<CryptoPaymentInput, 'crypto_payment_id' | 'request_id'>;
+}
+
+export interface ClaimedCryptoSettlement {
+  settlement: Omit<CryptoSettlementInput, 'crypto_settlement_id' | 'request_id'>;
+}
+
 /** Requests that a claim may hold; each creating operation adds its own. */
-export type ClaimedRequest = ClaimedPayment | ClaimedRefund | ClaimedPayout | ClaimedRecipient;
+export type ClaimedRequest =
+  | ClaimedPayment
+  | ClaimedRefund
+  | ClaimedPayout
+  | ClaimedRecipient
+  | ClaimedCryptoPayment
+  | ClaimedCryptoSettlement;

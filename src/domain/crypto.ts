@@ -136,3 +136,15 @@ export function paymentUri({ chain_id, token_contract, ...to }: PayTo): string {
     ? `ethereum:${token_contract}${chain}/transfer?address=${address}&uint256=${amount_due}`
     : `ethereum:${address}${chain}?value=${amount_due}`;
 }
+
+/** Currency under which the ledger keeps a pair, such as `ETH.ethereum`: a book of its own. */
+export function bookCurrency({ asset, network }: { asset: string; network: string }): string {
+  return `${asset}.${network}`;
+}
+
+/** Pair whose book has this currency; undefined for one of ISO 4217. */
+export function coinOfBook(currency: string): Coin | undefined {
+  const [asset = '', network = ''] = currency.split('.');
+  const rules = assetRules(asset, network);
+  return rules && { asset: rules.asset, network: rules.network };
+}

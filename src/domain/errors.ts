@@ -44,6 +44,9 @@ export const ERROR_CODES = {
   api_key_revoked: { status: 401, type: 'authentication_error' },
   signature_invalid: { status: 401, type: 'authentication_error' },
   api_key_scope_insufficient: { status: 403, type: 'permission_error' },
+  crypto_not_enabled: { status: 403, type: 'permission_error' },
+  crypto_payment_not_found: { status: 404, type: 'invalid_request_error' },
+  crypto_settlement_not_found: { status: 404, type: 'invalid_request_error' },
   payment_not_found: { status: 404, type: 'invalid_request_error' },
   payout_not_found: { status: 404, type: 'invalid_request_error' },
   recipient_not_found: { status: 404, type: 'invalid_request_error' },
@@ -67,6 +70,9 @@ export const ERROR_CODES = {
   recipient_deleted: { status: 422, type: 'invalid_request_error' },
   recipient_type_mismatch: { status: 422, type: 'invalid_request_error' },
   insufficient_balance: { status: 422, type: 'invalid_request_error' },
+  asset_not_supported: { status: 422, type: 'invalid_request_error' },
+  asset_not_available: { status: 422, type: 'invalid_request_error' },
+  wallet_not_registered: { status: 422, type: 'invalid_request_error' },
   rate_limited: { status: 429, type: 'rate_limit_error' },
   internal_error: { status: 500, type: 'api_error' },
   temporarily_unavailable: { status: 503, type: 'api_error' },
@@ -78,9 +84,21 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERROR_CODES, code);
 }
 
+/** Kinds of resource that a merchant can ask for by id. */
+export type Sought =
+  | 'payment'
+  | 'refund'
+  | 'payout'
+  | 'recipient'
+  | 'crypto_payment'
+  | 'crypto_settlement';
+
 /** Refusal of an id that names nothing in this account and environment. */
-export function notFound<Noun extends 'payment' | 'refund' | 'payout' | 'recipient'>(noun: Noun) {
-  return { code: `${noun}_not_found` as const, message: `There is no such ${noun}.` };
+export function notFound<Noun extends Sought>(noun: Noun) {
+  return {
+    code: `${noun}_not_found` as const,
+    message: `There is no such ${noun.replace('_', ' ')}.`,
+  };
 }
 
 /** A caller's mistake or our own unavailability, which `src/api/errors.ts` turns into an answer. */

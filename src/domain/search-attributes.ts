@@ -13,6 +13,8 @@ export const SEARCH_ATTRIBUTES = {
   /** Reason why the resource needs a person; unset when it doesn't. */
   ServiceAttention: 'Keyword',
   ServiceLivemode: 'Bool',
+  /** Amount of a coin for people, such as `1.5 ETH`; an integer would not hold its units. */
+  ServiceAssetAmount: 'Keyword',
   /** Minor units. */
   ServiceAmount: 'Int',
 } as const;
@@ -27,5 +29,6 @@ export const SEARCH_KEYS = {
   currency: { name: 'ServiceCurrency', type: 'KEYWORD' },
   attention: { name: 'ServiceAttention', type: 'KEYWORD' },
   livemode: { name: 'ServiceLivemode', type: 'BOOL' },
+  assetAmount: { name: 'ServiceAssetAmount', type: 'KEYWORD' },
   amount: { name: 'ServiceAmount', type: 'INT' },
 } as const satisfies Record<string, { name: keyof typeof SEARCH_ATTRIBUTES; type: string }>;

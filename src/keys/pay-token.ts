@@ -17,3 +17,8 @@ export function payTokenHash(token: string): string {
 export function redirectUrl(publicUrl: string, key: Buffer, paymentId: string): string {
   return `${publicUrl}/pay/${payToken(key, paymentId)}`;
 }
+
+/** URL of the page on which a payer sends coins. @see docs/api.md#crypto */
+export function cryptoPageUrl(publicUrl: string, key: Buffer, cryptoPaymentId: string): string {
+  return `${publicUrl}/pay/crypto/${payToken(key, cryptoPaymentId)}`;
+}

@@ -1,24 +1,26 @@
-import { type ClientSession, type Collection, type Db, Long } from 'mongodb';
+import type { ClientSession, Collection, Db } from 'mongodb';
 import { defined } from '../domain/defined';
 import { inSnapshot } from '../mongo';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import type { BookDocument, PostingDocument } from './documents';
-import { EXACT, fold, integerOf, OPEN, openSums, withOpen } from './open';
+import { integerOf, type KeptInteger, kept } from './integers';
+import { EXACT, fold, OPEN, openSums, withOpen } from './open';
 import {
+  type AnyLeg,
   assertBalanced,
   bookId,
   bookOwner,
   booksOf,
   InsufficientBalance,
   isOpen,
-  type Leg,
   mustNotBeNegative,
   mustNotBePositive,
   type NewPosting,
   operationId,
+  type UnitLeg,
 } from './postings';
 
-/** Line of `balance show`; minor units, as a bigint where a number would not be exact. */
+/** Balance in minor units, or a coin's smallest; a bigint where a number would not be exact. */
 export interface BalanceRow {
   balance_account: string;
   currency: string;
@@ -44,15 +46,18 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   /** Moves what the book keeps; false when a balance would pass 0. */
   const move = async (
     book: string,
-    legs: readonly Leg[],
+    legs: readonly AnyLeg[],
     session: ClientSession,
   ): Promise<boolean> => {
-    const bounds = boundsOf(legs);
+    const owner = bookOwner(book);
+    const bounds = boundsOf(legs, owner.currency);
     const result = await books.updateOne(
       { _id: book, ...Object.fromEntries(bounds) },
       {
-        $inc: Object.fromEntries(asLongs(legs).map(({ account, amount }) => [account, amount])),
-        $setOnInsert: bookOwner(book),
+        $inc: Object.fromEntries(
+          stored(legs, owner.currency).map(({ account, amount }) => [account, amount]),
+        ),
+        $setOnInsert: owner,
       },
       // A posting that debits must not make the book.
       { session, upsert: bounds.length === 0 },
@@ -62,14 +67,14 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
 
   /** Balances of a book by their paths, open postings included, as the transaction sees them. */
   const balancesIn = async (book: string, session: ClientSession) => {
-    const kept = await books.findOne({ _id: book }, { session, ...EXACT });
-    return withOpen(kept, (await openSums(postings, book, session)).get(book));
+    const held = await books.findOne({ _id: book }, { session, ...EXACT });
+    return withOpen(held, (await openSums(postings, book, session)).get(book));
   };
 
   /** Moves balances, and takes open postings in where these need it. @throws InsufficientBalance */
   const draw = async (
     book: string,
-    legs: readonly Leg[],
+    legs: readonly AnyLeg[],
     session: ClientSession,
   ): Promise<void> => {
     if (await move(book, legs, session)) return;
@@ -127,16 +132,16 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     /** Lists the named balances of an account in one environment, by name and currency. */
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> => {
       const all = booksOf(account_id, livemode);
-      const { kept, open } = await inSnapshot(db.client, db.databaseName, async (moment) => {
+      const { held, open } = await inSnapshot(db.client, db.databaseName, async (moment) => {
         const { session } = moment;
         const books = moment.db.collection<BookDocument>('ledger_books');
         const postings = moment.db.collection<PostingDocument>('ledger_postings');
         return {
-          kept: await books.find({ account_id, livemode }, { session, ...EXACT }).toArray(),
+          held: await books.find({ account_id, livemode }, { session, ...EXACT }).toArray(),
           open: await openSums(postings, all, session),
         };
       });
-      const keptIn = new Map(kept.map((book) => [book._id, book]));
+      const keptIn = new Map(held.map((book) => [book._id, book]));
       const names = new Set([...keptIn.keys(), ...open.keys()]);
       const rows = [...names].flatMap((book) =>
         rowsOf(bookOwner(book).currency, withOpen(keptIn.get(book) ?? null, open.get(book))),
@@ -171,41 +176,46 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
 
 /** The document of a posting that is written now. @throws Error when its legs don't sum to zero */
 function documentOf(posting: NewPosting, written: Date): PostingDocument {
-  const { legs, kind, resource_id, at, value_date, note } = posting;
+  const { legs, kind, resource_id, step, currency, at, value_date, note } = posting;
   assertBalanced(legs);
   const open = isOpen(posting) ? (true as const) : undefined;
   return {
     _id: operationId(posting),
     book: bookId(posting),
-    ...{ kind, resource_id, at, legs: asLongs(legs) },
-    ...defined({ value_date, note, open }),
+    ...{ kind, resource_id, at, legs: stored(legs, currency) },
+    ...defined({ step, value_date, note, open }),
     written_at: written.toISOString(),
   };
 }
 
 /** Legs with one for each account. */
-function summed(legs: readonly Leg[]): Leg[] {
-  const sums = new Map<string, number>();
-  for (const { account, amount } of legs) sums.set(account, (sums.get(account) ?? 0) + amount);
+function summed(legs: readonly AnyLeg[]): UnitLeg[] {
+  const sums = new Map<string, bigint>();
+  for (const { account, amount } of legs) {
+    sums.set(account, (sums.get(account) ?? 0n) + BigInt(amount));
+  }
   return [...sums].map(([account, amount]) => ({ account, amount }));
 }
 
-function asLongs(legs: readonly Leg[]): { account: string; amount: Long }[] {
-  return legs.map(({ account, amount }) => ({ account, amount: Long.fromNumber(amount) }));
+function stored(
+  legs: readonly AnyLeg[],
+  currency: string,
+): { account: string; amount: KeptInteger }[] {
+  return legs.map(({ account, amount }) => ({ account, amount: kept(amount, currency) }));
 }
 
 /** Conditions under which the legs may be moved: no balance passes 0. */
-function boundsOf(legs: readonly Leg[]) {
+function boundsOf(legs: readonly AnyLeg[], currency: string) {
   const taken = legs.filter(({ account, amount }) => amount < 0 && mustNotBeNegative(account));
   const collected = legs.filter(({ account, amount }) => amount > 0 && mustNotBePositive(account));
   return [
-    ...taken.map(({ account, amount }) => [account, { $gte: -amount }]),
-    ...collected.map(({ account, amount }) => [account, { $lte: -amount }]),
+    ...taken.map(({ account, amount }) => [account, { $gte: kept(-amount, currency) }]),
+    ...collected.map(({ account, amount }) => [account, { $lte: kept(-amount, currency) }]),
   ];
 }
 
 /** Whether balances bear the legs, once what is open is taken in. */
-function isBorne(legs: readonly Leg[], balances: ReadonlyMap<string, unknown>): boolean {
+function isBorne(legs: readonly AnyLeg[], balances: ReadonlyMap<string, unknown>): boolean {
   return legs.every(({ account, amount }) => {
     const after = (integerOf(balances.get(account)) ?? 0n) + BigInt(amount);
     if (after < 0n) return !mustNotBeNegative(account);

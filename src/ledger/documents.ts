@@ -1,13 +1,15 @@
-import type { Long } from 'mongodb';
+import type { KeptInteger } from './integers';
 import type { PostingKind, PostingNote } from './postings';
 
 /** Transaction of the ledger; but for `open`, never changed. Its legs sum to zero. */
 export interface PostingDocument {
-  /** `{kind}:{resource_id}`: each step of a resource is posted once. */
+  /** `{kind}:{resource_id}`, and the step where there are several: each is posted once. */
   _id: string;
   book: string;
   kind: PostingKind;
   resource_id: string;
+  /** Transaction of a deposit. */
+  step?: string;
   /** Time of the move, ISO 8601, ms; after an outage it may be long before the write. */
   at: string;
   /**
@@ -15,8 +17,8 @@ export interface PostingDocument {
    * older posting has none, and comes first. @see docs/ledger.md#checkpoints
    */
   written_at?: string;
-  /** Minor units, as 64-bit integers. */
-  legs: { account: string; amount: number | Long }[];
+  /** Minor units, as 64-bit integers; units of a coin, as decimals of 34 digits. */
+  legs: { account: string; amount: number | KeptInteger }[];
   /** Day on which the bank books it, where it says so. */
   value_date?: string;
   /** Operator who asked for it, and the reason. */

@@ -1,5 +1,6 @@
-import { type ClientSession, type Collection, type Document, Long } from 'mongodb';
+import type { ClientSession, Collection, Document } from 'mongodb';
 import type { BookDocument, PostingDocument } from './documents';
+import { integerOf, kept } from './integers';
 import { bookOwner } from './postings';
 
 /** Sums of legs by the paths of their accounts, exact at any size. */
@@ -33,7 +34,8 @@ export async function fold(
   const open = { book, open: true } as const;
   const rows = await postings.find(open, { session, ...EXACT, ...oldest }).toArray();
   if (rows.length === 0) return 0;
-  const moved = [...sumsOf(rows)].map(([path, sum]) => [path, Long.fromBigInt(sum)]);
+  const { currency } = bookOwner(book);
+  const moved = [...sumsOf(rows)].map(([path, sum]) => [path, kept(sum, currency)]);
   await books.updateOne(
     { _id: book },
     { $inc: Object.fromEntries(moved), $setOnInsert: bookOwner(book) },
@@ -86,8 +88,8 @@ export function sumsOf(
 }
 
 /** Balances of a book with what is open, by the paths of its accounts. */
-export function withOpen(kept: BookDocument | null, open: Sums = new Map()): Map<string, unknown> {
-  const balances = new Map(kept === null ? [] : leavesIn(kept));
+export function withOpen(book: BookDocument | null, open: Sums = new Map()): Map<string, unknown> {
+  const balances = new Map(book === null ? [] : leavesIn(book));
   for (const [path, sum] of open) {
     const balance = balances.get(path) ?? 0n;
     const integer = integerOf(balance);
@@ -95,12 +97,6 @@ export function withOpen(kept: BookDocument | null, open: Sums = new Map()): Map
     balances.set(path, integer === undefined ? balance : integer + sum);
   }
   return balances;
-}
-
-/** Reads an integer of any size that MongoDB keeps exactly; undefined for any other value. */
-export function integerOf(value: unknown): bigint | undefined {
-  if (typeof value === 'bigint') return value;
-  return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined;
 }
 
 /** Balances by their paths: all that a book holds beside the fields that name it. */

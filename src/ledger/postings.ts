@@ -6,8 +6,8 @@ import type { CallbackResource } from '../domain/callback';
  * for a purpose stands in an account of its own (`reserved`, `transit`), so that pending and posted
  * money can both be read off, and each step is one more immutable posting.
  *
- * A book holds the accounts of one merchant in one environment and currency. An account is named by
- * the field that keeps its balance:
+ * A book holds the accounts of one merchant in one environment and currency, or coin. An account is
+ * named by the field that keeps its balance:
  * - `balances.{name}.available`, `balances.{name}.reserved`: the merchant's money; never below 0
  * - `clearing.{connector}`: the account with a bank; below 0 is money it holds for the merchant
  * - `transit.refunds`: money on its way out, not confirmed yet; never below 0
@@ -25,11 +25,21 @@ export interface Leg {
   amount: number;
 }
 
-/** Steps that each kind of resource posts, each at most once. */
+/** Leg in the smallest units of a coin, of which a number holds too few. */
+export interface UnitLeg {
+  account: string;
+  amount: bigint;
+}
+
+export type AnyLeg = Leg | UnitLeg;
+
+/** Steps that each kind of resource posts; each at most once, but for one of several deposits. */
 interface Steps extends Record<CallbackResource, string> {
   payment: 'settled' | 'late_received' | 'late_reversed' | 'clawed_back';
   refund: 'accepted' | 'settled' | 'failed';
   payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned';
+  crypto_payment: 'credited';
+  crypto_settlement: 'reserved' | 'captured' | 'released';
 }
 
 /** Postings of one kind of resource: its kind, and then the step. */
@@ -49,14 +59,17 @@ export type PostingKind =
 export interface NewPosting {
   kind: PostingKind;
   resource_id: string;
+  /** Part of the resource that it is about, where there are several: a deposit's transaction. */
+  step?: string | undefined;
   account_id: string;
   livemode: boolean;
+  /** ISO 4217, or the book of a coin. @see src/domain/crypto.ts */
   currency: string;
   /** ISO 8601, ms. */
   at: string;
   /** Day on which the bank books it, where it says so: `YYYY-MM-DD`. */
   value_date?: string | undefined;
-  legs: readonly Leg[];
+  legs: readonly AnyLeg[];
   /** Operator who asked for it, and the reason. */
   note?: PostingNote | undefined;
 }
@@ -70,8 +83,12 @@ export interface PostingNote {
 }
 
 /** Id of a posting: a step of a resource is never posted twice. */
-export function operationId({ kind, resource_id }: Pick<NewPosting, 'kind' | 'resource_id'>) {
-  return `${kind}:${resource_id}`;
+export function operationId({
+  kind,
+  resource_id,
+  step,
+}: Pick<NewPosting, 'resource_id' | 'step'> & { kind: string }): string {
+  return step === undefined ? `${kind}:${resource_id}` : `${kind}:${resource_id}:${step}`;
 }
 
 export function bookId({
@@ -114,6 +131,13 @@ function checked(name: string): string {
 
 /** Legs that move `amount` from one account to the other. */
 function transfer(from: string, to: string, amount: number): Leg[] {
+  return [
+    { account: from, amount: -amount },
+    { account: to, amount },
+  ];
+}
+
+function transferUnits(from: string, to: string, amount: bigint): UnitLeg[] {
   return [
     { account: from, amount: -amount },
     { account: to, amount },
@@ -190,7 +214,19 @@ export const LEGS = {
   /** Credits the amount of a payout that came back; the fee stays. */
   payout_returned: (balance: string, connector: string, amount: number) =>
     transfer(clearing(connector), available(balance), amount),
-} satisfies Record<PostingKind, (...args: never[]) => Leg[]>;
+  /** Credits a deposit that counts, in the units of its coin. */
+  crypto_payment_credited: (connector: string, amount: bigint) =>
+    transferUnits(clearing(connector), available(MAIN_BALANCE), amount),
+  /** Reserves what a settlement pays out when it is accepted … */
+  crypto_settlement_reserved: (amount: bigint) =>
+    transferUnits(available(MAIN_BALANCE), reserved(MAIN_BALANCE), amount),
+  /** … which has left when the chain has it for good … */
+  crypto_settlement_captured: (connector: string, amount: bigint) =>
+    transferUnits(reserved(MAIN_BALANCE), clearing(connector), amount),
+  /** … and is given back when it has failed. */
+  crypto_settlement_released: (amount: bigint) =>
+    transferUnits(reserved(MAIN_BALANCE), available(MAIN_BALANCE), amount),
+} satisfies Record<PostingKind, (...args: never[]) => AnyLeg[]>;
 
 /** Whether a balance may never fall below 0. */
 export function mustNotBeNegative(account: string): boolean {
@@ -215,6 +251,9 @@ const OPEN_KINDS: ReadonlySet<string> = new Set<PostingKind>([
   'payout_released',
   'payout_reversed',
   'payout_returned',
+  'crypto_payment_credited',
+  'crypto_settlement_captured',
+  'crypto_settlement_released',
 ]);
 
 /**
@@ -224,7 +263,7 @@ const OPEN_KINDS: ReadonlySet<string> = new Set<PostingKind>([
 export function isOpen({ kind, legs }: { kind: string; legs: readonly OpenLeg[] }): boolean {
   return (
     OPEN_KINDS.has(kind) &&
-    legs.every(({ account, amount }) => !isDrawnOn(account) || Number(amount) >= 0)
+    legs.every(({ account, amount }) => !isDrawnOn(account) || Number(String(amount)) >= 0)
   );
 }
 
@@ -237,13 +276,22 @@ function isDrawnOn(account: string): boolean {
 }
 
 /** Asserts that legs sum to zero, in whole minor units, one for each account. @throws RangeError */
-export function assertBalanced(legs: readonly Leg[]): void {
-  const sum = legs.reduce((total, { amount }) => total + amount, 0);
+export function assertBalanced(legs: readonly AnyLeg[]): void {
   const accounts = new Set(legs.map(({ account }) => account));
-  const isWhole = legs.every(({ amount }) => Number.isSafeInteger(amount));
-  if (sum !== 0 || legs.length < 2 || accounts.size < legs.length || !isWhole) {
-    throw new RangeError(`Not a balanced posting: ${JSON.stringify(legs)}`);
+  const isWhole = legs.every(({ amount }) => isWithin(amount));
+  const sum = isWhole ? legs.reduce((total, { amount }) => total + BigInt(amount), 0n) : undefined;
+  if (sum !== 0n || legs.length < 2 || accounts.size < legs.length) {
+    const each = legs.map(({ account, amount }) => `${account} ${amount}`);
+    throw new RangeError(`Not a balanced posting: ${each.join(', ')}`);
   }
+}
+
+/** Largest amount of a coin in one leg; the database adds up to 34 digits exactly. */
+const UNITS_MAX = 10n ** 28n;
+
+function isWithin(amount: number | bigint): boolean {
+  if (typeof amount === 'number') return Number.isSafeInteger(amount);
+  return amount < UNITS_MAX && amount > -UNITS_MAX;
 }
 
 /** Error of a balance that would fall below 0; nothing was written. */

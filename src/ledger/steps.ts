@@ -1,9 +1,19 @@
 import { assertNever } from '../domain/assert';
+import { bookCurrency, unitsOf } from '../domain/crypto';
+import type { Deposit } from '../domain/crypto-payment';
 import type { PayoutStatus } from '../domain/payout';
+import type { CryptoPaymentDocument } from '../store/crypto-payments';
+import type { CryptoSettlementDocument } from '../store/crypto-settlements';
 import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
-import { LEGS, type Leg, type NewPosting, type PostingKind } from './postings';
+import {
+  LEGS,
+  type Leg,
+  type NewPosting,
+  type PostingKind,
+  type ResourcePosting,
+} from './postings';
 
 /** When a step takes place. */
 interface Booked {
@@ -47,7 +57,7 @@ function ownerOf({
   account_id,
   livemode,
   currency,
-}: PaymentDocument | RefundDocument | PayoutDocument) {
+}: Pick<PaymentDocument, '_id' | 'account_id' | 'livemode' | 'currency'>) {
   return { resource_id, account_id, livemode, currency };
 }
 
@@ -119,6 +129,49 @@ export function payoutPostings(payout: PayoutDocument, move: PayoutMove): NewPos
         return assertNever(status);
     }
   });
+}
+
+/** Posting of a deposit that counts, one for each of a crypto payment's transactions. */
+export function depositPosting(
+  payment: CryptoPaymentDocument,
+  { transaction_id: step, amount }: Pick<Deposit, 'transaction_id' | 'amount'>,
+  at: string,
+): NewPosting {
+  const { _id: resource_id, account_id, livemode, connector } = payment;
+  const kind = 'crypto_payment_credited';
+  const legs = LEGS[kind](connector, unitsOf(amount));
+  return {
+    kind,
+    resource_id,
+    step,
+    account_id,
+    livemode,
+    currency: bookCurrency(payment),
+    at,
+    legs,
+  };
+}
+
+/** Units that a settlement draws. */
+export function settlementDraw({
+  amount,
+  fee,
+}: Pick<CryptoSettlementDocument, 'amount' | 'fee'>): bigint {
+  return unitsOf(amount) + unitsOf(fee);
+}
+
+/** Posting of a settlement's step; at most one of each kind. */
+export function settlementPosting(
+  kind: ResourcePosting<'crypto_settlement'>,
+  settlement: CryptoSettlementDocument,
+  at: string,
+): NewPosting {
+  const draw = settlementDraw(settlement);
+  const legs =
+    kind === 'crypto_settlement_captured'
+      ? LEGS[kind](settlement.connector, draw)
+      : LEGS[kind](draw);
+  return { kind, ...ownerOf(settlement), at, legs };
 }
 
 function payoutPosting(

@@ -23,7 +23,8 @@ type HistoryEvent = NonNullable<History['events']>[number];
 type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
 
 /** Steps that answer with where the resource stands. */
-const TELLING = /^(open|abandon|load)(Payment|Refund|Payout)$|^record(Payment|Refund|Payout)Move$/;
+const TELLING =
+  /^(open|abandon|load)(Crypto)?(Payment|Refund|Payout|Settlement)$|^record(Crypto)?(Payment|Refund|Payout|Settlement)Move$/;
 
 /** Steps that free the key of what was refused. */
 const FREEING = /^abandon(Refund|Payout)$/;

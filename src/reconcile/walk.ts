@@ -133,7 +133,7 @@ function standingOf(found: Resource): StandingDocument {
 
 /** Bookings that a document holds. */
 function bookingsOf(found: Resource): Booking[] {
-  if (!('token_hash' in found)) return [];
+  if (!('browser_hash' in found)) return [];
   const made: Record<Booking, boolean> = {
     recordLateMoney: Boolean(found.late),
     recordLateReversed: Boolean(found.late?.reversed_at),

@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import type { BankCallback, CallbackName, CallbackResource } from '../domain/callback';
+import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback';
 import { defined } from '../domain/defined';
 import { isDuplicateKey } from '../mongo';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
@@ -12,7 +12,7 @@ export interface CallbackDocument {
   resource: CallbackResource;
   resource_id: string;
   name: CallbackName;
-  body: BankCallback;
+  body: AnyCallback;
   received_at: string;
   signalled_at: string | null;
   /** Reason why it moved nothing; null when it did, or is still under way. */

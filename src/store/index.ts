@@ -5,6 +5,8 @@ import { createAccountStore } from './accounts';
 import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
 import { createConnectorKeyStore } from './connector-keys';
+import { createCryptoPaymentStore } from './crypto-payments';
+import { createCryptoSettlementStore } from './crypto-settlements';
 import { createDeliveryStore } from './deliveries';
 import { createEndpointStore } from './endpoints';
 import { createEventStore } from './events';
@@ -20,6 +22,7 @@ import { createSessionStore } from './sessions';
 import type { Settings } from './settings';
 import { createThrottleStore } from './throttles';
 import { createUserStore } from './users';
+import { createWalletStore } from './wallets';
 
 export type Stores = ReturnType<typeof createStores>;
 
@@ -33,6 +36,8 @@ export function createStores(db: Db, settings?: Settings) {
     auditLog: createAuditLogStore(db),
     callbacks: createCallbackStore(db),
     connectorKeys: createConnectorKeyStore(db),
+    crypto_payments: createCryptoPaymentStore(db),
+    crypto_settlements: createCryptoSettlementStore(db),
     deliveries: createDeliveryStore(db),
     endpoints: createEndpointStore(db, settings?.of('webhook_endpoints')),
     events: createEventStore(db),
@@ -48,6 +53,7 @@ export function createStores(db: Db, settings?: Settings) {
     sessions: createSessionStore(db),
     throttles: createThrottleStore(db),
     users: createUserStore(db),
+    wallets: createWalletStore(db),
   };
 }
 

@@ -26,6 +26,8 @@ import {
  * own.
  */
 export interface PaymentDocument extends ResourceDocument<PaymentStatus, PaymentAttention> {
+  /** Minor units. */
+  amount: number;
   country: string | null;
   reference: string | null;
   customer: KeptCustomer;

@@ -19,6 +19,8 @@ import {
 
 /** A payout: the fields of the wire under their names there (docs/api.md#payouts), and our own. */
 export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAttention> {
+  /** Minor units. */
+  amount: number;
   /** Minor units, drawn beside the amount. */
   fee: number;
   recipient_id: string;

@@ -15,6 +15,8 @@ import {
 
 /** A refund: the fields of the wire under their names there (docs/api.md#refunds), and our own. */
 export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAttention> {
+  /** Minor units. */
+  amount: number;
   payment_id: string;
   reason: string | null;
   settled_at: string | null;

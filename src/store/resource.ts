@@ -17,10 +17,11 @@ export interface ResourceDocument<
   /** Place in lists. @see src/domain/cursor.ts */
   position: string;
   status: Status;
-  /** Minor units. */
-  amount: number;
+  /** Minor units; smallest units of a coin as a text. */
+  amount: number | string;
+  /** ISO 4217, or the book of a coin. @see src/domain/crypto.ts */
   currency: string;
-  /** Id of a payment method, or of a payout's rail. */
+  /** Id of a payment method, of a payout's rail, or of a coin's pair. */
   method: string;
   failure: Failure | null;
   created_at: string;

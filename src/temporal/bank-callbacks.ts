@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import type { BankCallback, CallbackName, CallbackResource } from '../domain/callback';
+import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback';
 import { defined } from '../domain/defined';
 import { SEARCH_KEYS } from '../domain/search-attributes';
 import { ResourceCallback } from '../domain/wire/callback';
@@ -81,7 +81,7 @@ async function keepAndSignal(
   signed_by: string | undefined,
 ): Promise<CallbackReceipt> {
   const { callbacks } = deps.stores;
-  const body = defined(callback);
+  const body: AnyCallback = defined<AnyCallback>(callback);
   if (!LIFECYCLES[resource].callbacks.includes(name)) {
     throw new RangeError(`A ${resource} has no callback "${name}".`);
   }
@@ -139,7 +139,7 @@ export function deliverKept(
 type Told = Omit<ResourceCallback, 'callback'>;
 
 /** Signals a resource that is known to be this connector's, if its workflow runs. */
-async function signalKnown(deps: CallbackDeps, told: Told, body: BankCallback): Promise<boolean> {
+async function signalKnown(deps: CallbackDeps, told: Told, body: AnyCallback): Promise<boolean> {
   const { connector, resource, resource_id } = told;
   const isKnown = deps.memory?.isOf(resource, resource_id, connector) === true;
   return isKnown && (await signalRunning(deps, told, body));
@@ -149,7 +149,7 @@ async function signalKnown(deps: CallbackDeps, told: Told, body: BankCallback): 
 async function signalFound(
   deps: CallbackDeps,
   told: Told,
-  body: BankCallback,
+  body: AnyCallback,
   requestId: string,
 ): Promise<boolean> {
   const { connector, resource, resource_id, name } = told;
@@ -183,7 +183,7 @@ async function isLabelledSo(
 async function signalRunning(
   deps: CallbackDeps,
   { resource, resource_id, name }: Told,
-  body: BankCallback,
+  body: AnyCallback,
 ): Promise<boolean> {
   const workflowId = LIFECYCLES[resource].workflowId(resource_id);
   try {
@@ -200,7 +200,7 @@ async function signalOrReopen(
   kind: CallbackResource,
   found: Resource,
   name: CallbackName,
-  body: BankCallback,
+  body: AnyCallback,
   requestId: string,
 ): Promise<boolean> {
   await temporal.workflow.signalWithStart(LIFECYCLES[kind].workflowType, {

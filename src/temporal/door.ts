@@ -7,6 +7,7 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
+import type { CryptoPaymentInput, CryptoSettlementInput } from '../domain/crypto-workflow';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
 import { type CancelledBy, paymentWorkflowId } from '../domain/payment';
 import type {
@@ -73,6 +74,25 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
      */
     openPayout: (input: PayoutInput, mark?: ClaimMark) =>
       withinLimit(client, () => openPayout(deps, { ...input, caller_waits: true }, mark)),
+    /**
+     * Starts the crypto payment's workflow, or joins the one that this id has, and waits until rate
+     * and address are given and stored.
+     * @throws Refusal 422 when no connector gives them; `temporarily_unavailable`: outcome unknown
+     */
+    openCryptoPayment: (input: CryptoPaymentInput, mark?: ClaimMark) =>
+      withinLimit(client, () =>
+        openOrRefuse(deps, 'crypto_payment', input.crypto_payment_id, input, mark),
+      ),
+    /**
+     * Starts the settlement's workflow, or joins the one that this id has, and waits until it is
+     * reserved and stored.
+     * @throws Refusal 422 when it is refused, and nothing moved; `temporarily_unavailable`: outcome
+     *   unknown
+     */
+    openCryptoSettlement: (input: CryptoSettlementInput, mark?: ClaimMark) =>
+      withinLimit(client, () =>
+        openOrRefuse(deps, 'crypto_settlement', input.crypto_settlement_id, input, mark),
+      ),
     /**
      * Asks the payment's workflow to cancel it; its new state stands in MongoDB.
      * @throws Refusal `temporarily_unavailable`: outcome unknown

@@ -8,6 +8,12 @@ import {
 } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback';
+import type {
+  CryptoPaymentInput,
+  CryptoPaymentResult,
+  CryptoSettlementInput,
+  CryptoSettlementResult,
+} from '../domain/crypto-workflow';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
 import type { PaymentInput, PaymentState } from '../domain/payment-workflow';
 import { ACCEPT_WITHIN_MS, type PayoutInput, type PayoutResult } from '../domain/payout-workflow';
@@ -22,6 +28,22 @@ export interface OpeningDeps {
   lifecycleQueue: string;
   stores: ResourceStores & Pick<Stores, 'idempotency'>;
 }
+
+/** Input that a resource's workflow begins with. */
+type OpeningInput =
+  | PaymentInput
+  | RefundInput
+  | PayoutInput
+  | CryptoPaymentInput
+  | CryptoSettlementInput;
+
+/** Result of a resource's workflow. */
+type Ended =
+  | PaymentState
+  | RefundResult
+  | PayoutResult
+  | CryptoPaymentResult
+  | CryptoSettlementResult;
 
 /** gRPC's code. */
 const DEADLINE_EXCEEDED = 4;
@@ -56,7 +78,7 @@ export async function openOrRefuse<Opened>(
   deps: OpeningDeps,
   kind: CallbackResource,
   id: string,
-  input: PaymentInput | RefundInput | PayoutInput,
+  input: OpeningInput,
   mark: ClaimMark | undefined,
 ): Promise<Opened | undefined> {
   const opened = await open<Opened>(deps, kind, id, input, mark);
@@ -75,9 +97,7 @@ async function refusalOfEnded(
   kind: CallbackResource,
   id: string,
 ): Promise<Refusal> {
-  const ended: Promise<PaymentState | RefundResult | PayoutResult> = client.workflow
-    .getHandle(LIFECYCLES[kind].workflowId(id))
-    .result();
+  const ended: Promise<Ended> = client.workflow.getHandle(LIFECYCLES[kind].workflowId(id)).result();
   try {
     const result = await ended;
     if (!('code' in result)) {
@@ -106,7 +126,7 @@ async function open<Opened>(
   { client, lifecycleQueue }: OpeningDeps,
   kind: CallbackResource,
   id: string,
-  input: PaymentInput | RefundInput | PayoutInput,
+  input: OpeningInput,
   mark: ClaimMark | undefined,
 ): Promise<Opened | 'ended'> {
   const startWorkflowOperation = new WithStartWorkflowOperation(LIFECYCLES[kind].workflowType, {

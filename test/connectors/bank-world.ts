@@ -8,7 +8,7 @@ import type {
 import type { BookEntry } from '../../connectors/sandbox-bank/book';
 import type { OutboxRow } from '../../connectors/sandbox-bank/outbox';
 import type { BankSession } from '../../connectors/sandbox-bank/sessions';
-import type { CallbackResource } from '../../src/domain/callback';
+import type { BankResource } from '../../src/domain/callback';
 import { paymentWorkflowId } from '../../src/domain/payment';
 import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
@@ -82,11 +82,11 @@ export interface BankWorld {
   /** The resource's first row, once it is done with. */
   doneRow: (resourceId: string) => Promise<OutboxRow | undefined>;
   /** Waits until all of the resource's rows were sent; answers the signals. */
-  told: (resourceId: string, resource: CallbackResource) => Promise<string[]>;
+  told: (resourceId: string, resource: BankResource) => Promise<string[]>;
   sessionOf: (paymentId: string) => Promise<BankSession | null>;
   callbacks: (resourceId: string) => Promise<CallbackDocument[]>;
   /** Names of the signals that the workflow received, in order. */
-  signals: (resourceId: string, resource?: CallbackResource) => Promise<string[]>;
+  signals: (resourceId: string, resource?: BankResource) => Promise<string[]>;
   end: () => Promise<void>;
 }
 
@@ -101,7 +101,7 @@ export async function startBankWorld(): Promise<BankWorld> {
 
   const rows = (resource_id: string) =>
     outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray();
-  const signals = async (id: string, resource: CallbackResource = 'payment') => {
+  const signals = async (id: string, resource: BankResource = 'payment') => {
     const handle = server.temporal.workflow.getHandle(WORKFLOW_IDS[resource](id));
     const history = await handle.fetchHistory().catch(() => undefined);
     return (history?.events ?? []).flatMap(

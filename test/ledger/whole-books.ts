@@ -1,4 +1,5 @@
-import { EXACT, integerOf, type Sums, sumsOf, withOpen } from '../../src/ledger/open';
+import { integerOf } from '../../src/ledger/integers';
+import { EXACT, type Sums, sumsOf, withOpen } from '../../src/ledger/open';
 import { isOpen, mustNotBeNegative, mustNotBePositive } from '../../src/ledger/postings';
 import type { Records } from '../support/records';
 

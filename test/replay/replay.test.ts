@@ -20,9 +20,10 @@ function workflowIdOf(history: Saved) {
   const data = started?.input.payloads[0]?.data ?? '';
   const input = JSON.parse(Buffer.from(data, 'base64').toString());
   const type = started?.workflowType.name;
-  return type === 'webhookDelivery'
-    ? `webhook:${input.event_id}`
-    : `${type}:${input[`${type}_id`]}`;
+  if (type === 'webhookDelivery') return `webhook:${input.event_id}`;
+  // `cryptoPayment` has `crypto-payment:{crypto_payment_id}`.
+  const named = (joint: string) => type?.replace(/[A-Z]/g, (c) => `${joint}${c.toLowerCase()}`);
+  return `${named('-')}:${input[`${named('_')}_id`]}`;
 }
 
 function runIdOf(history: Saved): string {

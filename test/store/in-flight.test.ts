@@ -21,7 +21,13 @@ afterAll(async () => {
   await mongo?.close();
 });
 
-const FINAL = { payment: 'settled', refund: 'settled', payout: 'completed' };
+const FINAL = {
+  payment: 'settled',
+  refund: 'settled',
+  payout: 'completed',
+  crypto_payment: 'received',
+  crypto_settlement: 'completed',
+};
 
 /** Rows with the fields that indexes hold. */
 function rows(count: number, statuses: readonly string[]) {

@@ -5,7 +5,7 @@ import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NativeConnection } from '@temporalio/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import { createRecipientOpener, createReferenceReader } from '../../connectors/contract/recipients';
 import { createSandboxBank } from '../../connectors/sandbox-bank/bank';
 import { createApp } from '../../src/api/app';
@@ -14,12 +14,13 @@ import { closeServer, createHttpServer } from '../../src/api/server';
 import { readKeys } from '../../src/config';
 import { SCOPES, type Scope } from '../../src/domain/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
+import { CRYPTO_METHODS } from '../../src/domain/crypto';
 import { connectorQueue, type Environment } from '../../src/domain/task-queues';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
-import { createConnectors } from '../../src/routing';
+import { type Connectors, createConnectors } from '../../src/routing';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { hashKey, makeKey } from '../../src/store/keys';
 import { followSettings } from '../../src/store/settings';
@@ -30,6 +31,7 @@ import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
 import { quietTemporal } from './quiet';
+import type { ScriptedChain } from './scripted-chain';
 import { mongodbUri, temporalAddress } from './servers';
 
 /** The whole product in one process, on real servers, with names of its own for everything. */
@@ -43,6 +45,8 @@ export interface ServiceOptions {
   worker?: boolean;
   /** Temporal of its own; the shared one by default. */
   temporal?: string;
+  /** Chain behind a connector of its own for all coins; the sandbox bank by default. */
+  chain?: ScriptedChain;
   /** As its processes run: settings are remembered, and commands can be counted. */
   economical?: boolean;
   /** Whose lifecycles are worked on; the sandbox's by default, since each takes a second to start. */
@@ -85,6 +89,9 @@ export async function startService(options: ServiceOptions = {}) {
   const sealer = createSealer(ring);
   const now = () => new Date();
   const lifecycleQueue = queues.lifecycle;
+  const connector = `sandbox-${name}`;
+  const coins = `chain-${name}`;
+  const connectors = options.chain ? coinsOver(coins, connector) : createConnectors(connector);
   const startWorkers = async (version?: WorkerVersion) => {
     // A version is a process of its own.
     const own = version && (await NativeConnection.connect({ address }));
@@ -100,6 +107,7 @@ export async function startService(options: ServiceOptions = {}) {
       queues,
       allowPrivateWebhooks: true,
       environments: options.environments ?? ['sandbox'],
+      connectors,
       workflowBundles: await workflowBundles(),
     });
     const running = workers.run();
@@ -112,7 +120,7 @@ export async function startService(options: ServiceOptions = {}) {
     };
   };
   const workers = options.worker === false ? undefined : await startWorkers();
-  const connector = `sandbox-${name}`;
+  const chain = options.chain && (await startChain(connection, coins, options.chain));
   const bank = await createSandboxBank({
     mongo,
     stores,
@@ -151,7 +159,7 @@ export async function startService(options: ServiceOptions = {}) {
     },
     temporal: createTemporalDoor({ client: temporal, lifecycleQueue, stores, now }),
     redeliveries: createRedeliveries({ temporal, webhookQueue: queues.webhooks, stores, now }),
-    connectors: createConnectors(connector),
+    connectors,
   });
   handle = app.callback();
   return {
@@ -164,6 +172,8 @@ export async function startService(options: ServiceOptions = {}) {
     keysFile,
     database,
     connector,
+    /** Connector of the coins, where there is a chain. */
+    coins,
     queues,
     startWorkers,
     /** A merchant with a key; each has its own lists and endpoints. */
@@ -171,6 +181,7 @@ export async function startService(options: ServiceOptions = {}) {
     stop: async () => {
       await closeServer(server, 2_000);
       await bank.stop();
+      await chain?.stop();
       await workers?.stop();
       await connection.close();
       await temporal.connection.close();
@@ -180,6 +191,34 @@ export async function startService(options: ServiceOptions = {}) {
       await mongo.close();
       rmSync(folder, { recursive: true, force: true });
     },
+  };
+}
+
+/** Polls a connector's queue with the activities of a scripted chain. */
+async function startChain(
+  connection: NativeConnection,
+  connector: string,
+  { activities }: ScriptedChain,
+) {
+  const taskQueue = connectorQueue(connector);
+  const worker = await Worker.create({ connection, namespace: 'default', taskQueue, activities });
+  const running = worker.run();
+  return {
+    stop: async () => {
+      worker.shutdown();
+      await running;
+    },
+  };
+}
+
+/** Routes the coins of the sandbox to another connector than all else. */
+function coinsOver(coins: string, sandbox: string): Connectors {
+  const { serving, names } = createConnectors(sandbox);
+  return {
+    sandbox,
+    names: [...names, coins],
+    serving: (method, livemode) =>
+      !livemode && CRYPTO_METHODS.includes(method) ? coins : serving(method, livemode),
   };
 }
 

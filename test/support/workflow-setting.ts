@@ -18,7 +18,6 @@ import { messages as paymentMessages } from '../../workflows/payment/messages';
 import { messages as refundMessages } from '../../workflows/refund/messages';
 import { workflowBundles } from './bundle';
 import { quietTemporal } from './quiet';
-import type { ScriptedBank } from './scripted-bank';
 import { mongodbUri, temporalAddress, timeSkippingServer } from './servers';
 
 export { type ScriptedBank, scriptedBank } from './scripted-bank';
@@ -128,7 +127,7 @@ export type WorkflowSetting = Awaited<ReturnType<typeof openWorkflowSetting>>;
 /** Runs `test` with a bank of its own behind the connector's queue. */
 export async function withBank<T>(
   { env }: WorkflowSetting,
-  bank: ScriptedBank,
+  bank: { activities: object },
   test: (connector: string) => Promise<T>,
   connector = `scripted-${randomUUID().slice(0, 8)}`,
   prefix = '',

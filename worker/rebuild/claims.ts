@@ -8,7 +8,16 @@ import type { Write } from './steps';
 /** Write that opens a resource. */
 export type Opening = Extract<
   Write,
-  { activity: 'openPayment' | 'openRefund' | 'abandonRefund' | 'openPayout' | 'abandonPayout' }
+  {
+    activity:
+      | 'openPayment'
+      | 'openRefund'
+      | 'abandonRefund'
+      | 'openPayout'
+      | 'abandonPayout'
+      | 'openCryptoPayment'
+      | 'openCryptoSettlement';
+  }
 >;
 
 /** Fingerprint of a claim whose key is not known: no request of a merchant lands on it. */
@@ -70,6 +79,18 @@ function requestOf(opening: Opening): ClaimedRequest {
     case 'abandonPayout': {
       const { payout_id, request_id, created_at, accept_by_ms, ...routing } = opening.input;
       return { payout: { reference: null, metadata: '{}' }, routing };
+    }
+    case 'openCryptoPayment': {
+      const { created_at, expires_at, amount_due, rate, address, ...more } = opening.input;
+      const { required_confirmations, chain_id, token_contract, ...input } = more;
+      const { crypto_payment_id, request_id, ...routing } = input;
+      const expires_in_seconds = (Date.parse(expires_at) - Date.parse(created_at)) / 1_000;
+      const crypto_payment = { reference: null, metadata: '{}' };
+      return { crypto_payment, routing: { ...routing, expires_in_seconds } };
+    }
+    case 'openCryptoSettlement': {
+      const { crypto_settlement_id, request_id, created_at, ...settlement } = opening.input;
+      return { settlement };
     }
     default:
       return assertNever(opening);

@@ -100,6 +100,32 @@ async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past
       const again = await activities.openPayout({ ...step.input, accept_by_ms });
       return await assertAccepted(deps, step.input.payout_id, again);
     }
+    case 'openCryptoPayment':
+      await needClaim(deps, kind, step.input.crypto_payment_id, step, past);
+      await activities.openCryptoPayment(step.input);
+      return;
+    case 'openCryptoSettlement': {
+      const { input, result } = step;
+      if (result.outcome !== 'accepted') return;
+      const { crypto_settlement_id: id } = input;
+      if (input.scheduled !== true) await needClaim(deps, kind, id, step, past);
+      const { amount } = result.facts;
+      return await assertAccepted(
+        deps,
+        id,
+        await activities.openCryptoSettlement({ ...input, amount }),
+      );
+    }
+    case 'recordCryptoPaymentMove':
+      return await assertMoved(step, () => activities.recordCryptoPaymentMove(step.input));
+    case 'recordCryptoSettlementMove':
+      return await assertMoved(step, () => activities.recordCryptoSettlementMove(step.input));
+    case 'recordCryptoPaymentAttention':
+      await activities.recordCryptoPaymentAttention(step.input);
+      return;
+    case 'recordCryptoSettlementAttention':
+      await activities.recordCryptoSettlementAttention(step.input);
+      return;
     case 'recordPaymentMove':
       return await assertMoved(step, () => activities.recordPaymentMove(step.input));
     case 'recordRefundMove':

@@ -17,6 +17,12 @@ const PARTS = {
   recordPaymentAttention: 'life',
   recordRefundAttention: 'life',
   recordPayoutAttention: 'life',
+  openCryptoPayment: 'life',
+  openCryptoSettlement: 'life',
+  recordCryptoPaymentMove: 'life',
+  recordCryptoPaymentAttention: 'life',
+  recordCryptoSettlementMove: 'life',
+  recordCryptoSettlementAttention: 'life',
   recordUnapplied: 'life',
   recordLateMoney: 'bookings',
   recordLateReversed: 'bookings',
@@ -27,6 +33,10 @@ const PARTS = {
   loadPayout: null,
   readRefundStanding: null,
   readPayoutStanding: null,
+  loadCryptoPayment: null,
+  loadCryptoSettlement: null,
+  readCryptoSettlementStanding: null,
+  releaseCryptoClaim: null,
 } as const satisfies Record<keyof LifecycleActivities, Part | null>;
 
 type Parts = typeof PARTS;

@@ -1,5 +1,5 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import { PAYMENT_CALLBACKS } from '../../src/domain/callback';
+import { PAYMENT_CALLBACKS, readCallback } from '../../src/domain/callback';
 import type { SentAct } from '../../src/domain/lifecycle';
 import { PAYMENT_ACTS } from '../../src/domain/payment';
 import type { CancelInput, PaymentOpened, PaymentState } from '../../src/domain/payment-workflow';
@@ -17,6 +17,7 @@ export const messages = {
   })),
   /** Bank callbacks; payload `BankCallback`, parsed by the handler. */
   callbacks: PAYMENT_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
+  read: readCallback,
   /** Texts that the Temporal UI shows beside each message. */
   descriptions: {
     open: 'Waits until the payment is stored. Sent by the API with the start.',

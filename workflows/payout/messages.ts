@@ -1,5 +1,5 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import { PAYOUT_CALLBACKS } from '../../src/domain/callback';
+import { PAYOUT_CALLBACKS, readCallback } from '../../src/domain/callback';
 import type { SentAct } from '../../src/domain/lifecycle';
 import { PAYOUT_ACTS } from '../../src/domain/payout';
 import type { PayoutResult, PayoutState } from '../../src/domain/payout-workflow';
@@ -17,6 +17,7 @@ export const messages = {
   })),
   /** Bank callbacks; payload `BankCallback`, parsed by the handler. */
   callbacks: PAYOUT_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
+  read: readCallback,
   /** Texts that the Temporal UI shows beside each message. */
   descriptions: {
     open: 'Waits until the payout is sent or refused, 5 s at most. Sent by the API with the start.',

@@ -1,5 +1,5 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import { REFUND_CALLBACKS } from '../../src/domain/callback';
+import { REFUND_CALLBACKS, readCallback } from '../../src/domain/callback';
 import type { SentAct } from '../../src/domain/lifecycle';
 import { REFUND_ACTS } from '../../src/domain/refund';
 import type { RefundResult, RefundState } from '../../src/domain/refund-workflow';
@@ -16,6 +16,7 @@ export const messages = {
   })),
   /** Bank callbacks; payload `BankCallback`, parsed by the handler. */
   callbacks: REFUND_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
+  read: readCallback,
   /** Texts that the Temporal UI shows beside each message. */
   descriptions: {
     open: 'Waits until the refund is accepted or refused. Sent by the API with the start.',

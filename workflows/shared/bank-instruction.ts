@@ -49,12 +49,15 @@ interface Sending {
 }
 
 /** The bank's activities for an instruction that moves money: `once` to send, `patient` to look up. */
-export function moneyActivities(connector: string, name: string) {
+export function moneyActivities<Activities extends object = ConnectorActivities>(
+  connector: string,
+  name: string,
+) {
   const taskQueue = bankQueue(connector);
   return {
     // A single attempt, since a second could pass the first; and no limit to how long it may wait
     // for a connector, since an attempt that waits there was not sent.
-    once: proxyActivities<ConnectorActivities>({
+    once: proxyActivities<Activities>({
       taskQueue,
       startToCloseTimeout: SEND_MS_MAX,
       retry: { maximumAttempts: 1 },
@@ -62,7 +65,7 @@ export function moneyActivities(connector: string, name: string) {
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
       summary: `Send the ${name} to the bank`,
     }),
-    patient: proxyActivities<ConnectorActivities>({
+    patient: proxyActivities<Activities>({
       taskQueue,
       startToCloseTimeout: '30s',
       retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '2 minutes' },

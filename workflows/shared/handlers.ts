@@ -1,6 +1,8 @@
 import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import type { AnyCallback } from '../../src/domain/callback';
 import { readAct, type SentAct } from '../../src/domain/lifecycle';
+import type { Faults } from '../../src/domain/shape';
 import {
   type CallbackItem,
   type Mailbox,
@@ -12,10 +14,19 @@ import { enqueueAct, type OperatorItem } from './operator-acts';
 import { assertWellFormed, refuse } from './refusal';
 
 /** The messages that every lifecycle takes. */
-interface Contract<Name extends string, Act extends string, Result, Opened, Acted> {
+interface Contract<
+  Name extends string,
+  Callback extends AnyCallback,
+  Act extends string,
+  Result,
+  Opened,
+  Acted,
+> {
   state: QueryDefinition<Result>;
   open: UpdateDefinition<Opened>;
   callbacks: readonly { name: Name; signal: SignalDefinition<[unknown]> }[];
+  /** Reads the payload of every callback; it never throws. */
+  read: (raw: unknown) => Callback | Faults;
   acts: readonly { name: Act; update: UpdateDefinition<Acted, [SentAct]> }[];
   /** Texts that the Temporal UI shows beside each message. */
   descriptions: Record<'open' | 'state' | Name | Act, string>;
@@ -40,20 +51,28 @@ interface Answers<Resource, Act extends string, Result, Opened> {
 export function listen<
   Resource,
   Name extends string,
+  Callback extends AnyCallback,
   Act extends string,
   Result,
   Opened,
   Acted,
   Item,
 >(
-  mail: Mailbox<Item | CallbackItem<Name> | OperatorItem<Act, Acted>, Resource>,
-  { state, open, callbacks, acts, descriptions }: Contract<Name, Act, Result, Opened, Acted>,
+  mail: Mailbox<Item | CallbackItem<Name, Callback> | OperatorItem<Act, Acted>, Resource>,
+  {
+    state,
+    open,
+    callbacks,
+    read,
+    acts,
+    descriptions,
+  }: Contract<Name, Callback, Act, Result, Opened, Acted>,
   answers: Answers<Resource, Act, Result, Opened>,
 ): void {
   setHandler(state, answers.state, { description: descriptions.state });
   setHandler(open, uncancelled(answers.opened), { description: descriptions.open });
   for (const { name, signal } of callbacks) {
-    const receive = (raw: unknown) => receiveCallback(mail, name, raw);
+    const receive = (raw: unknown) => receiveCallback(mail, name, read(raw));
     setHandler(signal, receive, { description: descriptions[name] });
   }
   for (const { name, update } of acts) {

@@ -39,6 +39,8 @@ export interface UpsertedLabels {
   attention: string | null;
   /** Minor units; undefined: as the start said. */
   amount?: number | undefined;
+  /** Amount of a coin for people; undefined: as the start said. */
+  assetAmount?: string | undefined;
 }
 
 /** A resource as it was opened or loaded. */

@@ -1,4 +1,4 @@
-import { type BankCallback, readCallback } from '../../src/domain/callback';
+import type { AnyCallback, BankCallback } from '../../src/domain/callback';
 import type { RuleViolation } from '../../src/domain/lifecycle';
 import { Faults } from '../../src/domain/shape';
 
@@ -31,17 +31,19 @@ export function openedIn<Resource>({
 }
 
 /** A bank's signal in the inbox. */
-export type CallbackItem<Name extends string> =
-  | { kind: 'callback'; name: Name; callback: BankCallback }
+export type CallbackItem<Name extends string, Callback extends AnyCallback = BankCallback> =
+  | { kind: 'callback'; name: Name; callback: Callback }
   | { kind: 'malformed'; name: Name; fault: string };
 
 /** Takes a signal in, each `callback_id` once. A malformed one is kept too; it never throws. */
-export function receiveCallback<Name extends string>(
-  { inbox, seen }: { inbox: { push(item: CallbackItem<Name>): unknown }; seen: Set<string> },
+export function receiveCallback<Name extends string, Callback extends AnyCallback>(
+  {
+    inbox,
+    seen,
+  }: { inbox: { push(item: CallbackItem<Name, Callback>): unknown }; seen: Set<string> },
   name: Name,
-  raw: unknown,
+  callback: Callback | Faults,
 ): void {
-  const callback = readCallback(raw);
   if (callback instanceof Faults) {
     inbox.push({ kind: 'malformed', name, fault: callback.text });
   } else if (!seen.has(callback.callback_id)) {

@@ -5,7 +5,7 @@ import type {
   RecordMove,
   Standing,
 } from '../../activities/record-inputs';
-import type { BankCallback, CallbackName, CallbackResource } from '../../src/domain/callback';
+import type { AnyCallback, CallbackName, CallbackResource } from '../../src/domain/callback';
 import { type CommonFacts, type Life, note } from './life';
 import { type AuditedAct, datedAudit } from './operator-acts';
 import { type Write, writeLocally, writeScheduled } from './persist';
@@ -174,7 +174,7 @@ export function createRecord<
     recordUnapplied: async (
       resource: Resource,
       name: CallbackName,
-      callback: BankCallback,
+      callback: AnyCallback,
       reason: string,
     ): Promise<void> => {
       const { connector } = resource.facts;

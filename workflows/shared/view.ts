@@ -36,7 +36,8 @@ export function showLife<
   until: string,
 ): void {
   const { status, attention, labels } = life;
-  upsertLabels(life, { status, attention, amount: labels.amount });
+  const { amount, assetAmount } = labels;
+  upsertLabels(life, { status, attention, amount, assetAmount });
   const { what, levers } = waitsFor[status];
   const lines = [
     `**${status}** since ${new Date(life.since).toISOString()} (version ${life.version})`,
@@ -60,7 +61,7 @@ export function showRefusal(labels: UpsertedLabels, { code, message }: RuleViola
 
 /** Sets only what changed: each is a line of history. */
 export function upsertLabels(life: { labels: UpsertedLabels }, now: UpsertedLabels): void {
-  const { status, attention, amount } = now;
+  const { status, attention, amount, assetAmount } = now;
   const pairs: SearchAttributeUpdatePair[] = [];
   if (life.labels.status !== status) pairs.push({ key: SEARCH_KEYS.status, value: status });
   if (life.labels.attention !== attention) {
@@ -68,6 +69,9 @@ export function upsertLabels(life: { labels: UpsertedLabels }, now: UpsertedLabe
   }
   if (amount !== undefined && life.labels.amount !== amount) {
     pairs.push({ key: SEARCH_KEYS.amount, value: amount });
+  }
+  if (assetAmount !== undefined && life.labels.assetAmount !== assetAmount) {
+    pairs.push({ key: SEARCH_KEYS.assetAmount, value: assetAmount });
   }
   if (pairs.length > 0) upsertSearchAttributes(pairs);
   life.labels = now;

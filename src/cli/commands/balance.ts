@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { MAIN_BALANCE } from '../../domain/balance-account';
+import { coinOfBook, formatUnits } from '../../domain/crypto';
 import { type Env, isLive } from '../../domain/environment';
 import { amountInJson, formatMoney } from '../../domain/money';
 import type { BalanceRow } from '../../ledger/book';
@@ -38,6 +39,9 @@ Examples:
 Example:
   npm run -s cli -- balance show acct_… --env live --json
   {"data": [{"balance_account", "currency", "available", "reserved"}]}
+
+A coin has a row of its own, in its smallest unit as a text:
+  {"balance_account", "asset", "network", "available", "reserved"}
 
 What a merchant owes, since a balance did not hold what a bank took back, is shown beside them:
   "receivables": [{"currency", "owed"}]`,
@@ -150,8 +154,8 @@ async function show(context: CliContext, accountId: string, env: Env): Promise<v
   const rows = data.map((row) => [
     row.balance_account,
     row.currency,
-    formatMoney(row.available, row.currency),
-    formatMoney(row.reserved, row.currency),
+    balanceText(row.available, row.currency),
+    balanceText(row.reserved, row.currency),
   ]);
   const receivables = await stores.ledger.receivables(account._id, isLive(env));
   const none = `The ${env} account holds nothing yet: ${MAIN_BALANCE} is there, and empty.`;
@@ -175,11 +179,21 @@ async function fund(context: CliContext, accountId: string, options: FundOptions
     { account_id: account._id, livemode: isLive(env), balance_account, currency, amount },
     { id, note: { operator, reason } },
   );
-  context.print({ json: inJson(funded), text: balanceText(funded, ['Credited', amount]) });
+  context.print({ json: inJson(funded), text: movedText(funded, ['Credited', amount]) });
+}
+
+function balanceText(amount: number | bigint, currency: string): string {
+  const coin = coinOfBook(currency);
+  return coin === undefined ? formatMoney(amount, currency) : formatUnits(BigInt(amount), coin);
 }
 
 function inJson<Row extends BalanceRow>(row: Row) {
   const { available, reserved } = row;
+  const coin = coinOfBook(row.currency);
+  if (coin !== undefined) {
+    const { balance_account } = row;
+    return { balance_account, ...coin, available: String(available), reserved: String(reserved) };
+  }
   return { ...row, available: amountInJson(available), reserved: amountInJson(reserved) };
 }
 
@@ -197,13 +211,13 @@ async function adjust(
     options,
     options.operationId,
   );
-  context.print({ json: inJson(adjusted), text: balanceText(adjusted, ['Adjusted', amount]) });
+  context.print({ json: inJson(adjusted), text: movedText(adjusted, ['Adjusted', amount]) });
 }
 
 async function reverse(context: CliContext, id: string, correction: Correction): Promise<void> {
   const deps = await adjusting(context);
   const { amount, ...reversed } = await reverseOperation(deps, id, correction);
-  context.print({ json: inJson(reversed), text: balanceText(reversed, ['Reversed', amount]) });
+  context.print({ json: inJson(reversed), text: movedText(reversed, ['Reversed', amount]) });
 }
 
 async function adjusting(context: CliContext): Promise<AdjustDeps> {
@@ -211,7 +225,7 @@ async function adjusting(context: CliContext): Promise<AdjustDeps> {
   return { ...(await context.acting()), approvalLimit };
 }
 
-function balanceText(
+function movedText(
   row: BalanceRow & { operation_id: string },
   [done, amount]: [string, number],
 ): string {

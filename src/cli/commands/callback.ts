@@ -106,7 +106,8 @@ function waitsOf({ parked, unsignalled }: ListOptions): WaitingFilter['waits'] {
 async function show(context: CliContext, id: string): Promise<void> {
   const kept = await findCallback(await context.stores(), id);
   const row = present(kept);
-  const { occurred_at, bank_reference, amount, currency, code, reason } = kept.body;
+  const { occurred_at, bank_reference, amount, code, reason } = kept.body;
+  const currency = 'currency' in kept.body ? kept.body.currency : undefined;
   context.print({
     json: { ...row, callback: kept.body },
     text: fields([
@@ -116,7 +117,7 @@ async function show(context: CliContext, id: string): Promise<void> {
       ['Code', code ?? '-'],
       ['Reason', reason ?? '-'],
       ['Bank reference', bank_reference ?? '-'],
-      ['Minor units', [amount, currency].filter((word) => word !== undefined).join(' ') || '-'],
+      ['Amount', [amount, currency].filter((word) => word !== undefined).join(' ') || '-'],
       ['Occurred', when(occurred_at)],
       ['Received', when(row.received_at)],
       ['Signed with', row.signed_by ?? '-'],

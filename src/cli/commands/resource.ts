@@ -25,20 +25,25 @@ export function addResourceCommands(program: Command, context: CliContext): void
 function addGroup(program: Command, context: CliContext, kind: CallbackResource): void {
   const { acts } = LIFECYCLES[kind];
   const id = `<${kind}_id>`;
-  const act = `npm run -s cli -- ${kind} act 0d1f… ${acts[0]} --operator mia --reason "Ticket 42"`;
+  const name = commandOf(kind);
+  const act = `npm run -s cli -- ${name} act 0d1f… ${acts[0]} --operator mia --reason "Ticket 42"`;
   const group = program
-    .command(kind)
-    .description(`see one ${kind}, and act on it`)
-    .addHelpText('after', `\nExamples:\n  npm run -s cli -- ${kind} show 0d1f…\n  ${act}`);
+    .command(name)
+    .description(`see one ${nounOf(kind)}, and act on it`)
+    .addHelpText('after', `\nExamples:\n  npm run -s cli -- ${name} show 0d1f…\n  ${act}`);
   group
     .command('show')
-    .description(`show all that is stored of a ${kind}: moves, ledger, callbacks, audit trail`)
+    .description(
+      `show all that is stored of a ${nounOf(kind)}: moves, ledger, callbacks, audit trail`,
+    )
     .argument(id)
     .addHelpText('after', showExample(kind))
     .action((of: string) => show(context, kind, of));
   group
     .command('act')
-    .description(`do to a ${kind} what its workflow lets operators do; kept in the audit trail`)
+    .description(
+      `do to a ${nounOf(kind)} what its workflow lets operators do; kept in the audit trail`,
+    )
     .argument(id)
     .addArgument(new Argument('<act>', 'what to do').choices([...acts]))
     .addOption(operatorOption().makeOptionMandatory())
@@ -51,13 +56,29 @@ function addGroup(program: Command, context: CliContext, kind: CallbackResource)
     );
 }
 
+/** Group of a kind of resource, such as `crypto-payment`. */
+function commandOf(kind: CallbackResource): string {
+  return kind.replace('_', '-');
+}
+
+/** Name of a kind of resource in a sentence. */
+function nounOf(kind: CallbackResource): string {
+  return kind.replace('_', ' ');
+}
+
+/** Parts of a page beside those that all have. */
+const MORE: Partial<Record<CallbackResource, string>> = {
+  payment: '"refunds", ',
+  payout: '"recipient", ',
+};
+
 function showExample(kind: CallbackResource): string {
-  const more = { payment: '"refunds", ', refund: '', payout: '"recipient", ' }[kind];
+  const more = MORE[kind] ?? '';
   return `
 Details of customers and recipients are left out; texts of merchants and banks are shown.
 
 Example:
-  npm run -s cli -- ${kind} show 0d1f… --json
+  npm run -s cli -- ${commandOf(kind)} show 0d1f… --json
   {"${kind}", ${more}"events", "postings", "callbacks", "audit"}`;
 }
 

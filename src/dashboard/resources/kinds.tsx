@@ -40,6 +40,9 @@ export interface Kind<D extends ResourceDocument> {
   csv: readonly CsvColumn<D>[];
 }
 
+/** Resource whose amount is in minor units of a currency. */
+type MoneyDocument = ResourceDocument & { amount: number };
+
 /** Name of a payment method or a rail. */
 export function methodName(method: string): string {
   if (isPaymentMethodId(method)) return methodRules(method).display_name;
@@ -48,20 +51,18 @@ export function methodName(method: string): string {
 
 const usual = {
   id: ['Id', ({ _id }: ResourceDocument) => <code>{_id}</code>],
-  amount: ['Amount', ({ amount, currency }: ResourceDocument) => formatMoney(amount, currency)],
+  amount: ['Amount', ({ amount, currency }: MoneyDocument) => formatMoney(amount, currency)],
   status: ['Status', ({ status }: ResourceDocument) => <Status of={status} />],
   method: ['Method', ({ method }: ResourceDocument) => methodName(method)],
   created: ['Created', ({ created_at }: ResourceDocument) => <When at={created_at} />],
 } as const;
 
 /** Columns of every list, with the one that a kind has of its own. */
-function columnsWith<D extends ResourceDocument>(
-  own: Kind<D>['columns'][number],
-): Kind<D>['columns'] {
+function columnsWith<D extends MoneyDocument>(own: Kind<D>['columns'][number]): Kind<D>['columns'] {
   return [usual.id, usual.amount, usual.status, usual.method, own, usual.created];
 }
 
-const facts: readonly CsvColumn<ResourceDocument>[] = [
+const facts: readonly CsvColumn<MoneyDocument>[] = [
   ['id', ({ _id }) => _id],
   ['created_at', ({ created_at }) => created_at],
   ['status', ({ status }) => status],

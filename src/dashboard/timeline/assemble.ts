@@ -78,11 +78,11 @@ function callbackOf(callback: CallbackDocument, applied: readonly string[]): Ent
           : signalled_at === null
             ? 'Not handed on yet'
             : 'Taken in';
-  const { bank_reference, code, reason, amount, currency } = body;
+  const { bank_reference, code, reason } = body;
   const came =
-    amount === undefined || currency === undefined
+    !('currency' in body) || body.amount === undefined || body.currency === undefined
       ? undefined
-      : `Amount ${formatMoney(amount, currency)}`;
+      : `Amount ${formatMoney(body.amount, body.currency)}`;
   const said = [
     came,
     bank_reference && `Bank reference ${bank_reference}`,

@@ -2,10 +2,13 @@ import { z } from 'zod';
 import { isBalanceAccountName } from '../balance-account';
 import {
   AMOUNT_MAX,
+  type AnyCallback,
+  BANK_RESOURCES,
   CALLBACK_RESOURCES,
   type BankCallback as Callback,
   type CallbackName,
   type CallbackResource,
+  CRYPTO_RESOURCES,
   PAYMENT_CALLBACKS,
   PAYOUT_CALLBACKS,
   REFUND_CALLBACKS,
@@ -57,36 +60,47 @@ const CryptoCallback = z
 /** Report of a crypto connector: the resource, and what happened to it. */
 export const CryptoReport = z.object({
   connector: z.string().refine(isBalanceAccountName, 'must be the name of a connector'),
-  resource: z.enum(['crypto_payment', 'crypto_settlement']),
+  resource: z.enum(CRYPTO_RESOURCES),
   resource_id: z.uuid(),
   /** Name of a callback that the resource has. */
   name: z.enum([...CRYPTO_PAYMENT_CALLBACKS, ...CRYPTO_SETTLEMENT_CALLBACKS]),
   callback: CryptoCallback,
 });
 
-/** Report of a connector: the resource, and what happened to it. */
-export const ResourceCallback = z.object({
+/** Report of a bank's connector: the resource, and what happened to it. */
+const BankReport = z.object({
   /** Name of the connector, which is part of a field's path in the ledger. */
   connector: z.string().refine(isBalanceAccountName, 'must be the name of a connector'),
-  resource: z.enum(CALLBACK_RESOURCES),
+  resource: z.enum(BANK_RESOURCES),
   resource_id: z.uuid(),
   /** Name of a callback that the resource has. */
   name: z.enum([...PAYMENT_CALLBACKS, ...REFUND_CALLBACKS, ...PAYOUT_CALLBACKS]),
   callback: BankCallback,
 });
 
-export type ResourceCallback = z.infer<typeof ResourceCallback>;
+/** Report of any connector. */
+export const ResourceCallback = z.discriminatedUnion('resource', [BankReport, CryptoReport]);
+
+/** Report as it is handed over: it is parsed before anything is done about it. */
+export interface ResourceCallback {
+  connector: string;
+  resource: CallbackResource;
+  resource_id: string;
+  name: CallbackName;
+  callback: AnyCallback;
+}
 
 /** Facts that each callback over HTTP has, named as the wire names them. */
-function overHttp<R extends CallbackResource, N extends CallbackName>(
-  resource: R,
-  events: readonly [N, ...N[]],
-) {
+function overHttp<
+  R extends CallbackResource,
+  N extends CallbackName,
+  Payload extends z.ZodRawShape,
+>(resource: R, events: readonly [N, ...N[]], { shape }: z.ZodObject<Payload>) {
   return z.strictObject({
     resource: z.literal(resource),
     resource_id: z.uuid(),
     event: z.enum(events),
-    ...BankCallback.shape,
+    ...shape,
   });
 }
 
@@ -94,9 +108,11 @@ function overHttp<R extends CallbackResource, N extends CallbackName>(
 export const HttpCallback = z.discriminatedUnion(
   'resource',
   [
-    overHttp('payment', PAYMENT_CALLBACKS),
-    overHttp('refund', REFUND_CALLBACKS),
-    overHttp('payout', PAYOUT_CALLBACKS),
+    overHttp('payment', PAYMENT_CALLBACKS, BankCallback),
+    overHttp('refund', REFUND_CALLBACKS, BankCallback),
+    overHttp('payout', PAYOUT_CALLBACKS, BankCallback),
+    overHttp('crypto_payment', CRYPTO_PAYMENT_CALLBACKS, CryptoCallback),
+    overHttp('crypto_settlement', CRYPTO_SETTLEMENT_CALLBACKS, CryptoCallback),
   ],
   { error: `must be one of ${CALLBACK_RESOURCES.join(', ')}` },
 );

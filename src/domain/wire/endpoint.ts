@@ -13,6 +13,8 @@ export interface Endpoint {
   description?: string;
   /** Permission that the key must have; null where any valid key will do. */
   scope: Scope | null;
+  /** Whether crypto must be enabled on the account. */
+  crypto?: boolean;
   /** Whether it creates a resource and so needs an Idempotency-Key. */
   creates?: boolean;
   /** Fields of the body that are kept as they were written. */

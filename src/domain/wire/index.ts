@@ -1,4 +1,12 @@
 import { listAvailablePaymentMethods, listPaymentMethods } from './catalogue';
+import {
+  createCryptoPayment,
+  createCryptoSettlement,
+  getCryptoPayment,
+  getCryptoSettlement,
+  listCryptoPayments,
+  listCryptoSettlements,
+} from './crypto';
 import type { Endpoint } from './endpoint';
 import { cancelPayment, createPayment, getPayment, listPayments } from './payments';
 import { createPayout, getPayout, listPayoutMethods, listPayouts } from './payouts';
@@ -24,6 +32,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
   listPayoutMethods,
   listPaymentMethods,
   listAvailablePaymentMethods,
+  createCryptoPayment,
+  getCryptoPayment,
+  listCryptoPayments,
+  createCryptoSettlement,
+  getCryptoSettlement,
+  listCryptoSettlements,
   simulatePayment,
   simulateRefund,
   simulatePayout,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Collection, type Db, MaxKey, MinKey } from 'mongodb';
 import { isDuplicateKey } from '../../mongo';
 import { WRITTEN } from '../book';
-import { integerOf } from '../open';
+import { integerOf } from '../integers';
 import type { PostingRow } from './compare';
 
 /** Place of a posting in its book: the time of its write, then its id. */

@@ -1,7 +1,8 @@
 import { SANDBOX_CONNECTOR } from '../../routing';
 import type { BookDocument } from '../documents';
-import { integerOf, type Sums, withOpen } from '../open';
-import { bookId, isOpen, LEGS, mustNotBeNegative } from '../postings';
+import { integerOf } from '../integers';
+import { type Sums, withOpen } from '../open';
+import { bookId, isOpen, LEGS, mustNotBeNegative, operationId } from '../postings';
 
 /** Kinds of difference, in the words of the report. */
 export const CHECKS = {
@@ -54,6 +55,7 @@ export interface PostingRow {
   book: string;
   kind: string;
   resource_id: string;
+  step?: string;
   at?: string;
   written_at?: string;
   value_date?: string;
@@ -72,11 +74,12 @@ export interface BookRow {
 const SANDBOX_CLEARING = `clearing.${SANDBOX_CONNECTOR}`;
 
 /** Pure: faults of a posting by itself. */
-export function comparePosting({ _id, book, kind, resource_id, legs = [], open }: PostingRow) {
+export function comparePosting(posting: PostingRow) {
+  const { _id, book, kind, resource_id, step, legs = [], open } = posting;
   const sum = legs.some(({ amount }) => integerOf(amount) === undefined)
     ? 'not whole'
     : total(legs.map(({ amount }) => amount));
-  const name = `${kind}:${resource_id}`;
+  const name = operationId({ kind, resource_id, step });
   const isUnknown = !Object.hasOwn(LEGS, kind);
   const isLive = book.split(':')[1] === 'live';
   const wrongly = open !== undefined && !(open === true && isOpen({ kind, legs }));
@@ -98,7 +101,7 @@ export function compareBook({ _id, kept, open, posted }: BookRow): Difference[] 
     ...(kept === null ? [] : unlessSame('book_misnamed', _id, null, bookId(kept), _id)),
     ...accounts.flatMap((account) => {
       const balance = balances.get(account);
-      const negative = mustNotBeNegative(account) && Number(balance) < 0;
+      const negative = mustNotBeNegative(account) && (integerOf(balance) ?? 0n) < 0n;
       return [
         ...unlessSame('balance_differs', _id, account, posted.get(account), balance),
         ...(negative ? [difference('balance_negative', _id, account, 'at least 0', balance)] : []),

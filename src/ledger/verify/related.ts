@@ -1,3 +1,4 @@
+import { createCryptoPayment, createCryptoSettlement } from '../../domain/wire/crypto';
 import { createPayment } from '../../domain/wire/payments';
 import { createPayout } from '../../domain/wire/payouts';
 import { createRecipient } from '../../domain/wire/recipients';
@@ -14,6 +15,8 @@ const WRITTEN_BY = new Map<string, string>([
   [createRefund.operation, 'refunds'],
   [createPayout.operation, 'payouts'],
   [createRecipient.operation, 'recipients'],
+  [createCryptoPayment.operation, 'crypto_payments'],
+  [createCryptoSettlement.operation, 'crypto_settlements'],
 ]);
 
 const COLLECTIONS = new Map<string, string>(
@@ -76,7 +79,7 @@ const EVENTS: Pointers<EventRow> = {
   projection: { type: 1, resource_id: 1 },
   compare: async (read, rows) => {
     const told = rows.flatMap(({ _id, type, resource_id }) => {
-      const collection = COLLECTIONS.get(type.split('.')[0] ?? '');
+      const collection = COLLECTIONS.get(kindOf(type));
       return collection === undefined ? [] : [{ _id, collection, id: resource_id }];
     });
     const there = await existing(read, told);
@@ -85,6 +88,12 @@ const EVENTS: Pointers<EventRow> = {
       .map(({ _id, id }) => difference('event_without_resource', _id, 'resource_id', id, null));
   },
 };
+
+/** Kind of resource that an event's type begins with, as `crypto_payment`. */
+function kindOf(type: string): string {
+  const [first = '', second = ''] = type.split('.');
+  return first === 'crypto' ? `${first}_${second}` : first;
+}
 
 const DELIVERIES: Pointers<{ event_id: string }> = {
   collection: 'deliveries',

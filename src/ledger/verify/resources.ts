@@ -1,11 +1,16 @@
+import { bookCurrency, unitsOf } from '../../domain/crypto';
+import type { CryptoPaymentStatus } from '../../domain/crypto-payment';
+import type { CryptoSettlementStatus } from '../../domain/crypto-settlement';
 import type { PaymentStatus } from '../../domain/payment';
 import type { PayoutStatus } from '../../domain/payout';
 import type { RefundStatus } from '../../domain/refund';
+import type { CryptoPaymentDocument } from '../../store/crypto-payments';
+import type { CryptoSettlementDocument } from '../../store/crypto-settlements';
 import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
 import type { RefundDocument } from '../../store/refunds';
-import { LEGS, type PostingKind, type ResourcePosting } from '../postings';
-import { returnedAmount, settledAmount } from '../steps';
+import { bookId, LEGS, type PostingKind, type ResourcePosting } from '../postings';
+import { returnedAmount, settledAmount, settlementDraw } from '../steps';
 import { placedRefunds, refundedPayments } from './refunded';
 import {
   type Called,
@@ -112,9 +117,64 @@ const PAYOUTS: ResourceRule<PayoutPart, ResourcePosting<'payout'>> = {
   },
 };
 
+type CryptoPaymentPart = Pick<
+  CryptoPaymentDocument,
+  keyof Common | 'connector' | 'asset' | 'network' | 'deposits' | 'told'
+>;
+
+const credited = ({ deposits }: CryptoPaymentPart) =>
+  deposits.filter(({ status }) => status === 'confirmed');
+
+const CREDITED: readonly ResourcePosting<'crypto_payment'>[] = ['crypto_payment_credited'];
+
+/** Each deposit that counts is credited, whatever the state. */
+const CRYPTO_PAYMENTS: ResourceRule<CryptoPaymentPart, ResourcePosting<'crypto_payment'>> = {
+  collection: 'crypto_payments',
+  fields: [...COMMON, 'connector', 'asset', 'network', 'deposits', 'told'],
+  postings: {
+    awaiting_deposit: CREDITED,
+    underpaid: CREDITED,
+    held: CREDITED,
+    received: CREDITED,
+    expired: CREDITED,
+  } satisfies Record<CryptoPaymentStatus, readonly PostingKind[]>,
+  legs: { crypto_payment_credited: () => [] },
+  steps: (payment) =>
+    credited(payment).map(({ transaction_id: step, amount }) => ({
+      step,
+      legs: LEGS.crypto_payment_credited(payment.connector, unitsOf(amount)),
+    })),
+  book: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
+  told: ({ told }) => told.map(({ version }) => version),
+};
+
+type SettlementPart = Pick<CryptoSettlementDocument, keyof Common | 'connector' | 'amount' | 'fee'>;
+
+const SETTLEMENT_RESERVED = ['crypto_settlement_reserved'] as const;
+
+const CRYPTO_SETTLEMENTS: ResourceRule<SettlementPart, ResourcePosting<'crypto_settlement'>> = {
+  collection: 'crypto_settlements',
+  fields: [...COMMON, 'connector', 'amount', 'fee'],
+  postings: {
+    pending: SETTLEMENT_RESERVED,
+    sent: SETTLEMENT_RESERVED,
+    completed: [...SETTLEMENT_RESERVED, 'crypto_settlement_captured'],
+    failed: [...SETTLEMENT_RESERVED, 'crypto_settlement_released'],
+  } satisfies Record<CryptoSettlementStatus, readonly PostingKind[]>,
+  legs: {
+    crypto_settlement_reserved: (part) => LEGS.crypto_settlement_reserved(settlementDraw(part)),
+    crypto_settlement_captured: (part) =>
+      LEGS.crypto_settlement_captured(part.connector, settlementDraw(part)),
+    crypto_settlement_released: (part) => LEGS.crypto_settlement_released(settlementDraw(part)),
+  },
+  told: ({ status, version }) => (status === 'completed' || status === 'failed' ? [version] : []),
+};
+
 /** Check of each resource that moves money. */
 export const RESOURCE_CHECKS: readonly ResourceCheck[] = [
   resourceCheck('payment', PAYMENTS, refundedPayments),
   resourceCheck('refund', REFUNDS, placedRefunds),
   resourceCheck('payout', PAYOUTS),
+  resourceCheck('crypto_payment', CRYPTO_PAYMENTS),
+  resourceCheck('crypto_settlement', CRYPTO_SETTLEMENTS),
 ];

@@ -2,7 +2,7 @@ import type { Document, FindOptions } from 'mongodb';
 import type { CallbackResource } from '../../domain/callback';
 import { eventId } from '../../ids';
 import type { PaymentDocument } from '../../store/payments';
-import { bookId, type Leg, type PostingKind } from '../postings';
+import { type AnyLeg, bookId, type PostingKind } from '../postings';
 import { type Difference, difference, type PostingRow, unlessSame } from './compare';
 import { all, type Read } from './snapshot';
 
@@ -21,7 +21,20 @@ export interface ResourceRule<Part extends Common, Kind extends PostingKind> {
   fields: readonly (keyof Part & string)[];
   /** Postings that each state calls for, each once. */
   postings: Record<Part['status'], Called<Part, Kind>>;
-  legs: Record<Kind, (part: Part) => Leg[]>;
+  legs: Record<Kind, (part: Part) => AnyLeg[]>;
+  /** Parts of which each has a posting of its own; the resource is one when not given. */
+  steps?: (part: Part) => { step: string; legs: AnyLeg[] }[];
+  /** Book of its postings; that of its currency when not given. */
+  book?: (part: Part) => string;
+  /** Versions of which an event tells; each but the first when not given. */
+  told?: (part: Part & Seen) => number[];
+}
+
+/** Posting that must be there. */
+interface Wanted<Kind extends PostingKind> {
+  kind: Kind;
+  step?: string;
+  legs: AnyLeg[];
 }
 
 /** Fields that are read of every resource beside those of its rule. */
@@ -81,7 +94,7 @@ export function resourceCheck<Part extends Common, Kind extends PostingKind>(
     for await (const posting of posted) byResource.get(posting.resource_id)?.push(posting);
     const differences = [
       ...rows.flatMap((row) => compareResource(rule, row, byResource.get(row._id) ?? [])),
-      ...(await missingEvents(read, kind, rows)),
+      ...(await missingEvents(read, kind, rows, rule.told ?? everyMove)),
       ...(await relations(read, rows)),
     ];
     return { rows: rows.length, last: rows.at(-1), differences };
@@ -91,7 +104,7 @@ export function resourceCheck<Part extends Common, Kind extends PostingKind>(
 
 /** Pure: differences between the postings that the state calls for and those that are there. */
 function compareResource<Part extends Common, Kind extends PostingKind>(
-  { postings: byState, legs }: ResourceRule<Part, Kind>,
+  { postings: byState, legs, steps, book = bookId }: ResourceRule<Part, Kind>,
   resource: Part & Seen,
   postings: readonly PostingRow[],
 ): Difference[] {
@@ -99,12 +112,18 @@ function compareResource<Part extends Common, Kind extends PostingKind>(
   const states = new Map<string, Called<Part, Kind>>(Object.entries(byState));
   const called = states.get(status);
   if (called === undefined) return [difference('status_unknown', _id, 'status', null, status)];
-  const wanted = typeof called === 'function' ? called(resource) : called;
+  const kinds = typeof called === 'function' ? called(resource) : called;
+  const wanted = kinds.flatMap((kind): Wanted<Kind>[] =>
+    steps === undefined
+      ? [{ kind, legs: legs[kind](resource) }]
+      : steps(resource).map((each) => ({ kind, ...each })),
+  );
   const matched = new Set<string>();
-  const differences = wanted.flatMap((kind): Difference[] => {
-    const expected = describe(bookId(resource), legs[kind](resource));
-    const found = postings.find((posting) => posting.kind === kind);
-    if (found === undefined) return [difference('posting_missing', _id, kind, expected, null)];
+  const differences = wanted.flatMap(({ kind, step, legs: each }): Difference[] => {
+    const expected = describe(book(resource), each);
+    const found = postings.find((posting) => posting.kind === kind && posting.step === step);
+    const part = step === undefined ? kind : `${kind}:${step}`;
+    if (found === undefined) return [difference('posting_missing', _id, part, expected, null)];
     matched.add(found._id);
     const is = describe(found.book, found.legs);
     return unlessSame('posting_differs', _id, found._id, expected, is);
@@ -118,17 +137,23 @@ function compareResource<Part extends Common, Kind extends PostingKind>(
   ];
 }
 
-/** Tells versions without their event; a resource begins without one, at version 1. */
-async function missingEvents(
+/** Versions of a resource that begins without an event, at version 1, and tells of every move. */
+function everyMove({ version }: Seen): number[] {
+  const last = Math.min(version, VERSIONS_MAX);
+  return Array.from({ length: Math.max(0, last - 1) }, (_, before) => before + 2);
+}
+
+/** Tells versions without their event. */
+async function missingEvents<Row extends Seen>(
   read: Read,
   kind: CallbackResource,
-  rows: readonly Seen[],
+  rows: readonly Row[],
+  told: (row: Row) => number[],
 ): Promise<Difference[]> {
   const wanted = new Map<string, { _id: string; version: number }>();
-  for (const { _id, version: last } of rows) {
-    for (let version = 2; version <= Math.min(last, VERSIONS_MAX); version += 1) {
-      wanted.set(eventId(kind, _id, version), { _id, version });
-    }
+  for (const row of rows) {
+    const { _id } = row;
+    for (const version of told(row)) wanted.set(eventId(kind, _id, version), { _id, version });
   }
   const ids = { _id: { $in: [...wanted.keys()] } };
   const there = read<{ _id: string }>('events', ids, { projection: { _id: 1 } });

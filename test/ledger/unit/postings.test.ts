@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { isBalanceAccountName } from '../../../src/domain/balance-account';
 import {
+  type AnyLeg,
   assertBalanced,
   bookId,
   bookOwner,
@@ -15,6 +16,9 @@ import {
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });
 const fee = fc.integer({ min: 0, max: 99_999_999_999 });
 const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/);
+
+/** Smallest units of a coin. */
+const units = fc.bigInt({ min: 1n, max: 10n ** 27n });
 
 /** Each kind of posting with arguments that it takes. */
 const EVERY_KIND = {
@@ -37,7 +41,13 @@ const EVERY_KIND = {
   payout_released: fc.tuple(name, amount, fee).map((of) => LEGS.payout_released(...of)),
   payout_reversed: fc.tuple(name, name, amount, fee).map((of) => LEGS.payout_reversed(...of)),
   payout_returned: fc.tuple(name, name, amount).map((of) => LEGS.payout_returned(...of)),
-} satisfies Record<keyof typeof LEGS, fc.Arbitrary<Leg[]>>;
+  crypto_payment_credited: fc.tuple(name, units).map((of) => LEGS.crypto_payment_credited(...of)),
+  crypto_settlement_reserved: units.map(LEGS.crypto_settlement_reserved),
+  crypto_settlement_captured: fc
+    .tuple(name, units)
+    .map((of) => LEGS.crypto_settlement_captured(...of)),
+  crypto_settlement_released: units.map(LEGS.crypto_settlement_released),
+} satisfies Record<keyof typeof LEGS, fc.Arbitrary<AnyLeg[]>>;
 
 function sumOf(legs: Leg[], of: string): number {
   return legs.filter(({ account }) => account === of).reduce((sum, leg) => sum + leg.amount, 0);
@@ -48,7 +58,7 @@ describe('the legs of every posting', () => {
     fc.assert(
       fc.property(legs, (each) => {
         expect(() => assertBalanced(each)).not.toThrow();
-        expect(each.reduce((sum, leg) => sum + leg.amount, 0)).toBe(0);
+        expect(each.reduce((sum, leg) => sum + BigInt(leg.amount), 0n)).toBe(0n);
         expect(new Set(each.map(({ account }) => account)).size).toBe(each.length);
       }),
     );
@@ -185,6 +195,9 @@ describe('open postings', () => {
     'payout_released',
     'payout_reversed',
     'payout_returned',
+    'crypto_payment_credited',
+    'crypto_settlement_captured',
+    'crypto_settlement_released',
   ];
 
   test.each(Object.entries(EVERY_KIND))(

@@ -1,0 +1,187 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { CryptoPaymentRequest } from '../src/domain/creation';
+import { bookCurrency, paymentUri } from '../src/domain/crypto';
+import {
+  CRYPTO_PAYMENT_EVENTS,
+  CRYPTO_PAYMENT_MOVES,
+  type CryptoPaymentAttention,
+  type CryptoPaymentStatus,
+  type Deposit,
+} from '../src/domain/crypto-payment';
+import type { CryptoPaymentInput } from '../src/domain/crypto-workflow';
+import { payToken, payTokenHash } from '../src/keys/pay-token';
+import { bookId } from '../src/ledger/postings';
+import { depositPosting } from '../src/ledger/steps';
+import { abandon, inTransaction } from '../src/mongo';
+import type { Stores } from '../src/store';
+import type { CryptoPaymentDocument, Told } from '../src/store/crypto-payments';
+import { cryptoSubscriptionOf, positionAt, tieBase } from './events';
+import type { PaymentActivityDeps } from './payments';
+import { createRecord, openedOnce, type RecordTable, standingOf } from './record';
+import type { RecordMove, Standing } from './record-inputs';
+
+export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> & {
+  created_at: string;
+  expires_at: string;
+  /** Smallest units. */
+  amount_due: string;
+  rate: string;
+  address: string;
+  required_confirmations: number;
+  chain_id: number | null;
+  token_contract: string | null;
+};
+
+/** Facts for the workflow to go on with. */
+export type CryptoPaymentFacts = ReturnType<typeof factsOf>;
+
+export interface CryptoPaymentOpening extends Standing<CryptoPaymentStatus> {
+  facts: CryptoPaymentFacts;
+}
+
+/** Fields that a move changes beside its status, and the writes that go with it. */
+export interface CryptoPaymentChange {
+  deposits: Deposit[];
+  amount_received: string;
+  accepted: boolean;
+  told: Told[];
+  /** Transactions of the deposits that begin to count. */
+  credited: string[];
+  /** Whether the merchant is told: of each state once. */
+  tells: boolean;
+}
+
+type Move = RecordMove<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentChange>;
+
+/** The writes of a crypto payment's lifecycle. One activity is one idempotent step. */
+export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
+  const record = createRecord(deps, recordTable(deps.stores));
+  return {
+    /** Writes the payment from its claim, with the rate and the address that were given. */
+    openCryptoPayment: (input: OpenCryptoPayment): Promise<CryptoPaymentOpening> =>
+      openedOnce(() => openCryptoPayment(deps, input)),
+    recordCryptoPaymentMove: record.move,
+    recordCryptoPaymentAttention: record.setAttention,
+    loadCryptoPayment: record.load,
+  };
+}
+
+/** A crypto payment's record: each deposit that begins to count credits the merchant. */
+function recordTable(
+  stores: Stores,
+): RecordTable<
+  CryptoPaymentStatus,
+  CryptoPaymentAttention,
+  CryptoPaymentChange,
+  CryptoPaymentDocument,
+  ReturnType<typeof loaded>
+> {
+  return {
+    resource: 'crypto_payment',
+    store: stores.crypto_payments,
+    moves: CRYPTO_PAYMENT_MOVES,
+    events: CRYPTO_PAYMENT_EVENTS,
+    eventData: ({ _id }) => ({ crypto_payment_id: _id }),
+    changeOf,
+    posted: ['underpaid', 'received'],
+    post: async (payment, { at, change }, session) => {
+      const { credited = [] } = change;
+      for (const deposit of payment.deposits) {
+        if (!credited.includes(deposit.transaction_id)) continue;
+        await stores.ledger.post(depositPosting(payment, deposit, at), session);
+      }
+    },
+    tells: ({ change }) => change.tells === true,
+    bookOf: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
+    subscriptionOf: cryptoSubscriptionOf,
+    loaded,
+  };
+}
+
+async function openCryptoPayment(
+  deps: PaymentActivityDeps,
+  input: OpenCryptoPayment,
+): Promise<CryptoPaymentOpening> {
+  const { stores } = deps;
+  const { crypto_payment_id, request_id } = input;
+  const existing = await stores.crypto_payments.get(crypto_payment_id);
+  if (existing !== null) return opened(existing, request_id);
+  const payment = await inTransaction(deps.mongo, async (session) => {
+    const request = await stores.idempotency.emptyClaim(crypto_payment_id, session);
+    // Emptied by another attempt, which was first; or released, after its workflow had ended.
+    if (request === null || !('crypto_payment' in request)) return await abandon(session);
+    const fresh = newPayment(deps.payTokenKey, input, request.crypto_payment);
+    await stores.crypto_payments.insert(fresh, session);
+    return fresh;
+  });
+  if (payment !== null) {
+    deps.log.info({ crypto_payment_id, request_id }, 'crypto payment opened');
+    return opened(payment, request_id);
+  }
+  const written = await stores.crypto_payments.get(crypto_payment_id);
+  if (written !== null) return opened(written, request_id);
+  const claim = await stores.idempotency.forResource(crypto_payment_id);
+  // Emptied, but no majority has the other attempt's payment yet: try again.
+  if (claim !== null) throw new Error(`The payment ${crypto_payment_id} is not to be seen yet.`);
+  throw ApplicationFailure.nonRetryable('No claim holds this payment.', 'claim_missing');
+}
+
+/** As it was first answered, whatever has happened since. */
+function opened(payment: CryptoPaymentDocument, request_id: string): CryptoPaymentOpening {
+  return { status: 'awaiting_deposit', version: 1, facts: factsOf(payment, request_id) };
+}
+
+/** The document as it is first written. @see docs/api.md#crypto */
+function newPayment(
+  payTokenKey: Buffer,
+  input: OpenCryptoPayment,
+  request: CryptoPaymentRequest,
+): CryptoPaymentDocument {
+  const { crypto_payment_id, chain_id, token_contract, ...facts } = input;
+  return {
+    _id: crypto_payment_id,
+    ...facts,
+    ...request,
+    version: 1,
+    position: positionAt(input.created_at, 0, tieBase(1)),
+    status: 'awaiting_deposit',
+    amount_received: '0',
+    payment_uri: paymentUri(input),
+    deposits: [],
+    accepted: false,
+    told: [],
+    failure: null,
+    received_at: null,
+    updated_at: input.created_at,
+    bank_reference: null,
+    token_hash: payTokenHash(payToken(payTokenKey, crypto_payment_id)),
+    attention: null,
+    audit: [],
+  };
+}
+
+function changeOf(move: Move): Partial<CryptoPaymentDocument> {
+  const { from, to, at, change } = move;
+  const { credited, tells, ...fields } = change;
+  const isReceived = to.includes('received') && from.status !== 'received';
+  return { ...standingOf(move), ...fields, ...(isReceived ? { received_at: at } : {}) };
+}
+
+/** State and facts of a payment whose workflow starts again. */
+function loaded(payment: CryptoPaymentDocument, request_id: string) {
+  const { status, version, attention, deposits, accepted, told } = payment;
+  const facts = factsOf(payment, request_id);
+  return { facts, status, version, attention, deposits, accepted, told };
+}
+
+/** The facts that a workflow needs, from its opening or when it starts again. */
+function factsOf(payment: CryptoPaymentDocument, request_id: string) {
+  const { _id, account_id, livemode, connector, asset, network } = payment;
+  const { amount_due, required_confirmations, expires_at } = payment;
+  return {
+    crypto_payment_id: _id,
+    ...{ account_id, livemode, connector, asset, network },
+    ...{ amount_due, required_confirmations, expires_at },
+    request_id,
+  };
+}

@@ -1,0 +1,113 @@
+import { heartbeat } from '@temporalio/activity';
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { MAIN_BALANCE } from '../src/domain/balance-account';
+import {
+  assetRules,
+  bookCurrency,
+  type Coin,
+  coinOfBook,
+  cryptoMethod,
+  unitsOf,
+} from '../src/domain/crypto';
+import type { CryptoSettlementInput } from '../src/domain/crypto-workflow';
+import type { SettleResult } from '../src/domain/settle';
+import { derivedUuid } from '../src/ids';
+import { LIFECYCLES } from '../src/lifecycles';
+import type { Connectors } from '../src/routing';
+import type { Stores } from '../src/store';
+import { addressAt, type WalletDocument } from '../src/store/wallets';
+import { firstRun } from '../src/temporal/start';
+
+const PAGE = 100;
+
+export interface SettleDeps {
+  stores: Pick<Stores, 'accounts' | 'ledger' | 'wallets'>;
+  temporal: Client;
+  lifecycleQueue: string;
+  connectors: Connectors;
+  now: () => Date;
+}
+
+export type SettleActivities = ReturnType<typeof createSettleActivities>;
+
+/** Activity of the daily settlements. */
+export function createSettleActivities(deps: SettleDeps) {
+  return {
+    /**
+     * Starts a settlement for every balance of a coin that is worth it and has a wallet that counts.
+     * Safe to repeat: the ids derive from the run.
+     */
+    settleBalances: ({ run }: { run: string }): Promise<SettleResult> => settleBalances(deps, run),
+  };
+}
+
+async function settleBalances(deps: SettleDeps, run: string): Promise<SettleResult> {
+  const total: SettleResult = { wallets: 0, started: 0 };
+  for (let after = ''; ; ) {
+    const page = await deps.stores.wallets.page(after, PAGE);
+    for (const wallet of page) {
+      total.wallets += 1;
+      total.started += await settleWallet(deps, wallet, run);
+      heartbeat(total);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return total;
+    after = last._id;
+  }
+}
+
+/** @returns how many settlements it started */
+async function settleWallet(
+  deps: SettleDeps,
+  wallet: WalletDocument,
+  run: string,
+): Promise<number> {
+  const { stores, now } = deps;
+  const { account_id, livemode, network } = wallet;
+  if (addressAt(wallet, now().toISOString()) === null) return 0;
+  if ((await stores.accounts.get(account_id))?.crypto !== true) return 0;
+  let started = 0;
+  for (const { balance_account, currency, available } of await stores.ledger.balances(
+    account_id,
+    livemode,
+  )) {
+    const coin = coinOfBook(currency);
+    if (balance_account !== MAIN_BALANCE || coin?.network !== network) continue;
+    const least = assetRules(coin.asset, coin.network)?.settled_from ?? '1';
+    if (BigInt(available) < unitsOf(least)) continue;
+    if (await startSettlement(deps, { account_id, livemode }, coin, run)) started += 1;
+  }
+  return started;
+}
+
+/** False where no connector serves the coin in this environment. */
+async function startSettlement(
+  { temporal, lifecycleQueue, connectors }: SettleDeps,
+  { account_id, livemode }: Pick<WalletDocument, 'account_id' | 'livemode'>,
+  { asset, network }: Coin,
+  run: string,
+): Promise<boolean> {
+  const currency = bookCurrency({ asset, network });
+  const method = cryptoMethod({ asset, network });
+  const connector = connectors.serving(method, livemode);
+  if (connector === undefined) return false;
+  const env = livemode ? 'live' : 'sandbox';
+  const input: CryptoSettlementInput = {
+    crypto_settlement_id: derivedUuid(`settlement:${run}:${account_id}:${env}:${currency}`),
+    ...{ account_id, livemode, currency, asset, network, method, connector },
+    amount: null,
+    scheduled: true,
+    request_id: `settlements-${run}`,
+  };
+  const { crypto_settlement_id: id } = input;
+  const { workflowType } = LIFECYCLES.crypto_settlement;
+  try {
+    await temporal.workflow.start(workflowType, {
+      ...firstRun('crypto_settlement', id, input, lifecycleQueue, undefined),
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+  return true;
+}

@@ -1,0 +1,133 @@
+import type { ClaimedCryptoPayment, ClaimedCryptoSettlement } from '../domain/creation';
+import { assetRules, bookCurrency, cryptoMethod, formatUnits, unitsOf } from '../domain/crypto';
+import { Refusal } from '../domain/errors';
+import {
+  type CreateCryptoPayment,
+  type CreateCryptoSettlement,
+  createCryptoPayment,
+  createCryptoSettlement,
+  getCryptoPayment,
+  getCryptoSettlement,
+  listCryptoPayments,
+  listCryptoSettlements,
+} from '../domain/wire/crypto';
+import type { KeyOwner } from '../store/keys';
+import { addressAt } from '../store/wallets';
+import type { ApiDeps } from './context';
+import type { Mount } from './mount';
+import { presentCryptoPayment, presentCryptoSettlement } from './present';
+import { resourceReader } from './reader';
+
+/** @see docs/api.md#crypto */
+export function mountCrypto(mount: Mount, deps: ApiDeps): void {
+  const payments = cryptoPaymentReader(deps);
+  const settlements = cryptoSettlementReader(deps);
+
+  mount.create(createCryptoPayment, {
+    accept: async ({ key, body }) => acceptPayment(deps, key, body),
+    create: async ({ key, requestId: request_id, mark }, crypto_payment_id, { request }) => {
+      if (request !== null && 'crypto_payment' in request) {
+        const input = { ...request.routing, crypto_payment_id, request_id };
+        await deps.temporal.openCryptoPayment(input, mark);
+      }
+      return { answer: payments.present(await payments.made(crypto_payment_id, key)) };
+    },
+  });
+  mount.endpoint(getCryptoPayment, payments.read);
+  mount.endpoint(listCryptoPayments, payments.list);
+
+  mount.create(createCryptoSettlement, {
+    accept: ({ key, body }) => acceptSettlement(deps, key, body),
+    create: async ({ key, requestId: request_id, mark }, crypto_settlement_id, { request }) => {
+      if (request !== null && 'settlement' in request) {
+        const input = { ...request.settlement, crypto_settlement_id, request_id };
+        await deps.temporal.openCryptoSettlement(input, mark);
+      }
+      return { answer: settlements.present(await settlements.made(crypto_settlement_id, key)) };
+    },
+  });
+  mount.endpoint(getCryptoSettlement, settlements.read);
+  mount.endpoint(listCryptoSettlements, settlements.list);
+}
+
+/** Reader of crypto payments, as one account and environment may see them. */
+function cryptoPaymentReader({ stores, config, keys }: ApiDeps) {
+  const presentation = { publicUrl: config.PUBLIC_URL, payTokenKey: keys.pay_token };
+  return resourceReader(
+    stores.crypto_payments,
+    (payment) => presentCryptoPayment(presentation, payment),
+    'crypto_payment',
+  );
+}
+
+/** Reader of settlements, as one account and environment may see them. */
+function cryptoSettlementReader({ stores }: ApiDeps) {
+  return resourceReader(stores.crypto_settlements, presentCryptoSettlement, 'crypto_settlement');
+}
+
+/** Coin that a request names, and the connector that serves it. @throws Refusal 422 */
+function coinOf(
+  { connectors }: ApiDeps,
+  { livemode }: KeyOwner,
+  { asset, network }: { asset: string; network: string },
+) {
+  const rules = assetRules(asset, network);
+  if (rules === undefined) {
+    throw new Refusal('asset_not_supported', `There is no ${asset} on ${network} here.`);
+  }
+  const method = cryptoMethod(rules);
+  const connector = connectors.serving(method, livemode);
+  if (connector === undefined) {
+    throw new Refusal('asset_not_available', `${rules.display_name} is not served here.`);
+  }
+  return { rules, method, connector };
+}
+
+/** Checks the rules before any connector is asked. @throws Refusal 422 */
+function acceptPayment(
+  deps: ApiDeps,
+  key: KeyOwner,
+  body: CreateCryptoPayment,
+): ClaimedCryptoPayment {
+  const { account_id, livemode } = key;
+  const { amount, currency, reference, metadata } = body;
+  const { rules, method, connector } = coinOf(deps, key, body);
+  const { asset, network, window_seconds: expires_in_seconds } = rules;
+  return {
+    crypto_payment: {
+      reference: reference ?? null,
+      metadata: metadata?.kind === 'object' ? metadata.text : '{}',
+    },
+    routing: {
+      ...{ account_id, livemode, amount, currency, asset, network, method, connector },
+      expires_in_seconds,
+    },
+  };
+}
+
+/** Checks wallet and balance; the reservation checks both again. @throws Refusal 422 */
+async function acceptSettlement(
+  deps: ApiDeps,
+  key: KeyOwner,
+  body: CreateCryptoSettlement,
+): Promise<ClaimedCryptoSettlement> {
+  const { stores, now } = deps;
+  const { account_id, livemode } = key;
+  const { rules, method, connector } = coinOf(deps, key, body);
+  const { asset, network } = rules;
+  const wallet = await stores.wallets.get(account_id, livemode, network);
+  if (addressAt(wallet, now().toISOString()) === null) {
+    throw new Refusal('wallet_not_registered', `No wallet on ${network} counts yet.`);
+  }
+  const currency = bookCurrency(rules);
+  const rows = await stores.ledger.balances(account_id, livemode);
+  const held = BigInt(rows.find((row) => row.currency === currency)?.available ?? 0);
+  const amount = body.amount ?? null;
+  if (held < (amount === null ? 1n : unitsOf(amount))) {
+    const message = `The balance holds ${formatUnits(held, rules)}.`;
+    throw new Refusal('insufficient_balance', message);
+  }
+  return {
+    settlement: { account_id, livemode, amount, currency, asset, network, method, connector },
+  };
+}

@@ -1,0 +1,81 @@
+import type { ClientSession, Collection, Db } from 'mongodb';
+import type { Network } from '../domain/crypto';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
+
+/** Wallet of a merchant on one network, to which settlements go. */
+export interface WalletDocument {
+  /** `{account_id}:{live|sandbox}:{network}` */
+  _id: string;
+  account_id: string;
+  livemode: boolean;
+  network: Network;
+  address: string;
+  /** ISO 8601; before it the address does not count. */
+  counts_from: string;
+  /** Address that counts until then; null where there is none. */
+  previous: string | null;
+  set_at: string;
+}
+
+function walletId(account_id: string, livemode: boolean, network: string): string {
+  return `${account_id}:${livemode ? 'live' : 'sandbox'}:${network}`;
+}
+
+/** Address to which a settlement goes now; null where none counts. */
+export function addressAt(wallet: WalletDocument | null, now: string): string | null {
+  if (wallet === null) return null;
+  return now >= wallet.counts_from ? wallet.address : wallet.previous;
+}
+
+export function createWalletStore(db: Db) {
+  const wallets: Collection<WalletDocument> = db.collection('wallets');
+  return {
+    ensureIndexes: (work?: IndexWork) =>
+      makeIndexes(wallets, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], work),
+    get: (account_id: string, livemode: boolean, network: string, session?: ClientSession) =>
+      wallets.findOne({ _id: walletId(account_id, livemode, network) }, { session }),
+    ofAccount: (account_id: string, livemode: boolean) =>
+      wallets.find({ account_id, livemode }).sort({ network: 1 }).toArray(),
+    /**
+     * Registers an address, which counts from a time on; until then the one that counts now does.
+     * The same address again changes nothing.
+     * @throws MongoServerError duplicate key when another call registers the first one at once
+     */
+    set: async (
+      wallet: Pick<WalletDocument, 'account_id' | 'livemode' | 'network' | 'address'>,
+      { now, counts_from }: { now: string; counts_from: string },
+      session?: ClientSession,
+    ): Promise<WalletDocument> => {
+      const { account_id, livemode, network, address } = wallet;
+      const counting = { $cond: [{ $lte: ['$counts_from', now] }, '$address', '$previous'] };
+      const isSame = { $eq: ['$address', address] };
+      const unlessSame = (field: string, value: unknown) => ({
+        $cond: [isSame, `$${field}`, value],
+      });
+      const set = await wallets.findOneAndUpdate(
+        { _id: walletId(account_id, livemode, network) },
+        [
+          {
+            $set: {
+              ...{ account_id, livemode, network },
+              previous: unlessSame('previous', { $ifNull: [counting, null] }),
+              counts_from: unlessSame('counts_from', counts_from),
+              set_at: unlessSame('set_at', now),
+              address,
+            },
+          },
+        ],
+        { upsert: true, returnDocument: 'after', session },
+      );
+      if (set === null) throw new Error('An upsert gave no wallet.');
+      return set;
+    },
+    /** Page of all wallets, in the order of ids, after one of them; '' for the first page. */
+    page: (after: string, limit: number) =>
+      wallets
+        .find({ _id: { $gt: after } })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray(),
+  };
+}

@@ -1,0 +1,346 @@
+import { randomUUID } from 'node:crypto';
+import { keepHistory } from '../support/histories';
+import { call, eventually } from '../support/http';
+import { scriptedChain } from '../support/scripted-chain';
+import { type Service, startService } from '../support/service';
+import { type CryptoShop, ETHER, IN_ETHER, openCryptoShop } from './crypto-setting';
+
+const chain = scriptedChain();
+let service: Service;
+let shop: CryptoShop;
+
+beforeAll(async () => {
+  service = await startService({ chain });
+  shop = await openCryptoShop(service);
+});
+afterAll(async () => service?.stop());
+
+describe('an account', () => {
+  test('without crypto is refused on every route, and enabling opens them', async () => {
+    const { url, stores, account } = service;
+    const { account_id, key } = await account();
+    const every = [
+      ['GET', '/v1/crypto/payments'],
+      ['GET', `/v1/crypto/payments/${randomUUID()}`],
+      ['GET', '/v1/crypto/settlements'],
+      ['GET', `/v1/crypto/settlements/${randomUUID()}`],
+      ['POST', '/v1/crypto/payments'],
+      ['POST', '/v1/crypto/settlements'],
+    ] as const;
+    for (const [method, path] of every) {
+      const body = method === 'POST' ? IN_ETHER : undefined;
+      const refused = await call(url, method, path, { key, body });
+      expect([refused.status, refused.body.error.code]).toEqual([403, 'crypto_not_enabled']);
+    }
+    await stores.accounts.setCrypto(account_id, true);
+    expect((await call(url, 'GET', '/v1/crypto/payments', { key })).status).toBe(200);
+    await stores.accounts.setCrypto(account_id, false);
+    expect((await call(url, 'GET', '/v1/crypto/payments', { key })).status).toBe(403);
+  });
+
+  test('needs the scope, and sees only its own', async () => {
+    const { id } = await shop.pay();
+    const other = await openCryptoShop(service);
+    const elsewhere = await other.get(`/v1/crypto/payments/${id}`);
+    expect([elsewhere.status, elsewhere.body.error.code]).toEqual([
+      404,
+      'crypto_payment_not_found',
+    ]);
+    expect((await other.get('/v1/crypto/payments')).body.data).toEqual([]);
+    const { url, account } = service;
+    const { key } = await account({ scopes: ['crypto:read'] });
+    const refused = await call(url, 'POST', '/v1/crypto/payments', { key, body: IN_ETHER });
+    expect(refused.body.error.code).toBe('api_key_scope_insufficient');
+  });
+});
+
+describe('a crypto payment', () => {
+  test('is created once, with address, amount and URI', async () => {
+    const { url } = service;
+    const { key } = shop;
+    const idempotencyKey = randomUUID();
+    const body = { ...IN_ETHER, reference: 'order-7', metadata: { n: 1 } };
+    const create = () => call(url, 'POST', '/v1/crypto/payments', { key, body, idempotencyKey });
+    const created = await create();
+    const { id, created_at, expires_at, redirect_url } = created.body;
+    expect(created.status).toBe(201);
+    expect(created.body).toEqual({
+      id,
+      object: 'crypto_payment',
+      status: 'awaiting_deposit',
+      ...IN_ETHER,
+      amount_due: String(ETHER),
+      amount_received: '0',
+      address: `ethereum-${id}`,
+      payment_uri: `ethereum:ethereum-${id}@1?value=${ETHER}`,
+      redirect_url: expect.stringMatching(/^http.*\/pay\/crypto\/[\w-]{43}$/),
+      deposits: [],
+      reference: 'order-7',
+      livemode: false,
+      metadata: { n: 1 },
+      expires_at,
+      received_at: null,
+      created_at,
+      updated_at: created_at,
+    });
+    const window = Date.parse(expires_at) - Date.parse(created_at);
+    expect(Math.round(window / 60_000)).toBe(30);
+    const again = await create();
+    expect([again.headers.get('Idempotent-Replayed'), again.body]).toEqual(['true', created.body]);
+    expect(redirect_url).toBe((await shop.read(id)).redirect_url);
+    expect(await shop.events(id)).toEqual([]);
+  });
+
+  test.each([
+    [{ asset: 'USDC', network: 'tron' }, 'asset_not_supported'],
+    [{ asset: 'DOGE', network: 'dogecoin' }, 'asset_not_supported'],
+    [{ amount: 10.5 }, 'invalid_amount'],
+    [{ currency: 'ETH' }, 'invalid_request'],
+    [{ network: undefined }, 'invalid_request'],
+  ])('of %j is refused', async (changes, code) => {
+    const refused = await shop.post('/v1/crypto/payments', { ...IN_ETHER, ...changes });
+    expect(refused.body.error.code).toBe(code);
+  });
+
+  test('is received once the deposit is deep enough, and credits it to the unit', async () => {
+    const { id } = await shop.pay();
+    const before = BigInt((await shop.balance()).available);
+    await shop.deposit(id, 'tx-1', ETHER + 7n, 1);
+    const seen = await shop.until(id, 'seen', ({ deposits }) => deposits.length === 1);
+    expect(seen).toMatchObject({ status: 'awaiting_deposit', amount_received: '0' });
+    expect(seen.deposits[0]).toMatchObject({ status: 'pending', confirmations: 1 });
+    await shop.deposit(id, 'tx-1', ETHER + 7n, 3);
+    const received = await shop.until(id, 'received', ({ status }) => status === 'received');
+    expect(received.amount_received).toBe(String(ETHER + 7n));
+    expect(received.deposits[0]).toMatchObject({ status: 'confirmed' });
+    expect(BigInt((await shop.balance()).available) - before).toBe(ETHER + 7n);
+    expect(await shop.events(id)).toEqual(['crypto.payment.received']);
+    const handle = shop.handle('crypto_payment', id);
+    expect(await handle.result()).toMatchObject({ status: 'received' });
+    await keepHistory(handle, 'crypto-payment-received');
+  });
+
+  test('that is underpaid is topped up within the window', async () => {
+    const { id } = await shop.pay();
+    await shop.deposit(id, 'tx-2', ETHER - 1n);
+    await shop.until(id, 'underpaid', ({ status }) => status === 'underpaid');
+    await shop.deposit(id, 'tx-3', 1n);
+    await shop.until(id, 'received', ({ status }) => status === 'received');
+    expect(await shop.events(id)).toEqual(['crypto.payment.underpaid', 'crypto.payment.received']);
+    const handle = shop.handle('crypto_payment', id);
+    await handle.result();
+    await keepHistory(handle, 'crypto-payment-topped-up');
+  });
+
+  test('that is underpaid is accepted as it is by an operator', async () => {
+    const { id } = await shop.pay();
+    await shop.deposit(id, 'tx-4', ETHER - 1n);
+    await shop.until(id, 'underpaid', ({ status }) => status === 'underpaid');
+    expect(await shop.act('crypto_payment', id, 'accept')).toMatchObject({ status: 'received' });
+    expect((await shop.read(id)).amount_received).toBe(String(ETHER - 1n));
+    const kept = await service.stores.crypto_payments.get(id);
+    expect(kept?.audit).toMatchObject([{ who: 'mia', what: 'accept', after: 'received' }]);
+  });
+
+  test('of a source that fails screening is held, then released once', async () => {
+    const { id } = await shop.pay();
+    const before = await shop.balance();
+    await shop.deposit(id, 'bad-1', ETHER);
+    await shop.until(id, 'held', ({ status }) => status === 'held');
+    await shop.attention(id, 'deposit_held');
+    expect(await shop.balance()).toEqual(before);
+    expect(await shop.act('crypto_payment', id, 'release')).toMatchObject({ status: 'received' });
+    await expect(shop.act('crypto_payment', id, 'release')).rejects.toMatchObject({
+      code: 'wrong_state',
+    });
+    expect(BigInt((await shop.balance()).available)).toBe(BigInt(before.available) + ETHER);
+    expect(await shop.events(id)).toEqual(['crypto.payment.held', 'crypto.payment.received']);
+    const handle = shop.handle('crypto_payment', id);
+    await keepHistory(handle, 'crypto-payment-released-again');
+  });
+
+  test('whose held deposit is rejected is what its other deposits make it', async () => {
+    const { id } = await shop.pay();
+    await shop.deposit(id, 'bad-2', ETHER);
+    await shop.until(id, 'held', ({ status }) => status === 'held');
+    expect(await shop.act('crypto_payment', id, 'reject')).toMatchObject({
+      status: 'awaiting_deposit',
+    });
+    expect((await shop.read(id)).deposits[0].status).toBe('rejected');
+    await shop.deposit(id, 'tx-5', ETHER, 3, { screening: 'passed' });
+    await shop.until(id, 'received', ({ status }) => status === 'received');
+    const handle = shop.handle('crypto_payment', id);
+    await handle.result();
+    await keepHistory(handle, 'crypto-payment-rejected');
+  });
+
+  test('that has expired keeps what comes late for an operator', async () => {
+    const { id } = await shop.pay();
+    await shop.report('crypto_payment', id, 'expired', {});
+    await shop.until(id, 'expired', ({ status }) => status === 'expired');
+    await shop.handle('crypto_payment', id).result();
+    await shop.deposit(id, 'tx-6', ETHER);
+    await shop.attention(id, 'late_deposit');
+    expect(await shop.read(id)).toMatchObject({
+      status: 'expired',
+      amount_received: '0',
+      deposits: [{ status: 'held' }],
+    });
+    expect(await shop.act('crypto_payment', id, 'credit_late')).toMatchObject({
+      status: 'received',
+    });
+    expect(await shop.events(id)).toEqual(['crypto.payment.expired', 'crypto.payment.received']);
+    const handle = shop.handle('crypto_payment', id);
+    await handle.result();
+    await keepHistory(handle, 'crypto-payment-credited-late');
+  });
+
+  test('forgets a deposit that the chain undoes before it counts, and shows one after', async () => {
+    const { id } = await shop.pay();
+    await shop.deposit(id, 'tx-7', ETHER, 2);
+    await shop.until(id, 'seen', ({ deposits }) => deposits.length === 1);
+    await shop.undo(id, 'tx-7');
+    await shop.until(id, 'forgotten', ({ deposits }) => deposits.length === 0);
+    await shop.deposit(id, 'tx-7', ETHER, 3);
+    await shop.until(id, 'received', ({ status }) => status === 'received');
+    await shop.handle('crypto_payment', id).result();
+    await shop.undo(id, 'tx-7');
+    await shop.attention(id, 'deposit_undone');
+    expect(await shop.read(id)).toMatchObject({ status: 'received', amount_received: `${ETHER}` });
+    await shop.deposit(id, 'tx-7', ETHER, 1);
+    await shop.attention(id, null);
+    const handle = shop.handle('crypto_payment', id);
+    await keepHistory(handle, 'crypto-payment-undone');
+  });
+
+  test('counts the same report once, and moves nothing by one that lacks its fields', async () => {
+    const { id } = await shop.pay();
+    const callback_id = `same-${id}`;
+    await shop.deposit(id, 'tx-8', 5n, 3, { callback_id });
+    await shop.until(id, 'underpaid', ({ status }) => status === 'underpaid');
+    expect(await shop.deposit(id, 'tx-8', 5n, 3, { callback_id })).toBe('duplicate');
+    await shop.report('crypto_payment', id, 'deposit', { transaction_id: 'tx-9' });
+    await shop.attention(id, 'malformed_callback');
+    expect((await shop.read(id)).deposits).toHaveLength(1);
+  });
+
+  test('is listed by status, newest first', async () => {
+    const { body } = await shop.get('/v1/crypto/payments?status=expired&limit=100');
+    expect(body).toMatchObject({ object: 'list', has_more: false, next_cursor: null });
+    const all = (await shop.get('/v1/crypto/payments?limit=2')).body;
+    expect(all).toMatchObject({ has_more: true, data: [{ object: 'crypto_payment' }, {}] });
+    const unknown = await shop.get('/v1/crypto/payments?status=settled');
+    expect(unknown.status).toBe(400);
+  });
+});
+
+describe('a settlement', () => {
+  const asked = { asset: 'ETH', network: 'ethereum' };
+  const settle = (body: object = asked) => shop.post('/v1/crypto/settlements', body);
+  const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
+
+  const register = () => {
+    const { account_id } = shop;
+    const wallet = { account_id, livemode: false, network: 'ethereum', address: WALLET } as const;
+    const now = new Date().toISOString();
+    return service.stores.wallets.set(wallet, { now, counts_from: now });
+  };
+
+  test('needs a wallet that counts, and a balance', async () => {
+    expect((await settle()).body.error.code).toBe('wallet_not_registered');
+    await register();
+    const usdc = { asset: 'USDC', network: 'ethereum' };
+    expect((await settle(usdc)).body.error.code).toBe('insufficient_balance');
+    const { available } = await shop.balance();
+    const more = { ...asked, amount: String(BigInt(available) + 1n) };
+    expect((await settle(more)).body.error.code).toBe('insufficient_balance');
+    expect((await settle({ ...asked, amount: '0' })).body.error.code).toBe('invalid_amount');
+  });
+
+  test('pays a part, and then the rest, each in one transaction', async () => {
+    await register();
+    const { available } = await shop.balance();
+    const part = await settle({ ...asked, amount: '1' });
+    const rest = await settle();
+    const { id, created_at } = rest.body;
+    expect([part.status, rest.status]).toEqual([201, 201]);
+    expect(rest.body).toEqual({
+      id,
+      object: 'crypto_settlement',
+      status: expect.stringMatching(/^(pending|sent)$/),
+      ...asked,
+      amount: String(BigInt(available) - 1n),
+      fee: '0',
+      wallet_address: WALLET,
+      transaction_id: rest.body.transaction_id,
+      failure: null,
+      livemode: false,
+      created_at,
+      completed_at: null,
+    });
+    expect(await shop.balance()).toEqual({ available: '0', reserved: available });
+    await shop.report('crypto_settlement', id, 'completed', { transaction_id: `out-${id}` });
+    const handle = shop.handle('crypto_settlement', id);
+    expect(await handle.result()).toMatchObject({ status: 'completed' });
+    expect(await shop.events(id)).toEqual(['crypto.settlement.completed']);
+    expect(await shop.balance()).toEqual({ available: '0', reserved: '1' });
+    await keepHistory(handle, 'crypto-settlement-completed');
+
+    const { id: failing } = part.body;
+    const refusal = { code: 'dust', reason: 'Too small to send.' };
+    await shop.report('crypto_settlement', failing, 'failed', refusal);
+    await shop.handle('crypto_settlement', failing).result();
+    expect(await shop.balance()).toEqual({ available: '1', reserved: '0' });
+    const { body } = await shop.get(`/v1/crypto/settlements/${failing}`);
+    expect(body.failure).toEqual({ code: 'dust', message: 'Too small to send.' });
+    expect(await shop.events(failing)).toEqual(['crypto.settlement.failed']);
+    await keepHistory(shop.handle('crypto_settlement', failing), 'crypto-settlement-failed');
+    const listed = (await shop.get('/v1/crypto/settlements?status=failed')).body;
+    expect(listed.data).toEqual([body]);
+  });
+});
+
+test('the schedule pays out what is worth it, to wallets that count', async () => {
+  const { stores, temporal, queues } = service;
+  const day = await openCryptoShop(service);
+  const { id } = await day.pay();
+  await day.deposit(id, 'tx-day', ETHER);
+  await day.until(id, 'received', ({ status }) => status === 'received');
+  const wallet = { account_id: day.account_id, livemode: false, network: 'ethereum' } as const;
+  const now = new Date().toISOString();
+  const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  await stores.wallets.set({ ...wallet, address }, { now, counts_from: tomorrow });
+
+  const taskQueue = queues.lifecycle;
+  const sweep = () =>
+    temporal.workflow.execute('cryptoSettlements', {
+      taskQueue,
+      workflowId: randomUUID(),
+      args: [],
+    });
+  await sweep();
+  expect(await day.balance()).toEqual({ available: String(ETHER), reserved: '0' });
+  const other = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
+  await stores.wallets.set({ ...wallet, address: other }, { now, counts_from: now });
+  await sweep();
+  const settled = await eventually('the settlement', async () => {
+    const { body } = await day.get('/v1/crypto/settlements');
+    return body.data[0];
+  });
+  expect(settled).toMatchObject({ amount: String(ETHER), wallet_address: other });
+  expect(await day.balance()).toEqual({ available: '0', reserved: String(ETHER) });
+});
+
+test('money of any size is exact, and the ledger is clean', async () => {
+  const large = await openCryptoShop(service);
+  const sum = 10n ** 24n + 1n;
+  const { id } = await large.pay({ amount: 20_000_000_000 });
+  await large.deposit(id, 'tx-large', sum);
+  await large.until(id, 'underpaid', ({ status }) => status === 'underpaid');
+  await large.deposit(id, 'tx-larger', sum);
+  await large.until(id, 'received', ({ status }) => status === 'received');
+  expect(await large.balance()).toEqual({ available: String(2n * sum), reserved: '0' });
+  const { differences } = await shop.verify();
+  expect(differences).toEqual([]);
+});

@@ -1,0 +1,216 @@
+import fc from 'fast-check';
+import { assertLawful, assertNever } from '../../src/domain/assert';
+import {
+  actOnDeposits,
+  amountReceived,
+  attentionOf,
+  CRYPTO_PAYMENT_ACTS,
+  CRYPTO_PAYMENT_MOVES,
+  type CryptoPaymentStatus,
+  creditedBy,
+  DEPOSITS_MAX,
+  type Deposit,
+  type DepositBook,
+  type DepositChange,
+  depositActFault,
+  screenDeposit,
+  statusOf,
+  takeDeposit,
+  undoDeposit,
+  unscreened,
+} from '../../src/domain/crypto-payment';
+
+const DUE = 10n ** 18n;
+const IN_TIME = '2026-11-22T10:00:00.000Z';
+const TERMS = { required_confirmations: 2, expires_at: '2026-11-22T10:30:00.000Z' };
+const LATE = '2026-11-22T10:30:00.001Z';
+
+const EMPTY: DepositBook = {
+  status: 'awaiting_deposit',
+  amount_due: String(DUE),
+  deposits: [],
+  accepted: false,
+};
+
+function report(transaction_id: string, amount: bigint, confirmations: number, seen_at = IN_TIME) {
+  return { transaction_id, amount: String(amount), confirmations, seen_at, screening: null };
+}
+
+/** Book after a change, with the state that follows from it. */
+function upon(book: DepositBook, change: DepositChange, isOpen = true): DepositBook {
+  if (change.kind === 'unapplied') return book;
+  const { deposits, accepted = book.accepted } = change;
+  const next = { ...book, deposits, accepted };
+  return { ...next, status: statusOf(next, isOpen) };
+}
+
+/** Book with one deposit more, as deep as it must be and screened. */
+function paid(book: DepositBook, id: string, amount: bigint, seen_at = IN_TIME, isOpen = true) {
+  const seen = upon(book, takeDeposit(book, report(id, amount, 2, seen_at), TERMS), isOpen);
+  return upon(seen, screenDeposit(seen, id, 'passed'), isOpen);
+}
+
+const statuses = ({ deposits }: DepositBook) => deposits.map(({ status }) => status);
+
+describe('a deposit', () => {
+  test('counts once it is deep enough and its source has passed', () => {
+    const seen = upon(EMPTY, takeDeposit(EMPTY, report('a', DUE, 1), TERMS));
+    expect([seen.status, statuses(seen)]).toEqual(['awaiting_deposit', ['pending']]);
+    const deep = upon(seen, takeDeposit(seen, report('a', DUE, 2), TERMS));
+    expect([deep.status, unscreened(deep.deposits).length]).toEqual(['awaiting_deposit', 1]);
+    const counted = upon(deep, screenDeposit(deep, 'a', 'passed'));
+    expect([counted.status, amountReceived(counted.deposits)]).toEqual(['received', DUE]);
+  });
+
+  test('too small makes it underpaid, and a top-up received', () => {
+    const short = paid(EMPTY, 'a', DUE - 1n);
+    expect(short.status).toBe('underpaid');
+    expect([attentionOf(short, true), attentionOf(short, false)]).toEqual([null, 'underpaid']);
+    expect(paid(short, 'b', 1n).status).toBe('received');
+    const asItIs = upon(short, actOnDeposits(short, 'accept'));
+    expect([asItIs.status, amountReceived(asItIs.deposits)]).toEqual(['received', DUE - 1n]);
+  });
+
+  test('of a source that fails is held, then released once', () => {
+    const seen = upon(EMPTY, takeDeposit(EMPTY, report('a', DUE, 2), TERMS));
+    const held = upon(seen, screenDeposit(seen, 'a', 'failed'));
+    expect([held.status, attentionOf(held, true)]).toEqual(['held', 'deposit_held']);
+    const released = upon(held, actOnDeposits(held, 'release'));
+    expect([released.status, statuses(released)]).toEqual(['received', ['confirmed']]);
+    expect(depositActFault(released, 'release')).toMatch(/No deposit is held/);
+    const rejected = upon(held, actOnDeposits(held, 'reject'));
+    expect([rejected.status, statuses(rejected)]).toEqual(['awaiting_deposit', ['rejected']]);
+    expect(statusOf(rejected, false)).toBe('expired');
+  });
+
+  test('that comes late waits for an operator', () => {
+    const expired: DepositBook = { ...EMPTY, status: 'expired' };
+    const late = paid(expired, 'a', DUE, LATE, false);
+    expect([late.status, statuses(late), attentionOf(late, false)]).toEqual([
+      'expired',
+      ['held'],
+      'late_deposit',
+    ]);
+    expect(upon(late, actOnDeposits(late, 'credit_late'), false).status).toBe('received');
+  });
+
+  test('beyond what is due counts too', () => {
+    const more = paid(paid(EMPTY, 'a', DUE), 'b', 5n);
+    expect([more.status, amountReceived(more.deposits)]).toEqual(['received', DUE + 5n]);
+  });
+
+  test('seen in time keeps the window open, and is forgotten when the chain gives it up', () => {
+    const seen = upon(EMPTY, takeDeposit(EMPTY, report('a', DUE, 1), TERMS), false);
+    expect(seen.status).toBe('awaiting_deposit');
+    const forgotten = upon(seen, undoDeposit(seen, 'a'), false);
+    expect([forgotten.status, forgotten.deposits]).toEqual(['expired', []]);
+  });
+
+  test('given up after it counted is kept, for a person', () => {
+    const counted = paid(EMPTY, 'a', DUE);
+    const undone = upon(counted, undoDeposit(counted, 'a'));
+    expect([undone.status, attentionOf(undone, true)]).toEqual(['received', 'deposit_undone']);
+    const back = upon(undone, takeDeposit(undone, report('a', DUE, 1), TERMS));
+    expect(attentionOf(back, true)).toBeNull();
+    expect(takeDeposit(back, report('a', 1n, 3), TERMS)).toMatchObject({
+      attention: 'amount_differs',
+    });
+  });
+
+  test('is one of a bounded number', () => {
+    let book = EMPTY;
+    for (let n = 0; n <= DEPOSITS_MAX; n += 1) {
+      book = upon(book, takeDeposit(book, report(`dust ${n}`, 1n, 0), TERMS));
+    }
+    expect(book.deposits).toHaveLength(DEPOSITS_MAX);
+  });
+});
+
+/** Steps of the world, in any order. */
+type Step =
+  | { kind: 'deposit'; id: string; confirmations: number; late: boolean }
+  | { kind: 'undone'; id: string }
+  | { kind: 'screened'; id: string; verdict: 'passed' | 'failed' }
+  | { kind: 'act'; act: (typeof CRYPTO_PAYMENT_ACTS)[number] }
+  | { kind: 'closed' };
+
+const ids = fc.constantFrom('a', 'b', 'c', 'd');
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    kind: fc.constant('deposit' as const),
+    id: ids,
+    confirmations: fc.nat(4),
+    late: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constant('undone' as const), id: ids }),
+  fc.record({
+    kind: fc.constant('screened' as const),
+    id: ids,
+    verdict: fc.constantFrom('passed' as const, 'failed' as const),
+  }),
+  fc.record({ kind: fc.constant('act' as const), act: fc.constantFrom(...CRYPTO_PAYMENT_ACTS) }),
+  fc.constant({ kind: 'closed' as const }),
+);
+
+test('any interleaving credits what is confirmed and released, to the unit, and moves lawfully', () => {
+  const units = fc.bigInt({ min: 1n, max: 10n ** 24n });
+  const amounts = fc.record({ a: units, b: units, c: units, d: units });
+  fc.assert(
+    fc.property(fc.array(steps, { maxLength: 40 }), amounts, units, (world, sizes, due) => {
+      const sizeOf = new Map(Object.entries(sizes));
+      let book: DepositBook = { ...EMPTY, amount_due: String(due) };
+      let isOpen = true;
+      let credited = 0n;
+      const told: CryptoPaymentStatus[] = [];
+      for (const step of world) {
+        if (step.kind === 'closed') isOpen = false;
+        const next = upon(book, changeBy(book, step, sizeOf), isOpen);
+        const moved = { ...next, status: statusOf(next, isOpen) };
+        if (moved.status !== book.status) {
+          assertLawful(CRYPTO_PAYMENT_MOVES, book.status, [moved.status]);
+          told.push(moved.status);
+        }
+        for (const { amount } of creditedBy(book.deposits, moved.deposits)) {
+          credited += BigInt(amount);
+        }
+        expect(lost(book, moved)).toEqual([]);
+        book = moved;
+        expect(credited).toBe(amountReceived(book.deposits));
+        expect(credited > 0n && ['awaiting_deposit', 'expired'].includes(book.status)).toBe(false);
+      }
+      expect(told.filter((status) => status === 'received').length).toBeLessThanOrEqual(1);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+function changeBy(book: DepositBook, step: Step, sizeOf: Map<string, bigint>): DepositChange {
+  switch (step.kind) {
+    case 'deposit': {
+      const { id, confirmations, late } = step;
+      const seen_at = late ? LATE : IN_TIME;
+      const size = sizeOf.get(id) ?? 0n;
+      return takeDeposit(book, report(id, size, confirmations, seen_at), TERMS);
+    }
+    case 'undone':
+      return undoDeposit(book, step.id);
+    case 'screened':
+      return screenDeposit(book, step.id, step.verdict);
+    case 'act': {
+      const { act } = step;
+      const nothing = { kind: 'unapplied', reason: 'not possible' } as const;
+      if (act === 'snooze' || depositActFault(book, act) !== undefined) return nothing;
+      if (act === 'accept' && book.status !== 'underpaid') return nothing;
+      return actOnDeposits(book, act);
+    }
+    case 'closed':
+      return { kind: 'unapplied', reason: 'only time passed' };
+    default:
+      return assertNever(step);
+  }
+}
+
+/** Deposits that counted and don't any more: never any. */
+function lost(before: DepositBook, now: DepositBook): Deposit[] {
+  return creditedBy(now.deposits, before.deposits);
+}

@@ -1,0 +1,49 @@
+import {
+  actOnDeposits,
+  CRYPTO_PAYMENT_IN_FLIGHT,
+  CRYPTO_PAYMENT_STATUSES,
+  type CryptoPaymentAct,
+  type CryptoPaymentStatus,
+  depositActFault,
+} from '../../src/domain/crypto-payment';
+import type { CryptoPaymentState } from '../../src/domain/crypto-workflow';
+import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
+import { rejectUpdate } from '../shared/refusal';
+import { apply, bookOf } from './deposits';
+import { type CryptoPayment, record, stateOf } from './life';
+
+const neverLeft = (status: CryptoPaymentStatus) =>
+  `The payment is ${status}; nothing is awaited any more.`;
+
+/** States in which each act is possible; the deposits decide, too. */
+export const ACTS: Record<CryptoPaymentAct, ActRule<CryptoPaymentStatus>> = {
+  release: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
+  reject: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
+  accept: {
+    from: ['underpaid'],
+    refusal: (status) =>
+      `The payment is ${status}; only an underpaid one can be accepted as it is.`,
+  },
+  credit_late: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
+  snooze: { from: CRYPTO_PAYMENT_IN_FLIGHT, refusal: neverLeft },
+};
+
+/** Why an operator can't do it now, in words; undefined when it can be done. */
+export function actFault(payment: CryptoPayment, what: CryptoPaymentAct): string | undefined {
+  return stateFault(ACTS[what], payment.status) ?? depositActFault(bookOf(payment), what);
+}
+
+/** Decides an operator's act anew: the state may have changed since its update was accepted. */
+export async function applyAct(
+  payment: CryptoPayment,
+  item: OperatorItem<CryptoPaymentAct, CryptoPaymentState>,
+): Promise<void> {
+  const { what, act, hours, answer } = item;
+  const fault = actFault(payment, what);
+  if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+  record.tell(payment, `operator ${act.operator}: ${what} (${act.reason})`);
+  const audit = auditOf(item);
+  if (what === 'snooze') await record.snooze(payment, audit, hours);
+  else await apply(payment, actOnDeposits(bookOf(payment), what), { audit });
+  answer.resolve(stateOf(payment));
+}

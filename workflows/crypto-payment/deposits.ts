@@ -1,0 +1,95 @@
+import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto-callback';
+import {
+  amountReceived,
+  attentionOf,
+  CRYPTO_PAYMENT_EVENTS,
+  creditedBy,
+  type DepositBook,
+  type DepositChange,
+  statusOf,
+} from '../../src/domain/crypto-payment';
+import type { AuditedAct } from '../shared/operator-acts';
+import { writeScheduled } from '../shared/persist';
+import { RecordAhead } from '../shared/record';
+import { screenDeposits } from './bank';
+import { type CryptoPayment, record } from './life';
+
+/** Cause of a change. */
+interface Cause {
+  name?: CryptoPaymentCallbackName;
+  callback?: CryptoCallback;
+  audit?: AuditedAct;
+}
+
+export function bookOf(payment: CryptoPayment): DepositBook {
+  const { status, deposits, accepted, facts } = payment;
+  return { status, deposits, accepted, amount_due: facts.amount_due };
+}
+
+/** Whether the payer still has time. */
+export function isOpen({ facts }: CryptoPayment): boolean {
+  return Date.now() < Date.parse(facts.expires_at);
+}
+
+/**
+ * Brings deposits, state, credits and event about in one write, and then the mark.
+ * @throws RecordAhead once the payment stands where the record does; nothing was moved
+ */
+export async function apply(
+  payment: CryptoPayment,
+  change: DepositChange,
+  { name, callback, audit }: Cause,
+): Promise<void> {
+  if (change.kind === 'unapplied') {
+    if (name !== undefined && callback !== undefined) {
+      await record.recordUnapplied(payment, name, callback, change.reason);
+    }
+    if (change.attention !== undefined) await record.setAttention(payment, change.attention);
+    return;
+  }
+  const { deposits, accepted = payment.accepted } = change;
+  const status = statusOf({ ...bookOf(payment), deposits, accepted }, isOpen(payment));
+  const isSame = status === payment.status && accepted === payment.accepted;
+  if (isSame && JSON.stringify(deposits) === JSON.stringify(payment.deposits)) {
+    const cause = { ...(name && { name }), ...(callback && { callback }) };
+    return await apply(payment, { kind: 'unapplied', reason: 'it is known already' }, cause);
+  }
+  const isNew = !payment.told.some((each) => each.status === status);
+  const tells = status !== payment.status && isNew && CRYPTO_PAYMENT_EVENTS[status] !== undefined;
+  const told = tells ? [...payment.told, { status, version: payment.version + 1 }] : payment.told;
+  const credited = creditedBy(payment.deposits, deposits).map((each) => each.transaction_id);
+  const amount_received = String(amountReceived(deposits));
+  try {
+    await record.move(payment, [status], {
+      change: { deposits, accepted, amount_received, told: [...told], credited, tells },
+      ...(callback === undefined ? {} : { callback_id: callback.callback_id }),
+      ...(audit === undefined ? {} : { audit }),
+      // A credit is never made from a task that may be lost with all that came after it.
+      scheduled: true,
+    });
+  } catch (error) {
+    if (error instanceof RecordAhead) await reload(payment);
+    throw error;
+  }
+  payment.deposits = deposits;
+  payment.accepted = accepted;
+  payment.told = told;
+  await mark(payment);
+  screenDeposits(payment);
+}
+
+/** Brings the mark in line with the deposits. */
+export async function mark(payment: CryptoPayment): Promise<void> {
+  await record.setAttention(payment, attentionOf(bookOf(payment), isOpen(payment)));
+}
+
+/** Takes the deposits over as the record has them. */
+async function reload(payment: CryptoPayment): Promise<void> {
+  const { id: resource_id, facts } = payment;
+  const loaded = await writeScheduled((activities) =>
+    activities.loadCryptoPayment({ resource_id, request_id: facts.request_id }),
+  );
+  const { status, version, attention, deposits, accepted, told } = loaded;
+  Object.assign(payment, { status, version, attention, deposits, accepted, told });
+  record.show(payment);
+}

@@ -1,0 +1,144 @@
+import type { CryptoPaymentChange, CryptoPaymentFacts } from '../../activities/crypto-payments';
+import type { ScreeningAnswer } from '../../connectors/contract/crypto';
+import { formatUnits } from '../../src/domain/crypto';
+import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto-callback';
+import {
+  amountReceived,
+  type CryptoPaymentAct,
+  type CryptoPaymentAttention,
+  type CryptoPaymentStatus,
+  type Deposit,
+} from '../../src/domain/crypto-payment';
+import type { CryptoPaymentResult, CryptoPaymentState } from '../../src/domain/crypto-workflow';
+import { type Life, type Loaded, newLife, startLabels } from '../shared/life';
+import type { CallbackItem, Mailbox } from '../shared/mailbox';
+import type { OperatorItem } from '../shared/operator-acts';
+import { createRecord } from '../shared/record';
+import { FINAL, MALFORMED_CURE, type View } from '../shared/view';
+
+/** A crypto payment in memory, within one run. */
+export interface CryptoPayment
+  extends Life<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentFacts> {
+  /** Its own mailbox, for what the connector answers. */
+  readonly inbox: CryptoPaymentItem[];
+  deposits: readonly Deposit[];
+  /** Whether an operator took the deposits as they are. */
+  accepted: boolean;
+  /** States that the merchant was told of, with the version that reached each. */
+  told: readonly CryptoPaymentChange['told'][number][];
+  /** Transactions whose sources are being screened. */
+  readonly screenings: Set<string>;
+  /** Whether the end of the window was decided in this run. */
+  closed: boolean;
+}
+
+export type CryptoPaymentMailbox = Mailbox<CryptoPaymentItem, CryptoPayment>;
+
+export type CryptoPaymentItem =
+  | CallbackItem<CryptoPaymentCallbackName, CryptoCallback>
+  | { kind: 'screened'; transaction_id: string; answer: ScreeningAnswer }
+  | OperatorItem<CryptoPaymentAct, CryptoPaymentState>;
+
+/** State of the deposits, as a run begins with it. */
+type Deposited = Partial<Pick<CryptoPayment, 'deposits' | 'accepted' | 'told'>>;
+
+/** @param resumed the search attributes may say anything: they are brought up to date */
+export function newCryptoPayment(
+  { inbox }: CryptoPaymentMailbox,
+  id: string,
+  loaded: Loaded<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentFacts> & Deposited,
+  resumed: boolean,
+): CryptoPayment {
+  const { deposits = [], accepted = false, told = [], facts } = loaded;
+  const life = newLife(id, loaded, startLabels(resumed));
+  life.labels.assetAmount = undefined;
+  return {
+    ...life,
+    ...{ inbox, deposits, accepted, told },
+    screenings: new Set(),
+    closed: false,
+    facts,
+  };
+}
+
+export function stateOf({ id, status, version }: CryptoPayment): CryptoPaymentState {
+  return { crypto_payment_id: id, status, version };
+}
+
+/** Answers the query and the result, also before it is stored or when it never was. */
+export function resultIn(
+  { opening }: CryptoPaymentMailbox,
+  crypto_payment_id: string,
+): CryptoPaymentResult {
+  if (opening?.outcome === 'accepted') return stateOf(opening.resource);
+  if (opening === undefined) {
+    return { crypto_payment_id, status: 'awaiting_deposit', version: 0 };
+  }
+  const { code, message } = opening;
+  return { crypto_payment_id, status: 'refused', code, message };
+}
+
+const ACTS = '`release`, `reject`, `snooze`';
+
+export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
+  waitsFor: {
+    awaiting_deposit: { what: 'the payer', levers: ACTS },
+    underpaid: {
+      what: 'the payer to send the rest, or an operator',
+      levers: `\`accept\`, \`credit_late\`, ${ACTS}`,
+    },
+    held: { what: 'an operator to decide on what screening holds', levers: ACTS },
+    received: {
+      what: 'nothing: what is due has come',
+      levers: 'none, unless a deposit came late or is held',
+    },
+    expired: FINAL,
+  },
+  cures: {
+    deposit_held:
+      'Screening holds a deposit. `release` counts it and credits the merchant; `reject` gives it up.',
+    late_deposit:
+      'A deposit came after the window. `credit_late` counts it and credits the merchant; `reject` ' +
+      'gives it up.',
+    underpaid:
+      'The window closed with less than is due; what came is credited. `accept` takes it as it is; ' +
+      '`snooze` to wait for the merchant.',
+    deposit_undone:
+      'The chain took a deposit back after it had counted and was credited. It may come back in ' +
+      'another block by itself. If it does not, settle it with the merchant and correct the balance.',
+    deposit_unconfirmed:
+      'A deposit was seen and is still not confirmed. Look at the chain, and at the connector.',
+    amount_differs:
+      'The connector now reports another amount for a deposit that was taken in; nothing changed. ' +
+      'Look at the chain.',
+    too_many_deposits:
+      'More deposits came than a payment keeps; those beyond were not taken in. Look at the address.',
+    malformed_callback: MALFORMED_CURE,
+  },
+};
+
+export const record = createRecord<
+  CryptoPaymentStatus,
+  CryptoPaymentAttention,
+  CryptoPayment,
+  CryptoPaymentChange
+>({
+  noun: 'crypto_payment',
+  view: VIEW,
+  until: untilText,
+  isPast: () => false,
+  weakMarks: [],
+  known: () => ({}),
+  remember: () => {},
+  writeMove: (input) => (activities) => activities.recordCryptoPaymentMove(input),
+  writeAttention: (input) => (activities) => activities.recordCryptoPaymentAttention(input),
+});
+
+/** Amounts for people, and the end of the window. */
+function untilText({ facts, deposits, status }: CryptoPayment): string {
+  const received = formatUnits(amountReceived(deposits), facts);
+  const amounts = ` (${received} of ${formatUnits(facts.amount_due, facts)} received)`;
+  return status === 'awaiting_deposit' || status === 'underpaid'
+    ? `${amounts}, until ${facts.expires_at}`
+    : amounts;
+}

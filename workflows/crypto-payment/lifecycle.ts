@@ -1,0 +1,258 @@
+import {
+  ActivityFailure,
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+} from '@temporalio/workflow';
+import { assertNever } from '../../src/domain/assert';
+import { formatUnits } from '../../src/domain/crypto';
+import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto-callback';
+import {
+  cryptoPaymentWorkflowId,
+  type DepositChange,
+  isAnyPending,
+  screenDeposit,
+  takeDeposit,
+  undoDeposit,
+} from '../../src/domain/crypto-payment';
+import type {
+  CryptoPaymentInput,
+  CryptoPaymentResult,
+  CryptoPaymentResume,
+  CryptoPaymentStart,
+} from '../../src/domain/crypto-workflow';
+import type { RuleViolation } from '../../src/domain/lifecycle';
+import type { Due } from '../shared/alarm';
+import { listen, untilOpened } from '../shared/handlers';
+import { note } from '../shared/life';
+import { type Opening, openMailbox } from '../shared/mailbox';
+import { writeLocally, writeScheduled } from '../shared/persist';
+import { assertIdentity } from '../shared/refusal';
+import { runUntilFinal } from '../shared/run-loop';
+import { showRefusal, upsertLabels } from '../shared/view';
+import { actFault, applyAct } from './acts';
+import { askTerms, screenDeposits, type Terms } from './bank';
+import { apply, bookOf, isOpen, mark } from './deposits';
+import {
+  type CryptoPayment,
+  type CryptoPaymentItem,
+  type CryptoPaymentMailbox,
+  newCryptoPayment,
+  record,
+  resultIn,
+  stateOf,
+} from './life';
+import { messages } from './messages';
+
+/**
+ * The life of one crypto payment: opened with a rate and an address, then moved by the deposits that
+ * the chain confirms, by operators and by the end of the window.
+ * @see docs/api.md#states-of-a-crypto-payment
+ */
+export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPaymentResult> {
+  assertIdentity('crypto_payment_id', Object(start).crypto_payment_id, cryptoPaymentWorkflowId);
+  const mail: CryptoPaymentMailbox = openMailbox();
+  listen(mail, messages, {
+    noun: 'crypto payment',
+    resumed: 'resume' in start,
+    state: () => resultIn(mail, start.crypto_payment_id),
+    opened: async () => stateOf(await untilOpened(mail)),
+    actFault,
+  });
+  // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.
+  return await CancellationScope.nonCancellable(async () => {
+    const opening = 'resume' in start ? await load(mail, start) : await open(mail, start);
+    mail.opening = opening;
+    if (opening.outcome === 'refused') await condition(allHandlersFinished);
+    else await live(mail, opening.resource);
+    return resultIn(mail, start.crypto_payment_id);
+  });
+}
+
+async function open(
+  mail: CryptoPaymentMailbox,
+  input: CryptoPaymentInput,
+): Promise<Opening<CryptoPayment>> {
+  const terms = await termsOrRefusal(input);
+  if ('code' in terms) {
+    const { crypto_payment_id: resource_id } = input;
+    await writeScheduled((activities) => activities.releaseCryptoClaim({ resource_id }));
+    showRefusal({ status: 'awaiting_deposit', attention: null }, terms);
+    return { outcome: 'refused', ...terms };
+  }
+  const { expires_in_seconds, ...facts } = input;
+  const { chain_id = null, token_contract = null, ...given } = terms;
+  const created_at = new Date().toISOString();
+  const opened = await writeLocally((activities) =>
+    activities.openCryptoPayment({ ...facts, ...given, chain_id, token_contract, created_at }),
+  );
+  const loaded = { ...opened, attention: null };
+  const payment = newCryptoPayment(mail, input.crypto_payment_id, loaded, false);
+  const assetAmount = formatUnits(terms.amount_due, input);
+  upsertLabels(payment, { ...payment.labels, assetAmount });
+  record.show(payment);
+  return { outcome: 'accepted', resource: payment };
+}
+
+async function termsOrRefusal(input: CryptoPaymentInput): Promise<Terms | RuleViolation> {
+  try {
+    const terms = await askTerms(input);
+    return typeof terms === 'string' ? { code: 'asset_not_available', message: terms } : terms;
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    const message = 'The connector gave no rate and address in time.';
+    return { code: 'temporarily_unavailable', message };
+  }
+}
+
+async function load(
+  mail: CryptoPaymentMailbox,
+  start: CryptoPaymentResume,
+): Promise<Opening<CryptoPayment>> {
+  const { crypto_payment_id: resource_id, request_id } = start;
+  const loaded = await writeScheduled((activities) =>
+    activities.loadCryptoPayment({ resource_id, request_id }),
+  );
+  const payment = newCryptoPayment(mail, resource_id, loaded, true);
+  payment.overdueTold = payment.attention === 'deposit_unconfirmed';
+  const ended = !isWaiting(payment);
+  record.tell(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
+  screenDeposits(payment);
+  return { outcome: 'accepted', resource: payment };
+}
+
+type Resuming = (start: CryptoPaymentResume) => Promise<CryptoPaymentResult>;
+
+function live({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): Promise<void> {
+  return runUntilFinal({
+    inbox,
+    handle: (item) => handle(payment, item),
+    isFinal: () => !isWaiting(payment) && payment.screenings.size === 0,
+    nextDue: () => nextDue(payment),
+    isIdle: () => payment.screenings.size === 0,
+    startAfresh: () =>
+      continueAsNew<Resuming>({
+        crypto_payment_id: payment.id,
+        resume: true,
+        request_id: payment.facts.request_id,
+      }),
+  });
+}
+
+function isWaiting({ status }: CryptoPayment): boolean {
+  return status !== 'received' && status !== 'expired';
+}
+
+/** Handles an item whole: all that it changes is written when this returns. */
+async function handle(payment: CryptoPayment, item: CryptoPaymentItem): Promise<void> {
+  switch (item.kind) {
+    case 'callback':
+      return await applyCallback(payment, item.name, item.callback);
+    case 'malformed':
+      note(payment, `unreadable callback \`${item.name}\`: ${item.fault}`);
+      return await record.setAttention(payment, 'malformed_callback');
+    case 'screened': {
+      const { transaction_id, answer } = item;
+      payment.screenings.delete(transaction_id);
+      record.tell(payment, `screening of ${transaction_id}: ${answer.outcome}`);
+      return await apply(
+        payment,
+        screenDeposit(bookOf(payment), transaction_id, answer.outcome),
+        {},
+      );
+    }
+    case 'operator':
+      return await applyAct(payment, item);
+    default:
+      assertNever(item);
+  }
+}
+
+async function applyCallback(
+  payment: CryptoPayment,
+  name: CryptoPaymentCallbackName,
+  callback: CryptoCallback,
+): Promise<void> {
+  const { callback_id } = callback;
+  if (payment.applied.has(callback_id)) {
+    return record.tell(payment, `callback \`${name}\` (${callback_id}): applied before`);
+  }
+  const change = changeBy(payment, name, callback);
+  if (change === undefined) {
+    note(payment, `callback \`${name}\` (${callback_id}) lacks fields that it must have`);
+    return await record.setAttention(payment, 'malformed_callback');
+  }
+  note(payment, `callback \`${name}\` (${callback_id}): ${describe(payment, callback)}`);
+  await apply(payment, change, { name, callback });
+}
+
+function describe({ facts }: CryptoPayment, callback: CryptoCallback): string {
+  const { transaction_id = '', amount, confirmations = 0 } = callback;
+  if (amount === undefined) return transaction_id;
+  const depth = `${confirmations} of ${facts.required_confirmations} confirmations`;
+  return `${formatUnits(amount, facts)} by ${transaction_id}, ${depth}`;
+}
+
+/** Undefined where a field is missing. */
+function changeBy(
+  payment: CryptoPayment,
+  name: CryptoPaymentCallbackName,
+  { transaction_id, amount, confirmations, occurred_at, screening }: CryptoCallback,
+): DepositChange | undefined {
+  const book = bookOf(payment);
+  switch (name) {
+    case 'deposit': {
+      if (transaction_id === undefined || amount === undefined) return undefined;
+      if (confirmations === undefined) return undefined;
+      const seen_at = new Date(occurred_at).toISOString();
+      const verdict = { screening: screening ?? null };
+      const report = { transaction_id, amount, confirmations, seen_at, ...verdict };
+      return takeDeposit(book, report, payment.facts);
+    }
+    case 'deposit_undone':
+      return transaction_id === undefined ? undefined : undoDeposit(book, transaction_id);
+    case 'expired':
+      return closedEarly(payment);
+    default:
+      return assertNever(name);
+  }
+}
+
+function closedEarly(payment: CryptoPayment): DepositChange {
+  const isEmpty = payment.status === 'awaiting_deposit' && !isAnyPending(payment.deposits);
+  if (!isEmpty) return { kind: 'unapplied', reason: 'a deposit is there, or it has ended' };
+  payment.facts.expires_at = new Date().toISOString();
+  return { kind: 'changed', deposits: [...payment.deposits] };
+}
+
+/** Time after the window in which a deposit that was seen should be confirmed. */
+const UNCONFIRMED_MS = 24 * 3_600_000;
+
+function nextDue(payment: CryptoPayment): Due | undefined {
+  const { facts, snoozedUntil, closed, status, overdueTold } = payment;
+  const closes = Date.parse(facts.expires_at);
+  if (snoozedUntil !== undefined) {
+    return { at: snoozedUntil, summary: 'The snooze ends', act: () => wake(payment) };
+  }
+  if (!isWaiting(payment)) return undefined;
+  if (!closed) {
+    return { at: closes, summary: 'The window closes', act: () => close(payment) };
+  }
+  if (overdueTold || status !== 'awaiting_deposit') return undefined;
+  const act = () => record.markOverdue(payment, 'deposit_unconfirmed');
+  return { at: closes + UNCONFIRMED_MS, summary: 'The deposit should be confirmed', act };
+}
+
+/** Ends the window: without a deposit it expires, and with too little a person is told. */
+async function close(payment: CryptoPayment): Promise<void> {
+  if (isOpen(payment)) return;
+  await apply(payment, { kind: 'changed', deposits: [...payment.deposits] }, {});
+  payment.closed = true;
+  if (isWaiting(payment)) await mark(payment);
+}
+
+async function wake(payment: CryptoPayment): Promise<void> {
+  payment.snoozedUntil = undefined;
+  await mark(payment);
+}
