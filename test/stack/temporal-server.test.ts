@@ -19,6 +19,7 @@ const ATTRIBUTES = {
   ServiceCurrency: 2,
   ServiceAttention: 2,
   ServiceLivemode: 5,
+  ServiceAssetAmount: 2,
   ServiceAmount: 3,
 };
 const DAY_SECONDS = 24 * 3_600;
