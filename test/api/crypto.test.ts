@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { readPage } from '../../src/cli/resource-page';
+import { pageText } from '../../src/cli/resource-text';
 import { keepHistory } from '../support/histories';
 import { call, eventually } from '../support/http';
 import { scriptedChain } from '../support/scripted-chain';
@@ -115,6 +117,9 @@ describe('a crypto payment', () => {
     expect(received.deposits[0]).toMatchObject({ status: 'confirmed' });
     expect(BigInt((await shop.balance()).available) - before).toBe(ETHER + 7n);
     expect(await shop.events(id)).toEqual(['crypto.payment.received']);
+    const shown = pageText(await readPage(service.stores, 'crypto_payment', id));
+    expect(shown).toMatch(/DEPOSITS\n.*\n *tx-1 .* 1.000000000000000007 ETH +3 of 3 +confirmed/);
+    expect(shown).toMatch(/crypto_payment_credited +clearing.* -1.000000000000000007 ETH/);
     const handle = shop.handle('crypto_payment', id);
     expect(await handle.result()).toMatchObject({ status: 'received' });
     await keepHistory(handle, 'crypto-payment-received');
@@ -156,7 +161,7 @@ describe('a crypto payment', () => {
     expect(BigInt((await shop.balance()).available)).toBe(BigInt(before.available) + ETHER);
     expect(await shop.events(id)).toEqual(['crypto.payment.held', 'crypto.payment.received']);
     const handle = shop.handle('crypto_payment', id);
-    await keepHistory(handle, 'crypto-payment-released-again');
+    await keepHistory(handle, 'crypto-payment-released');
   });
 
   test('whose held deposit is rejected is what its other deposits make it', async () => {

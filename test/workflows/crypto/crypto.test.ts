@@ -146,26 +146,6 @@ describe('a settlement', () => {
     });
   });
 
-  test('that is overdue is shown, snoozed, and completed by an operator', () =>
-    withBank(
-      setting,
-      scriptedChain({ sendSettlement: async () => ({ outcome: 'pending' }) }),
-      async (connector) => {
-        const { id, handle } = await openSettlement(setting, connector);
-        await setting.env.sleep('7 hours');
-        await eventually('the mark', async () => {
-          const kept = await setting.stores.crypto_settlements.get(id);
-          return kept?.attention === 'settlement_overdue';
-        });
-        await handle.executeUpdate('snooze', { args: [{ ...ACT, hours: 2 }] });
-        await handle.executeUpdate('mark_completed', { args: [ACT] });
-        expect(await handle.result()).toMatchObject({ status: 'completed', version: 3 });
-        const kept = await setting.stores.crypto_settlements.get(id);
-        expect(kept?.audit.map(({ what }) => what)).toEqual(['snooze', 'mark_completed']);
-        await keepHistory(handle, 'crypto-settlement-overdue');
-      },
-    ));
-
   test('of more than the balance holds is refused, and nothing moves', () =>
     withBank(setting, scriptedChain(), async (connector) => {
       const amount = String(ETHER + 1n);
