@@ -65,6 +65,8 @@ export type AddressAnswer =
       chain_id?: number;
       /** Contract of a token. */
       token_contract?: string;
+      /** Page on which a person plays the payer; sandboxes only. */
+      play_url?: string;
     }
   | { outcome: 'declined'; code: string; message: string };
 

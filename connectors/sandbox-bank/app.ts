@@ -3,11 +3,14 @@ import Koa from 'koa';
 import type { Logger } from '../../src/log';
 import { createAsset } from '../../src/pages/assets';
 import { isForeignPost, pageHeaders } from '../../src/pages/security';
+import { addPayerRoutes, type PayerRouteDeps } from './chain/payer-routes';
 import { messagePage } from './message-page';
 import { addSessionRoutes, type SessionDeps } from './session-routes';
 import { BANK_CSS } from './styles';
 
 export interface BankAppDeps extends SessionDeps {
+  /** Chain on which a person plays the payer. */
+  chain: PayerRouteDeps;
   publicUrl?: string;
   log: Logger;
 }
@@ -21,6 +24,7 @@ export function createBankApp(deps: BankAppDeps): Koa {
   });
   router.get('/assets/bank.css', (ctx) => css.serve(ctx));
   addSessionRoutes(router, { ...deps, stylesheet: css.href });
+  addPayerRoutes(router, { ...deps.chain, stylesheet: css.href });
 
   const app = new Koa();
   app.use(pageHeaders(deps.publicUrl ?? 'http://localhost'));

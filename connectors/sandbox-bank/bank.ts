@@ -13,11 +13,16 @@ import {
   createCallbackMemory,
   deliverCallback,
   type InboxStores,
+  type ResourceCallback,
 } from '../contract/callbacks';
+import type { CryptoConnectorActivities, SettlementInstruction } from '../contract/crypto';
 import { createInstructionGuard } from '../contract/guard';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
+import { isAwaited } from './awaited';
 import { createBook } from './book';
+import { createChainStores, startChain } from './chain/chain';
+import type { Subject } from './chain/transactions';
 import { createOutbox } from './outbox';
 import { startSender } from './sender';
 import { createSessionStore } from './sessions';
@@ -55,10 +60,12 @@ export interface SandboxBankDeps {
   log: Logger;
 }
 
+type BankActivities = ConnectorActivities & CryptoConnectorActivities;
+
 export interface SandboxBank {
   url: string;
   /** Functions that its worker runs. */
-  activities: ConnectorActivities;
+  activities: BankActivities;
   /** Resolves when the worker has ended; rejects when it broke. */
   finished: Promise<void>;
   /** Ends worker, sender and pages, in this order; running work is finished first. */
@@ -81,11 +88,14 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
   const refunds = createBook(db, 'refunds', now);
   const payouts = createBook(db, 'payouts', now);
   const outbox = createOutbox(db, now);
-  await Promise.all([sessions.ensureIndexes(), outbox.ensureIndexes()]);
+  const coins = createChainStores(db, now);
+  await Promise.all([sessions.ensureIndexes(), outbox.ensureIndexes(), coins.ensureIndexes()]);
 
   const connector = deps.connector ?? SANDBOX_CONNECTOR;
   const memory = createCallbackMemory(deps.stores.callbacks, log);
   const inbox = { ...deps, memory };
+  const deliver = (callback: ResourceCallback) =>
+    deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(inbox, callback));
   const sender = startSender({
     connector,
     outbox,
@@ -94,17 +104,19 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     payouts,
     log,
     product: deps.stores,
-    deliver: (callback) =>
-      deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(inbox, callback)),
+    deliver,
   });
-  const app = createBankApp({ ...deps, sessions, outbox, decided: sender.wake });
+  const record = recordOf(deps.stores);
+  const chain = startChain({ ...deps, ...record, connector, stores: coins, deliver });
+  const { routes } = chain;
+  const app = createBankApp({ ...deps, sessions, outbox, decided: sender.wake, chain: routes });
   const server = app.listen(deps.port, deps.host);
   const stopPages = () => closeServer(server);
   try {
     await once(server, 'listening');
     const baseUrl = (deps.publicUrl ?? `http://localhost:${portOf(server)}`).replace(/\/+$/, '');
     const slowSessionMs = deps.slowSessionMs ?? SLOW_SESSION_MS;
-    const activities = createBankActivities({
+    const bankActivities = createBankActivities({
       mongo,
       sessions,
       refunds,
@@ -118,11 +130,12 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
       readReference: deps.readReference,
       assertCurrent: createInstructionGuard(deps.stores),
     });
+    const activities = { ...bankActivities, ...chain.activitiesAt(baseUrl) };
     const worker = await createWorker(deps, activities);
     const finished = worker.run();
     const end = async () => {
       if (worker.getState() === 'RUNNING') worker.shutdown();
-      await finished.finally(() => Promise.all([sender.stop(), stopPages()]));
+      await finished.finally(() => Promise.all([sender.stop(), chain.stop(), stopPages()]));
       await memory.close();
     };
     let ending: Promise<void> | undefined;
@@ -132,15 +145,25 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     };
     return { url: baseUrl, activities, finished, stop };
   } catch (error) {
-    await Promise.all([sender.stop(), stopPages()]);
+    await Promise.all([sender.stop(), chain.stop(), stopPages()]);
     await memory.close();
     throw error;
   }
 }
 
+/** Record of the product, as the chain asks it. */
+function recordOf(stores: InboxStores) {
+  const guard = createInstructionGuard(stores);
+  return {
+    isAwaited: ({ resource, resource_id }: Subject) => isAwaited(stores, resource, resource_id),
+    assertCurrent: ({ crypto_settlement_id: id, version }: SettlementInstruction) =>
+      guard({ resource: 'crypto_settlement', id, version }),
+  };
+}
+
 function createWorker(
   { connection, temporal, taskQueue }: SandboxBankDeps,
-  activities: ConnectorActivities,
+  activities: BankActivities,
 ): Promise<Worker> {
   return Worker.create({
     connection,

@@ -18,7 +18,7 @@ interface FieldProps {
   hint: string;
   fault: string | undefined;
   value?: string;
-  inputMode: 'numeric' | 'tel';
+  inputMode: 'numeric' | 'decimal' | 'tel';
   autoComplete: 'tel' | 'one-time-code' | 'off';
 }
 

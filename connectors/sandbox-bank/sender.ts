@@ -1,16 +1,15 @@
 import type { BankResource } from '../../src/domain/callback';
-import { isInFlight, LIFECYCLES } from '../../src/lifecycles';
 import type { Logger } from '../../src/log';
 import { callbackKey } from '../../src/store/callbacks';
 import type { CallbackReceipt, InboxStores, ResourceCallback } from '../contract/callbacks';
+import { isAwaited } from './awaited';
 import type { Book, EntryStatus } from './book';
+import { type Loop, startLoop } from './loop';
 import type { Outbox, OutboxRow } from './outbox';
 import type { CallbackOf } from './plan';
 import type { SessionStore } from './sessions';
 
 const BATCH = 50;
-const POLL_MS = 300;
-const TROUBLE_MS = 1_000;
 
 export interface SenderDeps {
   /** Connector in whose name callbacks are delivered. */
@@ -25,56 +24,16 @@ export interface SenderDeps {
   log: Logger;
 }
 
-export interface Sender {
-  /** Tells that something may be due now. */
-  wake: () => void;
-  /** Resolves when the round that runs is done. */
-  stop: () => Promise<void>;
-}
-
 /**
  * Sends due callbacks until it is stopped. It may be killed at any point: a row stays pending until
  * its callback was received, and a callback that was received twice counts once.
  */
-export function startSender(deps: SenderDeps): Sender {
-  let stopped = false;
-  let woken = false;
-  let ring: () => void = () => undefined;
-  const wake = () => {
-    woken = true;
-    ring();
-  };
-  const rest = (ms: number) =>
-    new Promise<void>((resolve) => {
-      if (woken || stopped) return resolve();
-      const timer = setTimeout(resolve, ms);
-      ring = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  const run = async () => {
-    while (!stopped) {
-      woken = false;
-      let wait = POLL_MS;
-      try {
-        if ((await sendDue(deps)) === BATCH) wait = 0;
-      } catch (err) {
-        deps.log.error({ err }, 'the outbox could not be read');
-        wait = TROUBLE_MS;
-      }
-      if (wait > 0) await rest(wait);
-    }
-  };
-  const running = run();
-  return {
-    wake,
-    stop: async () => {
-      stopped = true;
-      wake();
-      await running;
-    },
-  };
+export function startSender(deps: SenderDeps): Loop {
+  return startLoop({
+    round: async () => (await sendDue(deps)) === BATCH,
+    trouble: 'the outbox could not be read',
+    log: deps.log,
+  });
 }
 
 /**
@@ -123,19 +82,11 @@ async function isOvertaken(
   { connector, product }: SenderDeps,
   { autoplay, resource, resource_id, body }: OutboxRow,
 ): Promise<boolean> {
-  if (autoplay !== true || !(await hasMovedOn(product, resource, resource_id))) return false;
+  // A payment's settlement stands in the bank's own book, so that only a void stops it.
+  if (autoplay !== true || resource === 'payment') return false;
+  if (await isAwaited(product, resource, resource_id)) return false;
   // A callback that the inbox has kept may be what moved the resource, so it is delivered.
   return (await product.callbacks.get(callbackKey(connector, body.callback_id))) === null;
-}
-
-/**
- * Whether the product waits for no autoplayed callback any more. A payment's settlement stands in
- * the bank's own book, so that only a void stops it.
- */
-async function hasMovedOn(product: InboxStores, kind: BankResource, id: string): Promise<boolean> {
-  if (kind === 'payment') return false;
-  const found = await LIFECYCLES[kind].get(product, id);
-  return found !== null && !isInFlight(kind, found.status);
 }
 
 /** Moves the money in the bank's book; answers whether the callback may be sent. */

@@ -1,12 +1,12 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { MongoClient } from 'mongodb';
-import getRawBody from 'raw-body';
 import { inTransaction } from '../../src/mongo';
 import { SECRET } from '../../src/pages/browser';
 import { allowForms, seeOther } from '../../src/pages/security';
 import type { SessionInstruction } from '../contract/activities';
 import { declineReason, pageKindOf } from './declines';
+import { readForm } from './form';
 import { messagePage } from './message-page';
 import { inputFault, sessionPage } from './method-pages';
 import type { Outbox } from './outbox';
@@ -25,8 +25,6 @@ export interface SessionDeps {
 
 type RouteDeps = SessionDeps & { stylesheet: string };
 type OpenSession = BankSession & { instruction: SessionInstruction };
-
-const FORM_BYTES_MAX = 4_096;
 
 /** Routes of a session; the token in the address is the customer's proof. */
 export function addSessionRoutes(router: Router, deps: RouteDeps): void {
@@ -160,10 +158,4 @@ async function showEnd(ctx: RouterContext, deps: RouteDeps, stale: OpenSession):
     back: stale.instruction.return_url,
     stylesheet: deps.stylesheet,
   });
-}
-
-async function readForm(ctx: RouterContext): Promise<URLSearchParams> {
-  if (ctx.is('application/x-www-form-urlencoded') === false) return new URLSearchParams();
-  const body = await getRawBody(ctx.req, { limit: FORM_BYTES_MAX, encoding: 'utf8' });
-  return new URLSearchParams(body);
 }

@@ -1,4 +1,8 @@
 import {
+  CRYPTO_MAGIC_AMOUNTS,
+  SETTLEMENT_MAGIC_AMOUNTS,
+} from '../../connectors/sandbox-bank/chain/magic-amounts';
+import {
   MAGIC_AMOUNTS,
   PAYOUT_MAGIC_AMOUNTS,
   REFUND_MAGIC_AMOUNTS,
@@ -13,6 +17,8 @@ export function magicAmountLists() {
     'payment-amounts': amountList(MAGIC_AMOUNTS),
     'refund-amounts': amountList(REFUND_MAGIC_AMOUNTS),
     'payout-amounts': amountList(PAYOUT_MAGIC_AMOUNTS),
+    'crypto-payment-amounts': amountList(CRYPTO_MAGIC_AMOUNTS),
+    'crypto-settlement-amounts': amountList(SETTLEMENT_MAGIC_AMOUNTS),
   };
 }
 

@@ -1,0 +1,109 @@
+/**
+ * Magic amounts of crypto payments, in minor units of any currency: for each the sandbox's payer
+ * acts by itself, two seconds after the create, also with autoplay off.
+ */
+export const CRYPTO_MAGIC_AMOUNTS = {
+  66631: {
+    behaviour: 'pays',
+    description: 'The payer sends the exact amount: `received` after three confirmations.',
+  },
+  66632: {
+    behaviour: 'pays_half',
+    description: 'The payer sends half of it and nothing more: `underpaid`.',
+  },
+  66633: {
+    behaviour: 'pays_in_two',
+    description:
+      'The payer sends half of it and 6 seconds later the rest: `underpaid`, `received`.',
+  },
+  66634: {
+    behaviour: 'pays_double',
+    description: 'The payer sends twice as much: `received`, and all of it is credited.',
+  },
+  66635: {
+    behaviour: 'listed_source',
+    description: 'The payer sends from a source that fails the screening: `held`.',
+  },
+  66636: {
+    behaviour: 'undone_early',
+    description:
+      'The chain undoes the deposit before it counts, and takes it into another block: `received` ' +
+      'all the same, once.',
+  },
+  66637: {
+    behaviour: 'undone_late',
+    description:
+      'The chain undoes the deposit 3 seconds after it has counted: `received`, and an operator ' +
+      'is asked.',
+  },
+  66638: {
+    behaviour: 'never_confirms',
+    description:
+      'The deposit is seen and never confirmed: it stays `pending`, and the payment ' +
+      '`awaiting_deposit`, also after its window.',
+  },
+  66639: {
+    behaviour: 'declined',
+    description: 'There is no rate for it: the create is refused.',
+  },
+} as const satisfies MagicTable;
+
+/** Magic amounts of crypto settlements, in the smallest unit of any asset. */
+export const SETTLEMENT_MAGIC_AMOUNTS = {
+  66641: {
+    behaviour: 'refused',
+    description: 'The chain refuses the settlement at once: `failed` with `settlement_refused`.',
+  },
+  66642: {
+    behaviour: 'fails_later',
+    description:
+      'Three seconds after it was sent, the settlement fails with `transaction_dropped`; also ' +
+      'with autoplay off.',
+  },
+  66643: {
+    behaviour: 'silent',
+    description: 'The settlement is sent, and nothing more is heard: it stays `sent`.',
+  },
+  66644: {
+    behaviour: 'answer_lost',
+    description: 'The answer gets lost. The settlement is looked up, and goes on as usual.',
+  },
+  66645: {
+    behaviour: 'instruction_lost',
+    description:
+      'The instruction gets lost. The settlement is looked up, sent again under the same id, ' +
+      'and goes on as usual.',
+  },
+  66646: {
+    behaviour: 'waits',
+    description:
+      'The settlement waits 3 seconds before it is sent: `pending`, `sent`; also with autoplay off.',
+  },
+} as const satisfies MagicTable;
+
+type MagicTable = Record<number, { behaviour: string; description: string }>;
+
+export type PayerBehaviour =
+  | 'waits_for_a_person'
+  | (typeof CRYPTO_MAGIC_AMOUNTS)[keyof typeof CRYPTO_MAGIC_AMOUNTS]['behaviour'];
+
+export type SettlementBehaviour =
+  | 'normal'
+  | (typeof SETTLEMENT_MAGIC_AMOUNTS)[keyof typeof SETTLEMENT_MAGIC_AMOUNTS]['behaviour'];
+
+/** @param amount minor units of a crypto payment */
+export function payerBehaviourOf(amount: number): PayerBehaviour {
+  const table = CRYPTO_MAGIC_AMOUNTS;
+  return isIn(table, amount) ? table[amount].behaviour : 'waits_for_a_person';
+}
+
+/** @param amount smallest units of a settlement */
+export function settlementBehaviourOf(amount: string): SettlementBehaviour {
+  const table = SETTLEMENT_MAGIC_AMOUNTS;
+  const key = Number(amount);
+  return isIn(table, key) ? table[key].behaviour : 'normal';
+}
+
+function isIn<T extends MagicTable>(table: T, amount: PropertyKey): amount is keyof T {
+  return Object.hasOwn(table, amount);
+}
