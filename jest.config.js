@@ -29,7 +29,7 @@ const shared = {
     ],
   },
   // These ship ES modules only.
-  transformIgnorePatterns: ['/node_modules/(?!(jose|preact|preact-render-to-string)/)'],
+  transformIgnorePatterns: ['/node_modules/(?!(jose|preact|preact-render-to-string|qr)/)'],
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
 };
 

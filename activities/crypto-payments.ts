@@ -30,6 +30,8 @@ export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> &
   required_confirmations: number;
   chain_id: number | null;
   token_contract: string | null;
+  /** Page on which a person plays the payer; absent from connectors that have none. */
+  play_url?: string;
 };
 
 /** Facts for the workflow to go on with. */
@@ -137,7 +139,7 @@ function newPayment(
   input: OpenCryptoPayment,
   request: CryptoPaymentRequest,
 ): CryptoPaymentDocument {
-  const { crypto_payment_id, chain_id, token_contract, ...facts } = input;
+  const { crypto_payment_id, chain_id, token_contract, play_url = null, ...facts } = input;
   return {
     _id: crypto_payment_id,
     ...facts,
@@ -147,6 +149,7 @@ function newPayment(
     status: 'awaiting_deposit',
     amount_received: '0',
     payment_uri: paymentUri(input),
+    play_url,
     deposits: [],
     accepted: false,
     told: [],

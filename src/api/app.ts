@@ -87,6 +87,7 @@ function createRouter(deps: RoomDeps): Router {
 function createPages({ stores, temporal, config, now, log }: RoomDeps): Router {
   return createPayPages({
     payments: stores.payments,
+    cryptoPayments: stores.crypto_payments,
     merchantName: async (account_id) => (await stores.accounts.known(account_id))?.name ?? '',
     cancelPayment: async (payment_id) => {
       await temporal.cancelPayment(payment_id, 'customer');

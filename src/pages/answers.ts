@@ -2,12 +2,14 @@ import type { Context } from 'koa';
 import type { Logger } from '../log';
 import type { PaymentDocument, PaymentStore } from '../store/payments';
 import { type BrowserCookie, browserCookie } from './browser';
+import type { CryptoPagePayment } from './crypto-stage';
 import { NOTICES, type NoticeName, noticePage } from './notices';
 import type { PayAssets, PayPageProps } from './pay-views';
 import { allowForms, seeOther } from './security';
 
 export interface PayPageDeps {
   payments: Pick<PaymentStore, 'get' | 'byToken' | 'openPage'>;
+  cryptoPayments: { byToken: (tokenHash: string) => Promise<CryptoPagePayment | null> };
   merchantName: (accountId: string) => Promise<string>;
   /** Cancels for the customer; `cannot_cancel` when it is too late for it. */
   cancelPayment: (paymentId: string) => Promise<'cancelled' | 'cannot_cancel'>;

@@ -4,6 +4,7 @@ import type { PaymentDocument } from '../store/payments';
 import { type PayPageDeps, type PayPages, shareAnswers } from './answers';
 import { type Asset, createAsset } from './assets';
 import { hashSecret, SECRET } from './browser';
+import { addCryptoRoutes } from './crypto';
 import { onwardUrl, type PageAccess, pageAccessOf } from './page-access';
 import { openingPage, outcomePage, payPage } from './pay-views';
 import { addReturnRoutes } from './return';
@@ -25,6 +26,7 @@ export function createPayPages(deps: PayPageDeps): Router {
   router.use(pageHeaders(deps.publicUrl), answerInWords(pages));
   addAssetRoutes(router, [css, js]);
   addReturnRoutes(router, pages);
+  addCryptoRoutes(router, pages);
   addTokenRoutes(router, pages);
   return router;
 }

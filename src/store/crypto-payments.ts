@@ -30,6 +30,8 @@ export interface CryptoPaymentDocument
   rate: string;
   address: string;
   payment_uri: string;
+  /** Page on which a person plays the payer; sandboxes only. */
+  play_url: string | null;
   required_confirmations: number;
   deposits: Deposit[];
   /** Whether an operator took the deposits as they are. */

@@ -7,6 +7,7 @@ import type { PaymentStatus } from '../../src/domain/payment';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { hashSecret } from '../../src/pages/browser';
+import type { CryptoPagePayment } from '../../src/pages/crypto-stage';
 import { createPayPages } from '../../src/pages/pay';
 import { createPaymentStore, type PaymentDocument } from '../../src/store/payments';
 import { mongodbUri } from '../support/servers';
@@ -23,6 +24,8 @@ export interface PayServer {
   ) => Promise<{ token: string; payment: PaymentDocument }>;
   set: (id: string, change: Partial<PaymentDocument>) => Promise<void>;
   cancelled: string[];
+  /** Crypto payments that the pages find, by the token in their address. */
+  crypto: Map<string, CryptoPagePayment>;
   /** The time that the pages see is this much ahead, in ms. */
   clock: { aheadMs: number };
   stop: () => Promise<void>;
@@ -37,6 +40,9 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
   const payments = createPaymentStore(db);
   await payments.ensureIndexes();
   const cancelled: string[] = [];
+  const crypto = new Map<string, CryptoPagePayment>();
+  const cryptoByHash = (hash: string) =>
+    [...crypto].find(([token]) => hashSecret(token) === hash)?.[1] ?? null;
   const clock = { aheadMs: 0 };
 
   const server = createServer().listen(0, '127.0.0.1');
@@ -49,6 +55,7 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
   };
   const pages = createPayPages({
     payments,
+    cryptoPayments: { byToken: async (hash) => cryptoByHash(hash) },
     merchantName: async () => MERCHANT,
     cancelPayment: async (id) => {
       cancelled.push(id);
@@ -70,6 +77,7 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
     database,
     payments,
     cancelled,
+    crypto,
     clock,
     set,
     insert: async (change = {}) => {

@@ -1,0 +1,83 @@
+import { assetRules, unitsOf, wholeCoins } from '../domain/crypto';
+import type { CryptoPaymentStatus, Deposit } from '../domain/crypto-payment';
+
+/** Deposit as its payer may see it. */
+export type ShownDeposit = Omit<Deposit, 'seen_at' | 'screening' | 'undone'>;
+
+/** Crypto payment, as its page reads it. */
+export interface CryptoPagePayment extends ShownCryptoPayment {
+  account_id: string;
+  /** Place where a person plays the payer; sandbox only. */
+  play_url: string | null;
+}
+
+/** Facts of a crypto payment that its payer may see; amounts are in the asset's smallest unit. */
+export interface ShownCryptoPayment {
+  status: CryptoPaymentStatus;
+  /** Minor units of `currency`. */
+  amount: number;
+  currency: string;
+  asset: string;
+  network: string;
+  amount_due: string;
+  amount_received: string;
+  address: string;
+  /** BIP-21 or EIP-681, with the amount due. */
+  payment_uri: string;
+  deposits: readonly ShownDeposit[];
+  reference: string | null;
+  livemode: boolean;
+  expires_at: string;
+}
+
+/**
+ * Stages of a payment, as its payer is told.
+ * - `pay`: nothing came yet; `top_up`: less came than is due, and there is time for the rest
+ * - `confirming`: enough is on its way; `received`: it is there
+ * - `short`: less came than is due, and the time is over
+ * - `held`: it is checked; `expired`: the time is over, and nothing came
+ */
+export type StageName = 'pay' | 'top_up' | 'confirming' | 'received' | 'short' | 'held' | 'expired';
+
+export interface Stage {
+  name: StageName;
+  /** Smallest units that came, confirmed or not. */
+  seen: bigint;
+  /** Smallest units that are still to be sent; 0 where enough came. */
+  missing: bigint;
+  /** Smallest units that came beyond the amount due. */
+  surplus: bigint;
+  /** Seconds in which the payer may still pay. */
+  secondsLeft: number;
+}
+
+/** Decides what the payer is told; pure. */
+export function stageOf(payment: ShownCryptoPayment, now: Date): Stage {
+  const pending = payment.deposits
+    .filter(({ status, late }) => status === 'pending' && !late)
+    .reduce((sum, { amount }) => sum + unitsOf(amount), 0n);
+  const seen = unitsOf(payment.amount_received) + pending;
+  const due = unitsOf(payment.amount_due);
+  const rest = due - seen;
+  const secondsLeft = Math.max(0, (Date.parse(payment.expires_at) - now.getTime()) / 1_000);
+  const amounts = { seen, missing: rest > 0n ? rest : 0n, surplus: rest < 0n ? -rest : 0n };
+  return { name: nameOf(payment, { seen, rest, secondsLeft }), ...amounts, secondsLeft };
+}
+
+function nameOf(
+  { status }: ShownCryptoPayment,
+  { seen, rest, secondsLeft }: { seen: bigint; rest: bigint; secondsLeft: number },
+): StageName {
+  if (status === 'received' || status === 'held' || status === 'expired') return status;
+  if (rest <= 0n) return 'confirming';
+  if (secondsLeft > 0) return seen > 0n ? 'top_up' : 'pay';
+  return seen > 0n ? 'short' : 'expired';
+}
+
+/** URI for a wallet, with what is missing in place of the amount due; pure. */
+export function uriOfRest({ payment_uri, asset, network }: ShownCryptoPayment, missing: bigint) {
+  const coins = wholeCoins(missing, assetRules(asset, network)?.decimals ?? 0);
+  return payment_uri
+    .replace(/([?&]amount=)[\d.]+/, `$1${coins}`)
+    .replace(/([?&](?:value|uint256)=)\d+/, `$1${missing}`);
+}

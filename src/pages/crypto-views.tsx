@@ -1,0 +1,262 @@
+import { assetRules, formatUnits, wholeCoins } from '../domain/crypto';
+import { formatMoney } from '../domain/money';
+import {
+  type ShownCryptoPayment,
+  type ShownDeposit,
+  type Stage,
+  type StageName,
+  stageOf,
+  uriOfRest,
+} from './crypto-stage';
+import { Icon, type IconName } from './icons';
+import { Detail, Monogram, renderPage } from './layout';
+import type { PayAssets } from './pay-views';
+import { QrCode } from './qr';
+
+export interface CryptoPageProps {
+  payment: ShownCryptoPayment & { play_url: string | null };
+  merchant: string;
+  assets: PayAssets;
+  now: Date;
+  /** Address that tells the page's state, and the state that is shown. */
+  poll: string;
+  state: string;
+}
+
+interface Words {
+  icon: IconName;
+  tone: '' | 'good' | 'bad';
+  title: string;
+  text: string;
+}
+
+/** Words of each stage; to pay there is nothing to be said but the amount. */
+const WORDS: Record<Exclude<StageName, 'pay'>, Words> = {
+  top_up: {
+    icon: 'clock',
+    tone: '',
+    title: 'Part of the amount is here',
+    text: 'Send the rest to the same address before the time is over. You need not start again.',
+  },
+  confirming: {
+    icon: 'clock',
+    tone: '',
+    title: 'Your payment is on its way',
+    text: 'The network is confirming it. You can close this page: the shop hears of it by itself.',
+  },
+  received: {
+    icon: 'check',
+    tone: 'good',
+    title: 'Payment received',
+    text: 'The shop has been told. You can close this page.',
+  },
+  short: {
+    icon: 'clock',
+    tone: 'bad',
+    title: 'Too little came in time',
+    text: 'Please send nothing more. Your money is not lost: ask the shop, which can accept or return it.',
+  },
+  held: {
+    icon: 'clock',
+    tone: '',
+    title: 'Your payment is being checked',
+    text: 'Please do not pay again. A person looks at it, and the shop hears the outcome.',
+  },
+  expired: {
+    icon: 'clock',
+    tone: '',
+    title: 'The time to pay is over',
+    text:
+      'Please send nothing to this address any more. If you have just paid, do not pay again: ' +
+      'nothing is lost, and the shop can help you. Otherwise start again in the shop.',
+  },
+};
+
+/** Page of a crypto payment: where to send how much, and what has come. */
+export function cryptoPage(props: CryptoPageProps): string {
+  const { payment, merchant, assets, now, poll, state } = props;
+  const stage = stageOf(payment, now);
+  const asks = stage.name === 'pay' || stage.name === 'top_up';
+  return renderPage({
+    title: titleOf(payment, stage, merchant),
+    stylesheet: assets.css,
+    script: assets.js,
+    footer: 'Secure payment page.',
+    banner: payment.livemode ? undefined : 'Sandbox: this is a test, send no real coins.',
+    reloadAfter: 10,
+    children: (
+      <div class="live" data-poll={poll} data-state={state}>
+        <Monogram name={merchant} />
+        {stage.name === 'pay' ? null : <Told words={WORDS[stage.name]} />}
+        {asks && <Ask payment={payment} stage={stage} />}
+        <Notes payment={payment} stage={stage} />
+        <Deposits payment={payment} />
+        {asks && <Play url={payment.livemode ? null : payment.play_url} />}
+      </div>
+    ),
+  });
+}
+
+function titleOf(payment: ShownCryptoPayment, stage: Stage, merchant: string): string {
+  if (stage.name !== 'pay') return WORDS[stage.name].title;
+  return `Pay ${formatUnits(stage.missing, payment)} to ${merchant}`;
+}
+
+function Told({ words: { icon, tone, title, text } }: { words: Words }) {
+  return (
+    <>
+      <div class={`sign ${tone}`}>
+        <Icon name={icon} size={28} />
+      </div>
+      <div class="stack">
+        <h1>{title}</h1>
+        <p class="muted">{text}</p>
+      </div>
+    </>
+  );
+}
+
+/** Characters that fit on one line in the large type. */
+const LONG = 11;
+
+/** Everything that a wallet needs: the code, the exact amount, the address. */
+function Ask({ payment, stage }: { payment: ShownCryptoPayment; stage: Stage }) {
+  const { asset, network, address } = payment;
+  const uri = uriOfRest(payment, stage.missing);
+  const decimals = assetRules(asset, network)?.decimals ?? 0;
+  const coins = wholeCoins(stage.missing, decimals);
+  const Heading = stage.name === 'pay' ? 'h1' : 'h2';
+  return (
+    <>
+      <Heading class="lines">
+        <span class="muted small">{stage.name === 'pay' ? 'Send exactly' : 'Still to send'}</span>
+        <span class={`amount ${coins.length > LONG ? 'coins long' : 'coins'}`}>
+          <span id="amount" class="all">
+            {coins}
+          </span>{' '}
+          <span class="unit">{asset}</span>
+        </span>
+      </Heading>
+      <div class="row">
+        <Copy of="amount" />
+        <Clock secondsLeft={stage.secondsLeft} />
+      </div>
+      <div class="code">
+        <QrCode text={uri} label={`QR code for a wallet: ${asset} on ${network}`} />
+      </div>
+      <div class="address">
+        <div class="lines">
+          <span class="muted small">{networkName(network)} address</span>
+          <span id="address" class="value all">
+            {address}
+          </span>
+        </div>
+        <Copy of="address" />
+        <noscript>
+          <p class="muted small">
+            Press the amount or the address once to select all of it, then copy it.
+          </p>
+        </noscript>
+        <p class="said" role="status" data-said />
+      </div>
+      <a class="button" href={uri}>
+        Open in wallet
+      </a>
+      <p class="callout small">
+        Send only {asset} on the {networkName(network)} network. Anything else may be lost. The fee
+        of the network comes on top.
+      </p>
+    </>
+  );
+}
+
+/** Button that the script shows; without it a press selects the whole text. */
+function Copy({ of }: { of: 'amount' | 'address' }) {
+  const said = of === 'amount' ? 'Amount copied' : 'Address copied';
+  return (
+    <button class="plain slim" type="button" data-copy={of} data-said-then={said} hidden>
+      Copy {of}
+    </button>
+  );
+}
+
+function Clock({ secondsLeft }: { secondsLeft: number }) {
+  const minutes = Math.max(1, Math.ceil(secondsLeft / 60));
+  return (
+    <p class="clock" role="timer" aria-label="Time left">
+      <Icon name="clock" size={18} />
+      <span data-left={Math.floor(secondsLeft)}>{`${minutes} min`}</span>
+    </p>
+  );
+}
+
+function Notes({ payment, stage }: { payment: ShownCryptoPayment; stage: Stage }) {
+  const { amount, currency, amount_due, reference } = payment;
+  return (
+    <>
+      <dl>
+        <Detail name="Price">{formatMoney(amount, currency)}</Detail>
+        {stage.seen > 0n && <Detail name="Amount due">{formatUnits(amount_due, payment)}</Detail>}
+        {stage.seen > 0n && <Detail name="Came so far">{formatUnits(stage.seen, payment)}</Detail>}
+        {reference !== null && <Detail name="Reference">{reference}</Detail>}
+      </dl>
+      {stage.surplus > 0n && (
+        <p class="callout small">
+          You sent {formatUnits(stage.surplus, payment)} more than was due. The shop sees it: ask
+          there to have it back.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Deposits({ payment }: { payment: ShownCryptoPayment }) {
+  if (payment.deposits.length === 0) return null;
+  return (
+    <div class="stack">
+      <h2>What came</h2>
+      <ul class="deposits">
+        {payment.deposits.map((deposit) => (
+          <Deposit key={deposit.transaction_id} deposit={deposit} coin={payment} />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Deposit({ deposit, coin }: { deposit: ShownDeposit; coin: ShownCryptoPayment }) {
+  const { transaction_id, amount, confirmations, required_confirmations: required } = deposit;
+  const has = Math.min(confirmations, required);
+  const said = {
+    pending: `${has} of ${required} confirmations`,
+    confirmed: 'Confirmed',
+    held: deposit.late ? 'Came too late: ask the shop' : 'Being checked',
+    rejected: 'Not accepted: ask the shop',
+  };
+  return (
+    <li class="lines">
+      <div class="row">
+        <strong>{formatUnits(amount, coin)}</strong>
+        <span class={deposit.status === 'confirmed' ? 'small done' : 'small muted'}>
+          {said[deposit.status]}
+        </span>
+      </div>
+      {deposit.status === 'pending' && (
+        <meter min={0} max={required} value={has} aria-label="Confirmations" />
+      )}
+      <span class="value transaction muted">{transaction_id}</span>
+    </li>
+  );
+}
+
+function Play({ url }: { url: string | null }) {
+  return url === null ? null : (
+    <a class="button plain" href={url} target="_blank" rel="noopener">
+      Play the payer
+    </a>
+  );
+}
+
+function networkName(network: string): string {
+  return network.charAt(0).toUpperCase() + network.slice(1);
+}

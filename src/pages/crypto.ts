@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import type Router from '@koa/router';
+import type { RouterContext } from '@koa/router';
+import type { PayPages } from './answers';
+import { type Asset, createAsset } from './assets';
+import { hashSecret, SECRET } from './browser';
+import { CRYPTO_JS } from './crypto-script';
+import { type CryptoPagePayment, stageOf } from './crypto-stage';
+import { CRYPTO_CSS } from './crypto-styles';
+import { cryptoPage } from './crypto-views';
+
+/**
+ * Serves the page of a crypto payment: `/pay/crypto/{token}`. It is not bound to a browser, since the
+ * wallet may be on another device, and it takes nothing in: it only shows what the chain says.
+ * @see docs/api.md#the-payers-page
+ */
+export function addCryptoRoutes(router: Router, pages: PayPages): void {
+  const css = createAsset('/pay/assets/crypto.css', 'text/css', CRYPTO_CSS);
+  const js = createAsset('/pay/assets/crypto.js', 'text/javascript', CRYPTO_JS);
+  addAssets(router, [css, js]);
+
+  router.get('/pay/crypto/:token', async (ctx) => {
+    const payment = await find(ctx, pages);
+    if (payment === null) return pages.notice(ctx, 'unknown');
+    const now = pages.now();
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = cryptoPage({
+      payment,
+      merchant: await pages.merchantName(payment.account_id),
+      assets: { css: css.href, js: js.href },
+      now,
+      poll: `/pay/crypto/${ctx.params['token']}/status`,
+      state: fingerprintOf(payment, now),
+    });
+  });
+
+  router.get('/pay/crypto/:token/status', async (ctx) => {
+    const payment = await find(ctx, pages);
+    ctx.status = payment === null ? 404 : 200;
+    ctx.body = {
+      status: payment?.status ?? null,
+      state: payment && fingerprintOf(payment, pages.now()),
+    };
+  });
+}
+
+async function find(
+  { params }: RouterContext,
+  { cryptoPayments }: PayPages,
+): Promise<CryptoPagePayment | null> {
+  const { token = '' } = params;
+  return SECRET.test(token) ? await cryptoPayments.byToken(hashSecret(token)) : null;
+}
+
+/** Fingerprint of all that the page shows and that may change. */
+function fingerprintOf(payment: CryptoPagePayment, now: Date): string {
+  const { status, amount_received, deposits } = payment;
+  const { name } = stageOf(payment, now);
+  const text = JSON.stringify([name, status, amount_received, deposits]);
+  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
+}
+
+function addAssets(router: Router, [css, js]: [Asset, Asset]): void {
+  router.get('/pay/assets/crypto.css', (ctx) => css.serve(ctx));
+  router.get('/pay/assets/crypto.js', (ctx) => js.serve(ctx));
+}

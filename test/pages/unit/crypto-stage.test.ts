@@ -1,0 +1,129 @@
+import { decodeQR } from 'qr/decode.js';
+import { paymentUri } from '../../../src/domain/crypto';
+import { stageOf, uriOfRest } from '../../../src/pages/crypto-stage';
+import { cryptoPage } from '../../../src/pages/crypto-views';
+import { cryptoPayment, deposit, HALF } from '../crypto-payment';
+
+const now = new Date();
+const over = new Date(now.getTime() - 1_000).toISOString();
+const half = deposit({ amount: HALF });
+const coming = deposit({ status: 'pending', confirmations: 1 });
+
+const page = (payment: ReturnType<typeof cryptoPayment>) =>
+  cryptoPage({
+    payment,
+    merchant: 'Tulip & Sons <Flowers>',
+    assets: { css: '/css', js: '/js' },
+    now,
+    poll: '/status',
+    state: 'abc',
+  });
+
+describe('what the payer is told', () => {
+  it.each([
+    ['nothing', 'pay', {}],
+    ['a rejected deposit', 'pay', { deposits: [deposit({ status: 'rejected' })] }],
+    ['all of it, unconfirmed', 'confirming', { deposits: [coming] }],
+    ['half of it, unconfirmed', 'top_up', { deposits: [{ ...coming, amount: HALF }] }],
+    ['half of it', 'top_up', { status: 'underpaid', amount_received: HALF, deposits: [half] }],
+    [
+      'half of it, with the rest unconfirmed',
+      'confirming',
+      { status: 'underpaid', amount_received: HALF, deposits: [half, { ...coming, amount: HALF }] },
+    ],
+    [
+      'half of it, and the time over',
+      'short',
+      { status: 'underpaid', amount_received: HALF, deposits: [half], expires_at: over },
+    ],
+    ['all of it at the last moment', 'confirming', { deposits: [coming], expires_at: over }],
+    ['all of it too late', 'expired', { deposits: [{ ...coming, late: true }], expires_at: over }],
+    ['nothing in time', 'expired', { expires_at: over }],
+    ['nothing, which the service has seen, too', 'expired', { status: 'expired' }],
+    ['a held deposit', 'held', { status: 'held', deposits: [deposit({ status: 'held' })] }],
+    [
+      'half of it, accepted as it is',
+      'received',
+      { status: 'received', amount_received: HALF, deposits: [half] },
+    ],
+  ] as const)('after %s is: %s', (_, name, change) => {
+    expect(stageOf(cryptoPayment(change), now).name).toBe(name);
+  });
+
+  it('counts to the unit what is missing and what is too much', () => {
+    const short = cryptoPayment({ amount_due: '10000000000000000001', amount_received: '1' });
+    expect(stageOf(short, now)).toMatchObject({ missing: 10n ** 19n, surplus: 0n });
+    const over = cryptoPayment({ amount_due: '1', amount_received: '10000000000000000002' });
+    expect(stageOf(over, now)).toMatchObject({ missing: 0n, surplus: 10n ** 19n + 1n });
+  });
+});
+
+describe('the page', () => {
+  it('draws a code that a scanner reads as the URI of the rest', () => {
+    const asked = cryptoPayment({ status: 'underpaid', amount_received: HALF, deposits: [half] });
+    const uri = paymentUri({ ...asked, amount_due: HALF, chain_id: 31_337 });
+    expect(scan(page(asked))).toBe(uri);
+    expect(page(asked)).toContain(`href="${uri}"`);
+  });
+
+  it.each([
+    ['BTC', 'bitcoin', { address: 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx' }],
+    ['ETH', 'ethereum', { chain_id: 1 }],
+    [
+      'USDC',
+      'ethereum',
+      { chain_id: 1, token_contract: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48' },
+    ],
+    ['USDT', 'tron', {}],
+  ])('asks a wallet for the rest in %s on %s', (asset, network, more) => {
+    const payment = cryptoPayment({ asset, network });
+    const to = { ...payment, ...more };
+    const asked = { ...payment, payment_uri: paymentUri({ ...to, amount_due: '123456789' }) };
+    expect(uriOfRest(asked, 98765n)).toBe(paymentUri({ ...to, amount_due: '98765' }));
+  });
+
+  it('escapes the shop and the reference, and needs no script of its own', () => {
+    const text = page(cryptoPayment({ reference: '<script>alert(1)</script>' }));
+    expect(text).toContain('Tulip &amp; Sons &lt;Flowers');
+    expect(text).not.toContain('<script>');
+    expect(text).not.toMatch(/ style=| onclick=/);
+    expect(text).toContain('<noscript><meta http-equiv="refresh" content="10"/></noscript>');
+  });
+
+  it('asks for no coins once enough came, it is held, or the time is over', () => {
+    for (const change of [
+      { deposits: [coming] },
+      { status: 'held', deposits: [deposit({ status: 'held' })] },
+      { status: 'expired' },
+      { status: 'received', amount_received: HALF },
+    ] as const) {
+      const payment = cryptoPayment({ ...change, play_url: 'http://localhost:9/chain/x' });
+      const text = page(payment);
+      expect(text).not.toContain(payment.address);
+      expect(text).not.toContain('Play the payer');
+    }
+  });
+
+  it('says what is too much, and warns of the sandbox in the sandbox only', () => {
+    const much = { status: 'received', amount_received: '31342120000000000' } as const;
+    expect(page(cryptoPayment(much))).toContain('0.01 ETH more than was due');
+    expect(page(cryptoPayment())).toContain('send no real coins');
+    expect(page(cryptoPayment({ livemode: true }))).not.toContain('send no real coins');
+  });
+});
+
+/** Reads the code from its SVG, as a camera sees it: four pixels for each module. */
+function scan(html: string): string {
+  const side = Number(/viewBox="0 0 (\d+) \1" role="img"/.exec(html)?.[1]);
+  const scale = 4;
+  const width = side * scale;
+  const data = new Uint8Array(width * width * 3).fill(255);
+  const [, dark = ''] = /fill="#000000" d="([^"]+)"/.exec(html) ?? [];
+  for (const [, x, y, run] of dark.matchAll(/M(\d+) (\d+)h(\d+)v1/g)) {
+    for (let row = Number(y) * scale; row < (Number(y) + 1) * scale; row += 1) {
+      const from = (row * width + Number(x) * scale) * 3;
+      data.fill(0, from, from + Number(run) * scale * 3);
+    }
+  }
+  return decodeQR({ width, height: width, data });
+}
