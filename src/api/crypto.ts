@@ -51,7 +51,7 @@ export function mountCrypto(mount: Mount, deps: ApiDeps): void {
 }
 
 /** Reader of crypto payments, as one account and environment may see them. */
-function cryptoPaymentReader({ stores, config, keys }: ApiDeps) {
+export function cryptoPaymentReader({ stores, config, keys }: ApiDeps) {
   const presentation = { publicUrl: config.PUBLIC_URL, payTokenKey: keys.pay_token };
   return resourceReader(
     stores.crypto_payments,
@@ -61,7 +61,7 @@ function cryptoPaymentReader({ stores, config, keys }: ApiDeps) {
 }
 
 /** Reader of settlements, as one account and environment may see them. */
-function cryptoSettlementReader({ stores }: ApiDeps) {
+export function cryptoSettlementReader({ stores }: ApiDeps) {
   return resourceReader(stores.crypto_settlements, presentCryptoSettlement, 'crypto_settlement');
 }
 

@@ -18,6 +18,11 @@ const Units = z
   .regex(/^\d+$/)
   .meta({ description: "An integer in the asset's smallest unit, as a text." });
 
+/** Amount of a coin, in a request. */
+export const AskedUnits = z
+  .string()
+  .regex(UNITS, "must be an integer in the asset's smallest unit, as a text");
+
 /** @see docs/api.md#crypto */
 const CreateCryptoPayment = z
   .strictObject({
@@ -46,7 +51,7 @@ const Deposit = z
 const pair = { asset: z.enum(ASSET_CODES), network: z.enum(NETWORKS) };
 
 /** @see docs/api.md#crypto */
-const CryptoPayment = z
+export const CryptoPayment = z
   .object({
     id: z.uuid(),
     object: z.literal('crypto_payment'),
@@ -76,17 +81,14 @@ const CreateCryptoSettlement = z
     asset: Asset,
     network: NetworkName,
     amount: optional(
-      z
-        .string()
-        .regex(UNITS, "must be an integer in the asset's smallest unit, as a text")
-        .meta({ description: 'Smallest units; left out: the whole balance.' }),
+      AskedUnits.meta({ description: 'Smallest units; left out: the whole balance.' }),
     ),
   })
   .meta({ id: 'CreateCryptoSettlement' });
 export type CreateCryptoSettlement = z.infer<typeof CreateCryptoSettlement>;
 
 /** @see docs/api.md#settlements */
-const CryptoSettlement = z
+export const CryptoSettlement = z
   .object({
     id: z.uuid(),
     object: z.literal('crypto_settlement'),

@@ -12,7 +12,13 @@ import { cancelPayment, createPayment, getPayment, listPayments } from './paymen
 import { createPayout, getPayout, listPayoutMethods, listPayouts } from './payouts';
 import { createRecipient, deleteRecipient } from './recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from './refunds';
-import { simulatePayment, simulatePayout, simulateRefund } from './sandbox';
+import {
+  simulateCryptoPayment,
+  simulateCryptoSettlement,
+  simulatePayment,
+  simulatePayout,
+  simulateRefund,
+} from './sandbox';
 
 /** Every endpoint, in the order of the document; a new one is added here and in `src/api`. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -41,4 +47,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   simulatePayment,
   simulateRefund,
   simulatePayout,
+  simulateCryptoPayment,
+  simulateCryptoSettlement,
 ];

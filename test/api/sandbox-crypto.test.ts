@@ -1,0 +1,186 @@
+import { call, eventually } from '../support/http';
+import { openKey, type Service, startService } from '../support/service';
+import { type CryptoShop, IN_ETHER, openCryptoShop } from './crypto-setting';
+
+const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
+let service: Service;
+let shop: CryptoShop;
+
+beforeAll(async () => {
+  service = await startService({ autoplay: true });
+  shop = await openCryptoShop(service);
+});
+afterAll(async () => service?.stop());
+
+const simulate = async (id: string, body: object) =>
+  (await shop.post(`/v1/sandbox/crypto/payments/${id}/simulate`, body)).body;
+
+const statusAfter = async (id: string, body: object) => (await simulate(id, body)).status;
+
+describe('simulate', () => {
+  test('pays by the amount: the status follows the sum', async () => {
+    const { id, amount_due } = await shop.pay();
+    const half = String(BigInt(amount_due) / 2n);
+    const short = await simulate(id, { amount: half });
+    expect(short).toMatchObject({ status: 'underpaid', amount_received: half });
+    expect(short.deposits).toMatchObject([
+      { amount: half, confirmations: 3, required_confirmations: 3, status: 'confirmed' },
+    ]);
+    expect(await statusAfter(id, { amount: half })).toBe('received');
+    expect(await shop.events(id)).toEqual(['crypto.payment.underpaid', 'crypto.payment.received']);
+  });
+
+  test('reaches every state by its name', async () => {
+    const { id: received, amount_due } = await shop.pay();
+    expect(await simulate(received, { event: 'received' })).toMatchObject({
+      status: 'received',
+      amount_received: amount_due,
+    });
+    const { id: underpaid } = await shop.pay();
+    expect(await statusAfter(underpaid, { event: 'underpaid' })).toBe('underpaid');
+    expect(await statusAfter(underpaid, { event: 'received' })).toBe('received');
+    const { id: held } = await shop.pay();
+    expect(await statusAfter(held, { event: 'held' })).toBe('held');
+    await shop.act('crypto_payment', held, 'release');
+    await shop.until(held, 'received', ({ status }) => status === 'received');
+    const { id: expired } = await shop.pay();
+    expect(await statusAfter(expired, { event: 'expired' })).toBe('expired');
+    expect(await shop.events(expired)).toEqual(['crypto.payment.expired']);
+  });
+
+  test('shows a deposit before it counts, confirms it, or takes it back', async () => {
+    const { id } = await shop.pay();
+    const seen = await simulate(id, { amount: '7', confirmations: 0 });
+    expect(seen).toMatchObject({ status: 'awaiting_deposit', amount_received: '0' });
+    expect(seen.deposits).toMatchObject([{ amount: '7', confirmations: 0, status: 'pending' }]);
+    expect((await simulate(id, { event: 'deposit_undone' })).deposits).toEqual([]);
+    const [{ transaction_id }] = (await simulate(id, { amount: '7', confirmations: 1 })).deposits;
+    const confirmed = await simulate(id, { transaction_id });
+    // The chain is asked about the source of a deposit that is known: it passes a moment later.
+    expect(confirmed.deposits).toMatchObject([{ confirmations: 3 }]);
+    await shop.until(id, 'underpaid', ({ status }) => status === 'underpaid');
+    await simulate(id, { event: 'deposit_undone', transaction_id });
+    await shop.attention(id, 'deposit_undone');
+  });
+
+  test('is for sandbox keys, known payments and whole amounts only', async () => {
+    const { id } = await shop.pay();
+    const path = `/v1/sandbox/crypto/payments/${id}/simulate`;
+    const live = await openKey(service.stores, shop.account_id, true);
+    const refused = await call(service.url, 'POST', path, { key: live, body: { amount: '1' } });
+    expect(refused.body.error.code).toBe('api_key_scope_insufficient');
+    const other = await openCryptoShop(service);
+    expect((await other.post(path, { amount: '1' })).body.error.code).toBe(
+      'crypto_payment_not_found',
+    );
+    for (const body of [
+      {},
+      { amount: '1.5' },
+      { amount: 1 },
+      { amount: '-1' },
+      { event: 'paid' },
+    ]) {
+      expect((await shop.post(path, body)).status).toBe(400);
+    }
+  });
+});
+
+test('magic amounts play every course by themselves, and the books agree', async () => {
+  const magic = {
+    66631: 'received',
+    66632: 'underpaid',
+    66633: 'received',
+    66634: 'received',
+    66635: 'held',
+    66636: 'received',
+    66637: 'received',
+    66638: 'awaiting_deposit',
+  };
+  const played = await openCryptoShop(service);
+  const paid = await Promise.all(
+    Object.entries(magic).map(async ([amount, status]) => {
+      const { id, amount_due } = await played.pay({ amount: Number(amount) });
+      return { id, amount: Number(amount), status, due: BigInt(amount_due) };
+    }),
+  );
+  const end = await Promise.all(
+    paid.map(({ id, amount, status }) =>
+      played.until(
+        id,
+        `${amount} is ${status}`,
+        (payment) => payment.status === status && payment.deposits.length > 0,
+      ),
+    ),
+  );
+  const credited = end.reduce((sum, { amount_received }) => sum + BigInt(amount_received), 0n);
+  const share = (amount: number, halves: bigint) =>
+    ((paid.find((each) => each.amount === amount)?.due ?? 0n) * halves) / 2n;
+  const due = [66631, 66633, 66636, 66637].reduce((sum, amount) => sum + share(amount, 2n), 0n);
+  expect(credited).toBe(due + share(66632, 1n) + share(66634, 4n));
+  expect((await played.balance()).available).toBe(String(credited));
+  const undone = paid.find(({ amount }) => amount === 66637)?.id ?? '';
+  await played.attention(undone, 'deposit_undone');
+  const declined = await played.post('/v1/crypto/payments', { ...IN_ETHER, amount: 66639 });
+  expect([declined.status, declined.body.error.code]).toEqual([422, 'asset_not_available']);
+});
+
+test('a person plays the payer, and the payer’s page follows', async () => {
+  const { id, redirect_url } = await shop.pay();
+  const kept = await service.stores.crypto_payments.get(id);
+  const play = kept?.play_url ?? '';
+  const page = await (await fetch(redirect_url)).text();
+  expect(page).toContain(`href="${play}"`);
+  const form = await (await fetch(play)).text();
+  const nonce = /name="nonce" value="([^"]+)"/.exec(form)?.[1] ?? '';
+  const send = (fields: Record<string, string>) =>
+    fetch(`${play}/send`, {
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams({ nonce, course: 'confirms', ...fields }),
+    });
+  expect((await send({ amount: 'much' })).status).toBe(422);
+  for (let presses = 0; presses < 2; presses += 1) {
+    expect((await send({ amount: '0.05' })).status).toBe(303);
+  }
+  const seen = await shop.until(id, 'received', ({ status }) => status === 'received');
+  expect(seen.deposits).toHaveLength(1);
+  const after = await (await fetch(redirect_url)).text();
+  expect(after).toContain('Payment received');
+  expect(after).toContain('0.01 ETH more than was due');
+  expect((await fetch(`${play}x`)).status).toBe(404);
+});
+
+test('settlements leave by themselves, fail by their amount, and can be simulated', async () => {
+  const payer = await openCryptoShop(service);
+  const wallet = { account_id: payer.account_id, livemode: false, address: WALLET } as const;
+  const now = new Date().toISOString();
+  await service.stores.wallets.set({ ...wallet, network: 'ethereum' }, { now, counts_from: now });
+  const { id } = await payer.pay();
+  await payer.post(`/v1/sandbox/crypto/payments/${id}/simulate`, { event: 'received' });
+  const settle = async (amount: string) => {
+    const coin = { asset: 'ETH', network: 'ethereum' };
+    const { status, body } = await payer.post('/v1/crypto/settlements', { ...coin, amount });
+    expect(status).toBe(201);
+    return body.id;
+  };
+  const read = async (settlement: string) =>
+    (await payer.get(`/v1/crypto/settlements/${settlement}`)).body;
+  const until = (settlement: string, status: string) =>
+    eventually(`${settlement} is ${status}`, async () => {
+      const found = await read(settlement);
+      return found.status === status && found;
+    });
+
+  const [good, refused, dropped, silent, lost] = await Promise.all(
+    ['1000', '66641', '66642', '66643', '66645'].map(settle),
+  );
+  expect((await until(good, 'completed')).transaction_id).toMatch(/^0x[0-9a-f]{64}$/);
+  expect((await until(refused, 'failed')).failure.code).toBe('settlement_refused');
+  expect((await until(dropped, 'failed')).failure.code).toBe('transaction_dropped');
+  expect((await until(lost, 'completed')).failure).toBeNull();
+  await until(silent, 'sent');
+  const path = `/v1/sandbox/crypto/settlements/${silent}/simulate`;
+  const simulated = await payer.post(path, { event: 'failed', code: 'gone', reason: 'Gone.' });
+  expect(simulated.body).toMatchObject({ status: 'failed', failure: { code: 'gone' } });
+  expect((await payer.verify()).differences).toEqual([]);
+});
