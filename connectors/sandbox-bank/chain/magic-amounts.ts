@@ -44,7 +44,7 @@ export const CRYPTO_MAGIC_AMOUNTS = {
   },
   66639: {
     behaviour: 'declined',
-    description: 'There is no rate for it: the create is refused.',
+    description: 'There is no rate for it: the create is refused with `asset_not_available`.',
   },
 } as const satisfies MagicTable;
 
