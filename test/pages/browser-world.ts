@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
@@ -56,6 +57,19 @@ export async function startBrowserWorld() {
       const session = answer.session_url;
       await pay.set(_id, { session_url: session });
       return { id: _id, link: `${pay.url}/pay/${made.token}`, session };
+    },
+    /** Page of the sandbox chain on which a person plays the payer of 0.02 ETH. */
+    newPayer: async () => {
+      const answer = await bank.bank.activities.giveAddress({
+        crypto_payment_id: randomUUID(),
+        asset: 'ETH',
+        network: 'ethereum',
+        amount_due: '20000000000000000',
+        livemode: false,
+        expires_at: new Date(Date.now() + 1_800_000).toISOString(),
+      });
+      if (answer.outcome !== 'given') throw new Error(answer.message);
+      return answer.play_url ?? '';
     },
     end: async () => {
       await browser.close();

@@ -103,6 +103,29 @@ it('selects amount and address by one press without JavaScript, also on the narr
   });
 });
 
+it('lets a person play the payer on the sandbox chain, also without JavaScript', async () => {
+  const play = await world.newPayer();
+  await world.visit({ javaScriptEnabled: false, viewport: PHONE }, async (page) => {
+    await page.goto(play);
+    await heading(page, 'Play the payer');
+    const amount = page.getByLabel('Amount in ETH');
+    expect(await amount.inputValue()).toBe('0.02');
+    await amount.fill('0.0x');
+    await button(page, 'Send').click();
+    await page.getByText('Enter a number with up to 18 digits').waitFor();
+    await amount.fill('0.005');
+    await page
+      .getByLabel('What becomes of it')
+      .selectOption('The chain undoes it after it has counted');
+    await picture(page, 'crypto-payer-phone');
+    await button(page, 'Send').click();
+    await button(page, 'Send again').waitFor();
+    await page.getByText('0.005 ETH').waitFor();
+    expect(await amount.inputValue()).toBe('0.015');
+    await picture(page, 'crypto-payer-again-phone');
+  });
+});
+
 it('tells its state, and nothing of a payment that does not exist', async () => {
   const { path, set } = open();
   const state = async () => JSON.parse((await ask(world.pay.url, 'GET', `${path}/status`)).text);
