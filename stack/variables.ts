@@ -231,3 +231,63 @@ export const VARIABLES: readonly Variable[] = [
     text: 'Minor units above which two operators correct a live balance, by the command line',
   },
 ];
+
+/** Variables of `connectors/evm` alone, beside those of every process that it reads too. */
+export const EVM_VARIABLES: readonly Variable[] = [
+  { name: 'EVM_CONNECTOR', usual: 'evm', text: 'Name of the connector, as in `LIVE_CONNECTORS`' },
+  { name: 'EVM_RPC_URL_FILE', usual: 'required', text: 'File with the URL of the node' },
+  {
+    name: 'EVM_CHAIN_ID',
+    usual: 'required',
+    text: 'Chain that the node must be on: 1 for mainnet',
+  },
+  {
+    name: 'EVM_CONFIRMATIONS',
+    usual: '12',
+    text: 'Blocks after which a deposit or a settlement counts, its own included',
+  },
+  {
+    name: 'EVM_START_BLOCK',
+    usual: '128 blocks before the newest',
+    text: 'Block from which the first start follows the chain',
+  },
+  {
+    name: 'EVM_TRACES',
+    usual: 'off',
+    text: 'on: the node has `trace_block`, and ether that contracts send is seen too',
+  },
+  {
+    name: 'EVM_XPUB_FILE',
+    usual: 'required',
+    text: "File with the extended public key of m/44'/60'/0', from which addresses are derived",
+  },
+  {
+    name: 'EVM_USDC_ADDRESS',
+    usual: 'none',
+    text: 'Contract of USDC, with its checksum; without it ETH alone is served',
+  },
+  {
+    name: 'EVM_KEYSTORE_FILE',
+    usual: 'required',
+    text: 'Encrypted key (version 3) of the account that pays settlements',
+  },
+  { name: 'EVM_KEYSTORE_PASSWORD_FILE', usual: 'required', text: 'File with its password' },
+  {
+    name: 'EVM_SCREENING_FILE',
+    usual: 'required',
+    text: 'File with the addresses whose deposits are held, one a line',
+  },
+  { name: 'EVM_RATES', usual: 'required', text: 'Path or URL of the rates' },
+  { name: 'EVM_RATES_SECONDS', usual: '300', text: 'Age from which rates are refused' },
+  {
+    name: 'EVM_FEE_MAX_GWEI',
+    usual: '200',
+    text: 'Most gwei a unit of gas; settlements wait while the chain is dearer',
+  },
+  {
+    name: 'EVM_RAISE_SECONDS',
+    usual: '180',
+    text: 'Time after which a settlement that no block has taken pays more',
+  },
+  { name: 'EVM_POLL_MS', usual: '4000', text: 'Time between two looks at the chain' },
+];

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { EVM_VARIABLES, VARIABLES } from '../../stack/variables';
 import { errorList } from './errors';
 import { magicAmountLists } from './magic-amounts';
 import { markLists, updateLists } from './operators';
@@ -12,9 +13,10 @@ import { variableTable } from './variables';
  */
 export function blocksByPage(root: string): Record<string, Record<string, string>> {
   return {
-    'README.md': { variables: variableTable() },
+    'README.md': { variables: variableTable(VARIABLES) },
     'docs/api.md': { errors: errorList(), ...magicAmountLists() },
     'docs/dashboard.md': { roles: roleTable() },
+    'docs/evm.md': { variables: variableTable(EVM_VARIABLES) },
     'docs/operators.md': { ...markLists(), ...updateLists() },
     'docs/webhooks.md': { receiver: receiverBlock(join(root, 'docs/examples/receiver.mjs')) },
   };

@@ -1,9 +1,9 @@
-import { VARIABLES } from '../../stack/variables';
+import type { Variable } from '../../stack/variables';
 import { code, table } from './markdown';
 
-/** Every variable of the environment with its default. */
-export function variableTable(): string {
-  const rows = VARIABLES.map(({ name, usual, alone = usual, text }) => [
+/** Every variable of a list with its default. */
+export function variableTable(variables: readonly Variable[]): string {
+  const rows = variables.map(({ name, usual, alone = usual, text }) => [
     code(name),
     alone === usual ? value(usual) : `${value(usual)}; alone ${value(alone)}`,
     text,

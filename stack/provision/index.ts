@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
+export { anvil } from './anvil';
 export { provisionChromium } from './chromium';
 export { mongod } from './mongod';
 export { provision } from './provision';

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { Environment as Evm } from '../../connectors/evm/config';
 import { Environment as SandboxBank } from '../../connectors/sandbox-bank/config';
 import { Environment as Service } from '../../src/config';
 import { Environment as Launcher } from '../../stack/config';
 import { USAGE } from '../../stack/usage';
-import { VARIABLES } from '../../stack/variables';
+import { EVM_VARIABLES, VARIABLES } from '../../stack/variables';
 import { Environment as Health } from '../../worker/health';
 import { Environment as Worker } from '../../worker/tuning';
 import { Environment as Version } from '../../worker/versioning';
@@ -36,6 +37,16 @@ test('a variable of the launcher has the default that the list tells', () => {
 test('a variable of a process has the default that the list tells', () => {
   const told = Object.fromEntries(VARIABLES.map(({ name, usual, alone = usual }) => [name, alone]));
   for (const [name, value] of ALONE.flatMap(defaultsOf)) {
+    expect([name, told[name]]).toEqual([name, value]);
+  }
+});
+
+test('the list of the Ethereum connector has what it reads beside the others, with its defaults', () => {
+  const shared = new Set(VARIABLES.map(({ name }) => name));
+  const own = namesOf(Evm).filter((name) => !shared.has(name));
+  expect(EVM_VARIABLES.map(({ name }) => name).sort()).toEqual(own.sort());
+  const told = Object.fromEntries(EVM_VARIABLES.map(({ name, usual }) => [name, usual]));
+  for (const [name, value] of defaultsOf(Evm).filter(([each]) => !shared.has(each))) {
     expect([name, told[name]]).toEqual([name, value]);
   }
 });

@@ -1,0 +1,130 @@
+import { type Address, getAddress, type Hash } from 'viem';
+import type { Addresses, GivenAddress } from './addresses';
+import type { Asset, Assets } from './assets';
+import type { Found } from './deposits';
+import type { Block, EvmNode } from './node';
+import { NodeFailure } from './node-answers';
+import type { Outgoing } from './settlements';
+
+/** Facts of a block that this connector keeps. */
+export interface BlockFacts {
+  deposits: Found[];
+  outgoing: Outgoing[];
+}
+
+export interface ReaderDeps {
+  node: EvmNode;
+  addresses: Pick<Addresses, 'among'>;
+  assets: Assets;
+  /** Whether the node traces calls, so that ether from contracts is seen too. */
+  traces: boolean;
+  /** Account that pays settlements. */
+  payer: Address;
+}
+
+interface Transfer {
+  asset: Asset;
+  hash: Hash;
+  to: Address;
+  value: bigint;
+  /** Accounts that it came from: of the token, and of the transaction. */
+  sources: Address[];
+}
+
+/**
+ * Reads what a block brings to our addresses, and what it did with the paying account's nonces.
+ * @throws NodeFailure when the node does not know all of the block yet
+ */
+export async function readFacts(deps: ReaderDeps, block: Block): Promise<BlockFacts> {
+  const coins = deps.traces ? await tracedCoins(deps.node, block) : coinsOf(block);
+  const transfers = [...coins, ...(await tokensOf(deps, block))];
+  const given = await deps.addresses.among([...new Set(transfers.map(({ to }) => to))]);
+  const byAddress = new Map(given.map((row) => [row.address, row]));
+  const deposits = new Map<string, Found>();
+  for (const transfer of transfers) {
+    const row = byAddress.get(transfer.to);
+    if (row === undefined || !(await didMove(deps.node, transfer))) continue;
+    const key = `${row._id}:${transfer.asset}:${transfer.hash}`;
+    deposits.set(key, added(deposits.get(key), row, transfer));
+  }
+  return { deposits: [...deposits.values()], outgoing: await outgoingOf(deps, block) };
+}
+
+/** Ether that transactions move by themselves, apart from what contracts move. */
+function coinsOf({ transactions }: Block): Transfer[] {
+  return transactions.flatMap(({ hash, from, to, value }) =>
+    to === null || value === 0n
+      ? []
+      : [{ asset: 'ETH' as const, hash, to: getAddress(to), value, sources: [getAddress(from)] }],
+  );
+}
+
+/** Ether that transactions move, and the contracts that they call. */
+async function tracedCoins(node: EvmNode, block: Block): Promise<Transfer[]> {
+  const senders = sendersOf(block);
+  return (await node.movements(block)).flatMap(({ hash, from, to, value }) => {
+    if (value === 0n) return [];
+    const sources = [...new Set([getAddress(from), senders(hash)])];
+    return [{ asset: 'ETH' as const, hash, to: getAddress(to), value, sources }];
+  });
+}
+
+/** @returns a function that throws NodeFailure for a transaction that the block does not have */
+function sendersOf({ transactions }: Block): (hash: Hash) => Address {
+  const senders = new Map(transactions.map(({ hash, from }) => [hash, getAddress(from)]));
+  return (hash) => {
+    const sender = senders.get(hash);
+    if (sender === undefined) throw new NodeFailure('The node tells of another block.');
+    return sender;
+  };
+}
+
+async function tokensOf({ node, assets }: ReaderDeps, block: Block): Promise<Transfer[]> {
+  if (assets.usdc === undefined) return [];
+  const senders = sendersOf(block);
+  const moved = await node.transfers(assets.usdc, block.hash);
+  return moved.flatMap(({ transactionHash: hash, from, to, value }) => {
+    if (value === 0n) return [];
+    const sources = [...new Set([getAddress(from), senders(hash)])];
+    return [{ asset: 'USDC' as const, hash, to: getAddress(to), value, sources }];
+  });
+}
+
+/** Whether money moved: a log says so by itself, a transaction by its receipt. */
+async function didMove(node: EvmNode, { asset, hash }: Transfer): Promise<boolean> {
+  return asset === 'USDC' || (await mustSucceed(node, hash));
+}
+
+async function mustSucceed(node: EvmNode, hash: Hash): Promise<boolean> {
+  const succeeded = await node.succeeded(hash);
+  if (succeeded === undefined) throw new NodeFailure('The node has a block without its receipts.');
+  return succeeded;
+}
+
+/** Sums up what one transaction brings to one address. */
+function added(
+  earlier: Found | undefined,
+  { _id, asset: asked }: GivenAddress,
+  { asset, hash, value, sources }: Transfer,
+): Found {
+  return {
+    crypto_payment_id: _id,
+    asset,
+    transaction_id: hash,
+    amount: (earlier?.amount ?? 0n) + value,
+    sources: [...new Set([...(earlier?.sources ?? []), ...sources])],
+    is_stray: asset !== asked,
+  };
+}
+
+async function outgoingOf(
+  { node, payer }: ReaderDeps,
+  { transactions }: Block,
+): Promise<Outgoing[]> {
+  const outgoing: Outgoing[] = [];
+  for (const { hash, from, nonce } of transactions) {
+    if (getAddress(from) !== payer) continue;
+    outgoing.push({ from: payer, nonce, hash, succeeded: await mustSucceed(node, hash) });
+  }
+  return outgoing;
+}

@@ -1,0 +1,99 @@
+import type { PrivateKeyAccount } from 'viem/accounts';
+import type { Logger } from '../../src/log';
+import type { Assets } from './assets';
+import type { EvmNode } from './node';
+import type { Attempt, Settlement, Settlements } from './settlements';
+import { callOf, raisedFees, sign } from './signing';
+import type { Passing } from './steps';
+
+/** Time after which bytes are handed to the node again, which may have dropped them. */
+const AGAIN_MS = 60_000;
+
+export interface BroadcastDeps {
+  node: Pick<EvmNode, 'broadcast'>;
+  settlements: Settlements;
+  pass: Passing;
+  now: () => Date;
+}
+
+export interface UpkeepDeps extends BroadcastDeps {
+  node: Pick<EvmNode, 'broadcast' | 'fees'>;
+  assets: Assets;
+  chainId: number;
+  account: PrivateKeyAccount;
+  /** Most wei a unit of gas. */
+  feeCap: bigint;
+  /** Time after which a settlement that no block has taken pays more. */
+  raiseAfterMs: number;
+  log: Logger;
+}
+
+/**
+ * Hands the newest bytes to the node, and notes when it took them. Safe to repeat.
+ * @returns words of the node when it did not take them, such as after a block has
+ */
+export async function broadcast(
+  { node, settlements, pass, now }: BroadcastDeps,
+  { _id, attempts }: Settlement,
+): Promise<string | undefined> {
+  const newest = attempts.at(-1);
+  if (newest === undefined) return undefined;
+  const answer = await node.broadcast(newest.bytes);
+  pass('settlement broadcast');
+  if (answer.outcome === 'refused') return answer.reason;
+  await settlements.noteBroadcast(_id, { hash: newest.hash, at: now() });
+  return undefined;
+}
+
+/**
+ * Sees to the settlements that no block has taken: broadcasts again what the node may have lost, and
+ * raises the fee of the first, which holds up all others.
+ */
+export async function keepUp(deps: UpkeepDeps): Promise<void> {
+  const waiting = await deps.settlements.waiting(deps.account.address);
+  for (const [place, settlement] of waiting.entries()) {
+    const current = place === 0 ? await raised(deps, settlement) : settlement;
+    if (!isDue(deps, current)) continue;
+    const reason = await broadcast(deps, current);
+    if (reason === undefined) continue;
+    const about = { crypto_settlement_id: current._id, code: reason };
+    deps.log.warn(about, 'the node did not take a settlement');
+  }
+}
+
+function isDue({ now }: UpkeepDeps, { attempts, broadcast }: Settlement): boolean {
+  if (broadcast === null || broadcast.hash !== attempts.at(-1)?.hash) return true;
+  return now().getTime() - broadcast.at.getTime() >= AGAIN_MS;
+}
+
+/** Keeps new bytes with a higher fee and the same nonce, where the newest have waited long enough. */
+async function raised(deps: UpkeepDeps, settlement: Settlement): Promise<Settlement> {
+  const { account, assets, chainId, settlements, now, log } = deps;
+  const { attempts, nonce, gas } = settlement;
+  const newest = attempts.at(-1);
+  if (newest === undefined || !hasWaited(deps, settlement, newest)) return settlement;
+  const old = { fee_max: BigInt(newest.fee_max), tip: BigInt(newest.tip) };
+  const fees = raisedFees(old, await deps.node.fees(), deps.feeCap);
+  const about = { crypto_settlement_id: settlement._id };
+  if (fees === undefined) {
+    log.warn(about, 'the fee of a settlement cannot be raised any more: it waits');
+    return settlement;
+  }
+  const call = callOf(assets, settlement);
+  const signed = { account, chainId, call, nonce, gas: BigInt(gas), fees, now: now() };
+  const attempt = await sign(signed);
+  if (!(await settlements.addAttempt(settlement, attempt))) return settlement;
+  deps.pass('fee raised');
+  log.info({ ...about, attempt: attempts.length + 1 }, 'the fee of a settlement was raised');
+  return { ...settlement, attempts: [...attempts, attempt] };
+}
+
+/** Time runs from the broadcast of the newest bytes: before it, no block could take them. */
+function hasWaited(
+  { now, raiseAfterMs }: UpkeepDeps,
+  { broadcast }: Settlement,
+  newest: Attempt,
+): boolean {
+  if (broadcast?.hash !== newest.hash) return false;
+  return now().getTime() - newest.signed_at.getTime() >= raiseAfterMs;
+}

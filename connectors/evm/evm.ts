@@ -1,0 +1,128 @@
+import type { MongoClient } from 'mongodb';
+import type { PrivateKeyAccount } from 'viem/accounts';
+import type { Logger } from '../../src/log';
+import type { CryptoConnectorActivities, SettlementInstruction } from '../contract/crypto';
+import { createAddresses } from './addresses';
+import { type Assets, DECIMALS } from './assets';
+import { keepUp } from './broadcasting';
+import { createChainBook } from './chain-book';
+import { reportDeposits } from './deposit-reports';
+import { createDeposits } from './deposits';
+import type { ExtendedKey } from './extended-key';
+import { beginFollowing, follow } from './follower';
+import type { EvmNode } from './node';
+import { createNonceLine } from './nonce-line';
+import { lookUpSettlement, sendSettlement } from './paying';
+import type { RatesReader } from './rates';
+import { giveAddress, quoteRate, screenSource } from './receiving';
+import type { Deliver } from './report';
+import type { Screening } from './screening';
+import { reportSettlements } from './settlement-reports';
+import { createSettlements } from './settlements';
+import type { Passing } from './steps';
+
+/** Chain, keys and rules of one installation. */
+export interface EvmSettings {
+  /** Chain of EIP-155 that the node must be on. */
+  chainId: number;
+  assets: Assets;
+  /** Blocks after which a deposit or settlement counts, its own included. */
+  confirmations: number;
+  /** Block to follow from, on the first start. */
+  startBlock?: number | undefined;
+  /** Whether the node traces calls, so that ether from contracts is seen too. */
+  traces: boolean;
+  /** Most wei a unit of gas. */
+  feeCap: bigint;
+  /** Time after which a settlement that no block has taken pays more. */
+  raiseAfterMs: number;
+}
+
+export interface EvmDeps extends EvmSettings {
+  mongo: MongoClient;
+  /** Name of the connector's own database. */
+  database: string;
+  node: EvmNode;
+  /** Public key from which addresses are derived. */
+  key: ExtendedKey;
+  /** Account that pays settlements. */
+  account: PrivateKeyAccount;
+  rates: RatesReader;
+  screening: Screening;
+  deliver: Deliver;
+  /** Holds an instruction against the product's record. */
+  assertCurrent: (instruction: SettlementInstruction) => Promise<void>;
+  /** Called at each step between which the process may die. */
+  pass: Passing;
+  now: () => Date;
+  log: Logger;
+}
+
+export interface Evm {
+  activities: CryptoConnectorActivities;
+  /** Checks node and configuration, and sets the cursor of a first start. Safe to repeat. */
+  begin: () => Promise<void>;
+  /** Follows, tells and broadcasts what is due; answers whether there may be more at once. */
+  round: () => Promise<boolean>;
+}
+
+/** Connector to an Ethereum chain: all that it knows lies in its database, so it may die anywhere. */
+export function createEvm(deps: EvmDeps): Evm {
+  const { mongo, node, account, assets } = deps;
+  const db = mongo.db(deps.database);
+  const book = createChainBook(db);
+  const addresses = createAddresses({ ...deps, db });
+  const deposits = createDeposits(db);
+  const settlements = createSettlements(db);
+  const nonces = createNonceLine({ db, node, payer: account.address });
+  const all = { ...deps, book, addresses, deposits, settlements, nonces, payer: account.address };
+  const following = { ...all, onStray: strayTo(deps.log) };
+  return {
+    activities: {
+      quoteRate: (input) => quoteRate(all, input),
+      giveAddress: (input) => giveAddress(all, input),
+      screenSource: (input) => screenSource(all, input),
+      sendSettlement: (input) => sendSettlement(all, input),
+      lookUpSettlement: ({ crypto_settlement_id }) => lookUpSettlement(all, crypto_settlement_id),
+    },
+    begin: async () => {
+      await checkChain(node, deps.chainId, assets);
+      const stores = [addresses, deposits, settlements];
+      await Promise.all(stores.map((store) => store.ensureIndexes()));
+      await beginFollowing({ node, book }, deps.startBlock);
+      await nonces.begin();
+      await nonces.check();
+    },
+    round: async () => {
+      const isBehind = await follow(following);
+      const at = await book.cursor();
+      if (at !== null) {
+        await reportDeposits(all, at.number);
+        await reportSettlements(all, at.number);
+      }
+      if (!isBehind) await keepUp(all);
+      return isBehind;
+    },
+  };
+}
+
+/** @throws Error in words, when the node is on another chain, or the token is not what it should be */
+async function checkChain(node: EvmNode, chainId: number, { usdc }: Assets): Promise<void> {
+  const actual = await node.chainId();
+  if (actual !== chainId) {
+    throw new Error(`The node is on chain ${actual}, and EVM_CHAIN_ID is ${chainId}.`);
+  }
+  if (usdc === undefined) return;
+  const decimals = await node.decimalsOf(usdc);
+  if (decimals !== DECIMALS.USDC) {
+    throw new Error(`The contract of EVM_USDC_ADDRESS has ${decimals} decimals, and USDC has 6.`);
+  }
+}
+
+/** Tells operators of money in an asset that a payment was not asked for. */
+function strayTo(log: Logger): Parameters<typeof follow>[0]['onStray'] {
+  return ({ crypto_payment_id, asset, transaction_id }) => {
+    const about = { crypto_payment_id, transaction_id, code: asset };
+    log.error(about, 'money in another asset came to the address of a payment');
+  };
+}

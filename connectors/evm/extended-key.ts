@@ -1,0 +1,45 @@
+import { createHash, ECDH } from 'node:crypto';
+import { type Address, toHex } from 'viem';
+import { HDKey, publicKeyToAddress } from 'viem/accounts';
+
+/** Branch of addresses that receive, below an account's extended key (BIP-44). */
+const RECEIVING = 0;
+
+export interface ExtendedKey {
+  /** Name of the key, from which it can't be told. */
+  fingerprint: string;
+  /** Derives the address of an index: that of `0/{index}` below the account's key. */
+  addressAt(index: number): Address;
+}
+
+/**
+ * Reads an account's extended public key (`xpub…`, of `m/44'/60'/0'`).
+ * @throws Error where it is none, or one that holds a private key: this process must not have it
+ */
+export function readExtendedKey(text: string): ExtendedKey {
+  const account = parsed(text.trim());
+  if (account.privateKey !== null) {
+    throw new Error('The extended key is a private one: give the public one (xpub) in its place.');
+  }
+  const receiving = account.deriveChild(RECEIVING);
+  const { publicExtendedKey } = account;
+  return {
+    fingerprint: createHash('sha256').update(publicExtendedKey).digest('hex').slice(0, 16),
+    addressAt: (index) => addressOf(receiving.deriveChild(index).publicKey),
+  };
+}
+
+function parsed(text: string): HDKey {
+  try {
+    return HDKey.fromExtendedKey(text);
+  } catch {
+    // The parser's own error may quote the key.
+    throw new Error('The extended key is not one of BIP-32 (xpub…).');
+  }
+}
+
+function addressOf(publicKey: Uint8Array | null): Address {
+  if (publicKey === null) throw new Error('The extended key has no child there.');
+  const point = ECDH.convertKey(publicKey, 'secp256k1', undefined, undefined, 'uncompressed');
+  return publicKeyToAddress(typeof point === 'string' ? `0x${point}` : toHex(point));
+}

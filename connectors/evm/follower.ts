@@ -1,0 +1,128 @@
+import type { MongoClient } from 'mongodb';
+import { abandon, inTransaction } from '../../src/mongo';
+import { type BlockFacts, type ReaderDeps, readFacts } from './block-facts';
+import type { ChainBook, Place } from './chain-book';
+import type { Deposits } from './deposits';
+import type { Block } from './node';
+import type { Settlements } from './settlements';
+import type { Passing } from './steps';
+
+/** Blocks that are asked for at once, while the chain is ahead. */
+const BATCH = 8;
+/** Blocks before the head at which a first start begins, so that a reorganisation finds its root. */
+const BEFORE_HEAD = 128;
+
+export interface FollowerDeps extends ReaderDeps {
+  mongo: MongoClient;
+  book: ChainBook;
+  deposits: Deposits;
+  settlements: Settlements;
+  /** Told of deposits in an asset that was not asked for. */
+  onStray: (deposit: BlockFacts['deposits'][number]) => void;
+  pass: Passing;
+}
+
+/** Reorganisation that goes deeper than the blocks that are remembered: nothing more is followed. */
+class DeepReorganisation extends Error {
+  override readonly name = 'DeepReorganisation';
+}
+
+/** Sets the cursor before the first round: at `startBlock`, or a little before the head. */
+export async function beginFollowing(
+  { node, book }: Pick<FollowerDeps, 'node' | 'book'>,
+  startBlock: number | undefined,
+): Promise<void> {
+  if ((await book.cursor()) !== null) return;
+  const head = Number(await node.head());
+  const number = startBlock ?? Math.max(0, head - BEFORE_HEAD);
+  const block = await node.block(BigInt(number));
+  if (block === undefined) throw new Error(`The chain has no block ${number} to start from.`);
+  await book.begin(placeOf(block));
+}
+
+/**
+ * Follows the chain for one round: leaves a branch that the node has left, then takes the next blocks
+ * in, each in one transaction with the cursor.
+ * @returns whether there may be more at once
+ * @throws NodeFailure where the node can't be asked; DeepReorganisation
+ */
+export async function follow(deps: FollowerDeps): Promise<boolean> {
+  const at = await deps.book.cursor();
+  if (at === null) throw new Error('The chain has no cursor: follow it from somewhere first.');
+  const head = Number(await deps.node.head());
+  if (head <= at.number) {
+    if (await isOnBranch(deps, head)) return false;
+    await leaveBranch(deps, at);
+    return true;
+  }
+  const numbers = Array.from({ length: Math.min(BATCH, head - at.number) }, (_, i) => i);
+  const blocks = await Promise.all(numbers.map((i) => deps.node.block(BigInt(at.number + 1 + i))));
+  let from: Place = at;
+  for (const block of blocks) {
+    // A node behind a balancer may not have what another one told of.
+    if (block === undefined) return false;
+    if (block.parentHash !== from.hash) {
+      await leaveBranch(deps, from);
+      return true;
+    }
+    if (!(await takeIn(deps, from, block))) return true;
+    from = placeOf(block);
+  }
+  return from.number < head;
+}
+
+/** Whether the node's newest block is one that we have followed; so is one that we have forgotten. */
+async function isOnBranch({ node, book }: FollowerDeps, head: number): Promise<boolean> {
+  const kept = await book.hashAt(head);
+  const theirs = kept === undefined ? undefined : await node.block(BigInt(head));
+  return theirs === undefined || theirs.hash === kept;
+}
+
+/** Takes a block in; false where another process was faster. */
+async function takeIn(deps: FollowerDeps, from: Place, block: Block): Promise<boolean> {
+  const facts = await readFacts(deps, block);
+  const place = placeOf(block);
+  const minedAt = new Date(Number(block.timestamp) * 1_000);
+  deps.pass('block read');
+  const isTaken = await inTransaction(deps.mongo, async (session) => {
+    if (!(await deps.book.add(from, place, session))) return await abandon(session);
+    await deps.deposits.keep(facts.deposits, place, minedAt, session);
+    await deps.settlements.mine(facts.outgoing, place, session);
+    return true;
+  });
+  deps.pass('block kept');
+  for (const deposit of facts.deposits) if (deposit.is_stray) deps.onStray(deposit);
+  return isTaken === true;
+}
+
+/** Goes back to where the node's branch parts from the followed one, and undoes what lay above. */
+async function leaveBranch(deps: FollowerDeps, from: Place): Promise<void> {
+  const root = await commonBlock(deps, from.number);
+  if (root === undefined) {
+    throw new DeepReorganisation(
+      `The chain was reorganised below every block that is remembered, from ${from.number} down.`,
+    );
+  }
+  await inTransaction(deps.mongo, async (session) => {
+    if (!(await deps.book.leave(from, root, session))) return await abandon(session);
+    await deps.deposits.undoAbove(root.number, session);
+    await deps.settlements.undoAbove(root.number, session);
+    return true;
+  });
+  deps.pass('branch left');
+}
+
+async function commonBlock(
+  { node, book }: FollowerDeps,
+  below: number,
+): Promise<Place | undefined> {
+  for await (const { _id: number, hash } of book.keptBelow(below)) {
+    const theirs = await node.block(BigInt(number));
+    if (theirs?.hash === hash) return { number, hash };
+  }
+  return undefined;
+}
+
+function placeOf({ number, hash }: Block): Place {
+  return { number: Number(number), hash };
+}

@@ -1,0 +1,67 @@
+import * as Keystore from 'ox/Keystore';
+import type { Hex } from 'viem';
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import { z } from 'zod';
+
+const hex = z.string().regex(/^[0-9a-f]+$/i);
+
+/** Encrypted key of version 3, as geth, clef and most wallets write it. */
+const KeystoreFile = z.object({
+  version: z.literal(3),
+  id: z.string().default(''),
+  crypto: z.intersection(
+    z.object({
+      cipher: z.literal('aes-128-ctr'),
+      ciphertext: hex,
+      cipherparams: z.object({ iv: hex }),
+      mac: hex,
+    }),
+    z.discriminatedUnion('kdf', [
+      z.object({
+        kdf: z.literal('scrypt'),
+        kdfparams: z.object({
+          dklen: z.number(),
+          n: z.number(),
+          p: z.number(),
+          r: z.number(),
+          salt: hex,
+        }),
+      }),
+      z.object({
+        kdf: z.literal('pbkdf2'),
+        kdfparams: z.object({
+          c: z.number(),
+          dklen: z.number(),
+          prf: z.literal('hmac-sha256'),
+          salt: hex,
+        }),
+      }),
+    ]),
+  ),
+});
+
+/**
+ * Opens the wallet that pays settlements: a keystore file of version 3.
+ * @throws Error, which quotes neither, when it is no such file or the password is another
+ */
+export async function openKeystore(file: string, password: string): Promise<PrivateKeyAccount> {
+  const keystore = parsed(file);
+  const key = await Keystore.toKeyAsync(keystore, { password });
+  return privateKeyToAccount(decrypted(keystore, key));
+}
+
+function parsed(file: string): Keystore.Keystore {
+  try {
+    return KeystoreFile.parse(JSON.parse(file));
+  } catch {
+    throw new Error('The keystore is no JSON of version 3 (scrypt or pbkdf2, aes-128-ctr).');
+  }
+}
+
+function decrypted(keystore: Keystore.Keystore, key: Keystore.Key): Hex {
+  try {
+    return Keystore.decrypt(keystore, key);
+  } catch {
+    throw new Error('The keystore does not open with this password.');
+  }
+}

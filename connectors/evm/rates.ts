@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import { request } from 'undici';
+import { z } from 'zod';
+import { minorUnitDigits } from '../../src/domain/money';
+
+const TIMEOUT_MS = 5_000;
+const PRICE = /^(?=.*[1-9])\d{1,18}(\.\d{1,18})?$/;
+const MINUTE_MS = 60_000;
+
+/** Prices of a whole coin, by asset and currency: decimal numbers as texts. */
+const Rates = z.object({
+  as_of: z.iso.datetime({ offset: true }),
+  rates: z.record(z.string(), z.record(z.string(), z.string().regex(PRICE))),
+});
+
+export type Rates = z.infer<typeof Rates>;
+
+/** Amount of fiat money to be asked for in an asset. */
+export interface Asked {
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  asset: string;
+  /** Digits of the asset's smallest unit. */
+  decimals: number;
+}
+
+export interface RateSource {
+  /** Path of a file, or `https://…`. */
+  place: string;
+  /** Age from which prices are refused. */
+  ageSecondsMax: number;
+}
+
+/**
+ * Quotes what is due in an asset, by prices from a file or over HTTP.
+ * @returns a function that answers undefined for a pair without a price, and throws Error when the
+ *   prices cannot be had, are malformed or too old
+ */
+export function createRates({ place, ageSecondsMax }: RateSource, now: () => Date) {
+  return async (asked: Asked): Promise<{ due: bigint; price: string } | undefined> => {
+    const { as_of, rates } = parsed(await read(place));
+    const age = now().getTime() - Date.parse(as_of);
+    // A clock may be a little ahead of another.
+    if (age > ageSecondsMax * 1_000 || age < -MINUTE_MS) {
+      throw new Error(`The rates are of ${as_of}: too old, or not of our time.`);
+    }
+    const price = rates[asked.asset]?.[asked.currency];
+    return price === undefined ? undefined : { price, due: amountDue(asked, price) };
+  };
+}
+
+export type RatesReader = ReturnType<typeof createRates>;
+
+/** Converts fiat money at a price, in the asset's smallest unit; what does not divide is rounded up. */
+export function amountDue({ amount, currency, decimals }: Asked, price: string): bigint {
+  const [whole = '', fraction = ''] = price.split('.');
+  const scaled = BigInt(whole + fraction);
+  const numerator = BigInt(amount) * 10n ** BigInt(decimals + fraction.length);
+  const denominator = scaled * 10n ** BigInt(minorUnitDigits(currency));
+  return (numerator + denominator - 1n) / denominator;
+}
+
+async function read(place: string): Promise<string> {
+  if (!/^https?:/.test(place)) return await readFile(place, 'utf8');
+  const { statusCode, body } = await request(place, {
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+  });
+  const text = await body.text();
+  if (statusCode !== 200) throw new Error(`The source of rates answered ${statusCode}.`);
+  return text;
+}
+
+function parsed(text: string): Rates {
+  try {
+    return Rates.parse(JSON.parse(text));
+  } catch {
+    throw new Error('The rates are not of the documented shape (docs/evm.md).');
+  }
+}

@@ -1,0 +1,86 @@
+import type {
+  AddressAnswer,
+  AddressInstruction,
+  RateAnswer,
+  RateQuestion,
+  ScreeningAnswer,
+  ScreeningQuestion,
+} from '../contract/crypto';
+import type { Addresses } from './addresses';
+import { type Assets, DECIMALS, servedAsset } from './assets';
+import type { ChainBook } from './chain-book';
+import type { Deposits } from './deposits';
+import type { RatesReader } from './rates';
+import type { Screening } from './screening';
+
+export interface ReceivingDeps {
+  assets: Assets;
+  chainId: number;
+  confirmations: number;
+  addresses: Addresses;
+  book: Pick<ChainBook, 'cursor'>;
+  deposits: Pick<Deposits, 'find'>;
+  rates: RatesReader;
+  screening: Screening;
+}
+
+const NOT_SERVED = {
+  outcome: 'declined',
+  code: 'asset_not_available',
+  message: 'This connector does not take this asset.',
+} as const;
+
+const NO_SANDBOX = {
+  outcome: 'declined',
+  code: 'sandbox_not_supported',
+  message: 'This chain takes no sandbox payments.',
+} as const;
+
+export async function quoteRate(
+  { assets, rates }: ReceivingDeps,
+  { amount, currency, asset, network, livemode }: RateQuestion,
+): Promise<RateAnswer> {
+  const served = servedAsset(assets, asset, network);
+  if (served === undefined) return NOT_SERVED;
+  if (!livemode) return NO_SANDBOX;
+  const quoted = await rates({ amount, currency, asset: served, decimals: DECIMALS[served] });
+  if (quoted === undefined) {
+    const message = `There is no rate between ${asset} and ${currency}.`;
+    return { outcome: 'declined', code: 'rate_not_available', message };
+  }
+  return { outcome: 'quoted', amount_due: String(quoted.due), rate: quoted.price };
+}
+
+/** Gives a payment its address. @throws Error while the chain is not followed yet */
+export async function giveAddress(
+  { assets, chainId, confirmations, addresses, book }: ReceivingDeps,
+  { crypto_payment_id, asset, network, livemode }: AddressInstruction,
+): Promise<AddressAnswer> {
+  const served = servedAsset(assets, asset, network);
+  if (served === undefined) return NOT_SERVED;
+  if (!livemode) return NO_SANDBOX;
+  if ((await book.cursor()) === null) throw new Error('The chain is not followed yet.');
+  const { address } = await addresses.give(crypto_payment_id, served);
+  const answer = { outcome: 'given', address, chain_id: chainId } as const;
+  return {
+    ...answer,
+    required_confirmations: confirmations,
+    ...(served === 'USDC' ? { token_contract: assets.usdc } : {}),
+  };
+}
+
+/**
+ * Screens all accounts that a deposit came from.
+ * @throws Error for a deposit that is not there, and when the list cannot be read: nobody passes then
+ */
+export async function screenSource(
+  { deposits, screening }: ReceivingDeps,
+  { crypto_payment_id, transaction_id }: ScreeningQuestion,
+): Promise<ScreeningAnswer> {
+  const found = await deposits.find(crypto_payment_id, transaction_id);
+  if (found.length === 0) throw new Error('There is no such deposit in the book.');
+  const listed = await screening(found.flatMap(({ sources }) => sources));
+  if (listed === undefined) return { outcome: 'passed' };
+  // The address stays in this connector's own book.
+  return { outcome: 'failed', code: 'source_listed', reason: 'A source is on the screening list.' };
+}

@@ -1,0 +1,103 @@
+import type { Logger } from '../../src/log';
+import type { Deliver, Telling } from './report';
+import {
+  type End,
+  type Mined,
+  type Outcome,
+  type Settlement,
+  type Settlements,
+  transactionOf,
+} from './settlements';
+import type { Passing } from './steps';
+
+export interface SettlementReportDeps {
+  settlements: Settlements;
+  deliver: Deliver;
+  /** Blocks after which a settlement has ended, its own included. */
+  confirmations: number;
+  pass: Passing;
+  now: () => Date;
+  log: Logger;
+}
+
+/** Tells the product how the settlements stand that it does not know so yet. */
+export async function reportSettlements(deps: SettlementReportDeps, head: number): Promise<void> {
+  for (const settlement of await deps.settlements.open()) {
+    await reportOne(deps, settlement, head);
+  }
+}
+
+async function reportOne(
+  deps: SettlementReportDeps,
+  settlement: Settlement,
+  head: number,
+): Promise<void> {
+  const { settlements, confirmations, pass } = deps;
+  const { _id, mined, told, telling } = settlement;
+  if (telling !== null) return await tell(deps, settlement, telling);
+  const isDeep = mined !== null && head - mined.block.number + 1 >= confirmations;
+  if (isDeep && told.end === END[mined.outcome]) {
+    await settlements.close(settlement);
+    return;
+  }
+  const due = isDeep ? endOf(mined) : broadcastOf(settlement);
+  if (due === undefined) return;
+  const callback_id = `${_id}:${settlement.reports}`;
+  const callback = { callback_id, occurred_at: deps.now().toISOString(), ...due.callback };
+  const written = { name: due.name, callback };
+  if (!(await settlements.plan(settlement, written))) return;
+  pass('settlement to be told');
+  await tell(deps, settlement, written);
+}
+
+interface Due {
+  name: Telling['name'];
+  callback: Omit<Telling['callback'], 'callback_id' | 'occurred_at'>;
+}
+
+const END: Record<Outcome, End> = { paid: 'completed', reverted: 'failed', taken: 'failed' };
+
+const FAILURES: Record<Exclude<Outcome, 'paid'>, { code: string; reason: string }> = {
+  reverted: {
+    code: 'transaction_reverted',
+    reason: 'The chain refused the transfer: nothing was paid.',
+  },
+  taken: {
+    code: 'nonce_taken',
+    reason: 'Another transaction of the paying account took its place: nothing was paid.',
+  },
+};
+
+function endOf({ hash, block, outcome }: Mined): Due {
+  const place = { block_number: block.number, block_hash: block.hash };
+  if (outcome === 'taken') return { name: 'failed', callback: FAILURES[outcome] };
+  const callback = { transaction_id: hash, ...place };
+  if (outcome === 'paid') return { name: 'completed', callback };
+  return { name: 'failed', callback: { ...callback, ...FAILURES[outcome] } };
+}
+
+/** Names the transaction, where the product knows of another or of none. */
+function broadcastOf(settlement: Settlement): Due | undefined {
+  const { told } = settlement;
+  const transaction_id = transactionOf(settlement);
+  if (transaction_id === undefined || told.end !== null) return undefined;
+  return transaction_id === told.sent ? undefined : { name: 'sent', callback: { transaction_id } };
+}
+
+/** Brings a report to the product; one that it did not take is brought again in the next round. */
+async function tell(
+  { settlements, deliver, pass, log }: SettlementReportDeps,
+  { _id, told }: Settlement,
+  telling: Telling,
+): Promise<void> {
+  const { name, callback } = telling;
+  try {
+    await deliver({ resource: 'crypto_settlement', resource_id: _id, ...telling });
+  } catch (err) {
+    log.warn({ crypto_settlement_id: _id, err }, 'settlement not told, tried again later');
+    return;
+  }
+  pass('settlement told');
+  const end = name === 'completed' || name === 'failed' ? name : told.end;
+  await settlements.noteTold(_id, telling, { sent: callback.transaction_id ?? told.sent, end });
+}

@@ -1,0 +1,147 @@
+import type { ClientSession, Collection, Db } from 'mongodb';
+import type { Address, Hash, Hex } from 'viem';
+import type { Asset } from './assets';
+import type { Place } from './chain-book';
+import type { Telling } from './report';
+
+/** Signed bytes of a settlement. All attempts have one nonce, so the chain takes one at most. */
+export interface Attempt {
+  hash: Hash;
+  bytes: Hex;
+  /** Wei a unit of gas. */
+  fee_max: string;
+  tip: string;
+  signed_at: Date;
+}
+
+/** End of a settlement's nonce on the chain. `taken`: by a transaction that is none of ours. */
+export type Outcome = 'paid' | 'reverted' | 'taken';
+
+export interface Mined {
+  hash: Hash;
+  block: Place;
+  outcome: Outcome;
+}
+
+export type End = 'completed' | 'failed';
+
+export interface Settlement {
+  /** The settlement's id in the product. */
+  _id: string;
+  asset: Asset;
+  /** Smallest units that the wallet receives. */
+  amount: string;
+  wallet: Address;
+  from: Address;
+  nonce: number;
+  /** Most units of gas. */
+  gas: string;
+  /** The newest is last. */
+  attempts: Attempt[];
+  /** Bytes that the node took last; null before the first. */
+  broadcast: { hash: Hash; at: Date } | null;
+  mined: Mined | null;
+  /** Transaction that the product knows, and the end that it was told of. */
+  told: { sent: string | null; end: End | null };
+  /** Report under way, written before it is sent so that a repeat says the same. */
+  telling: Telling | null;
+  /** Number of reports so far. */
+  reports: number;
+  /** Whether there is more to do or to tell. */
+  is_open: boolean;
+  accepted_at: Date;
+}
+
+/** Instruction that was refused for good: a repeat is answered from here. */
+export interface Refusal {
+  _id: string;
+  code: string;
+  message: string;
+}
+
+/** Transaction of the paying account, in a block. */
+export interface Outgoing {
+  from: Address;
+  nonce: number;
+  hash: Hash;
+  succeeded: boolean;
+}
+
+export type Settlements = ReturnType<typeof createSettlements>;
+
+export function createSettlements(db: Db) {
+  const rows: Collection<Settlement> = db.collection<Settlement>('settlements');
+  const refusals: Collection<Refusal> = db.collection<Refusal>('refusals');
+  return {
+    ensureIndexes: () =>
+      rows.createIndexes([
+        { key: { from: 1, nonce: 1 }, name: 'nonce', unique: true },
+        { key: { is_open: 1, nonce: 1 }, name: 'open' },
+        { key: { 'mined.block.number': 1 }, name: 'mined' },
+      ]),
+    get: (_id: string) => rows.findOne({ _id }),
+    refusal: (_id: string) => refusals.findOne({ _id }),
+    refuse: (refusal: Refusal) =>
+      refusals.updateOne({ _id: refusal._id }, { $setOnInsert: refusal }, { upsert: true }),
+    add: (settlement: Settlement, session: ClientSession) =>
+      rows.insertOne(settlement, { session }),
+    /** Those that no block holds yet, in the order of their nonces. */
+    waiting: (from: Address) =>
+      rows.find({ from, is_open: true, mined: null }).sort({ nonce: 1 }).toArray(),
+    open: () => rows.find({ is_open: true }).sort({ nonce: 1 }).toArray(),
+    noteBroadcast: (_id: string, broadcast: { hash: Hash; at: Date }) =>
+      rows.updateOne({ _id }, { $set: { broadcast } }),
+    /** Keeps bytes with a higher fee; false where another process has, or a block holds it. */
+    addAttempt: async ({ _id, attempts }: Settlement, attempt: Attempt): Promise<boolean> => {
+      const { modifiedCount } = await rows.updateOne(
+        { _id, mined: null, attempts: { $size: attempts.length } },
+        { $push: { attempts: attempt } },
+      );
+      return modifiedCount === 1;
+    },
+    /** Writes down what a block did with the paying account's nonces. */
+    mine: async (outgoing: readonly Outgoing[], block: Place, session: ClientSession) => {
+      for (const { from, nonce, hash, succeeded } of outgoing) {
+        const done: Outcome = succeeded ? 'paid' : 'reverted';
+        const isOurs = { $in: [hash, '$attempts.hash'] };
+        const outcome = { $cond: [isOurs, done, 'taken'] };
+        await rows.updateOne(
+          { from, nonce },
+          [{ $set: { mined: { hash, block, outcome }, is_open: true } }],
+          { session },
+        );
+      }
+    },
+    /** Takes back what blocks above a number did. */
+    undoAbove: (number: number, session: ClientSession) =>
+      rows.updateMany(
+        { 'mined.block.number': { $gt: number } },
+        { $set: { mined: null, broadcast: null, is_open: true } },
+        { session },
+      ),
+    /** Notes the transaction that an answer names. */
+    noteAnswered: (_id: string, hash: Hash) =>
+      rows.updateOne({ _id }, { $set: { 'told.sent': hash } }),
+    /** Writes a report down before it is sent; false where another process has. */
+    plan: async ({ _id, reports }: Settlement, telling: Telling): Promise<boolean> => {
+      const filter = { _id, reports, telling: null };
+      const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
+      return modifiedCount === 1;
+    },
+    /** Notes, once, that the product has the report. */
+    noteTold: (_id: string, { callback }: Telling, told: Settlement['told']) =>
+      rows.updateOne(
+        { _id, 'telling.callback.callback_id': callback.callback_id },
+        { $set: { told, telling: null }, $inc: { reports: 1 } },
+      ),
+    /** Ends the watch over a settlement whose end is told, unless its block has changed since. */
+    close: ({ _id, mined }: Settlement) =>
+      rows.updateOne({ _id, mined }, { $set: { is_open: false } }),
+  };
+}
+
+/** Names the transaction of a settlement: the one in a block, else the one that was broadcast. */
+export function transactionOf({ mined, broadcast }: Settlement): Hash | undefined {
+  if (mined !== null && mined.outcome !== 'taken') return mined.hash;
+  return broadcast?.hash;
+}

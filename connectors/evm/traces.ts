@@ -1,0 +1,85 @@
+import { type Address, type Hash, isAddress, isHash, isHex } from 'viem';
+import { z } from 'zod';
+
+/** Ether that moved in a transaction, by itself or by a contract that it called. */
+export interface Movement {
+  hash: Hash;
+  from: Address;
+  to: Address;
+  /** Wei. */
+  value: bigint;
+}
+
+const address = z.string().refine((text) => isAddress(text, { strict: false }));
+const hash = z.string().refine((text) => isHash(text));
+const wei = z
+  .string()
+  .refine((text) => isHex(text))
+  .transform((text) => BigInt(text));
+
+/** Place of a trace: which transaction, and the calls that led to it. */
+const Placed = z.object({
+  blockHash: hash,
+  /** Absent from what no transaction did, such as a reward. */
+  transactionHash: hash.nullish(),
+  traceAddress: z.array(z.number()),
+  error: z.string().nullish(),
+});
+
+/** Call, in which alone ether moves; others of its kind move none. */
+const Call = Placed.extend({
+  type: z.literal('call'),
+  action: z.object({ callType: z.literal('call'), from: address, to: address, value: wei }),
+});
+
+/** End of a contract, which hands its ether on. */
+const Suicide = Placed.extend({
+  type: z.literal('suicide'),
+  action: z.object({ address, refundAddress: address, balance: wei }),
+});
+
+/**
+ * Reads the ether that moved from the traces of a block, in the shape of `trace_block`. What a call
+ * did is undone with any call above it that failed.
+ * @throws Error for another shape, and for traces of another block
+ */
+export function movementsIn(raw: unknown, blockHash: Hash): Movement[] {
+  const traces = z.array(Placed.loose()).parse(raw);
+  if (traces.some((trace) => trace.blockHash !== blockHash)) {
+    throw new Error('The traces are of another block.');
+  }
+  const failed = new Set(traces.filter(({ error }) => error != null).map(pathOf));
+  return traces
+    .filter((trace) => !waysTo(trace).some((path) => failed.has(path)))
+    .map(movementOf)
+    .filter((movement) => movement !== undefined);
+}
+
+interface PlacedCall {
+  transactionHash?: string | null | undefined;
+  traceAddress: number[];
+}
+
+function pathOf({ transactionHash, traceAddress }: PlacedCall): string {
+  return [transactionHash, ...traceAddress].join('/');
+}
+
+/** Paths of a call and of all calls that led to it. */
+function waysTo({ transactionHash, traceAddress }: PlacedCall): string[] {
+  const depths = Array.from({ length: traceAddress.length + 1 }, (_, depth) => depth);
+  return depths.map((depth) =>
+    pathOf({ transactionHash, traceAddress: traceAddress.slice(0, depth) }),
+  );
+}
+
+function movementOf(trace: unknown): Movement | undefined {
+  const call = Call.safeParse(trace).data;
+  if (call?.transactionHash != null) {
+    const { from, to, value } = call.action;
+    return { hash: call.transactionHash, from, to, value };
+  }
+  const end = Suicide.safeParse(trace).data;
+  if (end?.transactionHash == null) return undefined;
+  const { address: from, refundAddress: to, balance: value } = end.action;
+  return { hash: end.transactionHash, from, to, value };
+}

@@ -1,0 +1,296 @@
+import { randomUUID } from 'node:crypto';
+import type { Address } from 'viem';
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import type { SettlementInstruction } from '../../../connectors/contract/crypto';
+import type { Settlement } from '../../../connectors/evm/settlements';
+import type { Step } from '../../../connectors/evm/steps';
+import { CUSTOMER } from './ethereum';
+import { CONFIRMATIONS, ETHER, type EvmWorld, Killed, startEvmWorld } from './world';
+
+let world: EvmWorld;
+beforeAll(async () => {
+  world = await startEvmWorld();
+});
+afterAll(async () => {
+  await world.end();
+});
+afterEach(async () => {
+  // Every test leaves the line of nonces free.
+  await world.blocks(CONFIRMATIONS + 1);
+});
+
+const wallet = (): Address => privateKeyToAddress(generatePrivateKey());
+const etherOf = (address: Address) => world.chain.client.getBalance({ address });
+const sentCount = () => world.chain.client.getTransactionCount({ address: world.payer.address });
+const kept = (_id: string) => world.db.collection<Settlement>('settlements').findOne({ _id });
+const send = (input: SettlementInstruction) => world.evm.activities.sendSettlement(input);
+
+describe('a settlement', () => {
+  it('in ether arrives, exact to the unit, and is told as completed', async () => {
+    const to = wallet();
+    const input = world.settle('ETH', 10n * ETHER + 1n, to);
+    const answer = await send(input);
+    expect(answer.outcome).toBe('sent');
+    await world.blocks(CONFIRMATIONS - 1);
+    expect(world.product.names(input.crypto_settlement_id)).toEqual([]);
+    await world.blocks(1);
+    expect(await etherOf(to)).toBe(10n * ETHER + 1n);
+    const [told] = world.product.about(input.crypto_settlement_id);
+    const transaction_id = answer.outcome === 'sent' ? answer.transaction_id : undefined;
+    expect(told).toMatchObject({ name: 'completed', callback: { transaction_id } });
+  });
+
+  it('in a token arrives', async () => {
+    const to = wallet();
+    const input = world.settle('USDC', 12_345_678n, to);
+    await send(input);
+    await world.blocks(CONFIRMATIONS);
+    expect(await world.chain.tokensOf(to)).toBe(12_345_678n);
+    expect(world.product.names(input.crypto_settlement_id)).toEqual(['completed']);
+  });
+
+  it('is one transaction however often it is asked for, also at once and after its end', async () => {
+    const before = await sentCount();
+    const input = world.settle('ETH', ETHER, wallet());
+    const other = world.build();
+    const answers = await Promise.all([
+      send(input),
+      send(input),
+      other.activities.sendSettlement(input),
+    ]);
+    await world.blocks(CONFIRMATIONS);
+    const later = [await send(input), await world.evm.activities.lookUpSettlement(input)];
+    const [first] = later;
+    expect(first?.outcome).toBe('sent');
+    for (const answer of [...answers, ...later]) {
+      // The node's answer to the first may have come after the last was asked.
+      if (answer.outcome !== 'pending') expect(answer).toEqual(first);
+    }
+    expect(await sentCount()).toBe(before + 1);
+  });
+
+  it('is not found before it was asked for', async () => {
+    const crypto_settlement_id = randomUUID();
+    const answer = await world.evm.activities.lookUpSettlement({ crypto_settlement_id });
+    expect(answer).toEqual({ outcome: 'not_found' });
+  });
+
+  it('takes its turn in the one line of nonces', async () => {
+    const to = wallet();
+    const inputs = [1n, 2n, 3n].map((amount) => world.settle('ETH', amount, to));
+    await Promise.all(inputs.map(send));
+    await world.blocks(CONFIRMATIONS);
+    expect(await etherOf(to)).toBe(6n);
+    const nonces = await Promise.all(
+      inputs.map(async (each) => (await kept(each.crypto_settlement_id))?.nonce),
+    );
+    expect(new Set(nonces).size).toBe(3);
+  });
+});
+
+describe('a settlement is refused, for good', () => {
+  it.each([
+    ['wallet_invalid', { wallet_address: '0x123' }],
+    ['wallet_invalid', { wallet_address: '0x70997970c51812DC3A010C7d01b50e0d17dc79C8' }],
+    ['wallet_invalid', { wallet_address: `0x${'0'.repeat(40)}` }],
+    ['asset_not_available', { asset: 'BTC', network: 'bitcoin' }],
+    ['sandbox_not_supported', { livemode: false }],
+  ])('as %s', async (code, change) => {
+    const input = { ...world.settle('ETH', 1n, CUSTOMER), ...change };
+    const refused = await send(input);
+    expect(refused).toMatchObject({ outcome: 'refused', code });
+    expect(await world.evm.activities.lookUpSettlement(input)).toEqual(refused);
+  });
+
+  it('where the chain would revert it', async () => {
+    const to = wallet();
+    await world.chain.refuse(to);
+    await world.blocks(1);
+    const before = await sentCount();
+    const input = world.settle('USDC', 1n, to);
+    const refused = await send(input);
+    expect(refused).toMatchObject({ outcome: 'refused', code: 'wallet_refused' });
+    expect(await send(input)).toEqual(refused);
+    expect(await sentCount()).toBe(before);
+  });
+});
+
+describe('a settlement is not taken yet, and nothing is kept', () => {
+  afterEach(async () => {
+    await world.restart();
+  });
+
+  it.each([
+    ['ether', 'ETH', 10_000n * ETHER],
+    ['USDC', 'USDC', 10n ** 15n],
+  ] as const)('while the account holds too little %s', async (what, asset, amount) => {
+    const input = world.settle(asset, amount, wallet());
+    await expect(send(input)).rejects.toThrow(`too little ${what}`);
+    expect(await world.evm.activities.lookUpSettlement(input)).toEqual({ outcome: 'not_found' });
+  });
+
+  it('while gas is too dear', async () => {
+    await world.restart({ feeCap: 1n });
+    await expect(send(world.settle('ETH', 1n, wallet()))).rejects.toThrow('Gas is dearer');
+  });
+
+  it('once the record says that it has ended', async () => {
+    const input = world.settle('ETH', 1n, wallet());
+    world.product.endInRecord(input.crypto_settlement_id);
+    await expect(send(input)).rejects.toThrow('has ended in the record');
+  });
+});
+
+describe('a fee', () => {
+  it('is raised on the same nonce when no block takes the settlement, which is paid once', async () => {
+    const to = wallet();
+    const before = await sentCount();
+    const input = world.settle('ETH', ETHER, to);
+    const first = await send(input);
+    world.clock.ahead_ms += 200_000;
+    await world.run();
+    await world.run();
+    const { attempts = [], nonce } = (await kept(input.crypto_settlement_id)) ?? {};
+    expect(attempts).toHaveLength(2);
+    expect(nonce).toBe(before);
+    const second = { outcome: 'sent', transaction_id: attempts[1]?.hash };
+    expect(await world.evm.activities.lookUpSettlement(input)).toEqual(second);
+    expect(second).not.toEqual(first);
+    await world.blocks(CONFIRMATIONS);
+    expect(world.product.names(input.crypto_settlement_id)).toEqual(['sent', 'completed']);
+    expect(await etherOf(to)).toBe(ETHER);
+    expect(await sentCount()).toBe(before + 1);
+  });
+
+  it('is raised no further than it may be', async () => {
+    const input = world.settle('ETH', 1n, wallet());
+    await send(input);
+    const [first] = (await kept(input.crypto_settlement_id))?.attempts ?? [];
+    await world.restart({ feeCap: BigInt(first?.fee_max ?? 0) });
+    world.clock.ahead_ms += 200_000;
+    await world.run();
+    expect((await kept(input.crypto_settlement_id))?.attempts).toHaveLength(1);
+    await world.restart();
+  });
+});
+
+describe('killed', () => {
+  it.each(['settlement signed', 'settlement kept', 'settlement broadcast'] satisfies Step[])(
+    'at “%s”, and the node with it, the connector pays once',
+    async (step) => {
+      const to = wallet();
+      const before = await sentCount();
+      const input = world.settle('ETH', ETHER, to);
+      world.killAt(step);
+      await expect(send(input)).rejects.toThrow(Killed);
+      await world.chain.restart();
+      await world.restart();
+      const found = await world.evm.activities.lookUpSettlement(input);
+      expect(found.outcome).toBe(step === 'settlement signed' ? 'not_found' : 'pending');
+      if (found.outcome === 'not_found') await send(input);
+      await world.run();
+      await world.blocks(CONFIRMATIONS);
+      expect(await etherOf(to)).toBe(ETHER);
+      expect(await sentCount()).toBe(before + 1);
+      expect(world.product.names(input.crypto_settlement_id).at(-1)).toBe('completed');
+    },
+  );
+
+  it('when the node has lost what it took, the connector broadcasts it again', async () => {
+    const to = wallet();
+    const input = world.settle('USDC', 4n, to);
+    await send(input);
+    await world.chain.restart();
+    await world.blocks(1);
+    expect(await world.chain.tokensOf(to)).toBe(0n);
+    world.clock.ahead_ms += 61_000;
+    await world.run();
+    await world.blocks(CONFIRMATIONS);
+    expect(await world.chain.tokensOf(to)).toBe(4n);
+  });
+
+  it('after a fee was raised and before it was broadcast, the connector pays once', async () => {
+    const to = wallet();
+    const input = world.settle('ETH', 5n, to);
+    await send(input);
+    world.clock.ahead_ms += 200_000;
+    world.killAt('fee raised');
+    await expect(world.run()).rejects.toThrow(Killed);
+    await world.restart();
+    await world.run();
+    await world.blocks(CONFIRMATIONS);
+    expect(await etherOf(to)).toBe(5n);
+  });
+
+  it.each(['settlement to be told', 'settlement told'] satisfies Step[])(
+    'at “%s”, the connector tells the end, and the same',
+    async (step) => {
+      const input = world.settle('ETH', 1n, wallet());
+      await send(input);
+      await world.blocks(CONFIRMATIONS - 1);
+      await world.chain.mine();
+      world.killAt(step);
+      await world.run().catch((error) => expect(error).toBeInstanceOf(Killed));
+      await world.restart();
+      await world.run();
+      expect(world.product.names(input.crypto_settlement_id)).toEqual(['completed']);
+    },
+  );
+});
+
+describe('the end', () => {
+  it('is failed when the chain reverts what it would not have refused before', async () => {
+    const to = wallet();
+    const input = world.settle('USDC', 9n, to);
+    const answer = await send(input);
+    const hash = answer.outcome === 'sent' ? answer.transaction_id : '';
+    await world.chain.refuse(to);
+    await world.blocks(CONFIRMATIONS);
+    const [told] = world.product.about(input.crypto_settlement_id);
+    expect(told).toMatchObject({
+      name: 'failed',
+      callback: { transaction_id: hash, code: 'transaction_reverted' },
+    });
+    expect(await world.chain.tokensOf(to)).toBe(0n);
+  });
+
+  it('comes again after a reorganisation that took it back, and pays once', async () => {
+    const to = wallet();
+    const before = await sentCount();
+    const input = world.settle('ETH', 8n, to);
+    await send(input);
+    await world.blocks(CONFIRMATIONS);
+    await world.chain.reorganise(CONFIRMATIONS);
+    expect(await etherOf(to)).toBe(0n);
+    await world.chain.mine();
+    await world.run();
+    await world.blocks(CONFIRMATIONS);
+    expect(await etherOf(to)).toBe(8n);
+    expect(await sentCount()).toBe(before + 1);
+    expect(world.product.names(input.crypto_settlement_id)).toEqual(['completed']);
+  });
+});
+
+describe('another program that uses the account', () => {
+  it('and takes a nonce fails the settlement, and stops all others until it is looked at', async () => {
+    const to = wallet();
+    const input = world.settle('ETH', ETHER, to);
+    await send(input);
+    const { nonce = 0 } = (await kept(input.crypto_settlement_id)) ?? {};
+    const { client } = world.chain;
+    const price = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n, gas: 21_000n };
+    const sign = async (at: number) =>
+      await world.payer.signTransaction({
+        ...{ type: 'eip1559', chainId: 31_337, nonce: at, to: CUSTOMER, value: 1n },
+        ...price,
+      });
+    await client.sendRawTransaction({ serializedTransaction: await sign(nonce) });
+    await client.sendRawTransaction({ serializedTransaction: await sign(nonce + 1) });
+    await world.blocks(CONFIRMATIONS);
+    const [told] = world.product.about(input.crypto_settlement_id);
+    expect(told).toMatchObject({ name: 'failed', callback: { code: 'nonce_taken' } });
+    expect(await etherOf(to)).toBe(0n);
+    await expect(send(world.settle('ETH', 1n, to))).rejects.toThrow('compare them');
+    await expect(world.restart()).rejects.toThrow('compare them');
+  });
+});

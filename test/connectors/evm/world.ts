@@ -1,0 +1,200 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Address, getAddress } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { createEvm, type Evm, type EvmSettings } from '../../../connectors/evm/evm';
+import { readExtendedKey } from '../../../connectors/evm/extended-key';
+import { createNode } from '../../../connectors/evm/node';
+import { createRates } from '../../../connectors/evm/rates';
+import type { Report } from '../../../connectors/evm/report';
+import { createScreening } from '../../../connectors/evm/screening';
+import type { Step } from '../../../connectors/evm/steps';
+import { createLogger } from '../../../src/log';
+import { connectMongo } from '../../../src/mongo';
+import { mongodbUri } from '../../support/servers';
+import { CHAIN_ID, LISTED, startEthereum } from './ethereum';
+import { ACCOUNT } from './words';
+
+export const CONFIRMATIONS = 3;
+export const ETHER = 10n ** 18n;
+
+/** Death of the connector at a step. */
+export class Killed extends Error {
+  override readonly name = 'Killed';
+}
+
+/** Deposit as a product knows it that heeds every report once. */
+interface KnownDeposit {
+  amount: string;
+  confirmations: number;
+}
+
+export type EvmWorld = Awaited<ReturnType<typeof startEvmWorld>>;
+
+/** A connector on a real chain and a real database, and the product that it tells. */
+export async function startEvmWorld() {
+  const [chain, mongo] = await Promise.all([
+    startEthereum(),
+    connectMongo(mongodbUri(), 'test-evm'),
+  ]);
+  const database = `test_evm_${randomBytes(6).toString('hex')}`;
+  const folder = mkdtempSync(join(tmpdir(), 'evm-'));
+  const [screeningFile, ratesFile] = [join(folder, 'list.txt'), join(folder, 'rates.json')];
+  writeFileSync(screeningFile, `# Nobody takes money from here.\n${LISTED}\n`);
+  const prices = { ETH: { EUR: '2000' }, USDC: { EUR: '0.8' } };
+  writeFileSync(ratesFile, JSON.stringify({ as_of: new Date().toISOString(), rates: prices }));
+  const account = privateKeyToAccount(generatePrivateKey());
+  const product = createProduct();
+  const clock = { ahead_ms: 0 };
+  let killAt: Step | undefined;
+  const pass = (step: Step) => {
+    if (step !== killAt) return;
+    killAt = undefined;
+    throw new Killed(`killed at: ${step}`);
+  };
+  const now = () => new Date(Date.now() + clock.ahead_ms);
+  const settings: EvmSettings = {
+    chainId: CHAIN_ID,
+    assets: { usdc: getAddress(chain.token) },
+    confirmations: CONFIRMATIONS,
+    traces: true,
+    feeCap: 10n ** 12n,
+    raiseAfterMs: 180_000,
+  };
+  const build = (change: Partial<EvmSettings> = {}): Evm =>
+    createEvm({
+      ...settings,
+      ...change,
+      mongo,
+      database,
+      node: createNode(chain.url),
+      key: readExtendedKey(ACCOUNT.publicExtendedKey),
+      account,
+      rates: createRates({ place: ratesFile, ageSecondsMax: 600 }, () => new Date()),
+      screening: createScreening(screeningFile),
+      deliver: async (report) => product.take(report),
+      assertCurrent: async ({ crypto_settlement_id }) =>
+        product.assertCurrent(crypto_settlement_id),
+      pass,
+      now,
+      log: createLogger('test-evm', process.env['TEST_LOG_LEVEL'] ?? 'silent'),
+    });
+  let evm = build();
+  await evm.begin();
+  await chain.client.setBalance({ address: account.address, value: 1_000n * ETHER });
+  await chain.payToken(account.address, 10n ** 12n);
+  await chain.mine();
+  const run = async (): Promise<void> => {
+    while (await evm.round());
+  };
+  return {
+    chain,
+    product,
+    clock,
+    payer: account,
+    screeningFile,
+    db: mongo.db(database),
+    get evm() {
+      return evm;
+    },
+    build,
+    /** Works until nothing is due. */
+    run,
+    /** Makes blocks, each followed by what the connector does about it. */
+    blocks: async (count: number): Promise<void> => {
+      for (let made = 0; made < count; made += 1) {
+        await chain.mine();
+        await run();
+      }
+    },
+    /** Lets the connector die when it next comes to a step. */
+    killAt: (step: Step | undefined) => {
+      killAt = step;
+    },
+    /** A new process on the same database. */
+    restart: async (change?: Partial<EvmSettings>): Promise<void> => {
+      evm = build(change);
+      await evm.begin();
+    },
+    /** Address of a new payment. */
+    address: async (asset: 'ETH' | 'USDC', id = randomUUID()) => {
+      const answer = await evm.activities.giveAddress({
+        crypto_payment_id: id,
+        asset,
+        network: 'ethereum',
+        amount_due: '1',
+        livemode: true,
+        expires_at: new Date(Date.now() + 1_800_000).toISOString(),
+      });
+      if (answer.outcome !== 'given') throw new Error(answer.message);
+      return { id, address: getAddress(answer.address), answer };
+    },
+    settle: (
+      asset: 'ETH' | 'USDC',
+      amount: bigint,
+      wallet: Address,
+      id: string = randomUUID(),
+    ) => ({
+      crypto_settlement_id: id,
+      version: 1,
+      asset,
+      network: 'ethereum',
+      amount: String(amount),
+      wallet_address: wallet,
+      livemode: true,
+    }),
+    end: async () => {
+      await chain.stop();
+      await mongo.db(database).dropDatabase();
+      await mongo.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** The product's side: each callback counts once, by its id, and means one thing. */
+function createProduct() {
+  const heard = new Map<string, string>();
+  const reports: Report[] = [];
+  const ended = new Set<string>();
+  let isAway = false;
+  const about = (id: string) => reports.filter(({ resource_id }) => resource_id === id);
+  return {
+    take: (report: Report) => {
+      if (isAway) throw new Error('The product is away.');
+      const said = JSON.stringify(report);
+      const before = heard.get(report.callback.callback_id);
+      if (before !== undefined && before !== said) throw new Error(`said anew: ${said}`);
+      if (before === undefined) reports.push(report);
+      heard.set(report.callback.callback_id, said);
+    },
+    assertCurrent: (id: string) => {
+      if (ended.has(id)) throw new Error('The settlement has ended in the record.');
+    },
+    /** The record says that a settlement has ended. */
+    endInRecord: (id: string) => ended.add(id),
+    away: (is: boolean) => {
+      isAway = is;
+    },
+    about,
+    names: (id: string) => about(id).map(({ name }) => name),
+    /** Deposits of a payment, as the reports leave them. */
+    deposits: (id: string): Record<string, KnownDeposit> => {
+      const known: Record<string, KnownDeposit> = {};
+      for (const { name, callback } of about(id)) {
+        const { transaction_id = '', amount = '', confirmations = 0 } = callback;
+        if (name === 'deposit') known[transaction_id] = { amount, confirmations };
+        else delete known[transaction_id];
+      }
+      return known;
+    },
+    /** Smallest units that count by now. */
+    credited(id: string): bigint {
+      return Object.values(this.deposits(id))
+        .filter(({ confirmations }) => confirmations >= CONFIRMATIONS)
+        .reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+    },
+  };
+}
