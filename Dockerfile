@@ -10,7 +10,9 @@ COPY workflows workflows
 COPY activities activities
 COPY worker worker
 COPY connectors connectors
-RUN npm run build && npm prune --omit=dev
+RUN npm run build && npm prune --omit=dev \
+  # An optional peer of viem, which needs its types alone.
+  && rm -rf node_modules/typescript node_modules/@typescript
 
 FROM node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20
 # Stack traces name lines of the sources, in every process of the image.
