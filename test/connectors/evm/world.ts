@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Address, getAddress } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { createEvm, type Evm, type EvmSettings } from '../../../connectors/evm/evm';
+import { createEvm, type Evm, type EvmDeps, type EvmSettings } from '../../../connectors/evm/evm';
 import { readExtendedKey } from '../../../connectors/evm/extended-key';
 import { createNode } from '../../../connectors/evm/node';
 import { createRates } from '../../../connectors/evm/rates';
@@ -34,7 +34,7 @@ interface KnownDeposit {
 export type EvmWorld = Awaited<ReturnType<typeof startEvmWorld>>;
 
 /** A connector on a real chain and a real database, and the product that it tells. */
-export async function startEvmWorld() {
+export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'assertCurrent'>) {
   const [chain, mongo] = await Promise.all([
     startEthereum(),
     connectMongo(mongodbUri(), 'test-evm'),
@@ -77,6 +77,7 @@ export async function startEvmWorld() {
       deliver: async (report) => product.take(report),
       assertCurrent: async ({ crypto_settlement_id }) =>
         product.assertCurrent(crypto_settlement_id),
+      ...real,
       pass,
       now,
       log: createLogger('test-evm', process.env['TEST_LOG_LEVEL'] ?? 'silent'),
