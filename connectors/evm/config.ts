@@ -17,7 +17,12 @@ export const Environment = z.object({
   EVM_CHAIN_ID: count(1, Number.MAX_SAFE_INTEGER),
   /** Blocks after which a deposit or a settlement counts. */
   EVM_CONFIRMATIONS: count(1, 500).default(12),
-  EVM_START_BLOCK: count(0, Number.MAX_SAFE_INTEGER).optional(),
+  /** An empty text is a fault here, not block 0. */
+  EVM_START_BLOCK: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be the number of a block')
+    .transform(Number)
+    .optional(),
   /** Whether the node has `trace_block`. */
   EVM_TRACES: z.enum(['on', 'off']).default('off'),
   /** File with the extended public key of `m/44'/60'/0'`. */

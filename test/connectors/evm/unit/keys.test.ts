@@ -71,6 +71,8 @@ describe('the environment', () => {
 
   it('is refused with every fault, such as a token without its checksum', () => {
     const token = env.EVM_USDC_ADDRESS.replace('A0b8', 'a0B8');
+    const empty = { ...env, EVM_START_BLOCK: '' };
+    expect(() => readEvmConfig(empty)).toThrow(/EVM_START_BLOCK: must be the number of a block/);
     const bad = { ...env, EVM_CHAIN_ID: 'main', EVM_USDC_ADDRESS: token, EVM_FEE_MAX_GWEI: '-1' };
     expect(() => readEvmConfig(bad)).toThrow(/EVM_CHAIN_ID: /);
     expect(() => readEvmConfig(bad)).toThrow(
