@@ -1,10 +1,10 @@
 import { offer, offered, switchOff, switchOn } from '../merchants/second-factor';
+import { QrCode } from '../pages/qr';
 import type { UserDocument } from '../store/users';
 import type { DashboardDeps } from './deps';
 import { Field } from './fields';
 import { field } from './form';
 import { Badge, Copyable, Note, PageHead, Panel, PostForm } from './parts';
-import { QrCode } from './qr-code';
 import type { Answer, Call, Route } from './route';
 
 const PROFILE = '/profile';

@@ -1,25 +1,26 @@
-import encodeQr from 'qr';
+import { encode } from 'uqr';
 
-/** Light modules around a code that scanners need (ISO/IEC 18004). */
-const QUIET = 4;
+const MODULE_PIXELS = 4;
 
 /**
- * Draws a QR code as SVG, on the server, so that it needs neither script nor another site.
+ * Draws a QR code as SVG, on the server, so that it needs neither script nor another site: dark on
+ * light in both colour schemes, as readers need it.
  * @param label accessible name
  */
 export function QrCode({ text, label }: { text: string; label: string }) {
-  const rows = encodeQr(text, 'raw', { ecc: 'medium', border: QUIET });
-  const side = rows.length;
+  const { data, size } = encode(text, { ecc: 'M', border: 4 });
   return (
     <svg
       class="qr"
-      viewBox={`0 0 ${side} ${side}`}
+      width={size * MODULE_PIXELS}
+      height={size * MODULE_PIXELS}
+      viewBox={`0 0 ${size} ${size}`}
       role="img"
       aria-label={label}
       shape-rendering="crispEdges"
     >
-      <path fill="#ffffff" d={`M0 0h${side}v${side}H0z`} />
-      <path fill="#000000" d={rows.map(darkRuns).join('')} />
+      <path fill="#ffffff" d={`M0 0h${size}v${size}H0z`} />
+      <path fill="#000000" d={data.map(darkRuns).join('')} />
     </svg>
   );
 }
