@@ -1,11 +1,4 @@
-import { keccak256 } from '../../src/keys/keccak';
 import { addressFault } from '../../src/keys/wallet-address';
-
-test('keccak-256 has the known digests, over one block and more', () => {
-  const digest = (text: string) => keccak256(Buffer.from(text)).toString('hex');
-  expect(digest('')).toBe('c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470');
-  expect(digest('abc')).toBe('4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45');
-});
 
 const RIGHT = {
   ethereum: [
@@ -47,6 +40,24 @@ test('an address without a checksum, or of another network, is refused', () => {
   expect(
     addressFault('bitcoin', 'bc1QW508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', false),
   ).toBeDefined();
+});
+
+test('a text with a right checksum that is no address is refused', () => {
+  for (const text of [
+    // A first witness version under the checksum of the later ones, and the other way round.
+    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kemeawh',
+    'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd',
+    // Programs of no size that there is, and a version after the last.
+    'bc1rw5uspcuh',
+    'BC1QR508D6QEJXTDG4Y5R3ZARVARYV98GJ9P',
+    'BC13W508D6QEJXTDG4Y5R3ZARVARY0C5XW7KN40WF2',
+    // Hashes of another size, and one with a leading 1 too many.
+    '5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ',
+    `1${RIGHT.bitcoin[0]}`,
+    '',
+  ]) {
+    expect([text, addressFault('bitcoin', text, true)]).toEqual([text, expect.any(String)]);
+  }
 });
 
 test('addresses of test networks are for the sandbox', () => {
