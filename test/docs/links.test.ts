@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { anchorsOf, filesEndingIn, proseOf, ROOT } from './pages';
 
@@ -9,7 +9,7 @@ interface Link {
   target: string;
 }
 
-/** Links to files and headings of the project, without images and the web. */
+/** Links to files, headings and pictures of the project, without the web. */
 function linksOf(page: string): Link[] {
   const links = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)];
   return links
@@ -28,6 +28,15 @@ test('every link between the pages leads to a file, and to a heading where it na
   const links = PAGES.flatMap(linksOf);
   expect(links.length).toBeGreaterThan(30);
   expect(links.filter((link) => !leadsSomewhere(link))).toEqual([]);
+});
+
+test('every picture is shown on a page, and all of them stay small', () => {
+  const folder = join(ROOT, 'docs/images');
+  const pictures = readdirSync(folder);
+  const shown = new Set(PAGES.flatMap(linksOf).map(({ target }) => target));
+  expect(pictures.filter((name) => !shown.has(`images/${name}`))).toEqual([]);
+  const bytes = pictures.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  expect(bytes).toBeLessThan(1_500_000);
 });
 
 test('a link that leads nowhere is told', () => {
