@@ -24,6 +24,7 @@ const ROOMS_OF_SRC = [
   'src/store/',
   'src/ledger/(?!(book|documents|integers|open|postings)[.])',
   'src/webhooks/',
+  'src/tracing/',
   'src/connectors/',
   'src/temporal/',
   'src/reconcile/',

@@ -28,8 +28,10 @@ const shared = {
       },
     ],
   },
-  // These ship ES modules only.
-  transformIgnorePatterns: ['/node_modules/(?!(jose|preact|preact-render-to-string|qr)/)'],
+  // These ship ES modules only, and the last imports as it runs.
+  transformIgnorePatterns: [
+    '/node_modules/(?!(jose|preact|preact-render-to-string|qr|@opentelemetry/otlp-exporter-base)/)',
+  ],
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
 };
 

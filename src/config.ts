@@ -5,6 +5,7 @@ import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 import { LIVE_DEMO_ALLOWED, liveFaults } from './live';
 import { METRICS_VARIABLES } from './metrics/page';
 import { TEMPORAL_VARIABLES, type TemporalAccess, temporalAccess } from './temporal/access';
+import { TRACING_VARIABLES } from './tracing/tracing';
 
 const perSecond = z.coerce.number().int().positive();
 
@@ -34,6 +35,7 @@ export const Environment = z.object({
   ACCOUNT_LIMIT_PER_SECOND: perSecond.default(1_000),
   CREATE_LIMIT_PER_SECOND: perSecond.default(200),
   SANDBOX_CREATE_LIMIT_PER_SECOND: perSecond.default(200),
+  ...TRACING_VARIABLES,
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 });
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './api/app';
 import { closeServer, createHttpServer } from './api/server';
 import { readConfig, readKeys } from './config';
+import { defined } from './domain/defined';
 import { taskQueues } from './domain/task-queues';
 import { followKeys } from './keys/ring';
 import { createSealer } from './keys/seal';
@@ -19,6 +20,8 @@ import { checkTemporal } from './temporal/attributes';
 import { connectTemporal } from './temporal/connect';
 import { createTemporalDoor } from './temporal/door';
 import { createRedeliveries } from './temporal/redeliveries';
+import { startTracing } from './tracing/start';
+import { traceStarts } from './tracing/temporal';
 
 /** Longer than a create waits for its workflow. */
 const GRACE_MS = 10_000;
@@ -31,7 +34,9 @@ async function main(): Promise<void> {
   const settings = followSettings(mongo.db(config.MONGODB_DB), log);
   const stores = createStores(mongo.db(config.MONGODB_DB), settings);
   await checkIndexes(stores, log);
-  const client = connectTemporal(config.temporal);
+  const tracing = await startTracing('api', config, log);
+  const starts = tracing === undefined ? [] : [traceStarts(tracing)];
+  const client = connectTemporal(config.temporal, undefined, starts);
   await checkTemporal({ ...config.temporal, connection: client.connection }, log, isLive(config));
   const registry = createRegistry();
   const { lifecycleQueue, webhookQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
@@ -49,6 +54,7 @@ async function main(): Promise<void> {
     sealer: createSealer(followKeys(config.KEYS_FILE)),
     meter: createApiMeter(registry),
     stopping: stopping.signal,
+    ...defined({ tracing }),
     now,
     log,
   });
@@ -65,6 +71,7 @@ async function main(): Promise<void> {
     await sleep(config.DRAIN_MS);
     await closeServer(server, GRACE_MS);
     await figures.close();
+    await tracing?.close();
     await client.connection.close();
     await settings.close();
     await mongo.close();

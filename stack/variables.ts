@@ -221,6 +221,16 @@ export const VARIABLES: readonly Variable[] = [
     decided: true,
   },
   {
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    usual: 'none',
+    text: 'Address of an OpenTelemetry collector (OTLP by HTTP) to which the API and the worker send traces',
+  },
+  {
+    name: 'OTEL_TRACES_SAMPLER_ARG',
+    usual: '1',
+    text: 'Share of the traces that are sent, from 0 to 1',
+  },
+  {
     name: 'LOG_LEVEL',
     usual: 'info',
     text: 'fatal, error, warn, info, debug, trace or silent',

@@ -1,5 +1,5 @@
 import { Client } from '@temporalio/client';
-import { type NativeConnection, Worker } from '@temporalio/worker';
+import { type NativeConnection, Worker, type WorkerInterceptors } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
 import { createAuditActivities } from '../activities/audit';
@@ -17,6 +17,9 @@ import { createSealer } from '../src/keys/seal';
 import type { Logger } from '../src/log';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import type { Stores } from '../src/store';
+import { traceStarts, traceSteps } from '../src/tracing/temporal';
+import type { Tracing } from '../src/tracing/tracing';
+import { tracedPost } from '../src/tracing/webhooks';
 import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
 import { type PostWebhook, postWebhook } from '../src/webhooks/post';
 import type { WorkflowBundles } from './bundle';
@@ -36,6 +39,8 @@ export interface WorkerDeps {
   log: Logger;
   /** Bare names; each environment has its own queue of each. */
   queues?: { lifecycle: string; webhooks: string };
+  /** Traces of steps and webhooks; none when not given. */
+  tracing?: Tracing | undefined;
   /** Version of the workers; they are told apart from no others when not given. */
   version?: WorkerVersion | undefined;
   /** Environments that are served; both when not given. */
@@ -67,7 +72,7 @@ type Queues = NonNullable<WorkerDeps['queues']>;
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   const { connection, namespace, workflowBundles, tuning = readTuning({}), version } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
-  const common = { ...tunedOptions(tuning), connection, namespace };
+  const common = { ...tunedOptions(tuning), connection, namespace, ...stepsTraced(deps) };
   const workers: Worker[] = [];
   for (const environment of deps.environments ?? ENVIRONMENTS) {
     const livemode = environment === 'live';
@@ -103,8 +108,9 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
 }
 
 function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
-  const { connection, namespace, mongo, stores, keys, log, connectors } = deps;
-  const temporal = new Client({ connection, namespace });
+  const { connection, namespace, mongo, stores, keys, log, connectors, tracing } = deps;
+  const workflow = tracing === undefined ? [] : [traceStarts(tracing)];
+  const temporal = new Client({ connection, namespace, interceptors: { workflow } });
   const common = { stores, temporal, webhookQueue: queues.webhooks, log };
   return {
     ...createLifecycleActivities({ ...common, mongo, eager: true, payTokenKey: keys.pay_token }),
@@ -122,7 +128,7 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
 }
 
 function deliveryActivities(
-  { stores, keys, ring, allowPrivateWebhooks, log, post = postWebhook }: WorkerDeps,
+  { stores, keys, ring, allowPrivateWebhooks, log, tracing, post = postWebhook }: WorkerDeps,
   tuning: Tuning,
 ) {
   const slots = tuning.DELIVERY_SLOTS;
@@ -134,11 +140,15 @@ function deliveryActivities(
     limits: createEndpointLimits({ slots, promptSlots }),
     sealer: createSealer(ring ?? keys.seal),
     allowPrivate: allowPrivateWebhooks,
-    post,
+    post: tracedPost(tracing, post),
     now: Date.now,
     random: Math.random,
     log,
   });
+}
+
+function stepsTraced({ tracing }: WorkerDeps): { interceptors?: WorkerInterceptors } {
+  return tracing === undefined ? {} : { interceptors: { activity: [traceSteps(tracing)] } };
 }
 
 /** Half of them may wait for first attempts; a task that waits costs no thread. */

@@ -20,6 +20,7 @@ import { checkTemporal } from '../src/temporal/attributes';
 import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
 import { connectNative, installRuntime } from '../src/temporal/native';
 import { ensureSettlementSchedule } from '../src/temporal/settlement-schedule';
+import { startTracing } from '../src/tracing/start';
 import { postWebhook } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
@@ -50,6 +51,7 @@ async function main(): Promise<void> {
   const connection = await connectNative(config.temporal);
   const { namespace } = config.temporal;
   await checkTemporal({ connection, namespace }, log, isLive(config));
+  const tracing = await startTracing('worker', config, log);
   const queues = taskQueues(config.TASK_QUEUE_PREFIX);
   const registry = createRegistry();
   measureStores(registry, createFigureStore(mongo.db(config.MONGODB_DB)), () => new Date(), log);
@@ -66,6 +68,7 @@ async function main(): Promise<void> {
     connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
     tuning: readTuning(),
     version: readVersion(),
+    tracing,
     workflowBundles: await workflowBundles(),
     post: meteredPost(registry, postWebhook),
   });
@@ -85,6 +88,7 @@ async function main(): Promise<void> {
   await health.close();
   await scheduled;
   await figures.close();
+  await tracing?.close();
   await connection.close();
   await settings.close();
   await mongo.close();

@@ -9,6 +9,7 @@ import { createPayers } from '../merchants/payers';
 import type { ApiMeter } from '../metrics/api';
 import { createPayPages } from '../pages/pay';
 import type { Redeliveries } from '../temporal/redeliveries';
+import type { Tracing } from '../tracing/tracing';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
 import { postWebhook } from '../webhooks/post';
 import { mountCatalogue } from './catalogue';
@@ -26,10 +27,13 @@ import { createRateLimits } from './rate-limit';
 import { mountRecipients } from './recipients';
 import { mountRefunds } from './refunds';
 import { mountSandbox } from './sandbox';
+import { traceRequests } from './trace-requests';
 
 export interface AppDeps extends Omit<ApiDeps, 'payers'> {
   mongo: MongoClient;
   redeliveries: Redeliveries;
+  /** Traces of requests; none when not given. */
+  tracing?: Tracing;
   /** Aborts when the process is about to end, while it still serves. */
   stopping?: AbortSignal;
   config: ApiDeps['config'] & Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'>;
@@ -52,6 +56,7 @@ export function createApp(given: AppDeps): Koa {
   const pages = createPages(deps);
   app.use(nameRequest);
   app.use(partWhenStopping(deps.stopping));
+  if (deps.tracing !== undefined) app.use(traceRequests(deps.tracing));
   app.use(accessLog(deps));
   app.use(pages.routes());
   app.use(createDashboardPages(deps).routes());

@@ -4,6 +4,7 @@ import {
   type ConnectionOptions,
   defaultGrpcRetryOptions,
   makeGrpcRetryInterceptor,
+  type WorkflowClientInterceptor,
 } from '@temporalio/client';
 import type { TemporalAccess } from './access';
 
@@ -13,13 +14,16 @@ const ATTEMPTS_MAX = 3;
 /**
  * Connects when first used, so that a process can start before the server does.
  * @param identity name of the caller in histories; process and host when not given
+ * @param interceptors lookers-on at its calls, such as traces
  */
 export function connectTemporal(
   { namespace, ...access }: TemporalAccess,
   identity?: string,
+  interceptors: readonly WorkflowClientInterceptor[] = [],
 ): Client {
   const retry = makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: ATTEMPTS_MAX }));
   const options: ConnectionOptions = { ...access, interceptors: [retry] };
-  const client = { connection: Connection.lazy(options), namespace };
+  const workflow = [...interceptors];
+  const client = { connection: Connection.lazy(options), namespace, interceptors: { workflow } };
   return new Client(identity === undefined ? client : { ...client, identity });
 }

@@ -15,6 +15,7 @@ import { readKeys } from '../../src/config';
 import { SCOPES, type Scope } from '../../src/domain/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
 import { CRYPTO_METHODS } from '../../src/domain/crypto';
+import { defined } from '../../src/domain/defined';
 import { connectorQueue, type Environment } from '../../src/domain/task-queues';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
@@ -27,6 +28,8 @@ import { followSettings } from '../../src/store/settings';
 import { connectTemporal } from '../../src/temporal/connect';
 import { createTemporalDoor } from '../../src/temporal/door';
 import { createRedeliveries } from '../../src/temporal/redeliveries';
+import { traceStarts } from '../../src/tracing/temporal';
+import type { Tracing } from '../../src/tracing/tracing';
 import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
@@ -49,6 +52,8 @@ export interface ServiceOptions {
   chain?: ScriptedChain;
   /** As its processes run: settings are remembered, and commands can be counted. */
   economical?: boolean;
+  /** Traces of the API and the worker; none by default. */
+  tracing?: Tracing;
   /** Whose lifecycles are worked on; the sandbox's by default, since each takes a second to start. */
   environments?: Environment[];
 }
@@ -81,7 +86,9 @@ export async function startService(options: ServiceOptions = {}) {
   await ensureIndexes(stores);
   const connection = await NativeConnection.connect({ address });
   // As in production: the native connection is for workers only.
-  const temporal = connectTemporal({ address, namespace: 'default' });
+  const { tracing } = options;
+  const starts = tracing === undefined ? [] : [traceStarts(tracing)];
+  const temporal = connectTemporal({ address, namespace: 'default' }, undefined, starts);
   const folder = mkdtempSync(join(tmpdir(), 'service-keys-'));
   const keysFile = writeKeys(join(folder, 'keys.json'));
   const keys = readKeys(keysFile);
@@ -98,6 +105,7 @@ export async function startService(options: ServiceOptions = {}) {
     const workers = await createWorkers({
       connection: own ?? connection,
       version,
+      tracing,
       namespace: 'default',
       mongo,
       stores,
@@ -144,6 +152,7 @@ export async function startService(options: ServiceOptions = {}) {
   await once(server, 'listening');
   const url = `http://localhost:${portOf(server.address())}`;
   const app = createApp({
+    ...defined({ tracing }),
     mongo,
     stores,
     keys,
