@@ -201,6 +201,11 @@ export const VARIABLES: readonly Variable[] = [
     text: 'Time for which a workflow waits for the worker that remembers it',
   },
   {
+    name: 'RECIPIENT_DETAILS_MONTHS',
+    usual: '13',
+    text: 'Months after its last payout for which the details of a recipient are kept',
+  },
+  {
     name: 'WEBHOOK_ALLOW_PRIVATE',
     usual: 'sandbox',
     alone: 'none',

@@ -3,6 +3,7 @@ import { type NativeConnection, Worker, type WorkerInterceptors } from '@tempora
 import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
 import { createAuditActivities } from '../activities/audit';
+import { createRetentionActivities } from '../activities/retention';
 import { createSettleActivities } from '../activities/settle';
 import type { Keys } from '../src/config';
 import {
@@ -15,6 +16,7 @@ import {
 import type { KeyRing } from '../src/keys/ring';
 import { createSealer } from '../src/keys/seal';
 import type { Logger } from '../src/log';
+import { createPayers } from '../src/merchants/payers';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import type { Stores } from '../src/store';
 import { traceStarts, traceSteps } from '../src/tracing/temporal';
@@ -81,7 +83,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
       ...versionOptions(version, 'AUTO_UPGRADE'),
       taskQueue: environmentQueue(queues.lifecycle, livemode),
       workflowBundle: workflowBundles.lifecycle,
-      activities: lifecycleActivities(deps, queues),
+      activities: lifecycleActivities(deps, queues, tuning),
       maxConcurrentActivityTaskExecutions: tuning.ACTIVITY_SLOTS,
       maxConcurrentLocalActivityExecutions: tuning.ACTIVITY_SLOTS,
     });
@@ -107,8 +109,10 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   };
 }
 
-function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
-  const { connection, namespace, mongo, stores, keys, log, connectors, tracing } = deps;
+function lifecycleActivities(deps: WorkerDeps, queues: Queues, tuning: Tuning) {
+  const { connection, namespace, mongo, stores, keys, ring, log, connectors, tracing } = deps;
+  const now = () => new Date();
+  const sealer = createSealer(ring ?? keys.seal);
   const workflow = tracing === undefined ? [] : [traceStarts(tracing)];
   const temporal = new Client({ connection, namespace, interceptors: { workflow } });
   const common = { stores, temporal, webhookQueue: queues.webhooks, log };
@@ -122,7 +126,13 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
     ...createAuditActivities({
       ...common,
       lifecycleQueue: queues.lifecycle,
-      now: () => new Date(),
+      now,
+    }),
+    ...createRetentionActivities({
+      ...common,
+      payers: createPayers({ accounts: stores.accounts, sealer, log }),
+      recipientMonths: tuning.RECIPIENT_DETAILS_MONTHS,
+      now,
     }),
   };
 }

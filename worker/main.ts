@@ -19,6 +19,7 @@ import { followSettings } from '../src/store/settings';
 import { checkTemporal } from '../src/temporal/attributes';
 import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
 import { connectNative, installRuntime } from '../src/temporal/native';
+import { ensureRetentionSchedule } from '../src/temporal/retention-schedule';
 import { ensureSettlementSchedule } from '../src/temporal/settlement-schedule';
 import { startTracing } from '../src/tracing/start';
 import { postWebhook } from '../src/webhooks/post';
@@ -95,11 +96,16 @@ async function main(): Promise<void> {
 }
 
 /**
- * Makes the hourly audit and the daily settlements; without them the service works on, a person looks
- * for orphans, and merchants ask for their settlements.
+ * Makes the hourly audit, the daily settlements and the daily retention; without them the service
+ * works on, a person looks for orphans, merchants ask for their settlements, and what was kept long
+ * enough stays.
  */
 async function makeSchedules(temporal: Client, queue: string, log: Logger): Promise<void> {
-  const schedules = { audit: ensureAuditSchedule, settlements: ensureSettlementSchedule };
+  const schedules = {
+    audit: ensureAuditSchedule,
+    settlements: ensureSettlementSchedule,
+    retention: ensureRetentionSchedule,
+  };
   for (const [name, ensure] of Object.entries(schedules)) {
     try {
       log.info({ status: await ensure(temporal, queue) }, `${name} scheduled`);

@@ -2,6 +2,7 @@ import type { WorkerOptions } from '@temporalio/worker';
 import { z } from 'zod';
 import { parseEnvironment } from '../src/config';
 import { defined } from '../src/domain/defined';
+import { MONTHS_MAX } from '../src/domain/retention';
 
 const count = z.coerce.number().int();
 
@@ -13,6 +14,7 @@ export const Environment = z.object({
   CACHED_WORKFLOWS: count.min(0).default(1_000),
   POLLERS_MAX: count.min(10).default(10),
   STICKY_TIMEOUT_MS: count.min(100).default(5_000),
+  RECIPIENT_DETAILS_MONTHS: count.min(1).max(MONTHS_MAX).default(13),
 });
 
 export type Tuning = z.infer<typeof Environment>;

@@ -5,4 +5,5 @@ export { cryptoSettlement } from './crypto-settlement/lifecycle';
 export { payment } from './payment/lifecycle';
 export { payout } from './payout/lifecycle';
 export { refund } from './refund/lifecycle';
+export { retention } from './retention/retention';
 export { cryptoSettlements } from './settle/settle';

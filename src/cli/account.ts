@@ -3,6 +3,7 @@ import type { ClientSession } from 'mongodb';
 import { SCOPES } from '../domain/api-key';
 import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../domain/catalogue';
 import { isRailId, RAIL_IDS, type RailId } from '../domain/rails';
+import { PAYER_MONTHS } from '../domain/retention';
 import { hashPassword } from '../keys/password';
 import { createKey, type KeyDeps } from '../merchants/api-keys';
 import { ownerOf } from '../merchants/staff';
@@ -77,6 +78,8 @@ export interface AccountChange {
   disableMethod?: (PaymentMethodId | RailId)[];
   /** Minor units of the payout's currency, by rail; 0 removes a fee. */
   payoutFee?: Partial<Record<RailId, number>>;
+  /** Months for which names and e-mail addresses of payers are kept. */
+  payerDataMonths?: number;
 }
 
 /**
@@ -104,7 +107,7 @@ export async function updateAccount(
 async function makeChanges(
   accounts: Stores['accounts'],
   id: string,
-  { crypto, enableMethod = [], disableMethod = [], payoutFee = {} }: AccountChange,
+  { crypto, enableMethod = [], disableMethod = [], payoutFee = {}, payerDataMonths }: AccountChange,
   session: ClientSession,
 ): Promise<AccountDocument> {
   if (crypto !== undefined) await accounts.setCrypto(id, crypto === 'on', session);
@@ -120,12 +123,17 @@ async function makeChanges(
     const fee = payoutFee[rail];
     if (fee !== undefined) await accounts.setPayoutFee(id, rail, fee, session);
   }
+  if (payerDataMonths !== undefined)
+    await accounts.setPayerDataMonths(id, payerDataMonths, session);
   return existing(await accounts.get(id, session), id);
 }
 
-function settingsOf({ crypto, enabled_methods, disabled_rails, payout_fees }: AccountDocument) {
+function settingsOf(account: AccountDocument) {
+  const { crypto, enabled_methods, disabled_rails, payout_fees } = account;
+  const { payer_data_months = PAYER_MONTHS } = account;
   const fees = Object.entries(payout_fees ?? {}).map(([rail, fee]) => `${rail}=${fee}`);
-  return { crypto, enabled_methods, disabled_rails: disabled_rails ?? [], payout_fees: fees };
+  const plain = { crypto, enabled_methods, payer_data_months };
+  return { ...plain, disabled_rails: disabled_rails ?? [], payout_fees: fees };
 }
 
 /** @throws CliFailure `account_not_found` */

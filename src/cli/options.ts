@@ -4,6 +4,7 @@ import { isScope, SCOPES, type Scope } from '../domain/api-key';
 import { isBalanceAccountName } from '../domain/balance-account';
 import { isCurrency } from '../domain/currencies';
 import { parseCreatedBefore } from '../domain/cursor';
+import { MONTHS_MAX } from '../domain/retention';
 import { Amount } from '../domain/wire/fields';
 
 /** Option `--env sandbox|live`, which every command about one environment needs. */
@@ -26,6 +27,13 @@ export function parseLimit(max: number): (text: string) => number {
     if (/^\d{1,6}$/.test(text) && limit >= 1 && limit <= max) return limit;
     throw new InvalidArgumentError(`It must be an integer from 1 to ${max}.`);
   };
+}
+
+/** Parses `--payer-data-months`. */
+export function parseMonths(text: string): number {
+  const months = Number(text);
+  if (/^\d{1,3}$/.test(text) && months >= 1 && months <= MONTHS_MAX) return months;
+  throw new InvalidArgumentError(`It must be an integer from 1 to ${MONTHS_MAX}.`);
 }
 
 /** Parses `--before`: a place in a list, as `next_cursor` gives it. */

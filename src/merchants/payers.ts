@@ -27,7 +27,7 @@ type Paid = KeyOwner & { _id: string; customer: KeptCustomer };
 /**
  * Seals and opens payers' names and e-mail addresses under one data key for each account and
  * environment, which is sealed by the service's ring. The merchant's own reference stays as it is.
- * @see docs/operations.md#the-sealing-keys
+ * @see docs/operations.md#personal-data
  */
 export function createPayers(deps: PayerDeps) {
   const opened = new Map<Sealed, Promise<DataKey>>();

@@ -18,6 +18,10 @@ export interface AccountDocument {
   payout_fees?: Partial<Record<RailId, number>>;
   /** Data keys under which payers are sealed; each is made when its first payer is. */
   payer_keys?: Partial<Record<Env, PayerKey>>;
+  /** Months for which payers are kept; absent: the usual time. */
+  payer_data_months?: number;
+  /** Place in the list of payments up to which payers are blanked. */
+  payers_blanked?: Partial<Record<Env, string>>;
   /** First login of the merchant's staff; the hash is that of a login from before there were users. */
   dashboard: { email: string; password_hash?: string };
   created_at: string;
@@ -80,6 +84,10 @@ export function createAccountStore(db: Db, memory: Memory<AccountDocument> = noM
         { _id: id, [`payer_keys.${env}.sealed`]: before },
         { $set: { [`payer_keys.${env}`]: key } },
       ),
+    setPayerDataMonths: (id: string, payer_data_months: number, session?: ClientSession) =>
+      accounts.updateOne({ _id: id }, { $set: { payer_data_months } }, { session }),
+    notePayersBlanked: (id: string, env: Env, position: string) =>
+      accounts.updateOne({ _id: id }, { $max: { [`payers_blanked.${env}`]: position } }),
     setCrypto: (id: string, crypto: boolean, session?: ClientSession) =>
       accounts.findOneAndUpdate(
         { _id: id },

@@ -7,6 +7,9 @@ import { type IndexWork, makeIndexes } from '../mongo-indexes';
 /** Life of a key: 24 hours. @see docs/api.md#idempotency-key */
 export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
 
+/** Longest life of a claim whose resource is not written: it holds what the request said. */
+const OPEN_LIFETIME_MS = 30 * KEY_LIFETIME_MS;
+
 /**
  * End of a key's life, counted from when its resource was written: a client that has repeated its
  * request through a long outage must find the resource that was made at last, not make a second.
@@ -36,7 +39,7 @@ export interface ClaimDocument extends ClaimKey {
   /** Facts of the first answer, kept by the write of the resource; the rest of it never changes. */
   opening?: PaymentOpening;
   created_at: Date;
-  /** Set when the resource is written, since a claim under way never expires. */
+  /** 30 days after it was made, and once the resource is written 24 hours after that. */
   expires_at?: Date;
 }
 
@@ -96,6 +99,11 @@ export function createIdempotencyStore(db: Db) {
         [{ $set: { request: null, expires_at: EXPIRES_AT } }],
         { session },
       ),
+    /** Sets the end of open claims from before they had one. */
+    limitOpen: () =>
+      claims.updateMany({ expires_at: { $exists: false } }, [
+        { $set: { expires_at: { $add: ['$created_at', OPEN_LIFETIME_MS] } } },
+      ]),
     forResource: (resource_id: string) => claims.findOne({ resource_id }),
     /**
      * Empties the claim in the transaction that writes its resource; the key's 24 hours begin.
@@ -160,6 +168,7 @@ async function claim(
     status: null,
     body: null,
     created_at: now,
+    expires_at: new Date(now.getTime() + OPEN_LIFETIME_MS),
   };
   const keys = keyHash === undefined ? [fresh] : [fresh, rebuiltClaim(fresh, keyHash)];
   const ids = keys.map(claimId);

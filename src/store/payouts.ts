@@ -52,6 +52,14 @@ export function createPayoutStore(db: Db) {
     ...resourceStore<PayoutDocument, PayoutFilter>(payouts, PAYOUT_IN_FLIGHT),
     insertTogether: (documents: PayoutDocument[], session: ClientSession) =>
       payouts.insertMany(documents, { session }),
+    /** Newest payout to a recipient. */
+    lastTo: (recipient_id: string) =>
+      payouts.findOne({ recipient_id }, { sort: { created_at: -1 } }),
+    /** Whether a payout to a recipient is in flight. */
+    isUnderWay: async (recipient_id: string): Promise<boolean> => {
+      const status = { $in: [...PAYOUT_IN_FLIGHT] };
+      return (await payouts.findOne({ recipient_id, status })) !== null;
+    },
     ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         payouts,
@@ -61,6 +69,7 @@ export function createPayoutStore(db: Db) {
           IN_NEED,
           UPDATED,
           STUCK_INDEX,
+          { key: { recipient_id: 1, created_at: -1 }, name: 'recipient' },
         ],
         work,
       ),

@@ -17,6 +17,8 @@ export interface RecipientDocument extends RecipientFacts {
   /** Key of the ring that sealed them; null once they are deleted. */
   kid: string | null;
   created_at: string;
+  /** When it was made or last paid, as far as the retention has looked; absent in an older one. */
+  used_at?: string;
   /** When the details were deleted; null or absent while they are kept. */
   deleted_at?: string | null;
   request_id: string;
@@ -54,11 +56,15 @@ export function recipientFrom(
     ...clear,
     sealed: Sealed.parse(sealed),
     created_at: now.toISOString(),
+    used_at: now.toISOString(),
     request_id,
   };
 }
 
 const CLAIM_KID = 'request.recipient.kid';
+
+/** Recipients whose details are kept. */
+const KEPT = { kid: { $type: 'string' } } as const;
 
 /** Facts that go with the details; those that past payouts are shown by stay. */
 const FORGOTTEN = { sealed: null, kid: null, has: [], card_expires: null, iban_in_sepa: null };
@@ -73,6 +79,7 @@ export function createRecipientStore(db: Db) {
         [
           { key: { account_id: 1, livemode: 1, created_at: -1 }, name: 'account' },
           { key: { kid: 1, _id: 1 }, name: 'kid' },
+          { key: { used_at: 1 }, name: 'used', partialFilterExpression: KEPT },
         ],
         work,
       );
@@ -97,20 +104,44 @@ export function createRecipientStore(db: Db) {
       recipients.findOne({ _id: id, account_id, livemode }),
     /**
      * Deletes the details for good; again changes nothing.
-     * @param owner account and environment that it must belong to, where they are known
+     * @param only what it must be, where that is known: its account, environment or last use
      * @returns the recipient as it was before; null when there is none
      */
     forget: (
       id: string,
       deleted_at: string,
-      owner: { account_id?: string; livemode?: boolean },
-      session: ClientSession,
+      only: { account_id?: string; livemode?: boolean; used_at?: string },
+      session?: ClientSession,
     ) =>
       recipients.findOneAndUpdate(
-        { _id: id, ...owner },
+        { _id: id, ...only },
         [{ $set: { ...FORGOTTEN, deleted_at: { $ifNull: ['$deleted_at', deleted_at] } } }],
         { session, returnDocument: 'before' },
       ),
+    /** Counts the use of older recipients from their creation; gives the number of them. */
+    noteCreation: async (limit: number): Promise<number> => {
+      const older = await recipients
+        .find({ ...KEPT, used_at: { $exists: false } })
+        .limit(limit)
+        .project<{ _id: string }>({ _id: 1 })
+        .toArray();
+      const ids = older.map(({ _id }) => _id);
+      await recipients.updateMany({ _id: { $in: ids }, used_at: { $exists: false } }, [
+        { $set: { used_at: '$created_at' } },
+      ]);
+      return ids.length;
+    },
+    /** Lists recipients whose details are kept and that were not used since, the oldest first. */
+    unusedSince: (before: string, limit: number) =>
+      recipients
+        .find({ ...KEPT, used_at: { $lt: before } })
+        .sort({ used_at: 1 })
+        .limit(limit)
+        .project<{ _id: string; used_at: string }>({ used_at: 1 })
+        .toArray(),
+    /** Notes a later use, unless another was noted. */
+    noteUse: (id: string, before: string, used_at: string) =>
+      recipients.updateOne({ _id: id, used_at: before }, { $set: { used_at } }),
     /** Lists recipients that other keys than `kid` sealed, by id, starting behind `after`. */
     sealedByOthers: (kid: string, limit: number, after = '') =>
       recipients

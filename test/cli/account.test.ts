@@ -96,6 +96,7 @@ describe('account update, show and list', () => {
       enabled_methods: PAYMENT_METHOD_IDS.filter((id) => id !== 'amex' && id !== 'visa'),
       enabled_rails: RAIL_IDS,
       payout_fees: {},
+      payer_data_months: 18,
       dashboard_email,
       created_at: expect.stringMatching(/Z$/),
     });
@@ -129,6 +130,22 @@ describe('account update, show and list', () => {
       payout_fees: { card_payout: 120 },
     });
     expect(await update('--payout-fee', 'card_payout=0')).toMatchObject({ payout_fees: {} });
+  });
+
+  test('set for how long payers are kept', async () => {
+    const { account_id } = await service.account();
+    const update = (months: string) => [
+      'account',
+      'update',
+      account_id,
+      '--payer-data-months',
+      months,
+    ];
+    expect(await service.json(...update('6'))).toMatchObject({ payer_data_months: 6 });
+    expect((await service.cli('account', 'show', account_id)).stdout).toContain('6 months');
+    for (const wrong of ['0', '121', '1.5', '-1', 'x', '']) {
+      expect((await service.refusal(...update(wrong))).message).toContain('from 1 to 120');
+    }
   });
 
   test.each([

@@ -5,6 +5,7 @@ import {
   type PaymentMethodId,
 } from '../../domain/catalogue';
 import { isRailId, RAIL_IDS, type RailId } from '../../domain/rails';
+import { MONTHS_MAX, PAYER_MONTHS } from '../../domain/retention';
 import type { AccountDocument } from '../../store/accounts';
 import {
   type AccountChange,
@@ -16,7 +17,7 @@ import {
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { SANDBOX_FUNDS } from '../fund';
-import { parseEmail, parseLimit } from '../options';
+import { parseEmail, parseLimit, parseMonths } from '../options';
 import { fields, table, when } from '../output';
 
 const NAME_LENGTH_MAX = 100;
@@ -66,6 +67,11 @@ export function addAccountCommands(program: Command, context: CliContext): void 
     .option('--enable-method <method>', 'enable a method or rail (repeatable)', collectMethod)
     .option('--disable-method <method>', 'disable a method or rail (repeatable)', collectMethod)
     .option('--payout-fee <rail=minor>', 'fee of a payout over a rail (repeatable)', collectFee)
+    .option(
+      '--payer-data-months <n>',
+      `how long names and e-mail addresses of payers are kept, 1 to ${MONTHS_MAX} months (usual: ${PAYER_MONTHS})`,
+      parseMonths,
+    )
     .addHelpText('after', EXAMPLES.update)
     .action((id: string, change: AccountChange) => update(context, id, change));
   group
@@ -100,8 +106,8 @@ async function update(context: CliContext, id: string, change: AccountChange): P
   if (Object.keys(change).length === 0) {
     throw new CliFailure(
       'nothing_to_change',
-      'Say what to change: --crypto on|off, --enable-method METHOD, --disable-method METHOD or ' +
-        '--payout-fee RAIL=MINOR.',
+      'Say what to change: --crypto on|off, --enable-method METHOD, --disable-method METHOD, ' +
+        '--payout-fee RAIL=MINOR or --payer-data-months N.',
     );
   }
   const both = enableMethod.find((method) => disableMethod.includes(method));
@@ -141,6 +147,7 @@ function printAccount(context: CliContext, account: AccountDocument): void {
     ['Methods', json.enabled_methods.join(', ') || 'none'],
     ['Rails', json.enabled_rails.join(', ') || 'none'],
     ['Payout fees', feesText(json.payout_fees)],
+    ['Payers kept', `${json.payer_data_months} months`],
     ['Dashboard login', json.dashboard_email],
     ['Created', when(json.created_at)],
   ]);
@@ -155,6 +162,7 @@ function present(account: AccountDocument) {
     enabled_methods: PAYMENT_METHOD_IDS.filter((id) => account.enabled_methods.includes(id)),
     enabled_rails: RAIL_IDS.filter((id) => !account.disabled_rails?.includes(id)),
     payout_fees: account.payout_fees ?? {},
+    payer_data_months: account.payer_data_months ?? PAYER_MONTHS,
     dashboard_email: account.dashboard.email,
     created_at: account.created_at,
   };
