@@ -1,13 +1,22 @@
+import { z } from 'zod';
 import { createPatientClient, type PatientClient } from '../chaos/patient-client';
-import { madeBy, openAccount } from '../chaos/race';
+import { madeBy } from '../chaos/race';
 import { type RunningStack, startStack } from '../chaos/running-stack';
+import { ask } from '../support/dashboard';
 import { eventually } from '../support/http';
 import { filePlaces, findings, historyPlaces, mongoPlaces, type Place } from './scan';
 
 /**
- * What identifies a recipient stands nowhere in clear: not in MongoDB, not in Temporal, not in a
- * log, not in a file. The scan must be able to find: what is kept in clear on purpose is its proof.
+ * What identifies a recipient or a payer, and what opens a door, stands nowhere in clear: not in
+ * MongoDB, not in Temporal, not in a log, not in a file. The scan must be able to find: what is kept
+ * in clear on purpose is its proof.
  */
+const PAYER = {
+  email: 'w.oosterhuis-payer@example.com',
+  first_name: 'Wijbrandina',
+  last_name: 'Oosterhuis-Quax',
+  reference: 'payer-41',
+};
 const FIRST = 'Quenntinella';
 const LAST = 'Vanderbrugge-Osei';
 const BORN = '1971-03-17';
@@ -37,6 +46,9 @@ const SECRETS = [
   CITY,
   POSTAL_CODE,
   EMAIL,
+  PAYER.email,
+  PAYER.first_name,
+  PAYER.last_name,
 ];
 /** Kept in clear, and found if the scan works. */
 const CONTROL = 'control-7f3b91d2';
@@ -59,11 +71,20 @@ const RECIPIENTS = {
 const over = new AbortController();
 let stack: RunningStack;
 let client: PatientClient;
+let account: z.infer<typeof Account>;
+
+const Account = z.object({
+  account_id: z.string(),
+  sandbox_key: z.string(),
+  live_key: z.string(),
+  dashboard_email: z.string(),
+  dashboard_password: z.string(),
+});
 
 beforeAll(async () => {
   stack = await startStack({ autoplay: 'on' });
-  const { key } = await openAccount(stack, 'Leaks');
-  client = createPatientClient(stack.url, key, over.signal);
+  account = Account.parse(await stack.cli('account', 'create', '--name', 'Leaks'));
+  client = createPatientClient(stack.url, account.sandbox_key, over.signal);
 }, 200_000);
 
 afterAll(async () => {
@@ -72,30 +93,30 @@ afterAll(async () => {
 }, 120_000);
 
 test('the scan finds every secret where it stands', () => {
-  const sent = JSON.stringify([RECIPIENTS, BAD_CARD, IBAN]);
+  const sent = JSON.stringify([RECIPIENTS, PAYER, BAD_CARD, IBAN]);
   expect(findings([{ name: 'requests', text: sent }], SECRETS)).toHaveLength(SECRETS.length);
 });
 
-test('no number, name, address or date of birth of a recipient stands in clear anywhere', async () => {
+test('nothing that identifies a person, and nothing that opens a door, stands in clear anywhere', async () => {
   const ids = await recipients();
   await wrongRequests();
   await payouts(ids);
-
+  const secrets = [...SECRETS, ...(await doors()), ...(await payments())];
   const state = stack.state();
   if (state === undefined) throw new Error('The stack has stopped.');
   const stored = await mongoPlaces(state);
   const histories = await historyPlaces(state);
   expectControl(stored, CONTROL);
   expectControl(histories, ids.sepa);
-  expect(findings(stored, SECRETS)).toEqual([]);
-  expect(findings(histories, SECRETS)).toEqual([]);
+  expect(findings(stored, secrets)).toEqual([]);
+  expect(findings(histories, secrets)).toEqual([]);
 
   const running = filePlaces(stack.dataDir);
   expectControl(running, CONTROL);
-  expect(findings(running, SECRETS)).toEqual([]);
+  expect(findings(running, secrets)).toEqual([]);
   expect(await stack.stop()).toBe(0);
   // What was still in memory is in the files now.
-  expect(findings(filePlaces(stack.dataDir), SECRETS)).toEqual([]);
+  expect(findings(filePlaces(stack.dataDir), secrets)).toEqual([]);
 }, 200_000);
 
 function expectControl(places: readonly Place[], value: string): void {
@@ -113,6 +134,43 @@ async function recipients() {
   }
   const { card = '', sepa = '', uk = '' } = made;
   return { card, sepa, uk };
+}
+
+/** Keys, secrets and sessions that were handed out. */
+async function doors(): Promise<string[]> {
+  const { account_id, sandbox_key, live_key, dashboard_email, dashboard_password } = account;
+  const url = 'http://localhost:9/hook';
+  const set = await stack.cli('webhook', 'set', account_id, '--env', 'sandbox', '--url', url);
+  const { signing_secret } = z.object({ signing_secret: z.string() }).parse(set);
+  const rolled = await stack.cli('webhook', 'roll', account_id, '--env', 'sandbox');
+  const next = z.object({ signing_secret: z.string() }).parse(rolled).signing_secret;
+  const form = { email: dashboard_email, password: dashboard_password };
+  const { cookie = '' } = await ask(stack.url, 'POST', '/dashboard/sign-in', { form });
+  expect(cookie.length).toBeGreaterThan(20);
+  return [sandbox_key, live_key, dashboard_password, signing_secret, next, cookie];
+}
+
+/** Makes payments of one payer, paid, refused and asked for again. @returns tokens of their pages */
+async function payments(): Promise<string[]> {
+  const urls = { success_url: 'https://shop.example/ok', error_url: 'https://shop.example/no' };
+  const body = { method: 'ideal', amount: 1_050, currency: 'EUR', country: 'NL', ...urls };
+  const call = { method: 'POST', path: '/v1/payments' } as const;
+  const tokens: string[] = [];
+  for (const idempotencyKey of ['paid', 'open']) {
+    const sent = { ...call, body: { ...body, customer: PAYER }, idempotencyKey };
+    const first = await client.insist(sent);
+    expect([first.status, (await client.insist(sent)).text]).toEqual([201, first.text]);
+    const { id, redirect_url, customer } = JSON.parse(first.text);
+    expect(customer).toEqual(PAYER);
+    await fetch(redirect_url, { redirect: 'manual' });
+    tokens.push(redirect_url.split('/').at(-1));
+    const path = `/v1/sandbox/payments/${id}/simulate`;
+    const settled = { method: 'POST', path, body: { event: 'settled' } } as const;
+    if (idempotencyKey === 'paid') expect((await client.insist(settled)).status).toBe(200);
+  }
+  const wrong = { ...body, amount: 1.5, customer: { ...PAYER, country: PAYER.last_name } };
+  expect((await client.insist({ ...call, body: wrong, idempotencyKey: 'wrong' })).status).toBe(400);
+  return tokens;
 }
 
 /** Refusals must not repeat what they refuse, neither to the caller nor to a log. */
