@@ -39,7 +39,13 @@ export const Environment = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 });
 
-const key32 = z.base64url().transform((text) => Buffer.from(text, 'base64url'));
+const KEY_BYTES = 32;
+
+const key32 = z
+  .base64url()
+  .transform((text) => Buffer.from(text, 'base64url'))
+  .refine((key) => key.length === KEY_BYTES, `must be ${KEY_BYTES} bytes in base64url`)
+  .refine((key) => new Set(key).size > 1, 'must be random, not one byte again and again');
 
 /** Secrets of the service, kept in `KEYS_FILE` (mode 0600) and never in the database. */
 const Keys = z.object({

@@ -3,6 +3,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CompactEncrypt } from 'jose';
+import { readKeys } from '../../src/config';
 import { followKeys, KeyRingError } from '../../src/keys/ring';
 import { createSealer, SealError, Sealed, type Sealer } from '../../src/keys/seal';
 
@@ -108,6 +109,36 @@ describe('a sealer that follows its key file', () => {
     renameSync(`${path}.next`, path);
   }
   const sealsWith = async () => following.kidOf(await following.seal(PLAIN, OWNER));
+
+  test.each([
+    ['empty', Buffer.alloc(0)],
+    ['of one byte', Buffer.from([7])],
+    ['of 31 bytes', randomBytes(31)],
+    ['of 33 bytes', randomBytes(33)],
+    ['zeros', Buffer.alloc(32)],
+    ['one byte again and again', Buffer.alloc(32, 7)],
+  ])('a key that is %s is refused, whatever it is for, and not told', (_, weak) => {
+    const good = randomBytes(32).toString('base64url');
+    const text = weak.toString('base64url');
+    const seal = { current: 'a', keys: { a: good } };
+    const keys = { pay_token: good, fingerprint: good, seal };
+    const weakened = [
+      { ...keys, pay_token: text },
+      { ...keys, fingerprint: text },
+      { ...keys, seal: { ...seal, keys: { a: text } } },
+    ];
+    for (const each of weakened) {
+      writeFileSync(path, JSON.stringify(each));
+      let told = '';
+      try {
+        readKeys(path);
+      } catch (error) {
+        told = String(error);
+      }
+      expect(told).toMatch(/must be 32 bytes in base64url|must be random/);
+      if (text !== '') expect(told).not.toContain(text);
+    }
+  });
 
   test('seals with the new current key a second after it was put there, not before', async () => {
     put('b', { a: first, b: second });
