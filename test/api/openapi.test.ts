@@ -147,6 +147,14 @@ test('every operation that docs/api.md describes is there', () => {
       'post /v1/sandbox/payments/{id}/simulate',
       'post /v1/sandbox/refunds/{id}/simulate',
       'post /v1/sandbox/payouts/{id}/simulate',
+      'post /v1/sandbox/crypto/payments/{id}/simulate',
+      'post /v1/sandbox/crypto/settlements/{id}/simulate',
+      'post /v1/crypto/payments',
+      'get /v1/crypto/payments',
+      'get /v1/crypto/payments/{id}',
+      'post /v1/crypto/settlements',
+      'get /v1/crypto/settlements',
+      'get /v1/crypto/settlements/{id}',
     ]),
   );
 });
@@ -171,7 +179,8 @@ test('creating operations ask for an Idempotency-Key, and only they', () => {
 });
 
 test('a body is required where a request without one is refused, and nowhere else', async () => {
-  const { key } = await service.account();
+  const { account_id, key } = await service.account();
+  await service.stores.accounts.setCrypto(account_id, true);
   const bodies = operations().filter(({ operation }) => operation.requestBody !== undefined);
   expect(bodies.length).toBeGreaterThan(0);
   for (const { path, method, operation } of bodies) {
