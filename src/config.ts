@@ -1,11 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CLEAR_TEXT_ALLOWED, mongoInClear, temporalInClear } from './clear-text';
+import { readWindows } from './domain/crypto';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 import { LIVE_DEMO_ALLOWED, liveFaults } from './live';
 import { METRICS_VARIABLES } from './metrics/page';
 import { TEMPORAL_VARIABLES, type TemporalAccess, temporalAccess } from './temporal/access';
 import { TRACING_VARIABLES } from './tracing/tracing';
+
+/** Names the entry at fault with the other faults of the environment. */
+function checkWindows(text: string, ctx: z.RefinementCtx): void {
+  try {
+    readWindows(text);
+  } catch (error) {
+    ctx.addIssue({
+      code: 'custom',
+      message: error instanceof Error ? error.message : 'unreadable',
+    });
+  }
+}
 
 const perSecond = z.coerce.number().int().positive();
 
@@ -31,6 +44,7 @@ export const Environment = z.object({
   WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default(''),
   LIVE_CONNECTORS: z.string().default(''),
   ALLOW_LIVE_DEMO: z.enum(['', LIVE_DEMO_ALLOWED]).default(''),
+  CRYPTO_WINDOWS: z.string().default('').superRefine(checkWindows),
   RATE_LIMIT_PER_SECOND: perSecond.default(500),
   ACCOUNT_LIMIT_PER_SECOND: perSecond.default(1_000),
   CREATE_LIMIT_PER_SECOND: perSecond.default(200),

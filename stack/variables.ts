@@ -120,6 +120,11 @@ export const VARIABLES: readonly Variable[] = [
     text: 'Live banks and chains: name=method|rail|coin,name=method',
   },
   {
+    name: 'CRYPTO_WINDOWS',
+    usual: '30 for each',
+    text: 'Minutes that payers of a coin have: BTC=60,ETH=15',
+  },
+  {
     name: 'ALLOW_LIVE_DEMO',
     usual: 'none',
     text: 'yes: live banks may be tried out on the servers that npm start runs, by http',

@@ -11,7 +11,7 @@ import type { LimitConfig } from './rate-limit';
 
 /** Dependencies of the API, in one object. */
 export interface ApiDeps {
-  config: Pick<Config, 'PUBLIC_URL'> & LimitConfig;
+  config: Pick<Config, 'PUBLIC_URL'> & Partial<Pick<Config, 'CRYPTO_WINDOWS'>> & LimitConfig;
   stores: Stores;
   temporal: TemporalDoor;
   connectors: Connectors;

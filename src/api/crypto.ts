@@ -1,5 +1,13 @@
 import type { ClaimedCryptoPayment, ClaimedCryptoSettlement } from '../domain/creation';
-import { assetRules, bookCurrency, cryptoMethod, formatUnits, unitsOf } from '../domain/crypto';
+import {
+  assetRules,
+  bookCurrency,
+  cryptoMethod,
+  formatUnits,
+  readWindows,
+  unitsOf,
+  type Windows,
+} from '../domain/crypto';
 import { Refusal } from '../domain/errors';
 import {
   type CreateCryptoPayment,
@@ -22,9 +30,10 @@ import { resourceReader } from './reader';
 export function mountCrypto(mount: Mount, deps: ApiDeps): void {
   const payments = cryptoPaymentReader(deps);
   const settlements = cryptoSettlementReader(deps);
+  const windows = readWindows(deps.config.CRYPTO_WINDOWS ?? '');
 
   mount.create(createCryptoPayment, {
-    accept: async ({ key, body }) => acceptPayment(deps, key, body),
+    accept: async ({ key, body }) => acceptPayment(deps, windows, key, body),
     create: async ({ key, requestId: request_id, mark }, crypto_payment_id, { request }) => {
       if (request !== null && 'crypto_payment' in request) {
         const input = { ...request.routing, crypto_payment_id, request_id };
@@ -86,13 +95,15 @@ function coinOf(
 /** Checks the rules before any connector is asked. @throws Refusal 422 */
 function acceptPayment(
   deps: ApiDeps,
+  windows: Windows,
   key: KeyOwner,
   body: CreateCryptoPayment,
 ): ClaimedCryptoPayment {
   const { account_id, livemode } = key;
   const { amount, currency, reference, metadata } = body;
   const { rules, method, connector } = coinOf(deps, key, body);
-  const { asset, network, window_seconds: expires_in_seconds } = rules;
+  const { asset, network, window_seconds } = rules;
+  const expires_in_seconds = windows.get(asset) ?? window_seconds;
   return {
     crypto_payment: {
       reference: reference ?? null,

@@ -5,7 +5,7 @@ interface AssetRules {
   display_name: string;
   /** Digits behind the point of one whole coin: its smallest unit is 10 to the minus that. */
   decimals: number;
-  /** Time in which the payer may pay. */
+  /** Time in which the payer may pay, unless the installation says another. */
   window_seconds: number;
   /** Smallest units below which the daily settlement leaves a balance alone. */
   settled_from: string;
@@ -71,6 +71,31 @@ function rulesOf({ asset, network }: { asset: string; network: string }): AssetR
   const rules = assetRules(asset, network);
   if (rules === undefined) throw new RangeError(`No asset: ${asset} on ${network}`);
   return rules;
+}
+
+const WINDOW_MINUTES_MAX = 24 * 60;
+
+/** Times in which payers may pay, in seconds, by asset: those that differ from the usual ones. */
+export type Windows = ReadonlyMap<string, number>;
+
+/**
+ * Reads `BTC=60,ETH=15`: whole minutes, up to a day. @throws RangeError naming the entry at fault
+ */
+export function readWindows(text: string): Windows {
+  const entries = text.split(',').filter((entry) => entry.trim() !== '');
+  return new Map(
+    entries.map((entry) => {
+      const [asset = '', minutes = ''] = entry.split('=', 2).map((part) => part.trim());
+      const isKnown = ASSET_CODES.some((code) => code === asset);
+      const count = /^\d{1,4}$/.test(minutes) ? Number(minutes) : 0;
+      if (!isKnown || count < 1 || count > WINDOW_MINUTES_MAX) {
+        throw new RangeError(
+          `"${entry.trim()}" is no ASSET=MINUTES, from 1 to ${WINDOW_MINUTES_MAX}`,
+        );
+      }
+      return [asset, count * 60];
+    }),
+  );
 }
 
 /** Name of a pair in routing and in the Temporal UI, such as `eth_ethereum`. */

@@ -20,6 +20,7 @@ import {
   formatUnits,
   NETWORKS,
   paymentUri,
+  readWindows,
   unitsOf,
   wholeCoins,
 } from '../../src/domain/crypto';
@@ -34,6 +35,17 @@ import { Faults } from '../../src/domain/shape';
 import { CryptoReport } from '../../src/domain/wire/callback';
 
 const ETH = { asset: 'ETH', network: 'ethereum' } as const;
+
+test('windows differ by asset as the installation says, and faults are named', () => {
+  expect([...readWindows(' BTC=60, ETH=15,')]).toEqual([
+    ['BTC', 3_600],
+    ['ETH', 900],
+  ]);
+  expect([...readWindows('')]).toEqual([]);
+  for (const entry of ['DOGE=10', 'BTC', 'BTC=0', 'BTC=1.5', 'BTC=1441', 'BTC=-5', '=5']) {
+    expect(() => readWindows(`ETH=15,${entry}`)).toThrow(entry);
+  }
+});
 
 describe('amounts', () => {
   test('are exact for people, however large', () => {
