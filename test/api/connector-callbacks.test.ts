@@ -195,6 +195,24 @@ test('an unknown resource is parked; once it is there, a repeat delivers', async
   expect(await answers({ ...authorized, code: 'x' })).toEqual([409, 'callback_conflict']);
 });
 
+test('one that was kept by a process that died before the signal is delivered by the repeat', async () => {
+  const resource_id = await setting.payment();
+  const authorized = report('payment', resource_id, 'authorized');
+  const { callback_id, occurred_at } = authorized;
+  await setting.service.stores.callbacks.keep({
+    connector: bank,
+    resource: 'payment',
+    resource_id,
+    name: 'authorized',
+    body: { callback_id, occurred_at },
+    received_at: new Date().toISOString(),
+    signed_by: ours.key_id,
+  });
+  expect(await answers({ ...authorized, amount: 1 })).toEqual([409, 'callback_conflict']);
+  expect(await answers(authorized)).toEqual(told('delivered'));
+  await becomes('payments', resource_id, 'authorized');
+});
+
 test('a resource of another connector is like an unknown one, in each word of the answer', async () => {
   const id = await setting.payment();
   const how = { connector: OTHER, key: theirs };
