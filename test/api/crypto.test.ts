@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readPage } from '../../src/cli/resource-page';
 import { pageText } from '../../src/cli/resource-text';
+import { createConnectorKey } from '../../src/connectors/keys';
+import { signMessage } from '../../src/connectors/signature';
+import { createSealer } from '../../src/keys/seal';
+import { operatorsAudit } from '../support/audit';
 import { keepHistory } from '../support/histories';
 import { call, eventually } from '../support/http';
 import { scriptedChain } from '../support/scripted-chain';
@@ -57,6 +61,41 @@ describe('an account', () => {
 });
 
 describe('a crypto payment', () => {
+  test('is paid over HTTP by its connector, and by no other', async () => {
+    const { url, stores, mongo, keys, coins, connector } = service;
+    const acting = { stores, mongo, now: () => new Date(), audit: operatorsAudit(stores) };
+    const deps = { ...acting, sealer: createSealer(keys.seal) };
+    const { id } = await shop.pay();
+    const report = JSON.stringify({
+      callback_id: `cb-${randomUUID()}`,
+      resource: 'crypto_payment',
+      resource_id: id,
+      event: 'deposit',
+      occurred_at: new Date().toISOString(),
+      transaction_id: '0x7',
+      amount: String(ETHER),
+      confirmations: 3,
+    });
+    const send = async (name: string, body: string) => {
+      const { secret } = await createConnectorKey(deps, name);
+      const signature = signMessage(secret, body, Math.floor(Date.now() / 1_000));
+      const headers = { 'Connector-Signature': signature };
+      const answer = await fetch(`${url}/connectors/${name}/callbacks`, {
+        method: 'POST',
+        headers,
+        body,
+      });
+      return [answer.status, await answer.json()];
+    };
+    expect(await send(connector, report)).toEqual([202, { status: 'parked' }]);
+    expect((await shop.read(id)).status).toBe('awaiting_deposit');
+    expect(await send(coins, report)).toEqual([202, { status: 'delivered' }]);
+    await shop.until(id, 'the deposit', ({ status }) => status === 'received');
+    expect(await send(coins, report)).toEqual([202, { status: 'duplicate' }]);
+    const more = report.replace(String(ETHER), String(ETHER + 1n));
+    expect((await send(coins, more))[0]).toBe(409);
+  });
+
   test('is created once, with address, amount and URI', async () => {
     const { url } = service;
     const { key } = shop;
