@@ -1,28 +1,27 @@
+import { isBalanceAccountName } from '../domain/balance-account';
 import { createConnectors, SANDBOX_CONNECTOR } from '../routing';
-import type { Stores } from '../store';
 import { CliFailure } from './failure';
 import type { Settings } from './settings';
 
 /**
- * Refuses the name of a connector that this installation neither routes to nor has keys of.
- * @throws CliFailure `connector_not_found`, `setting_invalid`
+ * Refuses what can't be the name of a connector. A bank may get its key before anything is routed to it.
+ * @throws CliFailure `connector_name_invalid`
  */
-export async function assertConnector(
-  { connectorKeys }: Pick<Stores, 'connectorKeys'>,
-  { liveConnectors }: Pick<Settings, 'liveConnectors'>,
-  name: string,
-): Promise<void> {
-  const names = namesOf(liveConnectors);
-  if (names.includes(name) || (await connectorKeys.forConnector(name)).length > 0) return;
+export function assertConnectorName(name: string): void {
+  if (isBalanceAccountName(name)) return;
   throw new CliFailure(
-    'connector_not_found',
-    `There is no connector ${name}: LIVE_CONNECTORS names the live ones. Known: ${names.join(', ')}.`,
+    'connector_name_invalid',
+    `"${name}" cannot be the name of a connector: 1 to 64 letters, digits, hyphens and underscores.`,
   );
 }
 
-function namesOf(live: string): readonly string[] {
+/**
+ * Whether a connector serves something in this installation.
+ * @throws CliFailure `setting_invalid`
+ */
+export function isRouted({ liveConnectors }: Pick<Settings, 'liveConnectors'>, name: string) {
   try {
-    return createConnectors(SANDBOX_CONNECTOR, live).names;
+    return createConnectors(SANDBOX_CONNECTOR, liveConnectors).names.includes(name);
   } catch (error) {
     throw new CliFailure('setting_invalid', error instanceof Error ? error.message : String(error));
   }

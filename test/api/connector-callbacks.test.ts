@@ -41,7 +41,7 @@ afterAll(async () => await setting?.close());
 const environment = () => ({
   ...setting.env,
   KEYS_FILE: setting.service.keysFile,
-  LIVE_CONNECTORS: `${bank}=visa,${OTHER}=mastercard`,
+  LIVE_CONNECTORS: `${bank}=visa`,
 });
 
 async function outcome(...args: string[]) {
@@ -351,13 +351,16 @@ test('several keys count side by side, until each is revoked; no secret is shown
   expect(stored).not.toContain(ours.secret.slice('cnsec_'.length));
 });
 
-test('an unknown connector, or key, is refused on the command line', async () => {
+test('what can be no connector, and an unknown key, is refused on the command line', async () => {
   const refusal = async (...args: string[]) => {
     const { exit, stderr } = await outcome(...args);
     return [exit, JSON.parse(stderr).error.code];
   };
   for (const act of ['create', 'list']) {
-    expect(await refusal('connector', 'key', act, 'nobody')).toEqual([1, 'connector_not_found']);
+    expect(await refusal('connector', 'key', act, 'no.body')).toEqual([
+      1,
+      'connector_name_invalid',
+    ]);
   }
   expect(await refusal('connector', 'key', 'revoke', 'cnkey_1')).toEqual([1, 'key_not_found']);
 });

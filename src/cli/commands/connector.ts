@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { createConnectorKey, revokeConnectorKey } from '../../connectors/keys';
-import { assertConnector } from '../connectors';
+import { assertConnectorName, isRouted } from '../connectors';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { fields, table, when } from '../output';
@@ -8,7 +8,7 @@ import { fields, table, when } from '../output';
 const EXAMPLES = {
   group: `
 A bank that runs no Temporal client posts its callbacks to /connectors/NAME/callbacks, signed with a
-key of its connector. A connector is the sandbox's, or one that LIVE_CONNECTORS names.
+key of its connector: the sandbox's, or a bank's, also before LIVE_CONNECTORS names it.
 
 Examples:
   npm run -s cli -- connector key create sandbox
@@ -54,20 +54,22 @@ export function addConnectorCommands(program: Command, context: CliContext): voi
 }
 
 async function create(context: CliContext, name: string): Promise<void> {
+  assertConnectorName(name);
+  const isKnown = isRouted(context.settings(), name);
   const acting = await context.acting();
-  await assertConnector(acting.stores, context.settings(), name);
   const made = await createConnectorKey({ ...acting, sealer: context.sealer() }, name);
   const text = fields([
     ['Key id', made.key_id],
     ['Secret', made.secret],
   ]);
-  const note = 'The secret is not shown again: keep it now.';
+  const keep = 'The secret is not shown again: keep it now.';
+  const note = isKnown ? keep : `${keep}\nNothing is routed to ${name} yet: see LIVE_CONNECTORS.`;
   context.print({ json: made, text: `${text}\n\n${note}` });
 }
 
 async function list(context: CliContext, name: string): Promise<void> {
+  assertConnectorName(name);
   const stores = await context.stores();
-  await assertConnector(stores, context.settings(), name);
   const keys = await stores.connectorKeys.forConnector(name);
   const data = keys.map(({ _id: key_id, connector, created_at, revoked_at }) => ({
     key_id,
