@@ -124,7 +124,7 @@ async function openDashboard(mongo: MongoClient, db: Db, stores: Stores) {
   const router = createDashboard({
     stores,
     mongo,
-    acts: { refund: absent, cancel: absent },
+    acts: { refund: absent, cancel: absent, settle: absent },
     redeliveries: { one: absent, count: absent, all: absent },
     connectors: createConnectors('none'),
     sealer,

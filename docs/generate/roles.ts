@@ -10,7 +10,8 @@ const WORDS: Readonly<Record<Act, string>> = {
   'events.send': 'Send events again, send test events',
   'payments.refund': 'Refund payments',
   'payments.cancel': 'Cancel payments',
-  'payouts.change': 'Change payouts',
+  'crypto.settle': 'Settle balances of coins',
+  'wallets.change': 'Register wallets',
   'team.change': 'Invite and remove people, change roles',
 };
 

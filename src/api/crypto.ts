@@ -22,6 +22,7 @@ import {
 import type { KeyOwner } from '../store/keys';
 import { addressAt } from '../store/wallets';
 import type { ApiDeps } from './context';
+import type { CreateHandlers } from './make-once';
 import type { Mount } from './mount';
 import { presentCryptoPayment, presentCryptoSettlement } from './present';
 import { resourceReader } from './reader';
@@ -45,18 +46,24 @@ export function mountCrypto(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(getCryptoPayment, payments.read);
   mount.endpoint(listCryptoPayments, payments.list);
 
-  mount.create(createCryptoSettlement, {
+  mount.create(createCryptoSettlement, settlementHandlers(deps));
+  mount.endpoint(getCryptoSettlement, settlements.read);
+  mount.endpoint(listCryptoSettlements, settlements.list);
+}
+
+/** Steps that make a settlement, for each door. */
+export function settlementHandlers(deps: ApiDeps): CreateHandlers<typeof createCryptoSettlement> {
+  const { made, present } = cryptoSettlementReader(deps);
+  return {
     accept: ({ key, body }) => acceptSettlement(deps, key, body),
     create: async ({ key, requestId: request_id, mark }, crypto_settlement_id, { request }) => {
       if (request !== null && 'settlement' in request) {
         const input = { ...request.settlement, crypto_settlement_id, request_id };
         await deps.temporal.openCryptoSettlement(input, mark);
       }
-      return { answer: settlements.present(await settlements.made(crypto_settlement_id, key)) };
+      return { answer: present(await made(crypto_settlement_id, key)) };
     },
-  });
-  mount.endpoint(getCryptoSettlement, settlements.read);
-  mount.endpoint(listCryptoSettlements, settlements.list);
+  };
 }
 
 /** Reader of crypto payments, as one account and environment may see them. */

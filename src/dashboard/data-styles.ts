@@ -18,6 +18,10 @@ export const DATA_CSS = `
 .chart rect:hover { fill: var(--accent-strong); }
 .chart line { stroke: var(--line); vector-effect: non-scaling-stroke; }
 .scale { display: flex; justify-content: space-between; color: var(--muted); font-size: 13px; }
+.tabs { display: flex; gap: 4px; flex-wrap: wrap; border-bottom: 1px solid var(--line); }
+.tabs a { color: var(--ink); text-decoration: none; padding: 8px 12px; border-bottom: 3px solid transparent; }
+.tabs a:hover { border-color: var(--line); }
+.tabs a[aria-current] { color: var(--accent); border-color: var(--accent); font-weight: 620; }
 .panel-head { display: flex; gap: 8px 16px; flex-wrap: wrap; align-items: baseline; }
 .panel-head > :first-child { margin-right: auto; }
 summary { cursor: pointer; font-weight: 550; }

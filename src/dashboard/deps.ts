@@ -28,6 +28,19 @@ export interface MerchantActs {
   }): Promise<string>;
   /** Cancels a payment. @throws Refusal 404; 422 `cannot_cancel`; `temporarily_unavailable` */
   cancel(wish: { account_id: string; livemode: boolean; payment_id: string }): Promise<void>;
+  /**
+   * Pays the whole balance of a coin to the wallet, once under its key.
+   * @returns id of the settlement
+   * @throws Refusal 422; `temporarily_unavailable`: outcome unknown
+   */
+  settle(wish: {
+    account_id: string;
+    livemode: boolean;
+    key: string;
+    requestId: string;
+    asset: string;
+    network: string;
+  }): Promise<string>;
 }
 
 /** Dependencies of the dashboard, in one object. */

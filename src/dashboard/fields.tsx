@@ -16,6 +16,8 @@ const INPUTS = {
 interface FieldProps {
   label: string;
   name: string;
+  /** Id of the input, where a page has several of one name. */
+  id?: string;
   type?: keyof typeof INPUTS;
   value?: string;
   hint?: string;
@@ -32,15 +34,15 @@ interface FieldProps {
 
 /** Field with its label, hint and fault. */
 export function Field({ label, name, type = 'text', hint, fault, ...more }: FieldProps) {
-  const id = `field-${name}`;
+  const id = more.id ?? `field-${name}`;
   const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
   return (
     <div class={type === 'search' ? 'field search' : 'field'}>
       <label for={id}>{label}</label>
       {INPUTS[type]({
+        ...more,
         id,
         name,
-        ...more,
         autocomplete: more.autocomplete ?? 'off',
         spellcheck: false,
         'aria-invalid': fault === undefined ? undefined : 'true',

@@ -40,7 +40,8 @@ export function renderCard({ children, ...shell }: Shell): string {
 /** Renders a page of a signed-in person. */
 export function renderSignedIn({ children, ...shell }: SignedInShell): string {
   const { viewer, navigation, path, flash } = shell;
-  const current = entryOf(navigation, path);
+  const there = navigation.filter(({ crypto }) => crypto !== true || viewer.account.crypto);
+  const current = entryOf(there, path);
   return render(
     shell,
     <div class={`app ${viewer.env}`}>
@@ -50,7 +51,7 @@ export function renderSignedIn({ children, ...shell }: SignedInShell): string {
       <Header viewer={viewer} current={current} />
       <div class="columns">
         <nav aria-label="Dashboard" class="navigation">
-          {navigation.map((entry) => (
+          {there.map((entry) => (
             <a
               key={entry.path}
               href={`/dashboard/${viewer.env}${entry.path}`}

@@ -7,16 +7,19 @@ const ENTRIES = [
   { name: 'Refunds', path: '/refunds' },
   { name: 'Payouts', path: '/payouts' },
   { name: 'Balances', path: '/balances' },
+  { name: 'Crypto', path: '/crypto', crypto: true },
   { name: 'Webhooks', path: '/webhooks' },
   { name: 'API keys', path: '/api-keys' },
   { name: 'Team', path: '/team' },
   { name: 'Audit log', path: '/audit-log' },
   { name: 'Getting started', path: '/getting-started' },
-] as const;
+] as const satisfies readonly NavigationEntry[];
 
 export interface NavigationEntry {
   name: string;
   path: string;
+  /** Whether it is there only where the account has crypto. */
+  crypto?: true;
 }
 
 /** Lists the entries that have a page. */

@@ -149,6 +149,14 @@ export function Note({ tone, children }: { tone: Tone; children: ComponentChildr
   );
 }
 
+/** Mark that our operators look into a resource; nothing where they need not. */
+export function InNeedNote({ attention }: { attention: string | null }) {
+  if (attention === null) return null;
+  return (
+    <Note tone="note">{`Our operators look into it: ${attention.replaceAll('_', ' ')}.`}</Note>
+  );
+}
+
 interface PostFormProps {
   viewer: Pick<Viewer, 'csrf'>;
   action: string;

@@ -63,6 +63,8 @@ export interface Route {
   /** Act of the roles' table that it takes. */
   act: Act;
   title: string;
+  /** Whether it is there only where the account has crypto. */
+  crypto?: true;
   /** Asked before a POST is handled. */
   ask?: Ask;
   handle: (call: Call, deps: DashboardDeps) => Promise<Answer>;

@@ -1,5 +1,6 @@
 import { API_KEY_ROUTES } from './api-keys';
 import { AUDIT_LOG_ROUTES } from './audit-log';
+import { CRYPTO_ROUTES } from './crypto/routes';
 import { GETTING_STARTED_ROUTES } from './getting-started';
 import { INVITATION_ROUTES } from './invitations';
 import { BALANCES_ROUTE } from './overview/balances';
@@ -16,6 +17,7 @@ export const ROUTES: readonly Route[] = [
   OVERVIEW_ROUTE,
   ...RESOURCE_ROUTES,
   BALANCES_ROUTE,
+  ...CRYPTO_ROUTES,
   ...WEBHOOK_ROUTES,
   ...API_KEY_ROUTES,
   ...TEAM_ROUTES,

@@ -45,6 +45,7 @@ async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env
   const visit = secret === null ? null : await begin(ctx, dashboard, { route, env, secret });
   if (visit === null || secret === null) return askToSignIn(ctx);
   if (visit.session.stage !== 'whole') return seeOther(ctx, '/dashboard/sign-in/code');
+  if (route.crypto && !visit.call.viewer.account.crypto) return notice(visit, 'not_found');
   if (!visit.call.may(route.act)) return notice(visit, 'forbidden');
   if (route.method === 'get') return await answer(visit, await handle(visit));
   if (isForeignPost(ctx, dashboard.publicUrl)) return notice(visit, 'foreign');

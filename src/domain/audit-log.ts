@@ -13,6 +13,7 @@ export const AUDITED = {
   'payment.cancelled': 'Payment cancelled',
   'refund.created': 'Refund made',
   'recipient.deleted': 'Recipient deleted',
+  'settlement.created': 'Settlement asked for',
   'wallet.set': 'Wallet set',
   'balance.funded': 'Balance funded',
   'balance.adjusted': 'Balance corrected',

@@ -24,7 +24,8 @@ export const ACTS = {
   'events.send': ['owner', 'developer'],
   'payments.refund': ['owner', 'finance'],
   'payments.cancel': ['owner', 'finance'],
-  'payouts.change': ['owner', 'finance'],
+  'crypto.settle': ['owner', 'finance'],
+  'wallets.change': ['owner', 'finance'],
   'team.change': ['owner'],
 } as const satisfies Record<string, readonly Role[]>;
 

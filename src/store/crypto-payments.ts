@@ -7,6 +7,7 @@ import {
 } from '../domain/crypto-payment';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import {
+  IN_NEED,
   inFlightIndex,
   type ListFilter,
   listIndexes,
@@ -55,6 +56,8 @@ export interface Told {
 
 export interface CryptoPaymentFilter extends ListFilter {
   status?: string | undefined;
+  method?: string | undefined;
+  reference?: string | undefined;
 }
 
 export function createCryptoPaymentStore(db: Db) {
@@ -65,7 +68,8 @@ export function createCryptoPaymentStore(db: Db) {
       makeIndexes(
         rows,
         [
-          ...listIndexes('status'),
+          ...listIndexes('status', 'method', 'reference'),
+          IN_NEED,
           inFlightIndex(CRYPTO_PAYMENT_IN_FLIGHT),
           { key: { token_hash: 1 }, name: 'token', unique: true },
           UPDATED,

@@ -6,6 +6,7 @@ import {
 } from '../domain/crypto-settlement';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import {
+  IN_NEED,
   inFlightIndex,
   type ListFilter,
   listIndexes,
@@ -32,6 +33,8 @@ export interface CryptoSettlementDocument
 
 export interface CryptoSettlementFilter extends ListFilter {
   status?: string | undefined;
+  method?: string | undefined;
+  transaction_id?: string | undefined;
 }
 
 export function createCryptoSettlementStore(db: Db) {
@@ -44,7 +47,12 @@ export function createCryptoSettlementStore(db: Db) {
     ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         rows,
-        [...listIndexes('status'), inFlightIndex(CRYPTO_SETTLEMENT_IN_FLIGHT), UPDATED],
+        [
+          ...listIndexes('status', 'method', 'transaction_id'),
+          inFlightIndex(CRYPTO_SETTLEMENT_IN_FLIGHT),
+          IN_NEED,
+          UPDATED,
+        ],
         work,
       ),
   };

@@ -4,9 +4,11 @@ import type { AddressInfo } from 'node:net';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { paymentAt } from '../../bench/lists/fill';
 import type { PaymentDocument } from '../../src/store/payments';
+import { ETHER, openCryptoShop } from '../api/crypto-setting';
 import { openShop, type Shop } from '../api/payout-setting';
-import { openUser } from '../support/dashboard';
+import { openUser, PASSWORD } from '../support/dashboard';
 import { call, eventually, idealPayment, settledPayment } from '../support/http';
+import { scriptedChain } from '../support/scripted-chain';
 import { type Service, startService } from '../support/service';
 import { enter, look, openBrowser } from './dashboard-visit';
 
@@ -17,7 +19,7 @@ let shop: Shop;
 let page: Page;
 
 beforeAll(async () => {
-  service = await startService({ autoplay: true });
+  service = await startService({ autoplay: true, chain: scriptedChain() });
   shop = await openShop(service);
   receiver = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(200).end('ok'));
@@ -189,6 +191,43 @@ test('each name that scripts rely on is there once, by its role', async () => {
   await once(button('Create key'), button('Revoke'));
   await button('Revoke').click();
   await once(button('Revoke'));
+});
+
+test('coins are shown with their deposits, and settled to a wallet that is registered first', async () => {
+  const coins = await openCryptoShop(service);
+  const { id } = await coins.pay({ reference: 'order-1001' });
+  await coins.deposit(id, `0x${'a1'.repeat(32)}`, ETHER);
+  await coins.until(id, 'its receipt', ({ status }) => status === 'received');
+  const user = await openUser(service.stores, coins.account_id);
+  const own = await enter(await browser.newContext(), service.url, user);
+  const follow = (name: string) => own.getByRole('link', { name, exact: true }).click();
+  const press = (name: string) => own.getByRole('button', { name, exact: true }).click();
+  await follow('Crypto');
+  await own.getByLabel('Search').fill('order-1001');
+  await own.getByLabel('Coin').selectOption('eth_ethereum');
+  await press('Apply');
+  await look(own, 'crypto-payments');
+  await own.locator(`a[href$="/crypto/payments/${id}"]`).click();
+  await own.getByRole('heading', { name: 'Timeline' }).waitFor();
+  await look(own, 'crypto-payment');
+  await follow('Wallets');
+  await own.getByLabel('Address on ethereum').fill('0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed');
+  await own.getByRole('button', { name: 'Register wallet' }).nth(1).click();
+  await own.getByLabel('Password').fill(PASSWORD);
+  await press('Register wallet');
+  await own.getByText('The wallet is registered.').waitFor();
+  await look(own, 'crypto-wallets');
+  await press('Settle now');
+  await own.getByLabel('Password').fill(PASSWORD);
+  await press('Settle now');
+  await own.getByRole('heading', { name: 'Settlement of 1 ETH' }).waitFor();
+  await look(own, 'crypto-settlement');
+  await follow('Settlements');
+  await look(own, 'crypto-settlements');
+  await follow('Balances');
+  await own.getByText('ETH on ethereum').waitFor();
+  await own.context().close();
+  expect(await link('Crypto').count()).toBe(0);
 });
 
 test('the other environment shows nothing of this one', async () => {

@@ -4,6 +4,11 @@ import type { Route } from '../../src/dashboard/route';
 import { ROUTES } from '../../src/dashboard/routes';
 import { mayAct, ROLES, type Role } from '../../src/domain/dashboard-role';
 import { auditBy } from '../../src/store/audit';
+import type { CallbackDocument } from '../../src/store/callbacks';
+import type { CryptoPaymentDocument } from '../../src/store/crypto-payments';
+import type { CryptoSettlementDocument } from '../../src/store/crypto-settlements';
+import type { DeliveryDocument } from '../../src/store/deliveries';
+import type { EndpointDocument } from '../../src/store/endpoints';
 import { makeKey } from '../../src/store/keys';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
@@ -13,6 +18,7 @@ import { storedPayout } from '../api/payout-setting';
 import { recordEvents } from '../cli/event-log';
 import { openUser, PASSWORD, signedIn, type Visitor } from '../support/dashboard';
 import { openKey, type Service, startService } from '../support/service';
+import { coinsOf } from './coins';
 
 let service: Service;
 
@@ -37,6 +43,7 @@ afterAll(() => service?.stop());
 async function openStaff(): Promise<Staff> {
   const { stores } = service;
   const { account_id } = await service.account({ livemode: true });
+  await stores.accounts.setCrypto(account_id, true);
   const person = (role: Role) => openUser(stores, account_id, role);
   const people = {
     owner: await person('owner'),
@@ -55,6 +62,7 @@ async function openStaff(): Promise<Staff> {
     'api-keys': key?._id ?? '',
     team: people.read_only._id,
     ...(await openMoney(account_id)),
+    ...(await openCoins(account_id)),
   };
   return { account_id, people, browsers, ids };
 }
@@ -87,10 +95,20 @@ async function openMoney(account_id: string) {
   };
 }
 
+/** Ids of a crypto payment and a settlement of an account, in live. */
+async function openCoins(account_id: string) {
+  const db = service.mongo.db(service.database);
+  const { payment, settlement } = coinsOf({ account_id, livemode: true });
+  await db.collection<CryptoPaymentDocument>('crypto_payments').insertOne(payment);
+  await db.collection<CryptoSettlementDocument>('crypto_settlements').insertOne(settlement);
+  return { 'crypto/payments': payment._id, 'crypto/settlements': settlement._id };
+}
+
 /** Path of a route in an environment, with the ids of an account in it. */
 function pathOf({ path }: Route, env: string, { ids }: Pick<Staff, 'ids'>): string {
-  const [, first = ''] = path.split('/');
-  return `/dashboard/${env}${path.replaceAll(/:\w+/g, ids[first] ?? randomUUID())}`;
+  const [, first = '', second = ''] = path.split('/');
+  const id = ids[first] ?? ids[`${first}/${second}`] ?? randomUUID();
+  return `/dashboard/${env}${path.replaceAll(/:\w+/g, id)}`;
 }
 
 const named = ROUTES.map(
@@ -203,6 +221,26 @@ describe.each(withIds)('%s', (_name, route) => {
   });
 });
 
+test('an account without crypto has none of its pages', async () => {
+  const { stores } = service;
+  const coins = ROUTES.filter(({ crypto }) => crypto);
+  expect(coins.length).toBeGreaterThan(8);
+  const { owner } = theirs.browsers;
+  expect((await owner.get('/dashboard/live/crypto')).location).toBe(
+    '/dashboard/live/crypto/payments',
+  );
+  await stores.accounts.setCrypto(theirs.account_id, false);
+  const before = await everything();
+  for (const route of coins) {
+    const path = pathOf(route, 'live', theirs);
+    const answer = await (route.method === 'get' ? owner.get(path) : owner.confirm(path));
+    expect(answer.status).toBe(404);
+    expect(answer.html).not.toContain('href="/dashboard/live/crypto"');
+  }
+  expect(await everything()).toEqual(before);
+  await stores.accounts.setCrypto(theirs.account_id, true);
+});
+
 test('lists show nothing of another account or environment', async () => {
   const sandbox = await openKey(service.stores, ours.account_id, false);
   const own = await ours.browsers.read_only.get('/dashboard/live/api-keys');
@@ -239,6 +277,54 @@ test('a script that is stored in a name or an e-mail is shown, and not run', asy
   expect(await answer.text()).not.toContain(script);
 });
 
+test('a script that banks, chains or receivers put anywhere is shown, and not run', async () => {
+  const script = '<script>alert(2)</script>';
+  const db = service.mongo.db(service.database);
+  const { ids, browsers, account_id } = theirs;
+  const at = new Date().toISOString();
+  const put = (collection: string, id: string, $set: object) =>
+    db.collection<{ _id: string }>(collection).updateOne({ _id: id }, { $set });
+  const failure = { code: script, message: script };
+  const said = { failure, bank_reference: script, attention: script };
+  const metadata = JSON.stringify({ note: script });
+  const { payments = '', refunds = '', payouts = '', webhooks = '' } = ids;
+  await put('payments', payments, { ...said, reference: script, metadata });
+  await put('refunds', refunds, { ...said, reason: script });
+  await put('payouts', payouts, { ...said, reference: script, metadata });
+  await put('crypto_payments', ids['crypto/payments'] ?? '', { reference: script, metadata });
+  await put('crypto_settlements', ids['crypto/settlements'] ?? '', {
+    ...said,
+    wallet_address: script,
+  });
+  await put('events', webhooks, { body: script });
+  await db.collection<DeliveryDocument>('deliveries').insertOne({
+    ...{ event_id: webhooks, run: 0, attempt: 1, at, url: script, status_code: 500, error: script },
+    ...{ duration_ms: 1, response_excerpt: script, outcome: 'failed', next_attempt_at: null },
+  });
+  const owner = { account_id, livemode: true };
+  const found = await service.stores.payments.find(payments, account_id, true);
+  await db.collection<CallbackDocument>('bank_callbacks').insertOne({
+    ...{ _id: randomUUID(), connector: found?.connector ?? '', resource: 'payment' },
+    ...{ resource_id: payments, name: 'failed', received_at: at, signalled_at: at },
+    ...{ unapplied: script, parked: null },
+    body: { callback_id: script, occurred_at: at, code: script, reason: script },
+  });
+  await db.collection<EndpointDocument>('webhook_endpoints').insertOne({
+    ...{ ...owner, url: script, secrets: [], created_at: at, updated_at: at },
+  });
+  const shown = [
+    ...['/payments', `/payments/${payments}`, '/refunds', `/refunds/${refunds}`, '/payouts'],
+    ...[`/payouts/${payouts}`, `/webhooks/deliveries/${webhooks}`, '/webhooks', '/overview'],
+    ...['/crypto/payments', `/crypto/payments/${ids['crypto/payments']}`],
+    ...['/crypto/settlements', `/crypto/settlements/${ids['crypto/settlements']}`],
+  ];
+  for (const path of shown) {
+    const { status, html } = await browsers.owner.get(`/dashboard/live${path}`);
+    expect([path, status, html.includes(script)]).toEqual([path, 200, false]);
+    expect([path, html.includes('&lt;script>alert(2)')]).toEqual([path, true]);
+  }
+});
+
 test.each([
   '/dashboard/sign-in?next=https://evil.example',
   '/dashboard/sign-in?next=//evil.example/dashboard/live/team',
@@ -267,6 +353,7 @@ async function everything() {
   const db = service.mongo.db(service.database);
   const names = [
     ...['accounts', 'api_keys', 'users', 'dashboard_invitations', 'audit_log'],
+    ...['crypto_payments', 'crypto_settlements', 'wallets'],
     ...['payments', 'refunds', 'payouts', 'events', 'webhook_endpoints', 'idempotency'],
   ];
   const read = async (name: string) => [name, await db.collection(name).find().toArray()] as const;

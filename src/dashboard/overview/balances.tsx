@@ -1,6 +1,6 @@
 import { MAIN_BALANCE } from '../../domain/balance-account';
-import { formatMoney } from '../../domain/money';
 import type { BalanceRow } from '../../ledger/book';
+import { amountText, currencyText } from '../amounts';
 import type { DashboardDeps } from '../deps';
 import { Note, PageHead, Panel, Table } from '../parts';
 import type { Answer, Call, Route } from '../route';
@@ -25,7 +25,7 @@ async function showBalances({ scope }: Call, { stores }: DashboardDeps): Promise
         <PageHead title="Balances" />
         {receivables.map(({ currency, owed }) => (
           <Note key={currency} tone="bad">
-            {`You owe ${formatMoney(owed, currency)}: a bank took back more than the balance held.`}
+            {`You owe ${amountText(owed, currency)}: a bank took back more than the balance held.`}
           </Note>
         ))}
         <Panel>
@@ -50,9 +50,9 @@ export function BalanceTable({ balances }: { balances: readonly BalanceRow[] }) 
         key: `${balance_account} ${currency}`,
         cells: [
           balance_account,
-          currency,
-          formatMoney(available, currency),
-          formatMoney(reserved, currency),
+          currencyText(currency),
+          amountText(available, currency),
+          amountText(reserved, currency),
         ],
       }))}
       none={`Nothing yet: ${MAIN_BALANCE} is there, and empty.`}

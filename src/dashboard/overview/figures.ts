@@ -12,7 +12,9 @@ const IN_NEED_MAX = 5;
 
 /** Resource that our operators look into. */
 interface InNeed {
-  kind: 'payment' | 'refund' | 'payout';
+  noun: string;
+  /** Path of its list. */
+  path: string;
   id: string;
   attention: string;
   created_at: string;
@@ -41,7 +43,7 @@ export interface Overview {
 export async function readOverview(
   stores: Stores,
   { account_id, livemode }: Call['scope'],
-  now: Date,
+  { now, viewer }: Pick<Call, 'now' | 'viewer'>,
 ): Promise<Overview> {
   const owner = [account_id, livemode] as const;
   const today = dayText(now);
@@ -51,19 +53,34 @@ export async function readOverview(
     stores.ledger.receivables(...owner),
     stores.payments.settledByDay(...owner, first),
     stores.payments.countByStatus(...owner, today),
-    readInNeed(stores, owner),
+    readInNeed(stores, owner, viewer.account.crypto),
     readHealth(stores, owner, now),
   ]);
   return { balances, receivables, settled, today: counts, inNeed, webhooks };
 }
 
-async function readInNeed(stores: Stores, owner: readonly [string, boolean]): Promise<InNeed[]> {
-  const kinds = ['payment', 'refund', 'payout'] as const;
+const MONEY = [
+  { noun: 'payment', path: '/payments', rows: 'payments' },
+  { noun: 'refund', path: '/refunds', rows: 'refunds' },
+  { noun: 'payout', path: '/payouts', rows: 'payouts' },
+] as const;
+const COINS = [
+  { noun: 'crypto payment', path: '/crypto/payments', rows: 'crypto_payments' },
+  { noun: 'settlement', path: '/crypto/settlements', rows: 'crypto_settlements' },
+] as const;
+
+async function readInNeed(
+  stores: Stores,
+  owner: readonly [string, boolean],
+  crypto: boolean,
+): Promise<InNeed[]> {
+  const kinds = crypto ? [...MONEY, ...COINS] : MONEY;
   const each = await Promise.all(
-    kinds.map(async (kind) => {
-      const rows = await stores[`${kind}s`].inNeed(...owner, IN_NEED_MAX);
-      return rows.map(({ _id: id, attention, created_at }) => ({
-        kind,
+    kinds.map(async ({ noun, path, rows }) => {
+      const found = await stores[rows].inNeed(...owner, IN_NEED_MAX);
+      return found.map(({ _id: id, attention, created_at }) => ({
+        noun,
+        path,
         id,
         attention: attention ?? '',
         created_at,

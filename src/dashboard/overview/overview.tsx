@@ -1,5 +1,6 @@
 import { counted } from '../../domain/counted';
 import { formatMoney } from '../../domain/money';
+import { amountText } from '../amounts';
 import type { DashboardDeps } from '../deps';
 import { PageHead, Panel } from '../parts';
 import type { Answer, Call, Route } from '../route';
@@ -23,7 +24,7 @@ export const OVERVIEW_ROUTE: Route = {
 };
 
 async function showOverview(call: Call, { stores }: DashboardDeps): Promise<Answer> {
-  const overview = await readOverview(stores, call.scope, call.now);
+  const overview = await readOverview(stores, call.scope, call);
   const currencies = currenciesOf(overview.settled);
   const asked = call.query.get('currency');
   const currency = currencies.find((one) => one === asked) ?? currencies[0];
@@ -48,7 +49,7 @@ async function showOverview(call: Call, { stores }: DashboardDeps): Promise<Answ
 
 function Attention({ call, overview }: { call: Call; overview: Overview }) {
   const { inNeed, receivables, webhooks } = overview;
-  const owed = receivables.map(({ currency, owed: amount }) => formatMoney(amount, currency));
+  const owed = receivables.map(({ currency, owed: amount }) => amountText(amount, currency));
   if (inNeed.length === 0 && owed.length === 0 && webhooks.exhausted === 0) return null;
   return (
     <Panel title="Needs attention">
@@ -63,10 +64,10 @@ function Attention({ call, overview }: { call: Call; overview: Overview }) {
             </a>
           </li>
         )}
-        {inNeed.map(({ kind, id, attention }) => (
+        {inNeed.map(({ noun, path, id, attention }) => (
           <li key={id}>
-            <a href={call.href(`/${kind}s/${id}`)}>
-              {`The ${kind} `}
+            <a href={call.href(`${path}/${id}`)}>
+              {`The ${noun} `}
               <code>{id}</code>
             </a>
             {`: ${attention.replaceAll('_', ' ')}. Our operators look into it.`}

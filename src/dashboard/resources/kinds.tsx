@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { isPaymentMethodId, methodRules, PAYMENT_METHOD_IDS } from '../../domain/catalogue';
+import { ASSETS, cryptoMethod } from '../../domain/crypto';
 import { decimalMoney, formatMoney } from '../../domain/money';
 import { PAYMENT_STATUSES } from '../../domain/payment';
 import { PAYOUT_STATUSES } from '../../domain/payout';
@@ -20,22 +21,31 @@ interface Narrowed {
   method?: string | undefined;
 }
 
-type Filter = ListFilter & Narrowed & { reference?: string; payment_id?: string };
+/** Text that no id is, by which rows of a kind are found. */
+interface Searched {
+  reference?: string;
+  payment_id?: string;
+  transaction_id?: string;
+}
+
+type Filter = ListFilter & Narrowed & Searched;
 
 /** Facts by which one kind of resource is listed, shown and exported. */
 export interface Kind<D extends ResourceDocument> {
-  noun: 'payment' | 'refund' | 'payout';
-  title: 'Payments' | 'Refunds' | 'Payouts';
-  path: '/payments' | '/refunds' | '/payouts';
+  title: string;
+  /** Path of the list; each row's page stands below it. */
+  path: string;
   statuses: readonly string[];
   methods: readonly string[];
+  /** Label of the choice among them. */
+  methodLabel?: string;
   /** Words in the empty field `Search`. */
   hint: string;
   find: (stores: Stores, id: string, account_id: string, livemode: boolean) => Promise<D | null>;
   list: (stores: Stores, filter: Filter) => Promise<D[]>;
   export: (stores: Stores, filter: Omit<Filter, 'limit'>) => AsyncIterable<D>;
   /** Filter of rows that go by a text that is no id of theirs. */
-  bySearch: (text: string) => Pick<Filter, 'reference' | 'payment_id'>;
+  bySearch: (text: string) => Searched;
   columns: readonly (readonly [heading: string, cell: (row: D) => ComponentChildren])[];
   csv: readonly CsvColumn<D>[];
 }
@@ -43,13 +53,15 @@ export interface Kind<D extends ResourceDocument> {
 /** Resource whose amount is in minor units of a currency. */
 type MoneyDocument = ResourceDocument & { amount: number };
 
-/** Name of a payment method or a rail. */
+/** Name of a payment method, a rail or a coin. */
 export function methodName(method: string): string {
   if (isPaymentMethodId(method)) return methodRules(method).display_name;
-  return isRailId(method) ? railRules(method).display_name : method;
+  if (isRailId(method)) return railRules(method).display_name;
+  return ASSETS.find((coin) => cryptoMethod(coin) === method)?.display_name ?? method;
 }
 
-const usual = {
+/** Columns of every list. */
+export const usual = {
   id: ['Id', ({ _id }: ResourceDocument) => <code>{_id}</code>],
   amount: ['Amount', ({ amount, currency }: MoneyDocument) => formatMoney(amount, currency)],
   status: ['Status', ({ status }: ResourceDocument) => <Status of={status} />],
@@ -57,7 +69,7 @@ const usual = {
   created: ['Created', ({ created_at }: ResourceDocument) => <When at={created_at} />],
 } as const;
 
-/** Columns of every list, with the one that a kind has of its own. */
+/** Columns of a list of money, with the one that a kind has of its own. */
 function columnsWith<D extends MoneyDocument>(own: Kind<D>['columns'][number]): Kind<D>['columns'] {
   return [usual.id, usual.amount, usual.status, usual.method, own, usual.created];
 }
@@ -74,7 +86,6 @@ const facts: readonly CsvColumn<MoneyDocument>[] = [
 ];
 
 export const PAYMENTS: Kind<PaymentDocument> = {
-  noun: 'payment',
   title: 'Payments',
   path: '/payments',
   statuses: PAYMENT_STATUSES,
@@ -97,7 +108,6 @@ export const PAYMENTS: Kind<PaymentDocument> = {
 };
 
 export const REFUNDS: Kind<RefundDocument> = {
-  noun: 'refund',
   title: 'Refunds',
   path: '/refunds',
   statuses: REFUND_STATUSES,
@@ -117,7 +127,6 @@ export const REFUNDS: Kind<RefundDocument> = {
 };
 
 export const PAYOUTS: Kind<PayoutDocument> = {
-  noun: 'payout',
   title: 'Payouts',
   path: '/payouts',
   statuses: PAYOUT_STATUSES,

@@ -1,3 +1,4 @@
+import type { ComponentType } from 'preact';
 import type { ResourceDocument } from '../../store/resource';
 import type { DashboardDeps } from '../deps';
 import { PageHead, Pager, Panel, Table } from '../parts';
@@ -18,8 +19,11 @@ import { ListFilters } from './list-filters';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Routes of a list and its export. */
-export function listRoutes<D extends ResourceDocument>(kind: Kind<D>): Route[] {
+/** Routes of a list and its export; `Tabs` stand above it. */
+export function listRoutes<D extends ResourceDocument>(
+  kind: Kind<D>,
+  Tabs?: ComponentType<{ call: Call }>,
+): Route[] {
   const { path, title } = kind;
   return [
     {
@@ -27,7 +31,7 @@ export function listRoutes<D extends ResourceDocument>(kind: Kind<D>): Route[] {
       path,
       act: 'view',
       title,
-      handle: (call, deps) => showList(kind, call, deps),
+      handle: (call, deps) => showList(kind, call, deps, Tabs),
     },
     {
       method: 'get',
@@ -43,10 +47,18 @@ async function showList<D extends ResourceDocument>(
   kind: Kind<D>,
   call: Call,
   { stores }: DashboardDeps,
+  Tabs?: ComponentType<{ call: Call }>,
 ): Promise<Answer> {
   const wish = readWish(call.query, kind);
   const page = await readPage(kind, call, wish, stores);
-  return { page: <ListView kind={kind} call={call} wish={wish} page={page} /> };
+  return {
+    page: (
+      <>
+        {Tabs && <Tabs call={call} />}
+        <ListView kind={kind} call={call} wish={wish} page={page} />
+      </>
+    ),
+  };
 }
 
 /** Finds by id where the search is one, else by what the kind is searched by. */
@@ -93,7 +105,7 @@ async function exportList<D extends ResourceDocument>(
     return { go: href(`${kind.path}${queryOf(wish)}`), flash: { tone: 'bad', text } };
   }
   const day = now.toISOString().slice(0, 10);
-  const filename = `${kind.path.slice(1)}-${viewer.env}-${day}.csv`;
+  const filename = `${kind.path.slice(1).replace('/', '-')}-${viewer.env}-${day}.csv`;
   return { download, filename, type: 'text/csv; charset=utf-8; header=present' };
 }
 
@@ -122,7 +134,10 @@ function ListView<D extends ResourceDocument>({ kind, call, wish, page }: ListVi
           action={call.href(path)}
           hint={kind.hint}
           statuses={kind.statuses}
-          choice={{ label: 'Method', values: kind.methods.map((one) => [one, methodName(one)]) }}
+          choice={{
+            label: kind.methodLabel ?? 'Method',
+            values: kind.methods.map((one) => [one, methodName(one)]),
+          }}
         />
         {isNarrowed && <a href={call.href(path)}>Show all {title.toLowerCase()}</a>}
         <Table

@@ -2,10 +2,8 @@ import { Refusal } from '../../domain/errors';
 import { parseMoney } from '../../domain/money';
 import type { DashboardDeps } from '../deps';
 import { field } from '../form';
+import { FORM_KEY, isUnknown } from '../once';
 import type { Answer, Call, Route } from '../route';
-
-/** Keys of refunds from the dashboard, made once in the form. */
-export const REFUND_KEY = /^dashboard-[0-9a-f-]{36}$/;
 
 export const PAYMENT_ACT_ROUTES: readonly Route[] = [
   {
@@ -43,7 +41,7 @@ async function refund(call: Call, deps: DashboardDeps): Promise<Answer> {
   const key = field(form, 'key');
   const amount = parseMoney(field(form, 'amount'), payment.currency);
   const back = href(`/payments/${payment_id}`);
-  if (amount === undefined || !REFUND_KEY.test(key)) {
+  if (amount === undefined || !FORM_KEY.test(key)) {
     const text = `Write the amount as a number, such as 10.50. Nothing was refunded.`;
     return { go: back, flash: { tone: 'bad', text } };
   }
@@ -87,8 +85,4 @@ async function cancel(call: Call, deps: DashboardDeps): Promise<Answer> {
       : error.message;
     return { go, flash: { tone: 'bad', text } };
   }
-}
-
-function isUnknown({ code }: Refusal): boolean {
-  return code === 'temporarily_unavailable' || code === 'idempotency_request_in_progress';
 }

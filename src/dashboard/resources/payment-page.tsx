@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Customer } from '../../domain/creation';
 import { decimalMoney, formatMoney, minorUnitDigits } from '../../domain/money';
 import { isCancellable } from '../../domain/payment';
@@ -7,14 +6,15 @@ import type { PaymentDocument } from '../../store/payments';
 import type { RefundDocument } from '../../store/refunds';
 import type { DashboardDeps } from '../deps';
 import { Field } from '../fields';
-import { Facts, Note, PageHead, Panel, PostForm, Table, When } from '../parts';
+import { FORM_KEY, newFormKey } from '../once';
+import { Facts, InNeedNote, PageHead, Panel, PostForm, Table, When } from '../parts';
 import type { Answer, Call, Route } from '../route';
 import { Status } from '../status';
 import type { Entry } from '../timeline/assemble';
 import { readTimeline } from '../timeline/read';
 import { Timeline } from '../timeline/view';
 import { methodName } from './kinds';
-import { PAYMENT_ACT_ROUTES, REFUND_KEY } from './payment-acts';
+import { PAYMENT_ACT_ROUTES } from './payment-acts';
 
 const REFUNDS_MAX = 100;
 
@@ -53,9 +53,7 @@ function PaymentPage({ call, payment, customer, refunds, timeline }: PaymentView
         title={`Payment of ${formatMoney(amount, currency)}`}
         badge={<Status of={status} />}
       />
-      {attention !== null && (
-        <Note tone="note">{`Our operators look into it: ${attention.replaceAll('_', ' ')}.`}</Note>
-      )}
+      <InNeedNote attention={attention} />
       <Panel>
         <PaymentFacts payment={payment} customer={customer} />
       </Panel>
@@ -143,7 +141,7 @@ function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
 /** Key of the form's refund: a new one, or that of a refund whose outcome is not known. */
 function keyOf({ query }: Call): string {
   const given = query.get('refund_key') ?? '';
-  return REFUND_KEY.test(given) ? given : `dashboard-${randomUUID()}`;
+  return FORM_KEY.test(given) ? given : newFormKey();
 }
 
 function Refunds({ call, refunds }: Pick<PaymentView, 'call' | 'refunds'>) {

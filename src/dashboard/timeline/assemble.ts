@@ -1,13 +1,18 @@
+import type { CallbackResource } from '../../domain/callback';
+import { counted } from '../../domain/counted';
+import { formatUnits } from '../../domain/crypto';
 import { formatMoney } from '../../domain/money';
 import type { PostingDocument } from '../../ledger/documents';
+import { bookOwner } from '../../ledger/postings';
 import type { AuditEntry } from '../../store/attention';
 import type { CallbackDocument } from '../../store/callbacks';
 import type { DeliveryDocument } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import type { ClaimDocument } from '../../store/idempotency';
+import { amountText } from '../amounts';
 
 /** Kinds of entry, in the order in which those of one moment stand. */
-const KINDS = ['call', 'callback', 'act', 'move', 'posting', 'event', 'attempt'] as const;
+const KINDS = ['call', 'callback', 'chain', 'act', 'move', 'posting', 'event', 'attempt'] as const;
 export type EntryKind = (typeof KINDS)[number];
 
 /** Line of a timeline. */
@@ -24,11 +29,13 @@ export interface Entry {
 
 /** Everything that is known of a resource. */
 export interface Facts {
-  kind: 'payment' | 'refund' | 'payout';
+  kind: CallbackResource;
   resource: {
     created_at: string;
     request_id: string;
-    currency: string;
+    /** Coin, where it is one. */
+    asset?: string;
+    network?: string;
     audit: readonly AuditEntry[];
     applied_callbacks?: readonly string[];
   };
@@ -37,7 +44,7 @@ export interface Facts {
   callbacks: readonly CallbackDocument[];
   events: readonly EventDocument[];
   attempts: readonly DeliveryDocument[];
-  postings: readonly Omit<PostingDocument, 'book'>[];
+  postings: readonly PostingDocument[];
 }
 
 /** Puts all of them in the order in which they happened. */
@@ -45,10 +52,10 @@ export function assembleTimeline(facts: Facts): Entry[] {
   const { resource, callbacks, events, attempts, postings } = facts;
   const entries = [
     callOf(facts),
-    ...callbacks.map((callback) => callbackOf(callback, resource.applied_callbacks ?? [])),
+    ...callbacks.map((callback) => callbackOf(callback, resource)),
     ...resource.audit.map(actOf),
     ...events.flatMap((event) => [moveOf(event), eventOf(event)]),
-    ...postings.map((posting) => postingOf(posting, resource.currency)),
+    ...postings.map(postingOf),
     ...attempts.map((row) => attemptOf(row, events)),
   ];
   return entries.sort(byTimeAndKind);
@@ -63,10 +70,18 @@ function callOf({ kind, resource, claim }: Facts): Entry {
   const { created_at: at, request_id } = resource;
   const key = claim === null ? [] : [`Idempotency-Key ${claim.key}`];
   const details = [`Request ${request_id}`, ...key];
-  return { at, kind: 'call', title: `API call created the ${kind}`, tone: 'plain', details };
+  return {
+    at,
+    kind: 'call',
+    title: `API call created the ${kind.replaceAll('_', ' ')}`,
+    tone: 'plain',
+    details,
+  };
 }
 
-function callbackOf(callback: CallbackDocument, applied: readonly string[]): Entry {
+function callbackOf(callback: CallbackDocument, resource: Facts['resource']): Entry {
+  const { asset, network, applied_callbacks: applied = [] } = resource;
+  const isChain = asset !== undefined;
   const { name, body, received_at: at, unapplied, parked, signalled_at } = callback;
   const outcome =
     parked !== null
@@ -88,14 +103,29 @@ function callbackOf(callback: CallbackDocument, applied: readonly string[]): Ent
     bank_reference && `Bank reference ${bank_reference}`,
     code && `Code ${code}`,
     reason,
+    ...coinsOf(body, { asset, network }),
   ];
   return {
     at,
-    kind: 'callback',
-    title: `Bank reported ${name}`,
+    kind: isChain ? 'chain' : 'callback',
+    title: `${isChain ? 'Chain' : 'Bank'} reported ${name.replaceAll('_', ' ')}`,
     tone: parked === null && unapplied === null ? 'plain' : 'note',
     details: [outcome, ...said.flatMap((text) => text || [])],
   };
+}
+
+/** Facts that a chain tells of a transaction. */
+function coinsOf(
+  body: CallbackDocument['body'],
+  { asset, network }: Pick<Facts['resource'], 'asset' | 'network'>,
+): (string | undefined)[] {
+  if (!('transaction_id' in body) || asset === undefined || network === undefined) return [];
+  const { amount, transaction_id, confirmations } = body;
+  return [
+    transaction_id && `Transaction ${transaction_id}`,
+    amount && `Amount ${formatUnits(amount, { asset, network })}`,
+    confirmations === undefined ? undefined : counted(confirmations, 'confirmation'),
+  ];
 }
 
 function actOf({ who, when: at, what, why, before, after }: AuditEntry): Entry {
@@ -165,14 +195,12 @@ function accountText(account: string): string | undefined {
   return account === 'transit.refunds' ? 'refunds on their way' : undefined;
 }
 
-function postingOf(
-  { kind, at, legs, note }: Omit<PostingDocument, 'book'>,
-  currency: string,
-): Entry {
+function postingOf({ kind, at, book, legs, note }: PostingDocument): Entry {
+  const { currency } = bookOwner(book);
   const moved = legs.flatMap(({ account, amount }) => {
     const name = accountText(account);
-    const money = formatMoney(Number(amount), currency);
-    return name === undefined ? [] : [`${name}: ${Number(amount) > 0 ? '+' : ''}${money}`];
+    const money = amountText(String(amount), currency);
+    return name === undefined ? [] : [`${name}: ${money.startsWith('-') ? '' : '+'}${money}`];
   });
   const why = note?.reason == null ? [] : [note.reason];
   const title = `Ledger: ${kind.replaceAll('_', ' ')}`;

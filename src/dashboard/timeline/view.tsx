@@ -4,6 +4,7 @@ import type { Entry, EntryKind } from './assemble';
 const NAMES: Readonly<Record<EntryKind, string>> = {
   call: 'API',
   callback: 'Bank',
+  chain: 'Chain',
   act: 'Operator',
   move: 'Status',
   posting: 'Ledger',

@@ -61,6 +61,15 @@ async function sendAgain(call: Call, { stores, redeliveries }: DashboardDeps): P
   }
 }
 
+/** Pages of what events tell of, by the starts of their types. */
+const ABOUT = [
+  { of: 'payment.', noun: 'payment', path: '/payments' },
+  { of: 'refund.', noun: 'refund', path: '/refunds' },
+  { of: 'payout.', noun: 'payout', path: '/payouts' },
+  { of: 'crypto.payment.', noun: 'crypto payment', path: '/crypto/payments' },
+  { of: 'crypto.settlement.', noun: 'settlement', path: '/crypto/settlements' },
+] as const;
+
 interface DeliveryProps {
   call: Call;
   event: EventDocument;
@@ -70,8 +79,7 @@ interface DeliveryProps {
 
 function DeliveryPage({ call, event, attempts }: DeliveryProps) {
   const { _id, type, created, delivery, body, resource_id, data } = event;
-  const [kind = ''] = type.split('.');
-  const isThere = data['test'] !== true && ['payment', 'refund', 'payout'].includes(kind);
+  const about = data['test'] === true ? undefined : ABOUT.find(({ of }) => type.startsWith(of));
   return (
     <>
       <PageHead title={type} badge={<Status of={delivery.status} />}>
@@ -83,9 +91,9 @@ function DeliveryPage({ call, event, attempts }: DeliveryProps) {
             ['Id', <code key="id">{_id}</code>],
             [
               'About',
-              isThere ? (
-                <a key="about" href={call.href(`/${kind}s/${resource_id}`)}>
-                  {`The ${kind} `}
+              about ? (
+                <a key="about" href={call.href(`${about.path}/${resource_id}`)}>
+                  {`The ${about.noun} `}
                   <code>{resource_id}</code>
                 </a>
               ) : (

@@ -76,7 +76,7 @@ export const CryptoPayment = z
   .meta({ id: 'CryptoPayment' });
 
 /** @see docs/api.md#settlements */
-const CreateCryptoSettlement = z
+export const CreateCryptoSettlement = z
   .strictObject({
     asset: Asset,
     network: NetworkName,

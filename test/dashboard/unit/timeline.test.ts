@@ -1,3 +1,4 @@
+import { Decimal128 } from 'mongodb';
 import { eventsOf } from '../../../activities/events';
 import { assembleTimeline, type Facts } from '../../../src/dashboard/timeline/assemble';
 import type { CallbackDocument } from '../../../src/store/callbacks';
@@ -52,7 +53,6 @@ const facts: Facts = {
   resource: {
     created_at: AT,
     request_id: 'req-1',
-    currency: 'EUR',
     applied_callbacks: ['cb-1'],
     audit: [
       {
@@ -84,6 +84,7 @@ const facts: Facts = {
     {
       _id: 'payment_settled:pay-1',
       kind: 'payment_settled',
+      book: 'acct_1:sandbox:EUR',
       resource_id: 'pay-1',
       at: LATER,
       legs: [
@@ -121,6 +122,52 @@ test('each entry says what is known of it, and nothing of accounts that are not 
     ['Not applied: The payment is settled.', 'Code late', 'Too late'],
     ['The bank says so.', 'authorized → settled'],
   ]);
+});
+
+test('what a chain told and what was booked in coins is written in whole coins', () => {
+  const entries = assembleTimeline({
+    ...facts,
+    kind: 'crypto_payment',
+    resource: { ...facts.resource, asset: 'ETH', network: 'ethereum' },
+    callbacks: [
+      {
+        ...callback,
+        name: 'deposit',
+        body: {
+          callback_id: 'cb-1',
+          occurred_at: AT,
+          transaction_id: '0xabc',
+          amount: '1500000000000000000',
+          confirmations: 3,
+        },
+      },
+    ],
+    postings: [
+      {
+        _id: 'crypto_payment_credited:pay-1:0xabc',
+        kind: 'crypto_payment_credited',
+        book: 'acct_1:sandbox:ETH.ethereum',
+        resource_id: 'pay-1',
+        at: LATER,
+        legs: [
+          { account: 'clearing.chain', amount: Decimal128.fromString('-10000000000000000001') },
+          {
+            account: 'balances.main.available',
+            amount: Decimal128.fromString('10000000000000000001'),
+          },
+        ],
+      },
+    ],
+  });
+  const told = entries.find(({ kind }) => kind === 'chain');
+  expect([told?.title, told?.details]).toEqual([
+    'Chain reported deposit',
+    ['Applied', 'Transaction 0xabc', 'Amount 1.5 ETH', '3 confirmations'],
+  ]);
+  expect(entries.find(({ kind }) => kind === 'posting')?.details).toEqual([
+    'main, available: +10.000000000000000001 ETH',
+  ]);
+  expect(entries[0]?.title).toBe('API call created the crypto payment');
 });
 
 test('a callback that waits, or was not handed on, says so', () => {

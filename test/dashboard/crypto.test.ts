@@ -1,0 +1,116 @@
+import { type CryptoShop, ETHER, openCryptoShop } from '../api/crypto-setting';
+import { openUser, signedIn, type Visitor } from '../support/dashboard';
+import { scriptedChain } from '../support/scripted-chain';
+import { type Service, startService } from '../support/service';
+
+const WALLET = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+const OTHER_WALLET = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
+
+const chain = scriptedChain();
+let service: Service;
+let shop: CryptoShop;
+let owner: Visitor;
+
+beforeAll(async () => {
+  service = await startService({ chain });
+  shop = await openCryptoShop(service);
+  owner = await signedIn(service, await openUser(service.stores, shop.account_id));
+});
+afterAll(async () => service?.stop());
+
+const page = async (path: string) => {
+  const { html } = await owner.get(`/dashboard/sandbox${path}`);
+  const body = html.slice(html.indexOf('<main'));
+  return { html, text: body.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ') };
+};
+
+/** A payment of one ether that has come. */
+async function received(transaction_id: string, changes: object = {}): Promise<string> {
+  const { id } = await shop.pay(changes);
+  await shop.deposit(id, transaction_id, ETHER);
+  await shop.until(id, 'its receipt', ({ status }) => status === 'received');
+  return id;
+}
+
+test('a payment in coins is found, shows its deposits and what became of them, and is exported', async () => {
+  const id = await received('0xa1', { reference: 'coins <1>' });
+  const row = `href="/dashboard/sandbox/crypto/payments/${id}"`;
+  for (const query of ['', `?search=${id}`, '?search=coins+%3C1%3E', '?method=eth_ethereum']) {
+    expect((await page(`/crypto/payments${query}`)).html).toContain(row);
+  }
+  for (const query of ['?status=held', '?method=btc_bitcoin', '?search=coins']) {
+    expect((await page(`/crypto/payments${query}`)).html).not.toContain(row);
+  }
+  const { text } = await page(`/crypto/payments/${id}`);
+  const expected = [
+    ...['Crypto payment of €100.00', 'coins &lt;1>', '0xa1', '1 ETH', '3 of 3'],
+    ...['Chain reported deposit', 'Moved to received', 'main, available: +1 ETH'],
+    'Event crypto.payment.received',
+  ];
+  for (const words of expected) expect(text).toContain(words);
+  const [event] = await service.stores.events.list({
+    ...{ account_id: shop.account_id, livemode: false, resource_id: id, limit: 1 },
+  });
+  expect((await page(`/webhooks/deliveries/${event?._id}`)).html).toContain(row);
+  const csv = (await owner.get('/dashboard/sandbox/crypto/payments.csv?search=coins+%3C1%3E')).html;
+  expect(csv.split('\r\n')[1]).toMatch(
+    new RegExp(`^${id},.*,received,100.00,EUR,ETH,ethereum,1,1,100.00,ethereum-${id},coins <1>,`),
+  );
+  expect((await page('/balances')).text).toContain('ETH on ethereum');
+  expect((await page('/overview')).text).toContain('ETH on ethereum');
+});
+
+test('a wallet is registered with its checksum, for the password, and counts after a day on live', async () => {
+  const register = (env: string, address: string) =>
+    owner.confirm(`/dashboard/${env}/crypto/wallets`, { network: 'ethereum', address });
+  const asked = await owner.post('/dashboard/sandbox/crypto/wallets', {
+    network: 'ethereum',
+    address: WALLET,
+  });
+  expect(asked.html).toContain('type="password"');
+  await register('sandbox', WALLET.toUpperCase().replace('0X', '0x').replace('A', 'a'));
+  expect((await page('/crypto/wallets')).text).toContain('Nothing was changed');
+  await register('sandbox', WALLET);
+  const { text } = await page('/crypto/wallets');
+  expect(text).toContain('The wallet is registered.');
+  expect(text).toContain(WALLET);
+  const live = async () => (await owner.get('/dashboard/live/crypto/wallets')).html;
+  expect(await live()).not.toContain(WALLET);
+  await register('live', OTHER_WALLET);
+  expect(await live()).toContain('The wallet is registered, and counts after 24 hours.');
+  expect(await live()).toContain('nothing is settled until then');
+  const [wallet] = await service.stores.wallets.ofAccount(shop.account_id, true);
+  const hours = (Date.parse(wallet?.counts_from ?? '') - Date.now()) / 3_600_000;
+  expect(hours).toBeGreaterThan(23.9);
+  expect((await page('/audit-log?act=wallet.set')).text).toContain(WALLET);
+});
+
+test('a balance is settled once however often its form is sent', async () => {
+  await received('0xb1');
+  const wallets = await page('/crypto/wallets');
+  const key = /name="key" value="(dashboard-[0-9a-f-]{36})"/.exec(wallets.html)?.[1] ?? '';
+  const form = { key, asset: 'ETH', network: 'ethereum' };
+  const settle = '/dashboard/sandbox/crypto/settle';
+  const asked = await owner.post(settle, form);
+  expect(asked.html).toContain('Pay the whole balance of ETH out to the wallet on ethereum?');
+  const before = chain.told.length;
+  const [first, second] = await Promise.all([
+    owner.confirm(settle, form),
+    owner.confirm(settle, form),
+  ]);
+  const again = await owner.confirm(settle, form);
+  expect(again.location).toMatch(/\/crypto\/settlements\/[0-9a-f-]{36}$/);
+  expect([first.location, second.location]).toContain(again.location);
+  const id = again.location?.split('/').at(-1) ?? '';
+  await shop.report('crypto_settlement', id, 'completed', { transaction_id: `out-${id}` });
+  const { text } = await page(`/crypto/settlements/${id}`);
+  for (const words of ['Settlement of', 'ETH', WALLET]) expect(text).toContain(words);
+  expect(chain.told.slice(before)).toHaveLength(1);
+  expect((await page(`/crypto/settlements?search=out-${id}`)).html).toContain(id);
+  const late = await owner.confirm(settle, {
+    ...form,
+    key: key.replace(/.$/, (end) => (end === '0' ? '1' : '0')),
+  });
+  expect(late.location).toBe('/dashboard/sandbox/crypto/wallets');
+  expect((await page('/crypto/wallets')).text).toContain('The balance holds 0 ETH.');
+});
