@@ -13,8 +13,8 @@ import { inLoops } from '../load';
 const BATCH = 2_000;
 const STARTED_AT_ONCE = 50;
 const EXPIRES_MS = 24 * 60 * 60_000;
-/** Workflows that a worker begins: twice as many as it remembers. */
-const BEGUN_MAX = 2_000;
+/** Workflows that a worker begins: a few more than it remembers, since the fill waits for them. */
+const BEGUN_MAX = 1_200;
 /** Delay of the others' first task: the server keeps a timer of each, as of one that waits. */
 const DELAY = '1 day';
 /** Workflows that are looked at to learn whether all have begun to wait. */
