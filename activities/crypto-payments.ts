@@ -10,7 +10,7 @@ import {
 } from '../src/domain/crypto-payment';
 import type { CryptoPaymentInput } from '../src/domain/crypto-workflow';
 import { payToken, payTokenHash } from '../src/keys/pay-token';
-import { bookId } from '../src/ledger/postings';
+import { bookId, InsufficientBalance } from '../src/ledger/postings';
 import { depositPosting } from '../src/ledger/steps';
 import { abandon, inTransaction } from '../src/mongo';
 import type { Stores } from '../src/store';
@@ -49,6 +49,8 @@ export interface CryptoPaymentChange {
   told: Told[];
   /** Transactions of the deposits that begin to count. */
   credited: string[];
+  /** Transactions of the deposits that go back; absent where there are none. */
+  returned?: string[];
   /** Whether the merchant is told: of each state once. */
   tells: boolean;
 }
@@ -62,7 +64,15 @@ export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
     /** Writes the payment from its claim, with the rate and the address that were given. */
     openCryptoPayment: (input: OpenCryptoPayment): Promise<CryptoPaymentOpening> =>
       openedOnce(() => openCryptoPayment(deps, input)),
-    recordCryptoPaymentMove: record.move,
+    /** @throws ApplicationFailure `insufficient_balance` where what goes back is not there any more */
+    recordCryptoPaymentMove: async (input: Move) => {
+      try {
+        return await record.move(input);
+      } catch (error) {
+        if (!(error instanceof InsufficientBalance)) throw error;
+        throw ApplicationFailure.nonRetryable(error.message, 'insufficient_balance');
+      }
+    },
     recordCryptoPaymentAttention: record.setAttention,
     loadCryptoPayment: record.load,
   };
@@ -87,10 +97,14 @@ function recordTable(
     changeOf,
     posted: ['underpaid', 'received'],
     post: async (payment, { at, change }, session) => {
-      const { credited = [] } = change;
+      const { credited = [], returned = [] } = change;
       for (const deposit of payment.deposits) {
-        if (!credited.includes(deposit.transaction_id)) continue;
-        await stores.ledger.post(depositPosting(payment, deposit, at), session);
+        const { transaction_id } = deposit;
+        const kind = returned.includes(transaction_id)
+          ? 'crypto_payment_returned'
+          : 'crypto_payment_credited';
+        if (kind === 'crypto_payment_credited' && !credited.includes(transaction_id)) continue;
+        await stores.ledger.post(depositPosting(kind, payment, deposit, at), session);
       }
     },
     tells: ({ change }) => change.tells === true,
@@ -165,7 +179,7 @@ function newPayment(
 
 function changeOf(move: Move): Partial<CryptoPaymentDocument> {
   const { from, to, at, change } = move;
-  const { credited, tells, ...fields } = change;
+  const { credited, returned, tells, ...fields } = change;
   const isReceived = to.includes('received') && from.status !== 'received';
   return { ...standingOf(move), ...fields, ...(isReceived ? { received_at: at } : {}) };
 }

@@ -21,7 +21,7 @@ export type CryptoPaymentStatus = (typeof CRYPTO_PAYMENT_STATUSES)[number];
 /** Lawful moves; one to its own state says that deposits changed. */
 export const CRYPTO_PAYMENT_MOVES = {
   awaiting_deposit: ['awaiting_deposit', 'underpaid', 'held', 'received', 'expired'],
-  underpaid: ['underpaid', 'held', 'received'],
+  underpaid: ['underpaid', 'held', 'received', 'expired'],
   held: ['held', 'awaiting_deposit', 'underpaid', 'received', 'expired'],
   received: ['received'],
   expired: ['expired', 'underpaid', 'received'],
@@ -48,6 +48,7 @@ export const CRYPTO_PAYMENT_ACTS = [
   'release',
   'reject',
   'accept',
+  'return',
   'credit_late',
   'snooze',
 ] as const;
@@ -89,6 +90,8 @@ export interface Deposit {
   screening: 'passed' | 'failed' | null;
   /** Whether the chain took it back after it had counted. */
   undone: boolean;
+  /** Present once it had counted and was taken off the balance again, since it goes back. */
+  returned?: true;
 }
 
 /** Deposits of a payment, and all else that decides on its state. */
@@ -211,15 +214,23 @@ export function actOnDeposits(
       );
     case 'accept':
       return { kind: 'changed', deposits: [...book.deposits], accepted: true };
+    case 'return':
+      return each((deposit) =>
+        isCounted(deposit) ? { ...deposit, status: 'rejected', returned: true } : deposit,
+      );
     default:
       return assertNever(act);
   }
 }
 
-/** Why an operator can't do it now, in words; undefined when it can be done. */
+/**
+ * Why an operator can't do it now, in words; undefined when it can be done.
+ * @param isOpen whether the payer still has time
+ */
 export function depositActFault(
   { deposits }: Pick<DepositBook, 'deposits'>,
   act: CryptoPaymentAct,
+  isOpen: boolean,
 ): string | undefined {
   switch (act) {
     case 'release':
@@ -228,6 +239,9 @@ export function depositActFault(
       return deposits.some(isWaiting) ? undefined : 'No deposit waits for an operator.';
     case 'credit_late':
       return deposits.some(isHeldLate) ? undefined : 'No late deposit waits to be credited.';
+    case 'return':
+      if (isOpen) return 'The payer may still send the rest: wait until the window closes.';
+      return isAnyPending(deposits) ? 'A deposit is not confirmed yet.' : undefined;
     case 'accept':
     case 'snooze':
       return undefined;
@@ -266,9 +280,7 @@ export function attentionOf(
 
 /** Smallest units of the deposits that count. */
 export function amountReceived(deposits: readonly Deposit[]): bigint {
-  return deposits
-    .filter(({ status }) => status === 'confirmed')
-    .reduce((sum, { amount }) => sum + unitsOf(amount), 0n);
+  return deposits.filter(isCounted).reduce((sum, { amount }) => sum + unitsOf(amount), 0n);
 }
 
 /** Deposits that begin to count by a change: these are credited with it. */
@@ -281,6 +293,14 @@ export function creditedBy(before: readonly Deposit[], after: readonly Deposit[]
   return after.filter(
     ({ status, transaction_id }) => status === 'confirmed' && !counted.has(transaction_id),
   );
+}
+
+/** Deposits that no longer count, since they go back to the payer: these are taken off with it. */
+export function returnedBy(before: readonly Deposit[], after: readonly Deposit[]): Deposit[] {
+  const gone = new Set(
+    before.flatMap(({ returned, transaction_id }) => (returned ? [transaction_id] : [])),
+  );
+  return after.filter(({ returned, transaction_id }) => returned && !gone.has(transaction_id));
 }
 
 /** Deposits that are deep enough in the chain, and whose source has to be screened. */
@@ -297,6 +317,10 @@ export function isAnyPending(deposits: readonly Deposit[]): boolean {
 
 function isDeep({ confirmations, required_confirmations }: Deposit): boolean {
   return confirmations >= required_confirmations;
+}
+
+function isCounted({ status }: Deposit): boolean {
+  return status === 'confirmed';
 }
 
 function isWaiting({ status }: Deposit): boolean {

@@ -38,7 +38,7 @@ interface Steps extends Record<CallbackResource, string> {
   payment: 'settled' | 'late_received' | 'late_reversed' | 'clawed_back';
   refund: 'accepted' | 'settled' | 'failed';
   payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned';
-  crypto_payment: 'credited';
+  crypto_payment: 'credited' | 'returned';
   crypto_settlement: 'reserved' | 'captured' | 'released';
 }
 
@@ -217,6 +217,9 @@ export const LEGS = {
   /** Credits a deposit that counts, in the units of its coin. */
   crypto_payment_credited: (connector: string, amount: bigint) =>
     transferUnits(clearing(connector), available(MAIN_BALANCE), amount),
+  /** Takes a deposit off again that goes back to the payer. */
+  crypto_payment_returned: (connector: string, amount: bigint) =>
+    transferUnits(available(MAIN_BALANCE), clearing(connector), amount),
   /** Reserves what a settlement pays out when it is accepted … */
   crypto_settlement_reserved: (amount: bigint) =>
     transferUnits(available(MAIN_BALANCE), reserved(MAIN_BALANCE), amount),

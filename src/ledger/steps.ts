@@ -131,14 +131,14 @@ export function payoutPostings(payout: PayoutDocument, move: PayoutMove): NewPos
   });
 }
 
-/** Posting of a deposit that counts, one for each of a crypto payment's transactions. */
+/** Posting of a deposit that counts, or goes back: one for each of a crypto payment's transactions. */
 export function depositPosting(
+  kind: ResourcePosting<'crypto_payment'>,
   payment: CryptoPaymentDocument,
   { transaction_id: step, amount }: Pick<Deposit, 'transaction_id' | 'amount'>,
   at: string,
 ): NewPosting {
   const { _id: resource_id, account_id, livemode, connector } = payment;
-  const kind = 'crypto_payment_credited';
   const legs = LEGS[kind](connector, unitsOf(amount));
   return {
     kind,

@@ -13,6 +13,7 @@ import {
   type DepositBook,
   type DepositChange,
   depositActFault,
+  returnedBy,
   screenDeposit,
   statusOf,
   takeDeposit,
@@ -71,13 +72,32 @@ describe('a deposit', () => {
     expect([asItIs.status, amountReceived(asItIs.deposits)]).toEqual(['received', DUE - 1n]);
   });
 
+  test('too small goes back once the window is over, and only once', () => {
+    const short = paid(EMPTY, 'a', DUE - 1n);
+    expect(depositActFault(short, 'return', true)).toMatch(/may still send the rest/);
+    const seen = upon(short, takeDeposit(short, report('b', 1n, 0), TERMS), false);
+    expect(depositActFault(seen, 'return', false)).toMatch(/not confirmed yet/);
+    expect(depositActFault(short, 'return', false)).toBeUndefined();
+    const back = upon(short, actOnDeposits(short, 'return'), false);
+    expect([back.status, statuses(back), amountReceived(back.deposits)]).toEqual([
+      'expired',
+      ['rejected'],
+      0n,
+    ]);
+    expect(returnedBy(short.deposits, back.deposits)).toHaveLength(1);
+    expect(returnedBy(back.deposits, upon(back, actOnDeposits(back, 'return')).deposits)).toEqual(
+      [],
+    );
+    expect(undoDeposit(back, 'a').kind).toBe('unapplied');
+  });
+
   test('of a source that fails is held, then released once', () => {
     const seen = upon(EMPTY, takeDeposit(EMPTY, report('a', DUE, 2), TERMS));
     const held = upon(seen, screenDeposit(seen, 'a', 'failed'));
     expect([held.status, attentionOf(held, true)]).toEqual(['held', 'deposit_held']);
     const released = upon(held, actOnDeposits(held, 'release'));
     expect([released.status, statuses(released)]).toEqual(['received', ['confirmed']]);
-    expect(depositActFault(released, 'release')).toMatch(/No deposit is held/);
+    expect(depositActFault(released, 'release', true)).toMatch(/No deposit is held/);
     const rejected = upon(held, actOnDeposits(held, 'reject'));
     expect([rejected.status, statuses(rejected)]).toEqual(['awaiting_deposit', ['rejected']]);
     expect(statusOf(rejected, false)).toBe('expired');
@@ -164,7 +184,7 @@ test('any interleaving credits what is confirmed and released, to the unit, and 
       const told: CryptoPaymentStatus[] = [];
       for (const step of world) {
         if (step.kind === 'closed') isOpen = false;
-        const next = upon(book, changeBy(book, step, sizeOf), isOpen);
+        const next = upon(book, changeBy(book, step, sizeOf, isOpen), isOpen);
         const moved = { ...next, status: statusOf(next, isOpen) };
         if (moved.status !== book.status) {
           assertLawful(CRYPTO_PAYMENT_MOVES, book.status, [moved.status]);
@@ -173,7 +193,10 @@ test('any interleaving credits what is confirmed and released, to the unit, and 
         for (const { amount } of creditedBy(book.deposits, moved.deposits)) {
           credited += BigInt(amount);
         }
-        expect(lost(book, moved)).toEqual([]);
+        const returned = returnedBy(book.deposits, moved.deposits);
+        for (const { amount } of returned) credited -= BigInt(amount);
+        const named = (deposits: readonly Deposit[]) => deposits.map((each) => each.transaction_id);
+        expect(named(lost(book, moved))).toEqual(named(returned));
         book = moved;
         expect(credited).toBe(amountReceived(book.deposits));
         expect(credited > 0n && ['awaiting_deposit', 'expired'].includes(book.status)).toBe(false);
@@ -184,7 +207,12 @@ test('any interleaving credits what is confirmed and released, to the unit, and 
   );
 });
 
-function changeBy(book: DepositBook, step: Step, sizeOf: Map<string, bigint>): DepositChange {
+function changeBy(
+  book: DepositBook,
+  step: Step,
+  sizeOf: Map<string, bigint>,
+  isOpen: boolean,
+): DepositChange {
   switch (step.kind) {
     case 'deposit': {
       const { id, confirmations, late } = step;
@@ -199,8 +227,8 @@ function changeBy(book: DepositBook, step: Step, sizeOf: Map<string, bigint>): D
     case 'act': {
       const { act } = step;
       const nothing = { kind: 'unapplied', reason: 'not possible' } as const;
-      if (act === 'snooze' || depositActFault(book, act) !== undefined) return nothing;
-      if (act === 'accept' && book.status !== 'underpaid') return nothing;
+      if (act === 'snooze' || depositActFault(book, act, isOpen) !== undefined) return nothing;
+      if (['accept', 'return'].includes(act) && book.status !== 'underpaid') return nothing;
       return actOnDeposits(book, act);
     }
     case 'closed':
@@ -210,7 +238,7 @@ function changeBy(book: DepositBook, step: Step, sizeOf: Map<string, bigint>): D
   }
 }
 
-/** Deposits that counted and don't any more: never any. */
+/** Deposits that counted and don't any more: only those that go back. */
 function lost(before: DepositBook, now: DepositBook): Deposit[] {
   return creditedBy(now.deposits, before.deposits);
 }

@@ -1,3 +1,4 @@
+import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
 import {
   actOnDeposits,
   CRYPTO_PAYMENT_IN_FLIGHT,
@@ -9,7 +10,7 @@ import {
 import type { CryptoPaymentState } from '../../src/domain/crypto-workflow';
 import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
-import { apply, bookOf } from './deposits';
+import { apply, bookOf, isOpen } from './deposits';
 import { type CryptoPayment, record, stateOf } from './life';
 
 const neverLeft = (status: CryptoPaymentStatus) =>
@@ -24,13 +25,20 @@ export const ACTS: Record<CryptoPaymentAct, ActRule<CryptoPaymentStatus>> = {
     refusal: (status) =>
       `The payment is ${status}; only an underpaid one can be accepted as it is.`,
   },
+  return: {
+    from: ['underpaid'],
+    refusal: (status) => `The payment is ${status}; only an underpaid one can be returned.`,
+  },
   credit_late: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
   snooze: { from: CRYPTO_PAYMENT_IN_FLIGHT, refusal: neverLeft },
 };
 
 /** Why an operator can't do it now, in words; undefined when it can be done. */
 export function actFault(payment: CryptoPayment, what: CryptoPaymentAct): string | undefined {
-  return stateFault(ACTS[what], payment.status) ?? depositActFault(bookOf(payment), what);
+  return (
+    stateFault(ACTS[what], payment.status) ??
+    depositActFault(bookOf(payment), what, isOpen(payment))
+  );
 }
 
 /** Decides an operator's act anew: the state may have changed since its update was accepted. */
@@ -44,6 +52,19 @@ export async function applyAct(
   record.tell(payment, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = auditOf(item);
   if (what === 'snooze') await record.snooze(payment, audit, hours);
-  else await apply(payment, actOnDeposits(bookOf(payment), what), { audit });
+  else {
+    try {
+      await apply(payment, actOnDeposits(bookOf(payment), what), { audit });
+    } catch (error) {
+      if (!isLackOfMoney(error)) throw error;
+      const lack = 'The merchant’s balance does not hold it any more; nothing was booked.';
+      return rejectUpdate(answer, 'insufficient_balance', lack);
+    }
+  }
   answer.resolve(stateOf(payment));
+}
+
+function isLackOfMoney(error: unknown): boolean {
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  return cause instanceof ApplicationFailure && cause.type === 'insufficient_balance';
 }

@@ -6,6 +6,7 @@ import {
   creditedBy,
   type DepositBook,
   type DepositChange,
+  returnedBy,
   statusOf,
 } from '../../src/domain/crypto-payment';
 import type { AuditedAct } from '../shared/operator-acts';
@@ -58,10 +59,19 @@ export async function apply(
   const tells = status !== payment.status && isNew && CRYPTO_PAYMENT_EVENTS[status] !== undefined;
   const told = tells ? [...payment.told, { status, version: payment.version + 1 }] : payment.told;
   const credited = creditedBy(payment.deposits, deposits).map((each) => each.transaction_id);
+  const returned = returnedBy(payment.deposits, deposits).map((each) => each.transaction_id);
   const amount_received = String(amountReceived(deposits));
   try {
     await record.move(payment, [status], {
-      change: { deposits, accepted, amount_received, told: [...told], credited, tells },
+      change: {
+        deposits,
+        accepted,
+        amount_received,
+        told: [...told],
+        credited,
+        tells,
+        ...(returned.length > 0 ? { returned } : {}),
+      },
       ...(callback === undefined ? {} : { callback_id: callback.callback_id }),
       ...(audit === undefined ? {} : { audit }),
       // A credit is never made from a task that may be lost with all that came after it.

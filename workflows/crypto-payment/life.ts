@@ -85,7 +85,7 @@ export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
     awaiting_deposit: { what: 'the payer', levers: ACTS },
     underpaid: {
       what: 'the payer to send the rest, or an operator',
-      levers: `\`accept\`, \`credit_late\`, ${ACTS}`,
+      levers: `\`accept\`, \`return\`, \`credit_late\`, ${ACTS}`,
     },
     held: { what: 'an operator to decide on what screening holds', levers: ACTS },
     received: {
@@ -102,7 +102,8 @@ export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
       'gives it up.',
     underpaid:
       'The window closed with less than is due; what came is credited. `accept` takes it as it is; ' +
-      '`snooze` to wait for the merchant.',
+      '`return` takes it off the balance again, when you send the coins back; `snooze` to wait for ' +
+      'the merchant.',
     deposit_undone:
       'The chain took a deposit back after it had counted and was credited. It may come back in ' +
       'another block by itself. If it does not, settle it with the merchant and correct the balance.',

@@ -28,6 +28,9 @@ export const messages = {
       `Gives the waiting deposits up: ${OPERATOR}}. They are never credited; what becomes of the ` +
       'coins is settled outside.',
     accept: `Takes an underpaid payment as it is: ${OPERATOR}}. It becomes received.`,
+    return:
+      `Takes an underpaid payment off the balance, once its window is over: ${OPERATOR}}. It becomes ` +
+      'expired; the coins are sent back outside.',
     credit_late: `Counts the deposits that came late: ${OPERATOR}}. Credits them, for good.`,
     snooze: `Clears the attention mark for a while: ${OPERATOR}, "hours": 24}.`,
     state: 'Where the crypto payment stands.',

@@ -122,27 +122,33 @@ type CryptoPaymentPart = Pick<
   keyof Common | 'connector' | 'asset' | 'network' | 'deposits' | 'told'
 >;
 
-const credited = ({ deposits }: CryptoPaymentPart) =>
-  deposits.filter(({ status }) => status === 'confirmed');
+/** Deposits that call for a posting of a kind. */
+const posted = ({ deposits }: CryptoPaymentPart, kind: ResourcePosting<'crypto_payment'>) =>
+  deposits.filter(({ status, returned = false }) =>
+    kind === 'crypto_payment_returned' ? returned : returned || status === 'confirmed',
+  );
 
-const CREDITED: readonly ResourcePosting<'crypto_payment'>[] = ['crypto_payment_credited'];
+const DEPOSITED: readonly ResourcePosting<'crypto_payment'>[] = [
+  'crypto_payment_credited',
+  'crypto_payment_returned',
+];
 
-/** Each deposit that counts is credited, whatever the state. */
+/** Each deposit that counts is credited, and each that goes back taken off, whatever the state. */
 const CRYPTO_PAYMENTS: ResourceRule<CryptoPaymentPart, ResourcePosting<'crypto_payment'>> = {
   collection: 'crypto_payments',
   fields: [...COMMON, 'connector', 'asset', 'network', 'deposits', 'told'],
   postings: {
-    awaiting_deposit: CREDITED,
-    underpaid: CREDITED,
-    held: CREDITED,
-    received: CREDITED,
-    expired: CREDITED,
+    awaiting_deposit: DEPOSITED,
+    underpaid: DEPOSITED,
+    held: DEPOSITED,
+    received: DEPOSITED,
+    expired: DEPOSITED,
   } satisfies Record<CryptoPaymentStatus, readonly PostingKind[]>,
-  legs: { crypto_payment_credited: () => [] },
-  steps: (payment) =>
-    credited(payment).map(({ transaction_id: step, amount }) => ({
+  legs: { crypto_payment_credited: () => [], crypto_payment_returned: () => [] },
+  steps: (payment, kind) =>
+    posted(payment, kind).map(({ transaction_id: step, amount }) => ({
       step,
-      legs: LEGS.crypto_payment_credited(payment.connector, unitsOf(amount)),
+      legs: LEGS[kind](payment.connector, unitsOf(amount)),
     })),
   book: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
   told: ({ told }) => told.map(({ version }) => version),

@@ -23,7 +23,7 @@ export interface ResourceRule<Part extends Common, Kind extends PostingKind> {
   postings: Record<Part['status'], Called<Part, Kind>>;
   legs: Record<Kind, (part: Part) => AnyLeg[]>;
   /** Parts of which each has a posting of its own; the resource is one when not given. */
-  steps?: (part: Part) => { step: string; legs: AnyLeg[] }[];
+  steps?: (part: Part, kind: Kind) => { step: string; legs: AnyLeg[] }[];
   /** Book of its postings; that of its currency when not given. */
   book?: (part: Part) => string;
   /** Versions of which an event tells; each but the first when not given. */
@@ -116,7 +116,7 @@ function compareResource<Part extends Common, Kind extends PostingKind>(
   const wanted = kinds.flatMap((kind): Wanted<Kind>[] =>
     steps === undefined
       ? [{ kind, legs: legs[kind](resource) }]
-      : steps(resource).map((each) => ({ kind, ...each })),
+      : steps(resource, kind).map((each) => ({ kind, ...each })),
   );
   const matched = new Set<string>();
   const differences = wanted.flatMap(({ kind, step, legs: each }): Difference[] => {

@@ -42,6 +42,7 @@ const EVERY_KIND = {
   payout_reversed: fc.tuple(name, name, amount, fee).map((of) => LEGS.payout_reversed(...of)),
   payout_returned: fc.tuple(name, name, amount).map((of) => LEGS.payout_returned(...of)),
   crypto_payment_credited: fc.tuple(name, units).map((of) => LEGS.crypto_payment_credited(...of)),
+  crypto_payment_returned: fc.tuple(name, units).map((of) => LEGS.crypto_payment_returned(...of)),
   crypto_settlement_reserved: units.map(LEGS.crypto_settlement_reserved),
   crypto_settlement_captured: fc
     .tuple(name, units)

@@ -9,7 +9,7 @@ import {
   type WorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
-import { balanceOf, ETHER, marked, openPayment, openSettlement, WALLET } from './setting';
+import { balanceOf, ETHER, marked, openPayment, openSettlement, spend, WALLET } from './setting';
 
 let setting: WorkflowSetting;
 
@@ -42,6 +42,36 @@ describe('the window of a crypto payment', () => {
       await report('deposit_undone', { transaction_id: 'tx' });
       expect(await handle.result()).toMatchObject({ status: 'expired' });
       await keepHistory(handle, 'crypto-payment-unconfirmed');
+    }));
+
+  test('closes with too little: an operator returns it, where the balance holds it', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const { id, account_id, handle, deposit } = await openPayment(setting, connector);
+      await deposit('tx', ETHER - 1n, 3);
+      await eventually('underpaid', async () => {
+        const payment = await setting.stores.crypto_payments.get(id);
+        return payment?.status === 'underpaid';
+      });
+      const early = handle.executeUpdate('return', { args: [ACT] });
+      await expect(early).rejects.toMatchObject({ cause: { type: 'wrong_state' } });
+      await setting.env.sleep('1 hour');
+      await marked(setting, id, 'underpaid');
+      const giveBack = await spend(setting, account_id, ETHER - 1n);
+      const lacking = handle.executeUpdate('return', { args: [ACT] });
+      await expect(lacking).rejects.toMatchObject({ cause: { type: 'insufficient_balance' } });
+      expect(await handle.query('state')).toMatchObject({ status: 'underpaid' });
+      await giveBack();
+      await handle.executeUpdate('return', { args: [ACT] });
+      expect(await handle.result()).toMatchObject({ status: 'expired' });
+      expect(await balanceOf(setting, account_id)).toMatchObject({ available: '0' });
+      const kept = await setting.stores.crypto_payments.get(id);
+      expect(kept).toMatchObject({ amount_received: '0', attention: null });
+      expect(kept?.deposits).toMatchObject([{ status: 'rejected', returned: true }]);
+      expect(await eventTypes(setting, id)).toEqual([
+        'crypto.payment.underpaid',
+        'crypto.payment.expired',
+      ]);
+      await keepHistory(handle, 'crypto-payment-returned');
     }));
 
   test('closes with too little: an operator takes it as it is', () =>

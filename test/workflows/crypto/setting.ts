@@ -6,7 +6,7 @@ import type {
   CryptoPaymentInput,
   CryptoSettlementInput,
 } from '../../../src/domain/crypto-workflow';
-import { LEGS } from '../../../src/ledger/postings';
+import { LEGS, type NewPosting } from '../../../src/ledger/postings';
 import { LIFECYCLES } from '../../../src/lifecycles';
 import { inTransaction } from '../../../src/mongo';
 import { firstRun } from '../../../src/temporal/start';
@@ -60,6 +60,32 @@ async function credit({ stores, mongo }: WorkflowSetting, account_id: string): P
     ...{ at: new Date().toISOString(), legs: LEGS.crypto_payment_credited('chain', ETHER) },
   } as const;
   await inTransaction(mongo, (session) => stores.ledger.post(posting, session));
+}
+
+/** Takes coins off a balance, as a settlement does. @returns brings them back */
+export async function spend(
+  { stores, mongo }: WorkflowSetting,
+  account_id: string,
+  amount: bigint,
+): Promise<() => Promise<void>> {
+  const resource_id = randomUUID();
+  const about = {
+    ...{ resource_id, account_id, livemode: false, currency: bookCurrency(COIN) },
+    at: new Date().toISOString(),
+  };
+  const post = (posting: NewPosting) =>
+    inTransaction(mongo, (session) => stores.ledger.post(posting, session));
+  await post({
+    ...about,
+    kind: 'crypto_settlement_reserved',
+    legs: LEGS.crypto_settlement_reserved(amount),
+  });
+  return () =>
+    post({
+      ...about,
+      kind: 'crypto_settlement_released',
+      legs: LEGS.crypto_settlement_released(amount),
+    });
 }
 
 async function open(
