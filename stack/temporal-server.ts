@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
@@ -58,11 +58,19 @@ export async function startTemporal(options: TemporalOptions): Promise<TemporalS
     const hours = options.retentionHours ?? RETENTION_HOURS;
     const answers = () => keepClosedWorkflows(address, namespace, hours);
     await waitUntilUp(child, options.logFile, UP_MS_MAX, answers, options.signal);
+    keepToOwner(options.dbFile);
   } catch (error) {
     await child.stop();
     throw error;
   }
   return { ...child, address };
+}
+
+/** Keeps others on the machine out of the files, which the server makes readable to all. */
+function keepToOwner(dbFile: string): void {
+  for (const file of [dbFile, `${dbFile}-wal`, `${dbFile}-shm`]) {
+    if (existsSync(file)) chmodSync(file, 0o600);
+  }
 }
 
 function serverArguments(options: TemporalOptions, namespace: string): string[] {

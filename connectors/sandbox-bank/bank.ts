@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Client } from '@temporalio/client';
 import { type NativeConnection, Worker } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
+import { createHttpServer } from '../../src/api/server';
 import type { RecipientDetails } from '../../src/domain/recipient';
 import type { Logger } from '../../src/log';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
@@ -110,7 +111,8 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
   const chain = startChain({ ...deps, ...record, connector, stores: coins, deliver });
   const { routes } = chain;
   const app = createBankApp({ ...deps, sessions, outbox, decided: sender.wake, chain: routes });
-  const server = app.listen(deps.port, deps.host);
+  const server = createHttpServer(app.callback());
+  server.listen(deps.port, deps.host);
   const stopPages = () => closeServer(server);
   try {
     await once(server, 'listening');

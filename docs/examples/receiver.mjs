@@ -4,6 +4,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 
 const TOLERANCE_SECONDS = 300;
+const BODY_BYTES_MAX = 1_048_576;
 const [secret, port = '9000'] = process.argv.slice(2);
 if (!secret) {
   console.error('Usage: node docs/examples/receiver.mjs SIGNING_SECRET [PORT]');
@@ -25,7 +26,12 @@ const seen = new Set(); // yours outlives a restart: a table with the event's id
 
 const server = createServer(async (request, response) => {
   const chunks = [];
-  for await (const chunk of request) chunks.push(chunk);
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > BODY_BYTES_MAX) return void request.destroy();
+    chunks.push(chunk);
+  }
   const body = Buffer.concat(chunks);
   if (!isGenuine(String(request.headers['service-signature'] ?? ''), body)) {
     console.log('refused: the signature does not verify');

@@ -8,6 +8,7 @@ import { Refusal } from '../domain/errors';
 import { createPayers } from '../merchants/payers';
 import type { ApiMeter } from '../metrics/api';
 import { createPayPages } from '../pages/pay';
+import { HSTS } from '../pages/security';
 import type { Redeliveries } from '../temporal/redeliveries';
 import type { Tracing } from '../tracing/tracing';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
@@ -57,6 +58,7 @@ export function createApp(given: AppDeps): Koa {
   app.use(nameRequest);
   app.use(partWhenStopping(deps.stopping));
   if (deps.tracing !== undefined) app.use(traceRequests(deps.tracing));
+  if (deps.config.PUBLIC_URL.startsWith('https:')) app.use(keepToTls);
   app.use(accessLog(deps));
   app.use(pages.routes());
   app.use(createDashboardPages(deps).routes());
@@ -83,8 +85,11 @@ function createRouter(deps: RoomDeps): Router {
   const { mongo, temporal, now, stopping } = deps;
   mountHealth(router, { mongo, temporal, now, stopping, heartbeats: deps.stores.heartbeats });
   const document = openApiDocument(deps.config.PUBLIC_URL);
+  // Once, since it takes longer than most answers.
+  const text = JSON.stringify(document);
   router.get('/openapi.json', (ctx) => {
-    ctx.body = document;
+    ctx.type = 'json';
+    ctx.body = text;
   });
   return router;
 }
@@ -133,6 +138,11 @@ function partWhenStopping(stopping?: AbortSignal): Middleware {
     if (stopping?.aborted === true) ctx.set('Connection', 'close');
   };
 }
+
+const keepToTls: Middleware = async (ctx, next) => {
+  ctx.set(HSTS);
+  await next();
+};
 
 /** Logs a line for each answer, with the route, since the path of a hosted page holds a secret. */
 function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {

@@ -19,9 +19,17 @@ export function mountHealth(router: Router, deps: HealthDeps): void {
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
+  // One look at a time, since strangers may ask as often as they like.
+  let asked: ReturnType<typeof askOthers> | undefined;
+  const others = () => {
+    asked ??= askOthers(deps).finally(() => {
+      asked = undefined;
+    });
+    return asked;
+  };
   router.get('/readyz', async (ctx) => {
     const api = deps.stopping?.aborted !== true;
-    const parts = ctx.query['only'] === 'api' ? { api } : { ...(await askOthers(deps)), api };
+    const parts = ctx.query['only'] === 'api' ? { api } : { ...(await others()), api };
     const missing = Object.entries(parts)
       .filter(([, up]) => !up)
       .map(([part]) => part);

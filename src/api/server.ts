@@ -5,7 +5,14 @@ import { Refusal } from '../domain/errors';
 import { errorBody } from './errors';
 import { SERVICE_VERSION } from './openapi';
 
-const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000 };
+const LIMITS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  // Longer than proxies keep a connection, so that none is closed under a request.
+  keepAliveTimeout: 65_000,
+  // Node looks every 30 seconds by default, so that a limit of 10 would be one of 40.
+  connectionsCheckingInterval: 1_000,
+};
 const CONNECTIONS_MAX = 5_000;
 const HEADERS_MAX = 100;
 const HEADER_BYTES_MAX = 16 * 1_024;
@@ -18,9 +25,16 @@ const UNREADABLE: Readonly<Record<string, { status: number; message: string }>> 
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
 };
 
-/** Server for the app with bounds on time, size and number. */
-export function createHttpServer(listener: RequestListener): Server {
-  const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX, ...LIMITS }, listener);
+/**
+ * Server for the app with bounds on time, size and number.
+ * @param limits in milliseconds
+ */
+export function createHttpServer(
+  listener: RequestListener,
+  limits: Partial<typeof LIMITS> = {},
+): Server {
+  const options = { maxHeaderSize: HEADER_BYTES_MAX, ...LIMITS, ...limits };
+  const server = createServer(options, listener);
   server.maxConnections = CONNECTIONS_MAX;
   server.maxHeadersCount = HEADERS_MAX;
   server.on('clientError', answerUnreadable);

@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { Logger } from '../log';
 import type { PaymentDocument, PaymentStore } from '../store/payments';
+import { bankUrl } from './bank-url';
 import { type BrowserCookie, browserCookie } from './browser';
 import type { CryptoPagePayment } from './crypto-stage';
 import { NOTICES, type NoticeName, noticePage } from './notices';
@@ -41,9 +42,9 @@ export function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
       ctx.body = noticePage(name, assets, onward);
     },
     show: async (ctx, payment, page) => {
-      const { session_url, success_url, error_url, livemode } = payment;
+      const { success_url, error_url, livemode } = payment;
       const merchant = await deps.merchantName(payment.account_id);
-      allowForms(ctx, { urls: [session_url, success_url, error_url], livemode });
+      allowForms(ctx, { urls: [bankUrl(payment), success_url, error_url], livemode });
       ctx.type = 'text/html; charset=utf-8';
       ctx.body = page({ payment, merchant, assets });
     },

@@ -2,6 +2,7 @@ import { isPaymentMethodId, methodRules } from '../domain/catalogue';
 import { formatMoney } from '../domain/money';
 import type { PaymentStatus } from '../domain/payment';
 import type { PaymentDocument } from '../store/payments';
+import { bankUrl } from './bank-url';
 import { Icon, type IconName } from './icons';
 import { Detail, Monogram, renderPage } from './layout';
 
@@ -59,7 +60,7 @@ export function payPage({ payment, merchant, assets }: PayPageProps, action: str
 export function openingPage(props: PayPageProps, path: string): string {
   const { payment, assets } = props;
   const { name } = methodOf(payment.method);
-  const ready = payment.session_url;
+  const ready = bankUrl(payment);
   return renderPage({
     title: `Opening ${name}`,
     ...shell(payment, assets),
@@ -87,6 +88,7 @@ export function openingPage(props: PayPageProps, path: string): string {
 /** Page for a customer who is back from the bank before its answer is in. */
 export function returnPage(props: PayPageProps, path: string): string {
   const { payment, assets } = props;
+  const bank = bankUrl(payment);
   return renderPage({
     title: 'Waiting for the bank’s answer',
     ...shell(payment, assets),
@@ -102,8 +104,8 @@ export function returnPage(props: PayPageProps, path: string): string {
           This page goes on by itself as soon as the bank answers.
         </Waiting>
         <div class="stack">
-          {payment.session_url !== null && (
-            <a class="button plain" href={payment.session_url}>
+          {bank !== null && (
+            <a class="button plain" href={bank}>
               Back to the bank
             </a>
           )}

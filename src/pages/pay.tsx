@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import type { PaymentDocument } from '../store/payments';
 import { type PayPageDeps, type PayPages, shareAnswers } from './answers';
 import { type Asset, createAsset } from './assets';
+import { bankUrl } from './bank-url';
 import { hashSecret, SECRET } from './browser';
 import { addCryptoRoutes } from './crypto';
 import { onwardUrl, type PageAccess, pageAccessOf } from './page-access';
@@ -45,7 +46,7 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
   router.post('/pay/:token', async (ctx) => {
     const { token = '' } = ctx.params;
     const payment = await admit(ctx, pages, token, 'open');
-    if (payment !== null) seeOther(ctx, payment.session_url ?? `/pay/${token}/wait`);
+    if (payment !== null) seeOther(ctx, bankUrl(payment) ?? `/pay/${token}/wait`);
   });
 
   router.get('/pay/:token/wait', async (ctx) => {
@@ -60,7 +61,7 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
     const { token = '' } = ctx.params;
     const payment = await admit(ctx, pages, token);
     if (payment === null) return;
-    ctx.body = { status: payment.status, next: payment.browser_hash && payment.session_url };
+    ctx.body = { status: payment.status, next: payment.browser_hash && bankUrl(payment) };
   });
 
   router.post('/pay/:token/cancel', async (ctx) => {

@@ -7,7 +7,8 @@ export interface FormTargets {
   livemode: boolean;
 }
 
-const HSTS = 'max-age=31536000; includeSubDomains';
+/** Header by which browsers come back by TLS only; other names of the domain are their owner's affair. */
+export const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' };
 
 /**
  * Sets the headers of every page that a person sees: never framed, never cached, no script but our
@@ -29,7 +30,7 @@ export function pageHeaders(publicUrl: string, formAction = ["'self'", 'https:']
       'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=()',
       'Cache-Control': 'no-store',
     });
-    if (https) ctx.set('Strict-Transport-Security', HSTS);
+    if (https) ctx.set(HSTS);
     await next();
   };
 }
@@ -46,11 +47,19 @@ export function allowForms(ctx: Context, targets: FormTargets): void {
  */
 function formActionOf({ urls, livemode }: FormTargets): string[] {
   const known = urls.filter((url) => url !== null);
-  const origins = [...new Set(known.map((url) => new URL(url).origin))];
+  const origins = [...new Set(known.flatMap(originsOf))];
   // A sandbox bank on this machine speaks http, and its address may become known only after this
   // page is sent.
   const pending = !livemode && known.length < urls.length ? ['http:'] : [];
   return ["'self'", 'https:', ...origins, ...pending];
+}
+
+/** Origin of a host written as names and addresses are; any other could add words to the policy. */
+const PLAIN_ORIGIN = /^https?:\/\/([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/;
+
+function originsOf(url: string): string[] {
+  const origin = URL.canParse(url) ? new URL(url).origin : '';
+  return PLAIN_ORIGIN.test(origin) ? [origin] : [];
 }
 
 function contentSecurityPolicy(formAction: readonly string[]): string {

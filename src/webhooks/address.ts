@@ -4,6 +4,9 @@ import ipaddr from 'ipaddr.js';
 /** Part of IPv6 that is handed out as public addresses (RFC 4291 §2.4, IANA). */
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
 
+/** Address by which machines of Azure reach its platform, though it looks public. */
+const PLATFORM = '168.63.129.16';
+
 const IN_WORDS: Partial<Record<string, string>> = {
   private: 'a private',
   uniqueLocal: 'a private',
@@ -22,6 +25,7 @@ const IN_WORDS: Partial<Record<string, string>> = {
 export function addressRefusal(address: string): string | null {
   const parsed = parse(address);
   if (parsed === null) return `"${address}" is not an IP address`;
+  if (parsed.toString() === PLATFORM) return `${address} is a cloud platform's address`;
   const range = parsed.range();
   const isPublic = parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST);
   if (range === 'unicast' && isPublic) return null;

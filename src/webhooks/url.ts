@@ -55,7 +55,7 @@ export async function checkWebhookUrl(
 export async function admitUrl(text: string, policy: UrlPolicy): Promise<AdmittedUrl | UrlRefusal> {
   const url = parseUrl(text, policy.allowPrivate);
   if ('code' in url) return url;
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.+$/, '');
   const named = hostRefusal(host, policy.allowPrivate);
   if (named !== null) return named;
   const resolve = policy.resolve ?? resolveName;

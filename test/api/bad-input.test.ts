@@ -84,6 +84,7 @@ test.each([
   ['NUL', 'https://shop.example/\u0000'],
   ['DEL', 'https://shop.example/\u007f'],
   ['a back slash', 'https://shop.example\\@evil.example/'],
+  ['marks in the host', 'https://shop.example;sandbox/'],
   ['2,049 characters', `https://shop.example/${'x'.repeat(2_049 - 21)}`],
   ['nothing', ''],
   ['another type', 5],

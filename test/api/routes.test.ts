@@ -178,8 +178,8 @@ describe('what is no HTTP for us', () => {
   afterAll(() => close());
 
   /** Bytes in, bytes out. */
-  async function send(bytes: string) {
-    const socket = connect(Number(url.port), url.hostname);
+  async function send(bytes: string, port = Number(url.port)) {
+    const socket = connect(port, url.hostname);
     socket.write(bytes, 'latin1');
     const chunks: Buffer[] = [];
     for await (const chunk of socket) chunks.push(chunk);
@@ -193,6 +193,17 @@ describe('what is no HTTP for us', () => {
     );
     return { status: Number(line.split(' ')[1]), headers, text, body: JSON.parse(text) };
   }
+
+  test('headers that come too slowly end soon after the limit, as 408', async () => {
+    const limits = { headersTimeout: 200, connectionsCheckingInterval: 50 };
+    const server = createHttpServer((_, response) => response.end('{}'), limits);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { status, body } = await send('GET / HTTP/1.1\r\nHost: x\r\n', port);
+    expect([status, body.error.code]).toEqual([408, 'invalid_request']);
+    await closeServer(server, 100);
+  });
 
   test.each([
     ['headers of 20 kB', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, 431],

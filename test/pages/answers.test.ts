@@ -29,6 +29,19 @@ describe('every page', () => {
   });
 });
 
+it('lets no address of a merchant or a bank add words to the policy', async () => {
+  const { token } = await server.insert({
+    session_url: 'no address',
+    success_url: 'https://shop.example;sandbox/thanks',
+    error_url: "https://'unsafe-inline'/",
+  });
+  const { status, headers } = await ask('GET', `/pay/${token}`);
+  expect(status).toBe(200);
+  expect(headers.get('content-security-policy')).toContain(
+    "; form-action 'self' https: http:; frame-an",
+  );
+});
+
 describe('the pages under https', () => {
   it('make the cookie Secure and turn HSTS on', async () => {
     const secure = await startPayServer('https://pay.example');

@@ -28,6 +28,8 @@ test.each([
   ['224.0.0.1', 'a multicast'],
   ['ff02::1', 'a multicast'],
   ['255.255.255.255', 'a reserved'],
+  ['168.63.129.16', "a cloud platform's"],
+  ['::ffff:168.63.129.16', "a cloud platform's"],
   ['240.0.0.1', 'a reserved'],
   ['192.0.0.8', 'a reserved'],
   ['192.0.2.1', 'a reserved'],

@@ -39,6 +39,7 @@ test.each([
   ['https://api.localhost/', 'url_host_not_public'],
   ['https://mongodb/', 'url_host_not_public'],
   ['https://metadata.google.internal/', 'url_host_not_public'],
+  ['https://metadata.google.internal../', 'url_host_not_public'],
 ])('%p is refused as %s', async (url, code) => {
   const result = await check(url);
   expect(result).toEqual({ ok: false, code, message: expect.stringMatching(/^[A-Za-z].*\.$/) });

@@ -44,13 +44,16 @@ export const HttpsUrl = text(URL_LENGTH_MAX)
   .refine(isHttpsUrl, 'must be an absolute https URL without user name or password')
   .meta({ format: 'uri', pattern: '^https://' });
 
+/** Host that is a name or an address: others hold marks that mean more in a header. */
+const PLAIN_HOST = /^([\w.-]+|\[[\da-f:.]+\])$/;
+
 function isHttpsUrl(value: string): boolean {
   // White space, control characters and back slashes are refused, since the URL parser forgives
   // them but a browser is sent to this text.
   if (!/^https:\/\/[^\s\p{Cc}\\]+$/iu.test(value) || !URL.canParse(value)) return false;
   const { protocol, username, password, hostname } = new URL(value);
   const userinfo = /^https:\/\/[^/?#]*@/i.test(value) || username !== '' || password !== '';
-  return protocol === 'https:' && hostname !== '' && !userinfo;
+  return protocol === 'https:' && PLAIN_HOST.test(hostname) && !userinfo;
 }
 
 /** Time in UTC with millisecond precision. @see docs/api.md#money-json-text */
