@@ -16,6 +16,7 @@ import { temporalAddress } from '../support/servers';
 
 /** Holds docs/operations.md#servers-that-ask-who-calls: all processes and the command line. */
 const Account = z.object({ sandbox_key: z.string() });
+const LOAD = 40;
 
 let folder: string;
 let authority: Authority;
@@ -23,6 +24,7 @@ let door: Awaited<ReturnType<typeof startTlsDoor>>;
 let mongo: Awaited<ReturnType<typeof startSecuredMongo>>;
 let env: NodeJS.ProcessEnv;
 let stack: RunningStack | undefined;
+let key: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'secured-'));
@@ -50,9 +52,8 @@ afterAll(async () => {
 
 test('a payment settles on servers that ask for TLS, certificates and users', async () => {
   stack = await startStack({ autoplay: 'on', env });
-  const { sandbox_key: key } = Account.parse(
-    await stack.cli('account', 'create', '--name', 'Secured'),
-  );
+  const account = Account.parse(await stack.cli('account', 'create', '--name', 'Secured'));
+  key = account.sandbox_key;
   const { url } = stack;
   const body = idealPayment({ amount: 1_000 });
   const created = await call(url, 'POST', '/v1/payments', { key, body });
@@ -67,21 +68,46 @@ test('a payment settles on servers that ask for TLS, certificates and users', as
   expect(await stack.cli('ledger', 'verify')).toMatchObject({ data: { differences_total: 0 } });
 }, 240_000);
 
-test('the processes tell every figure that the alerts and the dashboard ask for', async () => {
+test('under load the processes tell every figure that the alerts and the dashboard ask for', async () => {
   const metrics = stack?.state()?.metrics;
-  if (metrics === undefined) throw new Error('The stack is gone, or tells no pages.');
-  const pages = await Promise.all(
-    Object.values(metrics).map(async (page) => (await fetch(page)).text()),
-  );
+  if (stack === undefined || metrics === undefined) throw new Error('There is no stack.');
+  const { url } = stack;
+  const scraped = () =>
+    Promise.all(
+      Object.values(metrics).map(async (page) => {
+        const answer = await fetch(page, { signal: AbortSignal.timeout(SCRAPE_MS_MAX) });
+        expect(answer.status).toBe(200);
+        return await answer.text();
+      }),
+    );
+  let created = 0;
+  const create = async () => {
+    const { status } = await call(url, 'POST', '/v1/payments', { key, body: idealPayment() });
+    if (status === 201) created += 1;
+  };
+  const load = Promise.all(Array.from({ length: LOAD }, create));
+  const during = [await scraped(), await scraped(), await scraped()];
+  await load;
+  const pages = await scraped();
+  expect(Math.max(...during.map(createsOn))).toBeLessThanOrEqual(created + 1);
   const told = metricsOn(pages.join('\n'));
   const asked = expressions().flatMap(({ expr }) => metricsIn(expr));
   expect(asked.filter((name) => !told.has(name))).toEqual([]);
   const [api = '', worker = '', bank = ''] = pages;
-  expect(api).toMatch(/^payments_creates_total\{operation="createPayment",.*"created"\} 1$/m);
+  expect(createsOn(pages)).toBe(created + 1);
   expect(worker).toMatch(/^payments_ledger_differences 0$/m);
   expect(worker).toMatch(/^temporal_worker_task_slots_available\{/m);
   expect(`${api}${bank}`).toMatch(/^payments_callbacks_total\{.*name="settled".*\} 1$/m);
 });
+
+/** Scrapes wait no longer than Prometheus does by default. */
+const SCRAPE_MS_MAX = 10_000;
+
+/** Number of payments made, as the API's page tells it. */
+function createsOn([api = '']: string[]): number {
+  const line = /^payments_creates_total\{operation="createPayment",.*"created"\} (\d+)$/m.exec(api);
+  return Number(line?.[1] ?? 0);
+}
 
 describe('a fault of the configuration is told as one', () => {
   const log = createLogger('secured', 'silent');
