@@ -4,6 +4,7 @@ import { bookId } from '../src/ledger/postings';
 import { clawBackOf, paymentPosting, settledAmount } from '../src/ledger/steps';
 import type { PaymentDocument } from '../src/store/payments';
 import { debitTurn, inDebitTurn } from './debit';
+import { auditAct, entryOf } from './operator-acts';
 import type { RecordDeps } from './record';
 import type { Act } from './record-inputs';
 
@@ -136,6 +137,10 @@ function standingOf({ late }: PaymentDocument): LateStanding {
   return { amount: late?.amount ?? 0, reversed: Boolean(late?.reversed_at) };
 }
 
+function subjectOf({ _id: resource_id, account_id, livemode }: PaymentDocument) {
+  return { resource: 'payment', resource_id, account_id, livemode } as const;
+}
+
 async function clawBack(deps: RecordDeps, input: ClawBack): Promise<ClawedBackAnswer> {
   const { payment_id, at, value_date, id, audit } = input;
   const { ledger, payments } = deps.stores;
@@ -149,9 +154,11 @@ async function clawBack(deps: RecordDeps, input: ClawBack): Promise<ClawedBackAn
     const available = balance?.available ?? 0;
     const held = available >= amount ? amount : Number(available);
     const owed = amount - held;
-    const act = { ...audit, id, when: at, before: 'settled', after: 'clawed back' };
+    const made = { act: audit, id, at, before: 'settled', after: 'clawed back' };
+    const act = entryOf(made);
     // Committed, too: the read that follows must see what this has seen.
     if (!(await payments.clawBack(payment_id, { held, owed, at }, act, session))) return null;
+    await auditAct(deps.stores, subjectOf(payment), made, session);
     await ledger.post(clawBackOf(payment, { held, owed }, { at, value_date }), session);
     return { held, owed };
   };

@@ -1,4 +1,5 @@
 import type { AnyCallback, CallbackName, CallbackResource } from '../src/domain/callback';
+import type { SentBy } from '../src/domain/lifecycle';
 import type { Marking } from '../src/store/attention';
 
 /** State and version of a resource after a write. */
@@ -19,6 +20,18 @@ export interface Act {
   who: string;
   what: string;
   why: string;
+  /** Second operator. */
+  approved_by?: string;
+  /** Sender, where it came by the command line. */
+  by?: SentBy;
+}
+
+/** An operator's act that changes the mark only. */
+export interface DatedAct extends Act {
+  /** Id made once, so that a repeat writes nothing. */
+  id: string;
+  /** ISO 8601, ms. */
+  at: string;
 }
 
 /** Moves made at once: one or several. */
@@ -42,8 +55,10 @@ export interface RecordMove<Status extends string, Attention extends string, Cha
   request_id: string;
 }
 
-export interface RecordAttention<Attention extends string> extends Marking<Attention> {
+export interface RecordAttention<Attention extends string>
+  extends Omit<Marking<Attention>, 'audit'> {
   resource_id: string;
+  audit: DatedAct | null;
   request_id: string;
 }
 

@@ -15,8 +15,9 @@ import type { WrittenWith } from '../src/store/resource';
 import { type DeliveryStarter, startDeliveries } from '../src/temporal/deliveries';
 import { foldOften } from './debit';
 import { eventsOf, subscriptionOf } from './events';
+import { auditAct, entryOf, keptAct } from './operator-acts';
 import type {
-  Act,
+  DatedAct,
   MoveAnswer,
   ReadStanding,
   RecordAttention,
@@ -67,7 +68,11 @@ export interface RecordTable<
       session: ClientSession,
     ) => Promise<Document | null>;
     /** Writes conditionally; false when it changed nothing. */
-    setAttention: (id: string, marking: Marking<Attention>) => Promise<boolean>;
+    setAttention: (
+      id: string,
+      marking: Marking<Attention>,
+      session?: ClientSession,
+    ) => Promise<boolean>;
   };
   /** The lawful moves. */
   moves: Record<Status, readonly Status[]>;
@@ -111,9 +116,12 @@ export function createRecord<
     setAttention: async (
       input: RecordAttention<Attention>,
     ): Promise<MoveAnswer<Status, Attention> | undefined> => {
-      const { resource_id, request_id, ...marking } = input;
-      const isWritten = await table.store.setAttention(resource_id, marking);
-      const { audit, version } = marking;
+      const { resource_id, request_id, audit, ...marking } = input;
+      const { version } = marking;
+      const isWritten =
+        audit === null
+          ? await table.store.setAttention(resource_id, { ...marking, audit })
+          : await recordAct(deps, table, resource_id, marking, audit);
       if (isWritten || audit === null) return undefined;
       return await actElsewhere(table, resource_id, version, audit);
     },
@@ -176,14 +184,14 @@ async function recordMove<
   const moves = toldMoves(table, input, to);
   const read = table.subscriptionOf ?? subscriptionOf;
   const subscription = await read(deps.stores, account_id, livemode);
-  const audit = auditOf(input.audit, {
+  const act = input.audit && {
+    act: input.audit,
     id: auditId(resource_id, version),
-    when: at,
-    before: from.status,
-    after: status,
-  });
+    ...{ at, before: from.status, after: status },
+  };
   const commit = async (session: ClientSession) => {
     const change = table.changeOf(input);
+    const audit = act === undefined ? [] : [entryOf(act)];
     const written = { audit, callback_id: input.callback_id };
     const moved = await table.store.update(resource_id, from.version, change, written, session);
     if (moved === null) return null;
@@ -193,6 +201,7 @@ async function recordMove<
       subscription,
     );
     if (events.length > 0) await deps.stores.events.insert(events, session);
+    if (act !== undefined) await auditAct(deps.stores, subject, act, session);
     await table.post(moved, input, session);
     return { events, book: table.bookOf?.(moved) ?? bookId(moved) };
   };
@@ -207,6 +216,35 @@ async function recordMove<
     await foldOften(deps, resource_id, made.book);
   }
   return { status, version };
+}
+
+/** Keeps an operator's act that moves nothing, on the resource and in the audit log. */
+async function recordAct<
+  Status extends string,
+  Attention extends string,
+  Change,
+  Document extends Recorded<Status, Attention>,
+  Loaded,
+>(
+  { mongo, stores }: RecordDeps,
+  { resource, store }: RecordTable<Status, Attention, Change, Document, Loaded>,
+  resource_id: string,
+  marking: Omit<Marking<Attention>, 'audit'>,
+  act: DatedAct,
+): Promise<boolean> {
+  const { id, at } = act;
+  const found = await store.get(resource_id);
+  if (found === null) return false;
+  const { account_id, livemode } = found;
+  const { attention } = marking;
+  const before = found.attention ?? 'no attention';
+  const made = { act, id, at, before, after: attention ?? 'no attention' };
+  return await inTransaction(mongo, async (session) => {
+    const audit = { ...keptAct(act), id, at };
+    if (!(await store.setAttention(resource_id, { ...marking, audit }, session))) return false;
+    await auditAct(stores, { resource, resource_id, account_id, livemode }, made, session);
+    return true;
+  });
 }
 
 /** Answers a move whose beginning the record has left. */
@@ -374,12 +412,4 @@ export async function recordUnapplied(
 
 function auditId(resource_id: string, version: number): string {
   return `${resource_id}:${version}`;
-}
-
-/** The audit entry of a move that an operator asked for; none for any other. */
-function auditOf(
-  act: Act | undefined,
-  move: { id: string; when: string; before: string; after: string },
-): AuditEntry[] {
-  return act === undefined ? [] : [{ ...act, ...move }];
 }

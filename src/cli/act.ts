@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback';
+import type { SentBy } from '../domain/lifecycle';
 import { LIFECYCLE_QUEUE } from '../domain/task-queues';
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import { inTime } from '../temporal/in-time';
@@ -28,6 +29,10 @@ export interface Act {
   hours?: number | undefined;
   /** Minor units that really moved. */
   amount?: number | undefined;
+  /** Second operator. */
+  approved_by?: string | undefined;
+  /** System user who sends it. */
+  by?: SentBy | undefined;
 }
 
 /** State of the resource after the act. */

@@ -1,11 +1,9 @@
-import { hostname, userInfo } from 'node:os';
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
 import type { Sealer } from '../keys/seal';
 import { createStores, type Stores } from '../store';
 import { type Audit, auditBy } from '../store/audit';
-import type { Actor } from '../store/audit-log';
 import {
   openIndexBuilder,
   openLongReader,
@@ -14,6 +12,7 @@ import {
   openTemporal,
 } from './connections';
 import { readSettings, type Settings } from './settings';
+import { type SystemUser, systemUser } from './system-user';
 
 /** Environment and streams of a run. */
 export interface CliIo {
@@ -34,6 +33,7 @@ interface Acting {
   stores: Stores;
   audit: Audit;
   now: () => Date;
+  me: SystemUser;
 }
 
 /** Dependencies of commands; a server is connected to when the first one asks. */
@@ -83,7 +83,8 @@ export function createContext(
       // Before the service has ever run, nothing else would have made these collections.
       const { auditLog, keys, connectorKeys } = stores;
       await Promise.all([auditLog, keys, connectorKeys].map((store) => store.ensureIndexes()));
-      return { mongo: await mongo(), stores, now, audit: auditBy({ stores, now }, systemUser()) };
+      const me = systemUser();
+      return { mongo: await mongo(), stores, now, audit: auditBy({ stores, now }, me), me };
     },
     temporal: once(async () => {
       temporal = await openTemporal(settings());
@@ -101,20 +102,6 @@ export function createContext(
     await Promise.allSettled([...clients.map((one) => one.close()), temporal?.connection.close()]);
   };
   return { context, close };
-}
-
-/** User of this machine's system who runs the command. */
-function systemUser(): Actor {
-  return { door: 'command_line', system_user: nameOfUser(), host: hostname() };
-}
-
-function nameOfUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // A container may run under a number that has no name.
-    return String(process.getuid?.() ?? 'unknown');
-  }
 }
 
 function once<T>(make: () => T): () => T {

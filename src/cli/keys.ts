@@ -4,6 +4,7 @@ import { addSealingKey, lockKeyFile, removeSealingKey } from '../keys/file';
 import { followKeys, LOOK_EVERY_MS } from '../keys/ring';
 import { createSealer } from '../keys/seal';
 import { StackFailure } from '../os/failure';
+import type { Audit } from '../store/audit';
 import { reasonOf } from '../temporal/in-time';
 import { CliFailure } from './failure';
 import {
@@ -27,8 +28,12 @@ const WRITE_MS_MAX = 18_000;
  */
 const SETTLED_MS = LOOK_EVERY_MS + WRITE_MS_MAX;
 
+/** Owner of a line about the installation. */
+const OF_ALL = { account_id: null, livemode: null } as const;
+
 export interface KeyDeps {
   stores: SealedStores;
+  audit: Audit;
   /** Path of a usable key file. */
   keysFile: string;
   now: () => Date;
@@ -75,6 +80,7 @@ export async function rotateKeys(deps: KeyDeps, force: boolean): Promise<Reseali
           'values. `keys reseal` goes on with it.',
       );
     }
+    await deps.audit({ act: 'keys.rotated', ...OF_ALL, target: null, before: { current } });
     const kid = changing(() => addSealingKey(deps.keysFile, deps.now()));
     deps.progress(`${kid} is the current key`);
     return await reseal(deps);
@@ -105,6 +111,7 @@ export async function retireKey(deps: KeyDeps, kid: string): Promise<string[]> {
     await refuseInUse(deps, kid);
     await settled(deps);
     await refuseInUse(deps, kid);
+    await deps.audit({ act: 'keys.retired', ...OF_ALL, target: kid });
     changing(() => removeSealingKey(deps.keysFile, kid));
     return Object.keys(keys).filter((other) => other !== kid);
   });

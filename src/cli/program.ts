@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import type { OpenRebuilder } from '../reconcile/rebuilder';
 import { addAccountCommands } from './commands/account';
+import { addAuditCommands } from './commands/audit';
 import { addBalanceCommands } from './commands/balance';
 import { addCallbackCommands } from './commands/callback';
 import { addConnectorCommands } from './commands/connector';
@@ -106,6 +107,7 @@ export function createProgram(
   addOrphanCommands(program, context);
   addCallbackCommands(program, context);
   addConnectorCommands(program, context);
+  addAuditCommands(program, context);
   addReconcileCommand(program, context, openRebuilder);
   return program;
 }

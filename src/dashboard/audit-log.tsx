@@ -79,7 +79,9 @@ function rowOf({ _id, at, actor, act, target, before, after }: AuditLine): Row {
 function nameOf(actor: Actor): string {
   if (actor.door === 'dashboard') return actor.email;
   if (actor.door === 'api') return `${actor.key_id} (API)`;
-  return `${actor.system_user} at ${actor.host} (command line)`;
+  if (actor.door === 'workflow') return `${actor.operator} (operator)`;
+  const who = actor.operator === undefined ? '' : `${actor.operator}, `;
+  return `${who}${actor.system_user} at ${actor.host} (command line)`;
 }
 
 function FactList({ facts }: { facts: AuditFacts | null }) {

@@ -2,6 +2,8 @@
 export const AUDITED = {
   'account.created': 'Account made',
   'account.updated': 'Account changed',
+  'account.frozen': 'Account frozen',
+  'account.unfrozen': 'Account released',
   'api_key.created': 'API key made',
   'api_key.revoked': 'API key revoked',
   'connector_key.created': 'Connector key made',
@@ -10,6 +12,13 @@ export const AUDITED = {
   'webhook.rolled': 'Signing secret rolled',
   'webhook.secret_shown': 'Signing secret shown',
   'event.sent': 'Event sent by hand',
+  'payment.act': "Operator's act on a payment",
+  'refund.act': "Operator's act on a refund",
+  'payout.act': "Operator's act on a payout",
+  'callback.delivered': 'Callback delivered by hand',
+  'orphan.restarted': 'Workflow started again',
+  'keys.rotated': 'Sealing key made',
+  'keys.retired': 'Sealing key removed',
   'payment.cancelled': 'Payment cancelled',
   'refund.created': 'Refund made',
   'recipient.deleted': 'Recipient deleted',
@@ -36,7 +45,7 @@ export type AuditedAct = keyof typeof AUDITED;
 
 /** Whether a change concerns an account, so that a merchant's log may have it. */
 export function isOfAccount(act: AuditedAct): boolean {
-  return !act.startsWith('connector_key.');
+  return !/^(?:connector_key|keys)[.]/.test(act);
 }
 
 /** Values that a line holds; never a secret. */
@@ -55,4 +64,10 @@ export function assertNoSecret(facts: AuditFacts | null): void {
       throw new Error(`The audit log must not hold a secret: ${name}.`);
     }
   }
+}
+
+/** Text as a line may hold it, where it is an operator's own. */
+export function leaveOutSecret(text: string | undefined): string | undefined {
+  const isSecret = text !== undefined && SECRET.test(text);
+  return isSecret ? 'left out: it has the form of a secret' : text;
 }

@@ -1,6 +1,6 @@
 import { AMOUNT_MAX } from './callback';
 import type { ErrorCode, ErrorDetail } from './errors';
-import { absent, type Faults, integer, object, positive, text } from './shape';
+import { absent, Faults, integer, object, positive, text } from './shape';
 
 /** Reason why a payment, a refund or a payout came to nothing. @see docs/api.md#states */
 export interface Failure {
@@ -21,6 +21,16 @@ export interface OperatorAct {
   operator: string;
   /** 1 to 500 characters. */
   reason: string;
+  /** Second operator, 1 to 100 characters. */
+  approved_by?: string;
+  /** System user and host of the command line that sent it. */
+  by?: SentBy;
+}
+
+/** Sender of an act, as the command line finds it. */
+export interface SentBy {
+  system_user: string;
+  host: string;
 }
 
 /** Any act as it is sent. */
@@ -31,9 +41,21 @@ export interface SentAct extends OperatorAct {
   amount?: number;
 }
 
+const SENDER = { system_user: text({ min: 1, max: 256 }), host: text({ min: 1, max: 256 }) };
+
+/** Accepts a system user with a host, or none. */
+function sender(value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  const read = object<SentBy>(value, SENDER);
+  if (read instanceof Faults) return read.text;
+  return Object.keys(Object(value)).length > 2 ? 'must have system_user and host only' : undefined;
+}
+
 const ACT = {
   operator: text({ min: 1, max: 100, trimmed: true }),
   reason: text({ min: 1, max: 500, trimmed: true }),
+  approved_by: text({ min: 1, max: 100, optional: true, trimmed: true }),
+  by: sender,
 };
 
 const SNOOZE_HOURS_MAX = 30 * 24;

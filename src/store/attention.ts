@@ -10,6 +10,8 @@ export interface AuditEntry {
   why: string;
   before: string;
   after: string;
+  /** Second operator, where there was one. */
+  approved_by?: string;
 }
 
 /** An operator's act that changes the mark only. */
@@ -19,6 +21,7 @@ export interface AttentionAct {
   what: string;
   why: string;
   at: string;
+  approved_by?: string;
 }
 
 /** A mark for operators, or the end of one. */

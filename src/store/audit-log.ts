@@ -1,12 +1,17 @@
+import { createHash } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { AuditedAct, AuditFacts } from '../domain/audit-log';
+import { defined } from '../domain/defined';
+import { inTransaction } from '../mongo';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
 /** Person, API key or system user behind a change. */
 export type Actor =
   | { door: 'dashboard'; user_id: string; email: string }
   | { door: 'api'; key_id: string }
-  | { door: 'command_line'; system_user: string; host: string };
+  | { door: 'command_line'; system_user: string; host: string; operator?: string }
+  /** Sender of an update to a workflow, under the name that was typed. */
+  | { door: 'workflow'; operator: string };
 
 /** Line of the append-only audit log. @see docs/dashboard.md#audit-log */
 export interface AuditLine {
@@ -25,49 +30,137 @@ export interface AuditLine {
   after: AuditFacts | null;
 }
 
+/** Line in the chain of its account, or of the installation. */
+export interface ChainedLine extends AuditLine {
+  /** Place in the chain, from 1. */
+  seq: number;
+  /** Hash of the line before; null on the first. */
+  prev: string | null;
+  /** SHA-256 of all that the line says, its place and `prev` included; hex. */
+  hash: string;
+}
+
+/** Line as it is stored; those from before there were chains stand in none. */
+export type StoredLine = AuditLine & Partial<Pick<ChainedLine, 'seq' | 'prev' | 'hash'>>;
+
+/** End of a chain. */
+export interface ChainHead {
+  /** Account, or `INSTALLATION`. */
+  _id: string;
+  seq: number;
+  hash: string;
+}
+
 interface AuditFilter {
-  account_id: string;
-  livemode: boolean;
+  /** Any account when not given. */
+  account_id?: string | undefined;
+  /** Any environment when not given. */
+  livemode?: boolean | undefined;
   act?: AuditedAct | undefined;
   limit: number;
   /** Lines older than this one. */
   before?: string | undefined;
   /** Lines newer than this one, oldest first. */
   after?: string | undefined;
+  /** Lines from this time on, ISO 8601. */
+  since?: string | undefined;
 }
 
 /** A list that takes longer must not go on on the server. */
 const LIST_MS_MAX = 4_000;
 
+/** Name of the chain of what concerns no account. */
+export const INSTALLATION = 'installation';
+
+/** Name of the chain that a line stands in; accounts have their own, so that none waits for another. */
+export function chainOf({ account_id }: Pick<AuditLine, 'account_id'>): string {
+  return account_id ?? INSTALLATION;
+}
+
+/** Hash of a line, whatever the order of its fields. */
+export function hashOf(line: Omit<ChainedLine, 'hash'>): string {
+  return createHash('sha256')
+    .update(JSON.stringify(sorted(line)))
+    .digest('hex');
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  return fields.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, field]) => [name, sorted(field)]);
+}
+
+/** Condition on ids; undefined where none is asked for. */
+function placesOf(bounds: Record<'$lt' | '$gt' | '$gte', string | undefined>) {
+  const asked = defined(bounds);
+  return Object.keys(asked).length === 0 ? undefined : asked;
+}
+
 export type AuditLogStore = ReturnType<typeof createAuditLogStore>;
 
 /** Lines are added and read; nothing changes or removes one. */
 export function createAuditLogStore(db: Db) {
-  const lines: Collection<AuditLine> = db.collection<AuditLine>('audit_log');
+  const lines: Collection<StoredLine> = db.collection<StoredLine>('audit_log');
+  const heads: Collection<ChainHead> = db.collection<ChainHead>('audit_heads');
+
+  /** Two at once contend for the head of their chain, so that one begins anew. */
+  const addIn = async (line: AuditLine, session: ClientSession): Promise<void> => {
+    const _id = chainOf(line);
+    const head = await heads.findOne({ _id }, { session });
+    const place = { seq: (head?.seq ?? 0) + 1, prev: head?.hash ?? null };
+    const hash = hashOf({ ...line, ...place });
+    const next = { $set: { seq: place.seq, hash } };
+    await heads.updateOne({ _id }, next, { session, upsert: head === null });
+    await lines.insertOne({ ...line, ...place, hash }, { session });
+  };
+
   return {
-    ensureIndexes: (work?: IndexWork) =>
-      makeIndexes(
+    ensureIndexes: async (work?: IndexWork) => {
+      await makeIndexes(
         lines,
         [
           { key: { account_id: 1, _id: -1 }, name: 'account' },
           { key: { account_id: 1, act: 1, _id: -1 }, name: 'account_act' },
+          {
+            key: { account_id: 1, seq: 1 },
+            name: 'chain',
+            unique: true,
+            partialFilterExpression: { seq: { $exists: true } },
+          },
         ],
         work,
-      ),
-    add: (line: AuditLine, session?: ClientSession) => lines.insertOne(line, { session }),
+      );
+      await makeIndexes(heads, [{ key: { seq: 1 }, name: 'length' }], work);
+    },
+    /** Adds a line to its chain, in the transaction of the change or in its own. */
+    add: async (line: AuditLine, session?: ClientSession): Promise<void> => {
+      if (session !== undefined) return await addIn(line, session);
+      await inTransaction(db.client, (own) => addIn(line, own));
+    },
+    has: async (_id: string, session: ClientSession): Promise<boolean> =>
+      (await lines.findOne({ _id }, { session })) !== null,
     /** Lines of one environment, and those that concern both. */
-    list: ({ account_id, livemode, act, limit, before, after }: AuditFilter) =>
+    list: ({ account_id, livemode, act, limit, before, after, since }: AuditFilter) =>
       lines
-        .find({
-          account_id,
-          livemode: { $in: [livemode, null] },
-          ...(act && { act }),
-          ...(before && { _id: { $lt: before } }),
-          ...(after && { _id: { $gt: after } }),
-        })
+        .find(
+          defined({
+            account_id,
+            livemode: livemode === undefined ? undefined : { $in: [livemode, null] },
+            act,
+            _id: placesOf({ $lt: before, $gt: after, $gte: since }),
+          }),
+        )
         .sort({ _id: after === undefined ? -1 : 1 })
         .limit(limit)
         .maxTimeMS(LIST_MS_MAX)
         .toArray(),
+    heads: () => heads.find().sort({ _id: 1 }).toArray(),
+    head: (chain: string) => heads.findOne({ _id: chain }),
+    /** All lines that stand in chains: chain by chain, each from its first on. */
+    chained: () =>
+      lines.find<ChainedLine>({ seq: { $exists: true } }).sort({ account_id: 1, seq: 1 }),
+    /** Count of the lines that stand in no chain. */
+    unchained: () => lines.countDocuments({ seq: { $exists: false } }),
   };
 }

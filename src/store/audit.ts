@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { type AuditedAct, type AuditFacts, assertNoSecret } from '../domain/audit-log';
-import type { Actor, AuditLogStore } from './audit-log';
+import { defined } from '../domain/defined';
+import type { Actor, AuditLine, AuditLogStore } from './audit-log';
 
 /** Change that is to be kept. */
 export interface Change {
@@ -16,6 +17,13 @@ export interface Change {
   after?: AuditFacts | null;
 }
 
+/** Identity of a change that may be written again: its line is added once. */
+interface Once {
+  id: string;
+  /** ISO 8601, ms. */
+  at: string;
+}
+
 /**
  * Adds a line to the audit log. In the session of the change both are written or none. A change that
  * MongoDB does not make gets its line before it is asked for, so that none is made without one.
@@ -28,11 +36,32 @@ export function auditBy(
   { stores, now }: { stores: { auditLog: Pick<AuditLogStore, 'add'> }; now: () => Date },
   actor: Actor,
 ): Audit {
-  return async ({ before = null, after = null, ...change }, session) => {
-    assertNoSecret(before);
-    assertNoSecret(after);
+  return async (change, session) => {
     const at = now().toISOString();
     const _id = `${at}_${randomBytes(8).toString('hex')}`;
-    await stores.auditLog.add({ _id, at, ...change, actor, before, after }, session);
+    await stores.auditLog.add(lineOf(change, actor, { _id, at }), session);
   };
+}
+
+/** Adds a line in the session of its change, unless an earlier attempt has added it. */
+export async function auditOnce(
+  { auditLog }: { auditLog: Pick<AuditLogStore, 'add' | 'has'> },
+  { change, actor, once: { id, at } }: { change: Change; actor: Actor; once: Once },
+  session: ClientSession,
+): Promise<void> {
+  const _id = `${at}_${createHash('sha256').update(id).digest('hex').slice(0, 16)}`;
+  if (await auditLog.has(_id, session)) return;
+  await auditLog.add(lineOf(change, actor, { _id, at }), session);
+}
+
+/** @throws Error when a value has the form of a secret */
+function lineOf(
+  { before = null, after = null, ...change }: Change,
+  actor: Actor,
+  place: Pick<AuditLine, '_id' | 'at'>,
+): AuditLine {
+  assertNoSecret(before);
+  assertNoSecret(after);
+  const facts = { before: before && defined(before), after: after && defined(after) };
+  return { ...place, ...change, actor, ...facts };
 }

@@ -62,7 +62,11 @@ interface Rows<D> extends Listed<D> {
     update: object,
     options: { session: ClientSession; returnDocument: 'after' },
   ): Promise<D | null>;
-  updateOne(filter: object, update: object[]): Promise<UpdateResult>;
+  updateOne(
+    filter: object,
+    update: object[],
+    options?: { session: ClientSession | undefined },
+  ): Promise<UpdateResult>;
 }
 
 interface Listed<D> {
@@ -133,10 +137,14 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
      * Marks or unmarks it for operators, outside the count of versions.
      * @returns whether it was written: not at another version, under a later mark, or for a repeat
      */
-    setAttention: async (id: string, marking: Marking): Promise<boolean> => {
+    setAttention: async (
+      id: string,
+      marking: Marking,
+      session?: ClientSession,
+    ): Promise<boolean> => {
       const { unlessDone, change } = attentionChange(marking);
       const filter = { _id: id, version: marking.version, ...unlessDone };
-      return (await rows.updateOne(filter, change)).matchedCount === 1;
+      return (await rows.updateOne(filter, change, { session })).matchedCount === 1;
     },
   };
 }

@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { isPassword } from '../../src/keys/password';
-import { join } from '../../src/merchants/staff';
+import { join as joinTeam } from '../../src/merchants/staff';
 import { openProvisioning, type Provisioning } from './cli';
 
 let service: Provisioning;
@@ -24,7 +26,7 @@ test('a person is invited by a link, joins, and is listed', async () => {
   expect(made.link).toMatch(/^http:\/\/localhost:8080\/dashboard\/invitation\/[\w-]{43}$/);
   const token = made.link.split('/').at(-1) ?? '';
   const deps = { mongo: service.mongo, stores: service.stores, now: () => new Date() };
-  expect(await join(deps, token, 'hash')).toMatchObject({ email: 'ana@example.com' });
+  expect(await joinTeam(deps, token, 'hash')).toMatchObject({ email: 'ana@example.com' });
   expect(await service.json('dashboard', 'people', account_id)).toMatchObject({
     data: [
       { email: dashboard_email, role: 'owner', second_factor: false, signed_in_at: null },
@@ -96,4 +98,62 @@ test('each change on the command line leaves a line: who, before and after, no s
     'api_key.created',
     'account.created',
   ]);
+});
+
+describe('the chains of the audit log', () => {
+  const Listed = z.object({
+    data: z.array(z.object({ act: z.string(), seq: z.number(), hash: z.string() })),
+    has_more: z.boolean(),
+  });
+  const Verified = z.object({
+    lines: z.number(),
+    broken: z.array(z.looseObject({ chain: z.string(), seq: z.number(), fault: z.string() })),
+    heads: z.array(z.object({ chain: z.string(), seq: z.number(), hash: z.string() })),
+  });
+  const list = async (...args: string[]) =>
+    Listed.parse(await service.json('audit', 'list', ...args));
+  const verify = async (...args: string[]) => {
+    const { exit, stdout } = await service.cli('audit', 'verify', '--json', ...args);
+    return { exit, ...Verified.parse(JSON.parse(stdout)) };
+  };
+
+  test('lines that are written at once stand one after the other, each account by itself', async () => {
+    const [one, other] = [await service.account(), await service.account()];
+    const make = ({ account_id }: typeof one) =>
+      service.json('key', 'create', account_id, '--env', 'sandbox');
+    await Promise.all([one, other, one, other, one, one].map(make));
+    const { data } = await list('--account', one.account_id);
+    expect(data.map(({ seq }) => seq).toSorted((a, b) => b - a)).toEqual([7, 6, 5, 4, 3, 2, 1]);
+    expect(new Set(data.map(({ hash }) => hash)).size).toBe(7);
+    expect(await list('--account', one.account_id, '--env', 'live', '--limit', '1')).toMatchObject({
+      data: [{ act: 'api_key.created' }],
+      has_more: true,
+    });
+    const later = new Date(Date.now() + 60_000).toISOString();
+    expect(await list('--since', later)).toEqual({ data: [], has_more: false });
+    expect(await verify()).toMatchObject({ exit: 0, broken: [] });
+  });
+
+  test('a line that is changed or taken out, or a chain made anew, is told', async () => {
+    const { account_id } = await service.account();
+    const before = await verify();
+    const kept = join(service.folder, 'heads.json');
+    writeFileSync(kept, JSON.stringify(before));
+    await service.json('account', 'update', account_id, '--crypto', 'on');
+    expect(await verify('--against', kept)).toMatchObject({ exit: 0, broken: [] });
+    const rows = service.db.collection('audit_log');
+    const second = { account_id, seq: 2 };
+    await rows.updateOne(second, { $set: { 'actor.host': 'elsewhere' } });
+    const fault = { chain: account_id, seq: 2 };
+    expect(await verify()).toMatchObject({ exit: 1, broken: [{ ...fault, fault: 'changed' }] });
+    await rows.deleteOne(second);
+    expect(await verify()).toMatchObject({ exit: 1, broken: [{ ...fault, fault: 'missing' }] });
+    await rows.deleteMany({ account_id });
+    await service.db.collection<{ _id: string }>('audit_heads').deleteOne({ _id: account_id });
+    expect(await verify()).toMatchObject({ exit: 0, broken: [] });
+    const { stdout, stderr, exit } = await service.cli('audit', 'verify', '--against', kept);
+    expect(exit).toBe(1);
+    expect(stdout).toContain('the line is gone');
+    expect(stderr).toBe('The audit log has 1 broken chain.\n');
+  });
 });

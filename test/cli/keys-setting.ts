@@ -9,6 +9,7 @@ import { connectorKeyOwner } from '../../src/store/connector-keys';
 import { endpointOwner } from '../../src/store/endpoints';
 import { recipientFrom, recipientOwner } from '../../src/store/recipients';
 import { totpOwner } from '../../src/store/users';
+import { operatorsAudit } from '../support/audit';
 import { openUser } from '../support/dashboard';
 import { openProvisioning } from './cli';
 
@@ -27,6 +28,7 @@ export async function openKeysSetting() {
   const waits: number[] = [];
   const deps: KeyDeps = {
     stores,
+    audit: operatorsAudit(stores),
     keysFile,
     now: () => new Date(),
     wait: async (ms) => {

@@ -1,5 +1,5 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
-import type { OperatorAct, SentAct } from '../../src/domain/lifecycle';
+import type { OperatorAct, SentAct, SentBy } from '../../src/domain/lifecycle';
 
 /** The fields that every act has, as the Temporal UI describes them: an object left open. */
 export const OPERATOR = '{"operator": "your name", "reason": "how you know"';
@@ -34,10 +34,10 @@ export interface OperatorItem<What extends string, State> {
 export async function enqueueAct<What extends string, State>(
   inbox: { push(item: OperatorItem<What, State>): unknown },
   what: What,
-  { operator, reason, hours = 0, amount }: SentAct,
+  { hours = 0, amount, ...act }: SentAct,
 ): Promise<State> {
   const answer = new Trigger<State>();
-  inbox.push({ kind: 'operator', what, act: { operator, reason }, hours, amount, answer });
+  inbox.push({ kind: 'operator', what, act, hours, amount, answer });
   return await answer;
 }
 
@@ -52,13 +52,16 @@ export interface AuditedAct {
   who: string;
   what: string;
   why: string;
+  approved_by?: string;
+  by?: SentBy;
 }
 
 export function auditOf({
   what,
   act,
 }: Pick<OperatorItem<string, unknown>, 'what' | 'act'>): AuditedAct {
-  return { who: act.operator, what, why: act.reason };
+  const { operator: who, reason: why, ...more } = act;
+  return { who, what, why, ...more };
 }
 
 /** An act that moves nothing, as the audit trail keeps it; by its id it is kept once. */

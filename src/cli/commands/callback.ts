@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { LIFECYCLES } from '../../lifecycles';
 import type { CallbackDocument, WaitingFilter } from '../../store/callbacks';
 import { deliverAgain, findCallback } from '../callbacks';
 import type { CliContext } from '../context';
@@ -128,10 +129,14 @@ async function show(context: CliContext, id: string): Promise<void> {
 }
 
 async function deliver(context: CliContext, id: string): Promise<void> {
-  const stores = await context.stores();
+  const { stores, audit } = await context.acting();
   // An unknown callback is refused first, so that this works while Temporal is away.
-  await findCallback(stores, id);
+  const { resource, resource_id, name } = await findCallback(stores, id);
   const temporal = await context.temporal();
+  const found = await LIFECYCLES[resource].get(stores, resource_id);
+  const { account_id = null, livemode = null } = found ?? {};
+  const line = { act: 'callback.delivered', account_id, livemode, target: id } as const;
+  await audit({ ...line, after: { resource, resource_id, name } });
   const status = await deliverAgain(
     { stores, temporal, now: context.now, ...context.queues() },
     id,

@@ -107,8 +107,10 @@ async function retire(context: CliContext, command: Command, kid: string): Promi
 async function keyDeps(context: CliContext, command: Command): Promise<KeyDeps> {
   const keysFile = usableKeysFile(context.settings());
   const { writeErr } = command.configureOutput();
+  const { stores, audit } = await context.acting();
   return {
-    stores: await context.stores(),
+    stores,
+    audit,
     keysFile,
     now: context.now,
     wait: async (ms) => {

@@ -110,11 +110,16 @@ async function list(context: CliContext, limit: number): Promise<void> {
 
 async function restartAll(context: CliContext, named: string[], limit: number): Promise<void> {
   const deps = await depsOf(context);
+  const { audit } = await context.acting();
   const ids = named.length === 0 ? undefined : named;
   const isAhead = ({ kind, workflow }: Orphan) =>
     ids === undefined && kind !== 'delivery' && workflow === ENDED_BEFORE_RECORD;
   const { orphans, ...told } = await walk(context, deps, limit, ids, async (orphan) => {
-    if (!isAhead(orphan)) await restart(deps, orphan);
+    if (isAhead(orphan)) return;
+    const { id: target, account_id, livemode, status } = factsOf(orphan);
+    const line = { act: 'orphan.restarted', account_id, livemode, target } as const;
+    await audit({ ...line, after: { kind: orphan.kind, status } });
+    await restart(deps, orphan);
   });
   requireAll(orphans, named);
   const rows = (of: Orphan[]) => of.map((orphan) => present(orphan, context.now()));
