@@ -12,11 +12,9 @@ import {
 } from '../ledger/postings';
 import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Audit } from '../store/audit';
+import { assertApproved } from './approval';
 import { CliFailure } from './failure';
 import { type FundDeps, type Funded, isSame, usedFor } from './fund';
-
-/** Minor units above which a second operator approves what is posted on a live balance. */
-export const APPROVAL_LIMIT = 100_000;
 
 /** Operators of a correction, and why it is made. */
 export interface Correction {
@@ -56,7 +54,8 @@ export async function adjustBalance(
   id: string = `adjust_${randomUUID()}`,
 ): Promise<Funded> {
   const { account_id, livemode, balance_account, currency, amount, against } = adjustment;
-  assertApproved(deps, { livemode, currency, amount: Math.abs(amount) }, correction);
+  const asked = { livemode, currency, amount: Math.abs(amount) };
+  assertApproved(deps.approvalLimit, { ...asked, ...by(correction) });
   const owner = { account_id, livemode, currency };
   const legs = LEGS.adjusted(balance_account, amount, against);
   const posting = { kind: 'adjusted', resource_id: id, ...owner, legs } as const;
@@ -91,7 +90,8 @@ export async function reverseOperation(
   }
   const { balance_account, amount } = creditOf(found);
   const { account_id, livemode, currency } = book;
-  assertApproved(deps, { livemode, currency, amount: Math.abs(amount) }, correction);
+  const asked = { livemode, currency, amount: Math.abs(amount) };
+  assertApproved(deps.approvalLimit, { ...asked, ...by(correction) });
   const plain = found.legs.map((leg) => ({ account: leg.account, amount: Number(leg.amount) }));
   const posting = {
     ...({ kind: 'reversed', resource_id: id, account_id, livemode, currency } as const),
@@ -99,6 +99,10 @@ export async function reverseOperation(
     ...written(deps, correction),
   };
   return { ...(await post(deps, posting, balance_account)), amount: -amount };
+}
+
+function by({ operator, approvedBy }: Correction) {
+  return { operator, approvedBy };
 }
 
 function written({ now }: FundDeps, { operator, reason, approvedBy }: Correction) {
@@ -113,28 +117,6 @@ function creditOf({ legs }: PostingDocument): { balance_account: string; amount:
     if (name !== undefined) return { balance_account: name, amount: Number(amount) };
   }
   return { balance_account: MAIN_BALANCE, amount: 0 };
-}
-
-interface Live {
-  livemode: boolean;
-  currency: string;
-  amount: number;
-}
-
-function assertApproved(
-  { approvalLimit }: AdjustDeps,
-  { livemode, currency, amount }: Live,
-  { operator, approvedBy }: Correction,
-): void {
-  if (approvedBy !== undefined && approvedBy.toLowerCase() === operator.toLowerCase()) {
-    throw new CliFailure('approval_required', 'The second operator must be another person.');
-  }
-  if (!livemode || amount <= approvalLimit || approvedBy !== undefined) return;
-  const limit = formatMoney(approvalLimit, currency);
-  throw new CliFailure(
-    'approval_required',
-    `On live, more than ${limit} needs a second operator: add --approved-by. Nothing was posted.`,
-  );
 }
 
 /** @throws CliFailure `nothing_owed` when the merchant owes less */

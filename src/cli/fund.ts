@@ -7,6 +7,7 @@ import { bookId, LEGS, type NewPosting, operationId } from '../ledger/postings';
 import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Stores } from '../store';
 import type { Audit, Change } from '../store/audit';
+import { assertApproved } from './approval';
 import { CliFailure } from './failure';
 
 /**
@@ -39,7 +40,12 @@ export interface FundingOptions {
   /** Id under which a repeat credits nothing; made up where none is given. */
   id?: string | undefined;
   /** Reason that is kept on the posting. */
-  note?: { operator?: string | undefined; reason?: string | undefined };
+  note?: {
+    operator?: string | undefined;
+    reason?: string | undefined;
+    /** Second operator. */
+    approvedBy?: string | undefined;
+  };
 }
 
 /** Balance after the funding, and the posting that holds it. */
@@ -47,14 +53,19 @@ export type Funded = BalanceRow & { operation_id: string };
 
 /**
  * Credits a balance with money from outside the product: an operator's act. Each call credits anew,
- * unless its id was posted before: then nothing moves, and the balance is given as it is.
- * @throws CliFailure `operation_id_used` when that id stands for another funding
+ * unless its id was posted before: then nothing moves, and the balance is given as it is. Above
+ * `creditLimit`, in minor units, a second operator approves on live.
+ * @throws CliFailure `approval_required`; `operation_id_used` when that id stands for another funding
  */
 export async function fundBalance(
-  deps: FundDeps & { audit: Audit },
+  deps: FundDeps & { audit: Audit; creditLimit?: number },
   funding: Funding,
   { id = `fund_${randomUUID()}`, note = {} }: FundingOptions = {},
 ): Promise<Funded> {
+  const { livemode, currency, amount } = funding;
+  const { operator, approvedBy } = note;
+  const { creditLimit = Number.POSITIVE_INFINITY } = deps;
+  assertApproved(creditLimit, { livemode, currency, amount, operator, approvedBy });
   await deps.stores.ledger.ensureIndexes();
   const posting = { ...postingOf(funding, id, deps.now()), note: noteOf(note) };
   const operation_id = operationId(posting);
@@ -81,9 +92,10 @@ function fundingLine({ note, ...posting }: NewPosting, funding: Funding): Change
   return { act: 'balance.funded', account_id, livemode, target, after };
 }
 
-function noteOf({ operator, reason }: NonNullable<FundingOptions['note']>) {
+function noteOf({ operator, reason, approvedBy }: NonNullable<FundingOptions['note']>) {
   if (operator === undefined && reason === undefined) return undefined;
-  return { operator: operator ?? null, reason: reason ?? null };
+  const approved = approvedBy === undefined ? {} : { approved_by: approvedBy };
+  return { operator: operator ?? null, reason: reason ?? null, ...approved };
 }
 
 /** Whether a posting that is there is the one to be written. */

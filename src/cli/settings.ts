@@ -5,7 +5,7 @@ import { CLEAR_TEXT_ALLOWED } from '../clear-text';
 import { TASK_QUEUE_PREFIX } from '../domain/task-queues';
 import { type TemporalAccess, temporalAccess } from '../temporal/access';
 import { reasonOf } from '../temporal/in-time';
-import { APPROVAL_LIMIT } from './adjust';
+import { APPROVAL_LIMIT } from './approval';
 import { CliFailure, isMissingFile } from './failure';
 
 /** Addresses of the servers, and the rules that the command line shares with the service. */
@@ -20,6 +20,8 @@ export interface Settings {
   allowPrivate: boolean;
   /** Minor units above which a second operator approves a correction on live. */
   approvalLimit: number;
+  /** Limit of fundings and of `mark_settled`: that of corrections, where it is set. */
+  creditLimit: number;
   /** Base of the service's own links. */
   publicUrl: string;
   /** Whether servers beyond this machine may be spoken to in clear. */
@@ -90,7 +92,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     allowPrivate: readAllowPrivate(
       given['WEBHOOK_ALLOW_PRIVATE'] ?? stack?.settings?.WEBHOOK_ALLOW_PRIVATE ?? '',
     ),
-    approvalLimit: readApprovalLimit(given['APPROVAL_LIMIT']),
+    approvalLimit: readApprovalLimit(given['APPROVAL_LIMIT'], APPROVAL_LIMIT),
+    creditLimit: readApprovalLimit(given['APPROVAL_LIMIT'], Number.POSITIVE_INFINITY),
     publicUrl: (given['PUBLIC_URL'] ?? stack?.settings?.PUBLIC_URL ?? DEFAULT_URL).replace(
       /\/+$/,
       '',
@@ -143,8 +146,8 @@ function readTemporal(
   }
 }
 
-function readApprovalLimit(value: string | undefined): number {
-  if (value === undefined) return APPROVAL_LIMIT;
+function readApprovalLimit(value: string | undefined, otherwise: number): number {
+  if (value === undefined) return otherwise;
   if (/^\d{1,11}$/.test(value)) return Number(value);
   throw new CliFailure(
     'setting_invalid',

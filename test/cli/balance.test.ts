@@ -324,6 +324,20 @@ describe('balance adjust and balance reverse', () => {
     expect(await service.json(...sandbox)).toMatchObject({ available: 10_100_001 });
   });
 
+  test('a funding needs a second person where the limit is set', async () => {
+    const { account_id } = await service.account();
+    const much = funding(account_id, { amount: '100001' });
+    const limited = (...args: string[]) =>
+      run({ ...service.env, APPROVAL_LIMIT: '100000' }, ...args, '--json');
+    expect((await limited(...much)).stderr).toContain('approval_required');
+    const alone = await limited(...much, '--approved-by', 'ada');
+    expect(alone.stderr).toContain('add --operator');
+    expect(await ledger(account_id)).toEqual([]);
+    expect((await limited(...much, ...WHO, '--approved-by', 'ada')).exit).toBe(0);
+    expect(await ledger(account_id)).toMatchObject([{ note: { approved_by: 'ada' } }]);
+    expect((await service.cli(...much)).exit).toBe(0);
+  });
+
   test('who and why are required', async () => {
     const { account_id } = await service.account();
     const nobody = adjusting(account_id, '1').filter((word) => !WHO.includes(word));

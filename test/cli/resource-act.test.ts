@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { actOn } from '../../src/cli/act';
 import type { CallbackResource } from '../../src/domain/callback';
 import { run } from './cli';
@@ -41,6 +42,16 @@ describe('payout act', () => {
       version: 4,
       attention: null,
     });
+    const { stores } = setting.service;
+    const { account_id } = setting.shop;
+    const [line] = await stores.auditLog.list({ account_id, limit: 1 });
+    expect(line).toMatchObject({
+      actor: { door: 'command_line', operator: 'mia', host: hostname() },
+      act: 'payout.act',
+      target: id,
+      before: { state: 'submitted' },
+      after: { what: 'mark_completed', state: 'completed', why: 'The bank said so' },
+    });
     const other = await setting.payout({ amount: 66_623 });
     const { exit, stdout } = await setting.cli(...act('payout', other, 'mark_returned'));
     expect(exit).toBe(0);
@@ -63,9 +74,17 @@ describe('payout act', () => {
 
   test('snoozes for some hours', async () => {
     const id = await setting.payout({ amount: 66_623 });
-    const snoozed = await setting.json(...act('payout', id, 'snooze', '--hours', '1.5'));
+    const snoozed = await setting.json(
+      ...act('payout', id, 'snooze', '--hours', '1.5', '--approved-by', 'noah'),
+    );
     expect(snoozed).toMatchObject({ status: 'sent', attention: null });
-    expect((await payout(id))?.audit).toMatchObject([{ what: 'snooze' }]);
+    const trail = [{ what: 'snooze', approved_by: 'noah' }];
+    expect((await payout(id))?.audit).toMatchObject(trail);
+    const { account_id } = setting.shop;
+    const lines = await setting.service.stores.auditLog.list({ account_id, limit: 100 });
+    expect(lines.filter(({ target }) => target === id)).toMatchObject([
+      { act: 'payout.act', after: { what: 'snooze', approved_by: 'noah' } },
+    ]);
   });
 
   test("is refused in the workflow's words, and changes nothing", async () => {

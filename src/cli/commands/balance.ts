@@ -8,11 +8,11 @@ import { findAccount } from '../account';
 import {
   type AdjustDeps,
   type Adjustment,
-  APPROVAL_LIMIT,
   adjustBalance,
   type Correction,
   reverseOperation,
 } from '../adjust';
+import { APPROVAL_LIMIT } from '../approval';
 import type { CliContext } from '../context';
 import { fundBalance } from '../fund';
 import {
@@ -50,7 +50,8 @@ Amounts are in minor units: 100000 EUR is €1,000.00. A balance account is made
 No money moves anywhere: this records in the ledger what came in from outside.
 
 With an --operation-id of your own it credits once: should the outcome be unknown, repeat it with the
-same id, and it says what the balance is. Another funding under the same id is refused.
+same id, and it says what the balance is. Another funding under the same id is refused. On live, above
+APPROVAL_LIMIT where it is set, a second operator approves.
 
 Example:
   ${FUND_EXAMPLE} --operation-id wire-2026-03-01 --operator mia --reason "Wire of 1 March" --json
@@ -81,6 +82,7 @@ interface FundOptions {
   operationId?: string;
   operator?: string;
   reason?: string;
+  approvedBy?: string;
 }
 
 interface AdjustOptions extends Correction {
@@ -115,6 +117,7 @@ export function addBalanceCommands(program: Command, context: CliContext): void 
     .option('--operation-id <id>', 'makes a repeat credit nothing', parseOperationId)
     .addOption(operatorOption())
     .addOption(reasonOption())
+    .addOption(approvedByOption())
     .addHelpText('after', EXAMPLES.fund)
     .action((id: string, options: FundOptions) => fund(context, id, options));
   group
@@ -171,13 +174,14 @@ async function show(context: CliContext, accountId: string, env: Env): Promise<v
 
 async function fund(context: CliContext, accountId: string, options: FundOptions): Promise<void> {
   const { env, balanceAccount: balance_account, currency, amount } = options;
-  const { operationId: id, operator, reason } = options;
+  const { operationId: id, operator, reason, approvedBy } = options;
+  const { creditLimit } = context.settings();
   const acting = await context.acting();
   const account = await findAccount(acting.stores, accountId);
   const funded = await fundBalance(
-    acting,
+    { ...acting, creditLimit },
     { account_id: account._id, livemode: isLive(env), balance_account, currency, amount },
-    { id, note: { operator, reason } },
+    { id, note: { operator, reason, approvedBy } },
   );
   context.print({ json: inJson(funded), text: movedText(funded, ['Credited', amount]) });
 }

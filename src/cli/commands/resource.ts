@@ -3,18 +3,28 @@ import type { CallbackResource } from '../../domain/callback';
 import { defined } from '../../domain/defined';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 import { actOn } from '../act';
+import { assertApproved } from '../approval';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
-import { operatorOption, parseAmount, parseHours, reasonOption } from '../options';
+import {
+  approvedByOption,
+  operatorOption,
+  parseAmount,
+  parseHours,
+  reasonOption,
+} from '../options';
 import { fields } from '../output';
 import { readPage } from '../resource-page';
 import { pageText } from '../resource-text';
+import { findResource } from '../resources';
+import { systemUser } from '../system-user';
 
 interface ActOptions {
   operator: string;
   reason: string;
   hours?: number;
   amount?: number;
+  approvedBy?: string;
 }
 
 /** Adds the commands of `payment`, `refund` and `payout`, which are alike. */
@@ -50,6 +60,7 @@ function addGroup(program: Command, context: CliContext, kind: CallbackResource)
     .addOption(reasonOption().makeOptionMandatory())
     .option('--hours <n>', 'of a snooze: how long, up to 720', parseHours)
     .option('--amount <minor>', 'what really moved, where that is not what was asked', parseAmount)
+    .addOption(approvedByOption())
     .addHelpText('after', actHelp(kind, act))
     .action((of: string, what: string, options: ActOptions) =>
       sendAct(context, kind, of, what, options),
@@ -104,15 +115,22 @@ async function sendAct(
   kind: CallbackResource,
   id: string,
   what: string,
-  { operator, reason, hours, amount }: ActOptions,
+  { operator, reason, hours, amount, approvedBy }: ActOptions,
 ): Promise<void> {
   if ((what === 'snooze') !== (hours !== undefined)) {
     throw new CliFailure('invalid_usage', 'A snooze, and nothing else, takes --hours.');
   }
   const stores = await context.stores();
   const { get } = LIFECYCLES[kind];
+  if (what === 'mark_settled') {
+    const found = await findResource(stores, kind, id);
+    const asked = { ...found, amount: amount ?? found.amount, operator, approvedBy };
+    assertApproved(context.settings().creditLimit, asked);
+  }
   const deps = { stores, temporal: await context.temporal(), ...context.queues() };
-  const act = { what, operator, reason, hours, amount };
+  const { system_user, host } = systemUser();
+  const by = { system_user, host };
+  const act = defined({ what, operator, reason, hours, amount, approved_by: approvedBy, by });
   const { status, version, bank } = await actOn(deps, kind, id, act);
   const attention = (await get(stores, id))?.attention ?? null;
   context.print({

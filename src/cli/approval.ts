@@ -1,0 +1,40 @@
+import { formatMoney } from '../domain/money';
+import { CliFailure } from './failure';
+
+/** Minor units above which a second operator approves a correction on live, where none is set. */
+export const APPROVAL_LIMIT = 100_000;
+
+/** Credit or correction that an operator asks for. */
+interface Asked {
+  livemode: boolean;
+  currency: string;
+  /** Minor units, without a sign. */
+  amount: number;
+  operator: string | undefined;
+  approvedBy: string | undefined;
+}
+
+/**
+ * Holds an operator's act against the rule of two persons. Both are names until there is single
+ * sign-on; the audit log holds the system user who typed them.
+ * @param limit minor units
+ * @throws CliFailure `approval_required`
+ */
+export function assertApproved(
+  limit: number,
+  { livemode, currency, amount, operator, approvedBy }: Asked,
+): void {
+  if (approvedBy !== undefined && approvedBy.toLowerCase() === operator?.toLowerCase()) {
+    throw new CliFailure('approval_required', 'The second operator must be another person.');
+  }
+  if (approvedBy !== undefined && operator === undefined) {
+    const message = 'An approval needs the first operator, too: add --operator.';
+    throw new CliFailure('approval_required', message);
+  }
+  if (!livemode || amount <= limit || approvedBy !== undefined) return;
+  throw new CliFailure(
+    'approval_required',
+    `On live, more than ${formatMoney(limit, currency)} needs a second operator: add --approved-by. ` +
+      'Nothing was posted.',
+  );
+}
