@@ -1,5 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import type { PayoutRequest } from '../src/domain/creation';
+import type { RuleViolation } from '../src/domain/lifecycle';
+import { limitFault } from '../src/domain/payout-rules';
 import type { PayoutInput } from '../src/domain/payout-workflow';
 import { isRailId, railRules } from '../src/domain/rails';
 import { endOfNextBusinessDay } from '../src/domain/target2';
@@ -16,6 +18,8 @@ export type OpenPayout = PayoutInput & {
   created_at: string;
   /** ms since the epoch: nothing is accepted after it. */
   accept_by_ms: number;
+  /** Accepted before, so that no limit is asked. */
+  rebuilding?: true;
 };
 
 type ReservationDeps = Pick<RecordDeps, 'mongo' | 'stores'>;
@@ -30,7 +34,21 @@ export function createReservations(deps: ReservationDeps) {
   });
 }
 
-/** Null when it is too late, or another attempt has emptied the claim. @throws InsufficientBalance */
+/** A limit of the day would be passed: let the transaction abort. */
+export class LimitPassed extends Error {
+  override readonly name = 'LimitPassed';
+  readonly fault: RuleViolation;
+
+  constructor(fault: RuleViolation) {
+    super(fault.message);
+    this.fault = fault;
+  }
+}
+
+/**
+ * Null when it is too late, or another attempt has emptied the claim.
+ * @throws InsufficientBalance, LimitPassed
+ */
 async function reserveOne(
   { stores }: ReservationDeps,
   input: OpenPayout,
@@ -40,11 +58,28 @@ async function reserveOne(
     ? null
     : await stores.idempotency.emptyClaim(input.payout_id, session);
   if (claim === null || !('payout' in claim)) return await abandon(session);
-  const payout = newPayout(input, claim.payout);
+  const payout = await counted(stores, input, newPayout(input, claim.payout), session);
   await stores.payouts.insert(payout, session);
   await stores.ledger.post(reservationOf(payout), session);
   // The API may have given it up while its writes took their time.
   return isLate(input) ? await abandon(session) : payout;
+}
+
+/** Adds a payout to the sum of its day where the account has a limit. @throws LimitPassed */
+async function counted(
+  { accounts, payoutDays }: RecordDeps['stores'],
+  { rebuilding }: OpenPayout,
+  payout: PayoutDocument,
+  session: ClientSession,
+): Promise<PayoutDocument> {
+  const { account_id, amount, currency } = payout;
+  const account = rebuilding ? null : await accounts.known(account_id);
+  const limit = account?.payout_limits?.[currency];
+  if (limit === undefined) return payout;
+  const spent = await payoutDays.add(payout, amount, session);
+  const fault = limitFault(limit, spent - amount, payout);
+  if (fault !== undefined) throw new LimitPassed(fault);
+  return { ...payout, limited: true };
 }
 
 function isLate({ accept_by_ms }: OpenPayout): boolean {
@@ -67,7 +102,8 @@ async function reserveTogether(
     const byId = new Map(made?.map((payout) => [payout._id, payout]));
     return made === null ? undefined : inputs.map(({ payout_id }) => byId.get(payout_id) ?? null);
   } catch (error) {
-    if (error instanceof InsufficientBalance || isDuplicateKey(error)) return undefined;
+    if (error instanceof InsufficientBalance || error instanceof LimitPassed) return undefined;
+    if (isDuplicateKey(error)) return undefined;
     throw error;
   }
 }
@@ -79,12 +115,13 @@ async function reserveAll(
 ): Promise<PayoutDocument[] | null> {
   const ids = inputs.map(({ payout_id }) => payout_id);
   const claims = await stores.idempotency.emptyClaims(ids, session);
-  const payouts = inputs.flatMap((input) => {
+  const payouts: PayoutDocument[] = [];
+  for (const input of inputs) {
     const claim = claims.get(input.payout_id);
-    return claim !== undefined && 'payout' in claim ? [newPayout(input, claim.payout)] : [];
-  });
-  // One was emptied by another attempt, which may be among these.
-  if (payouts.length < inputs.length) return await abandon(session);
+    // It was emptied by another attempt, which may be among these.
+    if (claim === undefined || !('payout' in claim)) return await abandon(session);
+    payouts.push(await counted(stores, input, newPayout(input, claim.payout), session));
+  }
   await stores.payouts.insertTogether(payouts, session);
   await stores.ledger.postTogether(payouts.map(reservationOf), session);
   return inputs.some(isLate) ? await abandon(session) : payouts;
@@ -92,7 +129,7 @@ async function reserveAll(
 
 /** The document as it is first written. @see docs/api.md#payouts */
 function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
-  const { payout_id, accept_by_ms, can_be_returned, caller_waits, ...facts } = input;
+  const { payout_id, accept_by_ms, can_be_returned, caller_waits, rebuilding, ...facts } = input;
   return {
     _id: payout_id,
     ...facts,

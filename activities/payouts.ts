@@ -13,7 +13,7 @@ import { payoutPostings } from '../src/ledger/steps';
 import type { Stores } from '../src/store';
 import type { PayoutDocument } from '../src/store/payouts';
 import { unlessContended } from './debit';
-import { createReservations, type OpenPayout, type Reserve } from './payout-reservation';
+import { createReservations, LimitPassed, type OpenPayout, type Reserve } from './payout-reservation';
 import { createRecord, openedOnce, type RecordDeps, type RecordTable, standingOf } from './record';
 import type { RecordMove, Standing } from './record-inputs';
 
@@ -80,6 +80,9 @@ function recordTable(
     changeOf,
     posted: ['sent', 'failed', 'returned'],
     post: async (payout, move, session) => {
+      if (payout.limited && move.to.includes('failed')) {
+        await stores.payoutDays.add(payout, -payout.amount, session);
+      }
       for (const posting of payoutPostings(payout, move))
         await stores.ledger.post(posting, session);
     },
@@ -111,6 +114,7 @@ async function openPayout(
       return { ...accepted(opened, request_id), isFresh: true };
     }
   } catch (error) {
+    if (error instanceof LimitPassed) return { outcome: 'refused', ...error.fault };
     if (error instanceof InsufficientBalance) return await lackOfMoney(deps, input);
     throw error;
   }

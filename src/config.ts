@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CLEAR_TEXT_ALLOWED, mongoInClear, temporalInClear } from './clear-text';
+import { isTrustedProxies } from './client-address';
 import { readWindows } from './domain/crypto';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 import { LIVE_DEMO_ALLOWED, liveFaults } from './live';
@@ -50,6 +51,12 @@ export const Environment = z.object({
   CREATE_LIMIT_PER_SECOND: perSecond.default(200),
   SANDBOX_CREATE_LIMIT_PER_SECOND: perSecond.default(200),
   ...TRACING_VARIABLES,
+  TRUSTED_PROXIES: z
+    .string()
+    .refine((text) => text === '' || isTrustedProxies(text), {
+      message: 'must be a number of proxies, or CIDRs separated by commas',
+    })
+    .default(''),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 });
 

@@ -1,4 +1,4 @@
-import pino, { type Logger } from 'pino';
+import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 
 /**
  * Fields that a log line may hold; all others are dropped, so that bodies, names and secrets never
@@ -37,9 +37,12 @@ const ALLOWED = new Set([
 
 export type { Logger };
 
-/** Writes structured lines to stdout; errors keep type, message and stack, never their fields. */
-export function createLogger(name: string, level: string): Logger {
-  return pino({
+/**
+ * Writes structured lines to stdout; errors keep type, message and stack, never their fields.
+ * @param to another place for the lines
+ */
+export function createLogger(name: string, level: string, to?: DestinationStream): Logger {
+  const options: LoggerOptions = {
     name,
     level,
     timestamp: pino.stdTimeFunctions.isoTime,
@@ -51,5 +54,6 @@ export function createLogger(name: string, level: string): Logger {
     serializers: {
       err: (error: Error) => ({ type: error.name, message: error.message, stack: error.stack }),
     },
-  });
+  };
+  return to === undefined ? pino(options) : pino(options, to);
 }

@@ -241,6 +241,11 @@ export const VARIABLES: readonly Variable[] = [
     text: 'Share of the traces that are sent, from 0 to 1',
   },
   {
+    name: 'TRUSTED_PROXIES',
+    usual: 'none',
+    text: 'Proxies whose X-Forwarded-For counts: how many, or their networks; one where PUBLIC_URL is https',
+  },
+  {
     name: 'LOG_LEVEL',
     usual: 'info',
     text: 'fatal, error, warn, info, debug, trace or silent',
@@ -248,7 +253,7 @@ export const VARIABLES: readonly Variable[] = [
   {
     name: 'APPROVAL_LIMIT',
     usual: '100000',
-    text: 'Minor units above which two operators correct a live balance, by the command line',
+    text: 'Minor units above which two operators correct a live balance; where it is set, also fund it and mark payments settled',
   },
 ];
 

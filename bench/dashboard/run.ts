@@ -134,6 +134,7 @@ async function openDashboard(mongo: MongoClient, db: Db, stores: Stores) {
     allowPrivateWebhooks: false,
     limits: createEndpointLimits({ slots: 1 }),
     post: postWebhook,
+    clientAddress: () => '127.0.0.1',
     now: () => new Date(),
     log,
   });

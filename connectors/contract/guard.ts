@@ -1,4 +1,5 @@
 import { isInFlight, LIFECYCLES, type ResourceStores } from '../../src/lifecycles';
+import type { Stores } from '../../src/store';
 
 /** An instruction that moves money, as far as the record is concerned. */
 interface Given {
@@ -12,20 +13,29 @@ interface Given {
  * Holds an instruction against the record, as the last step before the bank is told: a workflow that
  * was restored or reset may ask for what an operator has called off since. An instruction that has
  * arrived before is answered from the bank's own book instead.
+ * A payout of a frozen account is held: it is given again, later and later, until the account is free.
  * @see docs/connectors.md#one-instruction-one-effect
- * @returns a function that throws Error when the resource has ended, stands at another version, or is
- *   not there: let the activity fail, and the service looks again
+ * @returns a function that throws Error when the resource has ended, stands at another version, is
+ *   not there or is held: let the activity fail, and the service looks again
  */
-export function createInstructionGuard(stores: ResourceStores) {
+export function createInstructionGuard(stores: ResourceStores & Pick<Stores, 'accounts'>) {
   return async ({ resource, id, version }: Given): Promise<void> => {
     const found = await LIFECYCLES[resource].get(stores, id);
     if (found === null) throw new Error(`There is no such ${resource} in the record.`);
     const isCurrent = version === undefined || version === found.version;
-    if (isCurrent && isInFlight(resource, found.status)) return;
+    if (isCurrent && isInFlight(resource, found.status)) {
+      if (resource === 'payout') await refuseFrozen(stores, found.account_id);
+      return;
+    }
     throw new Error(
       `The ${resource} is ${found.status} at version ${found.version} in the record: not instructed.`,
     );
   };
+}
+
+async function refuseFrozen({ accounts }: Pick<Stores, 'accounts'>, id: string): Promise<void> {
+  const account = await accounts.get(id);
+  if (account?.frozen) throw new Error('The account is frozen: not instructed.');
 }
 
 export type InstructionGuard = ReturnType<typeof createInstructionGuard>;

@@ -8,6 +8,7 @@ import { createHttpServer } from '../../src/api/server';
 import type { RecipientDetails } from '../../src/domain/recipient';
 import type { Logger } from '../../src/log';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
+import type { Stores } from '../../src/store';
 import type { ConnectorActivities } from '../contract/activities';
 import {
   type CallbackMeter,
@@ -33,7 +34,7 @@ export interface SandboxBankDeps {
   /** Name of the bank's own database. */
   database: string;
   /** Stores of the product, for its inbox of callbacks. */
-  stores: InboxStores;
+  stores: InboxStores & Pick<Stores, 'accounts'>;
   /** Decrypts the details of a payout's recipient. @see connectors/contract/recipients.ts */
   openRecipient: (payout_id: string) => Promise<RecipientDetails>;
   /** Reads the text for a recipient's statement. @see connectors/contract/recipients.ts */

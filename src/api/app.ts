@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import type { MongoClient } from 'mongodb';
+import { type ClientAddress, createClientAddress } from '../client-address';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
 import { Refusal } from '../domain/errors';
@@ -15,7 +16,7 @@ import { createEndpointLimits } from '../webhooks/endpoint-limits';
 import { postWebhook } from '../webhooks/post';
 import { mountCatalogue } from './catalogue';
 import { mountConnectors } from './connectors';
-import { type ApiDeps, keyOf, requestIdOf } from './context';
+import { type ApiDeps, factsOf, keyOf, requestIdOf } from './context';
 import { mountCrypto } from './crypto';
 import { answerErrors } from './errors';
 import { mountHealth } from './health';
@@ -55,13 +56,15 @@ export function createApp(given: AppDeps): Koa {
   const app = new Koa();
   const router = createRouter(deps);
   const pages = createPages(deps);
-  app.use(nameRequest);
+  const { TRUSTED_PROXIES = '', PUBLIC_URL } = deps.config;
+  const clientAddress = createClientAddress(TRUSTED_PROXIES, PUBLIC_URL);
+  app.use(nameRequest(clientAddress));
   app.use(partWhenStopping(deps.stopping));
   if (deps.tracing !== undefined) app.use(traceRequests(deps.tracing));
   if (deps.config.PUBLIC_URL.startsWith('https:')) app.use(keepToTls);
   app.use(accessLog(deps));
   app.use(pages.routes());
-  app.use(createDashboardPages(deps).routes());
+  app.use(createDashboardPages(deps, clientAddress).routes());
   app.use(answerErrors(deps.log));
   app.use(refuseUnknownRoutes(router));
   app.use(router.routes());
@@ -110,26 +113,30 @@ function createPages({ stores, temporal, config, now, log }: RoomDeps): Router {
   });
 }
 
-function createDashboardPages({ config, ...deps }: RoomDeps): Router {
+function createDashboardPages({ config, ...deps }: RoomDeps, clientAddress: ClientAddress): Router {
   return createDashboard({
     ...deps,
     acts: createMerchantActs({ config, ...deps }),
     limits: createEndpointLimits({ slots: TEST_EVENTS_AT_ONCE }),
     post: postWebhook,
+    clientAddress,
     publicUrl: config.PUBLIC_URL,
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
   });
 }
 
-const nameRequest: Middleware = async (ctx, next) => {
-  ctx.state['requestId'] = randomUUID();
-  ctx.set('Request-Id', requestIdOf(ctx));
-  ctx.set('Service-Version', SERVICE_VERSION);
-  // Answers belong to one merchant, and may hold the URL at which a customer pays.
-  ctx.set('Cache-Control', 'no-store');
-  ctx.set('X-Content-Type-Options', 'nosniff');
-  await next();
-};
+function nameRequest(clientAddress: ClientAddress): Middleware {
+  return async (ctx, next) => {
+    ctx.state['requestId'] = randomUUID();
+    ctx.state['address'] = clientAddress(ctx.req);
+    ctx.set('Request-Id', requestIdOf(ctx));
+    ctx.set('Service-Version', SERVICE_VERSION);
+    // Answers belong to one merchant, and may hold the URL at which a customer pays.
+    ctx.set('Cache-Control', 'no-store');
+    ctx.set('X-Content-Type-Options', 'nosniff');
+    await next();
+  };
+}
 
 /** Ends a connection with its answer, so that none is in use when the listener closes. */
 function partWhenStopping(stopping?: AbortSignal): Middleware {
@@ -144,7 +151,10 @@ const keepToTls: Middleware = async (ctx, next) => {
   await next();
 };
 
-/** Logs a line for each answer, with the route, since the path of a hosted page holds a secret. */
+/**
+ * Logs a line for each answer: by whom and from where, with the route, since the path of a hosted
+ * page holds a secret.
+ */
 function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {
   return async (ctx, next) => {
     const begun = performance.now();
@@ -153,7 +163,8 @@ function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {
     const route = '_matchedRoute' in ctx ? ctx._matchedRoute : undefined;
     const duration = performance.now() - begun;
     const duration_ms = Math.round(duration);
-    log.info({ request_id: requestIdOf(ctx), method, route, status, duration_ms }, 'answered');
+    const facts = { method, route, status, ...factsOf(ctx), duration_ms };
+    log.info({ request_id: requestIdOf(ctx), ...facts }, 'answered');
     meter?.answered({
       method,
       route: typeof route === 'string' ? route : 'none',

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import type { Config, Keys } from '../config';
+import type { ErrorCode } from '../domain/errors';
 import type { Sealer } from '../keys/seal';
 import type { Logger } from '../log';
 import type { Payers } from '../merchants/payers';
@@ -11,7 +12,9 @@ import type { LimitConfig } from './rate-limit';
 
 /** Dependencies of the API, in one object. */
 export interface ApiDeps {
-  config: Pick<Config, 'PUBLIC_URL'> & Partial<Pick<Config, 'CRYPTO_WINDOWS'>> & LimitConfig;
+  config: Pick<Config, 'PUBLIC_URL'> &
+    Partial<Pick<Config, 'CRYPTO_WINDOWS' | 'TRUSTED_PROXIES'>> &
+    LimitConfig;
   stores: Stores;
   temporal: TemporalDoor;
   connectors: Connectors;
@@ -27,7 +30,11 @@ export interface ApiDeps {
 /** Facts that the middleware has found out by the time a handler runs. */
 interface RequestState {
   requestId: string;
+  /** Network address of the caller. */
+  address: string;
   key?: KeyDocument;
+  /** Code of the error that was answered. */
+  code?: ErrorCode;
 }
 
 /** Key of the caller; undefined until it is authenticated. */
@@ -40,4 +47,17 @@ export function keyOf(ctx: Context): KeyDocument | undefined {
 export function requestIdOf(ctx: Context): string {
   const state: Partial<RequestState> = ctx.state;
   return state.requestId ?? 'unknown';
+}
+
+/** Network address of the caller, behind the proxies that are trusted. */
+export function addressOf(ctx: Context): string {
+  const state: Partial<RequestState> = ctx.state;
+  return state.address ?? ctx.ip;
+}
+
+/** Facts of a request that its line in the log holds. */
+export function factsOf(ctx: Context) {
+  const state: Partial<RequestState> = ctx.state;
+  const { _id: key_id, account_id, livemode } = state.key ?? {};
+  return { key_id, account_id, livemode, code: state.code, address: addressOf(ctx) };
 }

@@ -41,6 +41,7 @@ const RETRY_SOON = { 'Retry-After': '1' };
 const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   api_key_missing: CHALLENGE,
   api_key_invalid: CHALLENGE,
+  api_key_expired: CHALLENGE,
   api_key_revoked: CHALLENGE,
   signature_invalid: { 'WWW-Authenticate': 'Connector-Signature' },
   idempotency_request_in_progress: RETRY_SOON,
@@ -48,6 +49,7 @@ const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
 };
 
 function answer(ctx: Context, refusal: Refusal): void {
+  ctx.state['code'] = refusal.code;
   ctx.status = ERROR_CODES[refusal.code].status;
   ctx.set(HEADERS[refusal.code] ?? {});
   ctx.body = errorBody(refusal, requestIdOf(ctx));

@@ -7,6 +7,7 @@ import {
 } from '../domain/wire/crypto';
 import { CreateRefund, createRefund, Refund } from '../domain/wire/refunds';
 import { parseJson } from '../json';
+import { checkFrozen } from './authenticate';
 import type { ApiDeps } from './context';
 import { settlementHandlers } from './crypto';
 import { makeOnce } from './make-once';
@@ -20,6 +21,7 @@ export function createMerchantActs(deps: ApiDeps): MerchantActs {
   const settlements = settlementHandlers(deps);
   return {
     refund: async ({ account_id, livemode, key, requestId, payment_id, amount, reason }) => {
+      await checkFrozen(deps, { account_id, livemode });
       const wish = defined({ payment_id, amount, reason });
       const made = await makeOnce(deps, {
         claimKey: { account_id, livemode, operation: createRefund.operation, key },
@@ -44,6 +46,7 @@ export function createMerchantActs(deps: ApiDeps): MerchantActs {
       return CryptoSettlement.parse(JSON.parse(made.body)).id;
     },
     cancel: async ({ account_id, livemode, payment_id }) => {
+      await checkFrozen(deps, { account_id, livemode });
       await cancel(deps, payment_id, { account_id, livemode });
     },
   };

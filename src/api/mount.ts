@@ -5,7 +5,7 @@ import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { type JsonValue, stringifyJson } from '../json';
 import type { KeyDocument } from '../store/keys';
-import { authenticate, checkScope, noteUse } from './authenticate';
+import { authenticate, checkAddress, checkFrozen, checkScope, noteUse } from './authenticate';
 import { readBody } from './body';
 import { type ApiDeps, requestIdOf } from './context';
 import { idempotencyKeyOf } from './idempotency';
@@ -31,11 +31,13 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   const shed = createShedding(deps.config.CREATES_AT_ONCE);
   /** Authenticates, then limits, so that a key counts also where it lacks the scope. */
   const admit = async (ctx: Context, endpoint: Endpoint): Promise<KeyDocument> => {
-    const { scope, creates, crypto } = endpoint;
+    const { method, scope, creates, crypto } = endpoint;
     const key = await guarded(ctx, () => authenticate(deps, ctx));
     ctx.state['key'] = key;
     await limits.request(ctx, key);
+    checkAddress(ctx, key);
     checkScope(deps, ctx, { key, scope });
+    if (method !== 'get') await checkFrozen(deps, key);
     noteUse(deps, key);
     if (crypto === true) await assertCrypto(deps, key);
     if (creates === true) await limits.create(ctx, key);

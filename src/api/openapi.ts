@@ -15,6 +15,8 @@ const COMMON: readonly ErrorCode[] = [
   'api_key_missing',
   'api_key_invalid',
   'api_key_revoked',
+  'api_key_expired',
+  'api_key_address_refused',
   'rate_limited',
   'internal_error',
   'temporarily_unavailable',
@@ -159,6 +161,7 @@ function errorResponses(endpoint: Endpoint, schema: ToSchema): Json {
   const codes = new Set<ErrorCode>([
     ...COMMON,
     ...(endpoint.scope === null ? [] : (['api_key_scope_insufficient'] as const)),
+    ...(endpoint.method === 'get' ? [] : (['account_frozen'] as const)),
     ...(endpoint.query || endpoint.body ? WITH_INPUT : []),
     ...(endpoint.body ? WITH_BODY : []),
     ...(endpoint.creates ? CREATING : []),

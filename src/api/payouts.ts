@@ -1,5 +1,11 @@
 import type { ClaimedPayout } from '../domain/creation';
-import { balanceAccountOf, balanceFault, DELETED, railFault } from '../domain/payout-rules';
+import {
+  balanceAccountOf,
+  balanceFault,
+  DELETED,
+  limitFault,
+  railFault,
+} from '../domain/payout-rules';
 import { isRailId, railEntry, railRules } from '../domain/rails';
 import {
   type CreatePayout,
@@ -47,7 +53,7 @@ export function payoutReader({ stores }: ApiDeps) {
 async function railsOf({ stores, connectors }: ApiDeps, { account_id, livemode }: KeyOwner) {
   const account = await stores.accounts.get(account_id);
   const rails = availableRails(connectors, account?.disabled_rails ?? [], livemode);
-  return { rails, fees: account?.payout_fees ?? {} };
+  return { rails, fees: account?.payout_fees ?? {}, limits: account?.payout_limits ?? {} };
 }
 
 /**
@@ -68,7 +74,7 @@ async function acceptPayout(
   if ('fault' in balance) throw refusalOf(balance.fault);
   const recipient = await finder(stores.recipients, 'recipient')(recipient_id, key);
   if (recipient.deleted_at) throw refusalOf(DELETED);
-  const { rails, fees } = await railsOf(deps, key);
+  const { rails, fees, limits } = await railsOf(deps, key);
   const fault = railFault({ method, currency, recipient }, new Set<string>(rails), now());
   if (fault !== undefined) throw refusalOf(fault);
   const connector = connectors.serving(method, livemode);
@@ -80,6 +86,12 @@ async function acceptPayout(
   const draw = { balance_account: balance.name, currency, amount, fee };
   const lack = balanceFault(await stores.ledger.balances(account_id, livemode), draw);
   if (lack !== undefined) throw refusalOf(lack);
+  const limit = limits[currency];
+  if (limit !== undefined) {
+    const day = { account_id, livemode, currency, created_at: now().toISOString() };
+    const passed = limitFault(limit, await stores.payoutDays.spent(day), draw);
+    if (passed !== undefined) throw refusalOf(passed);
+  }
   return {
     payout: {
       reference: reference ?? null,

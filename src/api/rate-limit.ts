@@ -3,6 +3,7 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Config } from '../config';
 import { ERROR_CODES, Refusal } from '../domain/errors';
 import type { KeyDocument } from '../store/keys';
+import { addressOf } from './context';
 
 /** Window of the limits, within which bursts are welcome. */
 const WINDOW_SECONDS = 10;
@@ -97,7 +98,7 @@ export function createFailureLimit(wrong = 'API key') {
       return await authenticate();
     } catch (error) {
       if (!(error instanceof Refusal) || ERROR_CODES[error.code].status !== 401) throw error;
-      const failures = await limiter.penalty(ctx.ip, 1);
+      const failures = await limiter.penalty(addressOf(ctx), 1);
       if (failures.consumedPoints <= FAILURES_MAX) throw error;
       ctx.set('Retry-After', String(Math.max(1, Math.ceil(failures.msBeforeNext / 1_000))));
       throw new Refusal('rate_limited', `Too many calls with a wrong ${wrong}.`);

@@ -80,6 +80,8 @@ export interface AccountChange {
   payoutFee?: Partial<Record<RailId, number>>;
   /** Months for which names and e-mail addresses of payers are kept. */
   payerDataMonths?: number;
+  /** Minor units that may be paid out in a day, by currency; null removes a limit. */
+  payoutLimit?: Record<string, number | null>;
 }
 
 /**
@@ -107,7 +109,14 @@ export async function updateAccount(
 async function makeChanges(
   accounts: Stores['accounts'],
   id: string,
-  { crypto, enableMethod = [], disableMethod = [], payoutFee = {}, payerDataMonths }: AccountChange,
+  {
+    crypto,
+    enableMethod = [],
+    disableMethod = [],
+    payoutFee = {},
+    payoutLimit = {},
+    payerDataMonths,
+  }: AccountChange,
   session: ClientSession,
 ): Promise<AccountDocument> {
   if (crypto !== undefined) await accounts.setCrypto(id, crypto === 'on', session);
@@ -125,15 +134,51 @@ async function makeChanges(
   }
   if (payerDataMonths !== undefined)
     await accounts.setPayerDataMonths(id, payerDataMonths, session);
+  for (const [currency, limit] of Object.entries(payoutLimit)) {
+    await accounts.setPayoutLimit(id, currency, limit, session);
+  }
   return existing(await accounts.get(id, session), id);
 }
 
-function settingsOf(account: AccountDocument) {
-  const { crypto, enabled_methods, disabled_rails, payout_fees } = account;
+function settingsOf({ crypto, enabled_methods, ...account }: AccountDocument) {
   const { payer_data_months = PAYER_MONTHS } = account;
-  const fees = Object.entries(payout_fees ?? {}).map(([rail, fee]) => `${rail}=${fee}`);
-  const plain = { crypto, enabled_methods, payer_data_months };
-  return { ...plain, disabled_rails: disabled_rails ?? [], payout_fees: fees };
+  const { disabled_rails = [], payout_fees = {}, payout_limits = {} } = account;
+  const pairs = (of: object) => Object.entries(of).map(([name, minor]) => `${name}=${minor}`);
+  const limits = pairs(payout_limits);
+  return {
+    ...{ crypto, enabled_methods, payer_data_months, disabled_rails },
+    payout_fees: pairs(payout_fees),
+    ...(limits.length === 0 ? {} : { payout_limits: limits }),
+  };
+}
+
+/** Dependencies of a freeze. */
+type FreezeDeps = Pick<AccountDeps, 'mongo' | 'audit' | 'now'> & {
+  stores: Pick<Stores, 'accounts'>;
+};
+
+/**
+ * Lets an account only read, or write again; what it has under way goes on, but no payout that the
+ * bank has not got yet. A second time changes nothing.
+ * @throws CliFailure `account_not_found`
+ * @see docs/operators.md#freeze-an-account
+ */
+export async function setFrozen(
+  { mongo, stores: { accounts }, audit, now }: FreezeDeps,
+  id: string,
+  { freeze, reason, operator }: { freeze: boolean; reason: string; operator?: string | undefined },
+): Promise<AccountDocument> {
+  return await inTransaction(mongo, async (session) => {
+    existing(await accounts.get(id, session), id);
+    const at = now().toISOString();
+    const { modifiedCount } = freeze
+      ? await accounts.freeze(id, { at, reason }, session)
+      : await accounts.unfreeze(id, session);
+    const act = freeze ? 'account.frozen' : 'account.unfrozen';
+    const line = { act, account_id: id, livemode: null, target: id } as const;
+    if (modifiedCount > 0) await audit({ ...line, after: { reason, operator } }, session);
+    return existing(await accounts.get(id, session), id);
+  });
 }
 
 /** @throws CliFailure `account_not_found` */

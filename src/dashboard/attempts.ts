@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Context } from 'koa';
 import { counted } from '../domain/counted';
 import type { Limit, ThrottleStore } from '../store/throttles';
 
@@ -45,15 +44,6 @@ export async function forgetAttempts(
   const forget = ([limit, name]: [keyof typeof LIMITS, string]) =>
     limit === 'address' ? throttles.takeBack(name) : throttles.clear(name);
   await Promise.all(namesOf(counted).map(forget));
-}
-
-/**
- * Network address of a browser. The service speaks no TLS, so where its pages are https there is a
- * proxy before it, which adds the address that it sees at the end of `X-Forwarded-For`.
- */
-export function addressOf(ctx: Context, publicUrl: string): string {
-  const forwarded = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim() ?? '';
-  return publicUrl.startsWith('https:') && forwarded !== '' ? forwarded : ctx.ip;
 }
 
 export function tooMany(minutes: number): string {

@@ -1,4 +1,5 @@
 import type { MongoClient } from 'mongodb';
+import type { ClientAddress } from '../client-address';
 import type { Keys } from '../config';
 import type { Sealer } from '../keys/seal';
 import type { Logger } from '../log';
@@ -60,6 +61,8 @@ export interface DashboardDeps {
   /** Limits of test events. */
   limits: EndpointLimits;
   post: PostWebhook;
+  /** Address by which attempts to sign in are counted. */
+  clientAddress: ClientAddress;
   now: () => Date;
   log: Logger;
 }

@@ -4,7 +4,7 @@ import { isPassword } from '../keys/password';
 import { findLogin } from '../merchants/login';
 import { hashSecret } from '../pages/browser';
 import { isForeignPost, seeOther } from '../pages/security';
-import { addressOf, countAttempt, forgetAttempts, tooMany } from './attempts';
+import { countAttempt, forgetAttempts, tooMany } from './attempts';
 import { type Dashboard, sendHtml } from './context';
 import { enterHalf, enterWhole, nextOf } from './enter';
 import { Field } from './fields';
@@ -33,7 +33,7 @@ async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   const email = field(form, 'email').toLowerCase().slice(0, EMAIL_LENGTH_MAX);
   const next = nextOf(form);
   const { stores, now } = dashboard;
-  const counted = { email, address: addressOf(ctx, dashboard.publicUrl) };
+  const counted = { email, address: dashboard.clientAddress(ctx.req) };
   const minutes = await countAttempt(stores.throttles, counted, now());
   if (minutes > 0) {
     ctx.set('Retry-After', String(minutes * 60));

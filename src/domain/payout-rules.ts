@@ -156,3 +156,18 @@ export function balanceFault(
   const message = `The balance holds ${held}; the payout and its fee draw ${drawn}.`;
   return { code: 'insufficient_balance', message };
 }
+
+/**
+ * Why a payout passes the limit of its day; undefined when it doesn't, or there is none.
+ * @param spent minor units that count already
+ */
+export function limitFault(
+  limit: number | undefined,
+  spent: number,
+  { amount, currency }: { amount: number; currency: string },
+): RuleViolation | undefined {
+  if (limit === undefined || spent + amount <= limit) return undefined;
+  const left = formatMoney(Math.max(0, limit - spent), currency);
+  const message = `The account may pay out ${left} more today, by the day of UTC.`;
+  return { code: 'payout_limit_exceeded', message };
+}

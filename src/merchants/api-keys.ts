@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
 import type { Scope } from '../domain/api-key';
+import { defined } from '../domain/defined';
 import { inTransaction } from '../mongo';
 import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
@@ -17,6 +18,10 @@ export interface NewKey {
   account_id: string;
   livemode: boolean;
   scopes: Scope[];
+  /** ISO 8601, ms; none when not given. */
+  expires_at?: string | undefined;
+  /** Networks that it may be used from; any when not given. */
+  allowed_cidrs?: string[] | undefined;
   /** Id under which a repeat makes no second key; made up where none is given. */
   id?: string;
 }
@@ -28,7 +33,7 @@ export interface NewKey {
  */
 export async function createKey(
   { mongo, stores, audit, now }: KeyDeps,
-  { account_id, livemode, scopes, id = `key_${randomUUID()}` }: NewKey,
+  { account_id, livemode, scopes, id = `key_${randomUUID()}`, ...bounds }: NewKey,
 ): Promise<{ key_id: string; key: string }> {
   const key = makeKey(livemode);
   const last4 = key.slice(-4);
@@ -42,11 +47,12 @@ export async function createKey(
     created_at: now().toISOString(),
     revoked_at: null,
     last_used_at: null,
+    ...defined(bounds),
   };
   await inTransaction(mongo, async (session) => {
     await stores.keys.insert(document, session);
     const change = { act: 'api_key.created', account_id, livemode, target: id } as const;
-    await audit({ ...change, after: { last4, scopes } }, session);
+    await audit({ ...change, after: { last4, scopes, ...bounds } }, session);
   });
   return { key_id: id, key };
 }

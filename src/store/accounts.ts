@@ -22,6 +22,10 @@ export interface AccountDocument {
   payer_data_months?: number;
   /** Place in the list of payments up to which payers are blanked. */
   payers_blanked?: Partial<Record<Env, string>>;
+  /** Minor units that it may pay out in a day, by currency; absent: any. */
+  payout_limits?: Record<string, number>;
+  /** Since when it may only read, and why; absent: it may write. */
+  frozen?: { at: string; reason: string };
   /** First login of the merchant's staff; the hash is that of a login from before there were users. */
   dashboard: { email: string; password_hash?: string };
   created_at: string;
@@ -117,6 +121,28 @@ export function createAccountStore(db: Db, memory: Memory<AccountDocument> = noM
         { _id: id },
         { $addToSet: { disabled_rails: rail } },
         { returnDocument: 'after', session },
+      ),
+    /** @param limit minor units; null removes it */
+    setPayoutLimit: (id: string, currency: string, limit: number | null, session?: ClientSession) =>
+      accounts.findOneAndUpdate(
+        { _id: id },
+        limit === null
+          ? { $unset: { [`payout_limits.${currency}`]: '' } }
+          : { $set: { [`payout_limits.${currency}`]: limit } },
+        { returnDocument: 'after', session },
+      ),
+    /** Freezes it, unless it is frozen already. */
+    freeze: (id: string, frozen: { at: string; reason: string }, session: ClientSession) =>
+      accounts.updateOne(
+        { _id: id, frozen: { $exists: false } },
+        { $set: { frozen } },
+        { session },
+      ),
+    unfreeze: (id: string, session: ClientSession) =>
+      accounts.updateOne(
+        { _id: id, frozen: { $exists: true } },
+        { $unset: { frozen: '' } },
+        { session },
       ),
     /** @param fee minor units of the payout's currency; 0 removes it */
     setPayoutFee: (id: string, rail: RailId, fee: number, session?: ClientSession) =>

@@ -15,6 +15,7 @@ import { createIdempotencyStore } from './idempotency';
 import { createInvitationStore } from './invitations';
 import { createKeyStore } from './keys';
 import { createPaymentStore } from './payments';
+import { createPayoutDayStore } from './payout-days';
 import { createPayoutStore } from './payouts';
 import { createRecipientStore } from './recipients';
 import { createRefundStore } from './refunds';
@@ -47,6 +48,7 @@ export function createStores(db: Db, settings?: Settings) {
     keys: createKeyStore(db),
     ledger: createLedgerStore(db),
     payments: createPaymentStore(db),
+    payoutDays: createPayoutDayStore(db),
     payouts: createPayoutStore(db),
     recipients: createRecipientStore(db),
     refunds: createRefundStore(db),

@@ -15,6 +15,10 @@ export interface KeyDocument {
   scopes: Scope[];
   created_at: string;
   revoked_at: string | null;
+  /** Time from which it is refused; absent: none. */
+  expires_at?: string;
+  /** Networks that it may be used from; absent: any. */
+  allowed_cidrs?: string[];
   last_used_at: string | null;
 }
 

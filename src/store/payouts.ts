@@ -34,6 +34,8 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   /** Time of the capture; null while the money is only reserved. */
   sent_at: string | null;
   completed_at: string | null;
+  /** Counted against the limit of its day. */
+  limited?: true;
   /** ISO 8601; operators are told of a payout that is later. */
   due_at: string;
 }

@@ -1,4 +1,5 @@
 import { SCOPES } from '../../src/domain/api-key';
+import { inTransaction } from '../../src/mongo';
 import { makeKey } from '../../src/store/keys';
 import { call, eventually, idealPayment } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
@@ -6,9 +7,10 @@ import { exchange } from './exchange';
 import { expectRefusal } from './refusal';
 
 let service: Service;
+const lines: string[] = [];
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ logged: (line) => lines.push(line) });
 });
 afterAll(async () => service?.stop());
 
@@ -169,4 +171,77 @@ test('a key tells when it was last used; a refused one was not', async () => {
   await get('/v1/payment-methods', key);
   const used = await eventually('its use', lastUsed);
   expect(used >= before && used <= new Date().toISOString()).toBe(true);
+});
+
+/** Line of the log about a call. */
+async function lineOf(answer: { headers: Headers }): Promise<object> {
+  const id = answer.headers.get('Request-Id') ?? 'none';
+  const find = async () => lines.find((line) => line.includes(id) && line.includes('answered'));
+  return JSON.parse(await eventually('its line', find));
+}
+
+test('a key may end by itself', async () => {
+  const { account_id, key } = await service.account();
+  const keys = service.mongo.db(service.database).collection('api_keys');
+  const expireAt = (expires_at: number) =>
+    keys.updateOne({ account_id }, { $set: { expires_at: new Date(expires_at).toISOString() } });
+  await expireAt(Date.now() + 60_000);
+  expect((await get('/v1/payments', key)).status).toBe(200);
+  await expireAt(Date.now());
+  const answer = await get('/v1/payments', key);
+  expectRefusal(answer, 'api_key_expired');
+  expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
+});
+
+test('a key may be for some networks only', async () => {
+  const { account_id, key } = await service.account();
+  const keys = service.mongo.db(service.database).collection('api_keys');
+  const allow = (...allowed_cidrs: string[]) =>
+    keys.updateOne({ account_id }, { $set: { allowed_cidrs } });
+  await allow('203.0.113.0/24', '127.0.0.0/8', '::1');
+  expect((await get('/v1/payments', key)).status).toBe(200);
+  await allow('203.0.113.0/24');
+  const answer = await get('/v1/payments', key);
+  expectRefusal(answer, 'api_key_address_refused');
+  expect(await lineOf(answer)).toMatchObject({ account_id, code: 'api_key_address_refused' });
+});
+
+test('each answer has its line: which key, whose, from where, and what was refused', async () => {
+  const { account_id, key } = await service.account({ scopes: ['payments:read'] });
+  const [row] = await service.stores.keys.forAccount(account_id);
+  const of = { key_id: row?._id, account_id, livemode: false };
+  const from = { address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) };
+  const read = { method: 'GET', route: '/v1/payments', status: 200, ...of, ...from };
+  expect(await lineOf(await get('/v1/payments', key))).toMatchObject(read);
+  const refused = await lineOf(await get('/v1/refunds', key));
+  expect(refused).toMatchObject({
+    status: 403,
+    code: 'api_key_scope_insufficient',
+    ...of,
+    ...from,
+  });
+  const unknown = await lineOf(await get('/v1/payments', makeKey(false)));
+  expect(unknown).toMatchObject({ status: 401, code: 'api_key_invalid', ...from });
+  expect(unknown).not.toHaveProperty('key_id');
+});
+
+test('a frozen account only reads, with every key', async () => {
+  const { account_id, key } = await service.account();
+  const live = await openKey(service.stores, account_id, true);
+  const { body } = await post('/v1/payments', key, idealPayment());
+  const db = service.mongo.db(service.database);
+  await inTransaction(service.mongo, (session) =>
+    service.stores.accounts.freeze(account_id, { at: body.created_at, reason: 'Leak' }, session),
+  );
+  for (const each of [key, live]) {
+    expectRefusal(await post('/v1/payments', each, idealPayment()), 'account_frozen');
+    expectRefusal(await post(`/v1/payments/${body.id}/cancel`, each), 'account_frozen');
+    expectRefusal(await post('/v1/refunds', each, {}), 'account_frozen');
+  }
+  expect((await get(`/v1/payments/${body.id}`, key)).body).toEqual(body);
+  expect(await db.collection('idempotency').countDocuments({ account_id })).toBe(1);
+  await inTransaction(service.mongo, (session) =>
+    service.stores.accounts.unfreeze(account_id, session),
+  );
+  expect((await post(`/v1/payments/${body.id}/cancel`, key)).body.status).toBe('cancelled');
 });

@@ -1,6 +1,6 @@
 import { RAIL_IDS, type RAILS } from '../../src/domain/rails';
 import type { RecipientFacts } from '../../src/domain/recipient';
-import { call } from '../support/http';
+import { call, eventually } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
 import { insertRecipient, openShop, RAIL_CURRENCY, type Shop } from './payout-setting';
 import { expectRefusal } from './refusal';
@@ -244,4 +244,47 @@ test('where no connector serves live, no rail is there and nothing can be paid o
   const refused = await call(service.url, 'POST', '/v1/payouts', { key, body });
   expectRefusal(refused, 'rail_requirements_not_met');
   expect(faultsOf(refused)).toEqual(['method_not_enabled:method']);
+});
+
+describe('a payout limit', () => {
+  const limited = async (limit: number) => {
+    const other = await openShop(service);
+    const { account_id } = other;
+    const set = (to: number | null) =>
+      service.stores.accounts.setPayoutLimit(account_id, 'EUR', to);
+    await set(limit);
+    const statuses = async (amounts: number[]) => {
+      const answers = await Promise.all(amounts.map((amount) => other.pay({ amount })));
+      return answers.map(({ status, body }) => (status === 201 ? body.status : body.error.code));
+    };
+    return { ...other, set, statuses };
+  };
+
+  test('holds for payouts of one day that come at once, and for its currency only', async () => {
+    const { pay, set, statuses, claims, recipients } = await limited(2_500);
+    const all = await statuses([1_000, 1_000, 1_000, 1_000]);
+    const passed = 'payout_limit_exceeded';
+    expect(all.toSorted()).toEqual([passed, passed, 'sent', 'sent']);
+    expect(await claims()).toBe(2);
+    expect(await statuses([501, 500])).toEqual([passed, 'sent']);
+    const refused = await pay({ amount: 1 });
+    expectRefusal(refused, passed);
+    expect(refused.body.error.message).toContain('€0.00 more today');
+    const pounds = { method: 'faster_payments', recipient_id: recipients.faster_payments };
+    expect((await pay({ ...pounds, currency: 'GBP' })).status).toBe(201);
+    await set(null);
+    expect(await statuses([1])).toEqual(['sent']);
+  });
+
+  test('counts what failed no more', async () => {
+    const { pay, simulate, statuses, get } = await limited(1_000);
+    const { id } = (await pay({ amount: 1_000 })).body;
+    expect(await statuses([1])).toEqual(['payout_limit_exceeded']);
+    await simulate(id, { event: 'failed', code: 'x', reason: 'y' });
+    await eventually('its failure', async () => {
+      const { body } = await get(`/v1/payouts/${id}`);
+      return body.status === 'failed' ? body : undefined;
+    });
+    expect(await statuses([1_000])).toEqual(['sent']);
+  });
 });

@@ -227,3 +227,40 @@ describe('account update, show and list', () => {
     }
   });
 });
+
+describe('a freeze', () => {
+  test('is shown with its reason, kept in the audit log once, and ended', async () => {
+    const { account_id } = await service.account();
+    const why = ['--reason', 'Ticket 42: a live key leaked', '--operator', 'mia'];
+    const frozen = await service.json('account', 'freeze', account_id, ...why);
+    const shown = { at: expect.stringMatching(/Z$/), reason: 'Ticket 42: a live key leaked' };
+    expect(frozen).toMatchObject({ account_id, frozen: shown });
+    expect(await service.json('account', 'freeze', account_id, '--reason', 'Again')).toEqual(
+      frozen,
+    );
+    const { stdout } = await service.cli('account', 'show', account_id);
+    expect(stdout).toMatch(/\nFrozen: +since .* UTC: Ticket 42: a live key leaked\n/);
+    expect(await service.json('account', 'unfreeze', account_id)).not.toHaveProperty('frozen');
+    const lines = await service.stores.auditLog.list({ account_id, limit: 2 });
+    expect(lines).toMatchObject([
+      { act: 'account.unfrozen' },
+      { act: 'account.frozen', after: { reason: shown.reason, operator: 'mia' } },
+    ]);
+    expect((await service.refusal('account', 'freeze', account_id)).code).toBe('invalid_usage');
+  });
+});
+
+test('payout limits are set by currency, shown, and removed', async () => {
+  const { account_id } = await service.account();
+  const update = ['account', 'update', account_id];
+  const two = ['--payout-limit', 'EUR=5000000', '--payout-limit', 'GBP=0'];
+  expect(await service.json(...update, ...two)).toMatchObject({
+    payout_limits: { EUR: 5_000_000, GBP: 0 },
+  });
+  const gone = ['--payout-limit', 'EUR=off', '--payout-limit', 'GBP=off'];
+  expect(await service.json(...update, ...gone)).not.toHaveProperty('payout_limits');
+  for (const wrong of ['EUR', 'eur=5', 'EUR=5.5', 'EUR=-1', 'EUR=1=2']) {
+    const { message } = await service.refusal(...update, '--payout-limit', wrong);
+    expect(message).toContain('It must be CURRENCY=MINOR');
+  }
+});

@@ -78,3 +78,25 @@ test('what is wrong is refused, naming what is allowed', async () => {
   for (const [{ message }, words] of messages) expect(message).toContain(words);
   expect(await service.json('key', 'list', account_id)).toEqual(before);
 });
+
+test('a key may end by itself, and be for some networks only', async () => {
+  const { account_id } = await service.account();
+  const create = ['key', 'create', account_id, '--env', 'live'];
+  const until = ['--expires-at', '2999-01-01T01:00:00+01:00'];
+  const from = ['--allow-cidr', '203.0.113.0/24', '--allow-cidr', '2001:db8::/32'];
+  const { key_id } = MadeKey.parse(await service.json(...create, ...until, ...from));
+  const bounds = {
+    expires_at: '2999-01-01T00:00:00.000Z',
+    allowed_cidrs: ['203.0.113.0/24', '2001:db8::/32'],
+  };
+  const { data } = z
+    .object({ data: z.array(z.looseObject({ key_id: z.string() })) })
+    .parse(await service.json('key', 'list', account_id));
+  expect(data.find((key) => key.key_id === key_id)).toMatchObject(bounds);
+  const [line] = await service.stores.auditLog.list({ account_id, limit: 1 });
+  expect(line).toMatchObject({ act: 'api_key.created', target: key_id, after: bounds });
+  const past = await service.refusal(...create, '--expires-at', '2020-01-01T00:00:00Z');
+  expect(past.message).toBe('--expires-at has to be in the future.');
+  const { message } = await service.refusal(...create, '--allow-cidr', '203.0.113.0/33');
+  expect(message).toContain('It must be a network');
+});

@@ -48,8 +48,9 @@ export async function startBankServer(mongo: MongoClient, database: string): Pro
   const temporal = new Client({ connection: clientConnection });
   const suffix = randomBytes(6).toString('hex');
   const taskQueue = `connector-sandbox-${suffix}`;
+  const stores = createStores(mongo.db(database));
   const inbox: CallbackDeps = {
-    stores: createStores(mongo.db(database)),
+    stores,
     temporal,
     lifecycleQueue: `lifecycle-${suffix}`,
     now: () => new Date(),
@@ -57,6 +58,7 @@ export async function startBankServer(mongo: MongoClient, database: string): Pro
   const open = (change: Change = {}) =>
     createSandboxBank({
       ...inbox,
+      stores,
       mongo,
       database: `${database}_sandbox_bank`,
       connection,

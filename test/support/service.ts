@@ -54,6 +54,8 @@ export interface ServiceOptions {
   economical?: boolean;
   /** Traces of the API and the worker; none by default. */
   tracing?: Tracing;
+  /** Takes the lines of the API's log. */
+  logged?: (line: string) => void;
   /** Whose lifecycles are worked on; the sandbox's by default, since each takes a second to start. */
   environments?: Environment[];
 }
@@ -151,6 +153,7 @@ export async function startService(options: ServiceOptions = {}) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://localhost:${portOf(server.address())}`;
+  const { logged } = options;
   const app = createApp({
     ...defined({ tracing }),
     mongo,
@@ -158,7 +161,7 @@ export async function startService(options: ServiceOptions = {}) {
     keys,
     sealer,
     now,
-    log,
+    log: logged === undefined ? log : createLogger(name, 'info', { write: logged }),
     config: {
       PUBLIC_URL: url,
       WEBHOOK_ALLOW_PRIVATE: 'sandbox',

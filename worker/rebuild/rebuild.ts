@@ -97,7 +97,11 @@ async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past
       await needClaim(deps, kind, step.input.payout_id, step, past);
       // It was accepted in its time, whatever the time is now.
       const accept_by_ms = Number.MAX_SAFE_INTEGER;
-      const again = await activities.openPayout({ ...step.input, accept_by_ms });
+      const again = await activities.openPayout({
+        ...step.input,
+        accept_by_ms,
+        rebuilding: true,
+      });
       return await assertAccepted(deps, step.input.payout_id, again);
     }
     case 'openCryptoPayment':

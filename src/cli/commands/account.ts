@@ -4,6 +4,8 @@ import {
   PAYMENT_METHOD_IDS,
   type PaymentMethodId,
 } from '../../domain/catalogue';
+import { isCurrency } from '../../domain/currencies';
+import { defined } from '../../domain/defined';
 import { isRailId, RAIL_IDS, type RailId } from '../../domain/rails';
 import { MONTHS_MAX, PAYER_MONTHS } from '../../domain/retention';
 import type { AccountDocument } from '../../store/accounts';
@@ -12,12 +14,13 @@ import {
   createAccount,
   findAccount,
   type NewAccount,
+  setFrozen,
   updateAccount,
 } from '../account';
 import type { CliContext } from '../context';
 import { CliFailure } from '../failure';
 import { SANDBOX_FUNDS } from '../fund';
-import { parseEmail, parseLimit, parseMonths } from '../options';
+import { operatorOption, parseEmail, parseLimit, parseMonths, reasonOption } from '../options';
 import { fields, table, when } from '../output';
 
 const NAME_LENGTH_MAX = 100;
@@ -40,10 +43,23 @@ Rails:   ${RAIL_IDS.join(', ')}
 A fee is in minor units of whatever currency is paid out, drawn beside the amount; 0 removes it. It
 counts for the payouts that are made from then on.
 
+A payout limit is in minor units of its currency, for each day of UTC and each environment. It counts
+the amounts of payouts accepted while it is set; what fails is given back to its day. 0 lets none go.
+
 Examples:
   npm run -s cli -- account update acct_… --enable-method visa --disable-method card_payout
-  npm run -s cli -- account update acct_… --payout-fee sepa_instant=50 --payout-fee card_payout=120`,
+  npm run -s cli -- account update acct_… --payout-fee sepa_instant=50 --payout-fee card_payout=120
+  npm run -s cli -- account update acct_… --payout-limit EUR=5000000 --payout-limit GBP=off`,
+  freeze: `
+Examples:
+  npm run -s cli -- account freeze acct_… --reason "Ticket 42: a live key leaked" --operator mia
+  npm run -s cli -- account unfreeze acct_… --reason "Ticket 42: keys changed" --operator mia`,
 };
+
+interface FreezeOptions {
+  reason?: string;
+  operator?: string;
+}
 
 export function addAccountCommands(program: Command, context: CliContext): void {
   const group = program
@@ -72,8 +88,30 @@ export function addAccountCommands(program: Command, context: CliContext): void 
       `how long names and e-mail addresses of payers are kept, 1 to ${MONTHS_MAX} months (usual: ${PAYER_MONTHS})`,
       parseMonths,
     )
+    .option(
+      '--payout-limit <currency=minor>',
+      'most that is paid out in a day; CURRENCY=off removes it (repeatable)',
+      collectLimit,
+    )
     .addHelpText('after', EXAMPLES.update)
     .action((id: string, change: AccountChange) => update(context, id, change));
+  for (const freeze of [true, false]) {
+    group
+      .command(freeze ? 'freeze' : 'unfreeze')
+      .description(
+        freeze
+          ? 'let the keys of an account only read, and hold its payouts that no bank has got yet'
+          : 'let a frozen account write again',
+      )
+      .argument('<account_id>')
+      .addOption(reasonOption().makeOptionMandatory(freeze))
+      .addOption(operatorOption())
+      .addHelpText('after', EXAMPLES.freeze)
+      .action(async (id: string, { reason = '', operator }: FreezeOptions) => {
+        const why = { freeze, reason, operator };
+        printAccount(context, await setFrozen(await context.acting(), id, why));
+      });
+  }
   group
     .command('show')
     .description('show one account')
@@ -107,7 +145,7 @@ async function update(context: CliContext, id: string, change: AccountChange): P
     throw new CliFailure(
       'nothing_to_change',
       'Say what to change: --crypto on|off, --enable-method METHOD, --disable-method METHOD, ' +
-        '--payout-fee RAIL=MINOR or --payer-data-months N.',
+        '--payout-fee RAIL=MINOR, --payout-limit CURRENCY=MINOR or --payer-data-months N.',
     );
   }
   const both = enableMethod.find((method) => disableMethod.includes(method));
@@ -148,13 +186,21 @@ function printAccount(context: CliContext, account: AccountDocument): void {
     ['Rails', json.enabled_rails.join(', ') || 'none'],
     ['Payout fees', feesText(json.payout_fees)],
     ['Payers kept', `${json.payer_data_months} months`],
+    ['Payout limits', feesText(json.payout_limits ?? {})],
+    ...(json.frozen ? ([['Frozen', frozenText(json.frozen)]] as const) : []),
     ['Dashboard login', json.dashboard_email],
     ['Created', when(json.created_at)],
   ]);
   context.print({ json, text });
 }
 
+function frozenText({ at, reason }: NonNullable<AccountDocument['frozen']>): string {
+  return `since ${when(at)}: ${reason}`;
+}
+
 function present(account: AccountDocument) {
+  const { frozen, payout_limits = {} } = account;
+  const limits = Object.keys(payout_limits).length === 0 ? undefined : payout_limits;
   return {
     account_id: account._id,
     name: account.name,
@@ -163,6 +209,7 @@ function present(account: AccountDocument) {
     enabled_rails: RAIL_IDS.filter((id) => !account.disabled_rails?.includes(id)),
     payout_fees: account.payout_fees ?? {},
     payer_data_months: account.payer_data_months ?? PAYER_MONTHS,
+    ...defined({ payout_limits: limits, frozen }),
     dashboard_email: account.dashboard.email,
     created_at: account.created_at,
   };
@@ -192,6 +239,20 @@ function collectFee(text: string, before: Fees = {}): Fees {
   throw new InvalidArgumentError(
     `It must be RAIL=MINOR, each rail once: one of ${RAIL_IDS.join(', ')}, and an integer from 0 to ` +
       '99999999999, in minor units.',
+  );
+}
+
+type Limits = NonNullable<AccountChange['payoutLimit']>;
+
+function collectLimit(text: string, before: Limits = {}): Limits {
+  const [currency = '', minor = '', ...more] = text.split('=');
+  const isLimit = more.length === 0 && /^(\d{1,11}|off)$/.test(minor);
+  if (isCurrency(currency) && isLimit && before[currency] === undefined) {
+    return { ...before, [currency]: minor === 'off' ? null : Number(minor) };
+  }
+  throw new InvalidArgumentError(
+    'It must be CURRENCY=MINOR, each currency once, with an integer from 0 to 99999999999 in minor ' +
+      'units, or CURRENCY=off.',
   );
 }
 

@@ -85,6 +85,7 @@ export const createPayout = endpoint({
     'recipient_type_mismatch',
     'balance_account_not_found',
     'insufficient_balance',
+    'payout_limit_exceeded',
   ],
 });
 

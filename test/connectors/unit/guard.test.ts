@@ -1,0 +1,26 @@
+import { createInstructionGuard } from '../../../connectors/contract/guard';
+
+/** Guard over one resource in flight, of an account that is frozen or not. */
+function guardOf(status: string, frozen: boolean) {
+  const found = { account_id: 'acct_1', status, version: 1 };
+  const get = async () => found;
+  const account = frozen ? { frozen: { at: '2026-03-01T00:00:00.000Z', reason: 'Leak' } } : {};
+  const stores = { payouts: { get }, refunds: { get }, accounts: { get: async () => account } };
+  return createInstructionGuard(Object(stores));
+}
+
+const payout = { resource: 'payout', id: 'p', version: 1 } as const;
+
+test('a payout of a frozen account is held, and goes once it is free', async () => {
+  await expect(guardOf('created', true)(payout)).rejects.toThrow('The account is frozen');
+  await expect(guardOf('created', false)(payout)).resolves.toBeUndefined();
+});
+
+test('a refund of a frozen account goes on', async () => {
+  const refund = { ...payout, resource: 'refund' } as const;
+  await expect(guardOf('processing', true)(refund)).resolves.toBeUndefined();
+});
+
+test('what has moved on is not instructed', async () => {
+  await expect(guardOf('sent', false)({ ...payout, version: 2 })).rejects.toThrow('not instructed');
+});
