@@ -4,6 +4,7 @@ import { ERROR_CODES, ErrorBody, type ErrorCode } from '../domain/errors';
 import { EVENT_TYPES, type EventType, webhookEventOf } from '../domain/event';
 import { ENDPOINTS } from '../domain/wire';
 import type { Endpoint } from '../domain/wire/endpoint';
+import { linksOf } from './openapi-links';
 
 /** Date of the contract, on every answer as `Service-Version`. `/v1` changes only by addition. */
 export const SERVICE_VERSION = '2026-11-21';
@@ -120,11 +121,12 @@ function operation(endpoint: Endpoint, schema: ToSchema): Json {
     parameters: parameters(endpoint, schema),
     requestBody: body && { required: isNeeded(body), content: json(schema(body, 'input')) },
     responses: {
-      [success.status]: {
+      [success.status]: defined({
         description: success.description,
         headers: headerRefs(...ALWAYS, ...LIMITS, ...replayed),
         content: json(schema(success.schema, 'output')),
-      },
+        links: linksOf(endpoint, ENDPOINTS),
+      }),
       ...errorResponses(endpoint, schema),
     },
   });
