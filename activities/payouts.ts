@@ -13,7 +13,12 @@ import { payoutPostings } from '../src/ledger/steps';
 import type { Stores } from '../src/store';
 import type { PayoutDocument } from '../src/store/payouts';
 import { unlessContended } from './debit';
-import { createReservations, LimitPassed, type OpenPayout, type Reserve } from './payout-reservation';
+import {
+  createReservations,
+  LimitPassed,
+  type OpenPayout,
+  type Reserve,
+} from './payout-reservation';
 import { createRecord, openedOnce, type RecordDeps, type RecordTable, standingOf } from './record';
 import type { RecordMove, Standing } from './record-inputs';
 

@@ -3,7 +3,8 @@ import type { Scope } from '../domain/api-key';
 import { Refusal } from '../domain/errors';
 import { networksOf } from '../networks';
 import { hashKey, type KeyDocument, type KeyOwner } from '../store/keys';
-import { type ApiDeps, addressOf, requestIdOf } from './context';
+import { addressOf } from './address';
+import { type ApiDeps, requestIdOf } from './context';
 
 /** Shape of every key that was made; no other is looked up. @see docs/decisions.md#keys */
 const KEY_SHAPE = /^sk_(sandbox|live)_[\w-]{43}$/;

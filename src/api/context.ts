@@ -8,6 +8,7 @@ import type { Connectors } from '../routing';
 import type { Stores } from '../store';
 import type { KeyDocument } from '../store/keys';
 import type { TemporalDoor } from '../temporal/door';
+import { addressOf } from './address';
 import type { LimitConfig } from './rate-limit';
 
 /** Dependencies of the API, in one object. */
@@ -47,12 +48,6 @@ export function keyOf(ctx: Context): KeyDocument | undefined {
 export function requestIdOf(ctx: Context): string {
   const state: Partial<RequestState> = ctx.state;
   return state.requestId ?? 'unknown';
-}
-
-/** Network address of the caller, behind the proxies that are trusted. */
-export function addressOf(ctx: Context): string {
-  const state: Partial<RequestState> = ctx.state;
-  return state.address ?? ctx.ip;
 }
 
 /** Facts of a request that its line in the log holds. */

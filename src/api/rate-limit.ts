@@ -3,7 +3,7 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Config } from '../config';
 import { ERROR_CODES, Refusal } from '../domain/errors';
 import type { KeyDocument } from '../store/keys';
-import { addressOf } from './context';
+import { addressOf } from './address';
 
 /** Window of the limits, within which bursts are welcome. */
 const WINDOW_SECONDS = 10;
