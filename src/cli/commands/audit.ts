@@ -99,6 +99,7 @@ function present({ _id: id, prev: _, ...line }: StoredLine) {
 
 function nameOf(actor: Actor): string {
   if (actor.door === 'dashboard') return actor.email;
+  if (actor.door === 'api') return `${actor.key_id} (API)`;
   if (actor.door === 'workflow') return `${actor.operator} (Temporal)`;
   const who = `${actor.system_user} at ${actor.host}`;
   return actor.operator === undefined ? who : `${actor.operator} (${who})`;
