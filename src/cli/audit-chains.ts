@@ -23,7 +23,7 @@ export const CHAIN_FAULTS = {
 } as const;
 
 /** First broken line of a chain. */
-export interface Broken {
+interface Broken {
   chain: string;
   seq: number;
   /** Null where the line is gone. */

@@ -70,7 +70,7 @@ interface AuditFilter {
 const LIST_MS_MAX = 4_000;
 
 /** Name of the chain of what concerns no account. */
-export const INSTALLATION = 'installation';
+const INSTALLATION = 'installation';
 
 /** Name of the chain that a line stands in; accounts have their own, so that none waits for another. */
 export function chainOf({ account_id }: Pick<AuditLine, 'account_id'>): string {
