@@ -155,7 +155,7 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
 }
 
 /** Record of the product, as the chain asks it. */
-function recordOf(stores: InboxStores) {
+function recordOf(stores: SandboxBankDeps['stores']) {
   const guard = createInstructionGuard(stores);
   return {
     isAwaited: ({ resource, resource_id }: Subject) => isAwaited(stores, resource, resource_id),

@@ -15,6 +15,8 @@ export const AUDITED = {
   'payment.act': "Operator's act on a payment",
   'refund.act': "Operator's act on a refund",
   'payout.act': "Operator's act on a payout",
+  'crypto_payment.act': "Operator's act on a payment in coins",
+  'crypto_settlement.act': "Operator's act on a settlement in coins",
   'callback.delivered': 'Callback delivered by hand',
   'orphan.restarted': 'Workflow started again',
   'keys.rotated': 'Sealing key made',

@@ -124,7 +124,7 @@ async function sendAct(
   const { get } = LIFECYCLES[kind];
   if (what === 'mark_settled') {
     const found = await findResource(stores, kind, id);
-    const asked = { ...found, amount: amount ?? found.amount, operator, approvedBy };
+    const asked = { ...found, amount: amount ?? Number(found.amount), operator, approvedBy };
     assertApproved(context.settings().creditLimit, asked);
   }
   const deps = { stores, temporal: await context.temporal(), ...context.queues() };
