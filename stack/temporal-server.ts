@@ -30,6 +30,8 @@ export interface TemporalOptions {
   /** Stops the wait for it to come up, and ends it. */
   signal?: AbortSignal;
   retentionHours?: number;
+  /** Further settings of the server, as `key=value`. */
+  settings?: readonly string[];
 }
 
 export interface TemporalServer extends Child {
@@ -81,7 +83,10 @@ function serverArguments(options: TemporalOptions, namespace: string): string[] 
     ...['--log-format', 'json', '--log-level', 'warn'],
     // The journal survives a kill; only a power cut may lose the last commits.
     ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
-    ...DYNAMIC_CONFIG.flatMap((setting) => ['--dynamic-config-value', setting]),
+    ...[...DYNAMIC_CONFIG, ...(options.settings ?? [])].flatMap((setting) => [
+      '--dynamic-config-value',
+      setting,
+    ]),
     ...Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => [
       '--search-attribute',
       `${name}=${type}`,

@@ -11,9 +11,13 @@ import { CliError, openProvisioning, type Provisioning, run } from './cli';
 const MAIN = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'main.js');
 const COMMANDS = [
   'account create',
+  'account freeze',
+  'account unfreeze',
   'account update',
   'account show',
   'account list',
+  'audit list',
+  'audit verify',
   'migrate',
   'key create',
   'key list',

@@ -145,7 +145,7 @@ test('it leaves the event as it was when Temporal is away or refuses', async () 
   expect(away.stderr).toContain('Temporal does not answer at 127.0.0.1:1 (address from the env');
   const elsewhere = { ...setting.service.env, TEMPORAL_NAMESPACE: 'nowhere' };
   const refused = await run(elsewhere, ...redeliver, '--json');
-  expect(refused.stderr).toContain('"code":"temporal_unavailable"');
+  expect(refused.stderr).toContain('"code":"temporal_refused"');
   expect(await setting.deliveryOf(event)).toEqual(event.delivery);
 });
 

@@ -43,6 +43,8 @@ test('payout show has its moves, its postings, what the bank said, and who did w
     return (await service.stores.callbacks.get(key))?.unapplied;
   });
   expect(await report(id, `${id}-3`, 'failed', 'other')).toBe('parked');
+  // Its mark is written after the reason.
+  await eventually('the mark', async () => (await service.stores.payouts.get(id))?.attention);
   const shown = await setting.json('payout', 'show', id);
   const event = (type: string) => ({
     id: expect.stringMatching(/^evt_/),

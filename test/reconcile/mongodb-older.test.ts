@@ -130,7 +130,7 @@ test('payments and refunds come back before what they paid for', async () => {
   const texts = {
     metadata: '{}',
     reference: null,
-    customer: { email: null, first_name: null, last_name: null, reference: null },
+    customer: { reference: null, sealed: null },
     success_url: `${service.url}/`,
     error_url: `${service.url}/`,
   };

@@ -16,7 +16,7 @@ import { startTemporal } from '../../stack/temporal-server';
 import { showProgress } from '../../stack/terminal';
 import { writeBundles } from '../../worker/bundle';
 import { startWatchdog, type Watchdog } from '../stack/watchdog';
-import { publishServers } from './servers';
+import { LONG_HISTORY, publishServers } from './servers';
 
 export interface TestStack {
   folder: string;
@@ -61,6 +61,7 @@ export default async function globalSetup(): Promise<void> {
         dbFile: join(folder, 'temporal.db'),
         port: await freePort(),
         logFile: join(folder, 'temporal.log'),
+        settings: [`limit.historyCount.suggestContinueAsNew=${LONG_HISTORY}`],
       }).then((server) => keep(servers, server)),
     ]);
     const watchdog = startWatchdog(

@@ -22,6 +22,7 @@ const APART = [
   'update bank_callbacks',
   'heartbeats',
   'outbox',
+  'chain_transactions',
   'update api_keys',
   'endSessions',
 ];

@@ -1,4 +1,5 @@
 import { eventually } from '../../support/http';
+import { LONG_HISTORY } from '../../support/servers';
 import {
   callback,
   openPayment,
@@ -18,10 +19,8 @@ beforeAll(async () => {
 });
 afterAll(async () => setting?.close());
 
-/** Events at which the server suggests a new run. */
-const LONG = 4_096;
 const AT_ONCE = 128;
-/** Thousands of signals are taken in by one task, and a busy machine may time out the first. */
+/** Signals by the thousand are taken in by one task, and a busy machine may time out the first. */
 const A_LONG_TASK_MS = 90_000;
 
 test('a bank that repeats itself thousands of times is heard to the end', async () => {
@@ -30,7 +29,7 @@ test('a bank that repeats itself thousands of times is heard to the end', async 
     const { handle } = await openPayment(setting, input);
     const first = await handle.describe();
     const said = callback();
-    for (let sent = 0; sent < LONG; sent += AT_ONCE) {
+    for (let sent = 0; sent < LONG_HISTORY; sent += AT_ONCE) {
       const repeats = Array.from({ length: AT_ONCE }, () => handle.signal('authorized', said));
       await Promise.all(repeats);
     }
