@@ -27,6 +27,14 @@ export function mongoInClear(uri: string): string | undefined {
   return `MongoDB at ${away} would be taken at its word: leave its certificate checked, ${OR_ALLOW}`;
 }
 
+/** Says why a URL may not be asked; undefined when it may. It names the variable, not the URL. */
+export function urlInClear(variable: string, url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== 'http:' || isHere(hostname)) return undefined;
+  return `${variable}: would be spoken to in clear: give an https URL, ${OR_ALLOW}`;
+}
+
 const OR_ALLOW = `or ALLOW_CLEAR_TEXT=${CLEAR_TEXT_ALLOWED} where the network itself is trusted`;
 
 function hostOf(address: string): string {

@@ -1,7 +1,10 @@
 import { getAddress, isAddress } from 'viem';
 import { z } from 'zod';
+import { CLEAR_TEXT_ALLOWED, urlInClear } from '../../src/clear-text';
+import { parseEnvironment, SERVER_VARIABLES, serversIn } from '../../src/config';
 import { isBalanceAccountName } from '../../src/domain/balance-account';
-import { TASK_QUEUE_PREFIX } from '../../src/domain/task-queues';
+import { LIVE_DEMO_ALLOWED } from '../../src/live';
+import type { TemporalAccess } from '../../src/temporal/access';
 
 const count = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 const path = z.string().min(1);
@@ -44,20 +47,31 @@ export const Environment = z.object({
     .default('200'),
   EVM_RAISE_SECONDS: count(15, 86_400).default(180),
   EVM_POLL_MS: count(100, 600_000).default(4_000),
-  MONGODB_URI: z.string().min(1),
-  MONGODB_DB: z.string().default('payments'),
-  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
-  TEMPORAL_NAMESPACE: z.string().default('default'),
-  TASK_QUEUE_PREFIX: z.string().regex(TASK_QUEUE_PREFIX).default(''),
+  ...SERVER_VARIABLES,
+  /** Whether Temporal may be a development server: this process moves live money only. */
+  ALLOW_LIVE_DEMO: z.enum(['', LIVE_DEMO_ALLOWED]).default(''),
   LOG_LEVEL: z.string().default('info'),
 });
 
-export type EvmConfig = z.infer<typeof Environment>;
+export type EvmConfig = z.infer<typeof Environment> & { temporal: TemporalAccess };
 
 /** @throws Error naming every variable at fault. */
 export function readEvmConfig(env: NodeJS.ProcessEnv = process.env): EvmConfig {
-  const parsed = Environment.safeParse(env);
-  if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  throw new Error(`The environment is not usable.\n  ${faults.join('\n  ')}`);
+  const config = parseEnvironment(Environment, env);
+  return { ...config, temporal: serversIn(env, config) };
+}
+
+/**
+ * Holds that whoever tells of money, or of its price, is not listened to in clear over a network.
+ * @param node URL of the node, which the message does not quote
+ * @throws Error naming every variable at fault
+ */
+export function assertPrivate(
+  { ALLOW_CLEAR_TEXT, EVM_RATES }: Pick<EvmConfig, 'ALLOW_CLEAR_TEXT' | 'EVM_RATES'>,
+  node: string,
+): void {
+  if (ALLOW_CLEAR_TEXT === CLEAR_TEXT_ALLOWED) return;
+  const faults = [urlInClear('EVM_RPC_URL_FILE', node), urlInClear('EVM_RATES', EVM_RATES)];
+  const told = faults.filter((fault) => fault !== undefined);
+  if (told.length > 0) throw new Error(told.join('\n'));
 }

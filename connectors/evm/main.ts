@@ -1,17 +1,22 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { Client, Connection } from '@temporalio/client';
-import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { Worker } from '@temporalio/worker';
 import { parseGwei } from 'viem';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
+import { LIVE_DEMO_ALLOWED } from '../../src/live';
 import { createLogger } from '../../src/log';
+import { createCallbackMeter } from '../../src/metrics/callbacks';
+import { createRegistry, serveMetrics } from '../../src/metrics/page';
 import { connectMongo } from '../../src/mongo';
 import { onStop } from '../../src/process';
 import { createStores } from '../../src/store';
-import { temporalLogger } from '../../src/temporal/log';
+import { checkTemporal } from '../../src/temporal/attributes';
+import { connectTemporal } from '../../src/temporal/connect';
+import { connectNative, installRuntime } from '../../src/temporal/native';
 import { deliverCallback } from '../contract/callbacks';
 import { createInstructionGuard } from '../contract/guard';
-import { readEvmConfig } from './config';
-import { createEvm } from './evm';
+import { assertPrivate, type EvmConfig, readEvmConfig } from './config';
+import { createEvm, type EvmSettings } from './evm';
 import { readExtendedKey } from './extended-key';
 import { openKeystore } from './keystore';
 import { createNode } from './node';
@@ -28,37 +33,35 @@ async function main(): Promise<void> {
   const config = readEvmConfig();
   const connector = config.EVM_CONNECTOR;
   const log = createLogger(connector, config.LOG_LEVEL);
-  Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
+  const sdkFigures = await installRuntime(log, config.METRICS_PORT !== undefined);
+  const registry = createRegistry();
+  const nodeUrl = lineOf(config.EVM_RPC_URL_FILE);
+  assertPrivate(config, nodeUrl);
   const account = await openKeystore(
     readFileSync(config.EVM_KEYSTORE_FILE, 'utf8'),
     lineOf(config.EVM_KEYSTORE_PASSWORD_FILE),
   );
-  const address = config.TEMPORAL_ADDRESS;
-  const [mongo, clientConnection, connection] = await Promise.all([
+  const [mongo, connection] = await Promise.all([
     connectMongo(config.MONGODB_URI, connector),
-    Connection.connect({ address }),
-    NativeConnection.connect({ address }),
+    connectNative(config.temporal),
   ]);
+  const { namespace } = config.temporal;
+  const isLive = config.ALLOW_LIVE_DEMO !== LIVE_DEMO_ALLOWED;
+  await checkTemporal({ connection, namespace }, log, isLive);
+  const temporal = connectTemporal(config.temporal);
   const now = () => new Date();
   const stores = createStores(mongo.db(config.MONGODB_DB));
-  const namespace = config.TEMPORAL_NAMESPACE;
-  const temporal = new Client({ connection: clientConnection, namespace });
   const { lifecycleQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
-  const inbox = { stores, temporal, lifecycleQueue, now, log };
+  const meter = createCallbackMeter(registry);
+  const inbox = { stores, temporal, lifecycleQueue, now, log, meter };
   const assertCurrent = createInstructionGuard(stores);
   const evm = createEvm({
     mongo,
     database: `${config.MONGODB_DB}_${connector}`,
-    node: createNode(lineOf(config.EVM_RPC_URL_FILE)),
+    node: createNode(nodeUrl),
     key: readExtendedKey(lineOf(config.EVM_XPUB_FILE)),
     account,
-    chainId: config.EVM_CHAIN_ID,
-    assets: { usdc: config.EVM_USDC_ADDRESS },
-    confirmations: config.EVM_CONFIRMATIONS,
-    startBlock: config.EVM_START_BLOCK,
-    traces: config.EVM_TRACES === 'on',
-    feeCap: parseGwei(config.EVM_FEE_MAX_GWEI),
-    raiseAfterMs: config.EVM_RAISE_SECONDS * 1_000,
+    ...settingsIn(config),
     rates: createRates({ place: config.EVM_RATES, ageSecondsMax: config.EVM_RATES_SECONDS }, now),
     screening: createScreening(config.EVM_SCREENING_FILE),
     deliver: (report: Report) =>
@@ -74,15 +77,13 @@ async function main(): Promise<void> {
 
   const stopping = new AbortController();
   const { signal } = stopping;
-  let worker: Worker | undefined;
-  onStop(log, async () => {
-    stopping.abort();
-    if (worker?.getState() === 'RUNNING') worker.shutdown();
-  });
+  const stopped = once(signal, 'abort');
+  onStop(log, async () => stopping.abort());
+  const figures = await serveMetrics(config, registry, sdkFigures);
   const rounds = { evm, pollMs: config.EVM_POLL_MS, signal, log };
   await beginPatiently(rounds);
   if (!signal.aborted) {
-    worker = await Worker.create({
+    const worker = await Worker.create({
       connection,
       namespace,
       taskQueue: connectorQueue(connector, config.TASK_QUEUE_PREFIX),
@@ -90,9 +91,22 @@ async function main(): Promise<void> {
       shutdownGraceTime: SHUTDOWN_GRACE,
     });
     log.info({ address: account.address }, 'the chain is followed');
-    await Promise.all([worker.run(), workInRounds(rounds)]);
+    await Promise.all([worker.runUntil(stopped), workInRounds(rounds)]);
   }
-  await Promise.all([connection.close(), clientConnection.close(), mongo.close()]);
+  await figures.close();
+  await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
+}
+
+function settingsIn(config: EvmConfig): EvmSettings {
+  return {
+    chainId: config.EVM_CHAIN_ID,
+    assets: { usdc: config.EVM_USDC_ADDRESS },
+    confirmations: config.EVM_CONFIRMATIONS,
+    startBlock: config.EVM_START_BLOCK,
+    traces: config.EVM_TRACES === 'on',
+    feeCap: parseGwei(config.EVM_FEE_MAX_GWEI),
+    raiseAfterMs: config.EVM_RAISE_SECONDS * 1_000,
+  };
 }
 
 /** Reads a file of one line. */

@@ -6,6 +6,8 @@ import { NodeFailure } from './node-answers';
 /** Wait after the first failure; each further one doubles it. */
 const TROUBLE_MS = 1_000;
 const TROUBLE_MS_MAX = 60_000;
+/** Time that a round has after a stop; one that takes longer is left, as by a death. */
+const GRACE_MS = 10_000;
 
 export interface RoundsDeps {
   evm: Pick<Evm, 'begin' | 'round'>;
@@ -13,16 +15,19 @@ export interface RoundsDeps {
   pollMs: number;
   signal: AbortSignal;
   log: Logger;
+  /** Time that a round has after a stop. */
+  graceMs?: number;
 }
 
 /**
  * Begins as soon as the node answers.
  * @throws Error in words when what it answers does not fit the configuration
  */
-export async function beginPatiently({ evm, signal, log }: RoundsDeps): Promise<void> {
+export async function beginPatiently(deps: RoundsDeps): Promise<void> {
+  const { evm, signal, log } = deps;
   for (let failures = 0; !signal.aborted; failures += 1) {
     try {
-      await evm.begin();
+      await untilLeft(deps, evm.begin());
       return;
     } catch (err) {
       if (!(err instanceof NodeFailure)) throw err;
@@ -33,12 +38,13 @@ export async function beginPatiently({ evm, signal, log }: RoundsDeps): Promise<
 }
 
 /** Works round after round until it is stopped; a failed one is followed by a longer wait. */
-export async function workInRounds({ evm, pollMs, signal, log }: RoundsDeps): Promise<void> {
+export async function workInRounds(deps: RoundsDeps): Promise<void> {
+  const { evm, pollMs, signal, log } = deps;
   let failures = 0;
   while (!signal.aborted) {
     let wait = pollMs;
     try {
-      if (await evm.round()) wait = 0;
+      if (await untilLeft(deps, evm.round())) wait = 0;
       failures = 0;
     } catch (err) {
       wait = trouble(failures);
@@ -49,6 +55,20 @@ export async function workInRounds({ evm, pollMs, signal, log }: RoundsDeps): Pr
     }
     await rest(wait, signal);
   }
+}
+
+/** Waits for work; undefined where it outlasts a stop for too long, such as by a silent node. */
+async function untilLeft<T>(
+  { signal, graceMs = GRACE_MS }: RoundsDeps,
+  work: Promise<T>,
+): Promise<T | undefined> {
+  const over = new AbortController();
+  const stopped = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { signal: over.signal });
+  });
+  const left = stopped.then(() => rest(graceMs, over.signal)).then(() => undefined);
+  return await Promise.race([work, left]).finally(() => over.abort());
 }
 
 function trouble(failures: number): number {

@@ -1,6 +1,6 @@
 import * as Keystore from 'ox/Keystore';
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAddress } from 'viem/accounts';
-import { readEvmConfig } from '../../../../connectors/evm/config';
+import { assertPrivate, readEvmConfig } from '../../../../connectors/evm/config';
 import { readExtendedKey } from '../../../../connectors/evm/extended-key';
 import { openKeystore } from '../../../../connectors/evm/keystore';
 import { ACCOUNT, WORDS } from '../words';
@@ -67,6 +67,30 @@ describe('the environment', () => {
       EVM_CONFIRMATIONS: 12,
       EVM_FEE_MAX_GWEI: '200',
     });
+  });
+
+  it.each([
+    [{}, 'https://node.example/v1/secret', []],
+    [{}, 'http://127.0.0.1:8545', []],
+    [{}, 'http://node.example/v1/secret', ['EVM_RPC_URL_FILE']],
+    [{ EVM_RATES: 'http://rates.example/' }, 'http://localhost', ['EVM_RATES']],
+    [{ EVM_RATES: '/etc/rates.json' }, 'http://[::1]:8545', []],
+    [{ ALLOW_CLEAR_TEXT: 'yes' }, 'http://node.example/', []],
+  ])('%j lets a node at %s be asked, but for %j', (change, node, refused) => {
+    let said = '';
+    try {
+      assertPrivate(readEvmConfig({ ...env, ...change }), node);
+    } catch (error) {
+      said = String(error);
+    }
+    expect(said).not.toContain('secret');
+    expect([...said.matchAll(/\bEVM_\w+/g)].map(([name]) => name)).toEqual(refused);
+  });
+
+  it('is refused where the servers of others are spoken to in clear', () => {
+    const far = { ...env, TEMPORAL_ADDRESS: 'temporal.example:7233' };
+    expect(() => readEvmConfig(far)).toThrow('Temporal at temporal.example');
+    expect(readEvmConfig({ ...far, TEMPORAL_API_KEY: 'key' }).temporal.tls).toBe(true);
   });
 
   it('is refused with every fault, such as a token without its checksum', () => {

@@ -32,3 +32,19 @@ test('rounds follow at once while there is more, go on after a failure, and end 
   await workInRounds(busy.deps);
   expect(busy.left).toEqual([]);
 });
+
+test.each(['begin', 'round'] as const)(
+  'a stop waits for no %s that a silent node holds up',
+  async (held) => {
+    const stopping = new AbortController();
+    const silent = () => {
+      stopping.abort();
+      return new Promise<never>(() => {});
+    };
+    const deps = { pollMs: 1, signal: stopping.signal, log, graceMs: 1 };
+    const evm = { begin: async () => {}, round: async () => false, [held]: silent };
+    await beginPatiently({ ...deps, evm });
+    await workInRounds({ ...deps, evm });
+    expect(stopping.signal.aborted).toBe(true);
+  },
+);
