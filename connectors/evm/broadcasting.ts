@@ -3,7 +3,7 @@ import type { Logger } from '../../src/log';
 import type { Assets } from './assets';
 import type { EvmNode } from './node';
 import type { Attempt, Settlement, Settlements } from './settlements';
-import { callOf, raisedFees, sign } from './signing';
+import { callOf, nextBase, raisedFees, sign } from './signing';
 import type { Passing } from './steps';
 
 /** Time after which bytes are handed to the node again, which may have dropped them. */
@@ -71,9 +71,14 @@ async function raised(deps: UpkeepDeps, settlement: Settlement): Promise<Settlem
   const { account, assets, chainId, settlements, now, log } = deps;
   const { attempts, nonce, gas } = settlement;
   const newest = attempts.at(-1);
-  if (newest === undefined || !hasWaited(deps, settlement, newest)) return settlement;
+  if (newest === undefined || !isOld(deps, newest)) return settlement;
+  const price = await deps.node.fees();
   const old = { fee_max: BigInt(newest.fee_max), tip: BigInt(newest.tip) };
-  const fees = raisedFees(old, await deps.node.fees(), deps.feeCap);
+  // Bytes that the node has not taken get a higher fee only where the next block may be too dear.
+  if (settlement.broadcast?.hash !== newest.hash && nextBase(price) <= old.fee_max) {
+    return settlement;
+  }
+  const fees = raisedFees(old, price, deps.feeCap);
   const about = { crypto_settlement_id: settlement._id };
   if (fees === undefined) {
     log.warn(about, 'the fee of a settlement cannot be raised any more: it waits');
@@ -88,12 +93,6 @@ async function raised(deps: UpkeepDeps, settlement: Settlement): Promise<Settlem
   return { ...settlement, attempts: [...attempts, attempt] };
 }
 
-/** Time runs from the broadcast of the newest bytes: before it, no block could take them. */
-function hasWaited(
-  { now, raiseAfterMs }: UpkeepDeps,
-  { broadcast }: Settlement,
-  newest: Attempt,
-): boolean {
-  if (broadcast?.hash !== newest.hash) return false;
-  return now().getTime() - newest.signed_at.getTime() >= raiseAfterMs;
+function isOld({ now, raiseAfterMs }: UpkeepDeps, { signed_at }: Attempt): boolean {
+  return now().getTime() - signed_at.getTime() >= raiseAfterMs;
 }

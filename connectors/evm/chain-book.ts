@@ -11,6 +11,13 @@ interface Cursor extends Place {
   _id: 'cursor';
 }
 
+/** Chain that the whole database is of. */
+interface Bound {
+  _id: 'chain';
+  /** EIP-155. */
+  chain_id: number;
+}
+
 interface KeptBlock {
   /** Number of the block. */
   _id: number;
@@ -25,6 +32,7 @@ export type ChainBook = ReturnType<typeof createChainBook>;
 /** Memory of the branch that is followed. */
 export function createChainBook(db: Db) {
   const cursors: Collection<Cursor> = db.collection<Cursor>('cursor');
+  const chains: Collection<Bound> = db.collection<Bound>('chain');
   const blocks: Collection<KeptBlock> = db.collection<KeptBlock>('blocks');
   /** Moves the cursor on from `from` alone: two processes never both do. */
   const move = async (from: Place, to: Place, session: ClientSession): Promise<boolean> => {
@@ -34,6 +42,16 @@ export function createChainBook(db: Db) {
     return modifiedCount === 1;
   };
   return {
+    /** Binds the database to a chain, once. @throws Error in words, where it is bound to another */
+    bind: async (chain_id: number): Promise<void> => {
+      await chains.updateOne({ _id: 'chain' }, { $setOnInsert: { chain_id } }, UPSERT);
+      const bound = await chains.findOne({ _id: 'chain' });
+      if (bound?.chain_id === chain_id) return;
+      throw new Error(
+        `The database is of chain ${bound?.chain_id}, and EVM_CHAIN_ID is ${chain_id}: each chain ` +
+          'has one of its own, by EVM_CONNECTOR.',
+      );
+    },
     /** Last block whose facts are kept; null before the first start. */
     cursor: () => cursors.findOne({ _id: 'cursor' }),
     /** Sets the cursor of a first start, once. */
@@ -51,7 +69,9 @@ export function createChainBook(db: Db) {
     /** Takes the next block in; false where another process has moved on. */
     add: async (from: Place, block: Place, session: ClientSession): Promise<boolean> => {
       if (!(await move(from, block, session))) return false;
-      await blocks.insertOne({ _id: block.number, hash: block.hash }, { session });
+      const kept = { $set: { hash: block.hash } };
+      // Another process that began at the same time may have left this block behind.
+      await blocks.updateOne({ _id: block.number }, kept, { ...UPSERT, session });
       await blocks.deleteMany({ _id: { $lte: block.number - BLOCKS_KEPT } }, { session });
       return true;
     },

@@ -3,9 +3,10 @@ import type { PrivateKeyAccount } from 'viem/accounts';
 import type { Logger } from '../../src/log';
 import type { CryptoConnectorActivities, SettlementInstruction } from '../contract/crypto';
 import { createAddresses } from './addresses';
-import { type Assets, DECIMALS } from './assets';
+import type { Assets } from './assets';
 import { keepUp } from './broadcasting';
 import { createChainBook } from './chain-book';
+import { assertChain, assertToken } from './chain-check';
 import { reportDeposits } from './deposit-reports';
 import { createDeposits } from './deposits';
 import type { ExtendedKey } from './extended-key';
@@ -74,7 +75,7 @@ export function createEvm(deps: EvmDeps): Evm {
   const addresses = createAddresses({ ...deps, db });
   const deposits = createDeposits(db);
   const settlements = createSettlements(db);
-  const nonces = createNonceLine({ db, node, payer: account.address });
+  const nonces = createNonceLine({ db, node, settlements, payer: account.address });
   const all = { ...deps, book, addresses, deposits, settlements, nonces, payer: account.address };
   const following = { ...all, onStray: strayTo(deps.log) };
   return {
@@ -86,14 +87,18 @@ export function createEvm(deps: EvmDeps): Evm {
       lookUpSettlement: ({ crypto_settlement_id }) => lookUpSettlement(all, crypto_settlement_id),
     },
     begin: async () => {
-      await checkChain(node, deps.chainId, assets);
+      await assertChain(node, deps.chainId);
+      await assertToken(node, assets);
+      await book.bind(deps.chainId);
       const stores = [addresses, deposits, settlements];
       await Promise.all(stores.map((store) => store.ensureIndexes()));
       await beginFollowing({ node, book }, deps.startBlock);
+      await settlements.assertOwn(account.address);
       await nonces.begin();
       await nonces.check();
     },
     round: async () => {
+      await assertChain(node, deps.chainId);
       const isBehind = await follow(following);
       const at = await book.cursor();
       if (at !== null) {
@@ -104,19 +109,6 @@ export function createEvm(deps: EvmDeps): Evm {
       return isBehind;
     },
   };
-}
-
-/** @throws Error in words, when the node is on another chain, or the token is not what it should be */
-async function checkChain(node: EvmNode, chainId: number, { usdc }: Assets): Promise<void> {
-  const actual = await node.chainId();
-  if (actual !== chainId) {
-    throw new Error(`The node is on chain ${actual}, and EVM_CHAIN_ID is ${chainId}.`);
-  }
-  if (usdc === undefined) return;
-  const decimals = await node.decimalsOf(usdc);
-  if (decimals !== DECIMALS.USDC) {
-    throw new Error(`The contract of EVM_USDC_ADDRESS has ${decimals} decimals, and USDC has 6.`);
-  }
 }
 
 /** Tells operators of money in an asset that a payment was not asked for. */

@@ -4,6 +4,7 @@ import { type BlockFacts, type ReaderDeps, readFacts } from './block-facts';
 import type { ChainBook, Place } from './chain-book';
 import type { Deposits } from './deposits';
 import type { Block } from './node';
+import { NodeFailure } from './node-answers';
 import type { Settlements } from './settlements';
 import type { Passing } from './steps';
 
@@ -52,7 +53,7 @@ export async function follow(deps: FollowerDeps): Promise<boolean> {
   const head = Number(await deps.node.head());
   if (head <= at.number) {
     if (await isOnBranch(deps, head)) return false;
-    await leaveBranch(deps, at);
+    await leaveBranch(deps, at, head);
     return true;
   }
   const numbers = Array.from({ length: Math.min(BATCH, head - at.number) }, (_, i) => i);
@@ -62,7 +63,7 @@ export async function follow(deps: FollowerDeps): Promise<boolean> {
     // A node behind a balancer may not have what another one told of.
     if (block === undefined) return false;
     if (block.parentHash !== from.hash) {
-      await leaveBranch(deps, from);
+      await leaveBranch(deps, from, head);
       return true;
     }
     if (!(await takeIn(deps, from, block))) return true;
@@ -96,8 +97,8 @@ async function takeIn(deps: FollowerDeps, from: Place, block: Block): Promise<bo
 }
 
 /** Goes back to where the node's branch parts from the followed one, and undoes what lay above. */
-async function leaveBranch(deps: FollowerDeps, from: Place): Promise<void> {
-  const root = await commonBlock(deps, from.number);
+async function leaveBranch(deps: FollowerDeps, from: Place, head: number): Promise<void> {
+  const root = await commonBlock(deps, from.number, head);
   if (root === undefined) {
     throw new DeepReorganisation(
       `The chain was reorganised below every block that is remembered, from ${from.number} down.`,
@@ -112,13 +113,18 @@ async function leaveBranch(deps: FollowerDeps, from: Place): Promise<void> {
   deps.pass('branch left');
 }
 
+/** @throws NodeFailure where a node lacks a block: it may lag, and no branch is left for that */
 async function commonBlock(
   { node, book }: FollowerDeps,
   below: number,
+  head: number,
 ): Promise<Place | undefined> {
   for await (const { _id: number, hash } of book.keptBelow(below)) {
     const theirs = await node.block(BigInt(number));
     if (theirs?.hash === hash) return { number, hash };
+    if (theirs === undefined && number <= head) {
+      throw new NodeFailure('The node lacks a block below its newest.');
+    }
   }
   return undefined;
 }

@@ -46,6 +46,6 @@ export function refusalOf(error: unknown): Broadcast | undefined {
   // An error of JSON-RPC is the node's own word; all others say that it could not be asked.
   if (error.walk((each) => isNamed(each, 'RpcRequestError')) === null) return undefined;
   const { details } = error;
-  if (/already (known|imported)|known transaction/i.test(details)) return { outcome: 'held' };
+  if (/already ?(known|imported)|known transaction/i.test(details)) return { outcome: 'held' };
   return { outcome: 'refused', reason: details.slice(0, 200) };
 }

@@ -1,11 +1,14 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Address } from 'viem';
 import type { EvmNode } from './node';
+import type { Settlements } from './settlements';
 
 /** Next nonce of an account that pays. */
 interface Line {
   _id: Address;
   next: number;
+  /** Nonce that the line began with: those below it are none of this book's. */
+  first: number;
 }
 
 export type NonceLine = ReturnType<typeof createNonceLine>;
@@ -13,29 +16,33 @@ export type NonceLine = ReturnType<typeof createNonceLine>;
 interface NonceDeps {
   db: Db;
   node: Pick<EvmNode, 'nonceOf'>;
+  settlements: Pick<Settlements, 'countBetween'>;
   payer: Address;
 }
 
 /** The one line of nonces of the paying account, which nobody else may use. */
-export function createNonceLine({ db, node, payer: _id }: NonceDeps) {
+export function createNonceLine({ db, node, settlements, payer: _id }: NonceDeps) {
   const lines: Collection<Line> = db.collection<Line>('nonces');
   return {
     /** Starts the line where the chain stands, once. */
     begin: async (): Promise<void> => {
       if ((await lines.findOne({ _id })) !== null) return;
       const next = await node.nonceOf(_id, 'pending');
-      await lines.updateOne({ _id }, { $setOnInsert: { next } }, { upsert: true });
+      await lines.updateOne({ _id }, { $setOnInsert: { next, first: next } }, { upsert: true });
     },
     /**
-     * Checks that the chain knows of no transaction that this book does not.
-     * @throws Error where it does: the book is older than the chain, or another program pays too
+     * Checks that book and chain agree: the node knows of no transaction that this book does not, and
+     * each nonce that it has not seen yet is a settlement's, so that none is waited for in vain.
+     * @throws Error where they do not: the book is older than the chain or of another one, or another
+     *   program pays too
      */
     check: async (): Promise<void> => {
-      const used = await node.nonceOf(_id, 'latest');
-      const line = await lines.findOne({ _id });
-      if (line !== null && used <= line.next) return;
+      const used = await node.nonceOf(_id, 'pending');
+      const { next, first } = (await lines.findOne({ _id })) ?? { next: 0, first: 0 };
+      const from = Math.max(used, first);
+      if (from <= next && (await settlements.countBetween(_id, from, next)) === next - from) return;
       throw new Error(
-        `The paying account has sent ${used} transactions, and the book knows ${line?.next ?? 0}: ` +
+        `The paying account has sent ${used} transactions, and the book knows ${next}: ` +
           'compare them before anything is paid (docs/evm.md).',
       );
     },

@@ -5,6 +5,7 @@ import { inTransaction, isDuplicateKey } from '../../src/mongo';
 import type { SettlementAnswer, SettlementInstruction, SettlementLookup } from '../contract/crypto';
 import { type Asset, type Assets, servedAsset } from './assets';
 import { broadcast } from './broadcasting';
+import { assertChain } from './chain-check';
 import type { Call, EvmNode } from './node';
 import { NodeFailure } from './node-answers';
 import type { NonceLine } from './nonce-line';
@@ -38,7 +39,7 @@ const GAS_HEADROOM = 100_000n;
  * Pays a settlement: signs it, keeps the bytes with their nonce, and only then broadcasts them. A
  * repeat signs nothing.
  * @throws Error when it can't be paid yet, with nothing kept: too little on the account, gas that is
- *   too dear, a node that is away; the same instruction may come again
+ *   too dear, a node that is away or on another chain; the same instruction may come again
  */
 export async function sendSettlement(
   deps: PayingDeps,
@@ -51,6 +52,7 @@ export async function sendSettlement(
   const payer = deps.account.address;
   const refusal = refusalOf({ assets: deps.assets, payer }, instruction);
   if (refusal !== undefined) return await refuse(deps, _id, refusal);
+  await assertChain(deps.node, deps.chainId);
   const payment = paymentOf(deps, instruction);
   const call = callOf(deps.assets, payment);
   const fees = await affordableFees(deps);

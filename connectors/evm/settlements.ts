@@ -88,6 +88,17 @@ export function createSettlements(db: Db) {
     /** Those that no block holds yet, in the order of their nonces. */
     waiting: (from: Address) =>
       rows.find({ from, is_open: true, mined: null }).sort({ nonce: 1 }).toArray(),
+    /** Number of settlements with nonces from `first` on and below `next`. */
+    countBetween: (from: Address, first: number, next: number) =>
+      rows.countDocuments({ from, nonce: { $gte: first, $lt: next } }),
+    /** @throws Error while settlements of another account are under way, which nobody would follow */
+    assertOwn: async (from: Address): Promise<void> => {
+      const other = await rows.findOne({ from: { $ne: from }, is_open: true });
+      if (other === null) return;
+      throw new Error(
+        `Settlements of ${other.from} are under way: start with its keystore until they have ended.`,
+      );
+    },
     open: () => rows.find({ is_open: true }).sort({ nonce: 1 }).toArray(),
     noteBroadcast: (_id: string, broadcast: { hash: Hash; at: Date }) =>
       rows.updateOne({ _id }, { $set: { broadcast } }),

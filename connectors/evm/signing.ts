@@ -33,6 +33,11 @@ function transferOf(to: Address, amount: bigint): Hex {
   return encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to, amount] });
 }
 
+/** Base to which the next block may rise at most. */
+export function nextBase({ base }: GasPrice): bigint {
+  return base + base / 8n + 1n;
+}
+
 /** Fees for a first try; undefined while the chain is dearer than `cap`. */
 export function firstFees({ base, tip }: GasPrice, cap: bigint): Fees | undefined {
   if (base + tip > cap) return undefined;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { getAddress } from 'viem';
+import { createNode, type EvmNode } from '../../../connectors/evm/node';
 import type { Step } from '../../../connectors/evm/steps';
 import { LISTED } from './ethereum';
 import { CONFIRMATIONS, ETHER, type EvmWorld, Killed, startEvmWorld } from './world';
@@ -149,6 +150,42 @@ describe('a deposit', () => {
     expect(world.product.credited(id)).toBe(0n);
   });
 
+  it('is not undone for a node behind a balancer that lacks the blocks where branches part', async () => {
+    const { id, address } = await world.address('ETH');
+    await world.chain.pay(address, ETHER);
+    await world.blocks(CONFIRMATIONS);
+    const counted = await world.chain.client.getBlockNumber();
+    await world.chain.reorganise(1);
+    await world.chain.mine(2);
+    const node = createNode(world.chain.url);
+    const block: EvmNode['block'] = async (number) =>
+      number < counted ? undefined : await node.block(number);
+    await world.restart({ node: { ...node, block } });
+    await expect(world.run()).rejects.toThrow('lacks a block');
+    await world.restart();
+    await world.run();
+    expect(world.product.names(id)).not.toContain('deposit_undone');
+    expect(world.product.credited(id)).toBe(ETHER);
+  });
+
+  it('that a node hid, having a block without its logs, is found where the cursor is set back', async () => {
+    const { id, address } = await world.address('USDC');
+    await world.restart({
+      node: { ...createNode(world.chain.url), transfers: async () => [] },
+    });
+    await world.chain.payToken(address, 5n);
+    await world.blocks(CONFIRMATIONS);
+    expect(world.product.about(id)).toEqual([]);
+    const number = Number(await world.chain.client.getBlockNumber()) - CONFIRMATIONS;
+    const blocks = world.db.collection<{ _id: number; hash: string }>('blocks');
+    const hash = (await blocks.findOne({ _id: number }))?.hash;
+    await blocks.deleteMany({ _id: { $gt: number } });
+    await world.db.collection('cursor').updateOne({}, { $set: { number, hash } });
+    await world.restart();
+    await world.run();
+    expect(world.product.credited(id)).toBe(5n);
+  });
+
   it('that another block takes in is undone and told anew, once for each branch', async () => {
     const { id, address } = await world.address('ETH');
     const hash = await world.chain.pay(address, ETHER);
@@ -178,7 +215,7 @@ describe('a deposit', () => {
     await world.chain.pay(address, ETHER);
     await world.chain.mine(20);
     await world.chain.away();
-    await expect(world.evm.round()).rejects.toThrow(/^The node did not answer eth_blockNumber: /);
+    await expect(world.evm.round()).rejects.toThrow(/^The node did not answer eth_chainId: /);
     await expect(world.evm.round()).rejects.not.toThrow(/127\.0\.0\.1/);
     await world.chain.restart();
     await world.run();
@@ -216,6 +253,16 @@ describe('killed', () => {
     await world.restart();
     await world.run();
     expect(world.product.deposits(id)).toEqual({});
+  });
+
+  it('where two processes began at once, the connector follows over what the other one left', async () => {
+    const { id, address } = await world.address('ETH');
+    const next = Number(await world.chain.client.getBlockNumber()) + 1;
+    const blocks = world.db.collection<{ _id: number; hash: string }>('blocks');
+    await blocks.insertOne({ _id: next, hash: '0x' });
+    await world.chain.pay(address, ETHER);
+    await world.blocks(CONFIRMATIONS);
+    expect(world.product.credited(id)).toBe(ETHER);
   });
 
   it('never by a second process, which may follow the same chain', async () => {

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Address } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import type { SettlementInstruction } from '../../../connectors/contract/crypto';
+import { createNode } from '../../../connectors/evm/node';
 import type { Settlement } from '../../../connectors/evm/settlements';
 import type { Step } from '../../../connectors/evm/steps';
-import { CUSTOMER } from './ethereum';
+import { CHAIN_ID, CUSTOMER } from './ethereum';
 import { CONFIRMATIONS, ETHER, type EvmWorld, Killed, startEvmWorld } from './world';
 
 let world: EvmWorld;
@@ -129,6 +130,47 @@ describe('a settlement is not taken yet, and nothing is kept', () => {
     expect(await world.evm.activities.lookUpSettlement(input)).toEqual({ outcome: 'not_found' });
   });
 
+  it('while the provider answers of another chain, which is not followed either', async () => {
+    const { client } = world.chain;
+    const become = (chainId: number) =>
+      client.request<{ Method: 'anvil_setChainId'; Parameters: [number]; ReturnType: null }>({
+        method: 'anvil_setChainId',
+        params: [chainId],
+      });
+    await become(5);
+    const input = world.settle('ETH', 1n, wallet());
+    await expect(send(input)).rejects.toThrow('on chain 5');
+    await expect(world.evm.round()).rejects.toThrow('on chain 5');
+    await become(CHAIN_ID);
+    expect(await world.evm.activities.lookUpSettlement(input)).toEqual({ outcome: 'not_found' });
+  });
+
+  it('while the book lacks a settlement for a nonce that the chain has not seen', async () => {
+    const lines = world.db.collection('nonces');
+    await lines.updateOne({}, { $inc: { next: 1 } });
+    const input = world.settle('ETH', 1n, wallet());
+    await expect(send(input)).rejects.toThrow('compare them');
+    await expect(world.restart()).rejects.toThrow('compare them');
+    await lines.updateOne({}, { $inc: { next: -1 } });
+    expect(await world.evm.activities.lookUpSettlement(input)).toEqual({ outcome: 'not_found' });
+  });
+
+  it('by a process for another chain, on the same database', async () => {
+    const chainId = async () => 5;
+    const node = { ...createNode(world.chain.url), chainId };
+    await expect(world.restart({ chainId: 5, node })).rejects.toThrow(
+      'The database is of chain 31337',
+    );
+  });
+
+  it('by a process that pays from another account, before those under way have ended', async () => {
+    const other = { _id: randomUUID(), from: CUSTOMER, nonce: 0, is_open: true };
+    const rows = world.db.collection<typeof other>('settlements');
+    await rows.insertOne(other);
+    await expect(world.restart()).rejects.toThrow(`Settlements of ${CUSTOMER} are under way`);
+    await rows.deleteOne({ _id: other._id });
+  });
+
   it('while gas is too dear', async () => {
     await world.restart({ feeCap: 1n });
     await expect(send(world.settle('ETH', 1n, wallet()))).rejects.toThrow('Gas is dearer');
@@ -160,6 +202,23 @@ describe('a fee', () => {
     expect(world.product.names(input.crypto_settlement_id)).toEqual(['sent', 'completed']);
     expect(await etherOf(to)).toBe(ETHER);
     expect(await sentCount()).toBe(before + 1);
+  });
+
+  it('is raised, too, where the chain grew too dear before the node took the settlement', async () => {
+    const to = wallet();
+    const input = world.settle('ETH', 6n, to);
+    world.killAt('settlement kept');
+    await expect(send(input)).rejects.toThrow(Killed);
+    const [first] = (await kept(input.crypto_settlement_id))?.attempts ?? [];
+    const baseFeePerGas = 2n * BigInt(first?.fee_max ?? 0);
+    await world.chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas });
+    await world.blocks(1);
+    expect(await etherOf(to)).toBe(0n);
+    world.clock.ahead_ms += 200_000;
+    await world.run();
+    await world.blocks(CONFIRMATIONS);
+    expect(await etherOf(to)).toBe(6n);
+    expect(world.product.names(input.crypto_settlement_id).at(-1)).toBe('completed');
   });
 
   it('is raised no further than it may be', async () => {
@@ -286,6 +345,7 @@ describe('another program that uses the account', () => {
       });
     await client.sendRawTransaction({ serializedTransaction: await sign(nonce) });
     await client.sendRawTransaction({ serializedTransaction: await sign(nonce + 1) });
+    await expect(send(world.settle('ETH', 1n, to))).rejects.toThrow('compare them');
     await world.blocks(CONFIRMATIONS);
     const [told] = world.product.about(input.crypto_settlement_id);
     expect(told).toMatchObject({ name: 'failed', callback: { code: 'nonce_taken' } });

@@ -31,6 +31,9 @@ interface KnownDeposit {
   confirmations: number;
 }
 
+/** Settings and node of a connector, as far as they are others than the usual ones. */
+type Change = Partial<EvmSettings & Pick<EvmDeps, 'node'>>;
+
 export type EvmWorld = Awaited<ReturnType<typeof startEvmWorld>>;
 
 /** A connector on a real chain and a real database, and the product that it tells. */
@@ -63,13 +66,13 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'assertCurr
     feeCap: 10n ** 12n,
     raiseAfterMs: 180_000,
   };
-  const build = (change: Partial<EvmSettings> = {}): Evm =>
+  const build = (change: Change = {}): Evm =>
     createEvm({
       ...settings,
+      node: createNode(chain.url),
       ...change,
       mongo,
       database,
-      node: createNode(chain.url),
       key: readExtendedKey(ACCOUNT.publicExtendedKey),
       account,
       rates: createRates({ place: ratesFile, ageSecondsMax: 600 }, () => new Date()),
@@ -115,7 +118,7 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'assertCurr
       killAt = step;
     },
     /** A new process on the same database. */
-    restart: async (change?: Partial<EvmSettings>): Promise<void> => {
+    restart: async (change?: Change): Promise<void> => {
       evm = build(change);
       await evm.begin();
     },
