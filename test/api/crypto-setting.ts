@@ -13,9 +13,9 @@ export const ETHER = 10n ** 18n;
 export const IN_ETHER = { amount: 10_000, currency: 'EUR', asset: 'ETH', network: 'ethereum' };
 
 /** A merchant with crypto, and all that happens to its coins. */
-export async function openCryptoShop(service: Service) {
+export async function openCryptoShop(service: Service, livemode = false) {
   const { url, stores, temporal, queues, coins, mongo, database } = service;
-  const { account_id, key } = await service.account();
+  const { account_id, key } = await service.account({ livemode });
   await stores.accounts.setCrypto(account_id, true);
   const get = (path: string) => call(url, 'GET', path, { key });
   const post = (path: string, body: object) => call(url, 'POST', path, { key, body });
@@ -84,13 +84,13 @@ export async function openCryptoShop(service: Service) {
     },
     events: async (resource_id: string) => {
       const rows = await stores.events.list({
-        ...{ account_id, livemode: false, resource_id, limit: 50 },
+        ...{ account_id, livemode, resource_id, limit: 50 },
       });
       return rows.map(({ type }) => type).reverse();
     },
     /** Money of one coin. */
     balance: async (currency = 'ETH.ethereum') => {
-      const rows = await stores.ledger.balances(account_id, false);
+      const rows = await stores.ledger.balances(account_id, livemode);
       const row = rows.find((each) => each.currency === currency);
       return { available: String(row?.available ?? 0), reserved: String(row?.reserved ?? 0) };
     },

@@ -16,7 +16,7 @@ import { SCOPES, type Scope } from '../../src/domain/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
 import { CRYPTO_METHODS } from '../../src/domain/crypto';
 import { defined } from '../../src/domain/defined';
-import { connectorQueue, type Environment } from '../../src/domain/task-queues';
+import { connectorQueue, type Environment, taskQueues } from '../../src/domain/task-queues';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
@@ -56,6 +56,8 @@ export interface ServiceOptions {
   tracing?: Tracing;
   /** Takes the lines of the API's log. */
   logged?: (line: string) => void;
+  /** Live connectors, as `LIVE_CONNECTORS` names them, and `TASK_QUEUE_PREFIX`; none by default. */
+  live?: { connectors: string; prefix: string };
   /** Whose lifecycles are worked on; the sandbox's by default, since each takes a second to start. */
   environments?: Environment[];
 }
@@ -78,7 +80,7 @@ export async function startService(options: ServiceOptions = {}) {
   const address = options.temporal ?? temporalAddress();
   quietTemporal();
   const name = randomUUID().slice(0, 8);
-  const queues = { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
+  const queues = queuesOf(name, options.live?.prefix);
   const economical = options.economical === true;
   const mongo = await connectMongo(mongodbUri(), name, economical);
   const database = `test_${name}`;
@@ -100,7 +102,9 @@ export async function startService(options: ServiceOptions = {}) {
   const lifecycleQueue = queues.lifecycle;
   const connector = `sandbox-${name}`;
   const coins = `chain-${name}`;
-  const connectors = options.chain ? coinsOver(coins, connector) : createConnectors(connector);
+  const connectors = options.chain
+    ? coinsOver(coins, connector)
+    : createConnectors(connector, options.live?.connectors);
   const startWorkers = async (version?: WorkerVersion) => {
     // A version is a process of its own.
     const own = version && (await NativeConnection.connect({ address }));
@@ -204,6 +208,12 @@ export async function startService(options: ServiceOptions = {}) {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function queuesOf(name: string, prefix: string | undefined) {
+  if (prefix === undefined) return { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
+  const { lifecycleQueue, webhookQueue } = taskQueues(prefix);
+  return { lifecycle: lifecycleQueue, webhooks: webhookQueue };
 }
 
 /** Polls a connector's queue with the activities of a scripted chain. */

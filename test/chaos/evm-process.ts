@@ -1,0 +1,124 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import * as Keystore from 'ox/Keystore';
+import { type Address, getAddress } from 'viem';
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import { type Child, startChild } from '../../stack/child-process';
+import { CHAIN_ID } from '../connectors/evm/ethereum';
+import { ACCOUNT } from '../connectors/evm/words';
+import { eventually } from '../support/http';
+import { mongodbUri, temporalAddress } from '../support/servers';
+
+/** Process of the connector, as `docs/evm.md` runs it. */
+const MAIN = resolve('dist/connectors/evm/main.js');
+const PASSWORD = 'correct horse';
+const STOP_MS_MAX = 20_000;
+const UP_MS_MAX = 30_000;
+
+export interface EvmProcessOptions {
+  /** URL of the node. */
+  node: string;
+  token: Address;
+  connector: string;
+  /** Database and queues of the product. */
+  database: string;
+  prefix: string;
+  confirmations: number;
+}
+
+export type EvmProcess = ReturnType<typeof createEvmProcess>;
+
+/** The connector's process, one at a time, with files of its own for what it is given. */
+export function createEvmProcess(options: EvmProcessOptions) {
+  const folder = mkdtempSync(join(tmpdir(), 'evm-process-'));
+  const key = generatePrivateKey();
+  const env = { PATH: process.env['PATH'], ...environment(folder, key, options) };
+  let child: Child | undefined;
+  let starts = 0;
+  const logFile = () => join(folder, `${starts}.log`);
+  const said = () => readFileSync(logFile(), 'utf8');
+  const start = async (change: NodeJS.ProcessEnv = {}): Promise<Child> => {
+    starts += 1;
+    child = await startChild({
+      ...{ name: 'evm', command: process.execPath, args: [MAIN], logFile: logFile() },
+      ...{ env: { ...env, ...change }, ipc: true, graceMs: STOP_MS_MAX },
+    });
+    return child;
+  };
+  const until = (words: string) =>
+    eventually(
+      `“${words}”`,
+      async () => {
+        if (child?.hasExited()) throw new Error(`The process has ended:\n${said()}`);
+        return said().includes(words);
+      },
+      UP_MS_MAX,
+    );
+  return {
+    /** Account that pays settlements. */
+    payer: privateKeyToAddress(key),
+    /** Starts a process, which may have to wait for the node. */
+    start,
+    said,
+    /** Waits until its log has these words. */
+    until,
+    /** Starts a process and waits until it follows the chain. */
+    follow: async () => {
+      await start();
+      await until('the chain is followed');
+    },
+    /** Kills it by SIGKILL. */
+    kill: async () => {
+      child?.kill();
+      await child?.exited;
+    },
+    /** Ends it by SIGTERM; words that tell how it ended. */
+    stop: async () => {
+      await child?.stop();
+      return await child?.exited;
+    },
+    destroy: async () => {
+      child?.kill();
+      await child?.exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Variables of the process, whose secrets lie in files. */
+function environment(
+  folder: string,
+  key: `0x${string}`,
+  { node, token, connector, database, prefix, confirmations }: EvmProcessOptions,
+) {
+  const file = (name: string, content: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, content, { mode: 0o600 });
+    return path;
+  };
+  const [derived, how] = Keystore.scrypt({ password: PASSWORD, n: 1_024 });
+  const rates = { ETH: { EUR: '2000' }, USDC: { EUR: '0.8' } };
+  return {
+    EVM_CONNECTOR: connector,
+    EVM_RPC_URL_FILE: file('node', `${node}\n`),
+    EVM_CHAIN_ID: String(CHAIN_ID),
+    EVM_CONFIRMATIONS: String(confirmations),
+    EVM_TRACES: 'on',
+    EVM_XPUB_FILE: file('xpub', ACCOUNT.publicExtendedKey),
+    EVM_USDC_ADDRESS: getAddress(token),
+    EVM_KEYSTORE_FILE: file('keystore', JSON.stringify(Keystore.encrypt(key, derived, how))),
+    EVM_KEYSTORE_PASSWORD_FILE: file('password', PASSWORD),
+    EVM_SCREENING_FILE: file('list', '# Nobody.\n'),
+    EVM_RATES: file('rates', JSON.stringify({ as_of: new Date().toISOString(), rates })),
+    EVM_RATES_SECONDS: '3600',
+    EVM_FEE_MAX_GWEI: '1000',
+    EVM_RAISE_SECONDS: '86400',
+    EVM_POLL_MS: '100',
+    MONGODB_URI: mongodbUri(),
+    MONGODB_DB: database,
+    TEMPORAL_ADDRESS: temporalAddress(),
+    TASK_QUEUE_PREFIX: prefix,
+    ALLOW_LIVE_DEMO: 'yes',
+  };
+}

@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto';
+import type { Hash } from 'viem';
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import type { Deposit } from '../../connectors/evm/deposits';
+import type { Settlement } from '../../connectors/evm/settlements';
+import { type CryptoShop, ETHER, IN_ETHER, openCryptoShop } from '../api/crypto-setting';
+import { startEthereum } from '../connectors/evm/ethereum';
+import { eventually } from '../support/http';
+import { type Service, startService } from '../support/service';
+import { createEvmProcess, type EvmProcess } from './evm-process';
+import { type NodeDoor, startNodeDoor } from './node-door';
+
+/** The Ethereum connector as a process that is killed at each step, its node with it, for live money. */
+const CONFIRMATIONS = 3;
+const CONNECTOR = `evm-${randomBytes(4).toString('hex')}`;
+const STEP_MS_MAX = 30_000;
+
+let chain: Awaited<ReturnType<typeof startEthereum>>;
+let door: NodeDoor;
+let service: Service;
+let shop: CryptoShop;
+let evm: EvmProcess;
+
+beforeAll(async () => {
+  const live = { connectors: `${CONNECTOR}=eth_ethereum`, prefix: CONNECTOR };
+  [chain, service] = await Promise.all([
+    startEthereum(),
+    startService({ live, environments: ['live'] }),
+  ]);
+  door = await startNodeDoor(chain.url);
+  shop = await openCryptoShop(service, true);
+  evm = createEvmProcess({
+    ...{ node: door.url, token: chain.token, connector: CONNECTOR, confirmations: CONFIRMATIONS },
+    ...{ database: service.database, prefix: CONNECTOR },
+  });
+  await chain.client.setBalance({ address: evm.payer, value: 10n * ETHER });
+});
+afterAll(async () => {
+  await evm?.destroy();
+  await service?.mongo.db(`${service.database}_${CONNECTOR}`).dropDatabase();
+  await service?.stop();
+  door?.close();
+  await chain?.stop();
+});
+
+const due = 5n * 10n ** 16n;
+const book = () => service.mongo.db(`${service.database}_${CONNECTOR}`);
+const sentCount = () => chain.client.getTransactionCount({ address: evm.payer });
+const settlement = (_id: string) => book().collection<Settlement>('settlements').findOne({ _id });
+
+test('refuses a development server of Temporal, and says so', async () => {
+  const refused = await evm.start({ ALLOW_LIVE_DEMO: '' });
+  expect(await refused.exited).toBe('ended with exit code 1');
+  expect(evm.said()).toContain('Temporal is a development server');
+});
+
+test('a deposit is credited once, whenever process and node are killed', async () => {
+  await evm.follow();
+  const { id, address } = await shop.pay();
+  const hash = await chain.pay(address, due);
+  await chain.mine();
+  await told(hash, 1);
+  await evm.kill();
+
+  await chain.restart();
+  await chain.mine();
+  await evm.start();
+  await told(hash, 2);
+  expect(await shop.balance()).toEqual({ available: '0', reserved: '0' });
+  await evm.kill();
+
+  await chain.mine();
+  await chain.away();
+  await evm.start();
+  await evm.until('the node does not answer');
+  await chain.restart();
+  await told(hash, CONFIRMATIONS);
+  await evm.kill();
+
+  await chain.mine();
+  await evm.follow();
+  const received = await shop.until(id, 'received', ({ status }) => status === 'received');
+  expect(received.deposits).toMatchObject([{ transaction_id: hash, status: 'confirmed' }]);
+  expect(await shop.balance()).toEqual({ available: String(due), reserved: '0' });
+  expect(await shop.events(id)).toEqual(['crypto.payment.received']);
+});
+
+test('a settlement is one transaction, whenever process and node are killed', async () => {
+  const wallet = privateKeyToAddress(generatePrivateKey());
+  await register(wallet);
+  let lost = door.lose('eth_sendRawTransaction', 'question');
+  const { asset, network } = IN_ETHER;
+  const asked = await shop.post('/v1/crypto/settlements', { asset, network });
+  expect(asked.status).toBe(201);
+  const { id } = asked.body;
+  await lost;
+  await evm.kill();
+  expect(await settlement(id)).toMatchObject({ broadcast: null, mined: null });
+  expect(await pooledCount()).toBe(0);
+
+  await chain.restart();
+  lost = door.lose('eth_sendRawTransaction', 'answer');
+  await evm.start();
+  await lost;
+  await evm.kill();
+  expect(await settlement(id)).toMatchObject({ broadcast: null });
+  expect(await pooledCount()).toBe(1);
+
+  door.open();
+  await evm.start();
+  await until(id, 'sent');
+  await evm.kill();
+
+  await chain.mine(CONFIRMATIONS - 1);
+  await evm.start();
+  const isMined = async () => (await settlement(id))?.mined != null;
+  await eventually('its block is seen', isMined, STEP_MS_MAX);
+  await evm.kill();
+
+  await chain.restart();
+  await chain.mine();
+  await evm.start();
+  await until(id, 'completed');
+  expect(await chain.client.getBalance({ address: wallet })).toBe(due);
+  expect(await sentCount()).toBe(1);
+  expect((await settlement(id))?.attempts).toHaveLength(1);
+  expect(await shop.events(id)).toEqual(['crypto.settlement.completed']);
+  expect(await shop.balance()).toEqual({ available: '0', reserved: '0' });
+});
+
+test('a node that goes away for a while is followed again by the same process', async () => {
+  const { id, address } = await shop.pay();
+  await chain.away();
+  await evm.until('the round over the chain failed');
+  await chain.restart();
+  const hash = await chain.pay(address, due);
+  await chain.mine(CONFIRMATIONS);
+  await told(hash, CONFIRMATIONS);
+  await shop.until(id, 'received', ({ status }) => status === 'received');
+});
+
+test('SIGTERM ends it, and the ledger says so to the unit', async () => {
+  expect(await evm.stop()).toBe('ended with exit code 0');
+  expect(await shop.balance()).toEqual({ available: String(due), reserved: '0' });
+  expect((await shop.verify()).differences).toEqual([]);
+});
+
+/** Waits until the product has the report of a deposit with so many confirmations. */
+async function told(transaction_id: Hash, confirmations: number): Promise<void> {
+  const deposits = book().collection<Deposit>('deposits');
+  const isTold = async () =>
+    (await deposits.findOne({ transaction_id }))?.told?.confirmations === confirmations;
+  await eventually(`${confirmations} confirmations are told`, isTold, STEP_MS_MAX);
+}
+
+async function until(id: string, status: string): Promise<void> {
+  const isSo = async () => {
+    const { body } = await shop.get(`/v1/crypto/settlements/${id}`);
+    return body.status === status;
+  };
+  await eventually(`it is ${status}`, isSo, STEP_MS_MAX);
+}
+
+/** Number of the account's transactions that wait for a block. */
+async function pooledCount(): Promise<number> {
+  const asked = { address: evm.payer, blockTag: 'pending' } as const;
+  return (await chain.client.getTransactionCount(asked)) - (await sentCount());
+}
+
+/** Registers a wallet that counts at once. */
+async function register(address: string): Promise<void> {
+  const { account_id } = shop;
+  const wallet = { account_id, livemode: true, network: 'ethereum', address } as const;
+  const now = new Date().toISOString();
+  await service.stores.wallets.set(wallet, { now, counts_from: now });
+}
