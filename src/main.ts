@@ -12,7 +12,7 @@ import { createApiMeter } from './metrics/api';
 import { createCallbackMeter } from './metrics/callbacks';
 import { createRegistry, serveMetrics } from './metrics/page';
 import { connectMongo } from './mongo';
-import { onStop } from './process';
+import { listenForStop } from './process';
 import { createConnectors, SANDBOX_CONNECTOR } from './routing';
 import { checkIndexes, createStores } from './store';
 import { followSettings } from './store/settings';
@@ -30,6 +30,7 @@ const GRACE_MS = 10_000;
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('api', config.LOG_LEVEL);
+  const stopBy = listenForStop(log);
   const mongo = await connectMongo(config.MONGODB_URI, 'api');
   const settings = followSettings(mongo.db(config.MONGODB_DB), log);
   const stores = createStores(mongo.db(config.MONGODB_DB), settings);
@@ -65,7 +66,7 @@ async function main(): Promise<void> {
     log.fatal({ err }, 'api cannot listen');
     process.exit(1);
   });
-  onStop(log, async () => {
+  stopBy(async () => {
     stopping.abort();
     // Whoever balances the load sees /readyz turn, and sends no more before the listener closes.
     await sleep(config.DRAIN_MS);

@@ -11,7 +11,7 @@ import { createRegistry, serveMetrics } from '../src/metrics/page';
 import { measureStores } from '../src/metrics/stores';
 import { meteredPost } from '../src/metrics/webhooks';
 import { connectMongo, transactionLifetime } from '../src/mongo';
-import { onStop } from '../src/process';
+import { listenForStop } from '../src/process';
 import { createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import { checkIndexes, createStores, type Stores } from '../src/store';
 import { createFigureStore } from '../src/store/figures';
@@ -43,6 +43,7 @@ async function checkTransactionLifetime(mongo: MongoClient, log: Logger): Promis
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('worker', config.LOG_LEVEL);
+  const stopBy = listenForStop(log);
   const sdkFigures = await installRuntime(log, config.METRICS_PORT !== undefined);
   const mongo = await connectMongo(config.MONGODB_URI, 'worker');
   const settings = followSettings(mongo.db(config.MONGODB_DB), log);
@@ -76,7 +77,7 @@ async function main(): Promise<void> {
   const figures = await serveMetrics(config, registry, sdkFigures);
   const health = await serveHealth(config.HOST, workers.polling);
   const stopBeating = beat(stores, workers, log);
-  onStop(log, async () => {
+  stopBy(async () => {
     workers.shutdown();
     // At once, so that `/readyz` of the API does not count on a worker that takes no more.
     await stopBeating();

@@ -3,7 +3,7 @@ import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import type { Collection, Db } from 'mongodb';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
-import { onStop } from '../../src/process';
+import { listenForStop } from '../../src/process';
 import { temporalAccess } from '../../src/temporal/access';
 import { connectNative } from '../../src/temporal/native';
 import { readFloorConfig } from './config';
@@ -29,6 +29,7 @@ function createBank(db: Db): FloorBank {
 
 /** Runs the bank as a process of its own, as every connector is. */
 async function main(): Promise<void> {
+  const stopBy = listenForStop(createLogger('floor-bank', 'warn'));
   const config = readFloorConfig();
   Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN') });
   const mongo = await connectMongo(config.MONGODB_URI, 'floor-bank');
@@ -42,7 +43,7 @@ async function main(): Promise<void> {
     maxConcurrentActivityTaskExecutions: 200,
     shutdownGraceTime: '1s',
   });
-  onStop(createLogger('floor-bank', 'warn'), async () => {
+  stopBy(async () => {
     if (worker.getState() === 'RUNNING') worker.shutdown();
   });
   await worker.run();

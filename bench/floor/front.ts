@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { createLogger } from '../../src/log';
-import { onStop } from '../../src/process';
+import { listenForStop } from '../../src/process';
 import { temporalAccess } from '../../src/temporal/access';
 import { connectTemporal } from '../../src/temporal/connect';
 import { readFloorConfig } from './config';
@@ -10,6 +10,7 @@ import { FLOOR_OPEN, FLOOR_QUEUE, FLOOR_WORKFLOW, floorWorkflowId } from './cont
 
 /** Serves one HTTP hop, as the product's API does: starts a workflow and answers its id. */
 function main(): void {
+  const stopBy = listenForStop(createLogger('floor-front', 'warn'));
   const config = readFloorConfig();
   const temporal = connectTemporal(temporalAccess(process.env));
   const server = createServer((request, response) => {
@@ -23,7 +24,7 @@ function main(): void {
   });
   server.keepAliveTimeout = 60_000;
   server.listen(config.FLOOR_PORT, '127.0.0.1');
-  onStop(createLogger('floor-front', 'warn'), async () => {
+  stopBy(async () => {
     server.closeAllConnections();
     await temporal.connection.close();
     process.exit(0);

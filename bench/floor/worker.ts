@@ -2,7 +2,7 @@ import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
-import { onStop } from '../../src/process';
+import { listenForStop } from '../../src/process';
 import { temporalAccess } from '../../src/temporal/access';
 import { connectNative } from '../../src/temporal/native';
 import { createFloorActivities } from './activities';
@@ -19,6 +19,7 @@ const SHARED = {
 
 /** Runs two workers in one process, like the product's. */
 async function main(): Promise<void> {
+  const stopBy = listenForStop(createLogger('floor-worker', 'warn'));
   const config = readFloorConfig();
   const access = temporalAccess(process.env);
   const { namespace } = access;
@@ -47,7 +48,7 @@ async function main(): Promise<void> {
       maxConcurrentActivityTaskExecutions: 200,
     }),
   ]);
-  onStop(createLogger('floor-worker', 'warn'), async () => {
+  stopBy(async () => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   });
   await Promise.all(workers.map((worker) => worker.run()));

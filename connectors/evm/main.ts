@@ -8,7 +8,7 @@ import { createLogger } from '../../src/log';
 import { createCallbackMeter } from '../../src/metrics/callbacks';
 import { createRegistry, serveMetrics } from '../../src/metrics/page';
 import { connectMongo } from '../../src/mongo';
-import { onStop } from '../../src/process';
+import { listenForStop } from '../../src/process';
 import { createStores } from '../../src/store';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { connectTemporal } from '../../src/temporal/connect';
@@ -33,6 +33,7 @@ async function main(): Promise<void> {
   const config = readEvmConfig();
   const connector = config.EVM_CONNECTOR;
   const log = createLogger(connector, config.LOG_LEVEL);
+  const stopBy = listenForStop(log);
   const sdkFigures = await installRuntime(log, config.METRICS_PORT !== undefined);
   const registry = createRegistry();
   const nodeUrl = lineOf(config.EVM_RPC_URL_FILE);
@@ -78,7 +79,7 @@ async function main(): Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
   const stopped = once(signal, 'abort');
-  onStop(log, async () => stopping.abort());
+  stopBy(async () => stopping.abort());
   const figures = await serveMetrics(config, registry, sdkFigures);
   const rounds = { evm, pollMs: config.EVM_POLL_MS, signal, log };
   await beginPatiently(rounds);

@@ -5,7 +5,7 @@ import { createLogger } from '../../src/log';
 import { createCallbackMeter } from '../../src/metrics/callbacks';
 import { createRegistry, serveMetrics } from '../../src/metrics/page';
 import { connectMongo } from '../../src/mongo';
-import { onStop } from '../../src/process';
+import { listenForStop } from '../../src/process';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
 import { createStores } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
@@ -17,6 +17,7 @@ import { readSandboxBankConfig } from './config';
 async function main(): Promise<void> {
   const config = readSandboxBankConfig();
   const log = createLogger('sandbox-bank', config.LOG_LEVEL);
+  const stopBy = listenForStop(log);
   const sdkFigures = await installRuntime(log, config.METRICS_PORT !== undefined);
   const registry = createRegistry();
 
@@ -48,7 +49,7 @@ async function main(): Promise<void> {
   const figures = await serveMetrics(config, registry, sdkFigures);
   log.info({ address: bank.url }, 'the sandbox bank is open');
 
-  onStop(log, bank.stop);
+  stopBy(bank.stop);
   await bank.finished;
   await bank.stop();
   await figures.close();
