@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { networksOf, parseCidr, plainAddress } from './networks';
+import { areCidrs, cidrsOf, networksOf, plainAddress } from './networks';
 
 /** Finds the network address of whoever sent a request. */
 export type ClientAddress = (request: IncomingMessage) => string;
 
 /** Whether a text is what `TRUSTED_PROXIES` takes: a number of hops, or CIDRs separated by commas. */
 export function isTrustedProxies(text: string): boolean {
-  return /^\d{1,2}$/.test(text) || cidrsOf(text).every((cidr) => parseCidr(cidr) !== undefined);
+  return /^\d{1,2}$/.test(text) || areCidrs(text);
 }
 
 /**
@@ -31,10 +31,6 @@ export function createClientAddress(trusted: string, publicUrl: string): ClientA
     }
     return client;
   };
-}
-
-function cidrsOf(text: string): string[] {
-  return text.split(',').map((cidr) => cidr.trim());
 }
 
 function byHops(hops: number) {

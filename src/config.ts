@@ -6,6 +6,7 @@ import { readWindows } from './domain/crypto';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 import { LIVE_DEMO_ALLOWED, liveFaults } from './live';
 import { METRICS_VARIABLES } from './metrics/page';
+import { areCidrs } from './networks';
 import { TEMPORAL_VARIABLES, type TemporalAccess, temporalAccess } from './temporal/access';
 import { TRACING_VARIABLES } from './tracing/tracing';
 
@@ -43,6 +44,12 @@ export const Environment = z.object({
   CREATES_AT_ONCE: z.coerce.number().int().positive().default(100),
   KEYS_FILE: z.string().min(1),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default(''),
+  WEBHOOK_DENY_CIDRS: z
+    .string()
+    .refine((text) => text === '' || areCidrs(text), {
+      message: 'must be CIDRs separated by commas',
+    })
+    .default(''),
   LIVE_CONNECTORS: z.string().default(''),
   ALLOW_LIVE_DEMO: z.enum(['', LIVE_DEMO_ALLOWED]).default(''),
   CRYPTO_WINDOWS: z.string().default('').superRefine(checkWindows),

@@ -22,6 +22,16 @@ export function parseCidr(text: string): Network | undefined {
   return length > most ? undefined : { address, length, family: version === 4 ? 'ipv4' : 'ipv6' };
 }
 
+/** Splits a list that is separated by commas. */
+export function cidrsOf(text: string): string[] {
+  return text.split(',').map((cidr) => cidr.trim());
+}
+
+/** Whether a text is a list of CIDRs separated by commas. */
+export function areCidrs(text: string): boolean {
+  return cidrsOf(text).every((cidr) => parseCidr(cidr) !== undefined);
+}
+
 /** Makes a test whether an address is in one of the networks. @param cidrs as `parseCidr` takes them */
 export function networksOf(cidrs: readonly string[]): (address: string) => boolean {
   const list = new BlockList();

@@ -218,6 +218,11 @@ export const VARIABLES: readonly Variable[] = [
     decided: true,
   },
   {
+    name: 'WEBHOOK_DENY_CIDRS',
+    usual: 'none',
+    text: 'Networks that no webhook is posted to, beside those that are not public: 198.51.100.0/24,2001:db8::/32',
+  },
+  {
     name: 'METRICS_HOST',
     usual: '127.0.0.1',
     text: 'Address of the Prometheus page of a process',

@@ -22,7 +22,8 @@ import { connectNative, installRuntime } from '../src/temporal/native';
 import { ensureRetentionSchedule } from '../src/temporal/retention-schedule';
 import { ensureSettlementSchedule } from '../src/temporal/settlement-schedule';
 import { startTracing } from '../src/tracing/start';
-import { postWebhook } from '../src/webhooks/post';
+import { createDenial } from '../src/webhooks/address';
+import { postOutside } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
 import { serveHealth } from './health';
@@ -72,7 +73,7 @@ async function main(): Promise<void> {
     version: readVersion(),
     tracing,
     workflowBundles: await workflowBundles(),
-    post: meteredPost(registry, postWebhook),
+    post: meteredPost(registry, postOutside(createDenial(config.WEBHOOK_DENY_CIDRS))),
   });
   const figures = await serveMetrics(config, registry, sdkFigures);
   const health = await serveHealth(config.HOST, workers.polling);

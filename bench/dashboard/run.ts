@@ -132,6 +132,7 @@ async function openDashboard(mongo: MongoClient, db: Db, stores: Stores) {
     keys: { pay_token: key, fingerprint: key },
     publicUrl: 'http://localhost',
     allowPrivateWebhooks: false,
+    isDeniedAddress: () => false,
     limits: createEndpointLimits({ slots: 1 }),
     post: postWebhook,
     clientAddress: () => '127.0.0.1',

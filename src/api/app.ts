@@ -12,8 +12,9 @@ import { createPayPages } from '../pages/pay';
 import { HSTS } from '../pages/security';
 import type { Redeliveries } from '../temporal/redeliveries';
 import type { Tracing } from '../tracing/tracing';
+import { createDenial } from '../webhooks/address';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
-import { postWebhook } from '../webhooks/post';
+import { postOutside } from '../webhooks/post';
 import { mountCatalogue } from './catalogue';
 import { mountConnectors } from './connectors';
 import { type ApiDeps, factsOf, keyOf, requestIdOf } from './context';
@@ -38,7 +39,9 @@ export interface AppDeps extends Omit<ApiDeps, 'payers'> {
   tracing?: Tracing;
   /** Aborts when the process is about to end, while it still serves. */
   stopping?: AbortSignal;
-  config: ApiDeps['config'] & Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'>;
+  config: ApiDeps['config'] &
+    Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'> &
+    Partial<Pick<Config, 'WEBHOOK_DENY_CIDRS'>>;
   /** Counter of requests, such as that of the process's figures. */
   meter?: ApiMeter;
 }
@@ -114,14 +117,16 @@ function createPages({ stores, temporal, config, now, log }: RoomDeps): Router {
 }
 
 function createDashboardPages({ config, ...deps }: RoomDeps, clientAddress: ClientAddress): Router {
+  const isDenied = createDenial(config.WEBHOOK_DENY_CIDRS ?? '');
   return createDashboard({
     ...deps,
     acts: createMerchantActs({ config, ...deps }),
     limits: createEndpointLimits({ slots: TEST_EVENTS_AT_ONCE }),
-    post: postWebhook,
+    post: postOutside(isDenied),
     clientAddress,
     publicUrl: config.PUBLIC_URL,
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
+    isDeniedAddress: isDenied,
   });
 }
 

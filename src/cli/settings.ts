@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { CLEAR_TEXT_ALLOWED } from '../clear-text';
 import { TASK_QUEUE_PREFIX } from '../domain/task-queues';
+import { areCidrs } from '../networks';
 import { type TemporalAccess, temporalAccess } from '../temporal/access';
 import { reasonOf } from '../temporal/in-time';
 import { APPROVAL_LIMIT } from './approval';
@@ -18,6 +19,8 @@ export interface Settings {
   keysFile: string | undefined;
   /** Whether sandbox endpoints may be on this machine. Live ones never. */
   allowPrivate: boolean;
+  /** Networks that are kept from webhooks: CIDRs separated by commas. */
+  deniedNetworks: string;
   /** Minor units above which a second operator approves a correction on live. */
   approvalLimit: number;
   /** Limit of fundings and of `mark_settled`: that of corrections, where it is set. */
@@ -92,6 +95,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     allowPrivate: readAllowPrivate(
       given['WEBHOOK_ALLOW_PRIVATE'] ?? stack?.settings?.WEBHOOK_ALLOW_PRIVATE ?? '',
     ),
+    deniedNetworks: readDeniedNetworks(given['WEBHOOK_DENY_CIDRS'] ?? ''),
     approvalLimit: readApprovalLimit(given['APPROVAL_LIMIT'], APPROVAL_LIMIT),
     creditLimit: readApprovalLimit(given['APPROVAL_LIMIT'], Number.POSITIVE_INFINITY),
     publicUrl: (given['PUBLIC_URL'] ?? stack?.settings?.PUBLIC_URL ?? DEFAULT_URL).replace(
@@ -160,6 +164,14 @@ function readTaskQueuePrefix(value: string): string {
   throw new CliFailure(
     'setting_invalid',
     `TASK_QUEUE_PREFIX is "${value}": it must be up to 64 letters, digits, hyphens and underscores.`,
+  );
+}
+
+function readDeniedNetworks(value: string): string {
+  if (value === '' || areCidrs(value)) return value;
+  throw new CliFailure(
+    'setting_invalid',
+    `WEBHOOK_DENY_CIDRS is "${value}": it must be CIDRs separated by commas.`,
   );
 }
 

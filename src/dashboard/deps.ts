@@ -58,6 +58,8 @@ export interface DashboardDeps {
   publicUrl: string;
   /** Whether sandbox endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;
+  /** Says which addresses the operator keeps from webhooks. */
+  isDeniedAddress: (address: string) => boolean;
   /** Limits of test events. */
   limits: EndpointLimits;
   post: PostWebhook;

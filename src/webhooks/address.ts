@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { cidrsOf, networksOf } from '../networks';
 
 /** Part of IPv6 that is handed out as public addresses (RFC 4291 §2.4, IANA). */
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
@@ -30,6 +31,19 @@ export function addressRefusal(address: string): string | null {
   const isPublic = parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST);
   if (range === 'unicast' && isPublic) return null;
   return `${address} is ${IN_WORDS[range] ?? 'a reserved'} address`;
+}
+
+/**
+ * Makes a test for addresses that an operator keeps from webhooks, however they are written.
+ * @param cidrs separated by commas
+ * @see docs/operations.md#on-servers-of-your-own
+ */
+export function createDenial(cidrs: string): (address: string) => boolean {
+  const isInside = networksOf(cidrsOf(cidrs));
+  return (address) => {
+    const parsed = parse(address);
+    return parsed !== null && isInside(parsed.toString());
+  };
 }
 
 /** Whether the address is this machine's own, however it is written. */

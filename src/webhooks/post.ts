@@ -22,6 +22,8 @@ export interface WebhookPost {
   timeoutMs: number;
   /** Whether this machine may be posted to. */
   allowPrivate: boolean;
+  /** Says which addresses the operator keeps from webhooks; none when not given. */
+  isDenied?: (address: string) => boolean;
   resolve?: Resolve;
   /** Certificate authority to trust instead of the system's. */
   ca?: string;
@@ -58,6 +60,11 @@ export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Posts to no address that the operator keeps from webhooks. */
+export function postOutside(isDenied: (address: string) => boolean): PostWebhook {
+  return (post) => postWebhook({ ...post, isDenied });
 }
 
 async function admit(post: WebhookPost, deadline: AbortSignal): Promise<AdmittedUrl> {

@@ -21,6 +21,8 @@ export interface UrlRefusal {
 export interface UrlPolicy {
   /** Allows endpoints on this machine, over plain http too; for the sandbox. */
   allowPrivate: boolean;
+  /** Says which addresses the operator keeps from webhooks; none when not given. */
+  isDenied?: (address: string) => boolean;
   resolve?: Resolve;
 }
 
@@ -65,7 +67,7 @@ export async function admitUrl(text: string, policy: UrlPolicy): Promise<Admitte
   }
   // A single forbidden address is enough, since we do not choose which one is connected to.
   for (const address of addresses) {
-    const refusal = addressFault(address, url.protocol, policy.allowPrivate);
+    const refusal = addressFault(address, url.protocol, policy);
     if (refusal !== null) return refusal;
   }
   return { ok: true, url, host, addresses };
@@ -105,7 +107,14 @@ function hostRefusal(host: string, allowPrivate: boolean): UrlRefusal | null {
   return refuse('url_host_not_public', `${host} is not a public host name.`);
 }
 
-function addressFault(address: string, protocol: string, allowPrivate: boolean): UrlRefusal | null {
+function addressFault(
+  address: string,
+  protocol: string,
+  { allowPrivate, isDenied }: UrlPolicy,
+): UrlRefusal | null {
+  if (isDenied?.(address) === true) {
+    return refuse('url_host_not_public', `The host is at ${address}, which is not posted to here.`);
+  }
   if (allowPrivate && isLoopback(address)) return null;
   const refusal = addressRefusal(address);
   if (refusal !== null) {

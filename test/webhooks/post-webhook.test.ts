@@ -1,4 +1,6 @@
 import { gzipSync } from 'node:zlib';
+import { createDenial } from '../../src/webhooks/address';
+import { postOutside } from '../../src/webhooks/post';
 import { LOCALHOST_CERTIFICATE } from './certificate';
 import { post, receivers } from './posting';
 import { receiveHttp, receiveHttps } from './receiver';
@@ -123,6 +125,16 @@ describe('nothing is connected to', () => {
     const result = await post(url, { allowPrivate: false, resolve });
     expect(result).toMatchObject({ kind: 'refused_address' });
     expect(receiver.connections()).toBe(0);
+  });
+
+  test('in a network that the operator keeps from webhooks', async () => {
+    const receiver = await started(receiveHttp((_request, response) => response.end()));
+    const { url } = receiver;
+    const posts = { headers: {}, body: '', timeoutMs: 5_000, allowPrivate: true, url };
+    const outside = postOutside(createDenial('127.0.0.0/8,::1'));
+    expect(await outside(posts)).toMatchObject({ kind: 'refused_address' });
+    expect(receiver.connections()).toBe(0);
+    expect(await postOutside(createDenial('198.18.7.0/24'))(posts)).toMatchObject({ status: 200 });
   });
 
   test('on this machine for a live endpoint, though the sandbox may', async () => {

@@ -1,3 +1,4 @@
+import { createDenial } from '../../src/webhooks/address';
 import type { Resolve } from '../../src/webhooks/names';
 import { checkWebhookUrl } from '../../src/webhooks/url';
 
@@ -92,6 +93,41 @@ test('a host without addresses is refused', async () => {
   expect(await check('https://example.com/', async () => [])).toMatchObject(expected);
   const failing = () => Promise.reject(new Error('EAI_AGAIN'));
   expect(await check('https://example.com/', failing)).toMatchObject(expected);
+});
+
+describe('where an operator keeps networks from webhooks', () => {
+  const isDenied = createDenial('198.18.7.0/24, 93.184.216.0/24,2606:4700::/32');
+  const checked = (url: string, addresses: string[] = [], allowPrivate = false) =>
+    checkWebhookUrl(url, { allowPrivate, isDenied, resolve: async () => addresses });
+
+  test.each([
+    ['https://93.184.216.34/', '93.184.216.34'],
+    ['https://[2606:4700:4700::1111]/', '2606:4700:4700::1111'],
+    ['https://[::ffff:93.184.216.34]/', '::ffff:5db8:d822'],
+  ])('%s is refused', async (url, address) => {
+    expect(await checked(url)).toEqual({
+      ok: false,
+      code: 'url_host_not_public',
+      message: `The host is at ${address}, which is not posted to here.`,
+    });
+  });
+
+  test('so is a name with one address there, and no other', async () => {
+    const url = 'https://example.com/';
+    expect(await checked(url, ['8.8.8.8', '93.184.216.34'])).toMatchObject({ ok: false });
+    expect(await checked(url, ['8.8.8.8', '93.184.217.1'])).toEqual({ ok: true, url });
+  });
+
+  test('this machine, too, where it would be allowed', async () => {
+    const own = { allowPrivate: true, isDenied: createDenial('127.0.0.0/8') };
+    const refused = { ok: false, code: 'url_host_not_public' };
+    expect(await checkWebhookUrl('http://127.0.0.1:4000/', own)).toMatchObject(refused);
+    expect(await checked('http://127.0.0.1:4000/', [], true)).toMatchObject({ ok: true });
+  });
+
+  test('an empty list keeps nothing', () => {
+    expect(createDenial('')('93.184.216.34')).toBe(false);
+  });
 });
 
 describe('where private endpoints are allowed', () => {

@@ -10,6 +10,7 @@ import {
   setEndpoint,
   showEndpoint,
 } from '../../merchants/endpoint';
+import { createDenial } from '../../webhooks/address';
 import { checkWebhookUrl } from '../../webhooks/url';
 import { findAccount } from '../account';
 import type { CliContext } from '../context';
@@ -89,8 +90,10 @@ async function set(
   { env, url, events }: SetOptions,
 ): Promise<void> {
   const deps = await webhookDeps(context, accountId);
-  const allowPrivate = context.settings().allowPrivate && !isLive(env);
-  const checked = await checkWebhookUrl(url, { allowPrivate });
+  const settings = context.settings();
+  const allowPrivate = settings.allowPrivate && !isLive(env);
+  const isDenied = createDenial(settings.deniedNetworks);
+  const checked = await checkWebhookUrl(url, { allowPrivate, isDenied });
   if (!checked.ok) throw new CliFailure(checked.code, checked.message);
   const place = { accountId, livemode: isLive(env) };
   const endpoint = await setEndpoint(deps, place, { url: checked.url, events });

@@ -33,7 +33,8 @@ async function saveEndpoint(call: Call, deps: DashboardDeps): Promise<Answer> {
   const wanted = form.getAll('events');
   const events = EVENT_TYPES.filter((type) => wanted.includes(type));
   const given = field(form, 'url');
-  const policy = { allowPrivate: deps.allowPrivateWebhooks && !livemode };
+  const allowPrivate = deps.allowPrivateWebhooks && !livemode;
+  const policy = { allowPrivate, isDenied: deps.isDeniedAddress };
   const checked = await checkWebhookUrl(given, policy);
   const fault = checked.ok ? undefined : checked.message;
   if (!checked.ok || events.length === 0) {

@@ -40,6 +40,7 @@ test('without an environment everything is taken from the stack that runs here',
     taskQueuePrefix: 'shop-1',
     keysFile: '/data/keys.json',
     allowPrivate: true,
+    deniedNetworks: '',
     approvalLimit: 100_000,
     creditLimit: Number.POSITIVE_INFINITY,
     publicUrl: 'https://pay.example',
@@ -56,6 +57,7 @@ test('without a stack everything is taken from the environment, with its default
     taskQueuePrefix: '',
     keysFile: undefined,
     allowPrivate: false,
+    deniedNetworks: '',
     approvalLimit: 100_000,
     creditLimit: Number.POSITIVE_INFINITY,
     publicUrl: 'http://localhost:8080',
@@ -104,6 +106,17 @@ test.each(['', '{"mongodb": ', '[]', '{"mongodb": {"uri": 5}}'])(
 test('WEBHOOK_ALLOW_PRIVATE is "sandbox" or empty, nothing else', () => {
   const env = { DATA_DIR, MONGODB_URI: 'mongodb://db.example', WEBHOOK_ALLOW_PRIVATE: 'live' };
   expect(() => readSettings(env)).toThrow('it must be "sandbox" or empty');
+});
+
+test('WEBHOOK_DENY_CIDRS is a list of networks, nothing else', () => {
+  const env = { DATA_DIR, MONGODB_URI: 'mongodb://db.example' };
+  const given = (WEBHOOK_DENY_CIDRS: string) => readSettings({ ...env, WEBHOOK_DENY_CIDRS });
+  expect(given('198.51.100.0/24, 2001:db8::/32').deniedNetworks).toBe(
+    '198.51.100.0/24, 2001:db8::/32',
+  );
+  for (const none of ['intranet', '198.51.100.0/33', '198.51.100.0/24,']) {
+    expect(() => given(none)).toThrow('WEBHOOK_DENY_CIDRS is');
+  }
 });
 
 test('a prefix of the queues is refused unless it can stand in a query', () => {
