@@ -15,8 +15,9 @@ import {
   getPayment,
   listPayments,
 } from '../domain/wire/payments';
+import { noPayer } from '../merchants/payers';
 import { availableMethods } from '../routing';
-import type { KeyOwner } from '../store/keys';
+import type { KeyDocument, KeyOwner } from '../store/keys';
 import type { PaymentDocument } from '../store/payments';
 import type { ApiDeps } from './context';
 import type { Made } from './make-once';
@@ -27,7 +28,7 @@ import { resourceReader } from './reader';
 /** @see docs/api.md#create-a-payment */
 export function mountPayments(mount: Mount, deps: ApiDeps): void {
   const { temporal, config } = deps;
-  const { present, presentFields, made, read, list } = paymentReader(deps);
+  const { present, presentFields, presentTo, made, read, list } = paymentReader(deps);
 
   /** Reads the payment; where its first answer's facts are kept, it is shown as it was then. */
   const madeBefore = async (
@@ -66,7 +67,7 @@ export function mountPayments(mount: Mount, deps: ApiDeps): void {
 
   mount.endpoint(
     cancelPayment,
-    async ({ key, params }) => await present(await cancel(deps, params.id, key)),
+    async ({ key, params }) => await presentTo(await cancel(deps, params.id, key), key),
   );
 }
 
@@ -100,8 +101,14 @@ export function paymentReader({ stores, config, keys, payers }: ApiDeps) {
   const presentation = { publicUrl: config.PUBLIC_URL, payTokenKey: keys.pay_token };
   const present = async (payment: ShownPayment) =>
     presentPayment(presentation, payment, await payers.open(payment));
+  /** Presents the answer to an act; its payer is for keys that may read payments. */
+  const presentTo = (payment: PaymentDocument, { scopes }: Pick<KeyDocument, 'scopes'>) => {
+    const { customer } = payment;
+    const shown = scopes.includes('payments:read') ? customer : noPayer(customer.reference);
+    return present({ ...payment, customer: shown });
+  };
   const reader = resourceReader<PaymentDocument>(stores.payments, present, 'payment');
-  return { ...reader, presentFields: present };
+  return { ...reader, presentFields: present, presentTo };
 }
 
 /**

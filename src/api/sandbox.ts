@@ -34,7 +34,8 @@ export function mountSandbox(mount: Mount, deps: ApiDeps): void {
       reason: reason ?? undefined,
     },
   });
-  mount.endpoint(simulatePayment, simulation(deps, 'payment', paymentReader(deps), told));
+  const { find, presentTo: present } = paymentReader(deps);
+  mount.endpoint(simulatePayment, simulation(deps, 'payment', { find, present }, told));
   mount.endpoint(simulateRefund, simulation(deps, 'refund', refundReader(deps), told));
   mount.endpoint(simulatePayout, simulation(deps, 'payout', payoutReader(deps), told));
   mount.endpoint(
@@ -77,7 +78,7 @@ interface Simulated {
 interface Reader<Document extends Simulated> {
   /** @throws Refusal 404 */
   find(id: string, key: KeyOwner): Promise<Document>;
-  present(document: Document): object;
+  present(document: Document, key: KeyDocument): object;
 }
 
 interface Report {
@@ -115,7 +116,8 @@ function simulation<Document extends Simulated, Body>(
       callback: { callback_id, ...callback },
     });
     const look = () => find(params.id, key);
-    return present(await afterCallback(deps, look, before, callbackKey(connector, callback_id)));
+    const kept = callbackKey(connector, callback_id);
+    return present(await afterCallback(deps, look, before, kept), key);
   };
 }
 

@@ -79,7 +79,7 @@ export function createPayers(deps: PayerDeps) {
 }
 
 /** Payer of whom nothing is known but the merchant's own reference. */
-function noPayer(reference: string | null): SealedCustomer {
+export function noPayer(reference: string | null): SealedCustomer {
   return { reference, sealed: null };
 }
 

@@ -103,6 +103,27 @@ test("several keys of one account and environment see the account's payments", a
   expect((await get(`/v1/payments/${body.id}`, second)).body).toEqual(body);
 });
 
+test('an act tells who pays only to keys that may read payments', async () => {
+  const { account_id, key } = await service.account();
+  const writer = await openKey(service.stores, account_id, false, ['payments:write']);
+  const customer = { email: 'ada@example.com', first_name: 'Ada', last_name: null };
+  const whole = { ...customer, reference: 'c-7' };
+  const hidden = { email: null, first_name: null, last_name: null, reference: 'c-7' };
+  const create = async () =>
+    (await post('/v1/payments', writer, idealPayment({ customer: whole }))).body;
+  const [first, second] = [await create(), await create()];
+  // Its caller has named them.
+  expect(first.customer).toEqual(whole);
+  const acts = [
+    [`/v1/payments/${first.id}/cancel`, {}],
+    [`/v1/sandbox/payments/${second.id}/simulate`, { event: 'authorized' }],
+  ] as const;
+  for (const [path, body] of acts) {
+    expect((await post(path, writer, body)).body).toMatchObject({ customer: hidden });
+    expect((await post(path, key, body)).body).toMatchObject({ customer: whole });
+  }
+});
+
 describe("another account's or environment's payment is not found", () => {
   let id: string;
   let foreign: string;
