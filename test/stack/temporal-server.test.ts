@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
@@ -63,6 +63,10 @@ async function retentionOf(namespace: string): Promise<number> {
 test('a server of our own has the search attributes and keeps closed workflows for 30 days', async () => {
   expect(await attributesOf('default')).toMatchObject(ATTRIBUTES);
   expect(await retentionOf('default')).toBe(30 * DAY_SECONDS);
+});
+
+test('nobody else on the machine may read what a server of our own keeps', () => {
+  expect(statSync(join(folder, 'temporal.db')).mode & 0o777).toBe(0o600);
 });
 
 test('a server of our own serves its web UI', async () => {
