@@ -24,6 +24,8 @@ import type { RecordMove, Standing } from './record-inputs';
 export type OpenCryptoSettlement = CryptoSettlementInput & {
   /** ISO 8601, ms. */
   created_at: string;
+  /** Wallet that it once went to, when its record is rebuilt: another may count by now. */
+  wallet_address?: string;
 };
 
 /** Facts for the workflow to go on with; amount and wallet are known now. */
@@ -118,7 +120,9 @@ async function openCryptoSettlement(
   const { crypto_settlement_id, request_id, account_id, livemode, network, created_at } = input;
   const existing = await stores.crypto_settlements.get(crypto_settlement_id);
   if (existing !== null) return accepted(existing, request_id);
-  const wallet = addressAt(await stores.wallets.get(account_id, livemode, network), created_at);
+  const wallet =
+    input.wallet_address ??
+    addressAt(await stores.wallets.get(account_id, livemode, network), created_at);
   if (wallet === null) return NO_WALLET;
   try {
     const work = (session: ClientSession) => reserve(deps, input, wallet, session);
@@ -128,8 +132,10 @@ async function openCryptoSettlement(
       return { ...accepted(opened, request_id), isFresh: true };
     }
   } catch (error) {
-    if (error instanceof InsufficientBalance) return await lackOfMoney(deps, input);
-    throw error;
+    if (!(error instanceof InsufficientBalance)) throw error;
+    // Another attempt of this very opening may have taken it: a scheduled one empties no claim.
+    const taken = await stores.crypto_settlements.get(crypto_settlement_id);
+    return taken === null ? await lackOfMoney(deps, input) : accepted(taken, request_id);
   }
   const written = await stores.crypto_settlements.get(crypto_settlement_id);
   if (written !== null) return accepted(written, request_id);

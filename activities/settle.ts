@@ -65,7 +65,9 @@ async function settleWallet(
   const { stores, now } = deps;
   const { account_id, livemode, network } = wallet;
   if (addressAt(wallet, now().toISOString()) === null) return 0;
-  if ((await stores.accounts.get(account_id))?.crypto !== true) return 0;
+  const account = await stores.accounts.get(account_id);
+  // Frozen: nothing new leaves it.
+  if (account?.crypto !== true || account.frozen !== undefined) return 0;
   let started = 0;
   for (const { balance_account, currency, available } of await stores.ledger.balances(
     account_id,

@@ -27,7 +27,7 @@ const TELLING =
   /^(open|abandon|load)(Crypto)?(Payment|Refund|Payout|Settlement)$|^record(Crypto)?(Payment|Refund|Payout|Settlement)Move$/;
 
 /** Steps that free the key of what was refused. */
-const FREEING = /^abandon(Refund|Payout)$/;
+const FREEING = /^(abandon(Refund|Payout)|releaseCryptoClaim)$/;
 
 const Answer = z.looseObject({ status: z.string(), version: z.int() });
 /** Bookings that were made: one that could not be says so. */

@@ -5,7 +5,7 @@ import { ensureSchedule } from './schedules';
 const HOUR_MS = 3_600_000;
 
 /** Id of the schedule; each lifecycle queue has its own. */
-function settlementScheduleId(lifecycleQueue: string): string {
+export function settlementScheduleId(lifecycleQueue: string): string {
   return `service-settlements:${lifecycleQueue}`;
 }
 

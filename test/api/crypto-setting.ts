@@ -1,16 +1,40 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { actOn } from '../../src/cli/act';
 import type { CallbackName } from '../../src/domain/callback';
+import { createSealer } from '../../src/keys/seal';
 import { verifyLedger } from '../../src/ledger/verify/verify';
 import { LIFECYCLES } from '../../src/lifecycles';
+import { makeSigningSecret } from '../../src/merchants/endpoint';
+import { endpointOwner } from '../../src/store/endpoints';
 import { deliverCallback } from '../../src/temporal/bank-callbacks';
 import { call, eventually } from '../support/http';
 import type { Service } from '../support/service';
+import { type Receiver, receiveHttp } from '../webhooks/receiver';
 
 /** Smallest units of one ether. */
 export const ETHER = 10n ** 18n;
 
-export const IN_ETHER = { amount: 10_000, currency: 'EUR', asset: 'ETH', network: 'ethereum' };
+const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
+
+/** Coin that is settled. */
+export const COIN = { asset: 'ETH', network: 'ethereum' };
+
+export const IN_ETHER = { amount: 10_000, currency: 'EUR', ...COIN };
+
+/** Every route of crypto, about one payment and one settlement. */
+export function everyRoute(payment: string, settlement: string) {
+  return [
+    ['POST', '/v1/crypto/payments', IN_ETHER],
+    ['GET', `/v1/crypto/payments/${payment}`, undefined],
+    ['GET', '/v1/crypto/payments', undefined],
+    ['POST', '/v1/crypto/settlements', COIN],
+    ['GET', `/v1/crypto/settlements/${settlement}`, undefined],
+    ['GET', '/v1/crypto/settlements', undefined],
+    ['POST', `/v1/sandbox/crypto/payments/${payment}/simulate`, { event: 'received' }],
+    ['POST', `/v1/sandbox/crypto/settlements/${settlement}/simulate`, { event: 'completed' }],
+  ] as const;
+}
 
 /** A merchant with crypto, and all that happens to its coins. */
 export async function openCryptoShop(service: Service, livemode = false) {
@@ -40,6 +64,13 @@ export async function openCryptoShop(service: Service, livemode = false) {
     post,
     read,
     report,
+    /** Registers a wallet that counts at once. */
+    registerWallet: () => {
+      const now = new Date().toISOString();
+      const address = WALLET;
+      const wallet = { account_id, livemode: false, network: 'ethereum', address } as const;
+      return stores.wallets.set(wallet, { now, counts_from: now });
+    },
     /** A payment of 100 EUR, one ether. */
     pay: async (changes: object = {}) => {
       const created = await post('/v1/crypto/payments', { ...IN_ETHER, ...changes });
@@ -98,6 +129,37 @@ export async function openCryptoShop(service: Service, livemode = false) {
       temporal.workflow.getHandle(LIFECYCLES[kind].workflowId(id)),
     verify: () => verifyLedger(mongo, database, { full: true }),
   };
+}
+
+/** Webhook as it came. */
+interface Delivery {
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+interface Hook extends Receiver {
+  secret: string;
+  /** Each event once, as they came. */
+  received: Delivery[];
+}
+
+/** Endpoint of a merchant, which keeps what it is sent, and each event once by its id. */
+export async function openHook({ stores, keys }: Service, account_id: string): Promise<Hook> {
+  const received: Delivery[] = [];
+  const receiver = await receiveHttp(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString();
+    const isKnown = received.some((delivery) => delivery.body === body);
+    if (!isKnown) received.push({ headers: request.headers, body });
+    response.writeHead(204).end();
+  });
+  const secret = makeSigningSecret();
+  await stores.endpoints.set({
+    ...{ account_id, livemode: false, url: receiver.url, now: new Date() },
+    sealed: await createSealer(keys.seal).seal(secret, endpointOwner(account_id, false)),
+  });
+  return { ...receiver, secret, received };
 }
 
 interface Payment {

@@ -4,12 +4,24 @@ import { pageText } from '../../src/cli/resource-text';
 import { createConnectorKey } from '../../src/connectors/keys';
 import { signMessage } from '../../src/connectors/signature';
 import { createSealer } from '../../src/keys/seal';
+import {
+  ensureSettlementSchedule,
+  settlementScheduleId,
+} from '../../src/temporal/settlement-schedule';
 import { operatorsAudit } from '../support/audit';
 import { keepHistory } from '../support/histories';
 import { call, eventually } from '../support/http';
 import { scriptedChain } from '../support/scripted-chain';
-import { type Service, startService } from '../support/service';
-import { type CryptoShop, ETHER, IN_ETHER, openCryptoShop } from './crypto-setting';
+import { openKey, type Service, startService } from '../support/service';
+import {
+  COIN,
+  type CryptoShop,
+  ETHER,
+  everyRoute,
+  IN_ETHER,
+  openCryptoShop,
+  openHook,
+} from './crypto-setting';
 
 const chain = scriptedChain();
 let service: Service;
@@ -25,16 +37,7 @@ describe('an account', () => {
   test('without crypto is refused on every route, and enabling opens them', async () => {
     const { url, stores, account } = service;
     const { account_id, key } = await account();
-    const every = [
-      ['GET', '/v1/crypto/payments'],
-      ['GET', `/v1/crypto/payments/${randomUUID()}`],
-      ['GET', '/v1/crypto/settlements'],
-      ['GET', `/v1/crypto/settlements/${randomUUID()}`],
-      ['POST', '/v1/crypto/payments'],
-      ['POST', '/v1/crypto/settlements'],
-    ] as const;
-    for (const [method, path] of every) {
-      const body = method === 'POST' ? IN_ETHER : undefined;
+    for (const [method, path, body] of everyRoute(randomUUID(), randomUUID())) {
       const refused = await call(url, method, path, { key, body });
       expect([refused.status, refused.body.error.code]).toEqual([403, 'crypto_not_enabled']);
     }
@@ -42,6 +45,88 @@ describe('an account', () => {
     expect((await call(url, 'GET', '/v1/crypto/payments', { key })).status).toBe(200);
     await stores.accounts.setCrypto(account_id, false);
     expect((await call(url, 'GET', '/v1/crypto/payments', { key })).status).toBe(403);
+  });
+
+  test('that loses crypto is refused on every route; what is under way goes on, untold', async () => {
+    const { url, stores } = service;
+    const off = await openCryptoShop(service);
+    const { account_id, key } = off;
+    await off.registerWallet();
+    const hook = await openHook(service, account_id);
+    const { id, redirect_url } = await off.pay();
+    const { id: earlier } = await off.pay();
+    await off.deposit(earlier, 'tx-on', ETHER);
+    await eventually('the event', async () => hook.received.length === 1);
+    const { id: settlement } = (await off.post('/v1/crypto/settlements', COIN)).body;
+
+    await stores.accounts.setCrypto(account_id, false);
+    for (const [method, path, body] of everyRoute(id, settlement)) {
+      const refused = await call(url, method, path, { key, body });
+      expect([refused.status, refused.body.error.code]).toEqual([403, 'crypto_not_enabled']);
+    }
+    expect((await fetch(redirect_url)).status).toBe(200);
+    await off.deposit(id, 'tx-off', ETHER);
+    const completed = { transaction_id: `out-${settlement}` };
+    await off.report('crypto_settlement', settlement, 'completed', completed);
+    await off.handle('crypto_payment', id).result();
+    await off.handle('crypto_settlement', settlement).result();
+    expect(await off.balance()).toEqual({ available: String(ETHER), reserved: '0' });
+    for (const resource_id of [id, settlement]) {
+      const kept = await stores.events.list({ account_id, livemode: false, resource_id, limit: 9 });
+      expect(kept.map(({ delivery }) => delivery.status)).toEqual(['not_subscribed']);
+    }
+    expect(hook.received).toHaveLength(1);
+    await hook.close();
+
+    await stores.accounts.setCrypto(account_id, true);
+    expect((await off.read(id)).status).toBe('received');
+    const shown = await off.get(`/v1/crypto/settlements/${settlement}`);
+    expect(shown.body.status).toBe('completed');
+  });
+
+  test('sees and moves only its own, in the environment of its key', async () => {
+    const { url, stores } = service;
+    const owner = await openCryptoShop(service);
+    await owner.registerWallet();
+    const { id } = await owner.pay();
+    const { id: paid } = await owner.pay();
+    await owner.deposit(paid, 'tx-own', ETHER);
+    await owner.until(paid, 'received', ({ status }) => status === 'received');
+    const { id: settlement } = (await owner.post('/v1/crypto/settlements', COIN)).body;
+    const balance = await owner.balance();
+    const other = await openCryptoShop(service);
+    await other.registerWallet();
+    const live = await openKey(stores, owner.account_id, true);
+
+    const codes = async (key: string) => {
+      const answers: unknown[] = [];
+      for (const [method, path, body] of everyRoute(id, settlement).slice(1)) {
+        const answer = await call(url, method, path, { key, body });
+        answers.push(answer.body.error?.code ?? answer.body.data);
+      }
+      return answers;
+    };
+    const [noPayment, noSettlement] = ['crypto_payment_not_found', 'crypto_settlement_not_found'];
+    expect(await codes(other.key)).toEqual([
+      noPayment,
+      [],
+      'insufficient_balance',
+      noSettlement,
+      [],
+      noPayment,
+      noSettlement,
+    ]);
+    expect(await codes(live)).toEqual([
+      noPayment,
+      [],
+      'asset_not_available',
+      noSettlement,
+      [],
+      'api_key_scope_insufficient',
+      'api_key_scope_insufficient',
+    ]);
+    expect((await owner.read(id)).status).toBe('awaiting_deposit');
+    expect(await owner.balance()).toEqual(balance);
   });
 
   test('needs the scope, and sees only its own', async () => {
@@ -184,6 +269,9 @@ describe('a crypto payment', () => {
     expect((await shop.read(id)).amount_received).toBe(String(ETHER - 1n));
     const kept = await service.stores.crypto_payments.get(id);
     expect(kept?.audit).toMatchObject([{ who: 'mia', what: 'accept', after: 'received' }]);
+    const handle = shop.handle('crypto_payment', id);
+    await handle.result();
+    await keepHistory(handle, 'crypto-payment-accepted');
   });
 
   test('of a source that fails screening is held, then released once', async () => {
@@ -367,11 +455,17 @@ test('the schedule pays out what is worth it, to wallets that count', async () =
   expect(await day.balance()).toEqual({ available: String(ETHER), reserved: '0' });
   const other = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
   await stores.wallets.set({ ...wallet, address: other }, { now, counts_from: now });
-  await sweep();
+  expect(await ensureSettlementSchedule(temporal, taskQueue)).toBe('made');
+  expect(await ensureSettlementSchedule(temporal, taskQueue)).toBe('kept');
+  const schedule = temporal.schedule.getHandle(settlementScheduleId(taskQueue));
+  const daily = { every: 86_400_000, offset: 7_200_000 };
+  expect((await schedule.describe()).spec.intervals).toMatchObject([daily]);
+  await schedule.trigger();
   const settled = await eventually('the settlement', async () => {
     const { body } = await day.get('/v1/crypto/settlements');
     return body.data[0];
   });
+  await schedule.delete();
   expect(settled).toMatchObject({ amount: String(ETHER), wallet_address: other });
   expect(await day.balance()).toEqual({ available: '0', reserved: String(ETHER) });
 });

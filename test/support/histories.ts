@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
@@ -6,11 +6,12 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 const ROOT = join(__dirname, '../..');
 const HISTORIES = join(ROOT, 'test/replay/histories');
 
-/** Kept for the replay test, only when asked: a history in the tree is never recorded again. */
+/** Kept for the replay test, only when asked; one that is in the tree stays as it is. */
 export async function keepHistory(handle: WorkflowHandle, name: string): Promise<void> {
   if (process.env['RECORD_HISTORIES'] === undefined) return;
   mkdirSync(HISTORIES, { recursive: true });
   const file = join(HISTORIES, `${name}.json`);
+  if (existsSync(file)) return;
   // Stack traces name the folder they were made in.
   const history = historyToJSON(await handle.fetchHistory()).replaceAll(`${ROOT}/`, '');
   writeFileSync(file, history, { flag: 'wx' });

@@ -10,7 +10,7 @@ import {
 import type { CryptoPaymentState } from '../../src/domain/crypto-workflow';
 import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
-import { apply, bookOf, isOpen } from './deposits';
+import { apply, bookOf, isOpen, orReload } from './deposits';
 import { type CryptoPayment, record, stateOf } from './life';
 
 const neverLeft = (status: CryptoPaymentStatus) =>
@@ -51,7 +51,7 @@ export async function applyAct(
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
   record.tell(payment, `operator ${act.operator}: ${what} (${act.reason})`);
   const audit = auditOf(item);
-  if (what === 'snooze') await record.snooze(payment, audit, hours);
+  if (what === 'snooze') await orReload(payment, record.snooze(payment, audit, hours));
   else {
     try {
       await apply(payment, actOnDeposits(bookOf(payment), what), { audit });

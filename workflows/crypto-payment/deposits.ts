@@ -61,26 +61,22 @@ export async function apply(
   const credited = creditedBy(payment.deposits, deposits).map((each) => each.transaction_id);
   const returned = returnedBy(payment.deposits, deposits).map((each) => each.transaction_id);
   const amount_received = String(amountReceived(deposits));
-  try {
-    await record.move(payment, [status], {
-      change: {
-        deposits,
-        accepted,
-        amount_received,
-        told: [...told],
-        credited,
-        tells,
-        ...(returned.length > 0 ? { returned } : {}),
-      },
-      ...(callback === undefined ? {} : { callback_id: callback.callback_id }),
-      ...(audit === undefined ? {} : { audit }),
-      // A credit is never made from a task that may be lost with all that came after it.
-      scheduled: true,
-    });
-  } catch (error) {
-    if (error instanceof RecordAhead) await reload(payment);
-    throw error;
-  }
+  const write = record.move(payment, [status], {
+    change: {
+      deposits,
+      accepted,
+      amount_received,
+      told: [...told],
+      credited,
+      tells,
+      ...(returned.length > 0 ? { returned } : {}),
+    },
+    ...(callback === undefined ? {} : { callback_id: callback.callback_id }),
+    ...(audit === undefined ? {} : { audit }),
+    // A credit is never made from a task that may be lost with all that came after it.
+    scheduled: true,
+  });
+  await orReload(payment, write);
   payment.deposits = deposits;
   payment.accepted = accepted;
   payment.told = told;
@@ -93,6 +89,19 @@ export async function mark(payment: CryptoPayment): Promise<void> {
   await record.setAttention(payment, attentionOf(bookOf(payment), isOpen(payment)));
 }
 
+/**
+ * Waits for a write, and reads the deposits again where the record is ahead of it.
+ * @throws RecordAhead once the payment stands where the record does, with its deposits
+ */
+export async function orReload(payment: CryptoPayment, write: Promise<void>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (error instanceof RecordAhead) await reload(payment);
+    throw error;
+  }
+}
+
 /** Takes the deposits over as the record has them. */
 async function reload(payment: CryptoPayment): Promise<void> {
   const { id: resource_id, facts } = payment;
@@ -102,4 +111,5 @@ async function reload(payment: CryptoPayment): Promise<void> {
   const { status, version, attention, deposits, accepted, told } = loaded;
   Object.assign(payment, { status, version, attention, deposits, accepted, told });
   record.show(payment);
+  screenDeposits(payment);
 }

@@ -14,6 +14,10 @@ test.each([
   ['payout-accepted-behind', { status: 'sent', version: 3 }],
   ['payment-settled', { status: 'settled', version: 4 }],
   ['refund-settled', { status: 'settled', version: 2 }],
+  ['crypto-payment-topped-up', { status: 'received', version: 5 }],
+  ['crypto-payment-returned', { status: 'expired', version: 4 }],
+  ['crypto-settlement-sent-again', { status: 'completed', version: 3 }],
+  ['crypto-settlement-refused', { status: 'failed', version: 2 }],
 ])('the history %s ends where its last step said', (name, standing) => {
   expect(standingIn([historyOf(name)])).toEqual({ ...standing, bookings: [] });
 });
@@ -33,6 +37,9 @@ test('a refusal is told apart from what has not begun, and from what was accepte
   expect(refused('refund-refused')).toBe(true);
   expect(refused('payout-accepted-behind')).toBe(false);
   expect(refused('payout-completed')).toBe(false);
+  expect(refused('crypto-settlement-completed')).toBe(false);
+  expect(refused('crypto-settlement-insufficient-balance')).toBe(true);
+  expect(refused('crypto-payment-not-available')).toBe(true);
   expect(wasRefused([{ events: [] }])).toBe(false);
 });
 
@@ -47,12 +54,12 @@ test('a history that is cut off stands where its last known step said', () => {
 });
 
 test('every recorded history of a lifecycle is read without a fault', () => {
-  const names = readdirSync(FOLDER).filter((name) => /^(payment|refund|payout)-/.test(name));
+  const names = readdirSync(FOLDER).filter((name) => /^(payment|refund|payout|crypto)-/.test(name));
   for (const name of names) {
     const standing = standingIn([historyOf(name.replace('.json', ''))]);
     if (standing !== null) expect(standing.version).toBeGreaterThanOrEqual(1);
   }
-  expect(names.length).toBeGreaterThan(50);
+  expect(names.length).toBeGreaterThan(65);
 });
 
 test.each([

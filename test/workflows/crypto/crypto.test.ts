@@ -1,24 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { bookCurrency } from '../../../src/domain/crypto';
+import { SETTLE_WORKFLOW } from '../../../src/domain/settle';
 import { LIFECYCLES } from '../../../src/lifecycles';
+import { inTransaction } from '../../../src/mongo';
+import { SANDBOX_CONNECTOR } from '../../../src/routing';
 import { nextRun } from '../../../src/temporal/start';
 import { keepHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
 import {
+  callback,
   eventTypes,
   openWorkflowSetting,
   type WorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
-import { balanceOf, ETHER, marked, openPayment, openSettlement, spend, WALLET } from './setting';
+import {
+  activitiesBehind,
+  balanceOf,
+  COIN,
+  credit,
+  ETHER,
+  marked,
+  openBalance,
+  openPayment,
+  openSettlement,
+  registerWallet,
+  settle,
+  spend,
+  WALLET,
+} from './setting';
 
 let setting: WorkflowSetting;
 
 beforeAll(async () => {
-  setting = await openWorkflowSetting();
+  setting = await openWorkflowSetting('time-skipping', ['sandbox', 'live']);
 });
 afterAll(async () => setting?.close());
 
 const ACT = { operator: 'mia', reason: 'Ticket 42' };
+const METADATA = '__temporal_workflow_metadata';
+
+/** Waits until the record of a payment is in a state. */
+const stands = (id: string, status: string) =>
+  eventually(status, async () => {
+    const payment = await setting.stores.crypto_payments.get(id);
+    return payment?.status === status && payment;
+  });
+
+/** Waits until a settlement is sent: time must not be skipped while the connector is at it. */
+const isSent = (id: string) =>
+  eventually('sent', async () => {
+    const settlement = await setting.stores.crypto_settlements.get(id);
+    return settlement?.status === 'sent' && settlement;
+  });
 
 describe('the window of a crypto payment', () => {
   test('closes without a deposit: it has expired', () =>
@@ -42,6 +77,23 @@ describe('the window of a crypto payment', () => {
       await report('deposit_undone', { transaction_id: 'tx' });
       expect(await handle.result()).toMatchObject({ status: 'expired' });
       await keepHistory(handle, 'crypto-payment-unconfirmed');
+    }));
+
+  test('is long enough for the rest to come in its last minute', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const { id, account_id, handle, deposit } = await openPayment(setting, connector);
+      await deposit('tx', 1n, 3);
+      await stands(id, 'underpaid');
+      await setting.env.sleep('29 minutes');
+      expect(await handle.query('state')).toMatchObject({ status: 'underpaid' });
+      await deposit('rest', ETHER - 1n, 3);
+      await stands(id, 'received');
+      expect(await handle.result()).toMatchObject({ status: 'received' });
+      expect(await balanceOf(setting, account_id)).toMatchObject({ available: `${ETHER}` });
+      expect(await eventTypes(setting, id)).toEqual([
+        'crypto.payment.underpaid',
+        'crypto.payment.received',
+      ]);
     }));
 
   test('closes with too little: an operator returns it, where the balance holds it', () =>
@@ -101,7 +153,8 @@ describe('a crypto payment', () => {
     const decline = { outcome: 'declined', code: 'no_rate', message: 'There is no rate.' } as const;
     const chain = scriptedChain({ quoteRate: async () => decline });
     return withBank(setting, chain, async (connector) => {
-      await expect(openPayment(setting, connector)).rejects.toMatchObject({
+      const id = randomUUID();
+      await expect(openPayment(setting, connector, id)).rejects.toMatchObject({
         cause: { type: 'asset_not_available', message: 'There is no rate.' },
       });
       const claims = await setting.mongo
@@ -109,6 +162,8 @@ describe('a crypto payment', () => {
         .collection('idempotency')
         .countDocuments({ operation: 'createCryptoPayment', request: { $ne: null } });
       expect(claims).toBe(0);
+      const handle = setting.env.client.workflow.getHandle(`crypto-payment:${id}`);
+      await keepHistory(handle, 'crypto-payment-not-available');
     });
   });
 
@@ -130,7 +185,151 @@ describe('a crypto payment', () => {
     }));
 });
 
+test('an act on a crypto payment reads its deposits again where the record is ahead', () =>
+  withBank(setting, scriptedChain(), async (connector) => {
+    const { id, account_id, handle, deposit } = await openPayment(setting, connector);
+    const half = ETHER / 2n;
+    await deposit('tx', half, 1);
+    const kept = await eventually('the deposit', async () => {
+      const payment = await setting.stores.crypto_payments.get(id);
+      return payment?.deposits.length === 1 && payment;
+    });
+    const { status, version } = kept;
+    const counted = { confirmations: 3, screening: 'passed', status: 'confirmed' } as const;
+    await activitiesBehind(setting).recordCryptoPaymentMove({
+      ...{ resource_id: id, account_id, livemode: false, request_id: 'before the restore' },
+      from: { status, version },
+      to: ['underpaid'],
+      at: new Date().toISOString(),
+      attention: null,
+      change: {
+        deposits: kept.deposits.map((each) => ({ ...each, ...counted })),
+        amount_received: String(half),
+        accepted: false,
+        told: [{ status: 'underpaid', version: version + 1 }],
+        credited: ['tx'],
+        tells: true,
+      },
+    });
+    const snoozed = await handle.executeUpdate('snooze', { args: [{ ...ACT, hours: 1 }] });
+    expect(snoozed).toMatchObject({ status: 'underpaid', version: version + 1 });
+    await deposit('rest', half, 3);
+    await stands(id, 'received');
+    expect(await handle.result()).toMatchObject({ status: 'received' });
+    const after = await setting.stores.crypto_payments.get(id);
+    expect(after?.deposits).toMatchObject([counted, counted]);
+    expect(after?.audit).toMatchObject([{ what: 'snooze' }]);
+    expect(await balanceOf(setting, account_id)).toMatchObject({ available: `${ETHER}` });
+    await keepHistory(handle, 'crypto-payment-act-record-ahead');
+  }));
+
 describe('a settlement', () => {
+  test('goes on live to the wallet that counts: a new one does after 24 hours', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const other = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+      const owner = await openBalance(setting, true);
+      /** Asks for one unit, and gives the wallet that it goes to. */
+      const walletNow = async () => {
+        const asked = { ...owner, amount: '1' };
+        const { id, handle, report } = await settle(setting, connector, asked);
+        const { wallet_address } = await isSent(id);
+        await report('completed');
+        await handle.result();
+        return wallet_address;
+      };
+      const register = async (address: string) => {
+        const at = new Date(await setting.env.currentTimeMs());
+        await registerWallet(setting, owner, address, at);
+      };
+      await register(WALLET);
+      await expect(walletNow()).rejects.toMatchObject({ cause: { type: 'wallet_not_registered' } });
+      await setting.env.sleep('24 hours');
+      expect(await walletNow()).toBe(WALLET);
+      await register(other);
+      await setting.env.sleep('23 hours');
+      expect(await walletNow()).toBe(WALLET);
+      await setting.env.sleep('1 hour');
+      expect(await walletNow()).toBe(other);
+    }));
+
+  test('is made of each whole balance, day after day', () =>
+    withBank(
+      setting,
+      scriptedChain(),
+      async () => {
+        const { stores, env, queues } = setting;
+        const owner = await openBalance(setting, false);
+        const { account_id, livemode } = owner;
+        await stores.accounts.insert({
+          ...{ _id: account_id, name: 'Test Shop', crypto: true, enabled_methods: [] },
+          dashboard: { email: `${account_id}@example.com` },
+          created_at: new Date().toISOString(),
+        });
+        await registerWallet(setting, owner, WALLET, new Date(0));
+        const { workflow } = env.client;
+        const sweep = () =>
+          workflow.execute(SETTLE_WORKFLOW, {
+            workflowId: randomUUID(),
+            taskQueue: queues.lifecycle,
+            args: [],
+          });
+        /** Settles the day, and waits until the money is there. */
+        const settleDay = async (days: number) => {
+          expect(await sweep()).toMatchObject({ started: 1 });
+          const rows = await eventually(`the settlement of day ${days}`, async () => {
+            const made = await stores.crypto_settlements.list({ account_id, livemode, limit: 9 });
+            return made.length === days && made;
+          });
+          await isSent(rows[0]?._id ?? '');
+          const handle = workflow.getHandle(`crypto-settlement:${rows[0]?._id}`);
+          await handle.signal('completed', callback());
+          expect(await handle.result()).toMatchObject({ status: 'completed' });
+          return rows.map(({ amount, wallet_address }) => [amount, wallet_address]);
+        };
+        expect(await settleDay(1)).toEqual([[`${ETHER}`, WALLET]]);
+        await env.sleep('24 hours');
+        await credit(setting, owner, 2n * ETHER);
+        await credit(setting, owner, 1n);
+        expect(await settleDay(2)).toEqual([
+          [`${2n * ETHER + 1n}`, WALLET],
+          [`${ETHER}`, WALLET],
+        ]);
+        expect(await balanceOf(setting, account_id)).toEqual({ available: '0', reserved: '0' });
+        await credit(setting, owner, ETHER);
+        const frozen = { at: new Date().toISOString(), reason: 'Ticket 42' };
+        await inTransaction(setting.mongo, (session) =>
+          stores.accounts.freeze(account_id, frozen, session),
+        );
+        expect(await sweep()).toMatchObject({ started: 0 });
+      },
+      SANDBOX_CONNECTOR,
+    ));
+
+  test('that the schedule opens twice at once is one, and never refused for its own money', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const owner = await openBalance(setting, false);
+      await registerWallet(setting, owner, WALLET, new Date(0));
+      const { stores } = setting;
+      const input = {
+        ...{ crypto_settlement_id: randomUUID(), ...owner, amount: null },
+        ...{ currency: bookCurrency(COIN), ...COIN, connector, request_id: 'req-3' },
+        scheduled: true,
+        created_at: new Date().toISOString(),
+      } as const;
+      const first = await activitiesBehind(setting).openCryptoSettlement(input);
+      let looks = 0;
+      // Its first look is before the other attempt has written.
+      const get: typeof stores.crypto_settlements.get = async (id) => {
+        looks += 1;
+        return looks === 1 ? null : await stores.crypto_settlements.get(id);
+      };
+      const late = { ...stores, crypto_settlements: { ...stores.crypto_settlements, get } };
+      const second = await activitiesBehind(setting, late).openCryptoSettlement(input);
+      expect(first).toMatchObject({ outcome: 'accepted', isFresh: true });
+      expect(second).toMatchObject({ outcome: 'accepted', facts: { amount: `${ETHER}` } });
+      expect(looks).toBe(2);
+    }));
+
   test('without an answer is looked up, and sent again only when it never arrived', async () => {
     let tries = 0;
     const sent: string[] = [];
@@ -178,9 +377,68 @@ describe('a settlement', () => {
 
   test('of more than the balance holds is refused, and nothing moves', () =>
     withBank(setting, scriptedChain(), async (connector) => {
-      const amount = String(ETHER + 1n);
-      await expect(openSettlement(setting, connector, { amount })).rejects.toMatchObject({
+      const crypto_settlement_id = randomUUID();
+      const asked = { crypto_settlement_id, amount: String(ETHER + 1n) };
+      await expect(openSettlement(setting, connector, asked)).rejects.toMatchObject({
         cause: { type: 'insufficient_balance' },
       });
+      const workflowId = `crypto-settlement:${crypto_settlement_id}`;
+      const handle = setting.env.client.workflow.getHandle(workflowId);
+      await keepHistory(handle, 'crypto-settlement-insufficient-balance');
     }));
+
+  test('that is late is shown after 6 hours, snoozed, and completed by an operator', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const { id, account_id, handle } = await openSettlement(setting, connector);
+      const shows = (status: string, mark: string | null) =>
+        eventually(`${status}, ${mark}`, async () => {
+          const kept = await setting.stores.crypto_settlements.get(id);
+          return kept?.status === status && kept.attention === mark && kept;
+        });
+      await shows('sent', null);
+      await setting.env.sleep('6 hours');
+      await shows('sent', 'settlement_overdue');
+      await handle.executeUpdate('snooze', { args: [{ ...ACT, hours: 1 }] });
+      await shows('sent', null);
+      await setting.env.sleep('1 hour');
+      await shows('sent', 'settlement_overdue');
+      const again = handle.executeUpdate('resubmit', { args: [ACT] });
+      await expect(again).rejects.toMatchObject({ cause: { type: 'wrong_state' } });
+      await handle.executeUpdate('mark_completed', { args: [ACT] });
+      expect(await handle.result()).toMatchObject({ status: 'completed' });
+      const { audit, transaction_id } = await shows('completed', null);
+      expect(audit).toMatchObject([{ what: 'snooze' }, { what: 'mark_completed' }]);
+      expect(transaction_id).toBe(`out-${id}`);
+      expect(await balanceOf(setting, account_id)).toEqual({ available: '0', reserved: '0' });
+      await keepHistory(handle, 'crypto-settlement-overdue-marked-completed');
+    }));
+
+  test('that is not broadcast is asked about and sent again, or given back, by an operator', () => {
+    const sent: string[] = [];
+    const chain = scriptedChain({
+      sendSettlement: async ({ crypto_settlement_id }) => {
+        sent.push(crypto_settlement_id);
+        return { outcome: 'pending' };
+      },
+    });
+    return withBank(setting, chain, async (connector) => {
+      const { id, account_id, handle } = await openSettlement(setting, connector);
+      await eventually('the answer', async () => {
+        const metadata = await handle.query<{ currentDetails?: string }>(METADATA);
+        return metadata.currentDetails?.includes('instruction at the connector: pending');
+      });
+      const answered = await handle.executeUpdate('resubmit', { args: [ACT] });
+      expect(answered).toMatchObject({ status: 'pending', bank: 'pending' });
+      expect(sent).toEqual([id, id]);
+      expect(await handle.executeUpdate('mark_failed', { args: [ACT] })).toMatchObject({
+        status: 'failed',
+      });
+      expect(await handle.result()).toMatchObject({ status: 'failed' });
+      expect(await balanceOf(setting, account_id)).toEqual({
+        available: `${ETHER}`,
+        reserved: '0',
+      });
+      await keepHistory(handle, 'crypto-settlement-resubmitted-marked-failed');
+    });
+  });
 });

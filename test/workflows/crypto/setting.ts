@@ -1,5 +1,7 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
+import { createCryptoPaymentActivities } from '../../../activities/crypto-payments';
+import { createCryptoSettlementActivities } from '../../../activities/crypto-settlements';
 import type { CallbackName } from '../../../src/domain/callback';
 import { bookCurrency } from '../../../src/domain/crypto';
 import type {
@@ -8,18 +10,25 @@ import type {
 } from '../../../src/domain/crypto-workflow';
 import { LEGS, type NewPosting } from '../../../src/ledger/postings';
 import { LIFECYCLES } from '../../../src/lifecycles';
+import { createLogger } from '../../../src/log';
+import { setWallet } from '../../../src/merchants/wallet';
 import { inTransaction } from '../../../src/mongo';
+import type { Stores } from '../../../src/store';
 import { firstRun } from '../../../src/temporal/start';
+import { operatorsAudit } from '../../support/audit';
 import { eventually } from '../../support/http';
 import { callback, claim, type WorkflowSetting } from '../../support/workflow-setting';
 
 export const ETHER = 10n ** 18n;
 export const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
-const COIN = { asset: 'ETH', network: 'ethereum', method: 'eth_ethereum' } as const;
+export const COIN = { asset: 'ETH', network: 'ethereum', method: 'eth_ethereum' } as const;
 
 /** A payment of one ether, opened as the API does it. */
-export async function openPayment(setting: WorkflowSetting, connector: string) {
-  const id = randomUUID();
+export async function openPayment(
+  setting: WorkflowSetting,
+  connector: string,
+  id: string = randomUUID(),
+) {
   const account_id = `acct_${id}`;
   const routing = {
     ...{ account_id, livemode: false, amount: 10_000, currency: 'EUR', ...COIN, connector },
@@ -31,35 +40,81 @@ export async function openPayment(setting: WorkflowSetting, connector: string) {
   return { id, account_id, ...(await open(setting, 'crypto_payment', id, input)) };
 }
 
-/** A settlement of a balance of one ether. */
+/** A settlement of a balance of one ether, to a wallet that counts. */
 export async function openSettlement(
   setting: WorkflowSetting,
   connector: string,
   changes: Partial<CryptoSettlementInput> = {},
 ) {
-  const id = randomUUID();
-  const account_id = `acct_${id}`;
-  await credit(setting, account_id);
+  const owner = await openBalance(setting, false);
+  await registerWallet(setting, owner, WALLET, new Date(0));
+  return await settle(setting, connector, { ...owner, ...changes });
+}
+
+/** A settlement of the whole balance, unless the changes say otherwise. */
+export async function settle(
+  setting: WorkflowSetting,
+  connector: string,
+  changes: Owner & Partial<CryptoSettlementInput>,
+) {
+  const { crypto_settlement_id: id = randomUUID(), ...asked } = changes;
   const currency = bookCurrency(COIN);
-  const settlement = {
-    ...{ account_id, livemode: false, amount: null, currency, ...COIN, connector, ...changes },
-  };
+  const settlement = { amount: null, currency, ...COIN, connector, ...asked };
   const input = { ...settlement, crypto_settlement_id: id, request_id: 'req-2' };
   await claim(setting, 'createCryptoSettlement', id, input, { settlement });
+  const { account_id } = changes;
   return { id, account_id, ...(await open(setting, 'crypto_settlement', id, input)) };
 }
 
-/** A wallet that counts, and a balance of one ether. */
-async function credit({ stores, mongo }: WorkflowSetting, account_id: string): Promise<void> {
-  const now = new Date(0).toISOString();
-  const wallet = { account_id, livemode: false, network: 'ethereum', address: WALLET } as const;
-  await stores.wallets.set(wallet, { now, counts_from: now });
+/** Account, in one of its environments. */
+interface Owner {
+  account_id: string;
+  livemode: boolean;
+}
+
+/** A new account with a balance of one ether. */
+export async function openBalance(setting: WorkflowSetting, livemode: boolean): Promise<Owner> {
+  const owner = { account_id: `acct_${randomUUID()}`, livemode };
+  await credit(setting, owner, ETHER);
+  return owner;
+}
+
+/** Brings coins onto a balance, as a deposit does. */
+export async function credit(
+  { stores, mongo }: WorkflowSetting,
+  owner: Owner,
+  amount: bigint,
+): Promise<void> {
   const posting = {
     ...({ kind: 'crypto_payment_credited', resource_id: randomUUID(), step: 'tx' } as const),
-    ...{ account_id, livemode: false, currency: bookCurrency(COIN) },
-    ...{ at: new Date().toISOString(), legs: LEGS.crypto_payment_credited('chain', ETHER) },
+    ...{ ...owner, currency: bookCurrency(COIN) },
+    ...{ at: new Date().toISOString(), legs: LEGS.crypto_payment_credited('chain', amount) },
   } as const;
   await inTransaction(mongo, (session) => stores.ledger.post(posting, session));
+}
+
+/** Registers a wallet; `at` is a time of the test's server, which may be days ahead. */
+export async function registerWallet(
+  { mongo, stores }: WorkflowSetting,
+  owner: Owner,
+  address: string,
+  at: Date,
+): Promise<void> {
+  const deps = { mongo, stores, audit: operatorsAudit(stores), now: () => at };
+  await setWallet(deps, { ...owner, network: 'ethereum', address });
+}
+
+/** Steps that write to the record behind a workflow's back, on other stores if need be. */
+export function activitiesBehind(setting: WorkflowSetting, stores: Stores = setting.stores) {
+  const deps = {
+    mongo: setting.mongo,
+    stores,
+    temporal: setting.env.client,
+    webhookQueue: 'unused',
+    payTokenKey: randomBytes(32),
+    log: createLogger('behind', 'silent'),
+  };
+  return { ...createCryptoPaymentActivities(deps), ...createCryptoSettlementActivities(deps) };
 }
 
 /** Takes coins off a balance, as a settlement does. @returns brings them back */
