@@ -46,9 +46,9 @@ interface Run {
 const CHECKED_AT_ONCE = 20;
 
 /**
- * Walks over every workflow of a payment, refund or payout that runs, or has ended since, and holds
- * its history against the document; payments come first, then in the order of their starts. The list
- * lags behind by seconds, and forgets what is older than the namespace's retention.
+ * Walks over every workflow of a resource that runs, or has ended since, and holds its history
+ * against the document; one kind after the other, each in the order of their starts. The list lags
+ * behind by seconds, and forgets what is older than the namespace's retention.
  */
 export async function* walk(deps: WalkDeps, since: Date): AsyncGenerator<Walked> {
   for (const kind of KINDS) {

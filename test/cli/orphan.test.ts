@@ -67,6 +67,49 @@ test('what was terminated is listed with its age; what runs or has ended is not'
   expect(await setting.json('orphan', 'list')).toEqual(NONE);
 });
 
+test('coins are listed, too, and go on where they were', async () => {
+  const { stores } = setting.service;
+  await setting.registerWallet('0x52908400098527886E0F7030069857D2E4169EE7');
+  const paid = await setting.cryptoPayment();
+  await setting.simulate('crypto_payment', paid, { event: 'received' });
+  const payment = await setting.cryptoPayment();
+  const seen = await setting.simulate('crypto_payment', payment, { amount: '7', confirmations: 1 });
+  // Sent, and nothing more is heard of it.
+  const settlement = await setting.cryptoSettlement('66643');
+  await eventually('sent', async () => {
+    return (await stores.crypto_settlements.get(settlement))?.status === 'sent';
+  });
+  await setting.terminate('crypto_payment', payment);
+  await setting.terminate('crypto_settlement', settlement);
+  expect(await setting.json('orphan', 'list')).toEqual({
+    ...NONE,
+    data: expect.arrayContaining([
+      orphanOf('crypto_payment', payment, 'awaiting_deposit', 'TERMINATED'),
+      orphanOf('crypto_settlement', settlement, 'sent', 'TERMINATED'),
+    ]),
+  });
+  for (const orphan of await orphansAmong([payment, settlement])) {
+    await restart(setting.deps, orphan);
+  }
+  expect(await setting.json('orphan', 'list')).toEqual(NONE);
+  const [{ transaction_id }] = seen.body.deposits;
+  await setting.simulate('crypto_payment', payment, { transaction_id });
+  await eventually('the deposit', async () => {
+    return (await stores.crypto_payments.get(payment))?.status === 'underpaid';
+  });
+  await setting.simulate('crypto_payment', payment, { event: 'received' });
+  await setting.simulate('crypto_settlement', settlement, { event: 'completed' });
+  await setting.handle('crypto_payment', payment).result();
+  await setting.handle('crypto_settlement', settlement).result();
+  const kinds = async (id: string) =>
+    (await stores.ledger.forResource(id)).map(({ kind }) => kind).sort();
+  expect(await kinds(payment)).toEqual(['crypto_payment_credited', 'crypto_payment_credited']);
+  expect(await kinds(settlement)).toEqual([
+    'crypto_settlement_captured',
+    'crypto_settlement_reserved',
+  ]);
+});
+
 test('one that is started again goes on where it was', async () => {
   const id = await setting.payout({ amount: 66_623 });
   await setting.terminate('payout', id);

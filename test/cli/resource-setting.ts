@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CallbackResource } from '../../src/domain/callback';
+import { LIFECYCLES } from '../../src/lifecycles';
+import { IN_ETHER } from '../api/crypto-setting';
 import { openShop } from '../api/payout-setting';
 import { call, settledPayment } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
@@ -25,7 +27,7 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
     return body.id;
   };
   const handle = (kind: CallbackResource, id: string) =>
-    service.temporal.workflow.getHandle(`${kind}:${id}`);
+    service.temporal.workflow.getHandle(LIFECYCLES[kind].workflowId(id));
   return {
     service,
     shop,
@@ -72,8 +74,27 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
       const id = idOf(await call(service.url, 'POST', '/v1/refunds', { key, body }));
       return { id, payment_id };
     },
-    simulate: (kind: CallbackResource, id: string, body: object) =>
-      call(service.url, 'POST', `/v1/sandbox/${kind}s/${id}/simulate`, { key, body }),
+    /** Of 100 EUR in ether, to an account that has crypto from now on. */
+    cryptoPayment: async (more: { idempotencyKey?: string } = {}) => {
+      await service.stores.accounts.setCrypto(shop.account_id, true);
+      const asked = { key, body: IN_ETHER, ...more };
+      return idOf(await call(service.url, 'POST', '/v1/crypto/payments', asked));
+    },
+    /** Of units of ether that the balance holds. */
+    cryptoSettlement: async (amount: string) => {
+      const body = { asset: 'ETH', network: 'ethereum', amount };
+      return idOf(await call(service.url, 'POST', '/v1/crypto/settlements', { key, body }));
+    },
+    registerWallet: async (address: string) => {
+      const now = new Date().toISOString();
+      const { account_id } = shop;
+      const wallet = { account_id, livemode: false, network: 'ethereum', address } as const;
+      await service.stores.wallets.set(wallet, { now, counts_from: now });
+    },
+    simulate: (kind: CallbackResource, id: string, body: object) => {
+      const path = `${kind.replace('crypto_', 'crypto/')}s/${id}/simulate`;
+      return call(service.url, 'POST', `/v1/sandbox/${path}`, { key, body });
+    },
     terminate: (kind: CallbackResource, id: string) => handle(kind, id).terminate('in a test'),
     unknownId: () => randomUUID(),
     close: () => service.stop(),

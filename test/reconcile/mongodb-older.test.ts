@@ -153,6 +153,95 @@ test('payments and refunds come back before what they paid for', async () => {
   expect(await setting.verified()).toEqual([]);
 });
 
+test('coins come back: credited once, and settled once to the wallet of that time', async () => {
+  const { stores, shop, deps } = setting;
+  const [earlier, later] = [
+    '0x52908400098527886E0F7030069857D2E4169EE7',
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+  ];
+  const tell = async (id: string, body: object) =>
+    (await setting.simulate('crypto_payment', id, body)).body;
+  const coins = async () => {
+    const rows = await stores.ledger.balances(shop.account_id, false);
+    const row = rows.find(({ currency }) => currency === 'ETH.ethereum');
+    return [String(row?.available), String(row?.reserved)];
+  };
+  await setting.registerWallet(earlier);
+  const before = await setting.cryptoPayment();
+  const backup = await setting.backUp();
+  await tell(before, { event: 'underpaid' });
+  await tell(before, { event: 'received' });
+  const idempotencyKey = randomUUID();
+  const released = await setting.cryptoPayment({ idempotencyKey });
+  await tell(released, { event: 'held' });
+  await eventually('the mark', async () => (await stores.crypto_payments.get(released))?.attention);
+  const act = { what: 'release', operator: 'mia', reason: 'their statement' };
+  await actOn(deps, 'crypto_payment', released, act);
+  await setting.handle('crypto_payment', released).result();
+  const open = await setting.cryptoPayment();
+  const [{ transaction_id }] = (await tell(open, { amount: '7', confirmations: 1 })).deposits;
+  await setting.registerWallet(later);
+  const settle = async (event: string) => {
+    // Sent, and nothing more is heard of it.
+    const id = await setting.cryptoSettlement('66643');
+    await eventually('sent', async () => {
+      return (await stores.crypto_settlements.get(id))?.status === 'sent';
+    });
+    await setting.simulate('crypto_settlement', id, { event });
+    await setting.handle('crypto_settlement', id).result();
+    return id;
+  };
+  const settlements = [await settle('completed'), await settle('failed')];
+  const payments = [before, released, open];
+  const documents = async () =>
+    await Promise.all([
+      ...payments.map((id) => stores.crypto_payments.get(id)),
+      ...settlements.map((id) => stores.crypto_settlements.get(id)),
+    ]);
+  const [first, ...others] = await documents();
+  const recorded = await Promise.all([...payments, ...settlements].map(setting.recorded));
+  const balance = await coins();
+
+  await setting.restore(backup);
+  expect(await coins()).toEqual(['undefined', 'undefined']);
+  const found = await setting.left(5);
+  expect(found.map(({ kind, resource, id }) => [kind, resource, id])).toEqual(
+    expect.arrayContaining([
+      ['behind', 'crypto_payment', before],
+      ['missing', 'crypto_payment', released],
+      ['missing', 'crypto_payment', open],
+      ['missing', 'crypto_settlement', settlements[0]],
+      ['missing', 'crypto_settlement', settlements[1]],
+    ]),
+  );
+  await setting.look(true);
+  const [again, ...rebuilt] = await documents();
+  expect(again).toEqual(first);
+  expect(rebuilt).toEqual(others.map((document) => sameBut(document, {})));
+  expect(rebuilt.at(-1)).toMatchObject({ wallet_address: later });
+  expect(await Promise.all([...payments, ...settlements].map(setting.recorded))).toEqual(recorded);
+  expect(await coins()).toEqual(balance);
+  expect(await setting.verified()).toEqual([]);
+  expect(await setting.left(0)).toEqual([]);
+  expect(await setting.cryptoPayment({ idempotencyKey })).toBe(released);
+
+  // Its workflow is lost, too, and its document there.
+  await setting.terminate('crypto_payment', open);
+  const [orphan] = await setting.left(1);
+  expect(orphan).toMatchObject({ kind: 'orphan', id: open, workflow: 'terminated' });
+  await setting.look(true);
+  expect(await setting.left(0)).toEqual([]);
+  await tell(open, { transaction_id });
+  await eventually('the deposit', async () => {
+    return (await stores.crypto_payments.get(open))?.status === 'underpaid';
+  });
+  await tell(open, { event: 'received' });
+  await setting.handle('crypto_payment', open).result();
+  const due = (await stores.crypto_payments.get(open))?.amount_due;
+  expect(BigInt((await coins())[0] ?? 0) - BigInt(balance[0] ?? 0)).toBe(BigInt(due ?? 0));
+  expect(await setting.verified()).toEqual([]);
+});
+
 test('what a bank took back is booked again, after the refunds from before', async () => {
   const { stores, shop, service, deps } = setting;
   const { key } = shop;

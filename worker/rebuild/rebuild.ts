@@ -1,4 +1,5 @@
 import { isGrpcServiceError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import type { WorkflowBundle } from '@temporalio/worker';
 import { MongoError } from 'mongodb';
 import { createLifecycleActivities, type LifecycleActivities } from '../../activities';
@@ -66,8 +67,13 @@ async function writeOrLeave(
   } catch (error) {
     if (error instanceof Left || error instanceof MongoError || isServiceError(error)) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Left(error instanceof InsufficientBalance ? 'short' : 'unreadable', reason);
+    throw new Left(isLackOfMoney(error) ? 'short' : 'unreadable', reason);
   }
+}
+
+function isLackOfMoney(error: unknown): boolean {
+  if (error instanceof InsufficientBalance) return true;
+  return error instanceof ApplicationFailure && LACKING.includes(error.type ?? '');
 }
 
 function isServiceError(error: unknown): boolean {
@@ -113,12 +119,9 @@ async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past
       if (result.outcome !== 'accepted') return;
       const { crypto_settlement_id: id } = input;
       if (input.scheduled !== true) await needClaim(deps, kind, id, step, past);
-      const { amount } = result.facts;
-      return await assertAccepted(
-        deps,
-        id,
-        await activities.openCryptoSettlement({ ...input, amount }),
-      );
+      const { amount, wallet_address } = result.facts;
+      const again = { ...input, amount, wallet_address };
+      return await assertAccepted(deps, id, await activities.openCryptoSettlement(again));
     }
     case 'recordCryptoPaymentMove':
       return await assertMoved(step, () => activities.recordCryptoPaymentMove(step.input));
