@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { EVM_VARIABLES, VARIABLES } from '../../stack/variables';
+import { assetTable } from './assets';
 import { errorList } from './errors';
 import { magicAmountLists } from './magic-amounts';
 import { markLists, updateLists } from './operators';
@@ -14,7 +15,7 @@ import { variableTable } from './variables';
 export function blocksByPage(root: string): Record<string, Record<string, string>> {
   return {
     'README.md': { variables: variableTable(VARIABLES) },
-    'docs/api.md': { errors: errorList(), ...magicAmountLists() },
+    'docs/api.md': { assets: assetTable(), errors: errorList(), ...magicAmountLists() },
     'docs/dashboard.md': { roles: roleTable() },
     'docs/evm.md': { variables: variableTable(EVM_VARIABLES) },
     'docs/operators.md': { ...markLists(), ...updateLists() },

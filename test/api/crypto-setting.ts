@@ -68,7 +68,7 @@ export async function openCryptoShop(service: Service, livemode = false) {
     registerWallet: () => {
       const now = new Date().toISOString();
       const address = WALLET;
-      const wallet = { account_id, livemode: false, network: 'ethereum', address } as const;
+      const wallet = { account_id, livemode, network: 'ethereum', address } as const;
       return stores.wallets.set(wallet, { now, counts_from: now });
     },
     /** A payment of 100 EUR, one ether. */

@@ -1,6 +1,10 @@
+import { WebhookEvent } from '../../src/domain/event';
+import { makeSigningSecret } from '../../src/merchants/endpoint';
+import { verifySignature } from '../../src/webhooks/signature';
+import { assertWebhook } from '../support/contract';
 import { call, eventually } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
-import { type CryptoShop, IN_ETHER, openCryptoShop } from './crypto-setting';
+import { COIN, type CryptoShop, IN_ETHER, openCryptoShop, openHook } from './crypto-setting';
 
 /** Ten seconds at most, and as much again and more where the machine is busy. */
 const PLAYED_WITHIN_MS = 45_000;
@@ -85,6 +89,60 @@ describe('simulate', () => {
       expect((await shop.post(path, body)).status).toBe(400);
     }
   });
+});
+
+/** Settlement that is sent, and of which nothing more is heard. */
+const SILENT = '66643';
+
+test('each of the six events reaches the merchant in one run: signed, whole, in order', async () => {
+  const told = await openCryptoShop(service);
+  await told.registerWallet();
+  const hook = await openHook(service, told.account_id);
+  /** Brings it about, and waits for the event, as no delivery waits for another. */
+  const happen = async (what: string, body: object) => {
+    const before = hook.received.length;
+    const answer = await told.post(`/v1/sandbox/crypto/${what}/simulate`, body);
+    expect(answer.status).toBe(200);
+    await eventually(`the event of ${what}`, async () => hook.received.length > before);
+  };
+  const settle = async () => {
+    const { body } = await told.post('/v1/crypto/settlements', { ...COIN, amount: SILENT });
+    const path = `/v1/crypto/settlements/${body.id}`;
+    await eventually('sent', async () => (await told.get(path)).body.status === 'sent');
+    return body.id;
+  };
+  const { id: paid } = await told.pay();
+  const { id: held } = await told.pay();
+  const { id: left } = await told.pay();
+  await happen(`payments/${paid}`, { event: 'underpaid' });
+  await happen(`payments/${paid}`, { event: 'received' });
+  await happen(`payments/${held}`, { event: 'held' });
+  await happen(`payments/${left}`, { event: 'expired' });
+  const [completed, failed] = [await settle(), await settle()];
+  await happen(`settlements/${completed}`, { event: 'completed' });
+  await happen(`settlements/${failed}`, { event: 'failed', code: 'gone', reason: 'Gone.' });
+
+  const events = hook.received.map(({ headers, body }) => {
+    const header = String(headers['service-signature']);
+    const delivery = { header, body, now: Date.now() / 1_000 };
+    expect(verifySignature({ ...delivery, secret: hook.secret })).toBe(true);
+    expect(verifySignature({ ...delivery, secret: makeSigningSecret() })).toBe(false);
+    expect(headers['content-type']).toBe('application/json');
+    const event = WebhookEvent.parse(JSON.parse(body));
+    expect(headers['service-event-type']).toBe(event.type);
+    return event;
+  });
+  expect(events.map(({ type, livemode, data }) => [type, livemode, data])).toEqual([
+    ['crypto.payment.underpaid', false, { crypto_payment_id: paid }],
+    ['crypto.payment.received', false, { crypto_payment_id: paid }],
+    ['crypto.payment.held', false, { crypto_payment_id: held }],
+    ['crypto.payment.expired', false, { crypto_payment_id: left }],
+    ['crypto.settlement.completed', false, { crypto_settlement_id: completed }],
+    ['crypto.settlement.failed', false, { crypto_settlement_id: failed }],
+  ]);
+  expect(new Set(events.map(({ id }) => id)).size).toBe(6);
+  for (const event of events) await assertWebhook(service.url, event.type, event);
+  await hook.close();
 });
 
 test('magic amounts play every course by themselves, and the books agree', async () => {

@@ -1,0 +1,13 @@
+import { ASSETS, formatUnits } from '../../src/domain/crypto';
+import { code, table } from './markdown';
+
+/** Coins that can be taken, and the balance from which each is settled daily. */
+export function assetTable(): string {
+  const rows = ASSETS.map(({ asset, network, decimals, settled_from }) => [
+    code(asset),
+    code(network),
+    String(decimals),
+    formatUnits(settled_from, { asset, network }),
+  ]);
+  return table(['Asset', 'Network', 'Digits', 'Settled daily from'], rows);
+}
