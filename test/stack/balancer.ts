@@ -9,12 +9,17 @@ const LOOK_MS_MAX = 2_000;
 export interface Balancer {
   /** Number of APIs that are ready. */
   ready(): number;
-  /** Asks once, on a kept connection; nothing is tried again. @throws Error when none is ready */
+  /**
+   * Asks once, on a kept connection; nothing is tried again.
+   * @param idempotencyKey of a POST; a new one when not given
+   * @throws Error when none is ready
+   */
   ask(
     method: 'GET' | 'POST',
     path: string,
     key: string,
     body?: object,
+    idempotencyKey?: string,
   ): Promise<{ status: number; text: string }>;
   close(): Promise<void>;
 }
@@ -34,7 +39,7 @@ export function startBalancer(urls: readonly string[]): Balancer {
   const looking = Promise.all(urls.map(look));
   return {
     ready: () => ready.size,
-    ask: async (method, path, key, body) => {
+    ask: async (method, path, key, body, idempotencyKey = randomUUID()) => {
       const url = [...ready].sort()[turn % Math.max(ready.size, 1)];
       turn += 1;
       if (url === undefined) throw new Error(`${method} ${path}: no API is ready`);
@@ -43,7 +48,7 @@ export function startBalancer(urls: readonly string[]): Balancer {
         method,
         headers: {
           authorization: `Bearer ${key}`,
-          ...(method === 'POST' && { 'idempotency-key': randomUUID() }),
+          ...(method === 'POST' && { 'idempotency-key': idempotencyKey }),
           ...(body && { 'content-type': 'application/json' }),
         },
         body: body === undefined ? null : JSON.stringify(body),
