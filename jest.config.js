@@ -15,6 +15,7 @@ function testsIn(glob) {
 const not = (glob) => `!${glob}`;
 
 const shared = {
+  runtime: '<rootDir>/test/support/runtime.js',
   transform: {
     '^.+\\.(t|j|mj)sx?$': [
       '@swc/jest',
@@ -58,8 +59,8 @@ module.exports = {
     { ...shared, ...servers, displayName: 'system', testMatch: [...SYSTEM, ...UNIT.map(not)] },
   ],
   // Read here only: a project's own would be passed over in silence.
-  testTimeout: 120_000,
+  testTimeout: 240_000,
   testSequencer: '<rootDir>/test/support/sequencer.js',
-  // Two cores: a third would make each slower, the default would leave one idle.
-  maxWorkers: 2,
+  // One more than two cores: many files wait for timers, polls and processes most of their time.
+  maxWorkers: 3,
 };

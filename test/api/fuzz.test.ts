@@ -126,7 +126,7 @@ async function expectJudged(
 test('a payment is created exactly when every field satisfies the rules, and never a 5xx', async () => {
   const payments = { path: '/v1/payments', collection: 'payments', runs: 200 };
   await expectJudged(payments, bodies(fields, REQUIRED));
-}, 120_000);
+});
 
 test('a refund is created exactly when every field satisfies the rules, and never a 5xx', async () => {
   const { id } = await settledPayment(service, key, { amount: 99_999_999_999 });
@@ -146,7 +146,7 @@ test('a refund is created exactly when every field satisfies the rules, and neve
     refunds,
     always.filter(({ raw }) => raw.includes('"amount":')),
   );
-}, 120_000);
+});
 
 test('a payout is created exactly when every field satisfies the rules, and never a 5xx', async () => {
   const owner = { account_id };
@@ -172,7 +172,7 @@ test('a payout is created exactly when every field satisfies the rules, and neve
   const required = ['recipient_id', 'method', 'amount', 'currency'];
   const payouts = { path: '/v1/payouts', collection: 'payouts', runs: 150 };
   await expectJudged(payouts, bodies(payout, required));
-}, 120_000);
+});
 
 test('any other JSON, and any text, is refused as a whole', async () => {
   const before = await count('payments');
@@ -188,7 +188,7 @@ test('any other JSON, and any text, is refused as a whole', async () => {
     { numRuns: 300 },
   );
   expect(await count('payments')).toBe(before);
-}, 120_000);
+});
 
 /** A good body with one character of its syntax lost. */
 function mangled(): fc.Arbitrary<string> {

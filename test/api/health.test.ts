@@ -11,7 +11,7 @@ import { createTemporalDoor } from '../../src/temporal/door';
 import { mongodbUri } from '../support/servers';
 import { type Service, startService } from '../support/service';
 
-/** Where nothing listens. */
+/** Address at which nothing listens. */
 const NOWHERE = '127.0.0.1:1';
 
 let service: Service;
@@ -119,7 +119,7 @@ const doorDeps = () => ({
   now: () => new Date(),
 });
 
-/** One question to a server of its own; in two seconds, and time for a busy machine. */
+/** Asks a server of its own; in two seconds, and time for a busy machine. */
 async function askedOf(router: Router, path: string) {
   const server = createServer(new Koa().use(router.routes()).callback());
   server.listen(0, '127.0.0.1');

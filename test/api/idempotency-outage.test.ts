@@ -51,6 +51,35 @@ async function leaveClaim(idempotencyKey: string): Promise<string> {
   return resource_id;
 }
 
+test('a create whose task went away with its worker is answered, since it is given to another', async () => {
+  const asked = create('lost');
+  // A poller that takes the task and is never heard of again.
+  const taken = await service.temporal.withDeadline(Date.now() + ANSWER_MS_MAX, () =>
+    service.temporal.workflowService.pollWorkflowTaskQueue({
+      namespace: 'default',
+      taskQueue: { name: service.queues.lifecycle },
+    }),
+  );
+  workers = await service.startWorkers();
+  await asked;
+  // A busy machine may have used up the first call's time.
+  const { body } = await eventually('the payment', async () => {
+    const answer = await create('lost');
+    return answer.status === 201 && answer;
+  });
+  await workers.stop();
+  workers = undefined;
+  expect(taken.workflowExecution?.workflowId).toBe(`payment:${body.id}`);
+  const { events } = await service.temporal.workflow.getHandle(`payment:${body.id}`).fetchHistory();
+  const lost = events?.filter((event) => event.workflowTaskTimedOutEventAttributes) ?? [];
+  // One task, or more where the next worker was slow as well.
+  expect(lost).not.toHaveLength(0);
+  const started = events?.find((event) => event.workflowTaskStartedEventAttributes);
+  const waited = Number(lost[0]?.eventTime?.seconds) - Number(started?.eventTime?.seconds);
+  // Late by less than the call's time even on a busy machine.
+  expect(waited).toBeLessThan(8);
+});
+
 test('with no worker a create ends as 503 in time, with Retry-After; the claim stays', async () => {
   const begun = performance.now();
   const answer = await create('outage');

@@ -14,7 +14,7 @@ const Told = z.looseObject({ data: z.looseObject({ payout_id: z.string().optiona
 let service: Service;
 let receiver: Receiver;
 let shop: Shop;
-/** What the merchants' endpoints were told. */
+/** Events that the merchants' endpoints were told. */
 const told: z.infer<typeof Told>[] = [];
 
 beforeAll(async () => {

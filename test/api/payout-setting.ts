@@ -6,7 +6,7 @@ import type { RecipientDetails, RecipientFacts } from '../../src/domain/recipien
 import { createSealer } from '../../src/keys/seal';
 import type { PayoutDocument } from '../../src/store/payouts';
 import { operatorsAudit } from '../support/audit';
-import { call } from '../support/http';
+import { call, eventually } from '../support/http';
 import type { Service } from '../support/service';
 
 /** Minor units that `openShop` puts on a balance in EUR, GBP and JPY each. */
@@ -125,18 +125,38 @@ export async function openShop(service: Service) {
     currency: 'EUR',
     ...changes,
   });
+  const pay = (changes: object = {}, idempotencyKey?: string) =>
+    call(service.url, 'POST', '/v1/payouts', {
+      key,
+      body: ask(changes),
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    });
+  const get = (path: string) => call(service.url, 'GET', path, { key });
   return {
     ...account,
     recipients,
-    /** What `pay` sends: by default 10.00 EUR over SEPA Instant. */
+    /** Body that `pay` sends: by default 10.00 EUR over SEPA Instant. */
     ask,
-    pay: (changes: object = {}, idempotencyKey?: string) =>
-      call(service.url, 'POST', '/v1/payouts', {
-        key,
-        body: ask(changes),
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    pay,
+    /** Pays until an answer has the bank's word: on a busy machine one may come before it. */
+    paySent: (changes: object = {}) =>
+      eventually('a payout that is sent at once', async () => {
+        const answer = await pay(changes);
+        return answer.body.status === 'created' ? undefined : answer;
       }),
-    get: (path: string) => call(service.url, 'GET', path, { key }),
+    /**
+     * Pays, and reads the payout once the bank has said `word`: on a busy machine a create may be
+     * answered before that.
+     */
+    paid: async (changes: object = {}, word = 'sent') => {
+      const { status, body, text } = await pay(changes);
+      if (status !== 201) throw new Error(text);
+      return await eventually(`a payout that is ${word}`, async () => {
+        const answer = await get(`/v1/payouts/${body.id}`);
+        return answer.body.status === word && answer;
+      });
+    },
+    get,
     simulate: (id: string, body: object) =>
       call(service.url, 'POST', `/v1/sandbox/payouts/${id}/simulate`, { key, body }),
     /** Minor units available and reserved on a balance. */

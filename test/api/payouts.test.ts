@@ -37,7 +37,7 @@ test.each(RAIL_IDS)(
   'over %s a payout is sent, with the fields of docs/api.md#payouts',
   async (method) => {
     const more = { reference: 'Salary 11/2026', metadata: { run: 7, tags: ['a'] } };
-    const { status, body, text } = await shop.pay(over(method, more));
+    const { status, body, text } = await shop.paySent(over(method, more));
     expect(status).toBe(201);
     expect(Object.keys(body)).toEqual([
       'id',
@@ -100,7 +100,7 @@ test('metadata comes back exactly as it was written, also in the list', async ()
 });
 
 test('a card takes a payout in yen, which have no decimals', async () => {
-  const { status, body } = await shop.pay(over('card_payout', { currency: 'JPY', amount: 1 }));
+  const { status, body } = await shop.paySent(over('card_payout', { currency: 'JPY', amount: 1 }));
   expect([status, body.status, body.amount, body.currency]).toEqual([201, 'sent', 1, 'JPY']);
 });
 
@@ -253,38 +253,38 @@ describe('a payout limit', () => {
     const set = (to: number | null) =>
       service.stores.accounts.setPayoutLimit(account_id, 'EUR', to);
     await set(limit);
-    const statuses = async (amounts: number[]) => {
+    const outcomes = async (amounts: number[]) => {
       const answers = await Promise.all(amounts.map((amount) => other.pay({ amount })));
-      return answers.map(({ status, body }) => (status === 201 ? body.status : body.error.code));
+      return answers.map(({ status, body }) => (status === 201 ? 'accepted' : body.error.code));
     };
-    return { ...other, set, statuses };
+    return { ...other, set, outcomes };
   };
 
   test('holds for payouts of one day that come at once, and for its currency only', async () => {
-    const { pay, set, statuses, claims, recipients } = await limited(2_500);
-    const all = await statuses([1_000, 1_000, 1_000, 1_000]);
+    const { pay, set, outcomes, claims, recipients } = await limited(2_500);
+    const all = await outcomes([1_000, 1_000, 1_000, 1_000]);
     const passed = 'payout_limit_exceeded';
-    expect(all.toSorted()).toEqual([passed, passed, 'sent', 'sent']);
+    expect(all.toSorted()).toEqual(['accepted', 'accepted', passed, passed]);
     expect(await claims()).toBe(2);
-    expect(await statuses([501, 500])).toEqual([passed, 'sent']);
+    expect(await outcomes([501, 500])).toEqual([passed, 'accepted']);
     const refused = await pay({ amount: 1 });
     expectRefusal(refused, passed);
     expect(refused.body.error.message).toContain('€0.00 more today');
     const pounds = { method: 'faster_payments', recipient_id: recipients.faster_payments };
     expect((await pay({ ...pounds, currency: 'GBP' })).status).toBe(201);
     await set(null);
-    expect(await statuses([1])).toEqual(['sent']);
+    expect(await outcomes([1])).toEqual(['accepted']);
   });
 
   test('counts what failed no more', async () => {
-    const { pay, simulate, statuses, get } = await limited(1_000);
+    const { pay, simulate, outcomes, get } = await limited(1_000);
     const { id } = (await pay({ amount: 1_000 })).body;
-    expect(await statuses([1])).toEqual(['payout_limit_exceeded']);
+    expect(await outcomes([1])).toEqual(['payout_limit_exceeded']);
     await simulate(id, { event: 'failed', code: 'x', reason: 'y' });
     await eventually('its failure', async () => {
       const { body } = await get(`/v1/payouts/${id}`);
       return body.status === 'failed' ? body : undefined;
     });
-    expect(await statuses([1_000])).toEqual(['sent']);
+    expect(await outcomes([1_000])).toEqual(['accepted']);
   });
 });

@@ -13,7 +13,7 @@ let service: Service;
 let receiver: Receiver;
 let account_id: string;
 let key: string;
-/** What the merchant's endpoint was told. */
+/** Events that the merchant's endpoint was told. */
 const told: z.infer<typeof Told>[] = [];
 
 beforeAll(async () => {

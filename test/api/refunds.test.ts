@@ -18,7 +18,7 @@ const get = (path: string, as = key) => call(service.url, 'GET', path, { key: as
 const refund = (body: object, as = key) =>
   call(service.url, 'POST', '/v1/refunds', { key: as, body });
 const settled = (changes: Record<string, unknown> = {}) => settledPayment(service, key, changes);
-/** What the payment's refunds hold of it; minor units. */
+/** Amount that the payment's refunds hold of it; minor units. */
 const refundedOf = async (id: string) => (await service.stores.payments.get(id))?.refunded;
 const refundsOf = (payment_id: string) =>
   service.mongo.db(service.database).collection('refunds').countDocuments({ payment_id });

@@ -21,7 +21,7 @@ const createRefund = async () => {
   const { id: payment_id } = await settledPayment(service, key);
   return (await post('/v1/refunds', { payment_id })).body;
 };
-const createPayout = async () => (await shop.pay()).body;
+const createPayout = async () => (await shop.paid()).body;
 const MAKE = { payment: create, refund: createRefund, payout: createPayout };
 const simulateRefund = (id: string, body: unknown) =>
   post(`/v1/sandbox/refunds/${id}/simulate`, body);
@@ -81,6 +81,12 @@ describe.each([
   ['refund', 'authorized'],
   ['payout', 'settled'],
 ] as const)('about a %s', (resource, foreign) => {
+  /** Read before and after each refusal, so that one serves them all. */
+  let id: string;
+  beforeAll(async () => {
+    ({ id } = await MAKE[resource]());
+  });
+
   test.each([
     ['an event that is none', { event: 'paid' }, ['event']],
     ['an event of another resource', { event: foreign }, ['event']],
@@ -91,7 +97,6 @@ describe.each([
     ['wrong types', { event: 1, code: 1.5, reason: [] }, ['event', 'code', 'reason']],
     ['an unknown field', { event: 'failed', status: 'failed' }, ['status']],
   ])('%s is refused and moves nothing', async (_, body, fields) => {
-    const { id } = await MAKE[resource]();
     const read = () => call(service.url, 'GET', `/v1/${resource}s/${id}`, { key });
     const before = await read();
     expectRefusal(await post(`/v1/sandbox/${resource}s/${id}/simulate`, body), 'invalid_request', [
@@ -102,16 +107,15 @@ describe.each([
 
   test('what nobody has, or another account has, cannot be simulated', async () => {
     const code = `${resource}_not_found` as const;
-    const { id } = await (resource === 'payment' ? createRefund() : create());
-    for (const each of ['some-id', id]) {
+    const other = await (resource === 'payment' ? createRefund() : create());
+    for (const each of ['some-id', other.id]) {
       const path = `/v1/sandbox/${resource}s/${each}/simulate`;
       expectRefusal(await post(path, { event: 'failed' }), code);
     }
-    const own = await MAKE[resource]();
-    const path = `/v1/sandbox/${resource}s/${own.id}/simulate`;
+    const path = `/v1/sandbox/${resource}s/${id}/simulate`;
     const body = { event: 'failed' };
-    const { account_id, key: other } = await service.account();
-    expectRefusal(await call(service.url, 'POST', path, { key: other, body }), code);
+    const { account_id, key: foreignKey } = await service.account();
+    expectRefusal(await call(service.url, 'POST', path, { key: foreignKey, body }), code);
     const live = await openKey(service.stores, account_id, true);
     const answer = await call(service.url, 'POST', path, { key: live, body });
     expectRefusal(answer, 'api_key_scope_insufficient');

@@ -63,7 +63,8 @@ export async function look(page: Page, name: string): Promise<void> {
 }
 
 async function faultsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
+  const isLoaded = await page.evaluate('typeof axe === "object"');
+  if (isLoaded !== true) await page.evaluate(axe.source);
   const found =
     await page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then((run) =>
     run.violations

@@ -10,7 +10,7 @@ import type { RunningStack } from './running-stack';
 
 export type Books = Awaited<ReturnType<typeof openBooks>>;
 
-/** What the stack's own MongoDB and Temporal hold, read past the service. */
+/** Reads the stack's own MongoDB and Temporal, past the service. */
 export async function openBooks(stack: RunningStack) {
   const state = stack.state();
   if (state === undefined) throw new Error('stack.json is missing while the stack runs.');
@@ -45,7 +45,7 @@ export async function openBooks(stack: RunningStack) {
 }
 
 /**
- * What is wrong with the events of one payment: they must be its moves, each once and in order,
+ * Faults of the events of one payment: they must be its moves, each once and in order,
  * from `created` to the state it is in, one per version.
  */
 export function faultsOfMoves(payment: PaymentDocument, all: readonly EventDocument[]): string[] {

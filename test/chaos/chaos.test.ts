@@ -12,9 +12,9 @@ import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
 
 const PAYMENTS = 200;
 const CONCURRENCY = 20;
-/** Whatever cut an attempt off, the next one comes 42 s, 84 s or 168 s later, as for any failure. */
+/** Longest wait for a delivery: an attempt that was cut off is followed after 42 s, 84 s or 168 s. */
 const DELIVERY_MS_MAX = 200_000;
-const VISIBILITY_MS_MAX = 30_000;
+const VISIBILITY_MS_MAX = 90_000;
 
 /** The fields that a payment's moves change. */
 const MOVING = ['status', 'failure', 'updated_at', 'authorized_at', 'settled_at', 'cancelled_at'];
@@ -49,14 +49,14 @@ beforeAll(async () => {
   const endpoint = NewEndpoint.parse(await stack.cli('webhook', 'set', ...place));
   receiver.setSecret(endpoint.signing_secret);
   client = createPatientClient(stack.url, key, over.signal);
-}, 200_000);
+});
 
 afterAll(async () => {
   over.abort();
   await books?.close();
   await stack?.destroy();
   await receiver?.close();
-}, 120_000);
+});
 
 test('whatever part is killed, no acknowledged payment, no move and no event is lost or doubled', async () => {
   const began = performance.now();
@@ -90,9 +90,9 @@ test('SIGTERM ends every process of a stack that was killed at, and frees its po
   expect(serversOn(stack.dataDir)).toEqual([]);
   expect(await stack.takenPorts()).toEqual([]);
   expect(stack.state()).toBeUndefined();
-}, 120_000);
+});
 
-/** The same key gives the same answer, the payment is what it was driven to, no other exists. */
+/** Checks that a key gives its answer again, that each payment is as driven, and none is beside. */
 async function everyAcknowledgementHolds(made: readonly Acknowledged[]): Promise<void> {
   for (const { id, idempotencyKey, request, body, goal } of made) {
     const path = '/v1/payments';

@@ -21,7 +21,7 @@ const LANES = 3;
 const STEP_DOWNS = 3;
 /** Steps of the load between two blows. */
 const STEPS_BETWEEN = 4;
-const RECOVERY_MS_MAX = 40_000;
+const RECOVERY_MS_MAX = 90_000;
 
 function started() {
   if (set === undefined || processes === undefined) throw new Error('Nothing was started.');
@@ -65,7 +65,7 @@ test('elections and a killed primary lose nothing that was acknowledged, and dou
   // At least: a node that is starved of time may call one of its own.
   expect(await set.elections()).toBeGreaterThanOrEqual(before + STEP_DOWNS + 1);
   await book.expectExact();
-}, 120_000);
+});
 
 const TRANSIENT = ['TransientTransactionError'];
 const COMMIT = 'commitTransaction';
@@ -92,7 +92,7 @@ test.each([
   await book.expectExact();
 });
 
-const GIVEN_UP_MS_MAX = 20_000;
+const GIVEN_UP_MS_MAX = 40_000;
 
 test('settlements that no majority takes over are given up in seconds, and repeated are made once', async () => {
   const { set, processes } = started();

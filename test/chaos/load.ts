@@ -3,7 +3,7 @@ import type { PaymentCallbackName } from '../../src/domain/callback';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../src/domain/payment';
 import type { Answer, PatientClient, Request } from './patient-client';
 
-/** What is asked of a payment, bank events or a cancellation, and the state that each leads to. */
+/** State that each wish for a payment leads to: an event of its bank, or a cancellation. */
 const LEADS_TO = {
   authorized: 'authorized',
   settled: 'settled',

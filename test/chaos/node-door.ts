@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 
-/** Where a question to the node gets lost: on its way there, or with the answer on its way back. */
+/** Way on which a question to the node gets lost: there, or back with the answer. */
 type LostAt = 'question' | 'answer';
 
 interface Loss {

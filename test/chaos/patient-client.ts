@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Longer than any request limit of the API. */
 const ANSWER_MS_MAX = 15_000;
 /** So long a call may go on failing: far above what a restart of any part takes. */
-const CALL_MS_MAX = 120_000;
+const CALL_MS_MAX = 200_000;
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 1_000;
 
@@ -29,15 +29,15 @@ interface CallCounts {
   /** Calls, not requests, that met at least one error. */
   troubled: number;
   retries: number;
-  /** What went wrong, with how often. */
+  /** Number of each error. */
   errors: Map<string, number>;
 }
 
 export interface PatientClient {
   counts: CallCounts;
-  /** One request. */
+  /** Sends one request. */
   attempt(request: Request): Promise<Outcome>;
-  /** The same request again until its outcome is known. @throws Error after two minutes. */
+  /** Sends a request again until its outcome is known. @throws Error after two minutes. */
   insist(request: Request): Promise<Answer>;
   /** Repeats `look` with growing waits until it gives something. @throws as `insist`. */
   persevere<T>(what: string, look: () => Promise<T | undefined>): Promise<T>;

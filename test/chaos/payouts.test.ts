@@ -47,7 +47,7 @@ beforeAll(async () => {
 afterAll(async () => {
   over.abort();
   await stack?.destroy();
-}, 120_000);
+});
 
 test('200 payouts, each sent twice, fifty at once, never overdraw the balance, whoever is killed', async () => {
   const payouts = () => listed(client, '/v1/payouts');

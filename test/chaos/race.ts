@@ -32,7 +32,7 @@ export async function openAccount(stack: RunningStack, name: string) {
   return { account: made.account_id, key: made.sandbox_key };
 }
 
-/** What a 201 made. */
+/** Resource that a 201 made. */
 export function madeBy(answer: Answer | undefined): Made {
   return Made.parse(JSON.parse(answer?.text ?? ''));
 }
@@ -57,26 +57,34 @@ export async function listed(client: PatientClient, list: string): Promise<Made[
   return found;
 }
 
-/** Runs all at once while workers are killed; the answers, and how many kills fell meanwhile. */
+/**
+ * Runs all at once while workers are killed; the answers, and how many kills fell meanwhile.
+ * @param onKill called as each kill falls, to let go calls that waited for it
+ */
 export async function raceWithKills<T>(
   stack: RunningStack,
   calls: readonly Promise<T>[],
   count: () => Promise<number>,
+  onKill = () => {},
 ): Promise<{ answers: T[]; kills: number }> {
   let answered = false;
   const all = Promise.all(calls).finally(() => {
     answered = true;
   });
-  const [answers, kills] = await Promise.all([all, killWorkers(stack, () => answered, count)]);
+  const killed = killWorkers(stack, { isOver: () => answered, count, onKill });
+  const [answers, kills] = await Promise.all([all, killed]);
   return { answers, kills };
 }
 
+interface Race {
+  isOver: () => boolean;
+  /** Counts what was accepted so far. */
+  count: () => Promise<number>;
+  onKill: () => void;
+}
+
 /** Each kill falls when more has been accepted, while others wait; says how many fell. */
-async function killWorkers(
-  stack: RunningStack,
-  isOver: () => boolean,
-  count: () => Promise<number>,
-): Promise<number> {
+async function killWorkers(stack: RunningStack, { isOver, count, onKill }: Race): Promise<number> {
   let before = 0;
   for (let kills = 0; kills < KILLS; kills += 1) {
     const more = async () => isOver() || (await count()) > before;
@@ -86,6 +94,7 @@ async function killWorkers(
     if (victim == null) throw new Error('The worker has no process to kill.');
     process.kill(victim, 'SIGKILL');
     before = await count();
+    onKill();
     const back = async () => {
       const pid = stack.state()?.worker.pid;
       return pid != null && pid !== victim && (await allReady(stack));
@@ -95,12 +104,12 @@ async function killWorkers(
   return KILLS;
 }
 
-/** What `ledger verify` finds; it must be nothing. */
+/** Differences that `ledger verify` finds; there must be none. */
 export async function differences(stack: RunningStack): Promise<unknown[]> {
   return Verified.parse(await stack.cli('ledger', 'verify')).data.differences;
 }
 
-/** One balance in EUR, in minor units. */
+/** Balance in EUR, in minor units. */
 export async function balanceOf(stack: RunningStack, account: string, name: string) {
   const shown = Balances.parse(await stack.cli('balance', 'show', account, '--env', 'sandbox'));
   const found = shown.data.find((row) => row.balance_account === name && row.currency === 'EUR');

@@ -9,7 +9,7 @@ import { runCommand } from '../../stack/provision/command';
 import { PART_NAMES, readState, type StackState } from '../../stack/state-file';
 import { eventually } from '../support/http';
 
-/** What `npm start` and `npm run cli` run once they have built. */
+/** Programs that `npm start` and `npm run cli` run once they have built. */
 const LAUNCHER = resolve('dist/stack/main.js');
 const CLI = resolve('dist/src/cli/main.js');
 const READY_MS_MAX = 120_000;
@@ -24,13 +24,13 @@ export interface RunningStack {
   dataDir: string;
   /** `stack.json` as it stands; undefined once the stack has stopped. */
   state(): StackState | undefined;
-  /** What one command of the real command line prints with `--json`. */
+  /** Output of the real command line, with `--json`. */
   cli(...args: string[]): Promise<unknown>;
   /** The launcher's last lines. */
   said(): string;
   /** Process ids that `stack.json` names now, and the launcher's. */
   pids(): number[];
-  /** Of those ports that the stack listens on, the ones that are taken. */
+  /** Taken ports among those that the stack listens on. */
   takenPorts(): Promise<number[]>;
   /** SIGTERM to the launcher; its exit code. */
   stop(): Promise<number | null>;
@@ -38,7 +38,7 @@ export interface RunningStack {
   destroy(): Promise<void>;
 }
 
-/** What `npm start` brings up, on free ports and a folder of its own; resolves when it is ready. */
+/** Starts what `npm start` does, on free ports and in a folder of its own, until it is ready. */
 export async function startStack({
   autoplay = 'off',
   env: more = {},

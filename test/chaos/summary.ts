@@ -15,7 +15,7 @@ export interface Story {
   client: PatientClient;
 }
 
-/** What took place, in four lines for people. */
+/** Tells in four lines, for people, how it went. */
 export function tell(story: Story): string {
   const { made, events, kills, receiver, client } = story;
   const { sent, troubled, retries, errors } = client.counts;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { WebhookEvent } from '../../src/domain/event';
 import { verifySignature } from '../../src/webhooks/signature';
 
-/** One event as the merchant has it: the same bytes, however often they came. */
+/** Event as the merchant has it: with the same bytes, however often it came. */
 interface Received {
   event: z.infer<typeof WebhookEvent>;
   bytes: string;
@@ -18,7 +18,7 @@ export interface WebhookReceiver {
   setSecret(secret: string): void;
   /** By event id. */
   received: ReadonlyMap<string, Received>;
-  /** What was wrong with a post: no genuine signature, other bytes under a known id, … */
+  /** Faults of posts: no genuine signature, other bytes under a known id, … */
   faults: readonly string[];
   close(): Promise<void>;
 }

@@ -32,12 +32,12 @@ beforeAll(async () => {
   const made = await openAccount(stack, 'Wrong money');
   account = made.account;
   client = createPatientClient(stack.url, made.key, over.signal);
-}, 200_000);
+});
 
 afterAll(async () => {
   over.abort();
   await stack?.destroy();
-}, 120_000);
+});
 
 test('claw-backs and late money are booked once each, whoever is killed', async () => {
   const settled = await many(CLAWED_BACK, (n) => payment(`settled-${n}`, 'settled'));

@@ -28,7 +28,7 @@ export interface Outcome {
   stderr: string;
 }
 
-/** One run of the command line, as `main.ts` makes it. */
+/** Runs the command line once, as `main.ts` does. */
 export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> {
   let stdout = '';
   let stderr = '';

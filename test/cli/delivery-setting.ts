@@ -40,12 +40,12 @@ export async function openDeliverySetting() {
     service,
     temporal,
     receiver,
-    /** What was posted. */
+    /** Bodies that were posted. */
     bodies,
-    /** What the receiver answers. */
+    /** Answer of the receiver. */
     answer,
     handleOf,
-    /** Of a queue that nobody else works on. */
+    /** Dependencies on a queue that nobody else works on. */
     deps: {
       stores,
       temporal,
@@ -63,7 +63,7 @@ export async function openDeliverySetting() {
       return { ...event, delivery: { ...standing, run: 0 } };
     },
     deliveryOf: async ({ _id }: EventDocument) => (await stores.events.get(_id))?.delivery,
-    /** What the delivery that runs was started with. */
+    /** Input with which the running delivery was started. */
     inputOf: async (event: EventDocument) => {
       const [first] = (await handleOf(event).fetchHistory()).events ?? [];
       const input = first?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;

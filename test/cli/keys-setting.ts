@@ -13,7 +13,7 @@ import { operatorsAudit } from '../support/audit';
 import { openUser } from '../support/dashboard';
 import { openProvisioning } from './cli';
 
-/** What a recipient's sealed text says here. */
+/** Text that is sealed for a recipient here. */
 export const DETAILS = '{"first_name":"Ada"}';
 export const SECRET = 'whsec_of_an_endpoint';
 

@@ -111,7 +111,7 @@ export async function openLedgerSetting() {
       const moved = { [from]: -amount, [to]: amount };
       await documents('ledger_books').updateOne({ _id: book }, { $inc: moved });
     },
-    /** What `ledger verify` finds; its exit code and stderr fit that. */
+    /** Differences that `ledger verify` finds; its exit code and stderr fit them. */
     differences: async (...options: string[]) => {
       const { exit, stdout, stderr } = await cli('ledger', 'verify', '--json', ...options);
       const { differences, differences_total } = Report.parse(JSON.parse(stdout)).data;
@@ -124,7 +124,7 @@ export async function openLedgerSetting() {
   };
 }
 
-/** One payment authorised, two settled; of one all is sent back, in three refunds: 7 postings. */
+/** Makes 7 postings: one payment authorised, two settled, one of these sent back in three refunds. */
 async function liveALittle(records: Records, account_id: string) {
   const payment = (amount: number) => authorizedPayment(records, { account_id, amount });
   const refund = async (amount: number | null, to?: 'settled' | 'failed') => {

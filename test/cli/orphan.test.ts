@@ -22,7 +22,7 @@ const orphanOf = (resource: string, id: string, status: string, workflow: string
   age_seconds: expect.any(Number),
 });
 
-/** Of these ids only: other tests of this file leave their own behind. */
+/** Orphans among these ids only: other tests of this file leave their own behind. */
 async function orphansAmong(ids: string[]): Promise<Orphan[]> {
   const found: Orphan[] = [];
   for await (const { orphans } of findOrphans(setting.deps, ids)) found.push(...orphans);

@@ -140,7 +140,7 @@ test('it leaves the event as it was when Temporal is away or refuses', async () 
   const redeliver = ['event', 'redeliver', event._id];
   const startedAt = performance.now();
   const away = await run({ ...setting.service.env, TEMPORAL_ADDRESS: '127.0.0.1:1' }, ...redeliver);
-  expect(performance.now() - startedAt).toBeLessThan(4_000);
+  expect(performance.now() - startedAt).toBeLessThan(20_000);
   expect(away.exit).toBe(1);
   expect(away.stderr).toContain('Temporal does not answer at 127.0.0.1:1 (address from the env');
   const elsewhere = { ...setting.service.env, TEMPORAL_NAMESPACE: 'nowhere' };

@@ -9,7 +9,7 @@ let setting: ResourceSetting;
 let queued: string[];
 beforeAll(async () => {
   setting = await openResourceSetting();
-  const silent = () => setting.payout({ amount: 66_624 });
+  const silent = () => setting.payout({ amount: 66_624 }, 'submitted');
   queued = await Promise.all(Array.from({ length: 3 }, silent));
 });
 afterAll(async () => await setting?.close());

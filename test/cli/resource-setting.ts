@@ -3,7 +3,7 @@ import type { CallbackResource } from '../../src/domain/callback';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { IN_ETHER } from '../api/crypto-setting';
 import { openShop } from '../api/payout-setting';
-import { call, settledPayment } from '../support/http';
+import { call, eventually, settledPayment } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { type ServiceOptions, startService } from '../support/service';
 import { CliError, run } from './cli';
@@ -44,7 +44,7 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
       expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' });
       return CliError.parse(JSON.parse(stderr)).error;
     },
-    /** What acts and restarts draw on, with workers that the command line does not know. */
+    /** Dependencies of acts and restarts, with workers that the command line does not know. */
     deps: {
       stores: service.stores,
       db: service.mongo.db(service.database),
@@ -53,7 +53,8 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
       webhookQueue: service.queues.webhooks,
       now: () => new Date(),
     },
-    payout: async (changes: object = {}) => idOf(await shop.pay(changes)),
+    payout: async (changes: object = {}, word?: string): Promise<string> =>
+      (await shop.paid(changes, word)).body.id,
     payment: async () => {
       const body = {
         method: 'ideal',
@@ -65,22 +66,26 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
         customer: { email: 'ada@example.com', first_name: 'Ada' },
         metadata: { k: 'M0' },
       };
-      return idOf(await call(service.url, 'POST', '/v1/payments', { key, body }));
+      const id = idOf(await call(service.url, 'POST', '/v1/payments', { key, body }));
+      await eventually('a payment at the bank', async () => {
+        return (await service.stores.payments.get(id))?.status !== 'created';
+      });
+      return id;
     },
-    /** Of a payment that has settled; the bank has not said what became of it. */
+    /** Refund of a payment that has settled; the bank has not said what became of it. */
     refund: async () => {
       const { id: payment_id } = await settledPayment(service, key);
       const body = { payment_id, amount: 300, reason: 'R0 for Ada' };
       const id = idOf(await call(service.url, 'POST', '/v1/refunds', { key, body }));
       return { id, payment_id };
     },
-    /** Of 100 EUR in ether, to an account that has crypto from now on. */
+    /** Makes one of 100 EUR in ether, for an account that has crypto from now on. */
     cryptoPayment: async (more: { idempotencyKey?: string } = {}) => {
       await service.stores.accounts.setCrypto(shop.account_id, true);
       const asked = { key, body: IN_ETHER, ...more };
       return idOf(await call(service.url, 'POST', '/v1/crypto/payments', asked));
     },
-    /** Of units of ether that the balance holds. */
+    /** Makes one of units of ether that the balance holds. */
     cryptoSettlement: async (amount: string) => {
       const body = { asset: 'ETH', network: 'ethereum', amount };
       return idOf(await call(service.url, 'POST', '/v1/crypto/settlements', { key, body }));

@@ -30,7 +30,7 @@ export interface BankServer {
   bank: SandboxBank;
   temporal: Client;
   taskQueue: string;
-  /** What the bank delivers its callbacks with. */
+  /** Dependencies with which the bank delivers its callbacks. */
   inbox: CallbackDeps;
   /** The bank again, on the same databases and queues, as after a restart. */
   restart: (change?: Change) => Promise<SandboxBank>;
@@ -132,7 +132,7 @@ export function payoutInstruction(change: Partial<PayoutInstruction> = {}): Payo
   };
 }
 
-/** What every recipient turns out to be when it is opened. */
+/** Details of every recipient that is opened. */
 export const RECIPIENT: RecipientDetails = {
   type: 'bank_account',
   first_name: 'Philippa',

@@ -30,7 +30,7 @@ const ROUTED = { connector: 'sandbox', account_id: 'acct_of_the_test' } as const
 
 type Routing = 'amount' | 'currency' | 'method' | 'livemode' | keyof typeof ROUTED;
 
-/** What a callback needs to know of what it is about. */
+/** Fields of a payment that a callback about it needs. */
 type KnownPayment = Pick<PaymentDocument, '_id' | 'status' | Routing>;
 type KnownRefund = Pick<RefundDocument, '_id' | 'status' | Routing>;
 type KnownPayout = Pick<PayoutDocument, '_id' | 'status' | Routing>;
@@ -61,12 +61,12 @@ export interface BankWorld {
     change?: Partial<RefundInstruction>,
     connector?: string,
   ) => Promise<{ input: RefundInstruction; id: string }>;
-  /** The same of a payout. */
+  /** A payout that the product knows; nobody has instructed the bank yet. */
   knowPayout: (
     change?: Partial<PayoutInstruction>,
     connector?: string,
   ) => Promise<{ input: PayoutInstruction; id: string }>;
-  /** What the product's document says from now on. */
+  /** Sets the state that the product's document says from now on. */
   productSays: (
     ...about:
       | ['refund', string, RefundDocument['status']]

@@ -21,7 +21,7 @@ const database = `test_chain_${randomBytes(6).toString('hex')}`;
 let mongo: MongoClient;
 let chain: Chain;
 let activities: CryptoConnectorActivities;
-/** What the product has heard, each callback id once. */
+/** Callbacks that the product has heard, each callback id once. */
 let heard: Map<string, ChainReport>;
 let deliveries: number;
 /** Answers of the product's inbox that get lost on the way. */

@@ -4,7 +4,7 @@ import { expectRefusal } from '../api/refusal';
 import { call, eventually } from '../support/http';
 import { type Service, startService } from '../support/service';
 
-/** The whole product, with a sandbox bank that plays by itself. */
+/** The whole product, with a sandbox bank that plays by itself and has the sandbox's ring alone. */
 let service: Service;
 beforeAll(async () => {
   service = await startService({ autoplay: true });

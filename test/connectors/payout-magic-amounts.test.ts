@@ -93,7 +93,7 @@ describe('magic amounts of payouts', () => {
     expect([await world.rows(id), await statusOf(id)]).toEqual([[], outcome]);
   });
 
-  it('66625 is taken, its answer is lost; it is found and completes', async () => {
+  it.concurrent('66625 is taken, its answer is lost; it is found and completes', async () => {
     const { input, id } = await world.knowPayout({ amount: 66_625 });
     await expect(activities().sendPayout(input)).rejects.toThrow(
       'The answer of the bank got lost.',
@@ -105,7 +105,7 @@ describe('magic amounts of payouts', () => {
     expect(await world.rows(id)).toHaveLength(1);
   });
 
-  it('66626 gets lost on its way, is not found, and is taken when sent again', async () => {
+  it.concurrent('66626 gets lost on its way, is not found, and is taken when sent again', async () => {
     const { input, id } = await world.knowPayout({ amount: 66_626 });
     await expect(activities().sendPayout(input)).rejects.toThrow('lost on its way');
     expect([await lookUp(id), await world.rows(id)]).toEqual([{ outcome: 'not_found' }, []]);
@@ -139,26 +139,26 @@ describe('magic amounts of payouts that play by themselves, with autoplay off', 
     return { id, names, rows, after, status: await statusOf(id) };
   }
 
-  it('66622 fails three seconds after it was sent, with code and reason', async () => {
+  it.concurrent('66622 fails three seconds after it was sent, with code and reason', async () => {
     const { names, rows, after, status } = await played(66_622);
     expect([names, after, status]).toEqual([['failed'], [3], 'failed']);
     const reason = 'The scheme did not take the payout.';
     expect(rows[0]?.body).toMatchObject({ code: 'scheme_rejected', reason });
   });
 
-  it('66627 completes, and comes back three seconds later', async () => {
+  it.concurrent('66627 completes, and comes back three seconds later', async () => {
     const { names, rows, after, status } = await played(66_627);
     expect([names, after, status]).toEqual([['completed', 'returned'], [3, 6], 'returned']);
     expect(rows[1]?.body).toMatchObject({ code: 'AC04', reason: 'Account closed' });
   });
 
-  it('66628 comes straight back', async () => {
+  it.concurrent('66628 comes straight back', async () => {
     const { names, rows, after, status } = await played(66_628);
     expect([names, after, status]).toEqual([['returned'], [3], 'returned']);
     expect(rows[0]?.body).toMatchObject({ code: 'AC04', reason: 'Account closed' });
   });
 
-  it('66629 completes twice under one id, fails, and comes back twice under two', async () => {
+  it.concurrent('66629 completes twice under one id, fails, and comes back twice under two', async () => {
     const { id, names, rows, after, status } = await played(66_629);
     expect(names).toEqual(['completed', 'failed', 'returned', 'returned']);
     expect(rows.map(({ name }) => name)).toEqual(['completed', ...names]);

@@ -110,7 +110,7 @@ describe('the outbox', () => {
 
 describe('magic amounts', () => {
   it('66601 opens slowly the first time, and at once when asked again', async () => {
-    const slowSessionMs = 2_000;
+    const slowSessionMs = 3_000;
     await world.server.restart({ slowSessionMs });
     const input = instruction({ amount: 66_601 });
     const before = performance.now();

@@ -165,10 +165,15 @@ test('deliveries show request and answer, and are sent again one by one or all t
   expect((await owner.get(path('/deliveries?method=payout.sent'))).html).not.toContain(
     `${event?._id}`,
   );
+  const acknowledged = () =>
+    eventually('its acknowledgement', async () => {
+      return (await service.stores.events.get(event?._id ?? ''))?.delivery.status === 'delivered';
+    });
   received.length = 0;
   expect((await owner.post(`${at}/send-again`)).location).toBe(at);
   await eventually('the second delivery', async () => received.length > 0);
   expect(received[0]?.body).toBe(event?.body);
+  await acknowledged();
   await service.stores.events.setDelivery(event?._id ?? '', { status: 'exhausted' });
   received.length = 0;
   const counted = await owner.get(path('/send-failed'));
@@ -177,9 +182,7 @@ test('deliveries show request and answer, and are sent again one by one or all t
   const from = /name="from"[^>]*value="([^"]+)"/.exec(counted.html)?.[1] ?? '';
   expect((await owner.post(path('/send-failed'), { from })).status).toBe(303);
   await eventually('all that failed', async () => received.length > 0);
-  await eventually('its acknowledgement', async () => {
-    return (await service.stores.events.get(event?._id ?? ''))?.delivery.status === 'delivered';
-  });
+  await acknowledged();
 });
 
 test('without an endpoint nothing is sent, and the page says so', async () => {

@@ -3,7 +3,7 @@ import { COUNTRIES } from '../../src/domain/countries';
 import { CURRENCIES, isCurrency, MINOR_UNIT_DIGITS } from '../../src/domain/currencies';
 import { amountInJson, formatMoney, minorUnitDigits } from '../../src/domain/money';
 
-/** What Intl knows and ISO 4217 has withdrawn, or gives no minor unit. */
+/** Codes that Intl knows, and that ISO 4217 has withdrawn or gives no minor unit. */
 const NOT_MONEY = ['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'XDR', 'XSU', 'ZWL'];
 
 /** Funds codes and the newest ones, which Intl leaves out. */

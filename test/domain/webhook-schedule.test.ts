@@ -49,7 +49,7 @@ test('after an outage of our own, what is left follows a second apart', () => {
   expect(nextAttemptDelayMs({ attempt: 10, firstAtMs: FIRST_AT, nowMs, jitter: 1 })).toBe(1_000);
 });
 
-/** What a receiver and chance may do to each of the eleven waits. */
+/** Anything that a receiver and chance may do to each of the eleven waits. */
 const failures = fc.array(
   fc.record({
     tookMs: fc.integer({ min: 0, max: ATTEMPT_MS_MAX }),

@@ -128,7 +128,7 @@ describe('nesting', () => {
     const body = `[${Array.from({ length: 160 }, () => nested(199)).join()}]`;
     const began = process.cpuUsage();
     expect(valued(body, 5_000)).toThrow('More than 5000 values.');
-    expect(workMs(began)).toBeLessThan(100);
+    expect(workMs(began)).toBeLessThan(500);
   });
 
   const keys = `{${Array.from({ length: 10_000 }, (_, i) => `"${i}":1`).join()}}`;

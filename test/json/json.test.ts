@@ -136,7 +136,7 @@ describe('an object', () => {
   });
 });
 
-/** The same value written otherwise: keys reversed, other white space, every letter escaped. */
+/** Writes a value otherwise: keys reversed, other white space, every letter escaped. */
 function rewrite(value: JsonValue): string {
   if (value instanceof NumberLiteral) return value.text;
   if (Array.isArray(value)) return `[ ${value.map(rewrite).join(' ,\n')} ]`;

@@ -196,7 +196,7 @@ describe('a sealer that follows its key file', () => {
   });
 });
 
-/** One error for every reason, telling nothing. */
+/** Expects the error that every reason gives, telling nothing. */
 async function expectClosed(sealed: Sealed, owner = OWNER): Promise<void> {
   const error: unknown = await sealer.open(sealed, owner).catch((cause: unknown) => cause);
   expect(error).toBeInstanceOf(SealError);

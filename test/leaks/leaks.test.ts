@@ -7,8 +7,8 @@ import { eventually } from '../support/http';
 import { filePlaces, findings, historyPlaces, mongoPlaces, type Place } from './scan';
 
 /**
- * What identifies a recipient or a payer, and what opens a door, stands nowhere in clear: not in
- * MongoDB, not in Temporal, not in a log, not in a file. The scan must be able to find: what is kept
+ * Holds that nothing which identifies a recipient or a payer, or opens a door, stands in clear: not
+ * in MongoDB, not in Temporal, not in a log, not in a file. The scan must be able to find: what is kept
  * in clear on purpose is its proof.
  */
 const PAYER = {
@@ -90,7 +90,7 @@ beforeAll(async () => {
 afterAll(async () => {
   over.abort();
   await stack?.destroy();
-}, 120_000);
+});
 
 test('the scan finds every secret where it stands', () => {
   const sent = JSON.stringify([RECIPIENTS, PAYER, BAD_CARD, IBAN]);

@@ -12,8 +12,8 @@ import {
 import { expectWholeBook } from './whole-books';
 
 /**
- * Whatever order settlements, refunds, failures and late reports come in, one by one or at once and
- * each perhaps twice, the books stay whole.
+ * Holds that the books stay whole in any order of settlements, refunds, failures and late reports,
+ * one by one or at once and each perhaps twice.
  */
 let records: Records;
 beforeAll(async () => {
@@ -114,4 +114,4 @@ test('any interleaving keeps balances and remainders exact, and nothing below ze
     }),
     { numRuns: 60 },
   );
-}, 120_000);
+});

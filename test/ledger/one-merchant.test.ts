@@ -55,12 +55,14 @@ test('settlements of one merchant never conflict, and beside them every payout t
   }
   const [, ...outcomes] = await over;
   expect(outcomes).toEqual(Array.from({ length: PAYOUTS }, () => 'accepted'));
-  // A transaction that meets another begins again, and posts again in its session.
+  // One that meets another fails there; a busy server may end a transaction for its age alone.
   const settled = posts.flatMap(({ mock }) =>
-    mock.calls.filter(([{ kind }]) => kind === 'payment_settled'),
+    mock.results.filter((_result, call) => mock.calls[call]?.[0].kind === 'payment_settled'),
   );
   expect(settled.length).toBeGreaterThanOrEqual(2 * SETTLEMENTS);
-  expect(new Set(settled.map(([, session]) => session)).size).toBe(settled.length);
+  const ends = await Promise.allSettled(settled.map(({ value }) => value));
+  const faults = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason.codeName] : []));
+  expect(faults).not.toContain('WriteConflict');
   expect(await records.stores.ledger.balances(account_id, false)).toEqual([
     {
       balance_account: 'main',

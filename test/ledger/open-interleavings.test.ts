@@ -16,9 +16,9 @@ import { type Fuse, fused, fuseOf, Killed } from './fuse';
 import { expectWholeBook } from './whole-books';
 
 /**
- * Whatever order credits, debits and folds come in from two processes, one by one or at once, each
- * perhaps twice and each perhaps killed before any of its writes: the balances are those of the
- * postings, nothing is overdrawn, taken in twice or lost.
+ * Holds that balances are those of the postings, and nothing is overdrawn, taken in twice or lost, in
+ * any order of credits, debits and folds from two processes: one by one or at once, each perhaps twice
+ * and each perhaps killed before any of its writes.
  */
 const database = `ledger_${randomUUID()}`;
 let processes: MongoClient[];
@@ -135,4 +135,4 @@ test('any interleaving of credits, debits, folds and kills keeps the book whole'
     }),
     { numRuns: 60 },
   );
-}, 120_000);
+});

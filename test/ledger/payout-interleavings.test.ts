@@ -14,8 +14,8 @@ import {
 import { expectWholeBook } from './whole-books';
 
 /**
- * Whatever order fundings, payouts and their moves come in, one by one or at once and each perhaps
- * twice, no balance is overdrawn and the books stay whole.
+ * Holds that no balance is overdrawn and the books stay whole in any order of fundings, payouts and
+ * their moves, one by one or at once and each perhaps twice.
  */
 let records: Records;
 beforeAll(async () => {
@@ -46,7 +46,7 @@ const WAYS: Record<PayoutStatus, PayoutStatus[][]> = {
 type Step =
   | { kind: 'fund'; funding: number; balance: number }
   | { kind: 'open'; payout: number }
-  /** One of the ways that there are then. */
+  /** Choice among the ways that there are then. */
   | { kind: 'move'; payout: number; way: number };
 
 const index = (length: number) => fc.nat({ max: length - 1 });
@@ -171,7 +171,7 @@ test('any interleaving of payouts leaves the books whole, and nothing below zero
   ]);
   const { differences } = await verifyLedger(records.mongo, records.db.databaseName);
   expect(differences).toEqual([]);
-}, 120_000);
+});
 
 /** Runs a program with one account of its own; gives where its payouts stand then. */
 async function live(

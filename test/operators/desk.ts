@@ -42,13 +42,13 @@ const RECIPIENTS = {
 const RAILS = { EUR: 'sepa_instant', GBP: 'faster_payments' };
 type Currency = keyof typeof RAILS;
 
-/** What a merchant asks for, and what the product's command line tells an operator. */
+/** Wishes of a merchant, and answers of the product's command line to an operator. */
 export interface Desk {
   /** The new payout's id. @param amount minor units; no two the same */
   pay(currency: Currency, amount: number): Promise<string>;
   show(id: string): Promise<z.infer<typeof Shown>>;
   orphans(): Promise<z.infer<typeof Orphans>['data']>;
-  /** Of the balance `main`, by currency, in minor units. */
+  /** Amounts of the balance `main`, by currency, in minor units. */
   balances(): Promise<Map<string, { available: number; reserved: number }>>;
 }
 

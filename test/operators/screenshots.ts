@@ -6,7 +6,7 @@ import { chromium } from '../support/servers';
 const ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
 const VIEW = { width: 1500, height: 1000 };
 
-/** What an operator sees in the Temporal UI, kept as pictures to look at. */
+/** Takes pictures of what an operator sees in the Temporal UI. */
 export interface Camera {
   /** @param rows how many the list is to show */
   list(name: string, query: string, rows: number): Promise<void>;

@@ -8,7 +8,7 @@ import { type Camera, openCamera } from './screenshots';
 import { type OperatorAct, openTemporalCli, type TemporalCli } from './temporal-cli';
 
 /**
- * One evening on call, with nothing but the Temporal UI's query, the `temporal` command line and
+ * Evening on call, with nothing but the Temporal UI's query, the `temporal` command line and
  * the product's own: of ten payouts three are stuck, each for another reason. Each is found, wrong
  * acts are refused in words and move nothing, and each is mended by the act that fits.
  */
@@ -50,14 +50,14 @@ beforeAll(async () => {
   client = createPatientClient(stack.url, made.key, over.signal);
   desk = openDesk(stack, client, made.account);
   before = await desk.balances();
-}, 200_000);
+});
 
 afterAll(async () => {
   over.abort();
   await camera?.close();
   await stack?.destroy();
   await receiver?.close();
-}, 120_000);
+});
 
 test('seven go through; three get stuck, and one query finds just these', async () => {
   const stuck = [desk.pay('EUR', SILENT_AFTER_SENT), desk.pay('EUR', STAYS_SUBMITTED)] as const;
@@ -77,7 +77,7 @@ test('seven go through; three get stuck, and one query finds just these', async 
   expect((await temporal.find(STUCK)).sort()).toEqual([a, b, c].map(workflowOf).sort());
   for (const id of smooth) expect((await desk.show(id)).payout.status).toBe('completed');
   await camera?.list('1-list', STUCK, 3);
-}, 200_000);
+});
 
 test('each says on its page what is wrong, and which updates it takes', async () => {
   const told = async (id: string) => (await desk.show(id)).payout.attention;
@@ -197,7 +197,7 @@ async function refused(id: string, name: string, act: OperatorAct, words: string
   expect(code).toBe(1);
 }
 
-/** What the update answered, but for ids and versions. */
+/** Answer of an update, but for ids and versions. */
 async function updated(id: string, name: string, act: OperatorAct) {
   const { stdout, stderr } = await temporal.update(workflowOf(id), name, act);
   expect(stderr).toBe('');

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { cacheDirectory, provision, temporalCli } from '../../stack/provision';
 import { showProgress } from '../../stack/terminal';
 
-const COMMAND_MS_MAX = 30_000;
+const COMMAND_MS_MAX = 60_000;
 
 /** How one command ended, and what it wrote. */
 interface Ran {

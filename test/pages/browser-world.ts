@@ -7,7 +7,7 @@ import { startBankServer } from '../connectors/bank-server';
 import * as servers from '../support/servers';
 import { startPayServer } from './pay-server';
 
-/** Where pictures are kept for people to look at; none are taken when it is not set. */
+/** Folder of pictures for people to look at; none are taken when it is not set. */
 const PICTURES = process.env['TEST_SCREENSHOTS'];
 export const DESKTOP = { width: 1280, height: 860 };
 export const PHONE = { width: 390, height: 844 };

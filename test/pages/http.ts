@@ -1,4 +1,4 @@
-/** What a browser sees of an answer. */
+/** Answer as a browser sees it. */
 export interface Answer {
   status: number;
   location: string | null;

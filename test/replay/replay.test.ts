@@ -43,7 +43,7 @@ interface Started {
 /** Faults by run; null: it replayed. */
 const replayed = new Map<string, Error | null>();
 
-/** One worker replays all of a bundle: making one takes longer than any replay. */
+/** Replays all of a bundle by one worker: making one takes longer than any replay. */
 beforeAll(async () => {
   quietTemporal();
   const { lifecycle, webhooks } = await workflowBundles();

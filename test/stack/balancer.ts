@@ -5,15 +5,11 @@ import { Agent, request } from 'undici';
 const LOOK_MS = 100;
 const LOOK_MS_MAX = 2_000;
 
-/** What stands before several APIs: it takes turns among those that say that they are ready. */
+/** Balancer before several APIs: it takes turns among those that say that they are ready. */
 export interface Balancer {
   /** Number of APIs that are ready. */
   ready(): number;
-  /**
-   * Asks once, on a kept connection; nothing is tried again.
-   * @param idempotencyKey of a POST; a new one when not given
-   * @throws Error when none is ready
-   */
+  /** Asks once, on a kept connection; nothing is tried again. @throws Error when none is ready */
   ask(
     method: 'GET' | 'POST',
     path: string,

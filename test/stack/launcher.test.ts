@@ -11,12 +11,12 @@ import { PART_NAMES, readState, type StackState, stateFile } from '../../stack/s
 import { VARIABLES } from '../../stack/variables';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
-/** What `npm start` runs once it has built. */
+/** Program that `npm start` runs once it has built. */
 const MAIN = resolve('dist/stack/main.js');
 
 interface Launcher {
   process: ChildProcess;
-  /** What it wrote to the terminal. */
+  /** Text that it wrote to the terminal. */
   said(): string;
   exited: Promise<number | null>;
 }

@@ -73,7 +73,7 @@ beforeAll(async () => {
   const names = ['worker-1', 'worker-2', 'bank', 'api-1', 'api-2'];
   await Promise.all(names.map(begin));
   await eventually('both APIs to be ready', async () => balancer.ready() === 2, START_MS_MAX);
-}, 120_000);
+});
 
 afterAll(async () => {
   await balancer?.close();

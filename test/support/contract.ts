@@ -2,7 +2,7 @@ import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
 
-/** What the check needs of an answer. */
+/** Parts of an answer that the check needs. */
 interface Seen {
   status: number;
   headers: Headers;

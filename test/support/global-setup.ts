@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Child } from '../../stack/child-process';
@@ -43,7 +43,7 @@ export default async function globalSetup(): Promise<void> {
     provision(testServer, context),
     provisionChromium(context),
   ]);
-  const folder = mkdtempSync(join(tmpdir(), 'durable-payments-test-'));
+  const folder = mkdtempSync(join(placeForServers(), 'durable-payments-test-'));
   const workflowBundles = join(folder, 'workflow-bundles');
   // Once for all files: it takes seconds. From the sources, so that a stale build can't be tested.
   await writeBundles(workflowBundles);
@@ -69,6 +69,8 @@ export default async function globalSetup(): Promise<void> {
       folder,
     );
     globalThis.testStack = { folder, servers, watchdog };
+    // Servers that live for seconds: what a JVM does for a long life costs more than it brings.
+    process.env['JAVA_TOOL_OPTIONS'] ??= '-XX:+UseSerialGC -XX:TieredStopAtLevel=1';
     publishServers({
       temporalAddress: temporalServer.address,
       mongodbUri: mongoServer.uri,
@@ -80,6 +82,24 @@ export default async function globalSetup(): Promise<void> {
     await Promise.all(servers.map((server) => server.stop()));
     rmSync(folder, { recursive: true, force: true });
     throw error;
+  }
+}
+
+const MEMORY = '/dev/shm';
+const MEMORY_BYTES_MIN = 8 * 1_024 ** 3;
+
+/**
+ * Folder for the shared servers: in memory, where a machine has room and nobody has named another.
+ * Their data ends with the run, and would wait for the disk at each commit.
+ */
+function placeForServers(): string {
+  if (process.env['TMPDIR'] !== undefined) return tmpdir();
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize >= MEMORY_BYTES_MIN ? MEMORY : tmpdir();
+  } catch {
+    // This system has no such folder.
+    return tmpdir();
   }
 }
 

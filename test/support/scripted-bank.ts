@@ -47,7 +47,7 @@ export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
 
 export type ScriptedBank = ReturnType<typeof scriptedBank>;
 
-/** What identifies an instruction, where its name does not. */
+/** Id of an instruction, where its name does not identify it. */
 function instructionOf(input: object): string {
   if ('instruction_id' in input) return ` ${input.instruction_id}`;
   if ('refund_id' in input) return ` ${input.refund_id}`;

@@ -59,7 +59,7 @@ export async function startTlsDoor(authority: Authority, address: string) {
   };
 }
 
-const UP_MS_MAX = 60_000;
+const UP_MS_MAX = 120_000;
 const CALL_MS_MAX = 2_000;
 const SET = 'secured';
 const PASSWORD = 'no-secret';
@@ -122,7 +122,7 @@ export async function startSecuredMongo(authority: Authority, folder: string) {
   });
   return {
     uri: uri('service', `replicaSet=${SET}`),
-    /** The same server for a client that shows neither user nor certificate. */
+    /** Address of the server for a client that shows neither user nor certificate. */
     bare: `mongodb://${LOOPBACK}:${port}/?replicaSet=${SET}`,
     stop: async () => {
       watchdog.dismiss();

@@ -3,15 +3,30 @@ const { default: Sequencer } = require('@jest/test-sequencer');
 /** Files of the others between two of the system's. */
 const BETWEEN = 7;
 
+/** Files of the others that take about a minute: one that began last would be waited for alone. */
+const LONG = [
+  'workflows/shared/long-history',
+  'workflows/refund/bank',
+  'workflows/webhook/delivery',
+  'workflows/payout/mark-failed',
+  'api/list-filters',
+  'api/lists',
+  'ledger/interleavings',
+  'ledger/contention',
+  'connectors/payout-life',
+].map((name) => `/test/${name}.test.ts`);
+
 /**
- * Spreads the system tests over the run, from its start: each brings up a whole stack, two of which
- * at once would take both cores, and one that began last would leave the other core idle.
+ * Spreads the system tests over the run, from its start: each brings up a whole stack, of which more
+ * at once would take all cores, and one that began last would leave the others idle.
  */
 module.exports = class SystemSpread extends Sequencer {
   async sort(tests) {
     const sorted = await super.sort(tests);
     const isSystem = ({ context }) => context.config.displayName?.name === 'system';
-    const others = sorted.filter((test) => !isSystem(test));
+    const isLong = ({ path }) => LONG.some((name) => path.replaceAll('\\', '/').endsWith(name));
+    const rest = sorted.filter((test) => !isSystem(test));
+    const others = [...rest.filter(isLong), ...rest.filter((test) => !isLong(test))];
     const spread = sorted
       .filter(isSystem)
       .flatMap((test, n) => [test, ...others.slice(n * BETWEEN, (n + 1) * BETWEEN)]);

@@ -1,14 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import type { UpdateDefinition } from '@temporalio/common';
-import { temporal } from '@temporalio/proto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import type { CallbackResource } from '../../src/domain/callback';
 import type { ClaimedRequest } from '../../src/domain/creation';
 import type { PaymentInput, PaymentState } from '../../src/domain/payment-workflow';
 import type { RefundInput, RefundState } from '../../src/domain/refund-workflow';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { connectorQueue, type Environment } from '../../src/domain/task-queues';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
@@ -18,7 +16,8 @@ import { messages as paymentMessages } from '../../workflows/payment/messages';
 import { messages as refundMessages } from '../../workflows/refund/messages';
 import { workflowBundles } from './bundle';
 import { quietTemporal } from './quiet';
-import { mongodbUri, temporalAddress, timeSkippingServer } from './servers';
+import { mongodbUri, temporalAddress } from './servers';
+import { askTwice, skippingServer } from './skipping-server';
 
 export { type ScriptedBank, scriptedBank } from './scripted-bank';
 
@@ -79,47 +78,6 @@ export async function openWorkflowSetting(
 
 function realServer(): Promise<TestWorkflowEnvironment> {
   return TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() });
-}
-
-/** A time-skipping server of its own, which knows the product's search attributes. */
-export async function skippingServer(): Promise<TestWorkflowEnvironment> {
-  const env = await startSkippingServer();
-  await registerSearchAttributes(env);
-  return env;
-}
-
-const STARTS_MAX = 5;
-
-/** The SDK gives the server 5 s to start, which a busy machine may exceed. */
-async function startSkippingServer(): Promise<TestWorkflowEnvironment> {
-  const path = timeSkippingServer();
-  for (let left = STARTS_MAX; ; left -= 1) {
-    try {
-      return await TestWorkflowEnvironment.createTimeSkipping({
-        server: { executable: { type: 'existing-path', path } },
-      });
-    } catch (error) {
-      // An error of native code is of no class of this context.
-      const isSlow = String(error).includes('did not start within');
-      if (!isSlow || left === 1) throw error;
-    }
-  }
-}
-
-const INDEXED = temporal.api.enums.v1.IndexedValueType;
-const TYPES = {
-  Keyword: INDEXED.INDEXED_VALUE_TYPE_KEYWORD,
-  Bool: INDEXED.INDEXED_VALUE_TYPE_BOOL,
-  Int: INDEXED.INDEXED_VALUE_TYPE_INT,
-};
-
-/** This server knows none of its own. */
-async function registerSearchAttributes(env: TestWorkflowEnvironment): Promise<void> {
-  const searchAttributes = Object.fromEntries(
-    Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [name, TYPES[type]]),
-  );
-  const namespace = env.namespace ?? 'default';
-  await env.connection.operatorService.addSearchAttributes({ namespace, searchAttributes });
 }
 
 export type WorkflowSetting = Awaited<ReturnType<typeof openWorkflowSetting>>;
@@ -225,7 +183,7 @@ export async function openRefund(
   return await open(setting, 'refund', refund_id, input, refundMessages.open);
 }
 
-/** What the API does first: fixes the id and keeps what Temporal must not hold. */
+/** Claims a key as the API does first: fixes the id and keeps what Temporal must not hold. */
 export async function claim(
   { stores }: WorkflowSetting,
   operation: string,
@@ -262,17 +220,19 @@ export async function open<State>(
   taskQueue: string = queues.lifecycle,
 ): Promise<{ handle: WorkflowHandle; opened: State }> {
   const workflowId = `${type}:${id}`;
-  const startWorkflowOperation = new WithStartWorkflowOperation(type, {
-    workflowId,
-    taskQueue,
-    args: [input],
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    workflowIdReusePolicy: 'REJECT_DUPLICATE',
-  });
-  const opened = await env.client.workflow.executeUpdateWithStart(update, {
-    updateId: 'open',
-    startWorkflowOperation,
-  });
+  const ask = () =>
+    env.client.workflow.executeUpdateWithStart(update, {
+      updateId: 'open',
+      startWorkflowOperation: new WithStartWorkflowOperation(type, {
+        workflowId,
+        taskQueue,
+        args: [input],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      }),
+    });
+  // A repeat finds the workflow.
+  const opened = await askTwice(ask);
   return { handle: env.client.workflow.getHandle(workflowId), opened };
 }
 

@@ -26,7 +26,7 @@ function about(resource_id: string, change: Partial<ResourceCallback> = {}): Res
   return { connector: 'sandbox', ...settled, callback, ...change };
 }
 
-/** What the workflow was started as and with. */
+/** Type and input that the workflow was started with. */
 async function startOf(workflowId: string) {
   const handle = world.server.temporal.workflow.getHandle(workflowId);
   const [first] = (await handle.fetchHistory()).events ?? [];

@@ -62,7 +62,8 @@ describe('the deadline covers', () => {
       durationMs: expect.any(Number),
     });
     expect(result.durationMs).toBeGreaterThanOrEqual(295);
-    expect(result.durationMs).toBeLessThan(1_500);
+    // None of them ends by itself; a busy machine may be late.
+    expect(result.durationMs).toBeLessThan(10_000);
   }
 });
 

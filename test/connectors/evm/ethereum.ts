@@ -126,7 +126,7 @@ export async function startEthereum() {
 
 /** Tip for which a block takes a transaction before all others. */
 const FIRST_IN_BLOCK = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n };
-const UP_MS_MAX = 20_000;
+const UP_MS_MAX = 90_000;
 /** Time in which the node writes its chain down. */
 const GRACE_MS = 10_000;
 

@@ -17,6 +17,7 @@ import type { Stores } from '../../../src/store';
 import { firstRun } from '../../../src/temporal/start';
 import { operatorsAudit } from '../../support/audit';
 import { eventually } from '../../support/http';
+import { askTwice } from '../../support/skipping-server';
 import { callback, claim, type WorkflowSetting } from '../../support/workflow-setting';
 
 export const ETHER = 10n ** 18n;
@@ -150,15 +151,16 @@ async function open(
   input: CryptoPaymentInput | CryptoSettlementInput,
 ) {
   const { workflowType, workflowId } = LIFECYCLES[kind];
-  const startWorkflowOperation = new WithStartWorkflowOperation(workflowType, {
-    ...firstRun(kind, id, input, queues.lifecycle, undefined),
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    workflowIdReusePolicy: 'REJECT_DUPLICATE',
-  });
-  await env.client.workflow.executeUpdateWithStart('open', {
-    updateId: 'open',
-    startWorkflowOperation,
-  });
+  await askTwice(() =>
+    env.client.workflow.executeUpdateWithStart('open', {
+      updateId: 'open',
+      startWorkflowOperation: new WithStartWorkflowOperation(workflowType, {
+        ...firstRun(kind, id, input, queues.lifecycle, undefined),
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      }),
+    }),
+  );
   const handle = env.client.workflow.getHandle(workflowId(id));
   const report = (name: CallbackName, more: object = {}) => {
     const occurred_at = new Date(0).toISOString();

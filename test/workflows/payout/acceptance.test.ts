@@ -80,7 +80,7 @@ describe('a database that is too slow', () => {
       const took_ms = Date.now() - began;
       expect(took_ms).toBeGreaterThanOrEqual(answered_ms - 200);
       // A request may take 8 s; the rest is for a busy machine.
-      expect(took_ms).toBeLessThan(12_000);
+      expect(took_ms).toBeLessThan(20_000);
       gate.open();
       expect(await handleOf(setting, payout_id).result()).toMatchObject({
         payout_id,

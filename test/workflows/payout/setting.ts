@@ -21,7 +21,7 @@ export { postingsOf, refusalOf, shows } from '../refund/setting';
 
 export const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
 
-/** What `main` holds before each payout of 1,000 with its fee of 25; minor units. */
+/** Balance of `main` before each payout of 1,000 with its fee of 25; minor units. */
 const FUNDED = 10_000;
 
 /**
@@ -105,7 +105,7 @@ export function payingOut(
   });
 }
 
-/** The same, where nobody waits for the bank to send it. */
+/** Tells such a story where nobody waits for the bank to send it. */
 export function unawaited(
   setting: WorkflowSetting,
   bank: ScriptedBank,
@@ -170,7 +170,7 @@ export async function storedPayout({ stores }: WorkflowSetting, id: string) {
   return payout;
 }
 
-/** What the books of the payout's account say; minor units. */
+/** Balances of the payout's account; minor units. */
 export async function moneyOf({ stores }: WorkflowSetting, input: PayoutInput) {
   const { account_id, currency, connector } = input;
   const at = await bookNow(stores, `${account_id}:sandbox:${currency}`);

@@ -43,6 +43,6 @@ test('a refund that finds no turn gives its slot free, and is accepted soon afte
     const released = Date.now();
     expect((await opening).opened).toMatchObject({ status: 'processing', version: 1 });
     // Not with a back-off that grows to half a minute.
-    expect(Date.now() - released).toBeLessThan(15_000);
+    expect(Date.now() - released).toBeLessThan(25_000);
   });
 });

@@ -39,7 +39,7 @@ export async function storedRefund({ stores }: WorkflowSetting, id: string) {
   return refund;
 }
 
-/** What of the payment counts as refunded, and what its merchant has; minor units. */
+/** Amounts that count as refunded, and that the merchant has; minor units. */
 export async function moneyOf({ stores }: WorkflowSetting, payment: PaymentInput) {
   const { payment_id, account_id, livemode } = payment;
   const [balance] = await stores.ledger.balances(account_id, livemode);
@@ -68,7 +68,7 @@ export function accepted(handle: WorkflowHandle): Promise<string> {
   return shows(handle, 'instruction at the bank: accepted');
 }
 
-/** What an update or an opening was refused with; undefined when it was not. */
+/** Code with which an update or an opening was refused; undefined when it was not. */
 export async function refusalOf(sent: Promise<unknown>) {
   const failure = await sent.then(
     () => undefined,

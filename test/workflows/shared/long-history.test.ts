@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(async () => setting?.close());
 
 const AT_ONCE = 128;
-/** Signals by the thousand are taken in by one task, and a busy machine may time out the first. */
+/** Signals by the hundred are taken in by one task, and a busy machine may time out the first. */
 const A_LONG_TASK_MS = 90_000;
 
 test('a bank that repeats itself thousands of times is heard to the end', async () => {

@@ -10,7 +10,7 @@ import type { PostResult } from '../../../src/webhooks/post-result';
 import { verifySignature } from '../../../src/webhooks/signature';
 import { activitiesOn, openStores, recordEvent, SECRET, type Stores } from './setting';
 
-/** One attempt at a time, at a moment of our choosing; MongoDB is real, nothing is posted. */
+/** Time of the first attempt; MongoDB is real, nothing is posted. */
 const FIRST_AT = Date.parse('2026-03-01T12:00:00.000Z');
 const URL_1 = 'https://one.example.com/hook';
 const URL_2 = 'https://two.example.com/hook';

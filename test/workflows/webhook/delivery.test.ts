@@ -4,7 +4,7 @@ import type { WebhookActivities } from '../../../activities/webhooks';
 import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook-schedule';
 import { verifySignature } from '../../../src/webhooks/signature';
 import { keepHistory } from '../../support/histories';
-import { skippingServer } from '../../support/workflow-setting';
+import { skippingServer } from '../../support/skipping-server';
 import { type Receiver, receiveHttp } from '../../webhooks/receiver';
 import {
   activitiesOn,
@@ -26,6 +26,8 @@ let running: Promise<void>;
 let nowMs = 0;
 /** By the same clock: until then the database can't be reached. */
 let awayUntil = 0;
+/** Real time that a busy machine may take for an attempt; the shortest wait is 42 s. */
+const BUSY_MS = 8_000;
 
 function onServerTime(activities: WebhookActivities): WebhookActivities {
   return {
@@ -151,7 +153,7 @@ test('one that never acknowledges gets 12 attempts at their offsets, then no mor
     // Half of the stated jitter, as the test's dice say, and what the machine took for its work.
     const jitter = Math.min(wait / 20, 60_000) / 2;
     expect(late).toBeGreaterThanOrEqual(jitter - 1_000);
-    expect(late).toBeLessThanOrEqual(jitter + 2_000);
+    expect(late).toBeLessThanOrEqual(jitter + BUSY_MS);
     expect(body).toBe(event.body);
     const header = String(headers['service-signature']);
     const now = Math.floor(atMs / 1_000);
@@ -169,7 +171,7 @@ test('one that never acknowledges gets 12 attempts at their offsets, then no mor
   for (const [index, row] of rows.slice(0, -1).entries()) {
     const madeAt = Date.parse(rows[index + 1]?.at ?? '');
     const announcedAt = Date.parse(row.next_attempt_at ?? '');
-    expect(Math.abs(madeAt - announcedAt)).toBeLessThan(2_000);
+    expect(Math.abs(madeAt - announcedAt)).toBeLessThan(BUSY_MS);
   }
   const { searchAttributes } = await handle.describe();
   expect(searchAttributes['ServiceAttention']).toEqual(['webhook_exhausted']);
@@ -200,7 +202,7 @@ test('Retry-After pushes the next attempt later', async () => {
   expect(await handle.result()).toEqual({ outcome: 'delivered' });
   const waited = (received[1]?.atMs ?? 0) - (received[0]?.atMs ?? 0);
   expect(waited).toBeGreaterThanOrEqual(599_000);
-  expect(waited).toBeLessThanOrEqual(603_000);
+  expect(waited).toBeLessThanOrEqual(600_000 + BUSY_MS);
 });
 
 test('however long a Retry-After, all twelve attempts are made within 24 h', async () => {

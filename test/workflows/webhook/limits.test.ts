@@ -24,7 +24,7 @@ const SLOTS = 20;
 const HELD_MAX = 1;
 const STUCK = 8;
 /** Longer than the test, whose merchant hangs until it is told to answer. */
-const TIMEOUT_MS = 25_000;
+const TIMEOUT_MS = 100_000;
 
 let env: TestWorkflowEnvironment;
 let stores: Stores;
@@ -100,14 +100,14 @@ test('an endpoint that hangs and names that nobody serves hold up no other merch
       expect((await stores.events.get(_id))?.delivery.attempts).toBe(1);
     }
     for (const { _id } of silent) {
-      const [row] = await attemptsOf(_id);
+      const row = (await attemptsOf(_id)).at(-1);
       expect(row).toMatchObject({ attempt: 1, error: expect.stringContaining('not be resolved') });
     }
     await Promise.all(before.slice(stuck.length).map((handle) => handle.terminate()));
   });
 });
 
-/** Waits for the first attempt. */
+/** Waits for the first attempt, which is the last of the rows. */
 async function attemptsOf(event_id: string) {
   for (;;) {
     const rows = await stores.deliveries.forEvent(event_id);

@@ -1,0 +1,39 @@
+const { Script } = require('node:vm');
+const { default: Runtime } = require('jest-runtime');
+
+/** Scripts by place and text, for as long as the process lives. */
+const scripts = new Map();
+
+/**
+ * Compiles a module once for all test files of a process. Each file evaluates its modules anew, in a
+ * context of its own; only the parsing is shared, which V8 would else repeat for each file.
+ */
+module.exports = class SharedScripts extends Runtime {
+  constructor(config, environment, ...more) {
+    super(config, environment, ...more);
+    const { executor } = this;
+    const compile = executor.compile.bind(executor);
+    executor.compile = (source, filename) => {
+      const context = environment.getVmContext();
+      // A script that imports as it runs is bound to the context that it was compiled for.
+      if (context === null || source.includes('import(')) return compile(source, filename);
+      const script = sharedScript(source, filename, executor.injectedModuleParameters);
+      return script?.runInContext(context) ?? compile(source, filename);
+    };
+  }
+};
+
+function sharedScript(source, filename, parameters) {
+  const head = `(function (${parameters.join()}) {`;
+  const key = `${filename}\0${head}`;
+  const known = scripts.get(key);
+  if (known?.source === source) return known.script;
+  try {
+    const script = new Script(`${head}${source}\n})`, { filename, columnOffset: -head.length });
+    scripts.set(key, { source, script });
+    return script;
+  } catch {
+    // Jest tells of a fault in its own words.
+    return undefined;
+  }
+}

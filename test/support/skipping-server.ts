@@ -1,0 +1,103 @@
+import { isGrpcServiceError } from '@temporalio/client';
+import { temporal } from '@temporalio/proto';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { timeSkippingServer } from './servers';
+
+/** A time-skipping server of its own, which knows the product's search attributes. */
+export async function skippingServer(): Promise<TestWorkflowEnvironment> {
+  const env = await startSkippingServer();
+  await registerSearchAttributes(env);
+  freeClock(env);
+  return env;
+}
+
+const STARTS_MAX = 24;
+
+/** The SDK gives the server 5 s to start, which a busy machine may exceed. */
+async function startSkippingServer(): Promise<TestWorkflowEnvironment> {
+  const path = timeSkippingServer();
+  for (let left = STARTS_MAX; ; left -= 1) {
+    try {
+      return await TestWorkflowEnvironment.createTimeSkipping({
+        server: { executable: { type: 'existing-path', path } },
+      });
+    } catch (error) {
+      // An error of native code is of no class of this context.
+      const isSlow = String(error).includes('did not start within');
+      if (!isSlow || left === 1) throw error;
+    }
+  }
+}
+
+const INDEXED = temporal.api.enums.v1.IndexedValueType;
+const TYPES = {
+  Keyword: INDEXED.INDEXED_VALUE_TYPE_KEYWORD,
+  Bool: INDEXED.INDEXED_VALUE_TYPE_BOOL,
+  Int: INDEXED.INDEXED_VALUE_TYPE_INT,
+};
+
+/** This server knows none of its own. */
+async function registerSearchAttributes(env: TestWorkflowEnvironment): Promise<void> {
+  const searchAttributes = Object.fromEntries(
+    Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [name, TYPES[type]]),
+  );
+  const namespace = env.namespace ?? 'default';
+  await env.connection.operatorService.addSearchAttributes({ namespace, searchAttributes });
+}
+
+/** Longer than the product lets any step take. */
+const STANDSTILL_MS = 40_000;
+
+/**
+ * Lets time go on where the server has lost it. It skips no time while a task or an activity is under
+ * way, and goes on as if one were when its workflow is ended from outside meanwhile.
+ */
+function freeClock(env: TestWorkflowEnvironment): void {
+  const { testService } = env.connection;
+  if (testService === undefined) throw new Error('This server skips no time.');
+  const freeing = async <T>(wait: () => Promise<T>): Promise<T> => {
+    const freed: Promise<boolean>[] = [];
+    let before = await aheadMs(env);
+    const freeOne = async (): Promise<boolean> => {
+      const ahead = await aheadMs(env);
+      const hasSkipped = ahead - before > STANDSTILL_MS;
+      before = ahead;
+      if (hasSkipped) return false;
+      await testService.unlockTimeSkipping({});
+      return true;
+    };
+    // Refused where nothing holds the clock: then it is not time that is waited for.
+    const free = () => freed.push(freeOne().catch(() => false));
+    const timer = setInterval(free, STANDSTILL_MS);
+    try {
+      return await wait();
+    } finally {
+      clearInterval(timer);
+      for (const each of freed) if (await each) await testService.lockTimeSkipping({});
+    }
+  };
+  const { sleep } = env;
+  env.sleep = (duration) => freeing(() => sleep(duration));
+  const { workflow } = env.client;
+  const result = workflow.result.bind(workflow);
+  workflow.result = (...asked) => freeing(() => result(...asked));
+}
+
+/** Time that the server has skipped since it began. */
+async function aheadMs(env: TestWorkflowEnvironment): Promise<number> {
+  return (await env.currentTimeMs()) - Date.now();
+}
+
+const GRPC_UNKNOWN = 2;
+
+/** Asks once more where the server has failed by a fault of its own, as it does on a busy machine. */
+export async function askTwice<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    const { cause } = Object(error);
+    if (isGrpcServiceError(cause) && cause.code === GRPC_UNKNOWN) return await ask();
+    throw error;
+  }
+}
