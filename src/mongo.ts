@@ -6,6 +6,7 @@ import {
   MongoClient,
   MongoError,
   MongoServerError,
+  MongoServerSelectionError,
   ReadConcern,
   ReadPreference,
 } from 'mongodb';
@@ -13,9 +14,10 @@ import { createGate, type Gate } from './gate';
 import { foundNoConnection, orAborted } from './mongo-abort';
 
 /**
- * Connects with the durability that money needs: majority, journaled. Time-outs are short.
+ * Connects with the durability that money needs: majority, journaled. Time-outs are short: where nobody
+ * answers it gives up after four seconds.
  * @param monitorCommands emits each command, to be counted
- * @throws Error when the address has `journal=false`
+ * @throws Error when the address has `journal=false`, MongoServerSelectionError when nobody answers
  */
 export async function connectMongo(
   uri: string,
@@ -45,7 +47,11 @@ export async function connectMongo(
   if (client.options.writeConcern?.journal === false) {
     throw new Error('MONGODB_URI has journal=false: money needs writes that survive a crash.');
   }
-  await client.connect();
+  await client.connect().catch((error: unknown) => {
+    if (!(error instanceof MongoServerSelectionError)) throw error;
+    // A busy machine may be late with its first answer: it is asked once more.
+    return client.connect();
+  });
   return client;
 }
 

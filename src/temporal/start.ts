@@ -7,6 +7,14 @@ import { type LabelledFacts, lifecycleLabels } from './labels';
 /** Memo in which a workflow carries the mark of its claim. */
 export const CLAIM_MEMO = 'claim';
 
+/**
+ * Time after which Temporal gives a task to another worker, so that a create whose worker is gone is
+ * answered within its 8 s. Longer than a local activity takes; a task that needs more is given more
+ * from its fourth attempt on.
+ * @see docs/operations.md#ending-and-starting-processes
+ */
+export const TASK_MS_MAX = 4_000;
+
 /** Options that start the workflow of a new resource. */
 export function firstRun(
   kind: CallbackResource,
@@ -20,6 +28,7 @@ export function firstRun(
     workflowId: workflowId(id),
     taskQueue: environmentQueue(lifecycleQueue, input.livemode),
     args: [input],
+    workflowTaskTimeout: TASK_MS_MAX,
     ...(mark === undefined ? {} : { memo: { [CLAIM_MEMO]: mark } }),
     ...lifecycleLabels(kind, input, opening),
   };
@@ -40,6 +49,7 @@ export function nextRun(
     workflowId: workflowId(resource._id),
     taskQueue: environmentQueue(lifecycleQueue, resource.livemode),
     args: [resume(resource._id, requestId)],
+    workflowTaskTimeout: TASK_MS_MAX,
     ...lifecycleLabels(kind, resource, resource.status),
   };
 }

@@ -210,4 +210,4 @@ test('the stack comes up, mends itself, survives a killed launcher and stops who
   expect(existsSync(stateFile(dataDir))).toBe(false);
   expect(existsSync(join(dataDir, 'launcher.lock'))).toBe(false);
   expect(readFileSync(join(dataDir, 'demo-account.json'), 'utf8')).not.toContain('sk_live_');
-}, 180_000);
+});

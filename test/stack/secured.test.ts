@@ -66,7 +66,7 @@ test('a payment settles on servers that ask for TLS, certificates and users', as
   });
   expect(await stack.cli('migrate')).toEqual({ indexes: [], search_attributes: [] });
   expect(await stack.cli('ledger', 'verify')).toMatchObject({ data: { differences_total: 0 } });
-}, 240_000);
+});
 
 test('under load the processes tell every figure that the alerts and the dashboard ask for', async () => {
   const metrics = stack?.state()?.metrics;
@@ -80,6 +80,7 @@ test('under load the processes tell every figure that the alerts and the dashboa
         return await answer.text();
       }),
     );
+  const before = createsOn(await scraped());
   let created = 0;
   const create = async () => {
     const { status } = await call(url, 'POST', '/v1/payments', { key, body: idealPayment() });
@@ -89,12 +90,12 @@ test('under load the processes tell every figure that the alerts and the dashboa
   const during = [await scraped(), await scraped(), await scraped()];
   await load;
   const pages = await scraped();
-  expect(Math.max(...during.map(createsOn))).toBeLessThanOrEqual(created + 1);
+  expect(Math.max(...during.map(createsOn))).toBeLessThanOrEqual(before + created);
   const told = metricsOn(pages.join('\n'));
   const asked = expressions().flatMap(({ expr }) => metricsIn(expr));
   expect(asked.filter((name) => !told.has(name))).toEqual([]);
   const [api = '', worker = '', bank = ''] = pages;
-  expect(createsOn(pages)).toBe(created + 1);
+  expect(createsOn(pages)).toBe(before + created);
   expect(worker).toMatch(/^payments_ledger_differences 0$/m);
   expect(worker).toMatch(/^temporal_worker_task_slots_available\{/m);
   expect(`${api}${bank}`).toMatch(/^payments_callbacks_total\{.*name="settled".*\} 1$/m);
@@ -105,8 +106,10 @@ const SCRAPE_MS_MAX = 60_000;
 
 /** Payments that were answered for, as the API's page tells it; a repeat after a 503 is replayed. */
 function createsOn([api = '']: string[]): number {
-  const line = /^payments_creates_total\{operation="createPayment",.*"created"\} (\d+)$/m.exec(api);
-  return Number(line?.[1] ?? 0);
+  const lines = api.matchAll(
+    /^payments_creates_total\{operation="createPayment",.*"(?:created|replayed)"\} (\d+)$/gm,
+  );
+  return Array.from(lines, ([, count]) => Number(count)).reduce((sum, count) => sum + count, 0);
 }
 
 describe('a fault of the configuration is told as one', () => {
@@ -173,11 +176,11 @@ describe('the launcher refuses in words', () => {
     expect(
       await startedWith({ MONGODB_URI: `${mongo.bare}&serverSelectionTimeoutMS=500` }),
     ).toContain('No MongoDB at MONGODB_URI');
-  }, 60_000);
+  });
 
   test('servers beyond this machine without TLS', async () => {
     expect(await startedWith({ MONGODB_URI: 'mongodb://192.0.2.1/?replicaSet=a' })).toContain(
       'MongoDB at 192.0.2.1 would be spoken to in clear',
     );
-  }, 60_000);
+  });
 });

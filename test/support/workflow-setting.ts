@@ -11,6 +11,7 @@ import { connectorQueue, type Environment } from '../../src/domain/task-queues';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
+import { TASK_MS_MAX } from '../../src/temporal/start';
 import { createWorkers } from '../../worker/create-worker';
 import { messages as paymentMessages } from '../../workflows/payment/messages';
 import { messages as refundMessages } from '../../workflows/refund/messages';
@@ -227,6 +228,7 @@ export async function open<State>(
         workflowId,
         taskQueue,
         args: [input],
+        workflowTaskTimeout: TASK_MS_MAX,
         workflowIdConflictPolicy: 'USE_EXISTING',
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
       }),
