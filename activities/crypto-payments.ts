@@ -6,9 +6,9 @@ import {
   CRYPTO_PAYMENT_MOVES,
   type CryptoPaymentAttention,
   type CryptoPaymentStatus,
-  type Deposit,
 } from '../src/domain/crypto-payment';
 import type { CryptoPaymentInput } from '../src/domain/crypto-workflow';
+import type { Deposit } from '../src/domain/deposit';
 import { payToken, payTokenHash } from '../src/keys/pay-token';
 import { bookId, InsufficientBalance } from '../src/ledger/postings';
 import { depositPosting } from '../src/ledger/steps';

@@ -2,7 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { type Collection, type Db, type Document, Long } from 'mongodb';
 import { eventsOf, positionAt, tieBase } from '../../activities/events';
 import type { BookDocument, PostingDocument } from '../../src/ledger/documents';
-import { bookId, LEGS, type NewPosting, operationId } from '../../src/ledger/postings';
+import { LEGS } from '../../src/ledger/legs';
+import { bookId, type NewPosting, operationId } from '../../src/ledger/postings';
 import type { PaymentDocument } from '../../src/store/payments';
 
 /** Merchants: the first has half of the postings, the others share the rest. */

@@ -1,3 +1,5 @@
+import { behaviourIn, type MagicTable } from './magic-table';
+
 /**
  * Magic amounts of payments: each makes the sandbox bank misbehave, in minor units of any currency.
  * Merchants can see these cases before going live, and would not charge them by accident.
@@ -118,8 +120,6 @@ export const PAYOUT_MAGIC_AMOUNTS = {
   },
 } as const satisfies MagicTable;
 
-type MagicTable = Record<number, { behaviour: string; description: string }>;
-
 export type Behaviour = 'normal' | (typeof MAGIC_AMOUNTS)[keyof typeof MAGIC_AMOUNTS]['behaviour'];
 
 export type RefundBehaviour =
@@ -132,19 +132,15 @@ export type PayoutBehaviour =
 
 /** @param amount minor units of a payment */
 export function behaviourOf(amount: number): Behaviour {
-  return isIn(MAGIC_AMOUNTS, amount) ? MAGIC_AMOUNTS[amount].behaviour : 'normal';
+  return behaviourIn(MAGIC_AMOUNTS, amount, 'normal');
 }
 
 /** @param amount minor units of a refund */
 export function refundBehaviourOf(amount: number): RefundBehaviour {
-  return isIn(REFUND_MAGIC_AMOUNTS, amount) ? REFUND_MAGIC_AMOUNTS[amount].behaviour : 'normal';
+  return behaviourIn(REFUND_MAGIC_AMOUNTS, amount, 'normal');
 }
 
 /** @param amount minor units of a payout */
 export function payoutBehaviourOf(amount: number): PayoutBehaviour {
-  return isIn(PAYOUT_MAGIC_AMOUNTS, amount) ? PAYOUT_MAGIC_AMOUNTS[amount].behaviour : 'normal';
-}
-
-function isIn<T extends MagicTable>(table: T, amount: PropertyKey): amount is keyof T {
-  return Object.hasOwn(table, amount);
+  return behaviourIn(PAYOUT_MAGIC_AMOUNTS, amount, 'normal');
 }

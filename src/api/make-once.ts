@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ClaimedRequest } from '../domain/creation';
 import type { Endpoint } from '../domain/wire/endpoint';
-import { stringifyJson } from '../json';
+import { stringifyJson } from '../json-write';
 import type { ClaimMark } from '../keys/claim-mark';
 import { SealError, Sealed, type Sealer } from '../keys/seal';
 import type { ClaimDocument, ClaimKey } from '../store/idempotency';

@@ -1,12 +1,8 @@
-import {
-  checkMethodRequirements,
-  isPaymentMethodId,
-  methodRules,
-  settlesSoon,
-} from '../domain/catalogue';
+import { isPaymentMethodId, methodRules, settlesSoon } from '../domain/catalogue';
 import type { ClaimedPayment, KeptCustomer } from '../domain/creation';
 import { Refusal, unavailable } from '../domain/errors';
 import { isCancellable } from '../domain/payment';
+import { checkMethodRequirements } from '../domain/payment-rules';
 import type { PaymentOpening } from '../domain/payment-workflow';
 import {
   type CreatePayment,

@@ -3,13 +3,8 @@ import { MAIN_BALANCE } from '../domain/balance-account';
 import { formatMoney } from '../domain/money';
 import type { BalanceRow } from '../ledger/book';
 import type { BookDocument, PostingDocument } from '../ledger/documents';
-import {
-  bookId,
-  InsufficientBalance,
-  LEGS,
-  type NewPosting,
-  operationId,
-} from '../ledger/postings';
+import { LEGS } from '../ledger/legs';
+import { bookId, InsufficientBalance, type NewPosting, operationId } from '../ledger/postings';
 import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Audit } from '../store/audit';
 import { assertApproved } from './approval';

@@ -1,9 +1,9 @@
 import type { CallbackResource } from '../domain/callback';
-import type { Deposit } from '../domain/crypto-payment';
+import type { Deposit } from '../domain/deposit';
 import { amountInJson } from '../domain/money';
 import type { PostingDocument } from '../ledger/documents';
 import { integerOf } from '../ledger/integers';
-import { LEGS } from '../ledger/postings';
+import { LEGS } from '../ledger/legs';
 import { LIFECYCLES, type Resource } from '../lifecycles';
 import type { Stores } from '../store';
 import type { AuditEntry } from '../store/attention';

@@ -1,7 +1,7 @@
 import { assertNever } from './assert';
 import { unitsOf } from './crypto';
 import type { CryptoCallback, CryptoPaymentCallbackName } from './crypto-callback';
-import type { Deposit } from './crypto-payment';
+import type { Deposit } from './deposit';
 
 /** Events that the sandbox chain can be asked to report of a crypto payment. */
 export const SIMULATED_DEPOSITS = [

@@ -4,17 +4,15 @@ import { inSnapshot } from '../mongo';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import type { BookDocument, PostingDocument } from './documents';
 import { integerOf, type KeptInteger, kept } from './integers';
+import { assertBalanced, mustNotBeNegative, mustNotBePositive } from './legs';
 import { EXACT, fold, OPEN, openSums, withOpen } from './open';
 import {
   type AnyLeg,
-  assertBalanced,
   bookId,
   bookOwner,
   booksOf,
   InsufficientBalance,
   isOpen,
-  mustNotBeNegative,
-  mustNotBePositive,
   type NewPosting,
   operationId,
   type UnitLeg,

@@ -1,19 +1,14 @@
 import { assertNever } from '../domain/assert';
 import { bookCurrency, unitsOf } from '../domain/crypto';
-import type { Deposit } from '../domain/crypto-payment';
+import type { Deposit } from '../domain/deposit';
 import type { PayoutStatus } from '../domain/payout';
 import type { CryptoPaymentDocument } from '../store/crypto-payments';
 import type { CryptoSettlementDocument } from '../store/crypto-settlements';
 import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
-import {
-  LEGS,
-  type Leg,
-  type NewPosting,
-  type PostingKind,
-  type ResourcePosting,
-} from './postings';
+import { LEGS } from './legs';
+import type { Leg, NewPosting, PostingKind, ResourcePosting } from './postings';
 
 /** When a step takes place. */
 interface Booked {

@@ -1,5 +1,6 @@
 import { assetRules, unitsOf, wholeCoins } from '../domain/crypto';
-import type { CryptoPaymentStatus, Deposit } from '../domain/crypto-payment';
+import type { CryptoPaymentStatus } from '../domain/crypto-payment';
+import type { Deposit } from '../domain/deposit';
 
 /** Deposit as its payer may see it. */
 export type ShownDeposit = Omit<Deposit, 'seen_at' | 'screening' | 'undone'>;

@@ -1,8 +1,8 @@
 import { assetRules, formatUnits, wholeCoins } from '../domain/crypto';
 import { formatMoney } from '../domain/money';
+import { Deposits } from './crypto-deposits';
 import {
   type ShownCryptoPayment,
-  type ShownDeposit,
   type Stage,
   type StageName,
   stageOf,
@@ -207,45 +207,6 @@ function Notes({ payment, stage }: { payment: ShownCryptoPayment; stage: Stage }
         </p>
       )}
     </>
-  );
-}
-
-function Deposits({ payment }: { payment: ShownCryptoPayment }) {
-  if (payment.deposits.length === 0) return null;
-  return (
-    <div class="stack">
-      <h2>What came</h2>
-      <ul class="deposits">
-        {payment.deposits.map((deposit) => (
-          <Deposit key={deposit.transaction_id} deposit={deposit} coin={payment} />
-        ))}
-      </ul>
-    </div>
-  );
-}
-
-function Deposit({ deposit, coin }: { deposit: ShownDeposit; coin: ShownCryptoPayment }) {
-  const { transaction_id, amount, confirmations, required_confirmations: required } = deposit;
-  const has = Math.min(confirmations, required);
-  const said = {
-    pending: `${has} of ${required} confirmations`,
-    confirmed: 'Confirmed',
-    held: deposit.late ? 'Came too late: ask the shop' : 'Being checked',
-    rejected: 'Not accepted: ask the shop',
-  };
-  return (
-    <li class="lines">
-      <div class="row">
-        <strong>{formatUnits(amount, coin)}</strong>
-        <span class={deposit.status === 'confirmed' ? 'small done' : 'small muted'}>
-          {said[deposit.status]}
-        </span>
-      </div>
-      {deposit.status === 'pending' && (
-        <meter min={0} max={required} value={has} aria-label="Confirmations" />
-      )}
-      <span class="value transaction muted">{transaction_id}</span>
-    </li>
   );
 }
 

@@ -3,8 +3,8 @@ import {
   CRYPTO_PAYMENT_IN_FLIGHT,
   type CryptoPaymentAttention,
   type CryptoPaymentStatus,
-  type Deposit,
 } from '../domain/crypto-payment';
+import type { Deposit } from '../domain/deposit';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import {
   IN_NEED,

@@ -1,17 +1,12 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { KeptCustomer, SealedCustomer } from '../domain/creation';
-import {
-  PAYMENT_IN_FLIGHT,
-  PAYMENT_STATUSES,
-  type PaymentAttention,
-  type PaymentStatus,
-} from '../domain/payment';
-import { type IndexWork, makeIndexes, type NamedIndex } from '../mongo-indexes';
+import { PAYMENT_IN_FLIGHT, type PaymentAttention, type PaymentStatus } from '../domain/payment';
+import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import type { AuditEntry } from './attention';
+import { paymentFigures, SETTLED_DAY } from './payment-figures';
 import {
   IN_NEED,
   inFlightIndex,
-  LIST_MS_MAX,
   type ListFilter,
   listIndexes,
   OWNER,
@@ -86,25 +81,8 @@ const REFUNDED = { $ifNull: ['$refunded', 0] };
 const REFUNDABLE = { $min: ['$amount', { $ifNull: ['$settled_amount', '$amount'] }] };
 const REMAINING = { $subtract: [REFUNDABLE, REFUNDED] };
 
-/** Index that alone gives the volume of a day. */
-const SETTLED_DAY: NamedIndex = {
-  key: { ...OWNER, status: 1, settled_at: 1, currency: 1, amount: 1, settled_amount: 1 },
-  name: 'settled_day',
-  partialFilterExpression: { status: 'settled' },
-};
-
 /** Payments from before payers were sealed; no new one has an entry in their index. */
 const CLEAR_PAYER = { 'customer.email': { $exists: true } } as const;
-
-/** Payments that were settled on one day, UTC, in one currency. */
-export interface SettledDay {
-  /** `YYYY-MM-DD` */
-  day: string;
-  currency: string;
-  payments: number;
-  /** Minor units, as they came. */
-  amount: number;
-}
 
 export type PaymentStore = ReturnType<typeof createPaymentStore>;
 
@@ -112,6 +90,7 @@ export function createPaymentStore(db: Db) {
   const payments: Collection<PaymentDocument> = db.collection<PaymentDocument>('payments');
   return {
     ...resourceStore<PaymentDocument, PaymentFilter>(payments, PAYMENT_IN_FLIGHT),
+    ...paymentFigures(payments),
     ensureIndexes: (work?: IndexWork) =>
       makeIndexes(
         payments,
@@ -133,52 +112,6 @@ export function createPaymentStore(db: Db) {
         ],
         work,
       ),
-    /** Volume of each day since a time, by the day of settlement. */
-    settledByDay: (account_id: string, livemode: boolean, since: string): Promise<SettledDay[]> =>
-      payments
-        .aggregate<SettledDay>(
-          [
-            { $match: { account_id, livemode, status: 'settled', settled_at: { $gte: since } } },
-            {
-              $group: {
-                _id: { day: { $substrBytes: ['$settled_at', 0, 10] }, currency: '$currency' },
-                payments: { $sum: 1 },
-                amount: { $sum: { $ifNull: ['$settled_amount', '$amount'] } },
-              },
-            },
-            {
-              $project: {
-                _id: 0,
-                day: '$_id.day',
-                currency: '$_id.currency',
-                payments: 1,
-                amount: 1,
-              },
-            },
-            { $sort: { day: 1, currency: 1 } },
-          ],
-          { maxTimeMS: LIST_MS_MAX },
-        )
-        .toArray(),
-    /** Number of payments in each state among those made since a position. */
-    countByStatus: (account_id: string, livemode: boolean, since: string) =>
-      payments
-        .aggregate<{ status: PaymentStatus; payments: number }>(
-          [
-            {
-              $match: {
-                account_id,
-                livemode,
-                status: { $in: [...PAYMENT_STATUSES] },
-                position: { $gte: since },
-              },
-            },
-            { $group: { _id: '$status', payments: { $sum: 1 } } },
-            { $project: { _id: 0, status: '$_id', payments: 1 } },
-          ],
-          { maxTimeMS: LIST_MS_MAX },
-        )
-        .toArray(),
     /** Payments of an environment whose payer stands in clear, by their ids, after one of them. */
     withClearPayer: (livemode: boolean, after: string, limit: number) =>
       payments
@@ -211,6 +144,16 @@ export function createPaymentStore(db: Db) {
           $unset: { 'customer.email': '', 'customer.first_name': '', 'customer.last_name': '' },
         },
       ),
+    /**
+     * Counts pages that may still be opened, by the key of their links.
+     * @param kid undefined for the first key
+     */
+    linkedBy: (kid: string | undefined, now: string): Promise<number> =>
+      payments.countDocuments({
+        status: { $in: [...PAYMENT_IN_FLIGHT] },
+        expires_at: { $gt: now },
+        token_kid: kid ?? { $exists: false },
+      }),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
     /** Binds the page to the first browser that opens it; null for another one, or after expiry. */
     openPage: (token_hash: string, browser_hash: string, now: string) =>

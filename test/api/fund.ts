@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { LEGS } from '../../src/ledger/postings';
+import { LEGS } from '../../src/ledger/legs';
 import { inTransaction } from '../../src/mongo';
 import type { Service } from '../support/service';
 

@@ -1,7 +1,7 @@
 import { Long } from 'mongodb';
 import { z } from 'zod';
 import { fundSandbox } from '../../src/cli/fund';
-import { LEGS } from '../../src/ledger/postings';
+import { LEGS } from '../../src/ledger/legs';
 import { inTransaction } from '../../src/mongo';
 import { CliError, openProvisioning, type Provisioning, run } from './cli';
 

@@ -1,4 +1,4 @@
-import { LEGS } from '../../src/ledger/postings';
+import { LEGS } from '../../src/ledger/legs';
 import { inTransaction } from '../../src/mongo';
 import { openProvisioning, type Provisioning, run } from './cli';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Deposit } from '../../src/domain/crypto-payment';
 import { positionOf } from '../../src/domain/cursor';
+import type { Deposit } from '../../src/domain/deposit';
 import type { CryptoPaymentDocument } from '../../src/store/crypto-payments';
 import type { CryptoSettlementDocument } from '../../src/store/crypto-settlements';
 

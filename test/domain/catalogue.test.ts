@@ -1,14 +1,13 @@
 import {
   availableEntry,
   catalogueEntry,
-  checkMethodRequirements,
   isPaymentMethodId,
-  type MethodRequest,
   methodRules,
   PAYMENT_METHOD_IDS,
 } from '../../src/domain/catalogue';
 import { COUNTRIES } from '../../src/domain/countries';
 import { CURRENCIES, isCurrency } from '../../src/domain/currencies';
+import { checkMethodRequirements, type MethodRequest } from '../../src/domain/payment-rules';
 import { REFUNDS } from '../support/promises';
 
 const ALL = new Set<string>(PAYMENT_METHOD_IDS);

@@ -1,25 +1,29 @@
 import fc from 'fast-check';
 import { assertLawful, assertNever } from '../../src/domain/assert';
 import {
-  actOnDeposits,
-  amountReceived,
-  attentionOf,
   CRYPTO_PAYMENT_ACTS,
   CRYPTO_PAYMENT_MOVES,
   type CryptoPaymentStatus,
+} from '../../src/domain/crypto-payment';
+import {
+  amountReceived,
   creditedBy,
-  DEPOSITS_MAX,
   type Deposit,
+  returnedBy,
+  unscreened,
+} from '../../src/domain/deposit';
+import {
+  actOnDeposits,
+  attentionOf,
+  DEPOSITS_MAX,
   type DepositBook,
   type DepositChange,
   depositActFault,
-  returnedBy,
   screenDeposit,
   statusOf,
   takeDeposit,
   undoDeposit,
-  unscreened,
-} from '../../src/domain/crypto-payment';
+} from '../../src/domain/deposit-book';
 
 const DUE = 10n ** 18n;
 const IN_TIME = '2026-11-22T10:00:00.000Z';

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { JSON_DEPTH_MAX, JsonSyntaxError, parseJson, stringifyJson } from '../../src/json';
+import { JSON_DEPTH_MAX, JsonSyntaxError, parseJson } from '../../src/json';
+import { stringifyJson } from '../../src/json-write';
 
 /** Milliseconds of the processor's own work, whatever else keeps the machine busy. */
 function workMs(began: NodeJS.CpuUsage): number {

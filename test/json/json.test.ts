@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { type JsonValue, NumberLiteral, parseJson, RawJson, stringifyJson } from '../../src/json';
+import { type JsonValue, NumberLiteral, parseJson, RawJson } from '../../src/json';
+import { stringifyJson } from '../../src/json-write';
 
 /** JSON text of any shape, with the white space, numbers and escapes a caller may write. */
 const space = fc.constantFrom('', ' ', '\n', '\t ', '\r\n');

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
 import { createLedgerStore, type LedgerStore } from '../../src/ledger/book';
-import { InsufficientBalance, LEGS, type NewPosting, operationId } from '../../src/ledger/postings';
+import { LEGS } from '../../src/ledger/legs';
+import { InsufficientBalance, type NewPosting, operationId } from '../../src/ledger/postings';
 import { Contention, connectMongo, inTransaction, isDuplicateKey } from '../../src/mongo';
 import { mongodbUri } from '../support/servers';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Long } from 'mongodb';
 import { createLedgerStore } from '../../src/ledger/book';
-import { LEGS } from '../../src/ledger/postings';
+import { LEGS } from '../../src/ledger/legs';
 import type { CheckpointDocument } from '../../src/ledger/verify/checkpoints';
 import { type VerifyOptions, verifyLedger } from '../../src/ledger/verify/verify';
 import { inTransaction } from '../../src/mongo';

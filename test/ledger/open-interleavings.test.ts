@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { createLedgerStore } from '../../src/ledger/book';
+import { LEGS } from '../../src/ledger/legs';
 import {
   InsufficientBalance,
-  LEGS,
   type Leg,
   type NewPosting,
   operationId,

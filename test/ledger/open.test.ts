@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { InsufficientBalance, LEGS, type NewPosting } from '../../src/ledger/postings';
+import { LEGS } from '../../src/ledger/legs';
+import { InsufficientBalance, type NewPosting } from '../../src/ledger/postings';
 import { verifyLedger } from '../../src/ledger/verify/verify';
 import { inTransaction } from '../../src/mongo';
 import {

@@ -1,6 +1,7 @@
 import { integerOf } from '../../src/ledger/integers';
+import { mustNotBeNegative, mustNotBePositive } from '../../src/ledger/legs';
 import { EXACT, type Sums, sumsOf, withOpen } from '../../src/ledger/open';
-import { isOpen, mustNotBeNegative, mustNotBePositive } from '../../src/ledger/postings';
+import { isOpen } from '../../src/ledger/postings';
 import type { Records } from '../support/records';
 
 export interface WholeBook {

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities, type RecordPayoutMove } from '../../activities/payouts';
 import { createRefundActivities } from '../../activities/refunds';
-import { LEGS } from '../../src/ledger/postings';
+import { LEGS } from '../../src/ledger/legs';
 import { createLogger } from '../../src/log';
 import { connectMongo, inTransaction } from '../../src/mongo';
 import { createStores, ensureIndexes } from '../../src/store';

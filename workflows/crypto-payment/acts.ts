@@ -1,13 +1,12 @@
 import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
 import {
-  actOnDeposits,
   CRYPTO_PAYMENT_IN_FLIGHT,
   CRYPTO_PAYMENT_STATUSES,
   type CryptoPaymentAct,
   type CryptoPaymentStatus,
-  depositActFault,
 } from '../../src/domain/crypto-payment';
 import type { CryptoPaymentState } from '../../src/domain/crypto-workflow';
+import { actOnDeposits, depositActFault } from '../../src/domain/deposit-book';
 import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
 import { apply, bookOf, isOpen, orReload } from './deposits';

@@ -4,8 +4,8 @@ import type {
   CryptoConnectorActivities,
   RateAnswer,
 } from '../../connectors/contract/crypto';
-import { unscreened } from '../../src/domain/crypto-payment';
 import type { CryptoPaymentInput } from '../../src/domain/crypto-workflow';
+import { unscreened } from '../../src/domain/deposit';
 import { bankQueue } from '../shared/bank-queue';
 import type { CryptoPayment } from './life';
 

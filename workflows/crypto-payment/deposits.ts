@@ -1,14 +1,12 @@
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto-callback';
+import { CRYPTO_PAYMENT_EVENTS } from '../../src/domain/crypto-payment';
+import { amountReceived, creditedBy, returnedBy } from '../../src/domain/deposit';
 import {
-  amountReceived,
   attentionOf,
-  CRYPTO_PAYMENT_EVENTS,
-  creditedBy,
   type DepositBook,
   type DepositChange,
-  returnedBy,
   statusOf,
-} from '../../src/domain/crypto-payment';
+} from '../../src/domain/deposit-book';
 import type { AuditedAct } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { RecordAhead } from '../shared/record';

@@ -2,14 +2,13 @@ import type { CryptoPaymentChange, CryptoPaymentFacts } from '../../activities/c
 import type { ScreeningAnswer } from '../../connectors/contract/crypto';
 import { formatUnits } from '../../src/domain/crypto';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto-callback';
-import {
-  amountReceived,
-  type CryptoPaymentAct,
-  type CryptoPaymentAttention,
-  type CryptoPaymentStatus,
-  type Deposit,
+import type {
+  CryptoPaymentAct,
+  CryptoPaymentAttention,
+  CryptoPaymentStatus,
 } from '../../src/domain/crypto-payment';
 import type { CryptoPaymentResult, CryptoPaymentState } from '../../src/domain/crypto-workflow';
+import { amountReceived, type Deposit } from '../../src/domain/deposit';
 import { type Life, type Loaded, newLife, startLabels } from '../shared/life';
 import type { CallbackItem, Mailbox } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';

@@ -8,20 +8,20 @@ import {
 import { assertNever } from '../../src/domain/assert';
 import { formatUnits } from '../../src/domain/crypto';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto-callback';
-import {
-  cryptoPaymentWorkflowId,
-  type DepositChange,
-  isAnyPending,
-  screenDeposit,
-  takeDeposit,
-  undoDeposit,
-} from '../../src/domain/crypto-payment';
+import { cryptoPaymentWorkflowId } from '../../src/domain/crypto-payment';
 import type {
   CryptoPaymentInput,
   CryptoPaymentResult,
   CryptoPaymentResume,
   CryptoPaymentStart,
 } from '../../src/domain/crypto-workflow';
+import { isAnyPending } from '../../src/domain/deposit';
+import {
+  type DepositChange,
+  screenDeposit,
+  takeDeposit,
+  undoDeposit,
+} from '../../src/domain/deposit-book';
 import type { RuleViolation } from '../../src/domain/lifecycle';
 import type { Due } from '../shared/alarm';
 import { listen, untilOpened } from '../shared/handlers';

@@ -1,3 +1,5 @@
+import { behaviourIn, type MagicTable } from '../magic-table';
+
 /**
  * Magic amounts of crypto payments, in minor units of any currency: for each the sandbox's payer
  * acts by itself, two seconds after the create, also with autoplay off.
@@ -81,8 +83,6 @@ export const SETTLEMENT_MAGIC_AMOUNTS = {
   },
 } as const satisfies MagicTable;
 
-type MagicTable = Record<number, { behaviour: string; description: string }>;
-
 export type PayerBehaviour =
   | 'waits_for_a_person'
   | (typeof CRYPTO_MAGIC_AMOUNTS)[keyof typeof CRYPTO_MAGIC_AMOUNTS]['behaviour'];
@@ -93,17 +93,10 @@ export type SettlementBehaviour =
 
 /** @param amount minor units of a crypto payment */
 export function payerBehaviourOf(amount: number): PayerBehaviour {
-  const table = CRYPTO_MAGIC_AMOUNTS;
-  return isIn(table, amount) ? table[amount].behaviour : 'waits_for_a_person';
+  return behaviourIn(CRYPTO_MAGIC_AMOUNTS, amount, 'waits_for_a_person');
 }
 
 /** @param amount smallest units of a settlement */
 export function settlementBehaviourOf(amount: string): SettlementBehaviour {
-  const table = SETTLEMENT_MAGIC_AMOUNTS;
-  const key = Number(amount);
-  return isIn(table, key) ? table[key].behaviour : 'normal';
-}
-
-function isIn<T extends MagicTable>(table: T, amount: PropertyKey): amount is keyof T {
-  return Object.hasOwn(table, amount);
+  return behaviourIn(SETTLEMENT_MAGIC_AMOUNTS, Number(amount), 'normal');
 }

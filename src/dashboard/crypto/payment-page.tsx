@@ -1,5 +1,5 @@
 import { formatUnits } from '../../domain/crypto';
-import type { Deposit } from '../../domain/crypto-payment';
+import type { Deposit } from '../../domain/deposit';
 import { formatMoney } from '../../domain/money';
 import { cryptoPageUrl } from '../../keys/pay-token';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';

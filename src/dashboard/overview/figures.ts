@@ -1,7 +1,7 @@
 import type { PaymentStatus } from '../../domain/payment';
 import type { BalanceRow, Receivable } from '../../ledger/book';
 import type { Stores } from '../../store';
-import type { SettledDay } from '../../store/payments';
+import type { SettledDay } from '../../store/payment-figures';
 import type { Call } from '../route';
 
 const DAY_MS = 86_400_000;

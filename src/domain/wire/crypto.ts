@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { ASSET_CODES, NETWORKS, UNITS } from '../crypto';
-import { CRYPTO_PAYMENT_STATUSES, DEPOSIT_STATUSES } from '../crypto-payment';
+import { CRYPTO_PAYMENT_STATUSES } from '../crypto-payment';
 import { CRYPTO_SETTLEMENT_STATUSES } from '../crypto-settlement';
+import { DEPOSIT_STATUSES } from '../deposit';
 import { endpoint } from './endpoint';
 import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
 import { CreatedBefore, Limit, pageOf } from './lists';

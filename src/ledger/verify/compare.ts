@@ -1,8 +1,9 @@
 import { SANDBOX_CONNECTOR } from '../../routing';
 import type { BookDocument } from '../documents';
 import { integerOf } from '../integers';
+import { LEGS, mustNotBeNegative } from '../legs';
 import { type Sums, withOpen } from '../open';
-import { bookId, isOpen, LEGS, mustNotBeNegative, operationId } from '../postings';
+import { bookId, isOpen, operationId } from '../postings';
 
 /** Kinds of difference, in the words of the report. */
 export const CHECKS = {

@@ -9,7 +9,8 @@ import type { CryptoSettlementDocument } from '../../store/crypto-settlements';
 import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
 import type { RefundDocument } from '../../store/refunds';
-import { bookId, LEGS, type PostingKind, type ResourcePosting } from '../postings';
+import { LEGS } from '../legs';
+import { bookId, type PostingKind, type ResourcePosting } from '../postings';
 import { returnedAmount, settledAmount, settlementDraw } from '../steps';
 import { placedRefunds, refundedPayments } from './refunded';
 import {

@@ -1,15 +1,13 @@
 import fc from 'fast-check';
 import { isBalanceAccountName } from '../../../src/domain/balance-account';
+import { assertBalanced, LEGS, mustNotBeNegative } from '../../../src/ledger/legs';
 import {
   type AnyLeg,
-  assertBalanced,
   bookId,
   bookOwner,
   booksOf,
   isOpen,
-  LEGS,
   type Leg,
-  mustNotBeNegative,
   operationId,
 } from '../../../src/ledger/postings';
 
@@ -66,7 +64,7 @@ describe('the legs of every posting', () => {
   });
 
   test('say where the money comes from and where it goes', () => {
-    const moves = (legs: Leg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    const moves = (legs: AnyLeg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
     expect(moves(LEGS.funded('ads', 5))).toEqual([
       'external.funding -5',
       'balances.ads.available 5',
@@ -90,7 +88,7 @@ describe('the legs of every posting', () => {
   });
 
   test('say what becomes of money that goes wrong', () => {
-    const moves = (legs: Leg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    const moves = (legs: AnyLeg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
     expect(moves(LEGS.payment_late_received('sandbox', 5))).toEqual([
       'clearing.sandbox -5',
       'suspense.late 5',
@@ -124,7 +122,7 @@ describe('the legs of every posting', () => {
   });
 
   test('say the same of a payout, with its fee and without', () => {
-    const moves = (legs: Leg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    const moves = (legs: AnyLeg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
     expect(moves(LEGS.payout_reserved('ads', 5, 2))).toEqual([
       'balances.ads.available -7',
       'balances.ads.reserved 7',

@@ -8,7 +8,8 @@ import type {
   CryptoPaymentInput,
   CryptoSettlementInput,
 } from '../../../src/domain/crypto-workflow';
-import { LEGS, type NewPosting } from '../../../src/ledger/postings';
+import { LEGS } from '../../../src/ledger/legs';
+import type { NewPosting } from '../../../src/ledger/postings';
 import { LIFECYCLES } from '../../../src/lifecycles';
 import { createLogger } from '../../../src/log';
 import { setWallet } from '../../../src/merchants/wallet';

@@ -3,7 +3,7 @@ import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@tempor
 import type { ConnectorActivities } from '../../../connectors/contract/activities';
 import type { PayoutAct } from '../../../src/domain/payout';
 import type { PayoutInput, PayoutState } from '../../../src/domain/payout-workflow';
-import { LEGS } from '../../../src/ledger/postings';
+import { LEGS } from '../../../src/ledger/legs';
 import { inTransaction } from '../../../src/mongo';
 import { messages } from '../../../workflows/payout/messages';
 import { bookNow } from '../../support/book';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { LEGS } from '../../../src/ledger/postings';
+import { LEGS } from '../../../src/ledger/legs';
 import { inTransaction } from '../../../src/mongo';
 import { createTemporalDoor } from '../../../src/temporal/door';
 import { keepHistory } from '../../support/histories';

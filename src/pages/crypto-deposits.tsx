@@ -1,0 +1,42 @@
+import { formatUnits } from '../domain/crypto';
+import type { ShownCryptoPayment, ShownDeposit } from './crypto-stage';
+
+/** Deposits that came, each with where it stands. */
+export function Deposits({ payment }: { payment: ShownCryptoPayment }) {
+  if (payment.deposits.length === 0) return null;
+  return (
+    <div class="stack">
+      <h2>What came</h2>
+      <ul class="deposits">
+        {payment.deposits.map((deposit) => (
+          <Deposit key={deposit.transaction_id} deposit={deposit} coin={payment} />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Deposit({ deposit, coin }: { deposit: ShownDeposit; coin: ShownCryptoPayment }) {
+  const { transaction_id, amount, confirmations, required_confirmations: required } = deposit;
+  const has = Math.min(confirmations, required);
+  const said = {
+    pending: `${has} of ${required} confirmations`,
+    confirmed: 'Confirmed',
+    held: deposit.late ? 'Came too late: ask the shop' : 'Being checked',
+    rejected: 'Not accepted: ask the shop',
+  };
+  return (
+    <li class="lines">
+      <div class="row">
+        <strong>{formatUnits(amount, coin)}</strong>
+        <span class={deposit.status === 'confirmed' ? 'small done' : 'small muted'}>
+          {said[deposit.status]}
+        </span>
+      </div>
+      {deposit.status === 'pending' && (
+        <meter min={0} max={required} value={has} aria-label="Confirmations" />
+      )}
+      <span class="value transaction muted">{transaction_id}</span>
+    </li>
+  );
+}
