@@ -17,8 +17,9 @@ import type { Stores } from '../src/store';
 import type { CryptoPaymentDocument, Told } from '../src/store/crypto-payments';
 import { cryptoSubscriptionOf, positionAt, tieBase } from './events';
 import type { PaymentActivityDeps } from './payments';
-import { createRecord, openedOnce, type RecordTable, standingOf } from './record';
+import { createRecord, openedOnce } from './record';
 import type { RecordMove, Standing } from './record-inputs';
+import { type RecordTable, standingOf } from './record-table';
 
 export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> & {
   created_at: string;

@@ -5,8 +5,8 @@ import { clawBackOf, paymentPosting, settledAmount } from '../src/ledger/steps';
 import type { PaymentDocument } from '../src/store/payments';
 import { debitTurn, inDebitTurn } from './debit';
 import { auditAct, entryOf } from './operator-acts';
-import type { RecordDeps } from './record';
 import type { Act } from './record-inputs';
+import type { RecordDeps } from './record-table';
 
 interface Booking {
   payment_id: string;

@@ -18,16 +18,10 @@ import type { PaymentDocument } from '../src/store/payments';
 import { startDeliveries } from '../src/temporal/deliveries';
 import { eventsOf, positionAt, subscriptionOf, tieBase } from './events';
 import { createPaymentMoney } from './payment-money';
-import {
-  createRecord,
-  eventsOfMoves,
-  openedOnce,
-  type RecordDeps,
-  type RecordTable,
-  standingOf,
-  startPendingDeliveries,
-} from './record';
+import { createRecord, openedOnce } from './record';
 import type { RecordMove, Standing } from './record-inputs';
+import { eventsOfMoves, startPendingDeliveries } from './record-move';
+import { type RecordDeps, type RecordTable, standingOf } from './record-table';
 
 export interface PaymentActivityDeps extends RecordDeps {
   /** Under which page tokens are derived. */

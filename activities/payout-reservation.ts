@@ -11,7 +11,7 @@ import { reservationOf } from '../src/ledger/steps';
 import { abandon, inTransaction, isDuplicateKey } from '../src/mongo';
 import type { PayoutDocument } from '../src/store/payouts';
 import { positionAt, tieBase } from './events';
-import type { RecordDeps } from './record';
+import type { RecordDeps } from './record-table';
 
 export type OpenPayout = PayoutInput & {
   /** ISO 8601, ms. */

@@ -19,8 +19,9 @@ import {
   type OpenPayout,
   type Reserve,
 } from './payout-reservation';
-import { createRecord, openedOnce, type RecordDeps, type RecordTable, standingOf } from './record';
+import { createRecord, openedOnce } from './record';
 import type { RecordMove, Standing } from './record-inputs';
+import { type RecordDeps, type RecordTable, standingOf } from './record-table';
 
 /** Facts for the workflow to go on with. */
 export type PayoutFacts = ReturnType<typeof factsOf>;

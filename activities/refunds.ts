@@ -1,6 +1,5 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
-import type { RefundRequest } from '../src/domain/creation';
 import { notFound } from '../src/domain/errors';
 import type { Failure, RuleViolation } from '../src/domain/lifecycle';
 import {
@@ -9,23 +8,16 @@ import {
   type RefundAttention,
   type RefundStatus,
 } from '../src/domain/refund';
-import { refundableAmount, refundFault } from '../src/domain/refund-rules';
-import type { RefundInput } from '../src/domain/refund-workflow';
+import { refundFault } from '../src/domain/refund-rules';
 import { bookId, InsufficientBalance } from '../src/ledger/postings';
 import { refundPosting, settledAmount } from '../src/ledger/steps';
-import { abandon } from '../src/mongo';
 import type { Stores } from '../src/store';
-import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
 import { debitTurn, inDebitTurn } from './debit';
-import { positionAt, tieBase } from './events';
-import { createRecord, openedOnce, type RecordDeps, type RecordTable, standingOf } from './record';
+import { createRecord, openedOnce } from './record';
 import type { RecordMove, Standing } from './record-inputs';
-
-export type OpenRefund = RefundInput & {
-  /** ISO 8601, ms. */
-  created_at: string;
-};
+import { type RecordDeps, type RecordTable, standingOf } from './record-table';
+import { isOwn, type OpenRefund, refundable, reserve } from './refund-reservation';
 
 /** Facts for the workflow to go on with; the amount is known now. */
 export type RefundFacts = ReturnType<typeof factsOf>;
@@ -132,42 +124,6 @@ function accepted(refund: RefundDocument, request_id: string) {
   return { outcome: 'accepted', facts, status: 'processing', version: 1 } as const;
 }
 
-/**
- * The payment's remainder, the refund and the balance in one transaction; null when the payment
- * does not allow it, or it is done already. The payment comes first: it is what concurrent refunds meet on.
- * @throws InsufficientBalance
- */
-async function reserve(
-  { stores }: RecordDeps,
-  input: OpenRefund,
-  session: ClientSession,
-): Promise<RefundDocument | null> {
-  const { refund_id, payment_id, amount, account_id, livemode, accepted_at } = input;
-  const payment = await stores.payments.reserveRefund(payment_id, amount, session);
-  if (payment === null || !isOwn(payment, account_id, livemode)) return await abandon(session);
-  if (refundFault(refundable(payment), amount, new Date(accepted_at)))
-    return await abandon(session);
-  const request = await stores.idempotency.emptyClaim(refund_id, session);
-  // Emptied by another attempt, which was first.
-  if (request === null || !('refund' in request)) return await abandon(session);
-  const refund = newRefund(input, payment, request.refund);
-  await stores.refunds.insert(refund, session);
-  await stores.ledger.post(
-    refundPosting('refund_accepted', refund, { at: input.created_at }),
-    session,
-  );
-  return refund;
-}
-
-function isOwn(payment: PaymentDocument, account_id: string, livemode: boolean): boolean {
-  return payment.account_id === account_id && payment.livemode === livemode;
-}
-
-/** The payment may be older than its count of refunds. */
-function refundable(payment: PaymentDocument) {
-  return { ...payment, refunded: payment.refunded ?? 0 };
-}
-
 /** Why nothing was reserved; the refund itself when another attempt was first. */
 async function refused({ stores }: RecordDeps, input: OpenRefund): Promise<RefundOpening> {
   const { refund_id, payment_id, account_id, livemode, amount, accepted_at } = input;
@@ -200,38 +156,6 @@ async function abandonRefund(
     const written = await stores.refunds.get(refund_id, session);
     return written === null ? null : accepted(written, request_id);
   });
-}
-
-/**
- * The document as it is first written.
- * @param payment as it was before the reservation
- * @see docs/api.md#refunds
- */
-function newRefund(
-  input: OpenRefund,
-  payment: PaymentDocument,
-  { reason }: RefundRequest,
-): RefundDocument {
-  const { refund_id, payment_id, account_id, livemode, created_at, request_id } = input;
-  const { method, connector, currency, bank_reference } = payment;
-  const due = Date.parse(created_at) + input.due_seconds * 1_000;
-  return {
-    _id: refund_id,
-    ...{ account_id, livemode, payment_id, reason, currency, method, connector, request_id },
-    version: 1,
-    position: positionAt(created_at, 0, tieBase(1)),
-    amount: input.amount ?? refundableAmount(payment) - (payment.refunded ?? 0),
-    status: 'processing',
-    failure: null,
-    settled_at: null,
-    created_at,
-    updated_at: created_at,
-    payment_bank_reference: bank_reference,
-    bank_reference: null,
-    due_at: new Date(due).toISOString(),
-    attention: null,
-    audit: [],
-  };
 }
 
 function changeOf(move: RecordRefundMove): Partial<RefundDocument> {

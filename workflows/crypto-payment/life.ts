@@ -60,6 +60,11 @@ export function newCryptoPayment(
   };
 }
 
+/** Whether its workflow waits for the payer or an operator. */
+export function isWaiting({ status }: CryptoPayment): boolean {
+  return status !== 'received' && status !== 'expired';
+}
+
 export function stateOf({ id, status, version }: CryptoPayment): CryptoPaymentState {
   return { crypto_payment_id: id, status, version };
 }

@@ -1,5 +1,4 @@
 import {
-  ActivityFailure,
   allHandlersFinished,
   CancellationScope,
   condition,
@@ -10,7 +9,6 @@ import { formatUnits } from '../../src/domain/crypto';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto-callback';
 import { cryptoPaymentWorkflowId } from '../../src/domain/crypto-payment';
 import type {
-  CryptoPaymentInput,
   CryptoPaymentResult,
   CryptoPaymentResume,
   CryptoPaymentStart,
@@ -22,28 +20,25 @@ import {
   takeDeposit,
   undoDeposit,
 } from '../../src/domain/deposit-book';
-import type { RuleViolation } from '../../src/domain/lifecycle';
 import type { Due } from '../shared/alarm';
 import { listen, untilOpened } from '../shared/handlers';
 import { note } from '../shared/life';
-import { type Opening, openMailbox } from '../shared/mailbox';
-import { writeLocally, writeScheduled } from '../shared/persist';
+import { openMailbox } from '../shared/mailbox';
 import { assertIdentity } from '../shared/refusal';
 import { runUntilFinal } from '../shared/run-loop';
-import { showRefusal, upsertLabels } from '../shared/view';
 import { actFault, applyAct } from './acts';
-import { askTerms, screenDeposits, type Terms } from './bank';
 import { apply, bookOf, isOpen, mark } from './deposits';
 import {
   type CryptoPayment,
   type CryptoPaymentItem,
   type CryptoPaymentMailbox,
-  newCryptoPayment,
+  isWaiting,
   record,
   resultIn,
   stateOf,
 } from './life';
 import { messages } from './messages';
+import { load, open } from './opening';
 
 /**
  * The life of one crypto payment: opened with a rate and an address, then moved by the deposits that
@@ -70,58 +65,6 @@ export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPa
   });
 }
 
-async function open(
-  mail: CryptoPaymentMailbox,
-  input: CryptoPaymentInput,
-): Promise<Opening<CryptoPayment>> {
-  const terms = await termsOrRefusal(input);
-  if ('code' in terms) {
-    const { crypto_payment_id: resource_id } = input;
-    await writeScheduled((activities) => activities.releaseCryptoClaim({ resource_id }));
-    showRefusal({ status: 'awaiting_deposit', attention: null }, terms);
-    return { outcome: 'refused', ...terms };
-  }
-  const { expires_in_seconds, ...facts } = input;
-  const { chain_id = null, token_contract = null, ...given } = terms;
-  const created_at = new Date().toISOString();
-  const opened = await writeLocally((activities) =>
-    activities.openCryptoPayment({ ...facts, ...given, chain_id, token_contract, created_at }),
-  );
-  const loaded = { ...opened, attention: null };
-  const payment = newCryptoPayment(mail, input.crypto_payment_id, loaded, false);
-  const assetAmount = formatUnits(terms.amount_due, input);
-  upsertLabels(payment, { ...payment.labels, assetAmount });
-  record.show(payment);
-  return { outcome: 'accepted', resource: payment };
-}
-
-async function termsOrRefusal(input: CryptoPaymentInput): Promise<Terms | RuleViolation> {
-  try {
-    const terms = await askTerms(input);
-    return typeof terms === 'string' ? { code: 'asset_not_available', message: terms } : terms;
-  } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
-    const message = 'The connector gave no rate and address in time.';
-    return { code: 'temporarily_unavailable', message };
-  }
-}
-
-async function load(
-  mail: CryptoPaymentMailbox,
-  start: CryptoPaymentResume,
-): Promise<Opening<CryptoPayment>> {
-  const { crypto_payment_id: resource_id, request_id } = start;
-  const loaded = await writeScheduled((activities) =>
-    activities.loadCryptoPayment({ resource_id, request_id }),
-  );
-  const payment = newCryptoPayment(mail, resource_id, loaded, true);
-  payment.overdueTold = payment.attention === 'deposit_unconfirmed';
-  const ended = !isWaiting(payment);
-  record.tell(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
-  screenDeposits(payment);
-  return { outcome: 'accepted', resource: payment };
-}
-
 type Resuming = (start: CryptoPaymentResume) => Promise<CryptoPaymentResult>;
 
 function live({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): Promise<void> {
@@ -138,10 +81,6 @@ function live({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): Promise<
         request_id: payment.facts.request_id,
       }),
   });
-}
-
-function isWaiting({ status }: CryptoPayment): boolean {
-  return status !== 'received' && status !== 'expired';
 }
 
 /** Handles an item whole: all that it changes is written when this returns. */
@@ -239,7 +178,7 @@ function nextDue(payment: CryptoPayment): Due | undefined {
   if (!closed) {
     return { at: closes, summary: 'The window closes', act: () => close(payment) };
   }
-  if (overdueTold || status !== 'awaiting_deposit') return undefined;
+  if (!isWaiting(payment) || overdueTold || status !== 'awaiting_deposit') return undefined;
   const act = () => record.markOverdue(payment, 'deposit_unconfirmed');
   return { at: closes + UNCONFIRMED_MS, summary: 'The deposit should be confirmed', act };
 }

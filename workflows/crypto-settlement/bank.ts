@@ -3,12 +3,9 @@ import type {
   SettlementAnswer,
   SettlementInstruction,
 } from '../../connectors/contract/crypto';
-import {
-  currentOnce,
-  type Earlier,
-  giveInstruction,
-  moneyActivities,
-} from '../shared/bank-instruction';
+import { moneyActivities } from '../shared/bank-activities';
+import type { Earlier } from '../shared/bank-attempts';
+import { currentOnce, giveInstruction } from '../shared/bank-instruction';
 import { record, type Settlement } from './life';
 
 /**

@@ -8,7 +8,7 @@ import type {
 import type { PaymentInput } from '../../src/domain/payment-workflow';
 import { bankQueue } from '../shared/bank-queue';
 import { note } from '../shared/life';
-import { type Payment, record } from './life';
+import { type Payment, type PaymentItem, record } from './life';
 import { takeLateMoney } from './money';
 
 /**
@@ -77,6 +77,20 @@ export async function closeBeside(payment: Payment): Promise<void> {
   void unlessFailed(bank.closeSession({ payment_id: payment.id })).then((answer) =>
     payment.inbox.push({ kind: 'closed', answer }),
   );
+}
+
+/** Takes in what the bank answered to a closing that was asked for beside the end. */
+export async function applyClosing(
+  payment: Payment,
+  { answer }: Extract<PaymentItem, { kind: 'closed' }>,
+): Promise<void> {
+  payment.closing = false;
+  note(payment, `session at the bank: ${answer?.outcome ?? 'not closed, refused for good'}`);
+  // A connector that refuses for good leaves its mark: the customer may still be able to pay.
+  if (answer === undefined) return record.show(payment);
+  if (payment.attention === 'session_not_closed') await record.setAttention(payment, null);
+  // Also after a callback has said so: the instruction to void has one id.
+  if (answer.outcome === 'already_authorized') await voidLate(payment);
 }
 
 /** Releases the money of a customer who authorised after the end. */

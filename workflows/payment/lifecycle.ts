@@ -1,5 +1,4 @@
 import {
-  ActivityFailure,
   CancellationScope,
   continueAsNew,
   patched,
@@ -22,23 +21,16 @@ import {
   paymentWorkflowId,
   wayTo,
 } from '../../src/domain/payment';
-import type {
-  PaymentInput,
-  PaymentResume,
-  PaymentStart,
-  PaymentState,
-} from '../../src/domain/payment-workflow';
+import type { PaymentResume, PaymentStart, PaymentState } from '../../src/domain/payment-workflow';
 import type { Due } from '../shared/alarm';
 import { listen, uncancelled, untilOpened } from '../shared/handlers';
 import { note } from '../shared/life';
 import { openMailbox } from '../shared/mailbox';
-import { writeLocally, writeScheduled } from '../shared/persist';
 import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
 import { runUntilFinal } from '../shared/run-loop';
 import { actFault, applyAct } from './acts';
 import * as bank from './bank';
 import {
-  newPayment,
   openedOf,
   type Payment,
   type PaymentItem,
@@ -50,6 +42,7 @@ import {
 } from './life';
 import { messages } from './messages';
 import * as money from './money';
+import { applySession, load, open } from './opening';
 
 /**
  * The life of one payment: opened at the bank and stored, then moved by callbacks, a cancellation or
@@ -79,60 +72,6 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
 }
 
 type Resuming = (start: PaymentResume) => Promise<PaymentState>;
-
-async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
-  const startedAt = Date.now();
-  const { expires_in_seconds, ...opening } = input;
-  const { return_url, ...money } = opening;
-  const facts = { ...money, expires_at_ms: startedAt + expires_in_seconds * 1_000 };
-  const created_at = new Date(startedAt).toISOString();
-  const expires_at = new Date(facts.expires_at_ms).toISOString();
-  const session = await bank.quickSession(input, expires_at);
-  const { opening: first, ...standing } = await writeLocally((activities) =>
-    activities.openPayment({ ...opening, created_at, expires_at, session: session ?? null }),
-  );
-  const stored = { facts, ...standing, attention: null };
-  const payment = newPayment(mail, facts.payment_id, stored, false);
-  payment.opening = first;
-  payment.since = startedAt;
-  record.show(payment);
-  if (session === undefined) awaitSession(payment, input, expires_at);
-  // Opened before, when the bank was slow: this run has its answer.
-  else if (payment.status === 'created') mail.inbox.push({ kind: 'session', answer: session });
-  return payment;
-}
-
-/** The bank is slow: its session comes by the inbox, or the payment expires without one. */
-function awaitSession(payment: Payment, input: bank.Opening, expires_at: string): void {
-  note(payment, 'The bank is slow to open a session; the API has answered `created`.');
-  void bank.patientSession(input, expires_at).then(
-    (answer) => payment.inbox.push({ kind: 'session', answer }),
-    (error) => {
-      if (!(error instanceof ActivityFailure)) throw error;
-      note(payment, 'The bank refused for good to open a session.');
-    },
-  );
-}
-
-async function load(mail: PaymentMailbox, start: PaymentResume): Promise<Payment> {
-  const { payment_id: resource_id, request_id } = start;
-  const loaded = await writeScheduled((activities) =>
-    activities.loadPayment({ resource_id, request_id }),
-  );
-  const payment = newPayment(mail, resource_id, loaded, true);
-  payment.overdueTold = payment.attention === 'settlement_overdue';
-  payment.late = loaded.late;
-  const { return_url, expires_at, authorized_at } = loaded;
-  if (payment.status === 'authorized' && authorized_at !== null) {
-    payment.since = Date.parse(authorized_at);
-  }
-  if (payment.status === 'created' && return_url !== null) {
-    awaitSession(payment, { ...payment.facts, return_url }, expires_at);
-  }
-  const ended = isFinal(payment.status);
-  record.tell(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
-  return payment;
-}
 
 function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
   listen(mail, messages, {
@@ -177,7 +116,7 @@ async function handle(payment: Payment, item: PaymentItem): Promise<void> {
     case 'session':
       return await applySession(payment, item);
     case 'closed':
-      return await applyClosing(payment, item);
+      return await bank.applyClosing(payment, item);
     case 'operator':
       return await applyAct(payment, item);
     default:
@@ -281,27 +220,6 @@ function isPaidUnread({ inbox }: Payment): boolean {
     (item) => item.kind === 'callback' && (item.name === 'authorized' || item.name === 'settled'),
   );
   return isPaid && patched('read-before-end');
-}
-
-async function applySession(payment: Payment, { answer }: Item<'session'>): Promise<void> {
-  if (payment.status !== 'created') return;
-  if (answer.outcome === 'declined') {
-    const failure = { code: answer.code, message: answer.message };
-    return await record.move(payment, ['failed'], { change: { failure }, scheduled: true });
-  }
-  const { bank_reference, session_url } = answer;
-  const change = { bank_reference, session_url };
-  await record.move(payment, ['awaiting_customer'], { change, scheduled: true });
-}
-
-async function applyClosing(payment: Payment, { answer }: Item<'closed'>): Promise<void> {
-  payment.closing = false;
-  note(payment, `session at the bank: ${answer?.outcome ?? 'not closed, refused for good'}`);
-  // A connector that refuses for good leaves its mark: the customer may still be able to pay.
-  if (answer === undefined) return record.show(payment);
-  if (payment.attention === 'session_not_closed') await record.setAttention(payment, null);
-  // Also after a callback has said so: the instruction to void has one id.
-  if (answer.outcome === 'already_authorized') await bank.voidLate(payment);
 }
 
 function nextDue(payment: Payment): Due | undefined {

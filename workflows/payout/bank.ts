@@ -4,12 +4,9 @@ import type {
   PayoutLookup,
 } from '../../connectors/contract/activities';
 import { isUnsent } from '../../src/domain/payout';
-import {
-  currentOnce,
-  type Earlier,
-  giveInstruction,
-  moneyActivities,
-} from '../shared/bank-instruction';
+import { moneyActivities } from '../shared/bank-activities';
+import type { Earlier } from '../shared/bank-attempts';
+import { currentOnce, giveInstruction } from '../shared/bank-instruction';
 import { type Payout, record } from './life';
 
 /**

@@ -1,11 +1,8 @@
 import type { RefundAnswer, RefundInstruction } from '../../connectors/contract/activities';
 import { isFinalRefund } from '../../src/domain/refund';
-import {
-  currentOnce,
-  type Earlier,
-  giveInstruction,
-  moneyActivities,
-} from '../shared/bank-instruction';
+import { moneyActivities } from '../shared/bank-activities';
+import type { Earlier } from '../shared/bank-attempts';
+import { currentOnce, giveInstruction } from '../shared/bank-instruction';
 import { type Refund, record } from './life';
 
 /**

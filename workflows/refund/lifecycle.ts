@@ -4,7 +4,8 @@ import {
   condition,
   continueAsNew,
 } from '@temporalio/workflow';
-import type { OpenRefund, RefundOpening } from '../../activities/refunds';
+import type { OpenRefund } from '../../activities/refund-reservation';
+import type { RefundOpening } from '../../activities/refunds';
 import { assertNever } from '../../src/domain/assert';
 import {
   type BankCallback,

@@ -1,0 +1,83 @@
+import type { ClientSession } from 'mongodb';
+import type { RefundRequest } from '../src/domain/creation';
+import { refundableAmount, refundFault } from '../src/domain/refund-rules';
+import type { RefundInput } from '../src/domain/refund-workflow';
+import { refundPosting } from '../src/ledger/steps';
+import { abandon } from '../src/mongo';
+import type { PaymentDocument } from '../src/store/payments';
+import type { RefundDocument } from '../src/store/refunds';
+import { positionAt, tieBase } from './events';
+import type { RecordDeps } from './record-table';
+
+export type OpenRefund = RefundInput & {
+  /** ISO 8601, ms. */
+  created_at: string;
+};
+
+/**
+ * The payment's remainder, the refund and the balance in one transaction; null when the payment
+ * does not allow it, or it is done already. The payment comes first: it is what concurrent refunds meet on.
+ * @throws InsufficientBalance
+ */
+export async function reserve(
+  { stores }: Pick<RecordDeps, 'stores'>,
+  input: OpenRefund,
+  session: ClientSession,
+): Promise<RefundDocument | null> {
+  const { refund_id, payment_id, amount, account_id, livemode, accepted_at } = input;
+  const payment = await stores.payments.reserveRefund(payment_id, amount, session);
+  if (payment === null || !isOwn(payment, account_id, livemode)) return await abandon(session);
+  if (refundFault(refundable(payment), amount, new Date(accepted_at)))
+    return await abandon(session);
+  const request = await stores.idempotency.emptyClaim(refund_id, session);
+  // Emptied by another attempt, which was first.
+  if (request === null || !('refund' in request)) return await abandon(session);
+  const refund = newRefund(input, payment, request.refund);
+  await stores.refunds.insert(refund, session);
+  await stores.ledger.post(
+    refundPosting('refund_accepted', refund, { at: input.created_at }),
+    session,
+  );
+  return refund;
+}
+
+/**
+ * The document as it is first written.
+ * @param payment as it was before the reservation
+ * @see docs/api.md#refunds
+ */
+function newRefund(
+  input: OpenRefund,
+  payment: PaymentDocument,
+  { reason }: RefundRequest,
+): RefundDocument {
+  const { refund_id, payment_id, account_id, livemode, created_at, request_id } = input;
+  const { method, connector, currency, bank_reference } = payment;
+  const due = Date.parse(created_at) + input.due_seconds * 1_000;
+  return {
+    _id: refund_id,
+    ...{ account_id, livemode, payment_id, reason, currency, method, connector, request_id },
+    version: 1,
+    position: positionAt(created_at, 0, tieBase(1)),
+    amount: input.amount ?? refundableAmount(payment) - (payment.refunded ?? 0),
+    status: 'processing',
+    failure: null,
+    settled_at: null,
+    created_at,
+    updated_at: created_at,
+    payment_bank_reference: bank_reference,
+    bank_reference: null,
+    due_at: new Date(due).toISOString(),
+    attention: null,
+    audit: [],
+  };
+}
+
+export function isOwn(payment: PaymentDocument, account_id: string, livemode: boolean): boolean {
+  return payment.account_id === account_id && payment.livemode === livemode;
+}
+
+/** The payment may be older than its count of refunds. */
+export function refundable(payment: PaymentDocument) {
+  return { ...payment, refunded: payment.refunded ?? 0 };
+}

@@ -1,0 +1,78 @@
+import { ActivityFailure } from '@temporalio/workflow';
+import { isFinal } from '../../src/domain/payment';
+import type { PaymentInput, PaymentResume } from '../../src/domain/payment-workflow';
+import { note } from '../shared/life';
+import { writeLocally, writeScheduled } from '../shared/persist';
+import * as bank from './bank';
+import { newPayment, type Payment, type PaymentItem, type PaymentMailbox, record } from './life';
+
+/** Opens a payment at the bank and stores it; one whose bank is slow goes on without a session. */
+export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
+  const startedAt = Date.now();
+  const { expires_in_seconds, ...opening } = input;
+  const { return_url, ...money } = opening;
+  const facts = { ...money, expires_at_ms: startedAt + expires_in_seconds * 1_000 };
+  const created_at = new Date(startedAt).toISOString();
+  const expires_at = new Date(facts.expires_at_ms).toISOString();
+  const session = await bank.quickSession(input, expires_at);
+  const { opening: first, ...standing } = await writeLocally((activities) =>
+    activities.openPayment({ ...opening, created_at, expires_at, session: session ?? null }),
+  );
+  const stored = { facts, ...standing, attention: null };
+  const payment = newPayment(mail, facts.payment_id, stored, false);
+  payment.opening = first;
+  payment.since = startedAt;
+  record.show(payment);
+  if (session === undefined) awaitSession(payment, input, expires_at);
+  // Opened before, when the bank was slow: this run has its answer.
+  else if (payment.status === 'created') mail.inbox.push({ kind: 'session', answer: session });
+  return payment;
+}
+
+/** Takes up a payment that is stored. */
+export async function load(mail: PaymentMailbox, start: PaymentResume): Promise<Payment> {
+  const { payment_id: resource_id, request_id } = start;
+  const loaded = await writeScheduled((activities) =>
+    activities.loadPayment({ resource_id, request_id }),
+  );
+  const payment = newPayment(mail, resource_id, loaded, true);
+  payment.overdueTold = payment.attention === 'settlement_overdue';
+  payment.late = loaded.late;
+  const { return_url, expires_at, authorized_at } = loaded;
+  if (payment.status === 'authorized' && authorized_at !== null) {
+    payment.since = Date.parse(authorized_at);
+  }
+  if (payment.status === 'created' && return_url !== null) {
+    awaitSession(payment, { ...payment.facts, return_url }, expires_at);
+  }
+  const ended = isFinal(payment.status);
+  record.tell(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
+  return payment;
+}
+
+/** The bank is slow: its session comes by the inbox, or the payment expires without one. */
+function awaitSession(payment: Payment, input: bank.Opening, expires_at: string): void {
+  note(payment, 'The bank is slow to open a session; the API has answered `created`.');
+  void bank.patientSession(input, expires_at).then(
+    (answer) => payment.inbox.push({ kind: 'session', answer }),
+    (error) => {
+      if (!(error instanceof ActivityFailure)) throw error;
+      note(payment, 'The bank refused for good to open a session.');
+    },
+  );
+}
+
+/** Takes in what the bank answered, in a payment that still waits for it. */
+export async function applySession(
+  payment: Payment,
+  { answer }: Extract<PaymentItem, { kind: 'session' }>,
+): Promise<void> {
+  if (payment.status !== 'created') return;
+  if (answer.outcome === 'declined') {
+    const failure = { code: answer.code, message: answer.message };
+    return await record.move(payment, ['failed'], { change: { failure }, scheduled: true });
+  }
+  const { bank_reference, session_url } = answer;
+  const change = { bank_reference, session_url };
+  await record.move(payment, ['awaiting_customer'], { change, scheduled: true });
+}
