@@ -9,7 +9,8 @@ import {
 } from '../src/domain/crypto-payment';
 import type { CryptoPaymentInput } from '../src/domain/crypto-workflow';
 import type { Deposit } from '../src/domain/deposit';
-import { payToken, payTokenHash } from '../src/keys/pay-token';
+import { newTokenHash } from '../src/keys/pay-token';
+import type { KeyRing } from '../src/keys/ring';
 import { bookId, InsufficientBalance } from '../src/ledger/postings';
 import { depositPosting } from '../src/ledger/steps';
 import { abandon, inTransaction } from '../src/mongo';
@@ -127,7 +128,7 @@ async function openCryptoPayment(
     const request = await stores.idempotency.emptyClaim(crypto_payment_id, session);
     // Emptied by another attempt, which was first; or released, after its workflow had ended.
     if (request === null || !('crypto_payment' in request)) return await abandon(session);
-    const fresh = newPayment(deps.payTokenKey, input, request.crypto_payment);
+    const fresh = newPayment(deps.payTokens, input, request.crypto_payment);
     await stores.crypto_payments.insert(fresh, session);
     return fresh;
   });
@@ -150,7 +151,7 @@ function opened(payment: CryptoPaymentDocument, request_id: string): CryptoPayme
 
 /** The document as it is first written. @see docs/api.md#crypto */
 function newPayment(
-  payTokenKey: Buffer,
+  payTokens: KeyRing,
   input: OpenCryptoPayment,
   request: CryptoPaymentRequest,
 ): CryptoPaymentDocument {
@@ -172,7 +173,7 @@ function newPayment(
     received_at: null,
     updated_at: input.created_at,
     bank_reference: null,
-    token_hash: payTokenHash(payToken(payTokenKey, crypto_payment_id)),
+    token_hash: newTokenHash(payTokens, { ...request, _id: crypto_payment_id }),
     attention: null,
     audit: [],
   };

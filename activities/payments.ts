@@ -10,7 +10,8 @@ import {
   type PaymentStatus,
 } from '../src/domain/payment';
 import type { PaymentInput, PaymentOpening } from '../src/domain/payment-workflow';
-import { payToken, payTokenHash } from '../src/keys/pay-token';
+import { newTokenHash } from '../src/keys/pay-token';
+import type { KeyRing } from '../src/keys/ring';
 import { paymentPosting, settledAmount } from '../src/ledger/steps';
 import { abandon, inTransaction } from '../src/mongo';
 import type { Stores } from '../src/store';
@@ -24,8 +25,8 @@ import { eventsOfMoves, startPendingDeliveries } from './record-move';
 import { type RecordDeps, type RecordTable, standingOf } from './record-table';
 
 export interface PaymentActivityDeps extends RecordDeps {
-  /** Under which page tokens are derived. */
-  payTokenKey: Buffer;
+  /** Keys that derive the tokens of pages. */
+  payTokens: KeyRing;
 }
 
 export type OpenPayment = Omit<PaymentInput, 'expires_in_seconds'> & {
@@ -113,7 +114,7 @@ async function openPayment(
     const request = await stores.idempotency.emptyClaim(payment_id, session, opening);
     // Emptied by another attempt, which was first; or released, after its workflow had ended.
     if (request === null || !('stored' in request)) return await abandon(session);
-    const fresh = newPayment(deps.payTokenKey, input, request.stored);
+    const fresh = newPayment(deps.payTokens, input, request.stored);
     await stores.payments.insert(fresh, session);
     if (events.length > 0) await stores.events.insert(events, session);
     return fresh;
@@ -162,7 +163,7 @@ function firstStanding(opening: PaymentOpening): PaymentStanding {
 
 /** The document as it is first written. @see docs/api.md#create-a-payment */
 function newPayment(
-  payTokenKey: Buffer,
+  payTokens: KeyRing,
   input: OpenPayment,
   request: PaymentRequest,
 ): PaymentDocument {
@@ -182,7 +183,7 @@ function newPayment(
     updated_at: input.created_at,
     bank_reference: opened?.bank_reference ?? null,
     session_url: opened?.session_url ?? null,
-    token_hash: payTokenHash(payToken(payTokenKey, payment_id)),
+    token_hash: newTokenHash(payTokens, { ...request, _id: payment_id }),
     browser_hash: null,
     opened_at: null,
     attention: null,

@@ -43,6 +43,8 @@ export const Environment = z.object({
   DRAIN_MS: z.coerce.number().int().min(0).max(120_000).default(0),
   CREATES_AT_ONCE: z.coerce.number().int().positive().default(100),
   KEYS_FILE: z.string().min(1),
+  KEYS_DIR: z.string().default(''),
+  KEYS_COMMAND: z.string().default(''),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default(''),
   WEBHOOK_DENY_CIDRS: z
     .string()
@@ -75,12 +77,21 @@ const key32 = z
   .refine((key) => key.length === KEY_BYTES, `must be ${KEY_BYTES} bytes in base64url`)
   .refine((key) => new Set(key).size > 1, 'must be random, not one byte again and again');
 
+/** Name of a key that stands in the key file by itself, as before its first rotation. */
+export const FIRST_KEY = 'first';
+
+/** Keys by their names: the current one is used for what is new, all of them for what there is. */
+const Ring = z.object({ current: z.string(), keys: z.record(z.string(), key32) });
+
+/** Ring that may stand as the text of its only key. */
+const RingOrKey = z.preprocess(
+  (value) =>
+    typeof value === 'string' ? { current: FIRST_KEY, keys: { [FIRST_KEY]: value } } : value,
+  Ring,
+);
+
 /** Secrets of the service, kept in `KEYS_FILE` (mode 0600) and never in the database. */
-const Keys = z.object({
-  pay_token: key32,
-  fingerprint: key32,
-  seal: z.object({ current: z.string(), keys: z.record(z.string(), key32) }),
-});
+const Keys = z.object({ pay_token: RingOrKey, fingerprint: RingOrKey, seal: Ring });
 
 export type Keys = z.infer<typeof Keys>;
 export type Config = Omit<z.infer<typeof Environment>, 'PUBLIC_URL'> & {
@@ -141,7 +152,12 @@ function unusable(faults: readonly string[]): Error {
  * @throws Error when the file is missing or is no key file; it holds nothing of the file's content
  */
 export function readKeys(path: string): Keys {
-  return Keys.parse(parsedOrNone(readFileSync(path, 'utf8')));
+  return parseKeys(readFileSync(path, 'utf8'));
+}
+
+/** @throws Error when the text is no key file's; it holds nothing of it */
+export function parseKeys(text: string): Keys {
+  return Keys.parse(parsedOrNone(text));
 }
 
 /** Parses JSON without the parser's own error, which would quote the text at fault. */

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './api/app';
 import { closeServer, createHttpServer } from './api/server';
-import { readConfig, readKeys } from './config';
+import { readConfig } from './config';
 import { defined } from './domain/defined';
 import { taskQueues } from './domain/task-queues';
-import { followKeys } from './keys/ring';
+import { warnOfReaders } from './keys/file-mode';
+import { createRecipientSealers } from './keys/recipient-rings';
+import { followRings } from './keys/ring';
 import { createSealer } from './keys/seal';
 import { isLive } from './live';
 import { createLogger } from './log';
@@ -43,6 +45,14 @@ async function main(): Promise<void> {
   const { lifecycleQueue, webhookQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
   const now = () => new Date();
   const meter = createCallbackMeter(registry);
+  const { KEYS_FILE, KEYS_DIR, KEYS_COMMAND } = config;
+  if (KEYS_COMMAND === '') warnOfReaders(KEYS_FILE, log);
+  const keys = followRings(KEYS_FILE, undefined, KEYS_COMMAND);
+  const recipientSealers =
+    KEYS_DIR === '' ? undefined : createRecipientSealers(KEYS_DIR, KEYS_COMMAND);
+  if (isLive(config) && recipientSealers === undefined) {
+    log.warn('this process can open the recipients of live: see `keys split`');
+  }
   const stopping = new AbortController();
   const app = createApp({
     config,
@@ -51,8 +61,9 @@ async function main(): Promise<void> {
     temporal: createTemporalDoor({ client, lifecycleQueue, stores, now, log, meter }),
     redeliveries: createRedeliveries({ temporal: client, webhookQueue, stores, now }),
     connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
-    keys: readKeys(config.KEYS_FILE),
-    sealer: createSealer(followKeys(config.KEYS_FILE)),
+    keys,
+    sealer: createSealer(keys.seal),
+    ...defined({ recipientSealers }),
     meter: createApiMeter(registry),
     stopping: stopping.signal,
     ...defined({ tracing }),

@@ -98,6 +98,16 @@ export const VARIABLES: readonly Variable[] = [
     decided: true,
   },
   {
+    name: 'KEYS_DIR',
+    usual: 'none',
+    text: 'Folder with the rings that recipients have of their own, where they were split off',
+  },
+  {
+    name: 'KEYS_COMMAND',
+    usual: 'none',
+    text: 'Program that prints what a file of keys would hold, as from a KMS; its argument is the file’s name',
+  },
+  {
     name: 'SANDBOX_BANK_PORT',
     usual: 'PORT + 1',
     alone: '8081',
@@ -113,6 +123,11 @@ export const VARIABLES: readonly Variable[] = [
     name: 'SANDBOX_AUTOPLAY',
     usual: 'on',
     text: 'off: the sandbox bank settles and completes nothing by itself',
+  },
+  {
+    name: 'CONNECTOR_KEY_FILE',
+    usual: 'none',
+    text: 'File with the key that a connector signs its callbacks with, mode 0600; connectors/evm requires one',
   },
   {
     name: 'LIVE_CONNECTORS',

@@ -5,7 +5,6 @@ import { createDeliveryActivities, createLifecycleActivities } from '../activiti
 import { createAuditActivities } from '../activities/audit';
 import { createRetentionActivities } from '../activities/retention';
 import { createSettleActivities } from '../activities/settle';
-import type { Keys } from '../src/config';
 import {
   ENVIRONMENTS,
   type Environment,
@@ -13,7 +12,7 @@ import {
   LIFECYCLE_QUEUE,
   WEBHOOK_QUEUE,
 } from '../src/domain/task-queues';
-import type { KeyRing } from '../src/keys/ring';
+import type { Rings } from '../src/keys/ring';
 import { createSealer } from '../src/keys/seal';
 import type { Logger } from '../src/log';
 import { createPayers } from '../src/merchants/payers';
@@ -33,9 +32,7 @@ export interface WorkerDeps {
   namespace: string;
   mongo: MongoClient;
   stores: Stores;
-  keys: Keys;
-  /** The sealing keys as they change; those of `keys`, for good, when not given. */
-  ring?: KeyRing;
+  rings: Rings;
   /** Whether sandbox webhook endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;
   log: Logger;
@@ -110,14 +107,18 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
 }
 
 function lifecycleActivities(deps: WorkerDeps, queues: Queues, tuning: Tuning) {
-  const { connection, namespace, mongo, stores, keys, ring, log, connectors, tracing } = deps;
+  const { connection, namespace, mongo, stores, rings, log, connectors, tracing } = deps;
   const now = () => new Date();
-  const sealer = createSealer(ring ?? keys.seal);
+  const sealer = createSealer(rings.seal);
   const workflow = tracing === undefined ? [] : [traceStarts(tracing)];
   const temporal = new Client({ connection, namespace, interceptors: { workflow } });
   const common = { stores, temporal, webhookQueue: queues.webhooks, log };
   return {
-    ...createLifecycleActivities({ ...common, mongo, eager: true, payTokenKey: keys.pay_token }),
+    ...createLifecycleActivities({
+      ...{ ...common, mongo },
+      eager: true,
+      payTokens: rings.pay_token,
+    }),
     ...createSettleActivities({
       ...{ stores, temporal, lifecycleQueue: queues.lifecycle },
       connectors: connectors ?? createConnectors(SANDBOX_CONNECTOR),
@@ -138,7 +139,7 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues, tuning: Tuning) {
 }
 
 function deliveryActivities(
-  { stores, keys, ring, allowPrivateWebhooks, log, tracing, post = postWebhook }: WorkerDeps,
+  { stores, rings, allowPrivateWebhooks, log, tracing, post = postWebhook }: WorkerDeps,
   tuning: Tuning,
 ) {
   const slots = tuning.DELIVERY_SLOTS;
@@ -148,7 +149,7 @@ function deliveryActivities(
     deliveries: stores.deliveries,
     endpoints: stores.endpoints,
     limits: createEndpointLimits({ slots, promptSlots }),
-    sealer: createSealer(ring ?? keys.seal),
+    sealer: createSealer(rings.seal),
     allowPrivate: allowPrivateWebhooks,
     post: tracedPost(tracing, post),
     now: Date.now,

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
-import { readConfig, readKeys } from '../src/config';
+import { readConfig } from '../src/config';
 import { taskQueues } from '../src/domain/task-queues';
-import { followKeys } from '../src/keys/ring';
+import { warnOfReaders } from '../src/keys/file-mode';
+import { followRings } from '../src/keys/ring';
 import { isLive } from '../src/live';
 import { createLogger, type Logger } from '../src/log';
 import { createRegistry, serveMetrics } from '../src/metrics/page';
@@ -55,6 +56,7 @@ async function main(): Promise<void> {
   const { namespace } = config.temporal;
   await checkTemporal({ connection, namespace }, log, isLive(config));
   const tracing = await startTracing('worker', config, log);
+  if (config.KEYS_COMMAND === '') warnOfReaders(config.KEYS_FILE, log);
   const queues = taskQueues(config.TASK_QUEUE_PREFIX);
   const registry = createRegistry();
   measureStores(registry, createFigureStore(mongo.db(config.MONGODB_DB)), () => new Date(), log);
@@ -63,8 +65,7 @@ async function main(): Promise<void> {
     namespace,
     mongo,
     stores,
-    keys: readKeys(config.KEYS_FILE),
-    ring: followKeys(config.KEYS_FILE),
+    rings: followRings(config.KEYS_FILE, undefined, config.KEYS_COMMAND),
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     log,
     queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities } from '../../activities/payouts';
 import { ACCEPT_WITHIN_MS } from '../../src/domain/payout-workflow';
+import { constantRing } from '../../src/keys/ring';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { createStores } from '../../src/store';
@@ -31,7 +32,8 @@ async function main(): Promise<WorkerFigures> {
     await post(posting, session);
   };
   const deps = { mongo, stores, temporal, log, webhookQueue: 'none' };
-  const payments = createPaymentActivities({ ...deps, payTokenKey: randomBytes(32) });
+  const payTokens = constantRing({ current: 'first', keys: { first: randomBytes(32) } });
+  const payments = createPaymentActivities({ ...deps, payTokens });
   const payouts = createPayoutActivities(deps);
 
   const all = await mongo.db(MONGODB_DB).collection<PaymentDocument>('payments').find().toArray();

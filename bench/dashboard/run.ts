@@ -5,6 +5,7 @@ import Koa from 'koa';
 import { type Db, MongoClient } from 'mongodb';
 import { createDashboard } from '../../src/dashboard/dashboard';
 import { beginSession } from '../../src/dashboard/session';
+import { constantRing } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
 import { createPayers } from '../../src/merchants/payers';
@@ -117,10 +118,10 @@ async function openDashboard(mongo: MongoClient, db: Db, stores: Stores) {
   });
   const session = await beginSession(stores.sessions, user, 'whole', new Date());
   const absent = () => Promise.reject(new Error(`${db.databaseName} has no such server.`));
-  const key = randomBytes(32);
   const app = new Koa();
   const log = createLogger('bench', 'silent');
-  const sealer = createSealer({ current: 'k', keys: { k: key } });
+  const ring = constantRing({ current: 'k', keys: { k: randomBytes(32) } });
+  const sealer = createSealer(ring);
   const router = createDashboard({
     stores,
     mongo,
@@ -129,7 +130,7 @@ async function openDashboard(mongo: MongoClient, db: Db, stores: Stores) {
     connectors: createConnectors('none'),
     sealer,
     payers: createPayers({ accounts: stores.accounts, sealer, log }),
-    keys: { pay_token: key, fingerprint: key },
+    keys: { pay_token: ring, fingerprint: ring },
     publicUrl: 'http://localhost',
     allowPrivateWebhooks: false,
     isDeniedAddress: () => false,

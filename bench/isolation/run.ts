@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import type { Db } from 'mongodb';
-import { readKeys } from '../../src/config';
 import { webhookWorkflowId } from '../../src/domain/event';
 import { WEBHOOK_QUEUE } from '../../src/domain/task-queues';
 import { keysFile } from '../../src/keys/file';
+import { followRings } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
@@ -75,8 +75,8 @@ async function measure({ progress }: Setting, env: NodeJS.ProcessEnv): Promise<I
   const access = temporalAccess(env);
   const { namespace } = access;
   const connection = await connectNative(access);
-  const keys = readKeys(env['KEYS_FILE'] ?? '');
-  const sealer = createSealer(keys.seal);
+  const rings = followRings(env['KEYS_FILE'] ?? '');
+  const sealer = createSealer(rings.seal);
   const [prompt, hanging, names] = [
     await startPrompt(),
     await startHanging(),
@@ -97,7 +97,7 @@ async function measure({ progress }: Setting, env: NodeJS.ProcessEnv): Promise<I
     namespace,
     mongo,
     stores,
-    keys,
+    rings,
     allowPrivateWebhooks: true,
     log: createLogger('bench', 'warn'),
     workflowBundles: await workflowBundles(),

@@ -12,8 +12,14 @@ export const Environment = z.object({
   SANDBOX_AUTOPLAY: z.enum(['on', 'off']).default('on'),
   /** Those of the service, whose queues this bank works on. */
   ...SERVER_VARIABLES,
-  /** The service's key file: recipients come to a bank sealed. */
-  KEYS_FILE: z.string().min(1),
+  /** The service's key file, unless recipients have a ring of their own: they come sealed. */
+  KEYS_FILE: z.string().min(1).optional(),
+  /** Folder of that ring. */
+  KEYS_DIR: z.string().default(''),
+  /** Program that stands for these files. */
+  KEYS_COMMAND: z.string().default(''),
+  /** Key that its callbacks are signed with; without one they are not. */
+  CONNECTOR_KEY_FILE: z.string().default(''),
   LOG_LEVEL: z.string().default('info'),
 });
 
@@ -21,6 +27,12 @@ export type SandboxBankConfig = z.infer<typeof Environment> & { temporal: Tempor
 
 /** @throws Error naming every variable at fault. */
 export function readSandboxBankConfig(env: NodeJS.ProcessEnv = process.env): SandboxBankConfig {
-  const config = parseEnvironment(Environment, env);
+  const config = parseEnvironment(
+    Environment.refine(({ KEYS_FILE, KEYS_DIR }) => KEYS_FILE !== undefined || KEYS_DIR !== '', {
+      path: ['KEYS_FILE'],
+      message: 'must be set, or KEYS_DIR',
+    }),
+    env,
+  );
   return { ...config, temporal: serversIn(env, config) };
 }

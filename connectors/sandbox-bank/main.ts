@@ -1,6 +1,5 @@
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
-import { followKeys } from '../../src/keys/ring';
-import { createSealer } from '../../src/keys/seal';
+import { recipientOpener } from '../../src/keys/recipient-rings';
 import { createLogger } from '../../src/log';
 import { createCallbackMeter } from '../../src/metrics/callbacks';
 import { createRegistry, serveMetrics } from '../../src/metrics/page';
@@ -27,7 +26,7 @@ async function main(): Promise<void> {
   ]);
   const temporal = connectTemporal(config.temporal);
   const stores = createStores(mongo.db(config.MONGODB_DB));
-  const sealer = createSealer(followKeys(config.KEYS_FILE));
+  const sealer = recipientOpener(config, ['sandbox']);
   const bank = await createSandboxBank({
     mongo,
     database: `${config.MONGODB_DB}_sandbox_bank`,

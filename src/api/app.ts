@@ -6,6 +6,7 @@ import { type ClientAddress, createClientAddress } from '../client-address';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
 import { Refusal } from '../domain/errors';
+import { isTokenKept, type TokenOwner } from '../keys/pay-token';
 import { createPayers } from '../merchants/payers';
 import type { ApiMeter } from '../metrics/api';
 import { createPayPages } from '../pages/pay';
@@ -100,10 +101,15 @@ function createRouter(deps: RoomDeps): Router {
   return router;
 }
 
-function createPages({ stores, temporal, config, now, log }: RoomDeps): Router {
+function createPages({ stores, keys, temporal, config, now, log }: RoomDeps): Router {
+  const linked = <P extends TokenOwner>(payment: P | null): P | null =>
+    payment !== null && isTokenKept(keys.pay_token, payment) ? payment : null;
   return createPayPages({
-    payments: stores.payments,
-    cryptoPayments: stores.crypto_payments,
+    payments: {
+      ...stores.payments,
+      byToken: async (hash) => linked(await stores.payments.byToken(hash)),
+    },
+    cryptoPayments: { byToken: async (hash) => linked(await stores.crypto_payments.byToken(hash)) },
     merchantName: async (account_id) => (await stores.accounts.known(account_id))?.name ?? '',
     cancelPayment: async (payment_id) => {
       await temporal.cancelPayment(payment_id, 'customer');

@@ -1,6 +1,8 @@
 import type { Context } from 'koa';
-import type { Config, Keys } from '../config';
+import type { Config } from '../config';
 import type { ErrorCode } from '../domain/errors';
+import type { Environment } from '../domain/task-queues';
+import type { Rings } from '../keys/ring';
 import type { Sealer } from '../keys/seal';
 import type { Logger } from '../log';
 import type { Payers } from '../merchants/payers';
@@ -19,9 +21,12 @@ export interface ApiDeps {
   stores: Stores;
   temporal: TemporalDoor;
   connectors: Connectors;
-  keys: Pick<Keys, 'pay_token' | 'fingerprint'>;
-  /** Seals the details of recipients. */
+  /** Keys of links, and of fingerprints of requests. */
+  keys: Pick<Rings, 'pay_token' | 'fingerprint'>;
+  /** Seals what the API keeps, and opens it. */
   sealer: Sealer;
+  /** Seal the details of recipients, where these have rings of their own; they open nothing. */
+  recipientSealers?: Record<Environment, Pick<Sealer, 'seal' | 'kidOf'>>;
   /** Seals and opens the payers of payments. */
   payers: Payers;
   now: () => Date;

@@ -19,6 +19,8 @@ import {
   listCryptoPayments,
   listCryptoSettlements,
 } from '../domain/wire/crypto';
+import { markedLink } from '../keys/claim-mark';
+import { tokenKey } from '../keys/pay-token';
 import type { KeyOwner } from '../store/keys';
 import { addressAt } from '../store/wallets';
 import type { ApiDeps } from './context';
@@ -38,7 +40,7 @@ export function mountCrypto(mount: Mount, deps: ApiDeps): void {
     create: async ({ key, requestId: request_id, mark }, crypto_payment_id, { request }) => {
       if (request !== null && 'crypto_payment' in request) {
         const input = { ...request.routing, crypto_payment_id, request_id };
-        await deps.temporal.openCryptoPayment(input, mark);
+        await deps.temporal.openCryptoPayment(input, markedLink(mark, request.crypto_payment));
       }
       return { answer: payments.present(await payments.made(crypto_payment_id, key)) };
     },
@@ -68,7 +70,7 @@ export function settlementHandlers(deps: ApiDeps): CreateHandlers<typeof createC
 
 /** Reader of crypto payments, as one account and environment may see them. */
 export function cryptoPaymentReader({ stores, config, keys }: ApiDeps) {
-  const presentation = { publicUrl: config.PUBLIC_URL, payTokenKey: keys.pay_token };
+  const presentation = { publicUrl: config.PUBLIC_URL, payTokens: keys.pay_token };
   return resourceReader(
     stores.crypto_payments,
     (payment) => presentCryptoPayment(presentation, payment),
@@ -115,6 +117,7 @@ function acceptPayment(
     crypto_payment: {
       reference: reference ?? null,
       metadata: metadata?.kind === 'object' ? metadata.text : '{}',
+      ...tokenKey(deps.keys.pay_token),
     },
     routing: {
       ...{ account_id, livemode, amount, currency, asset, network, method, connector },

@@ -1,8 +1,9 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import type { ClaimedRequest } from '../domain/creation';
 import { Refusal } from '../domain/errors';
-import { type ClaimMark, claimKeyHash } from '../keys/claim-mark';
+import { type ClaimMark, claimKeyHashes, claimMark, isOfBody } from '../keys/claim-mark';
+import type { KeyRing } from '../keys/ring';
 import type { ClaimDocument, ClaimKey, IdempotencyStore } from '../store/idempotency';
 
 const KEY_LENGTH_MAX = 255;
@@ -27,7 +28,7 @@ export interface CreateCall {
   claimKey: ClaimKey;
   /** Body in a form that equal bodies share. */
   canonical: string;
-  fingerprintKey: Buffer;
+  fingerprints: KeyRing;
   requestId: string;
   now: () => Date;
 }
@@ -66,34 +67,32 @@ export async function createOnce(
   accept: (resourceId: string) => Promise<ClaimedRequest>,
 ): Promise<CreateOnce> {
   const { claimKey, now, requestId: request_id } = call;
-  const fingerprint = createHmac('sha256', call.fingerprintKey)
-    .update(`${claimKey.operation}\n${call.canonical}`)
-    .digest('base64url');
-  const mark = { key: claimKeyHash(call.fingerprintKey, claimKey), body: fingerprint };
+  const mark = claimMark(call.fingerprints, claimKey, call.canonical);
+  const hashes = claimKeyHashes(call.fingerprints, claimKey);
   const resource_id = randomUUID();
   let request: ClaimedRequest;
   try {
     request = await accept(resource_id);
   } catch (error) {
     // A repeat is not judged anew: its first call may be why it is refused now.
-    const earlier = await idempotency.find(claimKey, now(), mark.key);
+    const earlier = await idempotency.find(claimKey, now(), hashes);
     if (earlier === null) throw error;
-    return join(earlier, mark, now());
+    return join(earlier, mark, call);
   }
-  const fresh = { ...claimKey, fingerprint, resource_id, request, request_id };
-  const claim = await idempotency.claim(fresh, now(), mark.key);
-  if (claim.resource_id !== resource_id) return join(claim, mark, now());
+  const fresh = { ...claimKey, fingerprint: mark.body, resource_id, request, request_id };
+  const claim = await idempotency.claim(fresh, now(), hashes);
+  if (claim.resource_id !== resource_id) return join(claim, mark, call);
   return { claim, mark, joined: false, firstMayRun: false };
 }
 
-function join(claim: ClaimDocument, mark: ClaimMark, now: Date): CreateOnce {
-  if (claim.fingerprint !== mark.body) {
+function join(claim: ClaimDocument, mark: ClaimMark, call: CreateCall): CreateOnce {
+  if (!isOfBody(call.fingerprints, call.claimKey, call.canonical, claim.fingerprint)) {
     const message = `This Idempotency-Key was used with another body, for ${claim.resource_id}.`;
     throw new Refusal('idempotency_key_reused', message);
   }
   const { status, body, created_at } = claim;
   const isAnswered = status !== null && body !== null;
-  const firstMayRun = !isAnswered && now.getTime() - created_at.getTime() < FIRST_CALL_MS;
+  const firstMayRun = !isAnswered && call.now().getTime() - created_at.getTime() < FIRST_CALL_MS;
   const joined = { claim, mark, joined: true, firstMayRun };
   return isAnswered ? { ...joined, replay: { status, body } } : joined;
 }

@@ -72,7 +72,7 @@ export async function makeOnce<E extends Endpoint>(
   const { idempotency } = stores;
   const { account_id, livemode } = claimKey;
   const key = { account_id, livemode };
-  const call = { claimKey, canonical, fingerprintKey: keys.fingerprint, requestId, now };
+  const call = { claimKey, canonical, fingerprints: keys.fingerprint, requestId, now };
   const once = await createOnce(idempotency, call, async (id) =>
     handlers.accept({ key, body: body(), id }),
   );

@@ -11,6 +11,8 @@ import {
   getPayment,
   listPayments,
 } from '../domain/wire/payments';
+import { markedLink } from '../keys/claim-mark';
+import { tokenKey } from '../keys/pay-token';
 import { noPayer } from '../merchants/payers';
 import { availableMethods } from '../routing';
 import type { KeyDocument, KeyOwner } from '../store/keys';
@@ -47,7 +49,7 @@ export function mountPayments(mount: Mount, deps: ApiDeps): void {
       const { routing, stored } = request;
       const opened = await temporal.openPayment(
         { ...routing, payment_id, return_url, request_id },
-        mark,
+        markedLink(mark, stored),
       );
       if (opened?.opening === undefined) {
         const claim = await deps.stores.idempotency.forResource(payment_id);
@@ -94,7 +96,7 @@ type ShownPayment = PaymentFields & KeyOwner & { customer: KeptCustomer };
 
 /** Reader of payments, as one account and environment may see them. */
 export function paymentReader({ stores, config, keys, payers }: ApiDeps) {
-  const presentation = { publicUrl: config.PUBLIC_URL, payTokenKey: keys.pay_token };
+  const presentation = { publicUrl: config.PUBLIC_URL, payTokens: keys.pay_token };
   const present = async (payment: ShownPayment) =>
     presentPayment(presentation, payment, await payers.open(payment));
   /** Presents the answer to an act; its payer is for keys that may read payments. */
@@ -113,7 +115,7 @@ export function paymentReader({ stores, config, keys, payers }: ApiDeps) {
  * @see docs/api.md#create-a-payment
  */
 async function acceptPayment(
-  { stores, connectors, payers }: ApiDeps,
+  { stores, connectors, payers, keys }: ApiDeps,
   { account_id, livemode }: KeyOwner,
   body: CreatePayment,
   id: string,
@@ -134,7 +136,7 @@ async function acceptPayment(
   const stored = storedRequest(body);
   const payer = await payers.seal({ account_id, livemode }, id, stored.customer);
   return {
-    stored: { ...stored, customer: payer },
+    stored: { ...stored, customer: payer, ...tokenKey(keys.pay_token) },
     routing: {
       account_id,
       livemode,

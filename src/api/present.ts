@@ -2,6 +2,7 @@ import type { Customer } from '../domain/creation';
 import type { PaymentOpening } from '../domain/payment-workflow';
 import { RawJson } from '../json';
 import { cryptoPageUrl, redirectUrl } from '../keys/pay-token';
+import type { KeyRing } from '../keys/ring';
 import type { CryptoPaymentDocument } from '../store/crypto-payments';
 import type { CryptoSettlementDocument } from '../store/crypto-settlements';
 import type { PaymentDocument } from '../store/payments';
@@ -10,7 +11,7 @@ import type { RefundDocument } from '../store/refunds';
 
 export interface Presentation {
   publicUrl: string;
-  payTokenKey: Buffer;
+  payTokens: KeyRing;
 }
 
 /** Fields of a payment that merchants see. */
@@ -31,13 +32,14 @@ export type PaymentFields = Pick<
   | 'cancelled_at'
   | 'created_at'
   | 'updated_at'
+  | 'token_kid'
 >;
 
 /**
  * Payment as merchants see it: exactly the fields of docs/api.md#create-a-payment, in their order.
  */
 export function presentPayment(
-  { publicUrl, payTokenKey }: Presentation,
+  { publicUrl, payTokens }: Presentation,
   payment: PaymentFields,
   customer: Customer,
 ) {
@@ -51,7 +53,7 @@ export function presentPayment(
     method,
     country,
     reference,
-    redirect_url: redirectUrl(publicUrl, payTokenKey, _id),
+    redirect_url: redirectUrl(publicUrl, payTokens, payment),
     customer,
     failure,
     livemode: payment.livemode,
@@ -117,7 +119,7 @@ export function presentPayout(payout: PayoutDocument) {
 
 /** Crypto payment as merchants see it: exactly the fields of docs/api.md#crypto, in their order. */
 export function presentCryptoPayment(
-  { publicUrl, payTokenKey }: Presentation,
+  { publicUrl, payTokens }: Presentation,
   payment: CryptoPaymentDocument,
 ) {
   const { _id, status, amount, currency, asset, network, amount_due, amount_received } = payment;
@@ -127,7 +129,7 @@ export function presentCryptoPayment(
     ...{ status, amount, currency, asset, network, amount_due, amount_received },
     address: payment.address,
     payment_uri: payment.payment_uri,
-    redirect_url: cryptoPageUrl(publicUrl, payTokenKey, _id),
+    redirect_url: cryptoPageUrl(publicUrl, payTokens, payment),
     deposits: payment.deposits.map((deposit) => ({
       transaction_id: deposit.transaction_id,
       amount: deposit.amount,

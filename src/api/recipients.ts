@@ -1,11 +1,13 @@
 import type { MongoClient } from 'mongodb';
 import type { ClaimedRecipient } from '../domain/creation';
+import { envOf } from '../domain/environment';
 import { notFound, Refusal, unavailable } from '../domain/errors';
 import type { RecipientDetails } from '../domain/recipient';
 import { faultsAt, last4Of, recipientDetails, recipientFacts } from '../domain/recipient-check';
 import { createRecipient, deleteRecipient } from '../domain/wire/recipients';
 import { forgetRecipient } from '../merchants/recipients';
 import { auditBy } from '../store/audit';
+import type { KeyOwner } from '../store/keys';
 import { type RecipientDocument, recipientFrom, recipientOwner } from '../store/recipients';
 import type { ApiDeps } from './context';
 import { refusalOf } from './errors';
@@ -18,10 +20,10 @@ export function mountRecipients(mount: Mount, deps: ApiDeps & { mongo: MongoClie
   const find = finder(recipients, 'recipient');
 
   mount.create(createRecipient, {
-    accept: async ({ id, body }) => {
+    accept: async ({ key, id, body }) => {
       const details = recipientDetails(body);
       refuseOutdated(details, deps.now());
-      return await sealedFor(deps, id, details);
+      return await sealedFor(deps, key, id, details);
     },
     create: async ({ key, requestId: request_id }, id, { request }) => {
       const { account_id, livemode } = key;
@@ -59,10 +61,12 @@ function sentence({ field, message }: { field: string; message: string }): strin
 
 /** Seals the details, so that nothing readable is kept. @throws Refusal 503 when no key can seal */
 async function sealedFor(
-  { sealer }: ApiDeps,
+  { sealer: shared, recipientSealers }: ApiDeps,
+  { livemode }: KeyOwner,
   id: string,
   details: RecipientDetails,
 ): Promise<ClaimedRecipient> {
+  const sealer = recipientSealers?.[envOf(livemode)] ?? shared;
   try {
     const sealed = await sealer.seal(JSON.stringify(details), recipientOwner(id));
     const kid = sealer.kidOf(sealed);

@@ -2,6 +2,8 @@ import os from 'node:os';
 import type { Client } from '@temporalio/client';
 import { MongoClient, MongoServerError } from 'mongodb';
 import { mongoInClear, temporalInClear } from '../clear-text';
+import { ENVIRONMENTS } from '../domain/task-queues';
+import { followPairs } from '../keys/recipient-rings';
 import { followKeys } from '../keys/ring';
 import { createSealer, type Sealer } from '../keys/seal';
 import { connectMongo } from '../mongo';
@@ -125,6 +127,23 @@ export function usableKeysFile(settings: Settings): string {
   const path = keysFileOf(settings);
   readable(path, () => followKeys(path));
   return path;
+}
+
+/**
+ * Finds the folder of the rings of recipients; undefined where they have none of their own.
+ * @throws CliFailure `keys_dir_invalid`
+ */
+export function usableKeysDir({ keysDir }: Settings): string | undefined {
+  if (keysDir === undefined) return undefined;
+  try {
+    for (const environment of ENVIRONMENTS) {
+      followPairs(keysDir, environment, 'private');
+      followPairs(keysDir, environment, 'public');
+    }
+    return keysDir;
+  } catch (error) {
+    throw new CliFailure('keys_dir_invalid', reasonOf(error));
+  }
 }
 
 function keysFileOf({ keysFile, source }: Settings): string {

@@ -1,44 +1,16 @@
-import { statSync } from 'node:fs';
 import { readKeys } from '../config';
-import { addSealingKey, lockKeyFile, removeSealingKey } from '../keys/file';
-import { followKeys, LOOK_EVERY_MS } from '../keys/ring';
-import { createSealer } from '../keys/seal';
-import { StackFailure } from '../os/failure';
-import type { Audit } from '../store/audit';
-import { reasonOf } from '../temporal/in-time';
+import type { Environment } from '../domain/task-queues';
+import { addKey, removeKey } from '../keys/file';
+import { addPair, publishPairs, readPairs, removePair } from '../keys/recipient-files';
+import { RECIPIENT_RINGS } from '../keys/recipient-rings';
 import { CliFailure } from './failure';
-import {
-  type Held,
-  heldByKeys,
-  heldByOthers,
-  NOTHING_HELD,
-  resealAll,
-  type SealedStores,
-} from './reseal';
+import { changing, checkRetirable, type KeyFileDeps, locked, OF_ALL, settled } from './key-changes';
+import { currentKeys, sealersOf } from './key-sealers';
+import { type Held, heldByKeys, heldByOthers, NOTHING_HELD, resealAll } from './reseal';
+import type { SealedStores } from './resealing';
 
-/**
- * Longest write of a running process: two tries, each of 2 s for a connection, 2 s to find the
- * database and 5 s to hear from it. @see src/mongo.ts
- */
-const WRITE_MS_MAX = 18_000;
-
-/**
- * Time after which nothing sealed with an earlier key is written any more: every process has read
- * the file by then, and the values that it had sealed before are stored or given up.
- */
-const SETTLED_MS = LOOK_EVERY_MS + WRITE_MS_MAX;
-
-/** Owner of a line about the installation. */
-const OF_ALL = { account_id: null, livemode: null } as const;
-
-export interface KeyDeps {
+export interface KeyDeps extends KeyFileDeps {
   stores: SealedStores;
-  audit: Audit;
-  /** Path of a usable key file. */
-  keysFile: string;
-  now: () => Date;
-  wait: (ms: number) => Promise<void>;
-  progress: (line: string) => void;
 }
 
 /** Result of a rotation. */
@@ -52,38 +24,66 @@ export interface Resealing {
 
 export interface ShownKeys {
   current: string;
+  /** Current keys of the rings that recipients have of their own. */
+  recipients?: Record<Environment, string>;
   /** Keys of the file, the newest last, and then keys that values need and the file lacks. */
   keys: ({ kid: string } & Held)[];
 }
 
 /** Counts of the values that each key has sealed. */
-export async function showKeys({ stores, keysFile }: KeyDeps): Promise<ShownKeys> {
-  const { current, keys } = readKeys(keysFile).seal;
-  const held = await heldByKeys(stores, sealerOf(keysFile));
-  const kids = new Set([...Object.keys(keys), ...held.keys()]);
-  return { current, keys: [...kids].map((kid) => ({ kid, ...(held.get(kid) ?? NOTHING_HELD) })) };
+export async function showKeys(deps: KeyDeps): Promise<ShownKeys> {
+  const { current, keys } = readKeys(deps.keysFile).seal;
+  const held = await heldByKeys(deps.stores, sealersOf(deps).sealer);
+  const kids = new Set([...Object.keys(keys), ...pairNames(deps), ...held.keys()]);
+  const own = deps.keysDir === undefined ? {} : { recipients: ownKeys(deps.keysDir) };
+  return {
+    current,
+    ...own,
+    keys: [...kids].map((kid) => ({ kid, ...(held.get(kid) ?? NOTHING_HELD) })),
+  };
+}
+
+function ownKeys(dir: string): Record<Environment, string> {
+  return { sandbox: readPairs(dir, 'sandbox').current, live: readPairs(dir, 'live').current };
+}
+
+function pairNames({ keysDir: dir }: KeyDeps): string[] {
+  if (dir === undefined) return [];
+  const rings = [readPairs(dir, 'sandbox'), readPairs(dir, 'live')];
+  return rings.flatMap(({ keys }) => Object.keys(keys));
 }
 
 /**
  * Makes a new key the current one, and seals with it the values of the others.
  * @param force begin although an earlier rotation is unfinished
+ * @param ring environment whose recipients have a ring of their own; the key file's when not given
  * @throws CliFailure `rotation_unfinished`, `keys_file_busy`, `keys_file_not_written`
  */
-export async function rotateKeys(deps: KeyDeps, force: boolean): Promise<Resealing> {
+export async function rotateKeys(
+  deps: KeyDeps,
+  force: boolean,
+  ring?: Environment,
+): Promise<Resealing> {
   return await locked(deps, async () => {
-    const { current } = readKeys(deps.keysFile).seal;
-    const left = heldByOthers(await heldByKeys(deps.stores, sealerOf(deps.keysFile)), current);
+    const before = currentKeys(deps);
+    const left = heldByOthers(await heldByKeys(deps.stores, sealersOf(deps).sealer), before);
     if (left > 0 && !force) {
       throw new CliFailure(
         'rotation_unfinished',
-        `The last rotation is not complete: other keys than ${current} still hold ${left} ` +
+        `The last rotation is not complete: other keys than ${before.kid} still hold ${left} ` +
           'values. `keys reseal` goes on with it.',
       );
     }
-    await deps.audit({ act: 'keys.rotated', ...OF_ALL, target: null, before: { current } });
-    const kid = changing(() => addSealingKey(deps.keysFile, deps.now()));
+    const current = ring === undefined ? before.kid : sealersOf(deps).recipients[ring].kid;
+    const target = ring === undefined ? null : RECIPIENT_RINGS[ring];
+    await deps.audit({ act: 'keys.rotated', ...OF_ALL, target, before: { current } });
+    const kid = changing(() =>
+      ring === undefined
+        ? addKey(deps.keysFile, 'seal', deps.now())
+        : addPair(dirOf(deps), ring, deps.now()),
+    );
     deps.progress(`${kid} is the current key`);
-    return await reseal(deps);
+    return { ...(await reseal(deps)), kid };
   });
 }
 
@@ -94,31 +94,43 @@ export async function resealKeys(deps: KeyDeps): Promise<Resealing> {
 
 /**
  * Removes a key that holds nothing.
- * @returns the keys that are left
+ * @returns the keys of its ring that are left
  * @throws CliFailure `sealing_key_not_found`, `sealing_key_current`, `sealing_key_in_use`,
  *   `keys_file_busy`, `keys_file_not_written`
  */
 export async function retireKey(deps: KeyDeps, kid: string): Promise<string[]> {
   return await locked(deps, async () => {
-    const { current, keys } = readKeys(deps.keysFile).seal;
-    if (!Object.hasOwn(keys, kid)) {
-      throw new CliFailure('sealing_key_not_found', `There is no key ${kid} in the key file.`);
-    }
-    if (kid === current) {
-      const message = `${kid} is the current key: \`keys rotate\` makes another one.`;
-      throw new CliFailure('sealing_key_current', message);
-    }
+    const own = ringNamedIn(deps, kid);
+    const { current, keys } =
+      own === undefined ? readKeys(deps.keysFile).seal : readPairs(dirOf(deps), own);
+    const rotate = own === undefined ? 'keys rotate' : `keys rotate --ring ${RECIPIENT_RINGS[own]}`;
+    checkRetirable({ current, keys }, kid, rotate);
+    finishPairs(deps);
     await refuseInUse(deps, kid);
     await settled(deps);
     await refuseInUse(deps, kid);
     await deps.audit({ act: 'keys.retired', ...OF_ALL, target: kid });
-    changing(() => removeSealingKey(deps.keysFile, kid));
+    changing(() =>
+      own === undefined ? removeKey(deps.keysFile, 'seal', kid) : removePair(dirOf(deps), own, kid),
+    );
     return Object.keys(keys).filter((other) => other !== kid);
   });
 }
 
-async function refuseInUse({ stores, keysFile }: KeyDeps, kid: string): Promise<void> {
-  const held = (await heldByKeys(stores, sealerOf(keysFile))).get(kid);
+/** Ring of recipients whose key a name is; undefined for the key file's, or without such rings. */
+function ringNamedIn({ keysDir }: KeyDeps, kid: string): Environment | undefined {
+  if (keysDir === undefined) return undefined;
+  if (kid.startsWith(`${RECIPIENT_RINGS.live}:`)) return 'live';
+  return kid.startsWith(`${RECIPIENT_RINGS.sandbox}:`) ? 'sandbox' : undefined;
+}
+
+function dirOf({ keysDir }: KeyDeps): string {
+  if (keysDir !== undefined) return keysDir;
+  throw new CliFailure('keys_dir_missing', 'Recipients have no ring of their own: set KEYS_DIR.');
+}
+
+async function refuseInUse(deps: KeyDeps, kid: string): Promise<void> {
+  const held = (await heldByKeys(deps.stores, sealersOf(deps).sealer)).get(kid);
   if (held === undefined) return;
   throw new CliFailure(
     'sealing_key_in_use',
@@ -129,48 +141,17 @@ async function refuseInUse({ stores, keysFile }: KeyDeps, kid: string): Promise<
   );
 }
 
+/** Ends a rotation of recipients' rings that was cut off between its files, before it is waited for. */
+function finishPairs({ keysDir }: KeyDeps): void {
+  if (keysDir !== undefined) changing(() => publishPairs(keysDir));
+}
+
 async function reseal(deps: KeyDeps): Promise<Resealing> {
+  finishPairs(deps);
   await settled(deps);
-  const { stores, keysFile, now, progress } = deps;
-  const kid = readKeys(keysFile).seal.current;
-  const sealer = sealerOf(keysFile);
-  const resealed = await resealAll({ stores, sealer, kid, now, progress });
-  const remaining = heldByOthers(await heldByKeys(stores, sealer), kid);
-  return { kid, resealed, remaining };
-}
-
-/** Waits until no process seals with an earlier key, by the time of the file itself. */
-async function settled({ keysFile, now, wait, progress }: KeyDeps): Promise<void> {
-  const age = Math.max(0, now().getTime() - statSync(keysFile).mtimeMs);
-  const left = Math.ceil(SETTLED_MS - age);
-  if (left <= 0) return;
-  progress(
-    `waiting ${Math.ceil(left / 1_000)} s: until then a running process may still store what it ` +
-      'sealed with the keys as they were',
-  );
-  await wait(left);
-}
-
-function sealerOf(keysFile: string) {
-  return createSealer(followKeys(keysFile));
-}
-
-async function locked<T>({ keysFile }: KeyDeps, work: () => Promise<T>): Promise<T> {
-  const release = changing(() => lockKeyFile(keysFile));
-  try {
-    return await work();
-  } finally {
-    release();
-  }
-}
-
-/** Runs a change of the file, and turns its failures into the command line's. */
-function changing<T>(change: () => T): T {
-  try {
-    return change();
-  } catch (error) {
-    if (error instanceof StackFailure) throw new CliFailure('keys_file_busy', error.message);
-    const message = `The key file can not be changed: ${reasonOf(error)}`;
-    throw new CliFailure('keys_file_not_written', message);
-  }
+  const { stores, now, progress } = deps;
+  const sealers = sealersOf(deps);
+  const resealed = await resealAll({ stores, ...sealers, now, progress });
+  const remaining = heldByOthers(await heldByKeys(stores, sealers.sealer), currentKeys(deps));
+  return { kid: sealers.kid, resealed, remaining };
 }

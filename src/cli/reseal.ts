@@ -1,34 +1,17 @@
 import { isLive } from '../domain/environment';
-import { SealError, type Sealed, type Sealer } from '../keys/seal';
-import type { Stores } from '../store';
+import type { Sealed, Sealer } from '../keys/seal';
 import { payerKeyOwner } from '../store/accounts';
 import { connectorKeyOwner } from '../store/connector-keys';
 import { endpointOwner } from '../store/endpoints';
-import { recipientFrom, recipientOwner } from '../store/recipients';
 import { totpOwner } from '../store/users';
+import { resealRecipients, writeClaims } from './reseal-recipients';
+import { type ResealDeps, resealed, type SealedStores, sum } from './resealing';
 import { everyConnectorKey, everyEndpoint, everyPayerKey, everyUser } from './sealed-values';
 
-const BATCH = 100;
 /** Passes: the second finds changes made during the first, further ones secrets rolled since. */
 const PASSES_MAX = 10;
 /** Name for the key of a text that names none. */
 const NO_KEY = '?';
-
-export type SealedStores = Pick<
-  Stores,
-  'accounts' | 'recipients' | 'endpoints' | 'idempotency' | 'users' | 'connectorKeys'
->;
-
-export interface ResealDeps {
-  stores: SealedStores;
-  /** Sealer that uses the key file's current key. */
-  sealer: Sealer;
-  /** Name of that key. */
-  kid: string;
-  now: () => Date;
-  /** Tells a line to the person who waits. */
-  progress: (line: string) => void;
-}
 
 /** Counts of the values that one key has sealed. */
 export interface Held {
@@ -82,10 +65,19 @@ export async function heldByKeys(stores: SealedStores, sealer: Sealer) {
   return held;
 }
 
-/** Number of values that other keys than `kid` have sealed. */
-export function heldByOthers(held: ReadonlyMap<string, Held>, kid: string): number {
-  const others = [...held].filter(([other]) => other !== kid);
-  return sum(others.flatMap(([, counts]) => Object.values(counts)));
+/** Names of the keys that seal now. */
+export interface CurrentKeys {
+  kid: string;
+  recipients: readonly string[];
+}
+
+/** Number of values that other keys have sealed than those that would seal them now. */
+export function heldByOthers(held: ReadonlyMap<string, Held>, current: CurrentKeys): number {
+  const counts = [...held].map(([kid, { recipients, claims, ...rest }]) => {
+    const ofRecipients = current.recipients.includes(kid) ? 0 : recipients + claims;
+    return ofRecipients + (kid === current.kid ? 0 : sum(Object.values(rest)));
+  });
+  return sum(counts);
 }
 
 /**
@@ -108,48 +100,6 @@ export async function resealAll(deps: ResealDeps): Promise<number> {
     resealed += renewed;
   }
   return resealed;
-}
-
-/**
- * Writes recipients that were accepted and never written, as a retry of the caller would. Sealing
- * them anew in their claims would not do: a retry may have read a claim before, and write the old
- * text.
- */
-async function writeClaims({ stores, kid, now, progress }: ResealDeps): Promise<void> {
-  const { recipients, idempotency } = stores;
-  let after = '';
-  for (;;) {
-    const claims = await recipients.claimsByOthers(kid, BATCH, after);
-    const last = claims.at(-1);
-    if (last === undefined) return;
-    after = last._id;
-    for (const { resource_id, account_id, livemode, request_id, request } of claims) {
-      const owner = { id: resource_id, account_id, livemode, request_id };
-      await recipients.insert(recipientFrom(owner, request, now()));
-      await idempotency.markWritten(resource_id);
-    }
-    progress(`recipients that were still to be written: ${claims.length}`);
-  }
-}
-
-async function resealRecipients(deps: ResealDeps, unopened: Set<string>): Promise<number> {
-  const { recipients } = deps.stores;
-  let after = '';
-  let renewed = 0;
-  for (;;) {
-    const batch = await recipients.sealedByOthers(deps.kid, BATCH, after);
-    const last = batch.at(-1);
-    if (last === undefined) return renewed;
-    after = last._id;
-    const each = batch.map(async ({ _id, sealed }) => {
-      const next = await resealed(deps, unopened, sealed, recipientOwner(_id));
-      if (next === undefined) return 0;
-      const { modifiedCount } = await recipients.reseal(_id, sealed, next, deps.sealer.kidOf(next));
-      return modifiedCount;
-    });
-    renewed += sum(await Promise.all(each));
-    deps.progress(`recipients sealed anew: ${renewed}`);
-  }
 }
 
 async function resealEndpoints(deps: ResealDeps, unopened: Set<string>): Promise<number> {
@@ -215,31 +165,10 @@ async function resealPayerKeys(deps: ResealDeps, unopened: Set<string>): Promise
   return renewed;
 }
 
-/** Seals a value anew; undefined when no key of the ring opens it: it is named once, and left. */
-async function resealed(
-  { sealer, progress }: ResealDeps,
-  unopened: Set<string>,
-  sealed: Sealed,
-  owner: string,
-): Promise<Sealed | undefined> {
-  try {
-    return await sealer.seal(await sealer.open(sealed, owner), owner);
-  } catch (error) {
-    if (!(error instanceof SealError)) throw error;
-    if (!unopened.has(owner)) progress(`${owner} can not be opened with this key file`);
-    unopened.add(owner);
-    return undefined;
-  }
-}
-
 function kidOf(sealer: Sealer, sealed: Sealed): string {
   try {
     return sealer.kidOf(sealed);
   } catch {
     return NO_KEY;
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0);
 }

@@ -17,6 +17,8 @@ export interface Settings {
   taskQueuePrefix: string;
   /** Path of the key file; undefined when neither place names it, since only sealing needs it. */
   keysFile: string | undefined;
+  /** Folder of the rings that recipients have of their own; undefined without any. */
+  keysDir: string | undefined;
   /** Whether sandbox endpoints may be on this machine. Live ones never. */
   allowPrivate: boolean;
   /** Networks that are kept from webhooks: CIDRs separated by commas. */
@@ -92,6 +94,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
       given['TASK_QUEUE_PREFIX'] ?? stack?.settings?.TASK_QUEUE_PREFIX ?? '',
     ),
     keysFile: given['KEYS_FILE'] ?? stack?.settings?.KEYS_FILE,
+    keysDir: given['KEYS_DIR'],
     allowPrivate: readAllowPrivate(
       given['WEBHOOK_ALLOW_PRIVATE'] ?? stack?.settings?.WEBHOOK_ALLOW_PRIVATE ?? '',
     ),

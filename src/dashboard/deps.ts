@@ -1,6 +1,6 @@
 import type { MongoClient } from 'mongodb';
 import type { ClientAddress } from '../client-address';
-import type { Keys } from '../config';
+import type { Rings } from '../keys/ring';
 import type { Sealer } from '../keys/seal';
 import type { Logger } from '../log';
 import type { Payers } from '../merchants/payers';
@@ -54,7 +54,7 @@ export interface DashboardDeps {
   sealer: Sealer;
   /** Opens the payers of payments. */
   payers: Pick<Payers, 'open'>;
-  keys: Pick<Keys, 'pay_token' | 'fingerprint'>;
+  keys: Pick<Rings, 'pay_token' | 'fingerprint'>;
   publicUrl: string;
   /** Whether sandbox endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;

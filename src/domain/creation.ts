@@ -22,8 +22,14 @@ export interface SealedCustomer {
 /** Payer in a record, which may be older than the sealing. */
 export type KeptCustomer = Customer | SealedCustomer;
 
+/** Key that derives the link of a page, chosen when the request is accepted. */
+interface LinkKey {
+  /** Absent for the first key. */
+  token_kid?: string;
+}
+
 /** Parts of a request that Temporal must not hold; the claim keeps them until they are written. */
-export interface PaymentRequest {
+export interface PaymentRequest extends LinkKey {
   reference: string | null;
   customer: KeptCustomer;
   /** JSON text, as written. */
@@ -66,7 +72,7 @@ export interface ClaimedRecipient {
 }
 
 /** Fields of a crypto payment beside money and routing, as the merchant sent them. */
-export interface CryptoPaymentRequest {
+export interface CryptoPaymentRequest extends LinkKey {
   reference: string | null;
   /** JSON text, as written. */
   metadata: string;

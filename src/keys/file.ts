@@ -16,8 +16,10 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { FIRST_KEY } from '../config';
 import { StackFailure } from '../os/failure';
 import { tryLock } from '../os/lock';
+import type { RingName } from './ring';
 
 /**
  * Finds the service's key file, or makes it at the first start (mode 0600). Without it, values that
@@ -33,7 +35,7 @@ export function keysFile(dataDir: string): string {
           'Put the file back from your backup, or start afresh with another DATA_DIR.',
       );
     }
-    writeKeyFile(path, {
+    writeKeys(path, {
       pay_token: newKey(),
       fingerprint: newKey(),
       seal: { current: 'k1', keys: { k1: newKey() } },
@@ -54,48 +56,69 @@ export function lockKeyFile(path: string): () => void {
   throw new StackFailure(`Process ${held.pid} on ${held.host} is changing the keys of ${path}.`);
 }
 
+const Ring = z.looseObject({ current: z.string(), keys: z.record(z.string(), z.string()) });
+type Ring = z.infer<typeof Ring>;
+
 /** File with its unknown fields, which a change leaves as they are. */
 const KeyFile = z.looseObject({
-  seal: z.looseObject({ current: z.string(), keys: z.record(z.string(), z.string()) }),
+  pay_token: z.union([z.string(), Ring]),
+  fingerprint: z.union([z.string(), Ring]),
+  seal: Ring,
 });
 
 /**
- * Adds a sealing key, current from now on; the others stay, to open their values.
+ * Adds a key to a ring, current from now on; the others stay, for what there is of them.
  * @returns its name: the day, and a suffix that no other key of that day has
  */
-export function addSealingKey(path: string, now: Date): string {
+export function addKey(path: string, name: RingName, now: Date): string {
   const file = readKeyFile(path);
-  const day = now.toISOString().slice(0, 'YYYY-MM-DD'.length).replaceAll('-', '');
-  const kid = `k${day}-${randomBytes(4).toString('hex')}`;
-  const seal = { ...file.seal, current: kid, keys: { ...file.seal.keys, [kid]: newKey() } };
-  writeKeyFile(path, { ...file, seal });
+  const ring = ringOf(file[name]);
+  const kid = newKid(now);
+  const next = { ...ring, current: kid, keys: { ...ring.keys, [kid]: newKey() } };
+  writeKeys(path, { ...file, [name]: next });
   return kid;
 }
 
-/** Removes a key for good, never the current one: values that it sealed are lost. */
-export function removeSealingKey(path: string, kid: string): void {
+/** Name of a new key: the day, and a suffix that no other key of that day has. */
+export function newKid(now: Date): string {
+  const day = now.toISOString().slice(0, 'YYYY-MM-DD'.length).replaceAll('-', '');
+  return `k${day}-${randomBytes(4).toString('hex')}`;
+}
+
+/** Removes a key for good, never the current one: what it sealed or signed is lost. */
+export function removeKey(path: string, name: RingName, kid: string): void {
   const file = readKeyFile(path);
-  if (file.seal.current === kid) throw new Error(`${kid} is the current key.`);
-  const { [kid]: _removed, ...keys } = file.seal.keys;
-  writeKeyFile(path, { ...file, seal: { ...file.seal, keys } });
+  const ring = ringOf(file[name]);
+  if (ring.current === kid) throw new Error(`${kid} is the current key.`);
+  const { [kid]: _removed, ...keys } = ring.keys;
+  writeKeys(path, { ...file, [name]: { ...ring, keys } });
+}
+
+/** A key that stands alone is the first of its ring. */
+function ringOf(value: string | Ring): Ring {
+  return typeof value === 'string' ? { current: FIRST_KEY, keys: { [FIRST_KEY]: value } } : value;
 }
 
 function readKeyFile(path: string): z.infer<typeof KeyFile> {
   return KeyFile.parse(JSON.parse(readFileSync(path, 'utf8')));
 }
 
+function writeKeys(path: string, keys: object): void {
+  writeKeyFile(path, `${JSON.stringify(keys, null, 2)}\n`);
+}
+
 /**
  * Replaces the file in one step, readable by its owner only. It is on the disk before a key seals
  * anything, since a power failure that took the key would take its values along.
  */
-function writeKeyFile(path: string, keys: object): void {
+export function writeKeyFile(path: string, text: string, mode = 0o600): void {
   const target = existsSync(path) ? realpathSync(path) : path;
   const next = `${target}.${process.pid}.next`;
-  const file = openSync(next, 'w', 0o600);
+  const file = openSync(next, 'w', mode);
   try {
-    fchmodSync(file, 0o600);
+    fchmodSync(file, mode);
     keepOwner(file, target);
-    writeFileSync(file, `${JSON.stringify(keys, null, 2)}\n`);
+    writeFileSync(file, text);
     fsyncSync(file);
     renameSync(next, target);
   } finally {

@@ -1,33 +1,42 @@
-import { statSync } from 'node:fs';
-import { type Keys, readKeys } from '../config';
+import type { KeyObject } from 'node:crypto';
+import { type Keys, parseKeys } from '../config';
+import { keySource } from './command';
+import { type Followed, followSource, KeyRingError } from './source';
 
-export type SealingKeys = Keys['seal'];
+/** Key of 32 bytes, or one part of a pair on the curve P-256. */
+export type Key = Buffer | KeyObject;
+
+export interface SealingKeys {
+  /** Name of the key that is used for what is new. */
+  current: string;
+  keys: Record<string, Key>;
+}
+
+export type RingName = keyof Keys;
 
 const KEY_BYTES = 32;
 
-/** Time for which a process may still seal with a key that is no longer current. */
-export const LOOK_EVERY_MS = 1_000;
-
-/** Keys that seal and open. */
+/** Keys of one purpose. */
 export interface KeyRing {
-  /** Gives the key that seals now. @throws KeyRingError when it can't be known */
+  /** Gives the ring whose current key is used now. @throws KeyRingError when it can't be known */
   forSealing(): SealingKeys;
-  /** Gives the key `kid`, if there is one. */
+  /** Gives the ring with the key `kid`, if there is one. */
   forOpening(kid: string): SealingKeys;
 }
 
-/** Error of a key file that can't be read; it carries nothing of the file. */
-export class KeyRingError extends Error {
-  constructor(path: string) {
-    super(`The key file ${path} can not be read, so nothing is sealed.`);
-    this.name = 'KeyRingError';
-  }
+export type Rings = Record<RingName, KeyRing>;
+
+/** Finds a key of a ring by its name. */
+export function keyNamed({ keys }: SealingKeys, kid: string): Key | undefined {
+  return Object.hasOwn(keys, kid) ? keys[kid] : undefined;
 }
 
 /** Checks keys. @throws Error when the current one is missing, or one is not 32 bytes */
-function checkSealingKeys({ current, keys }: SealingKeys): void {
+export function checkSealingKeys({ current, keys }: SealingKeys): void {
   for (const [kid, key] of Object.entries(keys)) {
-    if (key.length !== KEY_BYTES) throw new Error(`Sealing key "${kid}" is not 32 bytes long.`);
+    if (Buffer.isBuffer(key) && key.length !== KEY_BYTES) {
+      throw new Error(`Sealing key "${kid}" is not 32 bytes long.`);
+    }
   }
   if (!Object.hasOwn(keys, current)) throw new Error(`There is no sealing key "${current}".`);
 }
@@ -39,56 +48,58 @@ export function constantRing(keys: SealingKeys): KeyRing {
 }
 
 /**
- * Makes a ring that follows a key file. Sealing looks at the file once a second, and refuses when
- * it can't, since its key may be retired by now. Opening uses the keys it has, and reads the file
- * for a key that it has not.
+ * Makes the ring of the sealing keys, which follows a key file.
  * @param clock ms, never set back
  * @throws Error when the file is missing, or no key file, at the start
  */
-export function followKeys(path: string, clock: () => number = () => performance.now()): KeyRing {
-  let lookedAt = clock();
-  let stamp = stampOf(path);
-  let ring = readRing(path);
+export function followKeys(path: string, clock?: () => number): KeyRing {
+  return followRings(path, clock).seal;
+}
 
-  const readAgain = (): void => {
-    // The stamp comes first, so that a change in between is read once more.
-    const next = stampOf(path);
-    ring = readRing(path);
-    stamp = next;
+/**
+ * Makes the rings of a key file, which follow it. What uses a current key looks at the file once a
+ * second. Sealing is refused when it can't be read, since its key may be retired by now; links and
+ * fingerprints go on with the keys in hand. Opening uses those too, and reads the file for a key
+ * that is not among them.
+ * @param clock ms, never set back
+ * @param command program that stands for the file; empty for none
+ * @throws Error when the file is missing, or no key file, at the start
+ */
+export function followRings(path: string, clock?: () => number, command?: string): Rings {
+  const followed = followSource(keySource(path, command, clock), checkedKeys, clock);
+  return {
+    seal: ringOf(followed, ({ seal }) => seal),
+    pay_token: withKeysInHand(ringOf(followed, ({ pay_token }) => pay_token)),
+    fingerprint: withKeysInHand(ringOf(followed, ({ fingerprint }) => fingerprint)),
   };
+}
 
+/** Makes the ring that stands in what is followed. */
+export function ringOf<T>(followed: Followed<T>, ring: (held: T) => SealingKeys): KeyRing {
+  return {
+    forSealing: () => ring(followed.latest()),
+    forOpening: (kid) => ring(followed.having((held) => Object.hasOwn(ring(held).keys, kid))),
+  };
+}
+
+/** Makes a ring of which the last known keys do, while the file can't be read. */
+function withKeysInHand({ forSealing, forOpening }: KeyRing): KeyRing {
+  let last = forSealing();
   return {
     forSealing: () => {
-      const now = clock();
-      if (now - lookedAt < LOOK_EVERY_MS) return ring;
       try {
-        if (stampOf(path) !== stamp) readAgain();
-      } catch {
-        throw new KeyRingError(path);
+        last = forSealing();
+      } catch (error) {
+        if (!(error instanceof KeyRingError)) throw error;
       }
-      lookedAt = now;
-      return ring;
+      return last;
     },
-    forOpening: (kid) => {
-      if (Object.hasOwn(ring.keys, kid)) return ring;
-      try {
-        readAgain();
-      } catch {
-        // The file can't be read; the ring in hand still opens its own values.
-      }
-      return ring;
-    },
+    forOpening,
   };
 }
 
-function readRing(path: string): SealingKeys {
-  const { seal } = readKeys(path);
-  checkSealingKeys(seal);
-  return seal;
-}
-
-/** Stamp of the file: each replacement has another, even within one tick of the clock. */
-function stampOf(path: string): string {
-  const { mtimeNs, ino, size } = statSync(path, { bigint: true });
-  return `${mtimeNs}:${ino}:${size}`;
+function checkedKeys(text: string): Keys {
+  const keys = parseKeys(text);
+  for (const ring of Object.values(keys)) checkSealingKeys(ring);
+  return keys;
 }

@@ -1,8 +1,10 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
 import { z } from 'zod';
-import { constantRing, type KeyRing, type SealingKeys } from './ring';
+import { constantRing, type Key, type KeyRing, keyNamed, type SealingKeys } from './ring';
 
-const KEY_WRAPPING = 'A256GCMKW';
+/** Wrapping of the content key: under a shared key, or for the holder of a private one. */
+const WRAPPING = { shared: 'A256GCMKW', pair: 'ECDH-ES+A256KW' } as const;
 const CONTENT_ENCRYPTION = 'A256GCM';
 
 /** Ciphertext (JWE compact). The brand keeps it from being mistaken for what it hides. */
@@ -42,21 +44,23 @@ export function createSealer(keys: KeyRing | SealingKeys) {
 }
 
 async function seal(ring: KeyRing, plain: string, owner: string): Promise<Sealed> {
-  const { current: kid, keys } = ring.forSealing();
+  const keys = ring.forSealing();
+  const { current: kid } = keys;
   const key = keyNamed(keys, kid);
   if (key === undefined) throw new Error(`There is no sealing key "${kid}".`);
   const sealed = await new CompactEncrypt(Buffer.from(plain, 'utf8'))
-    .setProtectedHeader({ alg: KEY_WRAPPING, enc: CONTENT_ENCRYPTION, kid, sub: owner })
-    .encrypt(key);
+    .setProtectedHeader({ alg: wrappingOf(key), enc: CONTENT_ENCRYPTION, kid, sub: owner })
+    .encrypt(publicPart(key));
   return Sealed.parse(sealed);
 }
 
 async function open(ring: KeyRing, sealed: Sealed, owner: string): Promise<string> {
   const kid = kidOf(sealed);
-  const key = keyNamed(ring.forOpening(kid).keys, kid);
-  if (key === undefined) throw new SealError();
+  const key = keyNamed(ring.forOpening(kid), kid);
+  // A public part seals and opens nothing.
+  if (key === undefined || isPublic(key)) throw new SealError();
   const opened = await compactDecrypt(sealed, key, {
-    keyManagementAlgorithms: [KEY_WRAPPING],
+    keyManagementAlgorithms: [wrappingOf(key)],
     contentEncryptionAlgorithms: [CONTENT_ENCRYPTION],
   }).catch(() => undefined);
   // The header is authenticated with the text, so its owner can be trusted only now.
@@ -64,8 +68,17 @@ async function open(ring: KeyRing, sealed: Sealed, owner: string): Promise<strin
   return Buffer.from(opened.plaintext).toString('utf8');
 }
 
-function keyNamed(keys: SealingKeys['keys'], kid: string): Buffer | undefined {
-  return Object.hasOwn(keys, kid) ? keys[kid] : undefined;
+function wrappingOf(key: Key): string {
+  return Buffer.isBuffer(key) ? WRAPPING.shared : WRAPPING.pair;
+}
+
+function isPublic(key: Key): boolean {
+  return !Buffer.isBuffer(key) && key.type === 'public';
+}
+
+/** Part of a pair that seals; a shared key is whole. */
+function publicPart(key: Key): Buffer | KeyObject {
+  return Buffer.isBuffer(key) || isPublic(key) ? key : createPublicKey(key);
 }
 
 function kidOf(sealed: Sealed): string {

@@ -1,14 +1,15 @@
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import type { CallbackResource } from '../domain/callback';
+import type { KeyRing } from '../keys/ring';
 import type { Stores } from '../store';
 
 export interface RebuilderDeps {
   mongo: MongoClient;
   stores: Stores;
   temporal: Client;
-  /** Under which the tokens of pages are derived. */
-  payTokenKey: Buffer;
+  /** Keys that derive the tokens of pages. */
+  payTokens: KeyRing;
   webhookQueue: string;
 }
 

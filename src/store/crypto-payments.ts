@@ -46,6 +46,8 @@ export interface CryptoPaymentDocument
   received_at: string | null;
   /** SHA-256 of the page's token; the token itself is derived, never stored. */
   token_hash: string;
+  /** Key that derives the token; absent for the first one. */
+  token_kid?: string;
 }
 
 /** State of which an event has told. */
@@ -76,6 +78,16 @@ export function createCryptoPaymentStore(db: Db) {
         ],
         work,
       ),
+    /**
+     * Counts pages that may still be opened, by the key of their links.
+     * @param kid undefined for the first key
+     */
+    linkedBy: (kid: string | undefined, now: string): Promise<number> =>
+      rows.countDocuments({
+        status: { $in: [...CRYPTO_PAYMENT_IN_FLIGHT] },
+        expires_at: { $gt: now },
+        token_kid: kid ?? { $exists: false },
+      }),
     byToken: (token_hash: string) => rows.findOne({ token_hash }),
   };
 }

@@ -77,18 +77,23 @@ export function createIdempotencyStore(db: Db) {
       ),
     /**
      * Finds the claim under a key; an expired one does not count, even before it is deleted.
-     * @param keyHash name of a claim that was rebuilt, since its key is known by its hash alone
+     * @param keyHashes names of a claim that was rebuilt, since its key is known by its hash alone
      */
-    find: async (key: ClaimKey, now: Date, keyHash: string): Promise<ClaimDocument | null> => {
-      const ids = [key, rebuiltClaim(key, keyHash)].map(claimId);
+    find: async (
+      key: ClaimKey,
+      now: Date,
+      keyHashes: readonly string[],
+    ): Promise<ClaimDocument | null> => {
+      const ids = idsOf(key, keyHashes);
       const found = await claims.find({ _id: { $in: ids } }).toArray();
       return found.find((claim) => !isExpired(claim, now)) ?? null;
     },
     /**
      * Makes the claim, or gives the one that the key has; an expired one is replaced.
-     * @param keyHash name of a claim that was rebuilt, which has the key too
+     * @param keyHashes names of a claim that was rebuilt, which has the key too
      */
-    claim: (fresh: NewClaim, now: Date, keyHash?: string) => claim(claims, fresh, now, keyHash),
+    claim: (fresh: NewClaim, now: Date, keyHashes: readonly string[] = []) =>
+      claim(claims, fresh, now, idsOf(fresh, keyHashes)),
     /** Keeps the first answer, and gives it, since it is the one to send. */
     complete: (open: ClaimDocument, status: number, body: string) =>
       complete(claims, open, status, body),
@@ -104,6 +109,26 @@ export function createIdempotencyStore(db: Db) {
       claims.updateMany({ expires_at: { $exists: false } }, [
         { $set: { expires_at: { $add: ['$created_at', OPEN_LIFETIME_MS] } } },
       ]),
+    /**
+     * Counts payments that were accepted and are not written yet, by the key of their links.
+     * @param kid undefined for the first key
+     */
+    linkedBy: (kid: string | undefined): Promise<number> =>
+      claims.countDocuments({
+        $or: ['stored', 'crypto_payment'].map((request) => ({
+          [`request.${request}`]: { $exists: true },
+          [`request.${request}.token_kid`]: kid ?? { $exists: false },
+        })),
+      }),
+    /**
+     * Counts idempotency keys that are in use, by the key of their fingerprints.
+     * @param kid undefined for the first key, whose name a fingerprint does not say
+     */
+    markedBy: (kid: string | undefined, now: Date): Promise<number> =>
+      claims.countDocuments({
+        expires_at: { $gt: now },
+        fingerprint: kid === undefined ? /^[^:]+$/ : { $gte: `${kid}:`, $lt: `${kid};` },
+      }),
     forResource: (resource_id: string) => claims.findOne({ resource_id }),
     /**
      * Empties the claim in the transaction that writes its resource; the key's 24 hours begin.
@@ -151,6 +176,11 @@ export function createIdempotencyStore(db: Db) {
   };
 }
 
+/** Names that the claim under a key may have. */
+function idsOf(key: ClaimKey, keyHashes: readonly string[]): string[] {
+  return [key, ...keyHashes.map((hash) => rebuiltClaim(key, hash))].map(claimId);
+}
+
 function isExpired(claim: ClaimDocument, now: Date): boolean {
   return claim.expires_at !== undefined && claim.expires_at <= now;
 }
@@ -160,7 +190,7 @@ async function claim(
   claims: Collection<ClaimDocument>,
   fresh: NewClaim,
   now: Date,
-  keyHash: string | undefined,
+  ids: string[],
 ): Promise<ClaimDocument> {
   const document: ClaimDocument = {
     _id: claimId(fresh),
@@ -170,8 +200,6 @@ async function claim(
     created_at: now,
     expires_at: new Date(now.getTime() + OPEN_LIFETIME_MS),
   };
-  const keys = keyHash === undefined ? [fresh] : [fresh, rebuiltClaim(fresh, keyHash)];
-  const ids = keys.map(claimId);
   while (true) {
     if (await insertUnlessThere(claims, document, ids)) return document;
     const found = await claims.find({ _id: { $in: ids } }).toArray();

@@ -49,6 +49,8 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   session_url: string | null;
   /** SHA-256 of the page's token; the token itself is derived, never stored. */
   token_hash: string;
+  /** Key that derives the token; absent for the first one. */
+  token_kid?: string;
   /** SHA-256 of the cookie of the browser that opened the page; null until then. */
   browser_hash: string | null;
   opened_at: string | null;

@@ -142,10 +142,17 @@ export function createRecipientStore(db: Db) {
     /** Notes a later use, unless another was noted. */
     noteUse: (id: string, before: string, used_at: string) =>
       recipients.updateOne({ _id: id, used_at: before }, { $set: { used_at } }),
-    /** Lists recipients that other keys than `kid` sealed, by id, starting behind `after`. */
-    sealedByOthers: (kid: string, limit: number, after = '') =>
+    /**
+     * Lists recipients of one environment that other keys than `kid` sealed, by id, starting behind
+     * `after`.
+     */
+    sealedByOthers: (livemode: boolean, kid: string, limit: number, after = '') =>
       recipients
-        .find<SealedRecipient>({ kid: { $type: 'string', $ne: kid }, _id: { $gt: after } })
+        .find<SealedRecipient>({
+          kid: { $type: 'string', $ne: kid },
+          _id: { $gt: after },
+          livemode,
+        })
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),
@@ -155,9 +162,9 @@ export function createRecipientStore(db: Db) {
     /** Counts the recipients that each key has sealed. */
     countByKey: () => countBy(recipients, 'kid', { kid: { $type: 'string' } }),
     /** Lists claims whose recipients are not written yet, sealed by other keys than `kid`. */
-    claimsByOthers: (kid: string, limit: number, after = '') =>
+    claimsByOthers: (livemode: boolean, kid: string, limit: number, after = '') =>
       claims
-        .find({ [CLAIM_KID]: { $exists: true, $ne: kid }, _id: { $gt: after } })
+        .find({ [CLAIM_KID]: { $exists: true, $ne: kid }, _id: { $gt: after }, livemode })
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
 import { createPaymentActivities, type RecordPaymentMove } from '../../activities/payments';
 import type { SessionAnswer } from '../../connectors/contract/activities';
@@ -7,6 +7,7 @@ import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
+import { newRing } from '../support/rings';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { paymentInput } from '../support/workflow-setting';
 
@@ -25,13 +26,12 @@ beforeAll(async () => {
   stores = createStores(mongo.db(database));
   await ensureIndexes(stores);
   const temporal = connectTemporal({ address: temporalAddress(), namespace: 'default' });
-  const payTokenKey = randomBytes(32);
   const log = createLogger('test', 'silent');
   activities = createPaymentActivities({
     mongo,
     stores,
     temporal,
-    payTokenKey,
+    payTokens: newRing(),
     log,
     webhookQueue: 'unused',
   });
@@ -135,7 +135,8 @@ test('opening again after its claim is gone answers as the payment is now', asyn
   await move('awaiting_customer', 2, ['authorized']);
   const claims = mongo.db(database).collection('idempotency');
   await claims.deleteOne({ resource_id: payment_id });
-  expect(await open(null)).toEqual({ status: 'authorized', version: 3 });
+  const standing = { status: 'authorized', version: 3, senders: 'checked' };
+  expect(await open(null)).toEqual(standing);
 });
 
 test('a record that has made the first of several moves is brought to the last', async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { addKey } from '../../src/keys/file';
 import type { ClaimDocument } from '../../src/store/idempotency';
-import { call, idealPayment } from '../support/http';
+import { call, eventually, idealPayment } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
 import { exchange } from './exchange';
 import { expectRefusal } from './refusal';
@@ -154,7 +155,38 @@ test('a key whose resource was made long after the first call keeps its answer f
   await claims().updateOne({ resource_id }, { $set: { created_at: twoDaysAgo } });
   await stores.idempotency.markWritten(resource_id);
   const soon = new Date(Date.now() + DAY_MS - 60_000);
-  expect(await stores.idempotency.find(claimKey, soon, 'hash')).toMatchObject({ resource_id });
+  expect(await stores.idempotency.find(claimKey, soon, ['hash'])).toMatchObject({ resource_id });
   const later = new Date(Date.now() + DAY_MS + 60_000);
-  expect(await stores.idempotency.find(claimKey, later, 'hash')).toBeNull();
+  expect(await stores.idempotency.find(claimKey, later, ['hash'])).toBeNull();
+});
+
+test('links and repeats outlast two rotations of their keys, made while payments come in', async () => {
+  const { keysFile, stores, url } = service;
+  const isOpen = async (link: string) => (await fetch(link)).status === 200;
+  const kidOf = async (id: string) => (await stores.payments.get(id))?.token_kid;
+  const made = [await create('ring-0')];
+  for (const nth of [1, 2]) {
+    const kid = addKey(keysFile, 'pay_token', new Date());
+    addKey(keysFile, 'fingerprint', new Date());
+    await eventually(`rotation ${nth}`, async () => {
+      const { id } = (await create(randomUUID())).body;
+      return (await kidOf(id)) === kid;
+    });
+    made.push(await create(`ring-${nth}`));
+  }
+  expect(new Set(await Promise.all(made.map(({ body }) => kidOf(body.id)))).size).toBe(3);
+  const bodies = await claims()
+    .find({ account_id, key: /^ring-/ })
+    .toArray();
+  expect(new Set(bodies.map(({ fingerprint }) => fingerprint.split(':').at(-2))).size).toBe(3);
+  for (const [n, first] of made.entries()) {
+    const again = await create(`ring-${n}`);
+    expect(again.text).toBe(first.text);
+    expect(again.headers.get('Idempotent-Replayed')).toBe('true');
+    expectRefusal(await create(`ring-${n}`, idealPayment({ amount: 7 })), 'idempotency_key_reused');
+    const { redirect_url } = first.body;
+    const read = await call(url, 'GET', `/v1/payments/${first.body.id}`, { key });
+    expect(read.body.redirect_url).toBe(redirect_url);
+    expect(await isOpen(redirect_url)).toBe(true);
+  }
 });

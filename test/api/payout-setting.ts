@@ -3,7 +3,6 @@ import { fundBalance } from '../../src/cli/fund';
 import { positionOf } from '../../src/domain/cursor';
 import { RAILS, type RailId } from '../../src/domain/rails';
 import type { RecipientDetails, RecipientFacts } from '../../src/domain/recipient';
-import { createSealer } from '../../src/keys/seal';
 import type { PayoutDocument } from '../../src/store/payouts';
 import { operatorsAudit } from '../support/audit';
 import { call, eventually } from '../support/http';
@@ -59,7 +58,7 @@ const DETAILS: Record<RailId, Partial<RecipientDetails>> = {
 
 /** Written as the service writes it, so that a test may also have one that has grown old. */
 export async function insertRecipient(
-  { stores, keys }: Pick<Service, 'stores' | 'keys'>,
+  { stores, recipientSealer: sealer }: Pick<Service, 'stores' | 'recipientSealer'>,
   owner: { account_id: string; livemode?: boolean },
   rail: RailId,
   changes: Partial<RecipientFacts> = {},
@@ -67,6 +66,7 @@ export async function insertRecipient(
   const _id = randomUUID();
   const details: RecipientDetails = { ...NONE, ...DETAILS[rail] };
   const isCard = details.type === 'card';
+  const sealed = await sealer.seal(JSON.stringify(details), `recipient/${_id}`);
   await stores.recipients.insert({
     _id,
     livemode: false,
@@ -77,8 +77,8 @@ export async function insertRecipient(
     card_expires: isCard ? '2039-12' : null,
     iban_in_sepa: details.iban === null ? null : true,
     last4: (details.card_number ?? details.iban ?? details.account_number ?? '').slice(-4),
-    sealed: await createSealer(keys.seal).seal(JSON.stringify(details), `recipient/${_id}`),
-    kid: keys.seal.current,
+    sealed,
+    kid: sealer.kidOf(sealed),
     created_at: new Date().toISOString(),
     request_id: 'some-request',
     ...changes,

@@ -147,12 +147,12 @@ describe('with every log line and every field of an error on show', () => {
   /** The API as it is, but for a log that keeps all it is given. */
   async function watched(broken: Sealer, run: (url: string) => Promise<void>): Promise<string> {
     const lines: string[] = [];
-    const { stores, mongo, keys, temporal: client, queues } = service;
+    const { stores, mongo, rings, temporal: client, queues } = service;
     const now = () => new Date();
     const app = createApp({
       stores,
       mongo,
-      keys,
+      keys: rings,
       now,
       sealer: broken,
       config: { PUBLIC_URL: 'http://localhost', WEBHOOK_ALLOW_PRIVATE: '', ...NO_LIMITS },

@@ -75,7 +75,7 @@ const callOnce = async (
   const { idempotency } = service.stores;
   const call = {
     canonical,
-    fingerprintKey: service.keys.fingerprint,
+    fingerprints: service.rings.fingerprint,
     claimKey: { account_id, livemode: false, operation: 'createRefund', key: idempotencyKey },
     requestId: 'some-request',
     now: () => new Date(),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { KeyDeps } from '../../src/cli/keys';
+import type { LinkKeyDeps } from '../../src/cli/link-keys';
 import { readKeys } from '../../src/config';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
@@ -26,10 +27,11 @@ export async function openKeysSetting() {
   const keysFile = env['KEYS_FILE'] ?? '';
   const lines: string[] = [];
   const waits: number[] = [];
-  const deps: KeyDeps = {
+  const deps: KeyDeps & LinkKeyDeps = {
     stores,
     audit: operatorsAudit(stores),
     keysFile,
+    keysDir: undefined,
     now: () => new Date(),
     wait: async (ms) => {
       waits.push(ms);
@@ -52,6 +54,7 @@ export async function openKeysSetting() {
     refusal,
     close,
     keysFile,
+    env,
     deps,
     lines,
     waits,
@@ -109,6 +112,7 @@ export async function openKeysSetting() {
         'webhook_endpoints',
         'users',
         'connector_keys',
+        'payments',
       ];
       for (const name of sealed) {
         await db.collection(name).deleteMany();

@@ -1,7 +1,14 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Document } from 'mongodb';
 import { resealKeys, retireKey, rotateKeys, showKeys } from '../../src/cli/keys';
+import { LINK_RINGS, retireLinkKey } from '../../src/cli/link-keys';
 import { readKeys } from '../../src/config';
+import { claimMark } from '../../src/keys/claim-mark';
 import { lockKeyFile } from '../../src/keys/file';
+import { createRecipientSealers, recipientOpener, ringPath } from '../../src/keys/recipient-rings';
+import { followRings } from '../../src/keys/ring';
+import { SealError, Sealed } from '../../src/keys/seal';
 import { endpointOwner } from '../../src/store/endpoints';
 import { recipientOwner } from '../../src/store/recipients';
 import { eventually } from '../support/http';
@@ -211,4 +218,111 @@ test('a recipient is forgotten by its id, its key holds nothing of it, and it is
   expect(await refusal('recipient', 'forget', 'none')).toMatchObject({
     code: 'recipient_not_found',
   });
+});
+
+test('a key of links or marks is rotated at once, and retired once nothing needs it', async () => {
+  const { cli, refusal, deps, db, stores, keysFile } = setting;
+  const json = async (...args: string[]) => JSON.parse((await cli(...args, '--json')).stdout);
+  const before = readKeys(keysFile);
+  const links = await json('keys', 'rotate', '--ring', 'pay_token');
+  const marks = await json('keys', 'rotate', '--ring', 'fingerprint');
+  const after = readKeys(keysFile);
+  expect(links).toEqual({ ring: 'pay_token', kid: after.pay_token.current });
+  expect(after.pay_token.keys).toMatchObject(before.pay_token.keys);
+  expect(marks).toEqual({ ring: 'fingerprint', kid: after.fingerprint.current });
+  expect(after.seal).toEqual(before.seal);
+  const in_a_minute = new Date(Date.now() + 60_000).toISOString();
+  const page = { status: 'awaiting_customer', expires_at: in_a_minute };
+  const payments = db.collection<{ _id: string } & Document>('payments');
+  await payments.insertOne({ _id: 'p1', ...page, token_hash: 't1' });
+  const use = { account_id: 'a', livemode: false, operation: 'createRefund', key: 'k' };
+  const { body: fingerprint } = claimMark(followRings(keysFile).fingerprint, use, '{}');
+  const rest = { resource_id: 'r1', request: null, request_id: 'r' };
+  await stores.idempotency.claim({ ...use, ...rest, fingerprint }, new Date());
+  await stores.idempotency.claim(
+    { ...use, ...rest, key: 'k0', resource_id: 'r0', fingerprint: 'of-the-first-key' },
+    new Date(),
+  );
+  expect(await json('keys', 'show')).toMatchObject({
+    pay_token: {
+      current: links.kid,
+      keys: [
+        { kid: 'first', in_use: 1 },
+        { kid: links.kid, in_use: 0 },
+      ],
+    },
+    fingerprint: {
+      current: marks.kid,
+      keys: [
+        { kid: 'first', in_use: 1 },
+        { kid: marks.kid, in_use: 1 },
+      ],
+    },
+  });
+  for (const ring of LINK_RINGS) {
+    expect(await refusal('keys', 'retire', 'first', '--ring', ring)).toMatchObject({
+      code: 'sealing_key_in_use',
+    });
+    const current = readKeys(keysFile)[ring].current;
+    await expect(retireLinkKey(deps, ring, current)).rejects.toEqual(
+      refused('sealing_key_current'),
+    );
+  }
+  const hour_ago = new Date(Date.now() - 3_600_000);
+  await payments.updateOne({ _id: 'p1' }, { $set: { expires_at: hour_ago.toISOString() } });
+  await db.collection('idempotency').updateMany({}, { $set: { expires_at: hour_ago } });
+  for (const ring of LINK_RINGS) {
+    const { current } = readKeys(keysFile)[ring];
+    expect(await retireLinkKey(deps, ring, 'first')).toEqual([current]);
+    expect(Object.keys(readKeys(keysFile)[ring].keys)).toEqual([current]);
+  }
+});
+
+test('recipients get rings of their own, which the key file does not open', async () => {
+  const { cli, refusal, deps, stores, keysFile, env } = setting;
+  const json = async (...args: string[]) => JSON.parse((await cli(...args, '--json')).stdout);
+  expect(await refusal('keys', 'split')).toMatchObject({ code: 'keys_dir_missing' });
+  const ids = [await setting.recipient(), await setting.recipient()];
+  await setting.endpoint('acct_5');
+  const keysDir = join(dirname(keysFile), 'rings');
+  env['KEYS_DIR'] = keysDir;
+  expect(await refusal('keys', 'show')).toMatchObject({ code: 'keys_dir_invalid' });
+  const { written } = await json('keys', 'split');
+  expect(written).toHaveLength(4);
+  expect(await json('keys', 'split')).toEqual({ written: [] });
+  const shown = await json('keys', 'show');
+  expect(shown.recipients).toEqual({
+    sandbox: expect.stringMatching(/^recipients[.]sandbox:k/),
+    live: expect.stringMatching(/^recipients[.]live:k/),
+  });
+  const own = { ...deps, keysDir };
+  const { current } = readKeys(keysFile).seal;
+  expect(await resealKeys(own)).toEqual({ kid: current, resealed: 2, remaining: 0 });
+  const [bank, wrong] = (['sandbox', 'live'] as const).map((environment) =>
+    recipientOpener({ KEYS_DIR: keysDir }, [environment]),
+  );
+  for (const id of ids) {
+    const sealed = (await stores.recipients.get(id))?.sealed ?? Sealed.parse('');
+    expect(await bank?.open(sealed, recipientOwner(id))).toBe(DETAILS);
+    for (const other of [wrong, setting.sealer(), createRecipientSealers(keysDir).sandbox]) {
+      await expect(other?.open(sealed, recipientOwner(id))).rejects.toThrow(SealError);
+    }
+  }
+  const first = shown.recipients.sandbox;
+  await expect(retireKey(own, first)).rejects.toEqual(refused('sealing_key_current'));
+  const rotated = await rotateKeys(own, false, 'sandbox');
+  expect(rotated).toEqual({ kid: expect.any(String), resealed: 2, remaining: 0 });
+  expect(rotated.kid).not.toBe(first);
+  expect((await stores.recipients.get(ids[0] ?? ''))?.kid).toBe(rotated.kid);
+  // As after a rotation that was killed between its two files.
+  const open = ringPath(keysDir, 'sandbox', 'public');
+  const written_last = readFileSync(open, 'utf8');
+  for (const again of [() => resealKeys(own), () => retireKey(own, first)]) {
+    writeFileSync(open, written_last.replace(rotated.kid, first));
+    await again();
+    expect(JSON.parse(readFileSync(open, 'utf8'))).toMatchObject({ current: rotated.kid });
+  }
+  expect((await json('keys', 'show')).recipients.sandbox).toBe(rotated.kid);
+  expect(await rotateKeys(own, false)).toMatchObject({ resealed: 1, remaining: 0 });
+  delete env['KEYS_DIR'];
 });

@@ -25,6 +25,7 @@ const COMMANDS = [
   'keys rotate',
   'keys reseal',
   'keys show',
+  'keys split',
   'keys retire',
   'dashboard invite',
   'dashboard people',

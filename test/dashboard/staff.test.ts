@@ -157,7 +157,7 @@ test('the audit log is read by pages, each line once', async () => {
 test('passwords, codes, tokens, links and keys reach neither the log nor the audit log', async () => {
   const { account_id, owner } = await shop();
   const lines: string[] = [];
-  const { stores, mongo, keys, temporal: client, queues, database } = service;
+  const { stores, mongo, rings: keys, temporal: client, queues, database } = service;
   const now = () => new Date();
   const app = createApp({
     ...{ stores, mongo, keys, now },

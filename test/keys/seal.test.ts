@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CompactEncrypt } from 'jose';
 import { readKeys } from '../../src/config';
-import { followKeys, KeyRingError } from '../../src/keys/ring';
+import { followKeys } from '../../src/keys/ring';
 import { createSealer, SealError, Sealed, type Sealer } from '../../src/keys/seal';
+import { KeyRingError } from '../../src/keys/source';
 
 const PLAIN = '4111111111111111';
 const OWNER = 'recipient/1';

@@ -1,5 +1,6 @@
 import type { Db, Document } from 'mongodb';
 import { type ReconcileDeps, reconcile } from '../../src/cli/reconcile';
+import { addKey } from '../../src/keys/file';
 import { isLeft } from '../../src/reconcile/finding';
 import type { Stores } from '../../src/store';
 import { openRebuilder } from '../../worker/rebuild/rebuild';
@@ -26,11 +27,14 @@ export async function openRestoreSetting(options: ServiceOptions = {}) {
   const began = new Date();
   const setting = await openResourceSetting(options);
   const { service } = setting;
-  const { mongo, stores, temporal, queues, keys } = service;
+  // Links and marks of an account are then of keys that have names.
+  addKey(service.keysFile, 'pay_token', began);
+  addKey(service.keysFile, 'fingerprint', began);
+  const { mongo, stores, temporal, queues, rings } = service;
   const { lifecycle: lifecycleQueue, webhooks: webhookQueue } = queues;
   const db = mongo.db(service.database);
   const rebuilderOn = (its: Stores) =>
-    openRebuilder({ mongo, stores: its, temporal, payTokenKey: keys.pay_token, webhookQueue });
+    openRebuilder({ mongo, stores: its, temporal, payTokens: rings.pay_token, webhookQueue });
   const deps: ReconcileDeps = {
     ...{ db, stores, temporal, lifecycleQueue, webhookQueue },
     now: () => new Date(),

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import type { MongoClient } from 'mongodb';
 import { z } from 'zod';
 import { keysFile } from '../../src/keys/file';
+import { makeRecipientRings } from '../../src/keys/recipient-files';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
 import { makeSigningSecret } from '../../src/merchants/endpoint';
@@ -48,6 +49,7 @@ let ports: { api: readonly [number, number]; bank: number };
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), `${name}-`));
   keysFile(folder);
+  makeRecipientRings(join(folder, 'rings'), new Date());
   mongo = await connectMongo(mongodbUri(), name);
   stores = createStores(mongo.db(name));
   await ensureIndexes(stores);
@@ -103,7 +105,8 @@ async function begin(part: string): Promise<void> {
       MONGODB_DB: name,
       TEMPORAL_ADDRESS: temporalAddress(),
       TASK_QUEUE_PREFIX: name,
-      KEYS_FILE: join(folder, 'keys.json'),
+      ...(role === 'sandbox_bank' ? {} : { KEYS_FILE: join(folder, 'keys.json') }),
+      KEYS_DIR: join(folder, 'rings'),
       PORT: String(ports.api[part === 'api-2' ? 1 : 0]),
       SANDBOX_BANK_PORT: String(ports.bank),
       SANDBOX_AUTOPLAY: 'off',

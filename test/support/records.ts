@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities, type RecordPayoutMove } from '../../activities/payouts';
 import { createRefundActivities } from '../../activities/refunds';
@@ -8,6 +8,7 @@ import { connectMongo, inTransaction } from '../../src/mongo';
 import { createStores, ensureIndexes } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
 import { insist } from './insist';
+import { newRing } from './rings';
 import { mongodbUri, temporalAddress } from './servers';
 
 /**
@@ -25,7 +26,7 @@ export async function openRecords(
   const temporal = connectTemporal({ address: temporalAddress(), namespace: 'default' });
   const log = createLogger('test', 'silent');
   const deps = { mongo, stores, temporal, log, webhookQueue: 'unused' };
-  const payments = createPaymentActivities({ ...deps, payTokenKey: randomBytes(32) });
+  const payments = createPaymentActivities({ ...deps, payTokens: newRing() });
   const refunds = createRefundActivities(deps);
   const payouts = createPayoutActivities(deps);
   const close = async () => {

@@ -17,7 +17,9 @@ import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
 import { CRYPTO_METHODS } from '../../src/domain/crypto';
 import { defined } from '../../src/domain/defined';
 import { connectorQueue, type Environment, taskQueues } from '../../src/domain/task-queues';
-import { followKeys } from '../../src/keys/ring';
+import { makeRecipientRings } from '../../src/keys/recipient-files';
+import { createRecipientSealers, recipientOpener } from '../../src/keys/recipient-rings';
+import { followRings } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
@@ -58,6 +60,8 @@ export interface ServiceOptions {
   logged?: (line: string) => void;
   /** Live connectors, as `LIVE_CONNECTORS` names them, and `TASK_QUEUE_PREFIX`; none by default. */
   live?: { connectors: string; prefix: string };
+  /** Recipients have rings of their own: the API seals and can't open, the bank has no other key. */
+  split?: boolean;
   /** Whose lifecycles are worked on; the sandbox's by default, since each takes a second to start. */
   environments?: Environment[];
 }
@@ -96,9 +100,10 @@ export async function startService(options: ServiceOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'service-keys-'));
   const keysFile = writeKeys(join(folder, 'keys.json'));
   const keys = readKeys(keysFile);
-  const ring = followKeys(keysFile);
-  const sealer = createSealer(ring);
+  const rings = followRings(keysFile);
+  const sealer = createSealer(rings.seal);
   const now = () => new Date();
+  const split = options.split === true ? splitIn(join(folder, 'rings'), now()) : undefined;
   const lifecycleQueue = queues.lifecycle;
   const connector = `sandbox-${name}`;
   const coins = `chain-${name}`;
@@ -115,8 +120,7 @@ export async function startService(options: ServiceOptions = {}) {
       namespace: 'default',
       mongo,
       stores,
-      keys,
-      ring,
+      rings,
       log,
       queues,
       allowPrivateWebhooks: true,
@@ -143,7 +147,10 @@ export async function startService(options: ServiceOptions = {}) {
     lifecycleQueue,
     now,
     log,
-    openRecipient: createRecipientOpener({ ...stores, sealer, connector, log }),
+    openRecipient: createRecipientOpener({
+      ...{ ...stores, connector, log },
+      sealer: split?.opener ?? sealer,
+    }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
     database: `${database}_bank`,
     connector,
@@ -158,11 +165,12 @@ export async function startService(options: ServiceOptions = {}) {
   await once(server, 'listening');
   const url = `http://localhost:${portOf(server.address())}`;
   const { logged } = options;
+  const recipientSealers = split?.sealers;
   const app = createApp({
-    ...defined({ tracing }),
+    ...defined({ tracing, recipientSealers }),
     mongo,
     stores,
-    keys,
+    keys: rings,
     sealer,
     now,
     log: logged === undefined ? log : createLogger(name, 'info', { write: logged }),
@@ -185,6 +193,9 @@ export async function startService(options: ServiceOptions = {}) {
     temporal,
     bank,
     keys,
+    rings,
+    /** Seals recipients of the sandbox as the API does. */
+    recipientSealer: recipientSealers?.sandbox ?? sealer,
     keysFile,
     database,
     connector,
@@ -207,6 +218,15 @@ export async function startService(options: ServiceOptions = {}) {
       await mongo.close();
       rmSync(folder, { recursive: true, force: true });
     },
+  };
+}
+
+/** Rings of recipients, as the API and a bank have them. */
+function splitIn(dir: string, now: Date) {
+  makeRecipientRings(dir, now);
+  return {
+    sealers: createRecipientSealers(dir),
+    opener: recipientOpener({ KEYS_DIR: dir }, ['sandbox']),
   };
 }
 

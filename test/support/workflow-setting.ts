@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import type { UpdateDefinition } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
@@ -17,6 +17,7 @@ import { messages as paymentMessages } from '../../workflows/payment/messages';
 import { messages as refundMessages } from '../../workflows/refund/messages';
 import { workflowBundles } from './bundle';
 import { quietTemporal } from './quiet';
+import { newRings } from './rings';
 import { mongodbUri, temporalAddress } from './servers';
 import { askTwice, skippingServer } from './skipping-server';
 
@@ -39,6 +40,7 @@ export async function openWorkflowSetting(
   const stores = createStores(db);
   await ensureIndexes(stores);
   const queues = { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
+  const rings = newRings();
   const startWorkers = async (
     lifecycle: string,
     own: Stores = stores,
@@ -50,11 +52,7 @@ export async function openWorkflowSetting(
       mongo,
       stores: own,
       queues: { lifecycle, webhooks },
-      keys: {
-        pay_token: randomBytes(32),
-        fingerprint: randomBytes(32),
-        seal: { current: 'k1', keys: { k1: randomBytes(32) } },
-      },
+      rings,
       allowPrivateWebhooks: true,
       environments,
       log: createLogger(name, 'silent'),

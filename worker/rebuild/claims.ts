@@ -41,7 +41,7 @@ export async function claimFor(
   const isOver = startedAt.getTime() + KEY_LIFETIME_MS < now.getTime();
   const { key, body: fingerprint } = isOver || !mark ? { key: resource_id, body: NONE } : mark;
   const { request_id } = opening.input;
-  const request = requestOf(opening);
+  const request = requestOf(opening, mark?.token_kid);
   const claim = { ...rebuiltClaim(opening.input, key), fingerprint, resource_id };
   await idempotency.claim({ ...claim, request, request_id }, now);
 }
@@ -57,7 +57,8 @@ export async function takeBack(stores: Claims, resource_id: string): Promise<voi
   if (claim?.operation === REBUILT) await stores.idempotency.release(resource_id);
 }
 
-function requestOf(opening: Opening): ClaimedRequest {
+function requestOf(opening: Opening, token_kid: string | undefined): ClaimedRequest {
+  const link = token_kid === undefined ? {} : { token_kid };
   switch (opening.activity) {
     case 'openPayment': {
       const { created_at, expires_at, session, payment_id, request_id, ...more } = opening.input;
@@ -67,7 +68,7 @@ function requestOf(opening: Opening): ClaimedRequest {
       const home = new URL('/', return_url).href;
       const customer = { reference: null, sealed: null };
       const urls = { success_url: home, error_url: home };
-      const stored = { reference: null, customer, metadata: '{}', ...urls };
+      const stored = { reference: null, customer, metadata: '{}', ...urls, ...link };
       return { stored, routing: { ...routing, expires_in_seconds } };
     }
     case 'openRefund':
@@ -85,7 +86,7 @@ function requestOf(opening: Opening): ClaimedRequest {
       const { required_confirmations, chain_id, token_contract, ...input } = more;
       const { crypto_payment_id, request_id, ...routing } = input;
       const expires_in_seconds = (Date.parse(expires_at) - Date.parse(created_at)) / 1_000;
-      const crypto_payment = { reference: null, metadata: '{}' };
+      const crypto_payment = { reference: null, metadata: '{}', ...link };
       return { crypto_payment, routing: { ...routing, expires_in_seconds } };
     }
     case 'openCryptoSettlement': {

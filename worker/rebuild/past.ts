@@ -27,7 +27,9 @@ export class Left extends Error {
   }
 }
 
-const Mark = z.object({ key: z.string(), body: z.string() });
+const Mark = z
+  .object({ key: z.string(), body: z.string(), token_kid: z.string() })
+  .partial({ token_kid: true });
 
 interface Run {
   runId: string;

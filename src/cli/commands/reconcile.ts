@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { readKeys } from '../../config';
 import { envOf } from '../../domain/environment';
+import { followRings } from '../../keys/ring';
 import { type Finding, isLeft } from '../../reconcile/finding';
 import type { OpenRebuilder } from '../../reconcile/rebuilder';
 import { retentionOf } from '../../reconcile/retention';
@@ -83,8 +83,8 @@ async function depsOf(context: CliContext, openRebuilder: OpenRebuilder): Promis
   const { progress, now } = context;
   const { lifecycleQueue, webhookQueue } = context.queues();
   const rebuilder = () => {
-    const { pay_token: payTokenKey } = readKeys(usableKeysFile(settings));
-    return openRebuilder({ mongo, stores, temporal, payTokenKey, webhookQueue });
+    const { pay_token: payTokens } = followRings(usableKeysFile(settings));
+    return openRebuilder({ mongo, stores, temporal, payTokens, webhookQueue });
   };
   return { lifecycleQueue, webhookQueue, stores, temporal, now, progress, rebuilder };
 }

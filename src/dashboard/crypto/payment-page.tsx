@@ -34,7 +34,10 @@ async function showPayment(call: Call, deps: DashboardDeps): Promise<Answer> {
       <PageHead title={title} badge={<Status of={payment.status} />} />
       <InNeedNote attention={payment.attention} />
       <Panel>
-        <PaymentFacts payment={payment} payerPage={cryptoPageUrl(publicUrl, keys.pay_token, id)} />
+        <PaymentFacts
+          payment={payment}
+          payerPage={cryptoPageUrl(publicUrl, keys.pay_token, payment)}
+        />
       </Panel>
       <Panel title="Deposits">
         <Deposits payment={payment} />

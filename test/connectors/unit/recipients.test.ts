@@ -1,4 +1,5 @@
 import { createRecipientOpener, RecipientDeleted } from '../../../connectors/contract/recipients';
+import { readSandboxBankConfig } from '../../../connectors/sandbox-bank/config';
 
 const OWNER = { account_id: 'acct_1', livemode: true };
 const PAYOUT = { ...OWNER, connector: 'acme', status: 'created', recipient_id: 'r' };
@@ -47,4 +48,11 @@ test('each opening is for its record alone, and leaves a line with both ids', as
   await expect(open('p')).rejects.toThrow('not what this version writes');
   expect(opened).toEqual(['recipient/r']);
   expect(told).toEqual([{ payout_id: 'p', recipient_id: 'r' }]);
+});
+
+test('the sandbox bank starts with a ring of recipients, or with the key file', () => {
+  const servers = { MONGODB_URI: 'mongodb://localhost' };
+  expect(readSandboxBankConfig({ ...servers, KEYS_DIR: 'rings' }).KEYS_FILE).toBeUndefined();
+  expect(readSandboxBankConfig({ ...servers, KEYS_FILE: 'keys.json' }).KEYS_DIR).toBe('');
+  expect(() => readSandboxBankConfig(servers)).toThrow('KEYS_FILE: must be set, or KEYS_DIR');
 });

@@ -101,9 +101,7 @@ test('the key file is made once, for its owner only, as the service reads it', (
   const text = readFileSync(path, 'utf8');
   expect(statSync(path).mode & 0o777).toBe(0o600);
   const keys = readKeys(path);
-  expect(keys.pay_token).toHaveLength(32);
-  expect(keys.fingerprint).toHaveLength(32);
-  expect(keys.seal.keys[keys.seal.current]).toHaveLength(32);
+  for (const { current, keys: ring } of Object.values(keys)) expect(ring[current]).toHaveLength(32);
   keysFile(folder);
   expect(readFileSync(path, 'utf8')).toBe(text);
 });

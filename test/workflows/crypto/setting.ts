@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { createCryptoPaymentActivities } from '../../../activities/crypto-payments';
 import { createCryptoSettlementActivities } from '../../../activities/crypto-settlements';
@@ -18,6 +18,7 @@ import type { Stores } from '../../../src/store';
 import { firstRun } from '../../../src/temporal/start';
 import { operatorsAudit } from '../../support/audit';
 import { eventually } from '../../support/http';
+import { newRing } from '../../support/rings';
 import { askTwice } from '../../support/skipping-server';
 import { callback, claim, type WorkflowSetting } from '../../support/workflow-setting';
 
@@ -113,7 +114,7 @@ export function activitiesBehind(setting: WorkflowSetting, stores: Stores = sett
     stores,
     temporal: setting.env.client,
     webhookQueue: 'unused',
-    payTokenKey: randomBytes(32),
+    payTokens: newRing(),
     log: createLogger('behind', 'silent'),
   };
   return { ...createCryptoPaymentActivities(deps), ...createCryptoSettlementActivities(deps) };
