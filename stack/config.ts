@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { TASK_QUEUE_PREFIX } from '../src/domain/task-queues';
 import { isLive, LIVE_DEMO_ALLOWED } from '../src/live';
 import { StackFailure } from '../src/os/failure';
+import { type MongoLogin, mongoLogin } from './mongo-login';
 import { freePort, isPortFree } from './ports';
 import { cacheDirectory } from './provision';
 import { writeWhole } from './state-file';
@@ -53,6 +54,8 @@ export interface StackConfig {
   mongodbUri?: string;
   mongodbPort: number;
   mongodbDb: string;
+  /** Users of the MongoDB that is started; without them it lets in everybody on this machine. */
+  mongodbLogin?: MongoLogin;
   sandboxBankPort: number;
   /** Ports on which the service's own processes tell their figures. */
   metricsPorts: { api: number; worker: number; sandbox_bank: number };
@@ -119,6 +122,7 @@ export async function decideConfig(
     mongodbUri: given.MONGODB_URI,
     mongodbPort: given.MONGODB_PORT ?? ports.mongodb,
     mongodbDb: given.MONGODB_DB,
+    mongodbLogin: given.MONGODB_URI === undefined ? mongoLogin(dataDir) : undefined,
     sandboxBankPort: given.SANDBOX_BANK_PORT ?? given.PORT + 1,
     metricsPorts: {
       api: ports.api_metrics,

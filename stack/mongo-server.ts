@@ -1,14 +1,23 @@
-import { mkdirSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import os from 'node:os';
-import { type Document, MongoClient, MongoServerError } from 'mongodb';
+import { join } from 'node:path';
+import { type Db, MongoClient } from 'mongodb';
 import { type Child, startChild, waitUntilUp } from './child-process';
+import type { MongoLogin, MongoUser } from './mongo-login';
+import { forgetUsers, isServerError, makeUsers } from './mongo-users';
 import { LOOPBACK, needPortFor } from './ports';
+import { writeWhole } from './state-file';
 
 const REPLICA_SET = 'payments';
+const DATABASE = 'payments';
 const UP_MS_MAX = 60_000;
 const STOP_MS_MAX = 6_000;
 const CALL_MS_MAX = 2_000;
+const UNAUTHORIZED = 13;
 const ALREADY_INITIALIZED = 23;
+/** Least that the server takes; the passwords are long and random. */
+const PASSWORD_ROUNDS = 5_000;
 
 /**
  * Longest life of a transaction. One of a killed process blocks the documents that it wrote until
@@ -27,6 +36,10 @@ export interface MongoOptions {
   signal?: AbortSignal;
   /** Gigabytes of memory for the storage engine, which by default takes half the machine. */
   cacheGb?: number;
+  /** Users that it asks for; without them it lets in everybody on this machine. */
+  login?: MongoLogin;
+  /** Database of the service, which its processes have roles for. */
+  database?: string;
 }
 
 export interface MongoServer extends Child {
@@ -34,8 +47,9 @@ export interface MongoServer extends Child {
 }
 
 /** Address of the server that `startMongo` makes on that port. */
-export function mongoUri(port: number): string {
-  return `mongodb://${LOOPBACK}:${port}/?replicaSet=${REPLICA_SET}`;
+export function mongoUri(port: number, login?: MongoLogin, user: MongoUser = 'operator'): string {
+  const who = login === undefined ? '' : `${user}:${login.passwords[user]}@`;
+  return `mongodb://${who}${LOOPBACK}:${port}/?replicaSet=${REPLICA_SET}`;
 }
 
 /**
@@ -44,6 +58,32 @@ export function mongoUri(port: number): string {
  * @throws StackFailure with the end of its log when it does not come up.
  */
 export async function startMongo(options: MongoOptions): Promise<MongoServer> {
+  const { login, ...open } = options;
+  if (login === undefined) return await start(open);
+  const mark = join(options.dbPath, 'users-made');
+  const made = createHash('sha256').update(JSON.stringify(login.passwords)).digest('hex');
+  const isNew = !existsSync(options.dbPath);
+  const isMade = existsSync(mark) && readFileSync(mark, 'utf8') === made;
+  if (!isNew && !isMade) await openDataWithoutUsers(open);
+  const server = await start(options);
+  if (!isMade) writeWhole(mark, made);
+  return server;
+}
+
+/**
+ * Opens data of an earlier version, or of a login that is lost, on a server that asks for no user:
+ * only this one can move its node to another port, and forget users whose passwords nobody has.
+ */
+async function openDataWithoutUsers(open: MongoOptions): Promise<void> {
+  const server = await start(open);
+  try {
+    await asNobody(open, forgetUsers);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function start(options: MongoOptions): Promise<MongoServer> {
   await needPortFor('MongoDB', options.port);
   mkdirSync(options.dbPath, { recursive: true });
   const child = await startChild({
@@ -55,23 +95,77 @@ export async function startMongo(options: MongoOptions): Promise<MongoServer> {
       ...['--wiredTigerCacheSizeGB', String(options.cacheGb ?? 1), '--nounixsocket'],
       ...['--oplogSize', '1024'],
       ...['--setParameter', `transactionLifetimeLimitSeconds=${TRANSACTION_SECONDS_MAX}`],
+      ...accessArguments(options.login),
     ],
     logFile: options.logFile,
     graceMs: STOP_MS_MAX,
   });
   try {
-    const { logFile, port, signal } = options;
-    await waitUntilUp(child, logFile, UP_MS_MAX, () => becomePrimary(port), signal);
+    const { logFile, signal } = options;
+    await waitUntilUp(child, logFile, UP_MS_MAX, () => becomePrimary(options), signal);
   } catch (error) {
     await child.stop();
     throw error;
   }
-  return { ...child, uri: mongoUri(options.port) };
+  return { ...child, uri: mongoUri(options.port, options.login) };
 }
 
+function accessArguments(login: MongoLogin | undefined): string[] {
+  if (login === undefined) return [];
+  const rounds = ['--setParameter', `scramSHA256IterationCount=${PASSWORD_ROUNDS}`];
+  return ['--auth', '--keyFile', login.keyFile, ...rounds];
+}
+
+type Access = Pick<MongoOptions, 'port' | 'login' | 'database'>;
+
 /** @throws while the node is not yet primary. */
-async function becomePrimary(port: number): Promise<void> {
-  const client = new MongoClient(`mongodb://${LOOPBACK}:${port}/?directConnection=true`, {
+async function becomePrimary(access: Access): Promise<void> {
+  const hello = await asNobody(access, (admin) => admin.command({ hello: 1 }));
+  if (hello['isWritablePrimary'] === true) return await letIn(access);
+  if (hello['setName'] === undefined) await initiate(access);
+  throw new Error('it is not primary yet');
+}
+
+async function initiate(access: Access): Promise<void> {
+  const members = [{ _id: 0, host: `${LOOPBACK}:${access.port}` }];
+  try {
+    const first = { replSetInitiate: { _id: REPLICA_SET, members } };
+    await asNobody(access, (admin) => admin.command(first));
+  } catch (error) {
+    // Once there are users, a stranger is not even told that the set is there.
+    if (!isServerError(error, ALREADY_INITIALIZED, UNAUTHORIZED)) throw error;
+    // The set of an earlier start may know this node by another port.
+    const as = error.code === UNAUTHORIZED ? asOperator : asNobody;
+    await as(access, async (admin) => {
+      const { config } = await admin.command({ replSetGetConfig: 1 });
+      if (config.members[0]?.host === members[0]?.host) return;
+      const moved = { ...config, version: config.version + 1, members };
+      await admin.command({ replSetReconfig: moved, force: true });
+    });
+  }
+}
+
+async function letIn(access: Access): Promise<void> {
+  const { login, database = DATABASE } = access;
+  if (login === undefined) return;
+  const administrators = {
+    asNobody: <T>(work: (admin: Db) => Promise<T>) => asNobody(access, work),
+    asOperator: <T>(work: (admin: Db) => Promise<T>) => asOperator(access, work),
+  };
+  await makeUsers(administrators, login, database);
+}
+
+function asNobody<T>({ port }: Access, work: (admin: Db) => Promise<T>): Promise<T> {
+  return directly(`${LOOPBACK}:${port}`, work);
+}
+
+function asOperator<T>({ port, login }: Access, work: (admin: Db) => Promise<T>): Promise<T> {
+  const user = login === undefined ? '' : `operator:${login.passwords.operator}@`;
+  return directly(`${user}${LOOPBACK}:${port}`, work);
+}
+
+async function directly<T>(host: string, work: (admin: Db) => Promise<T>): Promise<T> {
+  const client = new MongoClient(`mongodb://${host}/?directConnection=true`, {
     serverSelectionTimeoutMS: CALL_MS_MAX,
     connectTimeoutMS: CALL_MS_MAX,
     socketTimeoutMS: CALL_MS_MAX * 5,
@@ -79,27 +173,8 @@ async function becomePrimary(port: number): Promise<void> {
     runtimeAdapters: { os },
   });
   try {
-    const admin = client.db('admin');
-    const hello: Document = await admin.command({ hello: 1 });
-    if (hello['isWritablePrimary'] === true) return;
-    if (hello['setName'] === undefined) await initiate(client, port);
-    throw new Error('it is not primary yet');
+    return await work(client.db('admin'));
   } finally {
     await client.close();
-  }
-}
-
-async function initiate(client: MongoClient, port: number): Promise<void> {
-  const admin = client.db('admin');
-  const members = [{ _id: 0, host: `${LOOPBACK}:${port}` }];
-  try {
-    await admin.command({ replSetInitiate: { _id: REPLICA_SET, members } });
-  } catch (error) {
-    if (!(error instanceof MongoServerError) || error.code !== ALREADY_INITIALIZED) throw error;
-    // The set of an earlier start may know this node by another port.
-    const { config } = await admin.command({ replSetGetConfig: 1 });
-    if (config.members[0]?.host === members[0]?.host) return;
-    const moved = { ...config, version: config.version + 1, members };
-    await admin.command({ replSetReconfig: moved, force: true });
   }
 }

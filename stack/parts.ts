@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { startChild } from './child-process';
 import type { StackConfig } from './config';
+import type { MongoUser } from './mongo-login';
 import { mongoUri, startMongo } from './mongo-server';
 import { LOOPBACK } from './ports';
 import { prepareMongo } from './prepare';
@@ -76,6 +77,8 @@ function serverParts(config: StackConfig, { mongod, temporal }: Executables): St
       dbPath: join(config.dataDir, 'mongodb'),
       port: config.mongodbPort,
       logFile: logFile(config, 'mongodb'),
+      login: config.mongodbLogin,
+      database: config.mongodbDb,
     };
     parts.push({ name: 'mongodb', start: (signal) => startMongo({ ...options, signal }) });
   }
@@ -103,7 +106,11 @@ function nodePart(
   const isInspected = inspect?.part === name;
   const debug = isInspected ? [`--inspect=${LOOPBACK}:${inspect.port}`] : [];
   // Temporal's worker gives up workflow code that stands still for seconds, as on a breakpoint.
-  const own = { ...childEnv, METRICS_PORT: String(config.metricsPorts[name]) };
+  const own = {
+    ...childEnv,
+    MONGODB_URI: mongoAddress(config, name),
+    METRICS_PORT: String(config.metricsPorts[name]),
+  };
   const env = isInspected ? { ...own, TEMPORAL_DEBUG: 'true' } : own;
   return {
     name,
@@ -122,8 +129,11 @@ function nodePart(
   };
 }
 
-function mongoAddress({ mongodbUri, mongodbPort }: StackConfig): string {
-  return mongodbUri ?? mongoUri(mongodbPort);
+function mongoAddress(
+  { mongodbUri, mongodbPort, mongodbLogin }: StackConfig,
+  user?: MongoUser,
+): string {
+  return mongodbUri ?? mongoUri(mongodbPort, mongodbLogin, user);
 }
 
 /** Leaves out how a Temporal elsewhere is reached, unless it is the one that is used. */

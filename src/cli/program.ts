@@ -15,6 +15,7 @@ import { addOrphanCommands } from './commands/orphan';
 import { addRecipientCommands } from './commands/recipient';
 import { addReconcileCommand } from './commands/reconcile';
 import { addResourceCommands } from './commands/resource';
+import { addRolesCommand } from './commands/roles';
 import { addWalletCommands } from './commands/wallet';
 import { addWebhookCommands } from './commands/webhook';
 import { type CliContext, type CliIo, createContext } from './context';
@@ -103,6 +104,7 @@ export function createProgram(
   addWalletCommands(program, context);
   addResourceCommands(program, context);
   addMigrateCommand(program, context);
+  addRolesCommand(program, context);
   addRecipientCommands(program, context);
   addOrphanCommands(program, context);
   addCallbackCommands(program, context);

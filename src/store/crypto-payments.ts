@@ -13,6 +13,7 @@ import {
   listIndexes,
   type ResourceDocument,
   resourceStore,
+  STUCK_INDEX,
   UPDATED,
 } from './resource';
 
@@ -75,6 +76,7 @@ export function createCryptoPaymentStore(db: Db) {
           inFlightIndex(CRYPTO_PAYMENT_IN_FLIGHT),
           { key: { token_hash: 1 }, name: 'token', unique: true },
           UPDATED,
+          STUCK_INDEX,
         ],
         work,
       ),

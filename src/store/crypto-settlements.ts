@@ -12,6 +12,7 @@ import {
   listIndexes,
   type ResourceDocument,
   resourceStore,
+  STUCK_INDEX,
   UPDATED,
 } from './resource';
 
@@ -52,6 +53,7 @@ export function createCryptoSettlementStore(db: Db) {
           inFlightIndex(CRYPTO_SETTLEMENT_IN_FLIGHT),
           IN_NEED,
           UPDATED,
+          STUCK_INDEX,
         ],
         work,
       ),

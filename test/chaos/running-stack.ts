@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -102,9 +102,20 @@ export async function startStack({
     },
     async stop() {
       launcher.kill('SIGTERM');
-      return await exited;
+      const code = await exited;
+      assertNothingRefused(dataDir);
+      return code;
     },
   };
+}
+
+/** @throws Error with what MongoDB has refused one of the processes: its role lacks a right. */
+function assertNothingRefused(dataDir: string): void {
+  for (const part of ['api', 'worker', 'sandbox_bank']) {
+    const log = readFileSync(join(dataDir, 'logs', `${part}.log`), 'utf8');
+    const refusal = /.*not authorized on .*/.exec(log);
+    if (refusal !== null) throw new Error(`MongoDB has refused the ${part}: ${refusal[0]}`);
+  }
 }
 
 /** Processes of this machine whose command line names the stack's folder: its servers. */

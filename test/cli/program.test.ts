@@ -19,6 +19,7 @@ const COMMANDS = [
   'audit list',
   'audit verify',
   'migrate',
+  'roles',
   'key create',
   'key list',
   'key revoke',

@@ -1,3 +1,5 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { createPatientClient, type PatientClient } from '../chaos/patient-client';
 import { madeBy } from '../chaos/race';
@@ -85,7 +87,7 @@ beforeAll(async () => {
   stack = await startStack({ autoplay: 'on' });
   account = Account.parse(await stack.cli('account', 'create', '--name', 'Leaks'));
   client = createPatientClient(stack.url, account.sandbox_key, over.signal);
-}, 200_000);
+});
 
 afterAll(async () => {
   over.abort();
@@ -114,10 +116,25 @@ test('nothing that identifies a person, and nothing that opens a door, stands in
   const running = filePlaces(stack.dataDir);
   expectControl(running, CONTROL);
   expect(findings(running, secrets)).toEqual([]);
+  const passwords = passwordsOfMongo();
+  const elsewhere = running.filter(({ name }) => !HOLD_PASSWORDS.includes(name));
+  expectControl(running, passwords[0] ?? '');
+  expect(findings([...stored, ...histories, ...elsewhere], passwords)).toEqual([]);
   expect(await stack.stop()).toBe(0);
   // What was still in memory is in the files now.
   expect(findings(filePlaces(stack.dataDir), secrets)).toEqual([]);
-}, 200_000);
+});
+
+/** Files of users of MongoDB, which nobody but their owner may read. */
+const HOLD_PASSWORDS = ['mongodb-login.json', 'stack.json'];
+
+function passwordsOfMongo(): string[] {
+  for (const name of HOLD_PASSWORDS) {
+    expect(statSync(join(stack.dataDir, name)).mode & 0o777).toBe(0o600);
+  }
+  const text = readFileSync(join(stack.dataDir, 'mongodb-login.json'), 'utf8');
+  return Object.values(z.record(z.string(), z.string()).parse(JSON.parse(text)));
+}
 
 function expectControl(places: readonly Place[], value: string): void {
   expect(findings(places, [value])).not.toEqual([]);

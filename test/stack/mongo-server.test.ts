@@ -1,8 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Db, type MongoClient, MongoServerError } from 'mongodb';
 import { connectMongo, inTransaction } from '../../src/mongo';
-import { type MongoServer, startMongo } from '../../stack/mongo-server';
+import { type MongoLogin, type MongoUser, mongoLogin } from '../../stack/mongo-login';
+import { type MongoServer, mongoUri, startMongo } from '../../stack/mongo-server';
 import { freePort } from '../../stack/ports';
 import { cacheDirectory, mongod, provision } from '../../stack/provision';
 import { silentProgress } from '../../stack/terminal';
@@ -22,9 +24,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function start(port: number): Promise<MongoServer> {
+async function start(port: number, login?: MongoLogin): Promise<MongoServer> {
   const paths = { dbPath: join(folder, 'data'), logFile: join(folder, 'mongodb.log') };
-  running = await startMongo({ executable, port, ...paths });
+  running = await startMongo({ executable, port, login, ...paths });
   return running;
 }
 
@@ -33,13 +35,28 @@ async function rows(
 ): Promise<{ insert(id: number): Promise<void>; all: number[] }> {
   const mongo = await connectMongo(server.uri, 'mongo-server-test');
   const collection = mongo.db('mongo_server_test').collection<{ _id: number }>('rows');
-  const all = (await collection.find().sort({ _id: 1 }).toArray()).map(({ _id }) => _id);
+  const found = collection.find().sort({ _id: 1 }).toArray();
+  const all = (await found.catch(closing(mongo))).map(({ _id }) => _id);
   return {
     all,
     insert: async (id) => {
       await collection.insertOne({ _id: id });
       await mongo.close();
     },
+  };
+}
+
+/** Works on a database that is not the service's, as the operator. */
+async function administer(uri: string, work: (db: Db) => Promise<void>): Promise<void> {
+  const mongo = await connectMongo(uri, 'mongo-server-test');
+  await work(mongo.db('mongo_server_test')).finally(() => mongo.close());
+}
+
+/** Closes the connection, and fails as before. */
+function closing(mongo: MongoClient) {
+  return async (error: unknown): Promise<never> => {
+    await mongo.close();
+    throw error;
   };
 }
 
@@ -68,6 +85,124 @@ test('a server takes transactions', async () => {
   expect(await collection.countDocuments()).toBe(2);
   await mongo.close();
   await server.stop();
+});
+
+describe('a server with users', () => {
+  let dataDir: string;
+  let login: MongoLogin;
+
+  beforeAll(() => {
+    dataDir = join(folder, 'kept');
+    mkdirSync(dataDir);
+    login = mongoLogin(dataDir);
+  });
+
+  test('lets in nobody else, also on the data of one without, and when it moves', async () => {
+    expect(mongoLogin(dataDir)).toEqual(login);
+    const before = await start(await freePort());
+    await (await rows(before)).insert(3);
+    await before.stop();
+    for (const id of [4, 5]) {
+      const server = await start(await freePort(), login);
+      const { insert, all } = await rows(server);
+      await insert(id);
+      expect(all).toContain(id - 1);
+      const bare = { ...server, uri: server.uri.replace(/[^/]*@/, '') };
+      await expect(rows(bare)).rejects.toThrow(/requires authentication/);
+      server.kill();
+      await server.exited;
+    }
+  });
+
+  test('opens with a new login where the old one was lost, and forgets all other users', async () => {
+    const before = await start(await freePort(), login);
+    await administer(before.uri, async (db) => {
+      await db.command({ createRole: 'theirs', privileges: [], roles: ['readWrite'] });
+      const roles = ['theirs', { role: 'root', db: 'admin' }];
+      await db.command({ createUser: 'stranger', pwd: 'theirs', roles });
+    });
+    await before.stop();
+    writeFileSync(join(dataDir, 'mongodb-login.json'), '');
+    const next = mongoLogin(dataDir);
+    expect(next.passwords).not.toEqual(login.passwords);
+    login = next;
+    const server = await start(await freePort(), login);
+    const { insert, all } = await rows(server);
+    await insert(6);
+    expect(all).toContain(5);
+    await administer(server.uri, async (db) => {
+      const { users } = await db.command({ usersInfo: { forAllDBs: true } });
+      const names = users.map(({ _id }: { _id: string }) => _id).toSorted();
+      expect(names).toEqual(['api', 'operator', 'sandbox_bank', 'worker'].map((u) => `admin.${u}`));
+      expect((await db.command({ rolesInfo: 1 })).roles).toEqual([]);
+    });
+    await server.stop();
+  });
+
+  test('opens where a start was killed before it had noted its users', async () => {
+    rmSync(join(folder, 'data', 'users-made'));
+    const server = await start(await freePort(), login);
+    const { insert, all } = await rows(server);
+    await insert(7);
+    expect(all).toContain(6);
+    await server.stop();
+  });
+
+  test('lets each process write its own collections, and no other', async () => {
+    const port = await freePort();
+    const server = await start(port, login);
+    const inserted = async (user: MongoUser, collection: string, db = 'payments') => {
+      const mongo = await connectMongo(mongoUri(port, login, user), 'mongo-server-test');
+      try {
+        const rowsOf = mongo.db(db).collection<{ _id: string }>(collection);
+        await rowsOf.insertOne({ _id: `${user}` });
+        await rowsOf.updateOne({ _id: `${user}` }, { $set: { seen: true } });
+        return 'updated';
+      } catch (error) {
+        return error instanceof MongoServerError ? error.codeName : String(error);
+      } finally {
+        await mongo.close();
+      }
+    };
+    const may = async (user: MongoUser, collection: string, db?: string) =>
+      [user, collection, await inserted(user, collection, db)].join(' ');
+    expect(
+      await Promise.all([
+        may('operator', 'accounts'),
+        may('api', 'connector_keys'),
+        may('api', 'api_keys'),
+        may('api', 'ledger_books'),
+        may('api', 'audit_log'),
+        may('worker', 'crypto_payments'),
+        may('worker', 'ledger_books'),
+        may('worker', 'api_keys'),
+        may('sandbox_bank', 'bank_callbacks'),
+        may('sandbox_bank', 'payments'),
+        may('sandbox_bank', 'sessions', 'payments_sandbox_bank'),
+        may('api', 'sessions', 'payments_sandbox_bank'),
+      ]),
+    ).toEqual([
+      'operator accounts updated',
+      'api connector_keys Unauthorized',
+      'api api_keys updated',
+      'api ledger_books Unauthorized',
+      'api audit_log Unauthorized',
+      'worker crypto_payments updated',
+      'worker ledger_books updated',
+      'worker api_keys Unauthorized',
+      'sandbox_bank bank_callbacks updated',
+      'sandbox_bank payments Unauthorized',
+      'sandbox_bank sessions updated',
+      'api sessions Unauthorized',
+    ]);
+    const mongo = await connectMongo(mongoUri(port, login, 'sandbox_bank'), 'mongo-server-test');
+    const people = mongo.db('payments').collection('users').findOne();
+    await expect(people.finally(() => mongo.close())).rejects.toThrow(/not authorized/);
+    const operator = await connectMongo(server.uri, 'mongo-server-test');
+    const lines = operator.db('payments').collection('audit_log').find().toArray();
+    expect(await lines.finally(() => operator.close())).toEqual([{ _id: 'api' }]);
+    await server.stop();
+  });
 });
 
 test('a server never takes the place of another on its port', async () => {

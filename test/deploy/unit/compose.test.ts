@@ -12,6 +12,7 @@ const Service = z.looseObject({
   mem_limit: z.string(),
   networks: z.array(z.enum(['core', 'edge'])).default([]),
   ports: z.array(z.string()).default([]),
+  volumes: z.array(z.string()).default([]),
   environment: z.record(z.string(), z.string()).default({}),
   healthcheck: z.object({ test: z.array(z.string()) }).optional(),
 });
@@ -33,6 +34,17 @@ test('the api and the bank alone are published, on this machine; the servers rea
     for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
   expect(services['mongodb']?.networks).toEqual(['core']);
   expect(services['temporal']?.networks).toEqual(['core']);
+});
+
+test('the key file is where it is needed, and changed by the command line alone', () => {
+  const volumes = Object.fromEntries(ours.map(([name, service]) => [name, service.volumes]));
+  expect(volumes).toEqual({
+    keys: ['keys:/data'],
+    migrate: [],
+    worker: ['keys:/data:ro'],
+    'sandbox-bank': ['keys:/data:ro'],
+    api: ['keys:/data'],
+  });
 });
 
 test.each(ours)('%s is given variables that exist', (_name, { environment }) => {

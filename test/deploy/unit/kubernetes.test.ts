@@ -19,7 +19,15 @@ const NEVER = { periodSeconds: 3_600, timeoutSeconds: 1, failureThreshold: 1 };
 const Container = z.object({
   command: z.array(z.string()),
   ports: z.array(z.object({ name: z.string(), containerPort: z.int() })).default([]),
-  env: z.array(z.looseObject({ name: z.string(), value: z.string().optional() })),
+  env: z.array(
+    z.looseObject({
+      name: z.string(),
+      value: z.string().optional(),
+      valueFrom: z
+        .object({ secretKeyRef: z.object({ name: z.string(), key: z.string() }) })
+        .optional(),
+    }),
+  ),
   startupProbe: Probe.optional(),
   livenessProbe: Probe.optional(),
   readinessProbe: Probe.optional(),
@@ -38,6 +46,7 @@ const Pods = z.object({
         terminationGracePeriodSeconds: z.int().optional(),
         securityContext: z.looseObject({ runAsNonRoot: z.literal(true) }),
         containers: z.tuple([Container]),
+        volumes: z.array(z.object({ secret: z.object({ secretName: z.string() }).optional() })),
       }),
     }),
   }),
@@ -55,9 +64,10 @@ function podsOf(file: string) {
   const { spec } = Pods.parse(first?.toJS()).spec.template;
   const [container] = spec.containers;
   const env = new Map(container.env.map(({ name, value }) => [name, value]));
+  const secrets = container.env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? []);
   const port = (name: string) =>
     container.ports.find((each) => each.name === name)?.containerPort.toString();
-  return { ...spec, container, env, port };
+  return { ...spec, container, env, secrets, port };
 }
 
 const WORKLOADS = [
@@ -98,6 +108,31 @@ test('migrate is a command, without a port', () => {
   expect(container.command).toEqual(['node', 'dist/src/cli/main.js', 'migrate']);
   expect(container.ports).toEqual([]);
 });
+
+test('each process has the keys that it needs, and no others', () => {
+  const secretsOf = (file: string) =>
+    podsOf(file).volumes.flatMap(({ secret }) => (secret === undefined ? [] : [secret.secretName]));
+  const needed = {
+    'api.yaml': ['payments-keys', 'payments-recipients-public'],
+    'worker.yaml': ['payments-keys'],
+    'sandbox-bank.yaml': ['payments-recipients-sandbox'],
+    'migrate.yaml': [],
+  };
+  for (const [file, names] of Object.entries(needed)) {
+    expect(secretsOf(file)).toEqual([...names, 'payments-servers']);
+    expect(podsOf(file).env.has('KEYS_FILE')).toBe(names.some((name) => name === 'payments-keys'));
+  }
+});
+
+test.each(['api', 'worker', 'sandbox-bank', 'migrate'])(
+  '%s reaches MongoDB as a user of its own, and sees no other',
+  (name) => {
+    const { env, secrets, volumes } = podsOf(`${name}.yaml`);
+    expect(env.has('MONGODB_URI')).toBe(true);
+    expect(secrets).toEqual([{ name: 'payments-mongodb', key: name }]);
+    expect(JSON.stringify(volumes)).not.toContain('payments-mongodb');
+  },
+);
 
 test('every variable that is given exists', () => {
   const shared = resources.find(({ kind }) => kind === 'ConfigMap');

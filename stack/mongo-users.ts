@@ -1,0 +1,95 @@
+import { type Db, MongoServerError } from 'mongodb';
+import { z } from 'zod';
+import { connectorRole, type MongoRole, serviceRoles } from '../src/store/mongo-roles';
+import type { MongoLogin, MongoUser } from './mongo-login';
+
+const AUTHENTICATION_FAILED = 18;
+/** Users with a role of the service's own. */
+const PROCESSES = ['api', 'worker', 'sandbox_bank'] as const satisfies readonly MongoUser[];
+/** Roles of the operator, who reads the server's own collections too, as without users. */
+const EVERYTHING = ['root', '__system'];
+/** Way in which clients prove that they know a password; each other one costs time to be made. */
+const SCRAM = { mechanisms: ['SCRAM-SHA-256'] };
+
+/** Work on the database `admin`, as a stranger or as the operator. */
+type Administer = <T>(work: (admin: Db) => Promise<T>) => Promise<T>;
+
+export interface Administrators {
+  asNobody: Administer;
+  asOperator: Administer;
+}
+
+const Users = z.object({ users: z.array(z.object({ user: z.string() })) });
+const Roles = z.object({ roles: z.array(z.object({ role: z.string() })) });
+
+/**
+ * Makes the users that are not there, also on data of an earlier version that has none, and gives
+ * each process the role that this version needs. It may be cut short and run again.
+ * @param database the service's, which the roles are about
+ */
+export async function makeUsers(
+  { asNobody, asOperator }: Administrators,
+  { passwords }: MongoLogin,
+  database: string,
+): Promise<void> {
+  const allow = (admin: Db) => allowProcesses(admin, passwords, database);
+  try {
+    await asOperator(allow);
+  } catch (error) {
+    if (!isServerError(error, AUTHENTICATION_FAILED)) throw error;
+    const roles = EVERYTHING.map((role) => ({ role, db: 'admin' }));
+    // The first user may be made by a stranger of this machine, and no other one.
+    await asNobody((admin) =>
+      admin.command({ createUser: 'operator', pwd: passwords.operator, roles, ...SCRAM }),
+    );
+    await asOperator(allow);
+  }
+}
+
+async function allowProcesses(
+  admin: Db,
+  passwords: MongoLogin['passwords'],
+  database: string,
+): Promise<void> {
+  const { users } = Users.parse(await admin.command({ usersInfo: 1 }));
+  const { roles } = Roles.parse(await admin.command({ rolesInfo: 1 }));
+  const wanted = rolesOf(database);
+  for (const name of PROCESSES) {
+    const { role, privileges } = wanted[name];
+    const isMade = roles.some((known) => known.role === role);
+    const made = isMade ? { updateRole: role } : { createRole: role };
+    await admin.command({ ...made, privileges, roles: [] });
+    const given = { roles: [{ role, db: 'admin' }], ...SCRAM };
+    const isKnown = users.some(({ user }) => user === name);
+    await admin.command(
+      isKnown
+        ? { updateUser: name, ...given }
+        : { createUser: name, pwd: passwords[name], ...given },
+    );
+  }
+}
+
+/** Role of each user but the operator. */
+function rolesOf(database: string): Record<(typeof PROCESSES)[number], MongoRole> {
+  return { ...serviceRoles(database), sandbox_bank: connectorRole(database, 'sandbox_bank') };
+}
+
+/**
+ * Forgets all users and roles, of whatever database, on a server that asks for none: no password of
+ * theirs is known, and while one is there no stranger may make the first.
+ */
+export async function forgetUsers(admin: Db): Promise<void> {
+  for (const [kept, command] of [
+    ['system.users', 'dropAllUsersFromDatabase'],
+    ['system.roles', 'dropAllRolesFromDatabase'],
+  ] as const) {
+    for (const name of await admin.collection(kept).distinct('db')) {
+      await admin.client.db(String(name)).command({ [command]: 1 });
+    }
+  }
+}
+
+/** Whether the server refused with one of these codes. */
+export function isServerError(error: unknown, ...codes: number[]): error is MongoServerError {
+  return error instanceof MongoServerError && codes.includes(Number(error.code));
+}
