@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/activity';
+import { senderCheck } from '../src/domain/callback-mac';
 import type { CryptoPaymentRequest } from '../src/domain/creation';
 import { bookCurrency, paymentUri } from '../src/domain/crypto';
 import {
@@ -19,7 +20,7 @@ import type { CryptoPaymentDocument, Told } from '../src/store/crypto-payments';
 import { cryptoSubscriptionOf, positionAt, tieBase } from './events';
 import type { PaymentActivityDeps } from './payments';
 import { createRecord, openedOnce } from './record';
-import type { RecordMove, Standing } from './record-inputs';
+import type { OpenedStanding, RecordMove } from './record-inputs';
 import { type RecordTable, standingOf } from './record-table';
 
 export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> & {
@@ -39,7 +40,7 @@ export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> &
 /** Facts for the workflow to go on with. */
 export type CryptoPaymentFacts = ReturnType<typeof factsOf>;
 
-export interface CryptoPaymentOpening extends Standing<CryptoPaymentStatus> {
+export interface CryptoPaymentOpening extends OpenedStanding<CryptoPaymentStatus> {
   facts: CryptoPaymentFacts;
 }
 
@@ -146,7 +147,8 @@ async function openCryptoPayment(
 
 /** As it was first answered, whatever has happened since. */
 function opened(payment: CryptoPaymentDocument, request_id: string): CryptoPaymentOpening {
-  return { status: 'awaiting_deposit', version: 1, facts: factsOf(payment, request_id) };
+  const facts = factsOf(payment, request_id);
+  return { status: 'awaiting_deposit', version: 1, facts, senders: senderCheck(payment.livemode) };
 }
 
 /** The document as it is first written. @see docs/api.md#crypto */

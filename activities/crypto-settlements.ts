@@ -1,4 +1,5 @@
 import type { ClientSession } from 'mongodb';
+import { senderCheck } from '../src/domain/callback-mac';
 import { formatUnits } from '../src/domain/crypto';
 import {
   CRYPTO_SETTLEMENT_EVENTS,
@@ -16,7 +17,7 @@ import { type OpenCryptoSettlement, reserve } from './crypto-settlement-reservat
 import { debitTurn, inDebitTurn } from './debit';
 import { cryptoSubscriptionOf } from './events';
 import { createRecord, openedOnce } from './record';
-import type { RecordMove, Standing } from './record-inputs';
+import type { OpenedStanding, RecordMove } from './record-inputs';
 import { type RecordDeps, type RecordTable, standingOf } from './record-table';
 
 /** Facts for the workflow to go on with; amount and wallet are known now. */
@@ -28,7 +29,7 @@ export type CryptoSettlementOpening =
       facts: CryptoSettlementFacts;
       /** Written by this very call, so that the record can't have moved on yet. */
       isFresh?: true;
-    } & Standing<CryptoSettlementStatus>)
+    } & OpenedStanding<CryptoSettlementStatus>)
   /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
@@ -139,7 +140,8 @@ async function openCryptoSettlement(
 /** As it was first answered, whatever has happened since. */
 function accepted(settlement: CryptoSettlementDocument, request_id: string) {
   const facts = factsOf(settlement, request_id);
-  return { outcome: 'accepted', facts, status: 'pending', version: 1 } as const;
+  const senders = senderCheck(settlement.livemode);
+  return { outcome: 'accepted', facts, status: 'pending', version: 1, senders } as const;
 }
 
 async function lackOfMoney(

@@ -2,8 +2,8 @@ import { createCryptoPaymentActivities } from './crypto-payments';
 import { createCryptoSettlementActivities } from './crypto-settlements';
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
 import { createPayoutActivities } from './payouts';
-import { recordUnapplied } from './record';
-import type { RecordUnapplied } from './record-inputs';
+import { recordRefused, recordUnapplied } from './record';
+import type { RecordRefused, RecordUnapplied } from './record-inputs';
 import { createRefundActivities } from './refunds';
 import type { WebhookActivityDeps } from './webhook-next';
 import { createWebhookActivities } from './webhooks';
@@ -16,6 +16,7 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
     ...createPayoutActivities(deps),
     ...createCryptoPaymentActivities(deps),
     ...createCryptoSettlementActivities(deps),
+    recordRefused: (input: RecordRefused): Promise<void> => recordRefused(deps, input),
     recordUnapplied: (input: RecordUnapplied): Promise<void> => recordUnapplied(deps, input),
   };
 }

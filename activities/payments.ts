@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { SessionAnswer } from '../connectors/contract/activities';
+import { senderCheck } from '../src/domain/callback-mac';
 import { isPaymentMethodId, methodRules, settlesSoon } from '../src/domain/catalogue';
 import type { PaymentRequest } from '../src/domain/creation';
 import type { Failure } from '../src/domain/lifecycle';
@@ -20,7 +21,7 @@ import { startDeliveries } from '../src/temporal/deliveries';
 import { eventsOf, positionAt, subscriptionOf, tieBase } from './events';
 import { createPaymentMoney } from './payment-money';
 import { createRecord, openedOnce } from './record';
-import type { RecordMove, Standing } from './record-inputs';
+import type { OpenedStanding, RecordMove, Standing } from './record-inputs';
 import { eventsOfMoves, startPendingDeliveries } from './record-move';
 import { type RecordDeps, type RecordTable, standingOf } from './record-table';
 
@@ -47,7 +48,7 @@ export interface PaymentChange {
 
 export type RecordPaymentMove = RecordMove<PaymentStatus, PaymentAttention, PaymentChange>;
 
-export interface PaymentStanding extends Standing<PaymentStatus> {
+export interface PaymentStanding extends OpenedStanding<PaymentStatus> {
   /** Facts of the first answer, where they are kept. */
   opening?: PaymentOpening;
 }
@@ -57,8 +58,10 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
   return {
     /** Writes the payment from its claim, with the bank's first answer and its event. */
-    openPayment: (input: OpenPayment): Promise<PaymentStanding> =>
-      openedOnce((isAgain) => openPayment(deps, input, isAgain)),
+    openPayment: async (input: OpenPayment): Promise<PaymentStanding> => ({
+      ...(await openedOnce((isAgain) => openPayment(deps, input, isAgain))),
+      senders: senderCheck(input.livemode),
+    }),
     recordPaymentMove: record.move,
     recordPaymentAttention: record.setAttention,
     loadPayment: record.load,

@@ -1,3 +1,4 @@
+import { senderCheck } from '../src/domain/callback-mac';
 import type { Failure, RuleViolation } from '../src/domain/lifecycle';
 import {
   PAYOUT_EVENTS,
@@ -20,7 +21,7 @@ import {
   type Reserve,
 } from './payout-reservation';
 import { createRecord, openedOnce } from './record';
-import type { RecordMove, Standing } from './record-inputs';
+import type { OpenedStanding, RecordMove } from './record-inputs';
 import { type RecordDeps, type RecordTable, standingOf } from './record-table';
 
 /** Facts for the workflow to go on with. */
@@ -32,7 +33,7 @@ export type PayoutOpening =
       facts: PayoutFacts;
       /** Written by this very call, so that the record can't have moved on yet. */
       isFresh?: true;
-    } & Standing<PayoutStatus>)
+    } & OpenedStanding<PayoutStatus>)
   /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
@@ -131,7 +132,8 @@ async function openPayout(
 /** As it was first answered, whatever has happened since. */
 function accepted(payout: PayoutDocument, request_id: string) {
   const facts = factsOf(payout, request_id);
-  return { outcome: 'accepted', facts, status: 'created', version: 1 } as const;
+  const senders = senderCheck(payout.livemode);
+  return { outcome: 'accepted', facts, status: 'created', version: 1, senders } as const;
 }
 
 /** Refusal of a payout that the balance can't bear, by the rule that the API applies, too. */

@@ -1,4 +1,10 @@
 import type { AnyCallback, CallbackName, CallbackResource } from '../src/domain/callback';
+import type {
+  CallbackMac,
+  SenderCheck,
+  SenderFault,
+  ToldCallback,
+} from '../src/domain/callback-mac';
 import type { SentBy } from '../src/domain/lifecycle';
 import type { Marking } from '../src/store/attention';
 
@@ -6,6 +12,12 @@ import type { Marking } from '../src/store/attention';
 export interface Standing<Status extends string> {
   status: Status;
   version: number;
+}
+
+/** State and version of a resource as it was opened. */
+export interface OpenedStanding<Status extends string> extends Standing<Status> {
+  /** Extent to which the senders of its callbacks are looked at; absent from runs before. */
+  senders?: SenderCheck;
 }
 
 /** The answer to a move: where the resource stands now. */
@@ -77,5 +89,16 @@ export interface RecordUnapplied {
   name: CallbackName;
   callback: AnyCallback;
   reason: string;
+  request_id: string;
+}
+
+/** A callback whose sender is not known. */
+export interface RecordRefused {
+  told: ToldCallback;
+  /** Absent where it carries none. */
+  mac?: CallbackMac;
+  code: SenderFault;
+  /** ISO 8601, ms. */
+  at: string;
   request_id: string;
 }

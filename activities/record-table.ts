@@ -1,5 +1,6 @@
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { CallbackResource } from '../src/domain/callback';
+import type { SenderFault } from '../src/domain/callback-mac';
 import type { EventType, Subscription } from '../src/domain/event';
 import type { Logger } from '../src/log';
 import type { Stores } from '../src/store';
@@ -13,6 +14,13 @@ export interface RecordDeps extends DeliveryStarter {
   mongo: MongoClient;
   stores: Stores;
   log: Logger;
+  /** Counter of callbacks whose sender is not known; none when not given. */
+  refusals?: RefusalMeter | undefined;
+}
+
+/** Counter of callbacks whose sender is not known, such as that of a process's figures. */
+export interface RefusalMeter {
+  refused(about: { connector: string; resource: CallbackResource; reason: SenderFault }): void;
 }
 
 /** The part of a document that every kind of resource has. */

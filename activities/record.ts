@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/activity';
+import { SENDER_FAULTS, type SenderCheck, senderCheck } from '../src/domain/callback-mac';
 import { defined } from '../src/domain/defined';
 import { isDuplicateKey } from '../src/mongo';
 import { callbackKey } from '../src/store/callbacks';
@@ -8,6 +9,7 @@ import type {
   ReadStanding,
   RecordAttention,
   RecordMove,
+  RecordRefused,
   RecordUnapplied,
   Standing,
 } from './record-inputs';
@@ -58,15 +60,16 @@ export function createRecord<
     load: async (input: {
       resource_id: string;
       request_id: string;
-    }): Promise<Loaded & { applied: string[]; marked_at?: number }> => {
+    }): Promise<Loaded & { applied: string[]; marked_at?: number; senders: SenderCheck }> => {
       const document = await table.store.get(input.resource_id);
       if (document === null) {
         const code = `${table.resource}_not_found`;
         throw ApplicationFailure.nonRetryable(`No such ${table.resource}.`, code);
       }
       await startPendingDeliveries(deps, document);
-      const { applied_callbacks: applied = [], marked_at } = document;
-      return { ...table.loaded(document, input.request_id), applied, ...defined({ marked_at }) };
+      const { applied_callbacks: applied = [], marked_at, livemode } = document;
+      const loaded = { ...table.loaded(document, input.request_id), applied };
+      return { ...loaded, ...defined({ marked_at }), senders: senderCheck(livemode) };
     },
   };
 }
@@ -99,4 +102,20 @@ export async function recordUnapplied(
   await stores.callbacks.markUnapplied(key, reason, about);
   const ids = { [`${resource}_id`]: resource_id, request_id, connector };
   log.warn({ ...ids, code: name }, 'callback moved nothing');
+}
+
+/** Keeps a callback whose sender is not known, with the reason. */
+export async function recordRefused(
+  { stores, log, refusals }: RecordDeps,
+  { told, mac, code, at, request_id }: RecordRefused,
+): Promise<void> {
+  const { connector, resource, resource_id, name, callback } = told;
+  const signing = mac === undefined ? {} : { signed_by: mac.key_id, mac: mac.v1 };
+  const about = { connector, resource, resource_id, name, body: callback };
+  const reason = `sender not known: ${SENDER_FAULTS[code]}`;
+  await stores.callbacks.markRefused(reason, { ...about, ...signing, received_at: at });
+  refusals?.refused({ connector, resource, reason: code });
+  const { callback_id } = callback;
+  const ids = { [`${resource}_id`]: resource_id, request_id, connector, callback_id };
+  log.warn({ ...ids, code }, 'callback refused: its sender is not known');
 }

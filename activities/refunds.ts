@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
+import { senderCheck } from '../src/domain/callback-mac';
 import { notFound } from '../src/domain/errors';
 import type { Failure, RuleViolation } from '../src/domain/lifecycle';
 import {
@@ -15,7 +16,7 @@ import type { Stores } from '../src/store';
 import type { RefundDocument } from '../src/store/refunds';
 import { debitTurn, inDebitTurn } from './debit';
 import { createRecord, openedOnce } from './record';
-import type { RecordMove, Standing } from './record-inputs';
+import type { OpenedStanding, RecordMove } from './record-inputs';
 import { type RecordDeps, type RecordTable, standingOf } from './record-table';
 import { isOwn, type OpenRefund, refundable, reserve } from './refund-reservation';
 
@@ -28,7 +29,7 @@ export type RefundOpening =
       facts: RefundFacts;
       /** Written by this very call, so that the record can't have moved on yet. */
       isFresh?: true;
-    } & Standing<RefundStatus>)
+    } & OpenedStanding<RefundStatus>)
   /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
@@ -121,7 +122,8 @@ async function openRefund(
 /** As it was first answered, whatever has happened since. */
 function accepted(refund: RefundDocument, request_id: string) {
   const facts = factsOf(refund, request_id);
-  return { outcome: 'accepted', facts, status: 'processing', version: 1 } as const;
+  const senders = senderCheck(refund.livemode);
+  return { outcome: 'accepted', facts, status: 'processing', version: 1, senders } as const;
 }
 
 /** Why nothing was reserved; the refund itself when another attempt was first. */

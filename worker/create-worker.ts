@@ -3,7 +3,9 @@ import { type NativeConnection, Worker, type WorkerInterceptors } from '@tempora
 import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
 import { createAuditActivities } from '../activities/audit';
+import type { RefusalMeter } from '../activities/record-table';
 import { createRetentionActivities } from '../activities/retention';
+import { createSenderActivities } from '../activities/senders';
 import { createSettleActivities } from '../activities/settle';
 import {
   ENVIRONMENTS,
@@ -51,6 +53,8 @@ export interface WorkerDeps {
   connectors?: Connectors;
   /** Sends what is delivered; a benchmark has names looked up elsewhere. */
   post?: PostWebhook;
+  /** Counter of callbacks whose sender is not known; none when not given. */
+  refusals?: RefusalMeter;
 }
 
 export interface Workers {
@@ -108,6 +112,7 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
 
 function lifecycleActivities(deps: WorkerDeps, queues: Queues, tuning: Tuning) {
   const { connection, namespace, mongo, stores, rings, log, connectors, tracing } = deps;
+  const { refusals } = deps;
   const now = () => new Date();
   const sealer = createSealer(rings.seal);
   const workflow = tracing === undefined ? [] : [traceStarts(tracing)];
@@ -115,10 +120,11 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues, tuning: Tuning) {
   const common = { stores, temporal, webhookQueue: queues.webhooks, log };
   return {
     ...createLifecycleActivities({
-      ...{ ...common, mongo },
+      ...{ ...common, mongo, refusals },
       eager: true,
       payTokens: rings.pay_token,
     }),
+    ...createSenderActivities({ stores, sealer }),
     ...createSettleActivities({
       ...{ stores, temporal, lifecycleQueue: queues.lifecycle },
       connectors: connectors ?? createConnectors(SANDBOX_CONNECTOR),

@@ -8,12 +8,13 @@ import { warnOfReaders } from '../src/keys/file-mode';
 import { followRings } from '../src/keys/ring';
 import { isLive } from '../src/live';
 import { createLogger, type Logger } from '../src/log';
+import { createRefusalMeter } from '../src/metrics/callbacks';
 import { createRegistry, serveMetrics } from '../src/metrics/page';
 import { measureStores } from '../src/metrics/stores';
 import { meteredPost } from '../src/metrics/webhooks';
 import { connectMongo, transactionLifetime } from '../src/mongo';
 import { listenForStop } from '../src/process';
-import { createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
+import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import { checkIndexes, createStores, type Stores } from '../src/store';
 import { createFigureStore } from '../src/store/figures';
 import { followSettings } from '../src/store/settings';
@@ -42,6 +43,22 @@ async function checkTransactionLifetime(mongo: MongoClient, log: Logger): Promis
   log.warn({ seconds }, 'MongoDB keeps the transactions of a killed worker for long');
 }
 
+/** Warns of live connectors without a key, whose callbacks would move nothing. */
+async function warnOfKeyless(
+  { sandbox, names }: Connectors,
+  { connectorKeys }: Stores,
+  log: Logger,
+): Promise<void> {
+  for (const connector of names) {
+    if (connector === sandbox || (await connectorKeys.current(connector)).length > 0) continue;
+    const fields = { connector, code: 'connector_without_key' };
+    log.warn(
+      fields,
+      'callbacks of a live connector without a key move nothing: connector key create',
+    );
+  }
+}
+
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('worker', config.LOG_LEVEL);
@@ -60,6 +77,8 @@ async function main(): Promise<void> {
   const queues = taskQueues(config.TASK_QUEUE_PREFIX);
   const registry = createRegistry();
   measureStores(registry, createFigureStore(mongo.db(config.MONGODB_DB)), () => new Date(), log);
+  const connectors = createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS);
+  await warnOfKeyless(connectors, stores, log);
   const workers = await createWorkers({
     connection,
     namespace,
@@ -69,11 +88,12 @@ async function main(): Promise<void> {
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     log,
     queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },
-    connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
+    connectors,
     tuning: readTuning(),
     version: readVersion(),
     tracing,
     workflowBundles: await workflowBundles(),
+    refusals: createRefusalMeter(registry),
     post: meteredPost(registry, postOutside(createDenial(config.WEBHOOK_DENY_CIDRS))),
   });
   const figures = await serveMetrics(config, registry, sdkFigures);

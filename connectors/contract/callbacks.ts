@@ -1,3 +1,5 @@
+export { readConnectorKey } from '../../src/connectors/key-file';
+export { type ConnectorKey, signCallback } from '../../src/connectors/mac';
 /** Report of a bank's callback to the product: call `deliverCallback` until it does not throw. */
 export {
   CallbackConflict,

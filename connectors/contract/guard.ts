@@ -9,11 +9,15 @@ interface Given {
   version: number | undefined;
 }
 
+/** Resources whose money leaves the merchant's reach; a refund goes back where it came from. */
+const LEAVING: ReadonlySet<string> = new Set<Given['resource']>(['payout', 'crypto_settlement']);
+
 /**
  * Holds an instruction against the record, as the last step before the bank is told: a workflow that
  * was restored or reset may ask for what an operator has called off since. An instruction that has
  * arrived before is answered from the bank's own book instead.
- * A payout of a frozen account is held: it is given again, later and later, until the account is free.
+ * What leaves a frozen account is held, as are payouts and settlements of coins: it is given again,
+ * later and later, until the account is free.
  * @see docs/connectors.md#one-instruction-one-effect
  * @returns a function that throws Error when the resource has ended, stands at another version, is
  *   not there or is held: let the activity fail, and the service looks again
@@ -24,7 +28,7 @@ export function createInstructionGuard(stores: ResourceStores & Pick<Stores, 'ac
     if (found === null) throw new Error(`There is no such ${resource} in the record.`);
     const isCurrent = version === undefined || version === found.version;
     if (isCurrent && isInFlight(resource, found.status)) {
-      if (resource === 'payout') await refuseFrozen(stores, found.account_id);
+      if (LEAVING.has(resource)) await refuseFrozen(stores, found.account_id);
       return;
     }
     throw new Error(

@@ -12,6 +12,7 @@ import type { Stores } from '../../src/store';
 import type { ConnectorActivities } from '../contract/activities';
 import {
   type CallbackMeter,
+  type ConnectorKey,
   createCallbackMemory,
   deliverCallback,
   type InboxStores,
@@ -58,6 +59,8 @@ export interface SandboxBankDeps {
   slowSessionMs?: number;
   /** Counter of the callbacks that it hands over. */
   meter?: CallbackMeter;
+  /** Key that callbacks are signed with; they are not when not given. */
+  key?: ConnectorKey | undefined;
   now: () => Date;
   log: Logger;
 }

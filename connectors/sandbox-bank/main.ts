@@ -9,6 +9,7 @@ import { SANDBOX_CONNECTOR } from '../../src/routing';
 import { createStores } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
 import { connectNative, installRuntime } from '../../src/temporal/native';
+import { readConnectorKey } from '../contract/callbacks';
 import { createRecipientOpener, createReferenceReader } from '../contract/recipients';
 import { createSandboxBank } from './bank';
 import { readSandboxBankConfig } from './config';
@@ -42,6 +43,7 @@ async function main(): Promise<void> {
     publicUrl: config.SANDBOX_BANK_URL,
     autoplay: config.SANDBOX_AUTOPLAY === 'on',
     meter: createCallbackMeter(registry),
+    key: readConnectorKey(config.CONNECTOR_KEY_FILE),
     now: () => new Date(),
     log,
   });

@@ -1,6 +1,8 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { createSignatureCheck, UnreadableKey } from '../connectors/signature';
+import { type ConnectorKey, signCallback } from '../connectors/mac';
+import { UnreadableKey } from '../connectors/secrets';
+import { createSignatureCheck } from '../connectors/signature';
 import { isBalanceAccountName } from '../domain/balance-account';
 import { Refusal, unavailable } from '../domain/errors';
 import { HttpCallback, type ResourceCallback } from '../domain/wire/callback';
@@ -12,7 +14,7 @@ import { validate } from './validate';
 /** Callback whose sender is known. */
 interface Admitted {
   connector: string;
-  key_id: string;
+  key: ConnectorKey;
   bytes: Buffer;
 }
 
@@ -30,11 +32,11 @@ export function mountConnectors(router: Router, deps: ApiDeps, limits: RateLimit
     const header = ctx.get('Connector-Signature');
     if (header === '' || !isBalanceAccountName(connector)) throw invalidSignature();
     const bytes = await readBytes(ctx);
-    const key_id = await check({ connector, header, body: bytes }).catch((error: unknown) => {
+    const key = await check({ connector, header, body: bytes }).catch((error: unknown) => {
       if (!(error instanceof UnreadableKey)) throw error;
       throw unavailable('The signature can not be checked now.', error);
     });
-    if (key_id !== undefined) return { connector, key_id, bytes };
+    if (key !== undefined) return { connector, key, bytes };
     const fields = { request_id: requestIdOf(ctx), connector, code: 'signature_invalid' };
     deps.log.info(fields, 'callback refused');
     throw invalidSignature();
@@ -42,9 +44,11 @@ export function mountConnectors(router: Router, deps: ApiDeps, limits: RateLimit
 
   router.post('/connectors/:name/callbacks', async (ctx) => {
     const { name = '' } = ctx.params;
-    const { connector, key_id, bytes } = await guarded(ctx, () => admit(ctx, name));
+    const { connector, key, bytes } = await guarded(ctx, () => admit(ctx, name));
     await limits.callback(ctx, connector);
-    const status = await deps.temporal.receiveCallback(reportOf(connector, bytes), key_id);
+    const report = reportOf(connector, bytes);
+    // Signed anew for the workflow, which knows nothing of what a header proved.
+    const status = await deps.temporal.receiveCallback(report, signCallback(key, report));
     ctx.status = 202;
     ctx.body = { status };
   });

@@ -67,7 +67,8 @@ export type CryptoPaymentAttention =
   /** A deposit that counts is now reported with another amount. */
   | 'amount_differs'
   | 'too_many_deposits'
-  | 'malformed_callback';
+  | 'malformed_callback'
+  | 'sender_not_known';
 
 /** Id of the workflow that runs a crypto payment's lifecycle. */
 export function cryptoPaymentWorkflowId(cryptoPaymentId: string): string {

@@ -57,7 +57,8 @@ export type CryptoSettlementAttention =
   | 'moved_after_failed'
   /** The chain shows another amount than was to be sent. */
   | 'amount_differs'
-  | 'malformed_callback';
+  | 'malformed_callback'
+  | 'sender_not_known';
 
 /** Effect of a callback on a settlement in a given state. */
 export type CryptoSettlementDecision =

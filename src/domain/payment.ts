@@ -83,7 +83,8 @@ export type PaymentAttention =
   /** The bank speaks of other money than was asked for. */
   | 'amount_differs'
   | 'expired_after_authorized'
-  | 'malformed_callback';
+  | 'malformed_callback'
+  | 'sender_not_known';
 
 /** Effect of a callback on a payment in a given state. */
 export type PaymentDecision =

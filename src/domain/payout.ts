@@ -86,7 +86,8 @@ export type PayoutAttention =
   | 'return_not_possible'
   /** The bank speaks of other money than was asked for. */
   | 'amount_differs'
-  | 'malformed_callback';
+  | 'malformed_callback'
+  | 'sender_not_known';
 
 /** Mark of a payout that is past its due time, by its state. */
 export const OVERDUE = {

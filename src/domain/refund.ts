@@ -46,7 +46,8 @@ export type RefundAttention =
   | 'settled_after_failed'
   /** The bank speaks of other money than was asked for. */
   | 'amount_differs'
-  | 'malformed_callback';
+  | 'malformed_callback'
+  | 'sender_not_known';
 
 /** Effect of a callback on a refund in a given state. */
 export type RefundDecision =

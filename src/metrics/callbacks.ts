@@ -11,3 +11,18 @@ export function createCallbackMeter(registry: Registry): CallbackMeter {
   });
   return { received: (about) => callbacks.inc({ ...about }) };
 }
+
+/** Counts callbacks whose sender is not known, by why. */
+export function createRefusalMeter(registry: Registry) {
+  const refused = new Counter({
+    name: 'payments_callbacks_refused_total',
+    help: 'Callbacks that moved nothing because their sender is not known, by why.',
+    labelNames: ['connector', 'resource', 'reason'] as const,
+    registers: [registry],
+  });
+  return {
+    refused: (about: { connector: string; resource: string; reason: string }): void => {
+      refused.inc(about);
+    },
+  };
+}

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback';
+import { callbackText } from '../domain/callback-mac';
 import { defined } from '../domain/defined';
 import { isDuplicateKey } from '../mongo';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
@@ -21,12 +23,26 @@ export interface CallbackDocument {
   parked: string | null;
   /** Id of the connector's key that it came signed with; absent where its sender is not proved. */
   signed_by?: string;
+  /** Hex HMAC under that key, for its workflow. */
+  mac?: string;
+  /** Whether it moved nothing because its sender is not known: `unapplied` says why. */
+  refused?: true;
 }
+
+type Signing = Pick<CallbackDocument, 'signed_by' | 'mac'>;
 
 type NewCallback = Pick<
   CallbackDocument,
-  'connector' | 'resource' | 'resource_id' | 'name' | 'body' | 'received_at' | 'signed_by'
->;
+  'connector' | 'resource' | 'resource_id' | 'name' | 'body' | 'received_at'
+> &
+  Signing;
+
+/** Facts and proof of a callback. */
+type Told = Omit<NewCallback, 'received_at'>;
+
+/** Callback as it was signalled: under another mac it is still to be signalled. */
+export type SentCallback = Pick<CallbackDocument, '_id' | 'mac'>;
+export type SignalledCallback = SentCallback & Pick<CallbackDocument, 'signalled_at'>;
 
 /** Ways of waiting: for an operator, or for a signal that was never sent. */
 const WAITING = {
@@ -49,6 +65,22 @@ export interface WaitingFilter {
 
 export function callbackKey(connector: string, callbackId: string): string {
   return `${connector}:${callbackId}`;
+}
+
+/**
+ * Key of a refused callback that is not the one kept under its `callback_id`: no true one finds its
+ * place taken. No name of a connector has a slash.
+ */
+function refusedKey({ connector, mac = '', body, ...about }: Told): string {
+  const text = callbackText({ connector, ...about, callback: body });
+  const digest = createHash('sha256').update(`${text}\n${mac}`).digest('hex').slice(0, 16);
+  return `refused/${connector}/${digest}/${body.callback_id}`;
+}
+
+/** Whether a kept callback is the very one that was refused. */
+function isSameCallback(kept: CallbackDocument, refused: NewCallback): boolean {
+  const textOf = ({ body: callback, ...about }: Told) => callbackText({ ...about, callback });
+  return kept.mac === refused.mac && textOf(kept) === textOf(refused);
 }
 
 export function createCallbackStore(db: Db) {
@@ -80,17 +112,30 @@ export function createCallbackStore(db: Db) {
         return first;
       }
     },
-    /** Notes that it was signalled; false when it had been noted. */
-    markSignalled: async (_id: string, signalled_at: string): Promise<boolean> => {
+    /** Notes that it was signalled; false when it had been noted, or has another mac by now. */
+    markSignalled: async (sent: SentCallback, signalled_at: string): Promise<boolean> => {
       const noted = { $set: { signalled_at, parked: null } };
-      const { modifiedCount } = await callbacks.updateOne({ _id, signalled_at: null }, noted);
+      const waiting = { ...asSent(sent), signalled_at: null };
+      const { modifiedCount } = await callbacks.updateOne(waiting, noted);
       return modifiedCount === 1;
     },
-    /** Marks many in one command. */
-    markAllSignalled: (rows: readonly Pick<CallbackDocument, '_id' | 'signalled_at'>[]) =>
+    /** Lets a kept callback count as told under another mac, and wait for its signal again. */
+    signAnew: (
+      { _id, refused }: Pick<CallbackDocument, '_id' | 'refused'>,
+      told: Required<Signing> & Pick<CallbackDocument, 'body'>,
+    ) => {
+      const reason = refused ? { unapplied: null } : {};
+      const waits = { signalled_at: null, parked: null };
+      return callbacks.updateOne(
+        { _id },
+        { $set: { ...told, ...waits, ...reason }, $unset: { refused: '' } },
+      );
+    },
+    /** Marks many in one command, but those that have another mac by now. */
+    markAllSignalled: (rows: readonly SignalledCallback[]) =>
       callbacks.bulkWrite(
-        rows.map(({ _id, signalled_at }) => ({
-          updateOne: { filter: { _id }, update: { $set: { signalled_at, parked: null } } },
+        rows.map(({ signalled_at, ...sent }) => ({
+          updateOne: { filter: asSent(sent), update: { $set: { signalled_at, parked: null } } },
         })),
         { ordered: false },
       ),
@@ -112,6 +157,27 @@ export function createCallbackStore(db: Db) {
         },
         { upsert: true },
       ),
+    /**
+     * Keeps a callback whose sender is not known, with the reason, also one that came past this
+     * collection.
+     */
+    markRefused: async (unapplied: string, refused: NewCallback): Promise<void> => {
+      const { connector, body, mac } = refused;
+      const own = callbackKey(connector, body.callback_id);
+      const kept = await callbacks.findOne({ _id: own });
+      const marks = { unapplied, refused: true as const };
+      if (kept !== null && isSameCallback(kept, refused)) {
+        // Signed anew meanwhile, it is another one.
+        const same = asSent(defined({ _id: own, mac }));
+        if ((await callbacks.updateOne(same, { $set: marks })).matchedCount === 1) return;
+      }
+      const row = { ...refused, signalled_at: refused.received_at, parked: null };
+      await callbacks.updateOne(
+        { _id: refusedKey(refused) },
+        { $set: marks, $setOnInsert: row },
+        { upsert: true },
+      );
+    },
     get: (_id: string) => callbacks.findOne({ _id }),
     /** Reads those that wait, the longest waiting first. */
     waiting: (filter: WaitingFilter) =>
@@ -120,6 +186,10 @@ export function createCallbackStore(db: Db) {
     forResource: (resource_id: string) =>
       callbacks.find({ resource_id }).sort({ received_at: 1 }).limit(200).toArray(),
   };
+}
+
+function asSent({ _id, mac }: SentCallback) {
+  return { _id, mac: mac ?? { $exists: false } };
 }
 
 function waitingQuery(filter: WaitingFilter) {

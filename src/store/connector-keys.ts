@@ -3,7 +3,7 @@ import type { Sealed } from '../keys/seal';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
 
 /**
- * Key under which a connector signs its callbacks over HTTP. Its secret is sealed and not hashed,
+ * Key under which a connector signs its callbacks. Its secret is sealed and not hashed,
  * since a signature is checked with the secret itself.
  * @see docs/connectors.md#callbacks-over-http
  */
@@ -33,6 +33,7 @@ export function createConnectorKeyStore(db: Db) {
       makeIndexes(keys, [{ key: { connector: 1, created_at: 1 }, name: 'connector' }], work),
     insert: (key: ConnectorKeyDocument, session?: ClientSession) =>
       keys.insertOne(key, { session }),
+    get: (id: string) => keys.findOne({ _id: id }),
     /** Lists keys of a connector, the oldest first, revoked ones too. */
     forConnector,
     /** Keys that count now, the newest first; read each time, so that a revoked one is dead at once. */

@@ -1,5 +1,6 @@
 import type { CallbackResource } from '../domain/callback';
 import type { Stores } from '../store';
+import type { SentCallback, SignalledCallback } from '../store/callbacks';
 
 /** Wait before callbacks are noted as signalled, so that one write notes many. */
 const GATHER_MS = 250;
@@ -12,9 +13,9 @@ export interface CallbackMemory {
   /** Remembers the connector of a resource, which never changes. */
   belongs: (resource: CallbackResource, id: string, connector: string) => void;
   /** Notes soon that a callback was signalled. */
-  signalled: (_id: string, at: string) => void;
+  signalled: (sent: SentCallback, at: string) => void;
   /** Whether a callback was signalled and that is not noted yet. */
-  wasSignalled: (_id: string) => boolean;
+  wasSignalled: (sent: SentCallback) => boolean;
   /** Notes what is left. */
   close: () => Promise<void>;
 }
@@ -28,17 +29,18 @@ export function createCallbackMemory(
   log: { warn: (fields: object, message: string) => void },
 ): CallbackMemory {
   const owners = new Map<string, string>();
-  const unnoted = new Map<string, string>();
+  const unnoted = new Map<string, SignalledCallback>();
   let gathering: NodeJS.Timeout | undefined;
   let noting = Promise.resolve();
   const keyOf = (resource: CallbackResource, id: string) => `${resource}:${id}`;
+  const sentKey = ({ _id, mac = '' }: SentCallback) => `${mac}:${_id}`;
 
   const note = async () => {
-    const rows = [...unnoted].map(([_id, signalled_at]) => ({ _id, signalled_at }));
+    const rows = [...unnoted.values()];
     if (rows.length === 0) return;
     try {
       await callbacks.markAllSignalled(rows);
-      for (const { _id } of rows) unnoted.delete(_id);
+      for (const row of rows) unnoted.delete(sentKey(row));
     } catch (err) {
       log.warn({ err }, 'signalled callbacks not noted, tried again');
     }
@@ -62,11 +64,11 @@ export function createCallbackMemory(
       if (owners.size >= RESOURCES_MAX && oldest !== undefined) owners.delete(oldest);
       owners.set(keyOf(resource, id), connector);
     },
-    signalled: (_id, at) => {
-      unnoted.set(_id, at);
+    signalled: (sent, signalled_at) => {
+      unnoted.set(sentKey(sent), { ...sent, signalled_at });
       gather();
     },
-    wasSignalled: (_id) => unnoted.has(_id),
+    wasSignalled: (sent) => unnoted.has(sentKey(sent)),
     close: async () => {
       clearTimeout(gathering);
       await noting;

@@ -7,6 +7,7 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
+import type { CallbackMac } from '../domain/callback-mac';
 import type { CryptoPaymentInput, CryptoSettlementInput } from '../domain/crypto-workflow';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
 import { type CancelledBy, paymentWorkflowId } from '../domain/payment';
@@ -107,13 +108,11 @@ export function createTemporalDoor(deps: TemporalDoorDeps) {
       withinLimit(client, () => deliverCallback(inbox, callback)),
     /**
      * Receives a callback that came signed, from a caller who is told nothing else.
-     * @param signed_by id of the connector's key
+     * @param mac by the key that fitted
      * @throws Refusal `callback_conflict`; `temporarily_unavailable`: the same `callback_id` again
      */
-    receiveCallback: (callback: ResourceCallback, signed_by: string) =>
-      withinLimit(client, () =>
-        deliverCallback({ ...inbox, everyFact: true }, callback, signed_by),
-      ),
+    receiveCallback: (callback: ResourceCallback, mac: CallbackMac) =>
+      withinLimit(client, () => deliverCallback({ ...inbox, everyFact: true }, callback, mac)),
     /** Whether the server answers. */
     answers: async (): Promise<boolean> => {
       try {

@@ -3,11 +3,13 @@ import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/cli
 import type { UpdateDefinition } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
+import { createConnectorKey } from '../../src/connectors/keys';
 import type { CallbackResource } from '../../src/domain/callback';
 import type { ClaimedRequest } from '../../src/domain/creation';
 import type { PaymentInput, PaymentState } from '../../src/domain/payment-workflow';
 import type { RefundInput, RefundState } from '../../src/domain/refund-workflow';
 import { connectorQueue, type Environment } from '../../src/domain/task-queues';
+import { createSealer } from '../../src/keys/seal';
 import { createLogger } from '../../src/log';
 import { connectMongo } from '../../src/mongo';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
@@ -15,11 +17,14 @@ import { TASK_MS_MAX } from '../../src/temporal/start';
 import { createWorkers } from '../../worker/create-worker';
 import { messages as paymentMessages } from '../../workflows/payment/messages';
 import { messages as refundMessages } from '../../workflows/refund/messages';
+import { operatorsAudit } from './audit';
 import { workflowBundles } from './bundle';
 import { quietTemporal } from './quiet';
 import { newRings } from './rings';
 import { mongodbUri, temporalAddress } from './servers';
 import { askTwice, skippingServer } from './skipping-server';
+
+const now = () => new Date();
 
 export { type ScriptedBank, scriptedBank } from './scripted-bank';
 
@@ -71,8 +76,14 @@ export async function openWorkflowSetting(
     await db.dropDatabase();
     await mongo.close();
   };
+  /** A key of a connector, which may be revoked by its id. */
+  const connectorKey = (connector: string) =>
+    createConnectorKey(
+      { mongo, stores, audit: operatorsAudit(stores), sealer: createSealer(rings.seal), now },
+      connector,
+    );
   /** `startWorkers` serves one more queue, on other stores if need be, until its answer is called. */
-  return { env, mongo, stores, queues, startWorkers, close };
+  return { env, mongo, stores, queues, startWorkers, connectorKey, close };
 }
 
 function realServer(): Promise<TestWorkflowEnvironment> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ZodError } from 'zod';
 import { CallbackConflict } from '../../connectors/contract/callbacks';
+import { signCallback } from '../../src/connectors/mac';
 import { payoutWorkflowId } from '../../src/domain/payout';
 import { refundWorkflowId } from '../../src/domain/refund';
 import { deliverCallback, type ResourceCallback } from '../../src/temporal/bank-callbacks';
@@ -131,6 +132,24 @@ describe('a callback about a refund', () => {
 });
 
 describe('a callback to a process that remembers', () => {
+  it('signed anew is still to be signalled, though the first is noted after it', async () => {
+    const { inbox } = world.server;
+    const { callbacks } = inbox.stores;
+    const { id } = await world.knowRefund();
+    const told = about(id);
+    const memory = createCallbackMemory(callbacks, { warn: () => {} });
+    await deliverCallback({ ...inbox, memory }, told);
+    // Another process keeps its mac, and dies before it signals.
+    const key = { key_id: 'cnkey_1', secret: 'cnsec_1' };
+    const { key_id: signed_by, v1: mac } = signCallback(key, told);
+    const _id = `${told.connector}:${told.callback.callback_id}`;
+    await callbacks.signAnew({ _id }, { body: told.callback, signed_by, mac });
+    await memory.close();
+    expect(await deliverCallback({ ...inbox, key }, told)).toBe('delivered');
+    expect(await world.signals(id, 'refund')).toEqual(['settled', 'settled']);
+    expect(await deliverCallback({ ...inbox, key }, told)).toBe('duplicate');
+  });
+
   it('is signalled without a look where its resource is known; noted soon; counts once', async () => {
     const { inbox } = world.server;
     const memory = createCallbackMemory(inbox.stores.callbacks, { warn: () => {} });

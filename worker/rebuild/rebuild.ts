@@ -150,6 +150,8 @@ async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past
       return;
     case 'recordUnapplied':
       return await activities.recordUnapplied(step.input);
+    case 'recordRefused':
+      return await activities.recordRefused(step.input);
     case 'recordLateMoney':
       await activities.recordLateMoney(step.input);
       return;

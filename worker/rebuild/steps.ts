@@ -24,6 +24,7 @@ const PARTS = {
   recordCryptoSettlementMove: 'life',
   recordCryptoSettlementAttention: 'life',
   recordUnapplied: 'life',
+  recordRefused: 'life',
   recordLateMoney: 'bookings',
   recordLateReversed: 'bookings',
   recordDispute: 'bookings',

@@ -1,5 +1,9 @@
+import { patched } from '@temporalio/workflow';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto-callback';
-import { CRYPTO_PAYMENT_EVENTS } from '../../src/domain/crypto-payment';
+import {
+  CRYPTO_PAYMENT_EVENTS,
+  type CryptoPaymentAttention,
+} from '../../src/domain/crypto-payment';
 import { amountReceived, creditedBy, returnedBy } from '../../src/domain/deposit';
 import {
   attentionOf,
@@ -82,9 +86,23 @@ export async function apply(
   screenDeposits(payment);
 }
 
+/** Marks of what no deposit tells: they stay until an operator has looked. */
+const BESIDE_DEPOSITS: readonly CryptoPaymentAttention[] = [
+  'amount_differs',
+  'too_many_deposits',
+  'malformed_callback',
+];
+
 /** Brings the mark in line with the deposits. */
 export async function mark(payment: CryptoPayment): Promise<void> {
-  await record.setAttention(payment, attentionOf(bookOf(payment), isOpen(payment)));
+  const attention = attentionOf(bookOf(payment), isOpen(payment));
+  if (attention === null && isBesideDeposits(payment.attention)) return record.show(payment);
+  await record.setAttention(payment, attention);
+}
+
+function isBesideDeposits(attention: CryptoPaymentAttention | null): boolean {
+  const isBeside = attention !== null && BESIDE_DEPOSITS.includes(attention);
+  return isBeside && patched('marks-beside-deposits');
 }
 
 /**

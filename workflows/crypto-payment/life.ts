@@ -13,7 +13,7 @@ import { type Life, type Loaded, newLife, startLabels } from '../shared/life';
 import type { CallbackItem, Mailbox } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';
 import { createRecord } from '../shared/record';
-import { FINAL, MALFORMED_CURE, type View } from '../shared/view';
+import { FINAL, MALFORMED_CURE, SENDER_CURE, type View } from '../shared/view';
 
 /** A crypto payment in memory, within one run. */
 export interface CryptoPayment
@@ -119,6 +119,7 @@ export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
     too_many_deposits:
       'More deposits came than a payment keeps; those beyond were not taken in. Look at the address.',
     malformed_callback: MALFORMED_CURE,
+    sender_not_known: SENDER_CURE,
   },
 };
 
@@ -132,7 +133,10 @@ export const record = createRecord<
   view: VIEW,
   until: untilText,
   isPast: () => false,
+  senderMark: 'sender_not_known',
+  malformedMark: 'malformed_callback',
   weakMarks: [],
+  lateMarks: ['deposit_unconfirmed'],
   known: () => ({}),
   remember: () => {},
   writeMove: (input) => (activities) => activities.recordCryptoPaymentMove(input),

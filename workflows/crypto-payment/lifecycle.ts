@@ -3,6 +3,7 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
+  patched,
 } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
 import { formatUnits } from '../../src/domain/crypto';
@@ -87,10 +88,12 @@ function live({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): Promise<
 async function handle(payment: CryptoPayment, item: CryptoPaymentItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
-      return await applyCallback(payment, item.name, item.callback);
+      return await record.heed(payment, item, () =>
+        applyCallback(payment, item.name, item.callback),
+      );
     case 'malformed':
       note(payment, `unreadable callback \`${item.name}\`: ${item.fault}`);
-      return await record.setAttention(payment, 'malformed_callback');
+      return await record.markMalformed(payment);
     case 'screened': {
       const { transaction_id, answer } = item;
       payment.screenings.delete(transaction_id);
@@ -120,7 +123,7 @@ async function applyCallback(
   const change = changeBy(payment, name, callback);
   if (change === undefined) {
     note(payment, `callback \`${name}\` (${callback_id}) lacks fields that it must have`);
-    return await record.setAttention(payment, 'malformed_callback');
+    return await record.markMalformed(payment);
   }
   note(payment, `callback \`${name}\` (${callback_id}): ${describe(payment, callback)}`);
   await apply(payment, change, { name, callback });
@@ -171,11 +174,11 @@ const UNCONFIRMED_MS = 24 * 3_600_000;
 function nextDue(payment: CryptoPayment): Due | undefined {
   const { facts, snoozedUntil, closed, status, overdueTold } = payment;
   const closes = Date.parse(facts.expires_at);
-  if (snoozedUntil !== undefined) {
+  const isClosing = isWaiting(payment) && !closed;
+  if (snoozedUntil !== undefined && !(isClosing && closesWithin(snoozedUntil, closes))) {
     return { at: snoozedUntil, summary: 'The snooze ends', act: () => wake(payment) };
   }
-  if (!isWaiting(payment)) return undefined;
-  if (!closed) {
+  if (isClosing) {
     return { at: closes, summary: 'The window closes', act: () => close(payment) };
   }
   if (!isWaiting(payment) || overdueTold || status !== 'awaiting_deposit') return undefined;
@@ -183,12 +186,17 @@ function nextDue(payment: CryptoPayment): Due | undefined {
   return { at: closes + UNCONFIRMED_MS, summary: 'The deposit should be confirmed', act };
 }
 
+/** Whether the window closes before a snooze ends, which only silences a mark. */
+function closesWithin(snoozedUntil: number, closes: number): boolean {
+  return closes < snoozedUntil && patched('window-closes-while-snoozed');
+}
+
 /** Ends the window: without a deposit it expires, and with too little a person is told. */
 async function close(payment: CryptoPayment): Promise<void> {
   if (isOpen(payment)) return;
   await apply(payment, { kind: 'changed', deposits: [...payment.deposits] }, {});
   payment.closed = true;
-  if (isWaiting(payment)) await mark(payment);
+  if (isWaiting(payment) && payment.snoozedUntil === undefined) await mark(payment);
 }
 
 async function wake(payment: CryptoPayment): Promise<void> {

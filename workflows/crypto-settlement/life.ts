@@ -24,7 +24,7 @@ import { type Life, type Loaded, newLife, startLabels } from '../shared/life';
 import type { CallbackItem, Mailbox } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';
 import { createRecord } from '../shared/record';
-import { FINAL, MALFORMED_CURE, type View } from '../shared/view';
+import { FINAL, MALFORMED_CURE, SENDER_CURE, type View } from '../shared/view';
 
 /** A settlement in memory, within one run. */
 export interface Settlement
@@ -107,6 +107,7 @@ export const VIEW: View<CryptoSettlementStatus, CryptoSettlementAttention> = {
     amount_differs:
       'The connector speaks of another amount than was to be sent; nothing moved. Look at the chain.',
     malformed_callback: MALFORMED_CURE,
+    sender_not_known: SENDER_CURE,
   },
 };
 
@@ -120,7 +121,10 @@ export const record = createRecord<
   view: VIEW,
   until: untilText,
   isPast: (attention) => attention === 'settlement_overdue' || attention === 'amount_differs',
+  senderMark: 'sender_not_known',
+  malformedMark: 'malformed_callback',
   weakMarks: [],
+  lateMarks: ['settlement_overdue'],
   known: ({ transactionId: transaction_id }) =>
     transaction_id === undefined ? {} : { transaction_id },
   remember: () => {},

@@ -142,10 +142,12 @@ function live({ inbox }: SettlementMailbox, settlement: Settlement): Promise<voi
 async function handle(settlement: Settlement, item: SettlementItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
-      return await applyCallback(settlement, item.name, item.callback);
+      return await record.heed(settlement, item, () =>
+        applyCallback(settlement, item.name, item.callback),
+      );
     case 'malformed':
       note(settlement, `unreadable callback \`${item.name}\`: ${item.fault}`);
-      return await record.setAttention(settlement, 'malformed_callback');
+      return await record.markMalformed(settlement);
     case 'answer':
       return await applyAnswer(settlement, item);
     case 'outdated':

@@ -19,7 +19,7 @@ import { type Life, type Loaded, newLife, startLabels } from '../shared/life';
 import { type CallbackItem, type Mailbox, openedIn } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';
 import { createRecord } from '../shared/record';
-import { FINAL, MALFORMED_CURE, type View } from '../shared/view';
+import { FINAL, MALFORMED_CURE, SENDER_CURE, type View } from '../shared/view';
 
 /** The facts that the loop needs of the input; after a resume they are the same. */
 export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'> & {
@@ -129,6 +129,7 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
       '`mark_settled` with the amount that really came, or `mark_failed`.',
     expired_after_authorized: 'The bank reported an expiry after it had authorised. Ask the bank.',
     malformed_callback: MALFORMED_CURE,
+    sender_not_known: SENDER_CURE,
   },
 };
 
@@ -137,7 +138,10 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   view: VIEW,
   until,
   isPast: (attention) => attention === 'settlement_overdue' || attention === 'amount_differs',
+  senderMark: 'sender_not_known',
+  malformedMark: 'malformed_callback',
   weakMarks: [],
+  lateMarks: ['settlement_overdue'],
   known: () => ({}),
   remember: () => {},
   writeMove: (input) => (activities) => activities.recordPaymentMove(input),

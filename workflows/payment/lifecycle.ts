@@ -107,10 +107,12 @@ function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
 async function handle(payment: Payment, item: PaymentItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
-      return await applyCallback(payment, item.name, item.callback);
+      return await record.heed(payment, item, () =>
+        applyCallback(payment, item.name, item.callback),
+      );
     case 'malformed':
       note(payment, `unreadable callback \`${item.name}\`: ${item.fault}`);
-      return await record.setAttention(payment, 'malformed_callback');
+      return await record.markMalformed(payment);
     case 'cancel':
       return await cancel(payment, item);
     case 'session':

@@ -15,7 +15,7 @@ import { type Life, type Loaded, newLife, startLabels } from '../shared/life';
 import type { CallbackItem, Mailbox } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';
 import { createRecord } from '../shared/record';
-import { FINAL, MALFORMED_CURE, type View, type Waiting } from '../shared/view';
+import { FINAL, MALFORMED_CURE, SENDER_CURE, type View, type Waiting } from '../shared/view';
 
 /** A payout in memory, within one run. */
 export interface Payout extends Life<PayoutStatus, PayoutAttention, PayoutFacts>, Instructing {
@@ -142,6 +142,7 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
       'The bank speaks of other money than was asked for; nothing was booked. Ask the bank, then ' +
       '`mark_completed`, or `mark_returned` with the amount that really came back.',
     malformed_callback: MALFORMED_CURE,
+    sender_not_known: SENDER_CURE,
   },
 };
 
@@ -170,7 +171,10 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
     if (status === 'returned') return CURED_BY_RETURN.includes(attention);
     return OVERDUE_MARKS.includes(attention);
   },
+  senderMark: 'sender_not_known',
+  malformedMark: 'malformed_callback',
   weakMarks: ['restarted_in_flight'],
+  lateMarks: OVERDUE_MARKS,
   known: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },
   remember: (payout, to, at) => {

@@ -144,10 +144,10 @@ function live({ inbox }: PayoutMailbox, payout: Payout): Promise<void> {
 async function handle(payout: Payout, item: PayoutItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
-      return await applyCallback(payout, item.name, item.callback);
+      return await record.heed(payout, item, () => applyCallback(payout, item.name, item.callback));
     case 'malformed':
       note(payout, `unreadable callback \`${item.name}\`: ${item.fault}`);
-      return await record.setAttention(payout, 'malformed_callback');
+      return await record.markMalformed(payout);
     case 'answer':
       return await applyAnswer(payout, item);
     case 'outdated':

@@ -13,7 +13,7 @@ import { type Life, type Loaded, newLife, startLabels } from '../shared/life';
 import type { CallbackItem, Mailbox } from '../shared/mailbox';
 import type { OperatorItem } from '../shared/operator-acts';
 import { createRecord } from '../shared/record';
-import { FINAL, MALFORMED_CURE, type View } from '../shared/view';
+import { FINAL, MALFORMED_CURE, SENDER_CURE, type View } from '../shared/view';
 
 /** A refund in memory, within one run. */
 export interface Refund extends Life<RefundStatus, RefundAttention, RefundFacts>, Instructing {
@@ -77,6 +77,7 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
       'The bank speaks of other money than was asked for; nothing was booked. Ask the bank, then ' +
       '`mark_settled` with the amount that was really sent, or `mark_failed`.',
     malformed_callback: MALFORMED_CURE,
+    sender_not_known: SENDER_CURE,
   },
 };
 
@@ -86,7 +87,10 @@ export const record = createRecord<RefundStatus, RefundAttention, Refund, Refund
   until: (refund) =>
     isFinalRefund(refund.status) ? '' : `, due ${new Date(dueAt(refund)).toISOString()}`,
   isPast: (attention) => attention === 'refund_overdue' || attention === 'amount_differs',
+  senderMark: 'sender_not_known',
+  malformedMark: 'malformed_callback',
   weakMarks: [],
+  lateMarks: ['refund_overdue'],
   known: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },
   remember: () => {},

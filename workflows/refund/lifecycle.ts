@@ -133,10 +133,10 @@ function live({ inbox }: RefundMailbox, refund: Refund): Promise<void> {
 async function handle(refund: Refund, item: RefundItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
-      return await applyCallback(refund, item.name, item.callback);
+      return await record.heed(refund, item, () => applyCallback(refund, item.name, item.callback));
     case 'malformed':
       note(refund, `unreadable callback \`${item.name}\`: ${item.fault}`);
-      return await record.setAttention(refund, 'malformed_callback');
+      return await record.markMalformed(refund);
     case 'answer':
       return await applyAnswer(refund, item);
     case 'outdated':

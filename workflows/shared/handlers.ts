@@ -1,6 +1,7 @@
 import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
 import type { AnyCallback } from '../../src/domain/callback';
+import { readMac } from '../../src/domain/callback-mac';
 import { readAct, type SentAct } from '../../src/domain/lifecycle';
 import type { Faults } from '../../src/domain/shape';
 import {
@@ -72,7 +73,7 @@ export function listen<
   setHandler(state, answers.state, { description: descriptions.state });
   setHandler(open, uncancelled(answers.opened), { description: descriptions.open });
   for (const { name, signal } of callbacks) {
-    const receive = (raw: unknown) => receiveCallback(mail, name, read(raw));
+    const receive = (raw: unknown) => receiveCallback(mail, name, read(raw), readMac(raw));
     setHandler(signal, receive, { description: descriptions[name] });
   }
   for (const { name, update } of acts) {

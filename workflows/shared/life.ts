@@ -1,4 +1,5 @@
 import { workflowInfo } from '@temporalio/workflow';
+import type { SenderCheck } from '../../src/domain/callback-mac';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 
 /** The facts that every kind of resource has. */
@@ -28,6 +29,10 @@ export interface Life<Status extends string, Attention extends string, Facts ext
   snoozedUntil: number | undefined;
   /** `callback_id`s that moved it in earlier runs: repeated, each is known. */
   readonly applied: ReadonlySet<string>;
+  /** Callbacks of this run that count, by `callback_id`: each counts once. */
+  readonly counted: Map<string, object>;
+  /** Extent to which senders are looked at; undefined in runs from before: not at all. */
+  readonly senders: SenderCheck | undefined;
   /** Lines for operators on all that was tried: newest last, bounded. */
   journal: string[];
   /** The search attributes as they are now. */
@@ -51,6 +56,7 @@ export interface Loaded<Status extends string, Attention extends string, Facts> 
   attention: Attention | null;
   /** `callback_id`s that moved it; none when it was just opened. */
   applied?: string[];
+  senders?: SenderCheck;
   /** Time of its latest mark, in ms since the epoch. */
   marked_at?: number;
 }
@@ -73,6 +79,7 @@ export function newLife<Status extends string, Attention extends string, Facts e
     version,
     attention,
     applied = [],
+    senders,
     marked_at = 0,
   }: Loaded<Status, Attention, Facts>,
   labels: UpsertedLabels,
@@ -88,6 +95,8 @@ export function newLife<Status extends string, Attention extends string, Facts e
     overdueTold: false,
     snoozedUntil: undefined,
     applied: new Set(applied),
+    counted: new Map(),
+    senders,
     journal: [],
     labels,
   };

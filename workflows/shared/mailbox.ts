@@ -1,4 +1,5 @@
 import type { AnyCallback, BankCallback } from '../../src/domain/callback';
+import type { CallbackMac } from '../../src/domain/callback-mac';
 import type { RuleViolation } from '../../src/domain/lifecycle';
 import { Faults } from '../../src/domain/shape';
 
@@ -6,7 +7,7 @@ import { Faults } from '../../src/domain/shape';
 export interface Mailbox<Item, Resource> {
   /** In order of arrival. Handlers only enqueue; the loop decides. */
   readonly inbox: Item[];
-  /** The `callback_id`s of this run: each counts once. */
+  /** Signals of this run: a repeat is not taken in. */
   readonly seen: Set<string>;
   /** Undefined until it is known. */
   opening: Opening<Resource> | undefined;
@@ -32,10 +33,13 @@ export function openedIn<Resource>({
 
 /** A bank's signal in the inbox. */
 export type CallbackItem<Name extends string, Callback extends AnyCallback = BankCallback> =
-  | { kind: 'callback'; name: Name; callback: Callback }
+  | { kind: 'callback'; name: Name; callback: Callback; mac: CallbackMac | undefined }
   | { kind: 'malformed'; name: Name; fault: string };
 
-/** Takes a signal in, each `callback_id` once. A malformed one is kept too; it never throws. */
+/**
+ * Takes a signal in. A malformed one is kept too; it never throws. Each `callback_id` comes in once
+ * without a mac, and once with each that it comes with: a false one must not stand for the true one.
+ */
 export function receiveCallback<Name extends string, Callback extends AnyCallback>(
   {
     inbox,
@@ -43,11 +47,16 @@ export function receiveCallback<Name extends string, Callback extends AnyCallbac
   }: { inbox: { push(item: CallbackItem<Name, Callback>): unknown }; seen: Set<string> },
   name: Name,
   callback: Callback | Faults,
+  mac: CallbackMac | undefined | Faults,
 ): void {
-  if (callback instanceof Faults) {
-    inbox.push({ kind: 'malformed', name, fault: callback.text });
-  } else if (!seen.has(callback.callback_id)) {
-    seen.add(callback.callback_id);
-    inbox.push({ kind: 'callback', name, callback });
+  if (callback instanceof Faults || mac instanceof Faults) {
+    const faults = [callback, mac].filter((read) => read instanceof Faults);
+    inbox.push({ kind: 'malformed', name, fault: faults.map(({ text }) => text).join('; ') });
+    return;
   }
+  const { callback_id } = callback;
+  const key = mac === undefined ? callback_id : JSON.stringify([name, callback, mac]);
+  if (seen.has(key)) return;
+  seen.add(key);
+  inbox.push({ kind: 'callback', name, callback, mac });
 }

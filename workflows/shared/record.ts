@@ -1,3 +1,4 @@
+import { patched } from '@temporalio/workflow';
 import type {
   MoveAnswer,
   ReadStanding,
@@ -7,8 +8,10 @@ import type {
 } from '../../activities/record-inputs';
 import type { AnyCallback, CallbackName, CallbackResource } from '../../src/domain/callback';
 import { type CommonFacts, type Life, note } from './life';
+import { addressOf, isForPerson, markingOf } from './marks';
 import { type AuditedAct, datedAudit } from './operator-acts';
 import { type Write, writeLocally, writeScheduled } from './persist';
+import { createHeed } from './senders';
 import { showLife, type View } from './view';
 
 /** The points in which one kind of resource differs from the others when it is written and shown. */
@@ -19,8 +22,14 @@ interface RecordTable<Status extends string, Attention extends string, Resource,
   until: (resource: Resource) => string;
   /** Whether a mark says nothing any more once the resource has moved on to `status`. */
   isPast: (attention: Attention, status: Status) => boolean;
+  /** The mark of a callback whose sender is not known: it goes with the next move. */
+  senderMark: Attention;
+  /** The mark of a callback that can't be read. */
+  malformedMark: Attention;
   /** Marks that lateness replaces: any other speaks of more. */
   weakMarks: readonly Attention[];
+  /** Marks of lateness itself, which say the least. */
+  lateMarks: readonly Attention[];
   /** Facts that are written with the next move, such as the bank's own name for it. */
   known: (resource: Resource) => Partial<Change>;
   /** Keeps in memory what a move says beside its status. */
@@ -121,7 +130,8 @@ export function createRecord<
       const { account_id, livemode } = resource.facts;
       const at = new Date().toISOString();
       const mark = resource.attention;
-      const attention = mark !== null && table.isPast(mark, last) ? null : mark;
+      const isPast = mark === table.senderMark || (mark !== null && table.isPast(mark, last));
+      const attention = isPast && !isForPerson(mark, audit) ? null : mark;
       const write = scheduled ? writeScheduled : writeLocally;
       const moved = await write(
         table.writeMove({
@@ -170,6 +180,9 @@ export function createRecord<
       takeOver(resource, found);
     },
 
+    /** Lets a callback act whose sender is known. */
+    heed: createHeed<Attention, Resource>({ ...table, show, setAttention }),
+
     /** Keeps a callback that moves nothing, with its reason. */
     recordUnapplied: async (
       resource: Resource,
@@ -187,13 +200,24 @@ export function createRecord<
     /** Says why it needs a person; null when it no longer does. */
     setAttention,
 
+    /** Marks a callback that can't be read; whoever sends such must not hide what a person looks at. */
+    markMalformed: async (resource: Resource): Promise<void> => {
+      const { attention } = resource;
+      const { senderMark, malformedMark, weakMarks, lateMarks } = table;
+      const less = [null, senderMark, malformedMark, ...weakMarks, ...lateMarks];
+      if (less.includes(attention) || !patched('keep-mark-over-malformed'))
+        await setAttention(resource, malformedMark);
+      else show(resource);
+    },
+
     /** Tells operators once that the bank has not done its part in time; it goes on waiting. */
     markOverdue: async (resource: Resource, mark: Attention): Promise<void> => {
       note(resource, `the ${table.noun} is overdue: still ${resource.status}`);
       resource.snoozedUntil = undefined;
       resource.overdueTold = true;
       const { attention } = resource;
-      if (attention === null || table.weakMarks.includes(attention)) {
+      const isWeak = attention === table.senderMark || attention === null;
+      if (isWeak || table.weakMarks.includes(attention)) {
         await setAttention(resource, mark);
       } else show(resource);
     },
@@ -212,19 +236,4 @@ export function createRecord<
       show(resource);
     },
   };
-}
-
-/** A mark, later than the one before also where both are set at one time of the workflow. */
-function markingOf<Attention extends string>(
-  resource: Life<string, Attention, CommonFacts>,
-  attention: Attention | null,
-  audit: RecordAttention<Attention>['audit'],
-): RecordAttention<Attention> {
-  resource.markedAt = Math.max(Date.now(), resource.markedAt + 1);
-  const { version, markedAt: marked_at } = resource;
-  return { ...addressOf(resource), version, attention, audit, marked_at };
-}
-
-function addressOf({ id, facts }: Life<string, string, CommonFacts>) {
-  return { resource_id: id, request_id: facts.request_id };
 }

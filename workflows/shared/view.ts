@@ -15,6 +15,10 @@ export const FINAL: Waiting = { what: 'nothing: final', levers: 'none' };
 export const MALFORMED_CURE =
   'A callback could not be read; it is in the journal. Ask the connector team.';
 
+export const SENDER_CURE =
+  'A callback came whose sender is not known; it is kept, and moved nothing. The journal says why. ' +
+  'If the bank says that it is true, let its connector send it again, signed under a key that counts.';
+
 /** The words in which operators are told of one kind of resource. */
 export interface View<Status extends string, Attention extends string> {
   waitsFor: Record<Status, Waiting>;

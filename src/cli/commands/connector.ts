@@ -7,8 +7,9 @@ import { fields, table, when } from '../output';
 
 const EXAMPLES = {
   group: `
-A bank that runs no Temporal client posts its callbacks to /connectors/NAME/callbacks, signed with a
-key of its connector: the sandbox's, or a bank's, also before LIVE_CONNECTORS names it.
+A connector signs its callbacks with a key of its own, be they signals or posts to
+/connectors/NAME/callbacks: the sandbox's, or a bank's, also before LIVE_CONNECTORS names it. On live
+a callback that is not signed moves nothing.
 
 Examples:
   npm run -s cli -- connector key create sandbox
@@ -29,7 +30,7 @@ Example:
 export function addConnectorCommands(program: Command, context: CliContext): void {
   const keys = program
     .command('connector')
-    .description('banks that report over HTTP')
+    .description('banks and chains that report')
     .addHelpText('after', EXAMPLES.group)
     .command('key')
     .description('keys that a connector signs its callbacks with: several each, each shown once')

@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import {
-  createSignatureCheck,
-  signMessage,
-  UnreadableKey,
-} from '../../../src/connectors/signature';
+import { UnreadableKey } from '../../../src/connectors/secrets';
+import { createSignatureCheck, signMessage } from '../../../src/connectors/signature';
 import { HttpCallback } from '../../../src/domain/wire/callback';
 import { createSealer } from '../../../src/keys/seal';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/connector-keys';
@@ -41,8 +38,8 @@ async function setting() {
   return {
     kept,
     opened: () => opened,
-    of: (header: string | undefined, more: { connector?: string; body?: string } = {}) =>
-      check({ connector: 'acme', header, body: BODY, ...more }),
+    of: async (header: string | undefined, more: { connector?: string; body?: string } = {}) =>
+      (await check({ connector: 'acme', header, body: BODY, ...more }))?.key_id,
   };
 }
 

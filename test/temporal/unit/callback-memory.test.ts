@@ -20,19 +20,19 @@ afterEach(() => jest.useRealTimers());
 
 test('many signalled callbacks are noted by one write', async () => {
   const { memory, writes } = setting();
-  for (const id of ['a', 'b', 'c']) memory.signalled(id, `at ${id}`);
-  expect([memory.wasSignalled('a'), writes]).toEqual([true, []]);
+  for (const id of ['a', 'b', 'c']) memory.signalled({ _id: id }, `at ${id}`);
+  expect([memory.wasSignalled({ _id: 'a' }), writes]).toEqual([true, []]);
   await jest.advanceTimersByTimeAsync(250);
   expect(writes).toEqual([['a', 'b', 'c'].map((_id) => ({ _id, signalled_at: `at ${_id}` }))]);
-  expect(memory.wasSignalled('a')).toBe(false);
+  expect(memory.wasSignalled({ _id: 'a' })).toBe(false);
 });
 
 test('notes are tried again until the database takes them, and are known until then', async () => {
   const { memory, writes, database } = setting();
   database.isAway = true;
-  memory.signalled('a', 'at a');
+  memory.signalled({ _id: 'a' }, 'at a');
   await jest.advanceTimersByTimeAsync(1_000);
-  expect([memory.wasSignalled('a'), writes]).toEqual([true, []]);
+  expect([memory.wasSignalled({ _id: 'a' }), writes]).toEqual([true, []]);
   database.isAway = false;
   await jest.advanceTimersByTimeAsync(250);
   expect(writes).toEqual([[{ _id: 'a', signalled_at: 'at a' }]]);
@@ -40,7 +40,7 @@ test('notes are tried again until the database takes them, and are known until t
 
 test('what is left is noted before the process ends', async () => {
   const { memory, writes } = setting();
-  memory.signalled('a', 'at a');
+  memory.signalled({ _id: 'a' }, 'at a');
   await memory.close();
   expect(writes).toEqual([[{ _id: 'a', signalled_at: 'at a' }]]);
 });
@@ -52,4 +52,14 @@ test('a resource is known by its kind, and only as its own connector', () => {
   expect(memory.isOf('payment', 'x', 'bank')).toBe(true);
   expect(memory.isOf('payment', 'x', 'another')).toBe(false);
   expect(memory.isOf('refund', 'x', 'bank')).toBeUndefined();
+});
+
+test('a callback that comes again under another mac is still to be signalled', async () => {
+  const { memory, writes } = setting();
+  memory.signalled({ _id: 'a' }, 'at a');
+  expect(memory.wasSignalled({ _id: 'a', mac: 'f0' })).toBe(false);
+  memory.signalled({ _id: 'a', mac: 'f0' }, 'later');
+  await memory.close();
+  const signed = { _id: 'a', mac: 'f0', signalled_at: 'later' };
+  expect(writes).toEqual([[{ _id: 'a', signalled_at: 'at a' }, signed]]);
 });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { createCryptoPaymentActivities } from '../../../activities/crypto-payments';
 import { createCryptoSettlementActivities } from '../../../activities/crypto-settlements';
+import { signCallback } from '../../../src/connectors/mac';
 import type { CallbackName } from '../../../src/domain/callback';
 import { bookCurrency } from '../../../src/domain/crypto';
 import type {
@@ -147,7 +148,7 @@ export async function spend(
 }
 
 async function open(
-  { env, queues }: WorkflowSetting,
+  { env, queues, connectorKey }: WorkflowSetting,
   kind: 'crypto_payment' | 'crypto_settlement',
   id: string,
   input: CryptoPaymentInput | CryptoSettlementInput,
@@ -164,9 +165,14 @@ async function open(
     }),
   );
   const handle = env.client.workflow.getHandle(workflowId(id));
-  const report = (name: CallbackName, more: object = {}) => {
-    const occurred_at = new Date(0).toISOString();
-    return handle.signal(name, callback({ occurred_at, ...more }));
+  const { livemode, connector } = input;
+  /** Reports as a connector has to: on live with a mac. */
+  const report = async (name: CallbackName, more: object = {}) => {
+    const facts = callback({ occurred_at: new Date(0).toISOString(), ...more });
+    if (!livemode) return await handle.signal(name, facts);
+    const told = { connector, resource: kind, resource_id: id, name, callback: facts };
+    const mac = signCallback(await connectorKey(connector), told);
+    return await handle.signal(name, { ...facts, mac });
   };
   return {
     handle,

@@ -57,6 +57,29 @@ describe('a bank that speaks of other money', () => {
     });
   });
 
+  test('a payment that the bank ends after all keeps the mark, since nobody has looked', async () => {
+    await opened(scriptedBank(), async ({ handle, id }) => {
+      await handle.signal('settled', callback({ amount: 1_049 }));
+      await eventually('the mark', async () => (await attentionOf(id)) === 'amount_differs');
+      await handle.signal('settled', callback({ amount: 1_050 }));
+      expect(await handle.result()).toMatchObject({ status: 'settled' });
+      expect(await attentionOf(id)).toBe('amount_differs');
+      await keepHistory(handle, 'payment-amount-differs-unread');
+    });
+  });
+
+  test('nonsense that comes afterwards hides no mark that says more', async () => {
+    await opened(scriptedBank(), async ({ handle, id }) => {
+      await handle.signal('settled', callback({ amount: 1_049 }));
+      await eventually('the mark', async () => (await attentionOf(id)) === 'amount_differs');
+      await handle.signal('settled', { callback_id: 7 });
+      await handle.signal('settled', callback({ amount: 1_050 }));
+      expect(await handle.result()).toMatchObject({ status: 'settled' });
+      expect(await attentionOf(id)).toBe('amount_differs');
+      await keepHistory(handle, 'payment-malformed-under-mark');
+    });
+  });
+
   test('an operator books what really came; no more than that is refunded', async () => {
     await withBank(setting, scriptedBank(), async (connector) => {
       const input = paymentInput(connector);

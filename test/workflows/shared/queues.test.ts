@@ -1,3 +1,4 @@
+import { signCallback } from '../../../src/connectors/mac';
 import { taskQueues } from '../../../src/domain/task-queues';
 import { Sealed } from '../../../src/keys/seal';
 import { deliverCallback } from '../../../src/temporal/bank-callbacks';
@@ -52,6 +53,7 @@ test.each([
       const [event] = await stores.events.list({ account_id, livemode, limit: 1 });
       expect(await queueOf(`webhook:${event?._id}`)).toBe(`${queues.webhooks}${end}`);
 
+      const key = livemode ? await setting.connectorKey(connector) : undefined;
       const settle = async () => {
         const about = {
           resource: 'payment' as const,
@@ -59,7 +61,7 @@ test.each([
           connector,
           name: 'settled' as const,
         };
-        const inbox = { ...starting(), temporal: env.client };
+        const inbox = { ...starting(), temporal: env.client, key };
         await deliverCallback(inbox, { ...about, callback: callback() });
         await env.client.workflow.getHandle(workflowId).result();
       };
@@ -72,13 +74,14 @@ test.each([
 
 test('a live payment that an earlier version started goes on where it is', () =>
   withBank(setting, scriptedBank(), async (connector) => {
-    const { handle, opened } = await openPayment(
-      setting,
-      paymentInput(connector, { livemode: true }),
-    );
+    const input = paymentInput(connector, { livemode: true });
+    const { handle, opened } = await openPayment(setting, input);
     expect(opened.status).toBe('awaiting_customer');
     expect(await queueOf(handle.workflowId)).toBe(setting.queues.lifecycle);
-    await handle.signal('settled', callback());
+    const about = { connector, resource: 'payment', resource_id: input.payment_id } as const;
+    const settled = { ...about, name: 'settled', callback: callback() } as const;
+    const mac = signCallback(await setting.connectorKey(connector), settled);
+    await handle.signal('settled', { ...settled.callback, mac });
     expect(await handle.result()).toMatchObject({ status: 'settled' });
   }));
 
