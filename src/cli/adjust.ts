@@ -1,10 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { MAIN_BALANCE } from '../domain/balance-account';
+import { coinOfBook } from '../domain/crypto';
 import { formatMoney } from '../domain/money';
 import type { BalanceRow } from '../ledger/book';
 import type { BookDocument, PostingDocument } from '../ledger/documents';
 import { LEGS } from '../ledger/legs';
-import { bookId, InsufficientBalance, type NewPosting, operationId } from '../ledger/postings';
+import {
+  type AnyLeg,
+  bookId,
+  InsufficientBalance,
+  type NewPosting,
+  operationId,
+} from '../ledger/postings';
 import { inTransaction, isDuplicateKey } from '../mongo';
 import type { Audit } from '../store/audit';
 import { assertApproved } from './approval';
@@ -23,9 +30,10 @@ export interface Adjustment {
   account_id: string;
   livemode: boolean;
   balance_account: string;
+  /** ISO 4217, or the book of a coin. */
   currency: string;
-  /** Minor units; below 0 debits. */
-  amount: number;
+  /** Minor units, or the smallest of a coin as a bigint; below 0 debits. */
+  amount: number | bigint;
   /** Account on the other side: what operators correct, or what the merchant owes. */
   against: 'adjustments' | 'receivable';
 }
@@ -49,12 +57,11 @@ export async function adjustBalance(
   id: string = `adjust_${randomUUID()}`,
 ): Promise<Funded> {
   const { account_id, livemode, balance_account, currency, amount, against } = adjustment;
-  const asked = { livemode, currency, amount: Math.abs(amount) };
-  assertApproved(deps.approvalLimit, { ...asked, ...by(correction) });
+  assertApproved(deps.approvalLimit, { livemode, currency, amount, ...by(correction) });
   const owner = { account_id, livemode, currency };
   const legs = LEGS.adjusted(balance_account, amount, against);
   const posting = { kind: 'adjusted', resource_id: id, ...owner, legs } as const;
-  if (against === 'receivable') await assertOwed(deps, owner, posting.resource_id, amount);
+  if (against === 'receivable') await assertOwed(deps, owner, posting.resource_id, Number(amount));
   return await post(deps, { ...posting, ...written(deps, correction) }, balance_account);
 }
 
@@ -70,7 +77,7 @@ export async function reverseOperation(
   deps: AdjustDeps,
   id: string,
   correction: Correction,
-): Promise<Funded & { amount: number }> {
+): Promise<Funded & { amount: number | bigint }> {
   const { ledger } = deps.stores;
   const found = await ledger.posting(id);
   const book = found === null ? null : await ledger.book(found.book);
@@ -83,14 +90,13 @@ export async function reverseOperation(
       `${id} says what became of a payment, refund or payout: correct the balance instead.`,
     );
   }
-  const { balance_account, amount } = creditOf(found);
   const { account_id, livemode, currency } = book;
-  const asked = { livemode, currency, amount: Math.abs(amount) };
-  assertApproved(deps.approvalLimit, { ...asked, ...by(correction) });
-  const plain = found.legs.map((leg) => ({ account: leg.account, amount: Number(leg.amount) }));
+  const legs = legsOf(found, currency);
+  const { balance_account, amount } = creditOf(legs);
+  assertApproved(deps.approvalLimit, { livemode, currency, amount, ...by(correction) });
   const posting = {
     ...({ kind: 'reversed', resource_id: id, account_id, livemode, currency } as const),
-    legs: LEGS.reversed(plain),
+    legs: LEGS.reversed(legs),
     ...written(deps, correction),
   };
   return { ...(await post(deps, posting, balance_account)), amount: -amount };
@@ -105,11 +111,19 @@ function written({ now }: FundDeps, { operator, reason, approvedBy }: Correction
   return { at: now().toISOString(), note: { operator, reason, ...approved } };
 }
 
+/** Legs of a posting as they were written. */
+function legsOf({ legs }: PostingDocument, currency: string): AnyLeg[] {
+  const isCoin = coinOfBook(currency) !== undefined;
+  return legs.map(({ account, amount }) =>
+    isCoin ? { account, amount: BigInt(String(amount)) } : { account, amount: Number(amount) },
+  );
+}
+
 /** The balance that a posting credits or debits, and by how much. */
-function creditOf({ legs }: PostingDocument): { balance_account: string; amount: number } {
+function creditOf(legs: readonly AnyLeg[]): { balance_account: string; amount: number | bigint } {
   for (const { account, amount } of legs) {
     const name = /^balances\.(.+)\.available$/.exec(account)?.[1];
-    if (name !== undefined) return { balance_account: name, amount: Number(amount) };
+    if (name !== undefined) return { balance_account: name, amount };
   }
   return { balance_account: MAIN_BALANCE, amount: 0 };
 }

@@ -1,3 +1,4 @@
+import { coinOfBook } from '../domain/crypto';
 import { formatMoney } from '../domain/money';
 import { CliFailure } from './failure';
 
@@ -8,15 +9,16 @@ export const APPROVAL_LIMIT = 100_000;
 interface Asked {
   livemode: boolean;
   currency: string;
-  /** Minor units, without a sign. */
-  amount: number;
+  /** Minor units, or the smallest of a coin; its sign does not count. */
+  amount: number | bigint;
   operator: string | undefined;
   approvedBy: string | undefined;
 }
 
 /**
  * Holds an operator's act against the rule of two persons. Both are names until there is single
- * sign-on; the audit log holds the system user who typed them.
+ * sign-on; the audit log holds the system user who typed them. Coins have no limit: none is approved by
+ * one person.
  * @param limit minor units
  * @throws CliFailure `approval_required`
  */
@@ -31,10 +33,12 @@ export function assertApproved(
     const message = 'An approval needs the first operator, too: add --operator.';
     throw new CliFailure('approval_required', message);
   }
-  if (!livemode || amount <= limit || approvedBy !== undefined) return;
+  if (!livemode || approvedBy !== undefined) return;
+  const isCoin = coinOfBook(currency) !== undefined;
+  if (!isCoin && amount <= limit && -amount <= limit) return;
+  const what = isCoin ? 'a correction of coins' : `more than ${formatMoney(limit, currency)}`;
   throw new CliFailure(
     'approval_required',
-    `On live, more than ${formatMoney(limit, currency)} needs a second operator: add --approved-by. ` +
-      'Nothing was posted.',
+    `On live, ${what} needs a second operator: add --approved-by. Nothing was posted.`,
   );
 }

@@ -98,6 +98,12 @@ export function parseSignedAmount(text: string): number {
   return text.startsWith('-') ? -parseAmount(text.slice(1)) : parseAmount(text);
 }
 
+/** Parses the signed `--amount` of a correction of coins, in their smallest unit. */
+export function parseSignedUnits(text: string): bigint {
+  if (/^-?[1-9]\d{0,27}$/.test(text)) return BigInt(text);
+  throw new InvalidArgumentError('It must be an integer, in the smallest unit of the coin.');
+}
+
 /** Option `--approved-by`: the second operator, where one is needed. */
 export function approvedByOption(): Option {
   return new Option('--approved-by <name>', 'second operator, who approves it').argParser(

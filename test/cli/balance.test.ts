@@ -324,6 +324,46 @@ describe('balance adjust and balance reverse', () => {
     expect(await service.json(...sandbox)).toMatchObject({ available: 10_100_001 });
   });
 
+  test('correct a balance of coins to the unit, on live by two persons', async () => {
+    const { account_id } = await service.account();
+    const coins = (amount: string, ...more: string[]) => {
+      const where = ['--env', 'live', '--balance-account', 'main'];
+      const coin = ['--asset', 'ETH', '--network', 'ethereum', '--amount', amount];
+      return ['balance', 'adjust', account_id, ...where, ...coin, ...WHO, ...more];
+    };
+    const approved = ['--approved-by', 'ada'];
+    expect((await service.refusal(...coins('1'))).code).toBe('approval_required');
+    const up = coins('5000000000000000001', '--operation-id', 'reorg-1', ...approved);
+    const row = { balance_account: 'main', asset: 'ETH', network: 'ethereum', reserved: '0' };
+    for (const _repeat of [1, 2]) {
+      expect(await service.json(...up)).toEqual({
+        ...row,
+        available: '5000000000000000001',
+        operation_id: 'adjusted:reorg-1',
+      });
+    }
+    const down = coins('-5000000000000000000', ...approved);
+    expect((await service.cli(...down)).stdout).toMatch(
+      /Adjusted: +-5 ETH\nAvailable: +0\.0{17}1 ETH/,
+    );
+    expect((await service.refusal(...down)).code).toBe('insufficient_balance');
+    const reverse = ['balance', 'reverse', 'adjusted:reorg-1', ...WHO];
+    expect((await service.refusal(...reverse)).code).toBe('approval_required');
+    expect((await service.refusal(...reverse, ...approved)).code).toBe('insufficient_balance');
+    await service.json(...coins('5000000000000000000', ...approved));
+    expect(await service.json(...reverse, ...approved)).toMatchObject({ ...row, available: '0' });
+    for (const wrong of [
+      coins('1.5', ...approved),
+      coins('0', ...approved),
+      coins('1', '--currency', 'EUR', ...approved),
+      coins('-1', '--against', 'receivable', ...approved),
+      coins('1', ...approved).filter((word) => word !== '--network' && word !== 'ethereum'),
+    ]) {
+      expect((await service.refusal(...wrong)).code).toBe('invalid_usage');
+    }
+    expect((await service.cli('ledger', 'verify', '--full')).exit).toBe(0);
+  });
+
   test('a funding needs a second person where the limit is set', async () => {
     const { account_id } = await service.account();
     const much = funding(account_id, { amount: '100001' });

@@ -15,7 +15,6 @@ export interface Balancer {
     path: string,
     key: string,
     body?: object,
-    idempotencyKey?: string,
   ): Promise<{ status: number; text: string }>;
   close(): Promise<void>;
 }
@@ -35,7 +34,7 @@ export function startBalancer(urls: readonly string[]): Balancer {
   const looking = Promise.all(urls.map(look));
   return {
     ready: () => ready.size,
-    ask: async (method, path, key, body, idempotencyKey = randomUUID()) => {
+    ask: async (method, path, key, body) => {
       const url = [...ready].sort()[turn % Math.max(ready.size, 1)];
       turn += 1;
       if (url === undefined) throw new Error(`${method} ${path}: no API is ready`);
@@ -44,7 +43,7 @@ export function startBalancer(urls: readonly string[]): Balancer {
         method,
         headers: {
           authorization: `Bearer ${key}`,
-          ...(method === 'POST' && { 'idempotency-key': idempotencyKey }),
+          ...(method === 'POST' && { 'idempotency-key': randomUUID() }),
           ...(body && { 'content-type': 'application/json' }),
         },
         body: body === undefined ? null : JSON.stringify(body),

@@ -1,18 +1,9 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { MAIN_BALANCE } from '../../domain/balance-account';
-import { coinOfBook, formatUnits } from '../../domain/crypto';
 import { type Env, isLive } from '../../domain/environment';
-import { amountInJson, formatMoney } from '../../domain/money';
-import type { BalanceRow } from '../../ledger/book';
+import { formatMoney } from '../../domain/money';
 import { findAccount } from '../account';
-import {
-  type AdjustDeps,
-  type Adjustment,
-  adjustBalance,
-  type Correction,
-  reverseOperation,
-} from '../adjust';
-import { APPROVAL_LIMIT } from '../approval';
+import { balanceText, movedText, rowInJson } from '../balance-text';
 import type { CliContext } from '../context';
 import { fundBalance } from '../fund';
 import {
@@ -23,10 +14,10 @@ import {
   parseBalanceAccount,
   parseCurrency,
   parseOperationId,
-  parseSignedAmount,
   reasonOption,
 } from '../options';
-import { fields, table } from '../output';
+import { table } from '../output';
+import { addCorrections } from './balance-corrections';
 
 const FUND_EXAMPLE = `npm run -s cli -- balance fund acct_… --env sandbox --balance-account main \\
     --currency EUR --amount 100000`;
@@ -56,22 +47,6 @@ APPROVAL_LIMIT where it is set, a second operator approves.
 Example:
   ${FUND_EXAMPLE} --operation-id wire-2026-03-01 --operator mia --reason "Wire of 1 March" --json
   {"balance_account", "currency", "available", "reserved", "operation_id"}`,
-  adjust: `
-Amounts are in minor units; one below 0 debits, and never more than the balance holds. On live, above
-APPROVAL_LIMIT (${APPROVAL_LIMIT} minor units by default), a second operator approves.
-
-With --against receivable, a debit collects what the merchant owes.
-
-Example:
-  npm run -s cli -- balance adjust acct_… --env live --balance-account main --currency EUR \\
-    --amount -5000 --operator mia --reason "Ticket 42: wire booked twice" --json
-  {"balance_account", "currency", "available", "reserved", "operation_id"}`,
-  reverse: `
-Posts the opposite of a funding, an adjustment or a claw-back, once.
-
-Example:
-  npm run -s cli -- balance reverse funded:wire-2026-03-01 --operator mia --reason "Typo" --json
-  {"balance_account", "currency", "available", "reserved", "operation_id"}`,
 };
 
 interface FundOptions {
@@ -83,15 +58,6 @@ interface FundOptions {
   operator?: string;
   reason?: string;
   approvedBy?: string;
-}
-
-interface AdjustOptions extends Correction {
-  env: Env;
-  balanceAccount: string;
-  currency: string;
-  amount: number;
-  against: Adjustment['against'];
-  operationId?: string;
 }
 
 export function addBalanceCommands(program: Command, context: CliContext): void {
@@ -120,34 +86,7 @@ export function addBalanceCommands(program: Command, context: CliContext): void 
     .addOption(approvedByOption())
     .addHelpText('after', EXAMPLES.fund)
     .action((id: string, options: FundOptions) => fund(context, id, options));
-  group
-    .command('adjust')
-    .description('correct a balance, and show it as it is then')
-    .argument('<account_id>')
-    .addOption(envOption())
-    .requiredOption('--balance-account <name>', 'which balance', parseBalanceAccount)
-    .requiredOption('--currency <currency>', 'ISO 4217 code', parseCurrency)
-    .requiredOption('--amount <minor>', 'how much; below 0 debits', parseSignedAmount)
-    .addOption(
-      new Option('--against <account>', 'account on the other side')
-        .choices(['adjustments', 'receivable'])
-        .default('adjustments'),
-    )
-    .option('--operation-id <id>', 'makes a repeat post nothing', parseOperationId)
-    .addOption(operatorOption().makeOptionMandatory())
-    .addOption(reasonOption().makeOptionMandatory())
-    .addOption(approvedByOption())
-    .addHelpText('after', EXAMPLES.adjust)
-    .action((id: string, options: AdjustOptions) => adjust(context, id, options));
-  group
-    .command('reverse')
-    .description('undo a funding, an adjustment or a claw-back, and show the balance then')
-    .argument('<operation_id>')
-    .addOption(operatorOption().makeOptionMandatory())
-    .addOption(reasonOption().makeOptionMandatory())
-    .addOption(approvedByOption())
-    .addHelpText('after', EXAMPLES.reverse)
-    .action((id: string, options: Correction) => reverse(context, id, options));
+  addCorrections(group, context);
 }
 
 async function show(context: CliContext, accountId: string, env: Env): Promise<void> {
@@ -167,7 +106,7 @@ async function show(context: CliContext, accountId: string, env: Env): Promise<v
     (row) => `The merchant owes ${formatMoney(row.owed, row.currency)}.`,
   );
   context.print({
-    json: { data: data.map(inJson), ...(receivables.length === 0 ? {} : { receivables }) },
+    json: { data: data.map(rowInJson), ...(receivables.length === 0 ? {} : { receivables }) },
     text: [table(heading, rows, none), ...owed].join('\n\n'),
   });
 }
@@ -183,61 +122,5 @@ async function fund(context: CliContext, accountId: string, options: FundOptions
     { account_id: account._id, livemode: isLive(env), balance_account, currency, amount },
     { id, note: { operator, reason, approvedBy } },
   );
-  context.print({ json: inJson(funded), text: movedText(funded, ['Credited', amount]) });
-}
-
-function balanceText(amount: number | bigint, currency: string): string {
-  const coin = coinOfBook(currency);
-  return coin === undefined ? formatMoney(amount, currency) : formatUnits(BigInt(amount), coin);
-}
-
-function inJson<Row extends BalanceRow>(row: Row) {
-  const { available, reserved } = row;
-  const coin = coinOfBook(row.currency);
-  if (coin !== undefined) {
-    const { balance_account } = row;
-    return { balance_account, ...coin, available: String(available), reserved: String(reserved) };
-  }
-  return { ...row, available: amountInJson(available), reserved: amountInJson(reserved) };
-}
-
-async function adjust(
-  context: CliContext,
-  accountId: string,
-  options: AdjustOptions,
-): Promise<void> {
-  const { env, balanceAccount: balance_account, currency, amount, against } = options;
-  const { _id: account_id } = await findAccount(await context.stores(), accountId);
-  const adjustment = { account_id, livemode: isLive(env), balance_account, currency, amount };
-  const adjusted = await adjustBalance(
-    await adjusting(context),
-    { ...adjustment, against },
-    options,
-    options.operationId,
-  );
-  context.print({ json: inJson(adjusted), text: movedText(adjusted, ['Adjusted', amount]) });
-}
-
-async function reverse(context: CliContext, id: string, correction: Correction): Promise<void> {
-  const deps = await adjusting(context);
-  const { amount, ...reversed } = await reverseOperation(deps, id, correction);
-  context.print({ json: inJson(reversed), text: movedText(reversed, ['Reversed', amount]) });
-}
-
-async function adjusting(context: CliContext): Promise<AdjustDeps> {
-  const { approvalLimit } = context.settings();
-  return { ...(await context.acting()), approvalLimit };
-}
-
-function movedText(
-  row: BalanceRow & { operation_id: string },
-  [done, amount]: [string, number],
-): string {
-  return fields([
-    ['Balance account', row.balance_account],
-    [done, formatMoney(amount, row.currency)],
-    ['Available', formatMoney(row.available, row.currency)],
-    ['Reserved', formatMoney(row.reserved, row.currency)],
-    ['Operation', row.operation_id],
-  ]);
+  context.print({ json: rowInJson(funded), text: movedText(funded, ['Credited', amount]) });
 }
