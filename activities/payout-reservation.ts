@@ -73,7 +73,7 @@ async function counted(
   session: ClientSession,
 ): Promise<PayoutDocument> {
   const { account_id, amount, currency } = payout;
-  const account = rebuilding ? null : await accounts.known(account_id);
+  const account = rebuilding ? null : await accounts.get(account_id, session);
   const limit = account?.payout_limits?.[currency];
   if (limit === undefined) return payout;
   const spent = await payoutDays.add(payout, amount, session);

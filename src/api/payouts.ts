@@ -1,10 +1,12 @@
 import type { ClaimedPayout } from '../domain/creation';
+import { payoutFee } from '../domain/payout-fees';
 import {
   balanceAccountOf,
   balanceFault,
   DELETED,
   limitFault,
   railFault,
+  unfundedFault,
 } from '../domain/payout-rules';
 import { isRailId, railEntry, railRules } from '../domain/rails';
 import {
@@ -74,7 +76,13 @@ async function acceptPayout(
   if ('fault' in balance) throw refusalOf(balance.fault);
   const recipient = await finder(stores.recipients, 'recipient')(recipient_id, key);
   if (recipient.deleted_at) throw refusalOf(DELETED);
-  const { rails, fees, limits } = await railsOf(deps, key);
+  const [balances, { rails, fees, limits }] = await Promise.all([
+    stores.ledger.balances(account_id, livemode),
+    railsOf(deps, key),
+  ]);
+  // Asked before the rail: on live without a bank no rail is there to be asked about.
+  const unfunded = unfundedFault(balances, balance.name);
+  if (unfunded !== undefined) throw refusalOf(unfunded);
   const fault = railFault({ method, currency, recipient }, new Set<string>(rails), now());
   if (fault !== undefined) throw refusalOf(fault);
   const connector = connectors.serving(method, livemode);
@@ -82,9 +90,9 @@ async function acceptPayout(
     throw new RangeError(`No rail that is served: ${method}`);
   }
 
-  const fee = fees[method] ?? 0;
+  const fee = payoutFee(fees, method, currency);
   const draw = { balance_account: balance.name, currency, amount, fee };
-  const lack = balanceFault(await stores.ledger.balances(account_id, livemode), draw);
+  const lack = balanceFault(balances, draw);
   if (lack !== undefined) throw refusalOf(lack);
   const limit = limits[currency];
   if (limit !== undefined) {

@@ -2,7 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { SCOPES } from '../domain/api-key';
 import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../domain/catalogue';
-import { isRailId, RAIL_IDS, type RailId } from '../domain/rails';
+import type { FeeName } from '../domain/payout-fees';
+import { isRailId, type RailId } from '../domain/rails';
 import { PAYER_MONTHS } from '../domain/retention';
 import { hashPassword } from '../keys/password';
 import { createKey, type KeyDeps } from '../merchants/api-keys';
@@ -76,8 +77,8 @@ export interface AccountChange {
   crypto?: 'on' | 'off';
   enableMethod?: (PaymentMethodId | RailId)[];
   disableMethod?: (PaymentMethodId | RailId)[];
-  /** Minor units of the payout's currency, by rail; 0 removes a fee. */
-  payoutFee?: Partial<Record<RailId, number>>;
+  /** Minor units of the payout's currency; null removes a fee, and so does 0 that of a whole rail. */
+  payoutFee?: { name: FeeName; fee: number | null }[];
   /** Months for which names and e-mail addresses of payers are kept. */
   payerDataMonths?: number;
   /** Minor units that may be paid out in a day, by currency; null removes a limit. */
@@ -113,7 +114,7 @@ async function makeChanges(
     crypto,
     enableMethod = [],
     disableMethod = [],
-    payoutFee = {},
+    payoutFee = [],
     payoutLimit = {},
     payerDataMonths,
   }: AccountChange,
@@ -128,10 +129,7 @@ async function makeChanges(
     if (isRailId(method)) await accounts.disableRail(id, method, session);
     else await accounts.disableMethod(id, method, session);
   }
-  for (const rail of RAIL_IDS) {
-    const fee = payoutFee[rail];
-    if (fee !== undefined) await accounts.setPayoutFee(id, rail, fee, session);
-  }
+  for (const { name, fee } of payoutFee) await accounts.setPayoutFee(id, name, fee, session);
   if (payerDataMonths !== undefined)
     await accounts.setPayerDataMonths(id, payerDataMonths, session);
   for (const [currency, limit] of Object.entries(payoutLimit)) {

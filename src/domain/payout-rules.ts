@@ -137,9 +137,21 @@ export interface Available {
 }
 
 /**
+ * Finds that a balance account was never credited; undefined when it was. `main` always exists,
+ * another account once it was credited in any currency.
+ * @param rows all balances of the account in this environment
+ */
+export function unfundedFault(
+  rows: readonly Available[],
+  balance_account: string,
+): RuleViolation | undefined {
+  const exists = rows.some((row) => row.balance_account === balance_account);
+  return exists || balance_account === MAIN_BALANCE ? undefined : neverFunded();
+}
+
+/**
  * Why the balance can't bear amount and fee; undefined when it can. Asked before a payout is
- * accepted, and again when its reservation fails. `main` always exists, another account
- * once it was credited in any currency.
+ * accepted, and again when its reservation fails.
  * @param rows all balances of the account in this environment
  * @param draw minor units, with the fee
  */
@@ -148,9 +160,12 @@ export function balanceFault(
   draw: { balance_account: string; currency: string; amount: number; fee: number },
 ): RuleViolation | undefined {
   const { balance_account, currency, amount, fee } = draw;
-  const funded = rows.filter((row) => row.balance_account === balance_account);
-  if (funded.length === 0 && balance_account !== MAIN_BALANCE) return neverFunded();
-  const available = funded.find((row) => row.currency === currency)?.available ?? 0;
+  const unfunded = unfundedFault(rows, balance_account);
+  if (unfunded !== undefined) return unfunded;
+  const own = rows.find(
+    (row) => row.balance_account === balance_account && row.currency === currency,
+  );
+  const available = own?.available ?? 0;
   if (available >= amount + fee) return undefined;
   const [held, drawn] = [available, amount + fee].map((minor) => formatMoney(minor, currency));
   const message = `The balance holds ${held}; the payout and its fee draw ${drawn}.`;

@@ -1,6 +1,7 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import { type Env, envOf } from '../domain/environment';
-import type { RailId } from '../domain/rails';
+import type { FeeName, PayoutFees } from '../domain/payout-fees';
+import { isRailId, type RailId } from '../domain/rails';
 import type { Sealed } from '../keys/seal';
 import { type IndexWork, makeIndexes } from '../mongo-indexes';
 import { type Memory, noMemory } from './memory';
@@ -14,8 +15,8 @@ export interface AccountDocument {
   enabled_methods: string[];
   /** Rails that the account has not; absent: none, so it has them all. */
   disabled_rails?: RailId[];
-  /** Minor units of the payout's own currency, by rail; 0 where a rail has none. */
-  payout_fees?: Partial<Record<RailId, number>>;
+  /** Minor units of the payout's own currency; 0 where a rail has none. */
+  payout_fees?: PayoutFees;
   /** Data keys under which payers are sealed; each is made when its first payer is. */
   payer_keys?: Partial<Record<Env, PayerKey>>;
   /** Months for which payers are kept; absent: the usual time. */
@@ -144,13 +145,13 @@ export function createAccountStore(db: Db, memory: Memory<AccountDocument> = noM
         { $unset: { frozen: '' } },
         { session },
       ),
-    /** @param fee minor units of the payout's currency; 0 removes it */
-    setPayoutFee: (id: string, rail: RailId, fee: number, session?: ClientSession) =>
+    /** @param fee minor units of the payout's currency; null removes it, 0 that of a whole rail */
+    setPayoutFee: (id: string, name: FeeName, fee: number | null, session?: ClientSession) =>
       accounts.findOneAndUpdate(
         { _id: id },
-        fee === 0
-          ? { $unset: { [`payout_fees.${rail}`]: '' } }
-          : { $set: { [`payout_fees.${rail}`]: fee } },
+        fee === null || (fee === 0 && isRailId(name))
+          ? { $unset: { [`payout_fees.${name}`]: '' } }
+          : { $set: { [`payout_fees.${name}`]: fee } },
         { returnDocument: 'after', session },
       ),
   };

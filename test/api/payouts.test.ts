@@ -75,7 +75,7 @@ test.each(RAIL_IDS)(
 );
 
 test('the reference of a payout is on the bank’s statement of it', async () => {
-  const { body } = await shop.pay({ reference: 'Salary 12/2026' });
+  const { body } = await shop.paid({ reference: 'Salary 12/2026' });
   const book = service.mongo.db(`${service.database}_bank`).collection<{ _id: string }>('payouts');
   expect(await book.findOne({ _id: body.id })).toMatchObject({ statement: 'Salary 12/2026' });
 });
@@ -244,6 +244,10 @@ test('where no connector serves live, no rail is there and nothing can be paid o
   const refused = await call(service.url, 'POST', '/v1/payouts', { key, body });
   expectRefusal(refused, 'rail_requirements_not_met');
   expect(faultsOf(refused)).toEqual(['method_not_enabled:method']);
+  // A balance account of the sandbox is none of live.
+  const drawn = shop.ask({ recipient_id, metadata: { balance_account: 'marketing' } });
+  const unfunded = await call(service.url, 'POST', '/v1/payouts', { key, body: drawn });
+  expectRefusal(unfunded, 'balance_account_not_found');
 });
 
 describe('a payout limit', () => {

@@ -42,7 +42,7 @@ beforeAll(async () => {
   const call = { method: 'POST', path: '/v1/payout-recipients', body: RECIPIENT } as const;
   const answer = await client.insist({ ...call, idempotencyKey: 'recipient' });
   recipient_id = JSON.parse(answer.text).id;
-}, 200_000);
+});
 
 afterAll(async () => {
   over.abort();

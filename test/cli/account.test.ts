@@ -129,7 +129,12 @@ describe('account update, show and list', () => {
       enabled_rails: ['card_payout', 'sepa_credit_transfer', 'sepa_instant'],
       payout_fees: { card_payout: 120 },
     });
-    expect(await update('--payout-fee', 'card_payout=0')).toMatchObject({ payout_fees: {} });
+    const yen = ['--payout-fee', 'card_payout:JPY=150', '--payout-fee', 'card_payout:KWD=0'];
+    expect(await update('--payout-fee', 'card_payout=0', ...yen)).toMatchObject({
+      payout_fees: { 'card_payout:JPY': 150, 'card_payout:KWD': 0 },
+    });
+    const removed = ['--payout-fee', 'card_payout:JPY=off', '--payout-fee', 'card_payout:KWD=off'];
+    expect(await update(...removed)).toMatchObject({ payout_fees: {} });
   });
 
   test('set for how long payers are kept', async () => {
@@ -159,6 +164,9 @@ describe('account update, show and list', () => {
     'sepa_instant=100000000000',
     'sepa_instant=1=2',
     'toString=1',
+    'sepa_instant:JPY=1',
+    'card_payout:=1',
+    'card_payout=offf',
     '',
   ])('refuses --payout-fee "%s"', async (fee) => {
     const { account_id } = await service.account();

@@ -7,7 +7,7 @@ import { type Service, startService } from '../support/service';
 /** The whole product, with a sandbox bank that plays by itself and has the sandbox's ring alone. */
 let service: Service;
 beforeAll(async () => {
-  service = await startService({ autoplay: true });
+  service = await startService({ autoplay: true, split: true });
 });
 afterAll(async () => {
   await service?.stop();

@@ -1,12 +1,8 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import {
-  isPaymentMethodId,
-  PAYMENT_METHOD_IDS,
-  type PaymentMethodId,
-} from '../../domain/catalogue';
-import { isCurrency } from '../../domain/currencies';
+import { type Command, Option } from 'commander';
+import { PAYMENT_METHOD_IDS } from '../../domain/catalogue';
 import { defined } from '../../domain/defined';
-import { isRailId, RAIL_IDS, type RailId } from '../../domain/rails';
+import type { PayoutFees } from '../../domain/payout-fees';
+import { RAIL_IDS } from '../../domain/rails';
 import { MONTHS_MAX, PAYER_MONTHS } from '../../domain/retention';
 import type { AccountDocument } from '../../store/accounts';
 import {
@@ -22,8 +18,8 @@ import { CliFailure } from '../failure';
 import { SANDBOX_FUNDS } from '../fund';
 import { operatorOption, parseEmail, parseLimit, parseMonths, reasonOption } from '../options';
 import { fields, table, when } from '../output';
+import { collectFee, collectLimit, collectMethod, parseName } from './account-options';
 
-const NAME_LENGTH_MAX = 100;
 const LIST_MAX = 1_000;
 const EXAMPLES = {
   group: `
@@ -40,15 +36,16 @@ Example:
 Methods: ${PAYMENT_METHOD_IDS.join(', ')}
 Rails:   ${RAIL_IDS.join(', ')}
 
-A fee is in minor units of whatever currency is paid out, drawn beside the amount; 0 removes it. It
-counts for the payouts that are made from then on.
+A fee is in minor units of the currency that is paid out, drawn beside the amount: that of the rail in
+this currency, else that of the rail. off removes it; 0 removes that of a rail, and sets none for one
+currency. It counts for the payouts that are made from then on.
 
 A payout limit is in minor units of its currency, for each day of UTC and each environment. It counts
 the amounts of payouts accepted while it is set; what fails is given back to its day. 0 lets none go.
 
 Examples:
   npm run -s cli -- account update acct_… --enable-method visa --disable-method card_payout
-  npm run -s cli -- account update acct_… --payout-fee sepa_instant=50 --payout-fee card_payout=120
+  npm run -s cli -- account update acct_… --payout-fee sepa_instant=50 --payout-fee card_payout:EUR=120
   npm run -s cli -- account update acct_… --payout-limit EUR=5000000 --payout-limit GBP=off`,
   freeze: `
 Examples:
@@ -82,7 +79,11 @@ export function addAccountCommands(program: Command, context: CliContext): void 
     .addOption(new Option('--crypto <state>', 'crypto payments').choices(['on', 'off']))
     .option('--enable-method <method>', 'enable a method or rail (repeatable)', collectMethod)
     .option('--disable-method <method>', 'disable a method or rail (repeatable)', collectMethod)
-    .option('--payout-fee <rail=minor>', 'fee of a payout over a rail (repeatable)', collectFee)
+    .option(
+      '--payout-fee <rail[:currency]=minor>',
+      'fee of a payout over a rail, or in one of its currencies (repeatable)',
+      collectFee,
+    )
     .option(
       '--payer-data-months <n>',
       `how long names and e-mail addresses of payers are kept, 1 to ${MONTHS_MAX} months (usual: ${PAYER_MONTHS})`,
@@ -145,7 +146,8 @@ async function update(context: CliContext, id: string, change: AccountChange): P
     throw new CliFailure(
       'nothing_to_change',
       'Say what to change: --crypto on|off, --enable-method METHOD, --disable-method METHOD, ' +
-        '--payout-fee RAIL=MINOR, --payout-limit CURRENCY=MINOR or --payer-data-months N.',
+        '--payout-fee RAIL[:CURRENCY]=MINOR, --payout-limit CURRENCY=MINOR or ' +
+        '--payer-data-months N.',
     );
   }
   const both = enableMethod.find((method) => disableMethod.includes(method));
@@ -215,49 +217,7 @@ function present(account: AccountDocument) {
   };
 }
 
-function feesText(fees: Readonly<Record<string, number>>): string {
-  const each = Object.entries(fees).map(([rail, fee]) => `${rail}=${fee}`);
+function feesText(fees: PayoutFees): string {
+  const each = Object.entries(fees).map(([name, fee]) => `${name}=${fee}`);
   return each.join(', ') || 'none';
-}
-
-type MethodOrRail = PaymentMethodId | RailId;
-
-function collectMethod(text: string, before: MethodOrRail[] = []): MethodOrRail[] {
-  if (isPaymentMethodId(text) || isRailId(text)) {
-    return before.includes(text) ? before : [...before, text];
-  }
-  throw new InvalidArgumentError(`Allowed: ${[...PAYMENT_METHOD_IDS, ...RAIL_IDS].join(', ')}.`);
-}
-
-type Fees = NonNullable<AccountChange['payoutFee']>;
-
-function collectFee(text: string, before: Fees = {}): Fees {
-  const [rail = '', minor = '', ...more] = text.split('=');
-  const fee = Number(minor);
-  const isFee = more.length === 0 && /^\d{1,11}$/.test(minor);
-  if (isRailId(rail) && isFee && before[rail] === undefined) return { ...before, [rail]: fee };
-  throw new InvalidArgumentError(
-    `It must be RAIL=MINOR, each rail once: one of ${RAIL_IDS.join(', ')}, and an integer from 0 to ` +
-      '99999999999, in minor units.',
-  );
-}
-
-type Limits = NonNullable<AccountChange['payoutLimit']>;
-
-function collectLimit(text: string, before: Limits = {}): Limits {
-  const [currency = '', minor = '', ...more] = text.split('=');
-  const isLimit = more.length === 0 && /^(\d{1,11}|off)$/.test(minor);
-  if (isCurrency(currency) && isLimit && before[currency] === undefined) {
-    return { ...before, [currency]: minor === 'off' ? null : Number(minor) };
-  }
-  throw new InvalidArgumentError(
-    'It must be CURRENCY=MINOR, each currency once, with an integer from 0 to 99999999999 in minor ' +
-      'units, or CURRENCY=off.',
-  );
-}
-
-function parseName(text: string): string {
-  const name = text.trim();
-  if (name !== '' && [...name].length <= NAME_LENGTH_MAX) return name;
-  throw new InvalidArgumentError(`It must have 1 to ${NAME_LENGTH_MAX} characters.`);
 }
