@@ -104,7 +104,7 @@ async function mustSucceed(node: EvmNode, hash: Hash): Promise<boolean> {
 /** Sums up what one transaction brings to one address. */
 function added(
   earlier: Found | undefined,
-  { _id, asset: asked }: GivenAddress,
+  { _id, asset: asked, required_confirmations }: GivenAddress,
   { asset, hash, value, sources }: Transfer,
 ): Found {
   return {
@@ -114,6 +114,7 @@ function added(
     amount: (earlier?.amount ?? 0n) + value,
     sources: [...new Set([...(earlier?.sources ?? []), ...sources])],
     is_stray: asset !== asked,
+    ...(required_confirmations === undefined ? {} : { required_confirmations }),
   };
 }
 

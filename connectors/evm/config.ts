@@ -46,6 +46,8 @@ export const Environment = z.object({
     .regex(/^\d{1,9}(\.\d{1,9})?$/)
     .default('200'),
   EVM_RAISE_SECONDS: count(15, 86_400).default(180),
+  /** Key that reports are signed with: unsigned, they would be noted as told and move nothing. */
+  CONNECTOR_KEY_FILE: path,
   EVM_POLL_MS: count(100, 600_000).default(4_000),
   ...SERVER_VARIABLES,
   /** Whether Temporal may be a development server: this process moves live money only. */

@@ -8,7 +8,7 @@ const PAGE = 100;
 export interface DepositReportDeps {
   deposits: Deposits;
   deliver: Deliver;
-  /** Blocks after which a deposit counts, its own included. */
+  /** Blocks after which a deposit counts today, its own included. */
   confirmations: number;
   pass: Passing;
   log: Logger;
@@ -31,15 +31,24 @@ async function reportOne(deps: DepositReportDeps, deposit: Deposit, head: number
   const { deposits, pass } = deps;
   const { telling } = deposit;
   if (telling !== null) return await tell(deps, deposit, telling);
-  const due = dueReport(deposit, head, deps.confirmations);
+  const required = requiredOf(deps, deposit);
+  const due = dueReport(deposit, head, required);
   if (due !== undefined) {
     if (!(await deposits.plan(deposit, due))) return;
     pass('deposit to be told');
     return await tell(deps, deposit, due);
   }
   const { block, told } = deposit;
-  const isDone = block === null || (told !== null && told.confirmations >= deps.confirmations);
+  const isDone = block === null || (told !== null && told.confirmations >= required);
   if (isDone) await deposits.close(deposit);
+}
+
+/** Blocks to report until: the payment keeps the number of its address when the setting is lowered. */
+function requiredOf(
+  { confirmations }: Pick<DepositReportDeps, 'confirmations'>,
+  { required_confirmations = 0 }: Deposit,
+): number {
+  return Math.max(required_confirmations, confirmations);
 }
 
 /** Finds the next report that is due: first that a block no longer holds the deposit. */

@@ -15,6 +15,8 @@ export interface Found {
   sources: Address[];
   /** Whether the payment was asked for in another asset: kept, and told to nobody but the log. */
   is_stray: boolean;
+  /** Blocks that its address was given with; absent where that was by an earlier version. */
+  required_confirmations?: number;
 }
 
 export interface Deposit extends Omit<Found, 'amount'> {

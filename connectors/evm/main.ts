@@ -13,7 +13,7 @@ import { createStores } from '../../src/store';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { connectTemporal } from '../../src/temporal/connect';
 import { connectNative, installRuntime } from '../../src/temporal/native';
-import { deliverCallback } from '../contract/callbacks';
+import { deliverCallback, readConnectorKey } from '../contract/callbacks';
 import { createInstructionGuard } from '../contract/guard';
 import { assertPrivate, type EvmConfig, readEvmConfig } from './config';
 import { createEvm, type EvmSettings } from './evm';
@@ -38,6 +38,7 @@ async function main(): Promise<void> {
   const registry = createRegistry();
   const nodeUrl = lineOf(config.EVM_RPC_URL_FILE);
   assertPrivate(config, nodeUrl);
+  const key = readConnectorKey(config.CONNECTOR_KEY_FILE);
   const account = await openKeystore(
     readFileSync(config.EVM_KEYSTORE_FILE, 'utf8'),
     lineOf(config.EVM_KEYSTORE_PASSWORD_FILE),
@@ -54,7 +55,7 @@ async function main(): Promise<void> {
   const stores = createStores(mongo.db(config.MONGODB_DB));
   const { lifecycleQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
   const meter = createCallbackMeter(registry);
-  const inbox = { stores, temporal, lifecycleQueue, now, log, meter };
+  const inbox = { stores, temporal, lifecycleQueue, now, log, meter, key };
   const assertCurrent = createInstructionGuard(stores);
   const evm = createEvm({
     mongo,

@@ -1,29 +1,21 @@
 import type { MongoClient } from 'mongodb';
 import { type Address, getAddress } from 'viem';
-import type { PrivateKeyAccount } from 'viem/accounts';
 import { inTransaction, isDuplicateKey } from '../../src/mongo';
 import type { SettlementAnswer, SettlementInstruction, SettlementLookup } from '../contract/crypto';
-import { type Asset, type Assets, servedAsset } from './assets';
+import { type Asset, servedAsset } from './assets';
 import { broadcast } from './broadcasting';
 import { assertChain } from './chain-check';
-import type { Call, EvmNode } from './node';
+import { affordableFees, checkFunds, type FundsDeps } from './funds';
+import type { Call } from './node';
 import { NodeFailure } from './node-answers';
-import type { NonceLine } from './nonce-line';
 import { REVERTS, type Refused, refusalOf } from './refusals';
-import { type Settlement, type Settlements, transactionOf } from './settlements';
-import { callOf, type Fees, firstFees, sign } from './signing';
+import { type Settlement, transactionOf } from './settlements';
+import { callOf, type Fees, sign } from './signing';
 import type { Passing } from './steps';
 
-export interface PayingDeps {
+export interface PayingDeps extends FundsDeps {
   mongo: MongoClient;
-  node: EvmNode;
-  assets: Assets;
   chainId: number;
-  account: PrivateKeyAccount;
-  nonces: NonceLine;
-  settlements: Settlements;
-  /** Most wei a unit of gas. */
-  feeCap: bigint;
   /** Holds an instruction against the product's record. */
   assertCurrent: (instruction: SettlementInstruction) => Promise<void>;
   pass: Passing;
@@ -32,20 +24,21 @@ export interface PayingDeps {
 
 /** Gas of a payment to an account without code. */
 const PLAIN_GAS = 21_000n;
-/** Gas that there must be funds for, before a payment is tried out. */
-const GAS_HEADROOM = 100_000n;
+/** Age to which an attempt may sign: Temporal gives it up at 30 s, which leaves 5 to keep bytes. */
+const ATTEMPT_MS_MAX = 25_000;
 
 /**
  * Pays a settlement: signs it, keeps the bytes with their nonce, and only then broadcasts them. A
  * repeat signs nothing.
  * @throws Error when it can't be paid yet, with nothing kept: too little on the account, gas that is
- *   too dear, a node that is away or on another chain; the same instruction may come again
+ *   too dear, a node that is away, slow or on another chain; the same instruction may come again
  */
 export async function sendSettlement(
   deps: PayingDeps,
   instruction: SettlementInstruction,
 ): Promise<SettlementAnswer> {
   const { crypto_settlement_id: _id } = instruction;
+  const assertInTime = timeLimit(deps);
   const known = await lookUpSettlement(deps, _id);
   if (known.outcome !== 'not_found') return known;
   await deps.assertCurrent(instruction);
@@ -58,8 +51,14 @@ export async function sendSettlement(
   const fees = await affordableFees(deps);
   await checkFunds(deps, payment, fees);
   const gas = await deps.node.gasOf(call);
-  if (gas === undefined) return await refuse(deps, _id, REVERTS);
-  const settlement = await keep(deps, { ...payment, _id }, call, withMargin(gas), fees);
+  // The node may have been slow, and the record have changed meanwhile.
+  await deps.assertCurrent(instruction);
+  if (gas === undefined) {
+    assertInTime();
+    return await refuse(deps, _id, REVERTS);
+  }
+  const facts = { call, gas: withMargin(gas), fees };
+  const settlement = await keep(deps, { ...payment, _id }, facts, assertInTime);
   try {
     await broadcast(deps, settlement);
   } catch (error) {
@@ -67,6 +66,19 @@ export async function sendSettlement(
     if (!(error instanceof NodeFailure)) throw error;
   }
   return await answerOf(deps, _id);
+}
+
+/**
+ * Begins to count the time of an attempt.
+ * @returns a function that throws Error once Temporal may have given the attempt up: another may be
+ *   under way by then, or an operator have ended the settlement
+ */
+function timeLimit({ now }: Pick<PayingDeps, 'now'>): () => void {
+  const began = now().getTime();
+  return () => {
+    if (now().getTime() - began < ATTEMPT_MS_MAX) return;
+    throw new Error('The attempt took too long: nothing is signed, and the next one begins anew.');
+  };
 }
 
 /** Answers what has become of an instruction. */
@@ -108,36 +120,6 @@ function paymentOf(
   return { asset: served, amount, wallet: getAddress(wallet_address), from: account.address };
 }
 
-async function affordableFees({ node, feeCap }: PayingDeps): Promise<Fees> {
-  const fees = firstFees(await node.fees(), feeCap);
-  if (fees === undefined) throw new Error('Gas is dearer than this connector may pay.');
-  return fees;
-}
-
-/** @throws Error when the account does not hold the amount beside what it owes already. */
-async function checkFunds(
-  { node, nonces, settlements, assets, account }: PayingDeps,
-  { asset, amount }: Payment,
-  { fee_max }: Fees,
-): Promise<void> {
-  await nonces.check();
-  const owed = await settlements.waiting(account.address);
-  const sum = (of: Asset) =>
-    owed.filter((row) => row.asset === of).reduce((all, row) => all + BigInt(row.amount), 0n);
-  const gas = owed.reduce((all, row) => all + BigInt(row.gas) * dearest(row), 0n);
-  const wei = (asset === 'ETH' ? BigInt(amount) : 0n) + GAS_HEADROOM * fee_max;
-  const { address } = account;
-  const short = (what: string) => new Error(`The paying account holds too little ${what}.`);
-  if ((await node.balanceOf(address)) < sum('ETH') + gas + wei) throw short('ether');
-  if (asset === 'ETH' || assets.usdc === undefined) return;
-  const held = await node.tokenBalanceOf(assets.usdc, address);
-  if (held < sum(asset) + BigInt(amount)) throw short(asset);
-}
-
-function dearest({ attempts }: Settlement): bigint {
-  return BigInt(attempts.at(-1)?.fee_max ?? 0);
-}
-
 function withMargin(gas: bigint): bigint {
   return gas === PLAIN_GAS ? gas : (gas * 6n) / 5n;
 }
@@ -146,14 +128,15 @@ function withMargin(gas: bigint): bigint {
 async function keep(
   deps: PayingDeps,
   payment: Payment & { _id: string },
-  call: Call,
-  gas: bigint,
-  fees: Fees,
+  { call, gas, fees }: { call: Call; gas: bigint; fees: Fees },
+  assertInTime: () => void,
 ): Promise<Settlement> {
   const { mongo, account, chainId, nonces, settlements, pass, now } = deps;
   try {
     const kept = await inTransaction(mongo, async (session) => {
       const nonce = await nonces.take(session);
+      // Others may have held the line for seconds.
+      assertInTime();
       const attempt = await sign({ account, chainId, call, nonce, gas, fees, now: now() });
       pass('settlement signed');
       const settlement: Settlement = {

@@ -60,11 +60,13 @@ export async function giveAddress(
   if (served === undefined) return NOT_SERVED;
   if (!livemode) return NO_SANDBOX;
   if ((await book.cursor()) === null) throw new Error('The chain is not followed yet.');
-  const { address } = await addresses.give(crypto_payment_id, served);
+  const terms = { asset: served, required_confirmations: confirmations };
+  const given = await addresses.give(crypto_payment_id, terms);
+  const { address, required_confirmations = confirmations } = given;
   const answer = { outcome: 'given', address, chain_id: chainId } as const;
   return {
     ...answer,
-    required_confirmations: confirmations,
+    required_confirmations,
     ...(served === 'USDC' ? { token_contract: assets.usdc } : {}),
   };
 }

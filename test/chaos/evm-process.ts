@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import * as Keystore from 'ox/Keystore';
 import { type Address, getAddress } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import type { ConnectorKey } from '../../connectors/contract/callbacks';
 import { type Child, startChild } from '../../stack/child-process';
 import { CHAIN_ID } from '../connectors/evm/ethereum';
 import { ACCOUNT } from '../connectors/evm/words';
@@ -13,8 +14,8 @@ import { mongodbUri, temporalAddress } from '../support/servers';
 /** Process of the connector, as `docs/evm.md` runs it. */
 const MAIN = resolve('dist/connectors/evm/main.js');
 const PASSWORD = 'correct horse';
-const STOP_MS_MAX = 20_000;
-const UP_MS_MAX = 30_000;
+const STOP_MS_MAX = 60_000;
+const UP_MS_MAX = 90_000;
 
 export interface EvmProcessOptions {
   /** URL of the node. */
@@ -25,6 +26,8 @@ export interface EvmProcessOptions {
   database: string;
   prefix: string;
   confirmations: number;
+  /** Key that reports are signed with. */
+  signing: ConnectorKey;
 }
 
 export type EvmProcess = ReturnType<typeof createEvmProcess>;
@@ -90,7 +93,7 @@ export function createEvmProcess(options: EvmProcessOptions) {
 function environment(
   folder: string,
   key: `0x${string}`,
-  { node, token, connector, database, prefix, confirmations }: EvmProcessOptions,
+  { node, token, connector, database, prefix, confirmations, signing }: EvmProcessOptions,
 ) {
   const file = (name: string, content: string): string => {
     const path = join(folder, name);
@@ -115,6 +118,7 @@ function environment(
     EVM_FEE_MAX_GWEI: '1000',
     EVM_RAISE_SECONDS: '86400',
     EVM_POLL_MS: '100',
+    CONNECTOR_KEY_FILE: file('key.json', JSON.stringify(signing)),
     MONGODB_URI: mongodbUri(),
     MONGODB_DB: database,
     TEMPORAL_ADDRESS: temporalAddress(),

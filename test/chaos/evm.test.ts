@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Hash } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import type { ConnectorKey } from '../../connectors/contract/callbacks';
 import type { Deposit } from '../../connectors/evm/deposits';
 import type { Settlement } from '../../connectors/evm/settlements';
+import { createConnectorKey } from '../../src/connectors/keys';
+import { createSealer } from '../../src/keys/seal';
 import { type CryptoShop, ETHER, IN_ETHER, openCryptoShop } from '../api/crypto-setting';
 import { startEthereum } from '../connectors/evm/ethereum';
+import { operatorsAudit } from '../support/audit';
 import { eventually } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { createEvmProcess, type EvmProcess } from './evm-process';
@@ -13,7 +17,7 @@ import { type NodeDoor, startNodeDoor } from './node-door';
 /** The Ethereum connector as a process that is killed at each step, its node with it, for live money. */
 const CONFIRMATIONS = 3;
 const CONNECTOR = `evm-${randomBytes(4).toString('hex')}`;
-const STEP_MS_MAX = 30_000;
+const STEP_MS_MAX = 90_000;
 
 let chain: Awaited<ReturnType<typeof startEthereum>>;
 let door: NodeDoor;
@@ -31,7 +35,7 @@ beforeAll(async () => {
   shop = await openCryptoShop(service, true);
   evm = createEvmProcess({
     ...{ node: door.url, token: chain.token, connector: CONNECTOR, confirmations: CONFIRMATIONS },
-    ...{ database: service.database, prefix: CONNECTOR },
+    ...{ database: service.database, prefix: CONNECTOR, signing: await signingKey() },
   });
   await chain.client.setBalance({ address: evm.payer, value: 10n * ETHER });
 });
@@ -42,6 +46,14 @@ afterAll(async () => {
   door?.close();
   await chain?.stop();
 });
+
+/** Makes a key of the connector, since live money moves for signed reports alone. */
+async function signingKey(): Promise<ConnectorKey> {
+  const { mongo, stores, keys } = service;
+  const now = () => new Date();
+  const acting = { mongo, stores, audit: operatorsAudit(stores), now };
+  return await createConnectorKey({ ...acting, sealer: createSealer(keys.seal) }, CONNECTOR);
+}
 
 const due = 5n * 10n ** 16n;
 const book = () => service.mongo.db(`${service.database}_${CONNECTOR}`);

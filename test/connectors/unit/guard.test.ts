@@ -5,7 +5,8 @@ function guardOf(status: string, frozen: boolean) {
   const found = { account_id: 'acct_1', status, version: 1 };
   const get = async () => found;
   const account = frozen ? { frozen: { at: '2026-03-01T00:00:00.000Z', reason: 'Leak' } } : {};
-  const stores = { payouts: { get }, refunds: { get }, accounts: { get: async () => account } };
+  const resources = { payouts: { get }, refunds: { get }, crypto_settlements: { get } };
+  const stores = { ...resources, accounts: { get: async () => account } };
   return createInstructionGuard(Object(stores));
 }
 
@@ -14,6 +15,12 @@ const payout = { resource: 'payout', id: 'p', version: 1 } as const;
 test('a payout of a frozen account is held, and goes once it is free', async () => {
   await expect(guardOf('created', true)(payout)).rejects.toThrow('The account is frozen');
   await expect(guardOf('created', false)(payout)).resolves.toBeUndefined();
+});
+
+test('a settlement of coins of a frozen account is held, and goes once it is free', async () => {
+  const settlement = { ...payout, resource: 'crypto_settlement' } as const;
+  await expect(guardOf('pending', true)(settlement)).rejects.toThrow('The account is frozen');
+  await expect(guardOf('pending', false)(settlement)).resolves.toBeUndefined();
 });
 
 test('a refund of a frozen account goes on', async () => {

@@ -58,6 +58,7 @@ describe('the environment', () => {
     EVM_KEYSTORE_PASSWORD_FILE: '/run/secrets/password',
     EVM_SCREENING_FILE: '/etc/evm/list.txt',
     EVM_RATES: 'https://rates.example.com/',
+    CONNECTOR_KEY_FILE: '/run/secrets/evm-key.json',
     MONGODB_URI: 'mongodb://localhost',
   };
 
@@ -85,6 +86,17 @@ describe('the environment', () => {
     }
     expect(said).not.toContain('secret');
     expect([...said.matchAll(/\bEVM_\w+/g)].map(([name]) => name)).toEqual(refused);
+  });
+
+  it.each([
+    ['absent', undefined, ''],
+    ['empty', '', ''],
+    ['absent in a trial', undefined, 'yes'],
+  ])('is refused with a key for reports that is %s', (_what, CONNECTOR_KEY_FILE, demo) => {
+    const unsigned = { ...env, CONNECTOR_KEY_FILE, ALLOW_LIVE_DEMO: demo };
+    expect(() => readEvmConfig(unsigned)).toThrow(
+      /^The environment is not usable\.\n {2}CONNECTOR_KEY_FILE: \S/,
+    );
   });
 
   it('is refused where the servers of others are spoken to in clear', () => {
