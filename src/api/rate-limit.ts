@@ -65,13 +65,18 @@ function createLimit(perSecond: number, what: string) {
   const limiter = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
   return async (ctx: Context, name: string): Promise<Standing> => {
     const { refused, remainingPoints, msBeforeNext } = await consumeToken(limiter, name);
-    const resetSeconds = Math.max(1, Math.ceil(msBeforeNext / 1_000));
+    const resetSeconds = secondsUntil({ msBeforeNext });
     const standing = { points, left: Math.max(0, remainingPoints), resetSeconds };
     if (!refused) return standing;
     tell(ctx, standing);
     ctx.set('Retry-After', String(resetSeconds));
     throw new Refusal('rate_limited', `Too many ${what}: at most ${perSecond} a second.`);
   };
+}
+
+/** Whole seconds until the window ends, at least one. */
+function secondsUntil({ msBeforeNext }: { msBeforeNext: number }): number {
+  return Math.max(1, Math.ceil(msBeforeNext / 1_000));
 }
 
 function tell(ctx: Context, { points, left, resetSeconds }: Standing): void {
@@ -100,7 +105,9 @@ export function createFailureLimit(wrong = 'API key') {
       if (!(error instanceof Refusal) || ERROR_CODES[error.code].status !== 401) throw error;
       const failures = await limiter.penalty(addressOf(ctx), 1);
       if (failures.consumedPoints <= FAILURES_MAX) throw error;
-      ctx.set('Retry-After', String(Math.max(1, Math.ceil(failures.msBeforeNext / 1_000))));
+      const resetSeconds = secondsUntil(failures);
+      tell(ctx, { points: FAILURES_MAX, left: 0, resetSeconds });
+      ctx.set('Retry-After', String(resetSeconds));
       throw new Refusal('rate_limited', `Too many calls with a wrong ${wrong}.`);
     }
   };

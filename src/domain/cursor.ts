@@ -2,8 +2,8 @@ const MINUTE_MS = 60_000;
 const TIE_MAX = 999_999;
 
 const DATE = /(\d{4})-(\d{2})-(\d{2})/.source;
-const TIME = /(\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1,9}))?/.source;
-const OFFSET = /(?:[Zz]|([+\- ])(\d{2}):(\d{2}))/.source;
+const TIME = /(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?/.source;
+const OFFSET = /(?:[Zz]|([+\- ])(\d{2})(?::?(\d{2}))?)/.source;
 const DATE_TIME = new RegExp(`^${DATE}[Tt]${TIME}${OFFSET}$`);
 
 /**
@@ -27,8 +27,8 @@ export function positionOf(createdAtMs: number, tie: number): string {
 }
 
 /**
- * Reads a `created_before`: an ISO 8601 date-time with seconds, 0 to 9 fractional digits and an
- * offset (`Z` or `±hh:mm`, in either letter case as RFC 3339 has it). Normalises it to the form of
+ * Reads a `created_before`: an ISO 8601 date-time with an offset (`Z`, `±hh:mm`, `±hhmm` or `±hh`, in
+ * either letter case as RFC 3339 has it). Seconds may be left out, or have up to 9 fractional digits. Normalises it to the form of
  * `positionOf` without losing a digit. A space counts as `+`, since a query string turns `+` into a
  * space. Rows whose position sorts before the result were created before it.
  * @returns undefined when it isn't a real moment of the years 0001 to 9999: day 30 of February,
@@ -40,7 +40,7 @@ export function parseCreatedBefore(text: string): string | undefined {
   if (match === null) return undefined;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
     .slice(1, 7)
-    .map(Number);
+    .map((digits = '0') => Number(digits));
   const [fraction = '', sign = '+', offsetHour = '00', offsetMinute = '00'] = match.slice(7);
   if (month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return undefined;
   if (hour > 23 || minute > 59 || second > 59) return undefined;

@@ -45,10 +45,15 @@ function ids(...names: string[]) {
   return z.object({ ...Object.fromEntries(names.map((name) => [name, z.string()])), test });
 }
 
+/** Names of the ids that the data of an event holds. */
+export function eventIds(type: EventType): string[] {
+  const { test, ...named } = dataOf(type)?.shape ?? {};
+  return Object.keys(named);
+}
+
 /** Data of a test event: made-up ids of what would have moved, and that it is a test. */
 export function testData(type: EventType, makeId: () => string): Record<string, string | true> {
-  const { test, ...named } = dataOf(type)?.shape ?? {};
-  return { ...Object.fromEntries(Object.keys(named).map((name) => [name, makeId()])), test: true };
+  return { ...Object.fromEntries(eventIds(type).map((name) => [name, makeId()])), test: true };
 }
 
 function dataOf(type: EventType) {

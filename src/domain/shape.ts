@@ -1,3 +1,5 @@
+import { fits } from './characters';
+
 /**
  * Shapes of the messages to a workflow. They do without zod, since Temporal loads a workflow's
  * modules anew for every run, and a schema library took a quarter of a payment's cost to its
@@ -28,9 +30,9 @@ export function text({ min = 0, max, optional = false, trimmed = false }: TextRu
   return (value) => {
     if (value === undefined) return optional ? undefined : 'is required';
     if (typeof value !== 'string') return 'must be a string';
-    const length = (trimmed ? value.trim() : value).length;
-    if (length < min) return `must have at least ${min} character${min === 1 ? '' : 's'}`;
-    return length > max ? `must have at most ${max} characters` : undefined;
+    const counted = trimmed ? value.trim() : value;
+    if (counted.length < min) return `must have at least ${min} character${min === 1 ? '' : 's'}`;
+    return fits(counted, max) ? undefined : `must have at most ${max} characters`;
   };
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import Ajv2020 from 'ajv/dist/2020';
+import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
 import { ERROR_CODES } from '../../src/domain/errors';
@@ -9,21 +9,33 @@ import { type Service, startService } from '../support/service';
 /** OpenAPI 3.1 as its specification says it, as far as this document uses it. */
 const Schema = z.union([z.boolean(), z.looseObject({})]);
 const Ref = z.strictObject({ $ref: z.string() });
-const Content = z.strictObject({ 'application/json': z.strictObject({ schema: Schema }) });
+const Example = z.union([
+  Ref,
+  z.strictObject({ summary: z.string().optional(), value: z.looseObject({}) }),
+]);
+const Content = z.strictObject({
+  'application/json': z.strictObject({
+    schema: Schema,
+    example: z.looseObject({}).optional(),
+    examples: z.record(z.string(), Example).optional(),
+  }),
+});
 const Parameter = z
   .strictObject({
     name: z.string(),
     in: z.enum(['path', 'query', 'header', 'cookie']),
     required: z.boolean().optional(),
-    description: z.string().optional(),
+    description: z.string(),
+    example: z.unknown().optional(),
     schema: Schema,
   })
   .refine((each) => each.in !== 'path' || each.required === true);
 const ID = '$response.body#/id';
 const Operation = z.strictObject({
-  operationId: z.string().optional(),
+  operationId: z.string(),
+  tags: z.tuple([z.string()]),
   summary: z.string(),
-  description: z.string().optional(),
+  description: z.string(),
   'x-required-scope': z.string().optional(),
   parameters: z.array(Parameter).optional(),
   requestBody: z.strictObject({ required: z.boolean().optional(), content: Content }).optional(),
@@ -53,17 +65,28 @@ const PathItem = z.strictObject({
 });
 const Document = z.strictObject({
   openapi: z.string().regex(/^3\.1\.\d+$/),
-  info: z.strictObject({ title: z.string(), version: z.string(), description: z.string() }),
+  info: z.strictObject({
+    title: z.string(),
+    version: z.string(),
+    license: z.strictObject({ name: z.string(), identifier: z.string() }),
+    description: z.string(),
+  }),
   servers: z.array(z.strictObject({ url: z.url() })).min(1),
   security: z.array(z.record(z.string(), z.array(z.string()))),
+  tags: z.array(z.strictObject({ name: z.string(), description: z.string() })),
   paths: z.record(z.string().regex(/^\//), PathItem),
   webhooks: z.record(z.string(), PathItem),
   components: z.strictObject({
     schemas: z.record(z.string().regex(/^[\w.-]+$/), Schema),
+    examples: z.record(z.string(), Example),
     headers: z.record(z.string(), z.strictObject({ description: z.string(), schema: Schema })),
     securitySchemes: z.record(
       z.string(),
-      z.strictObject({ type: z.literal('http'), scheme: z.literal('bearer') }),
+      z.strictObject({
+        type: z.literal('http'),
+        scheme: z.literal('bearer'),
+        description: z.string(),
+      }),
     ),
   }),
 });
@@ -88,6 +111,10 @@ const operations = () =>
     ),
   );
 
+function isThere<T>(value: T | undefined): value is T {
+  return value !== undefined;
+}
+
 /** Every value under this name, wherever it stands. */
 function findAll(name: string, within: unknown): unknown[] {
   if (typeof within !== 'object' || within === null) return [];
@@ -110,6 +137,7 @@ test('every reference leads somewhere, and every component is referred to', () =
   for (const [kind, names] of Object.entries({
     schemas: Object.keys(document.components.schemas),
     headers: Object.keys(document.components.headers),
+    examples: Object.keys(document.components.examples),
   })) {
     for (const name of names) expect(references).toContain(`#/components/${kind}/${name}`);
   }
@@ -149,8 +177,57 @@ test('every id that a path or a body takes is led to by a link from what makes i
   );
   expect(links.flatMap(({ requestBody = {} }) => Object.keys(requestBody)).toSorted()).toEqual([
     'payment_id',
+    'payment_id',
     'recipient_id',
   ]);
+});
+
+test('bodies and answers are named, so that generated clients have words for them', () => {
+  const groups = document.tags.map(({ name }) => name);
+  for (const { path, operation } of operations()) {
+    const { tags, requestBody, responses } = operation;
+    expect(groups).toContain(tags[0]);
+    for (const { content } of [requestBody, ...Object.values(responses)].filter(isThere)) {
+      const { schema } = content?.['application/json'] ?? {};
+      expect([path, schema]).toEqual([path, { $ref: expect.stringMatching(/^#.comp/) }]);
+    }
+  }
+});
+
+test('every example fits the schema that it stands beside', () => {
+  const ajv = addFormats(new Ajv2020({ strict: false, allErrors: true }));
+  const { components } = document;
+  const compiled = new Map<string, ValidateFunction>();
+  const fits = (schema: unknown, example: unknown) => {
+    const name = JSON.stringify(schema);
+    const validate = compiled.get(name) ?? ajv.compile({ ...Object(schema), components });
+    compiled.set(name, validate);
+    const isFit = validate(example);
+    expect({ example, errors: isFit ? null : validate.errors }).toEqual({ example, errors: null });
+  };
+  const shownIn = ({ example, examples = {} }: z.infer<typeof Content>['application/json']) => {
+    const listed = Object.entries(examples).map(([name, shown]) =>
+      'value' in shown ? shown.value : Object(components.examples[name]).value,
+    );
+    return example === undefined ? listed : [example, ...listed];
+  };
+  const all = [...Object.values(document.paths), ...Object.values(document.webhooks)];
+  for (const item of all.flatMap((path) => Object.values(path)).filter(isThere)) {
+    for (const { content } of [item.requestBody, ...Object.values(item.responses)].filter(
+      isThere,
+    )) {
+      if (content === undefined) continue;
+      const media = content['application/json'];
+      const shown = shownIn(media);
+      expect([item.operationId, shown.length > 0]).toEqual([item.operationId, true]);
+      for (const example of shown) fits(media.schema, example);
+    }
+    for (const { name, example, schema } of item.parameters ?? []) {
+      if (name === 'Idempotency-Key' || name.startsWith('Service-')) continue;
+      expect([item.operationId, name, example]).not.toContain(undefined);
+      fits(schema, example);
+    }
+  }
 });
 
 test('every operation that docs/api.md describes is there', () => {

@@ -2,6 +2,13 @@ import { z } from 'zod';
 import { PAYMENT_METHOD_IDS } from '../catalogue';
 import { endpoint } from './endpoint';
 
+const RefundRules = z
+  .object({
+    kind: z.enum(['standard', 'none', 'payout_only']),
+    withinDays: z.int().min(0).meta({ description: 'Days from `settled_at`.' }),
+  })
+  .meta({ id: 'RefundRules' });
+
 /** @see docs/api.md#methods */
 const CatalogueEntry = z
   .object({
@@ -9,10 +16,7 @@ const CatalogueEntry = z
     display_name: z.string(),
     currencies: z.array(z.string()),
     countries: z.array(z.string()),
-    refunds: z.object({
-      kind: z.enum(['standard', 'none', 'payout_only']),
-      withinDays: z.int().min(0),
-    }),
+    refunds: RefundRules,
     supports_recurring: z.boolean(),
     requires_redirect: z.boolean(),
     async_settlement: z.boolean(),
@@ -31,8 +35,8 @@ const AvailableEntry = z
   })
   .meta({ id: 'AvailablePaymentMethod' });
 
-function listOf<T extends z.ZodType>(item: T) {
-  return z.object({ object: z.literal('list'), data: z.array(item) });
+function listOf<T extends z.ZodType>(item: T, id: string) {
+  return z.object({ object: z.literal('list'), data: z.array(item) }).meta({ id });
 }
 
 export const listPaymentMethods = endpoint({
@@ -40,9 +44,14 @@ export const listPaymentMethods = endpoint({
   path: '/v1/payment-methods',
   operation: 'listPaymentMethods',
   summary: 'Every payment method and its rules',
+  description: 'Alike for every account, whether it can use the method or not.',
   scope: null,
   query: z.strictObject({}),
-  success: { status: 200, description: 'The catalogue.', schema: listOf(CatalogueEntry) },
+  success: {
+    status: 200,
+    description: 'The catalogue.',
+    schema: listOf(CatalogueEntry, 'PaymentMethodList'),
+  },
   codes: [],
 });
 
@@ -51,8 +60,13 @@ export const listAvailablePaymentMethods = endpoint({
   path: '/v1/payment-methods/available',
   operation: 'listAvailablePaymentMethods',
   summary: 'The methods that this account can create a payment with now',
+  description: 'Those that it has, and that a bank of the environment of the key serves.',
   scope: null,
   query: z.strictObject({}),
-  success: { status: 200, description: 'The methods.', schema: listOf(AvailableEntry) },
+  success: {
+    status: 200,
+    description: 'The methods.',
+    schema: listOf(AvailableEntry, 'AvailablePaymentMethodList'),
+  },
   codes: [],
 });

@@ -5,7 +5,7 @@ import { CRYPTO_SETTLEMENT_STATUSES } from '../crypto-settlement';
 import { DEPOSIT_STATUSES } from '../deposit';
 import { endpoint } from './endpoint';
 import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
-import { CreatedBefore, Limit, pageOf } from './lists';
+import { BY_PAGES, CreatedBefore, Limit, pageOf } from './lists';
 import { Metadata } from './payments';
 
 const NAME_LENGTH_MAX = 50;
@@ -139,6 +139,7 @@ export const listCryptoPayments = endpoint({
   path: '/v1/crypto/payments',
   operation: 'listCryptoPayments',
   summary: 'List crypto payments, newest first',
+  description: BY_PAGES,
   scope: 'crypto:read',
   crypto: true,
   query: z.strictObject({
@@ -180,6 +181,7 @@ export const getCryptoSettlement = endpoint({
   path: '/v1/crypto/settlements/{id}',
   operation: 'getCryptoSettlement',
   summary: 'Read a settlement',
+  description: 'For reconciliation, not for polling: webhooks tell of every end.',
   scope: 'crypto:read',
   crypto: true,
   params: ById,
@@ -192,6 +194,7 @@ export const listCryptoSettlements = endpoint({
   path: '/v1/crypto/settlements',
   operation: 'listCryptoSettlements',
   summary: 'List settlements, newest first',
+  description: BY_PAGES,
   scope: 'crypto:read',
   crypto: true,
   query: z.strictObject({

@@ -10,7 +10,7 @@ export interface Endpoint {
   /** `operationId` of the OpenAPI document, and the operation of idempotency keys. */
   operation: string;
   summary: string;
-  description?: string;
+  description: string;
   /** Permission that the key must have; null where any valid key will do. */
   scope: Scope | null;
   /** Whether crypto must be enabled on the account. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AMOUNT_MAX } from '../callback';
+import { fits } from '../characters';
 import { COUNTRIES } from '../countries';
 import { CURRENCIES } from '../currencies';
 
@@ -11,9 +12,10 @@ const URL_LENGTH_MAX = 2_048;
 export function text(lengthMax: number) {
   return z
     .string()
-    .max(lengthMax)
+    .refine((value) => fits(value, lengthMax), `must have at most ${lengthMax} characters`)
     .refine((value) => !/\p{Surrogate}/u.test(value), 'must be well-formed Unicode')
-    .refine((value) => !value.includes('\0'), 'must not contain the character U+0000');
+    .refine((value) => !value.includes('\0'), 'must not contain the character U+0000')
+    .meta({ maxLength: lengthMax });
 }
 
 /** Amount in minor units; a decimal is refused, never rounded. @see docs/api.md#money-json-text */
@@ -21,7 +23,7 @@ export const Amount = z
   .int('must be an integer in minor units')
   .min(1, 'must be at least 1')
   .max(AMOUNT_MAX, `must be at most ${AMOUNT_MAX}`)
-  .meta({ description: 'Minor units: 10.50 is 1050.' });
+  .meta({ description: 'Minor units: 10.50 is 1050.', format: 'int64' });
 
 const currencies = new Set<string>(CURRENCIES);
 const countries = new Set<string>(COUNTRIES);

@@ -16,7 +16,7 @@ import {
   Timestamp,
   text,
 } from './fields';
-import { CreatedBefore, Limit, pageOf } from './lists';
+import { BY_PAGES, CreatedBefore, Limit, pageOf } from './lists';
 
 const METADATA_KEYS_MAX = 50;
 const METADATA_BYTES_MAX = 8 * 1_024;
@@ -38,12 +38,14 @@ export const Metadata = z
     description: 'Stored and returned unchanged. Never sent to the bank.',
   });
 
-const CustomerRequest = z.strictObject({
-  email: optional(z.email().max(254)),
-  first_name: optional(PersonName),
-  last_name: optional(PersonName),
-  reference: optional(Reference),
-});
+const CustomerRequest = z
+  .strictObject({
+    email: optional(z.email().max(254)),
+    first_name: optional(PersonName),
+    last_name: optional(PersonName),
+    reference: optional(Reference),
+  })
+  .meta({ id: 'CustomerRequest' });
 
 /** @see docs/api.md#create-a-payment */
 export const CreatePayment = z
@@ -63,6 +65,15 @@ export type CreatePayment = z.infer<typeof CreatePayment>;
 
 const nullable = z.string().nullable();
 
+const Customer = z
+  .object({
+    email: nullable,
+    first_name: nullable,
+    last_name: nullable,
+    reference: nullable,
+  })
+  .meta({ id: 'Customer' });
+
 /** @see docs/api.md#create-a-payment */
 export const Payment = z
   .object({
@@ -78,12 +89,7 @@ export const Payment = z
       description:
         'Send the customer here. Opens once and expires. Never in an iframe, never e-mailed later.',
     }),
-    customer: z.object({
-      email: nullable,
-      first_name: nullable,
-      last_name: nullable,
-      reference: nullable,
-    }),
+    customer: Customer,
     failure: Failure.nullable(),
     livemode: z.boolean(),
     metadata: z.record(z.string(), z.unknown()),
@@ -128,6 +134,7 @@ export const listPayments = endpoint({
   path: '/v1/payments',
   operation: 'listPayments',
   summary: 'List payments, newest first',
+  description: BY_PAGES,
   scope: 'payments:read',
   query: z.strictObject({
     limit: Limit,

@@ -3,7 +3,7 @@ import { PAYOUT_STATUSES } from '../payout';
 import { RAIL_IDS } from '../rails';
 import { endpoint } from './endpoint';
 import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
-import { CreatedBefore, Limit, pageOf } from './lists';
+import { BY_PAGES, CreatedBefore, Limit, pageOf } from './lists';
 import { Metadata } from './payments';
 
 const RECIPIENT_ID_LENGTH_MAX = 100;
@@ -28,6 +28,13 @@ export const CreatePayout = z
   .meta({ id: 'CreatePayout' });
 export type CreatePayout = z.infer<typeof CreatePayout>;
 
+const Return = z
+  .object({
+    code: z.string(),
+    reason: z.string().meta({ description: 'The one given by the receiving bank.' }),
+  })
+  .meta({ id: 'PayoutReturn' });
+
 /** @see docs/api.md#payouts */
 export const Payout = z
   .object({
@@ -41,12 +48,7 @@ export const Payout = z
     reference: z.string().nullable(),
     metadata: z.record(z.string(), z.unknown()),
     failure: Failure.nullable(),
-    returned: z
-      .object({
-        code: z.string(),
-        reason: z.string().meta({ description: 'The one given by the receiving bank.' }),
-      })
-      .nullable(),
+    returned: Return.nullable(),
     livemode: z.boolean(),
     created_at: Timestamp,
     completed_at: Timestamp.nullable(),
@@ -106,6 +108,7 @@ export const listPayouts = endpoint({
   path: '/v1/payouts',
   operation: 'listPayouts',
   summary: 'List payouts, newest first',
+  description: BY_PAGES,
   scope: 'payouts:read',
   query: z.strictObject({
     limit: Limit,
@@ -121,12 +124,15 @@ export const listPayoutMethods = endpoint({
   path: '/v1/payout-methods',
   operation: 'listPayoutMethods',
   summary: 'The rails that this account can pay out over now',
+  description: 'Those that it has, and that a bank of the environment of the key serves.',
   scope: null,
   query: z.strictObject({}),
   success: {
     status: 200,
     description: 'The rails.',
-    schema: z.object({ object: z.literal('list'), data: z.array(PayoutMethod) }),
+    schema: z
+      .object({ object: z.literal('list'), data: z.array(PayoutMethod) })
+      .meta({ id: 'PayoutMethodList' }),
   },
   codes: [],
 });

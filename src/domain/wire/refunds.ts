@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { REFUND_STATUSES } from '../refund';
 import { endpoint } from './endpoint';
 import { Amount, ById, Failure, optional, Timestamp, text } from './fields';
-import { CreatedBefore, Limit, pageOf } from './lists';
+import { BY_PAGES, CreatedBefore, Limit, pageOf } from './lists';
 
 const PAYMENT_ID_LENGTH_MAX = 100;
 /** @see docs/api.md#refunds */
@@ -86,6 +86,7 @@ export const listRefunds = endpoint({
   path: '/v1/refunds',
   operation: 'listRefunds',
   summary: 'List refunds, newest first',
+  description: BY_PAGES,
   scope: 'refunds:read',
   query: RefundQuery,
   success: { status: 200, description: 'A page.', schema: RefundPage },
@@ -97,6 +98,7 @@ export const listPaymentRefunds = endpoint({
   path: '/v1/payments/{id}/refunds',
   operation: 'listPaymentRefunds',
   summary: 'List the refunds of one payment, newest first',
+  description: BY_PAGES,
   scope: 'refunds:read',
   params: ById,
   query: RefundQuery,

@@ -32,3 +32,20 @@ test('a fault past the hundredth still keeps the error from a code of its own', 
   const { code, details } = refusalOf(unknown(DETAILS_MAX - 5));
   expect([code, details?.length]).toEqual(['invalid_request', DETAILS_MAX]);
 });
+
+test('lengths are counted in characters, as the API’s document counts them', () => {
+  const taken = (reference: string) => {
+    const { details = [] } = refusalOf({ amount: 1.5, reference });
+    return !details.some(({ field }) => field === 'reference');
+  };
+  expect(['😀'.repeat(255), 'é'.repeat(255), 'x'.repeat(255)].map(taken)).toEqual([
+    true,
+    true,
+    true,
+  ]);
+  expect(['😀'.repeat(256), `${'😀'.repeat(255)}x`, 'x'.repeat(256)].map(taken)).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});

@@ -1,0 +1,114 @@
+import type { z } from 'zod';
+import type { Endpoint } from '../domain/wire/endpoint';
+
+export type Json = { [key: string]: unknown };
+
+/** Makes a JSON Schema; named ones become components. */
+export type ToSchema = (type: z.ZodType, io: 'input' | 'output', name?: string) => Json;
+
+const COUNT = { type: 'string', pattern: '^\\d+$' };
+
+/** Headers of answers, by their names. */
+export const HEADERS: Json = {
+  'Request-Id': {
+    description: 'Names this call in logs and in `error.request_id`.',
+    schema: { type: 'string' },
+  },
+  'Service-Version': { description: 'Date of the contract.', schema: { type: 'string' } },
+  'Idempotent-Replayed': {
+    description: '`true` when this is the first answer again.',
+    schema: { type: 'string', const: 'true' },
+  },
+  'Retry-After': { description: 'Seconds.', schema: COUNT },
+  'RateLimit-Limit': { description: 'Requests in a window.', schema: COUNT },
+  'RateLimit-Remaining': { description: 'Requests left in this window.', schema: COUNT },
+  'RateLimit-Reset': { description: 'Seconds until the window ends.', schema: COUNT },
+};
+
+export const LIMITS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+export const ALWAYS = ['Request-Id', 'Service-Version'];
+
+/** References to headers of the document. */
+export function headerRefs(...names: string[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+export const WEBHOOKS = 'Webhooks';
+
+/** Groups of operations, in the order of the document, each with the paths that belong to it. */
+const TAGS = [
+  ['Payments', 'Take money from customers.', /^\/v1\/payments/],
+  ['Refunds', 'Send it back to them.', /^\/v1\/refunds/],
+  ['Payouts', 'Pay recipients out of a balance.', /^\/v1\/payout/],
+  ['Catalogue', 'Payment methods and their rules.', /^\/v1\/payment-methods/],
+  ['Crypto', 'Payments in coins, where they are enabled.', /^\/v1\/crypto/],
+  ['Sandbox', 'Let the sandbox bank and chain act.', /^\/v1\/sandbox/],
+] as const;
+
+/** Groups of operations as the document lists them. */
+export const TAG_LIST: readonly Json[] = [
+  ...TAGS.map(([name, description]) => ({ name, description })),
+  { name: WEBHOOKS, description: 'Events that are posted to you.' },
+];
+
+/** Group of an operation. @throws RangeError where none is for the path */
+export function tagOf(path: string): string {
+  const tag = TAGS.find(([, , paths]) => paths.test(path));
+  if (tag === undefined) throw new RangeError(`No tag for ${path}`);
+  return tag[0];
+}
+
+interface Words {
+  description: string;
+  /** Absent: the first value that the schema lists. */
+  example?: unknown;
+}
+
+/** Parameters of paths and queries, by their names. */
+const PARAMETERS: Readonly<Record<string, Words>> = {
+  id: { description: 'Id that the service gave it.' },
+  limit: { description: 'Rows of a page; 25 when left out.', example: 25 },
+  status: { description: 'Only those in this state.' },
+  method: { description: 'Only those by this method.' },
+  reference: { description: 'Only those with exactly this reference.', example: 'order-1001' },
+  created_before: {
+    description: 'Only those made before this time. The last `next_cursor` goes on from there.',
+    example: '2026-03-01T12:34:56.789Z',
+  },
+};
+
+/** Has no example: a tool that sent the same key with every body would be refused. */
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: true,
+  description:
+    'Unique per operation, valid 24 hours; a UUID does well. A retry returns the first answer.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
+};
+
+/** Parameters of an operation. @param id an example of the id in its path */
+export function parametersOf(endpoint: Endpoint, schema: ToSchema, id: string | undefined): Json[] {
+  const of = (place: string, type: z.ZodObject | undefined) =>
+    Object.entries(type?.shape ?? {}).map(([name, field]) => {
+      const made = schema(field, 'output');
+      const { description, example = name === 'id' ? id : firstOf(made) } = wordsOf(name);
+      const required = place === 'path';
+      return { name, in: place, required, description, example, schema: made };
+    });
+  return [
+    ...of('path', endpoint.params),
+    ...of('query', endpoint.query),
+    ...(endpoint.creates ? [IDEMPOTENCY_KEY] : []),
+  ];
+}
+
+function wordsOf(name: string): Words {
+  const words = PARAMETERS[name];
+  if (words === undefined) throw new RangeError(`No words for the parameter ${name}`);
+  return words;
+}
+
+function firstOf(schema: Json): unknown {
+  return Array.isArray(schema['enum']) ? schema['enum'][0] : undefined;
+}
