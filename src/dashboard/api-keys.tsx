@@ -20,6 +20,7 @@ export const API_KEY_ROUTES: readonly Route[] = [
     path: '/api-keys/:id/revoke',
     act: 'keys.change',
     title: 'Revoke an API key',
+    whileFrozen: true,
     ask: {
       question: 'Requests with this key are refused from now on. That can’t be undone.',
       button: 'Revoke',

@@ -1,8 +1,10 @@
 import type { Context } from 'koa';
+import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../mongo';
 import { hashSecret } from '../pages/browser';
 import { seeOther } from '../pages/security';
 import { auditBy } from '../store/audit';
+import type { SessionDocument } from '../store/sessions';
 import type { UserDocument } from '../store/users';
 import { type Dashboard, homeOf } from './context';
 import { beginSession } from './session';
@@ -16,30 +18,59 @@ export function nextOf(fields: URLSearchParams): string | undefined {
   return NEXT.test(next) ? next : undefined;
 }
 
-/** Begins the session that waits for the second factor. */
-export async function enterHalf(ctx: Context, dashboard: Dashboard, user: UserDocument) {
-  await dropSession(ctx, dashboard);
-  const { sessions } = dashboard.stores;
-  dashboard.cookie.give(ctx, await beginSession(sessions, user, 'password', dashboard.now()));
+/**
+ * Begins the session that waits for the second factor.
+ * @returns false where the password has been changed since it was checked
+ */
+export async function enterHalf(
+  ctx: Context,
+  dashboard: Dashboard,
+  user: UserDocument,
+): Promise<boolean> {
+  return await enter(ctx, dashboard, user, 'password');
 }
 
-/** Begins the whole session under a new id, and leads on. */
+/**
+ * Begins the whole session under a new id, and leads on.
+ * @returns false where the password has been changed since it was checked
+ */
 export async function enterWhole(
   ctx: Context,
   dashboard: Dashboard,
   user: UserDocument,
   next: string | undefined,
-): Promise<void> {
-  const { stores, mongo, now } = dashboard;
-  await dropSession(ctx, dashboard);
+): Promise<boolean> {
+  const { stores, now } = dashboard;
   const { _id, account_id, email } = user;
   const audit = auditBy(dashboard, { door: 'dashboard', user_id: _id, email });
-  await inTransaction(mongo, async (session) => {
+  const isIn = await enter(ctx, dashboard, user, 'whole', async (session) => {
     await stores.users.signedIn(_id, now().toISOString(), session);
     await audit({ act: 'user.signed_in', account_id, livemode: null, target: _id }, session);
   });
-  dashboard.cookie.give(ctx, await beginSession(stores.sessions, user, 'whole', now()));
-  seeOther(ctx, next ?? homeOf(dashboard));
+  if (isIn) seeOther(ctx, next ?? homeOf(dashboard));
+  return isIn;
+}
+
+/**
+ * Begins a session in one transaction with a look at the person: who changes a password ends the
+ * sessions that there are, and one that is about to begin must not be left.
+ */
+async function enter(
+  ctx: Context,
+  dashboard: Dashboard,
+  user: UserDocument,
+  stage: SessionDocument['stage'],
+  note?: (session: ClientSession) => Promise<void>,
+): Promise<boolean> {
+  const { stores, mongo, cookie, now } = dashboard;
+  await dropSession(ctx, dashboard);
+  const secret = await inTransaction(mongo, async (session) => {
+    if (!(await stores.users.holdLogin(user, now().toISOString(), session))) return null;
+    await note?.(session);
+    return await beginSession(stores.sessions, user, stage, now(), session);
+  });
+  if (secret !== null) cookie.give(ctx, secret);
+  return secret !== null;
 }
 
 /** Ends the session that the browser came with, its own or one that was planted. */

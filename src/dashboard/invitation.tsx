@@ -3,7 +3,7 @@ import type { RouterContext } from '@koa/router';
 import { hashPassword, isLongEnough, PASSWORD_LENGTH } from '../keys/password';
 import { hashToken, join } from '../merchants/staff';
 import { SECRET } from '../pages/browser';
-import { isForeignPost } from '../pages/security';
+import { isForeignPost, seeOther } from '../pages/security';
 import type { InvitationDocument } from '../store/invitations';
 import { type Dashboard, sendHtml } from './context';
 import { enterWhole } from './enter';
@@ -43,7 +43,7 @@ async function accept(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
     const fault = 'This address has a login already. Ask to be invited with another one.';
     return await show(ctx, dashboard, invitation, fault);
   }
-  await enterWhole(ctx, dashboard, user, undefined);
+  if (!(await enterWhole(ctx, dashboard, user, undefined))) seeOther(ctx, '/dashboard/sign-in');
 }
 
 async function find(

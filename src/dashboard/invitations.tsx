@@ -25,6 +25,7 @@ export const INVITATION_ROUTES: readonly Route[] = [
     path: '/team/invitations/withdraw',
     act: 'team.change',
     title: 'Withdraw an invitation',
+    whileFrozen: true,
     handle: withdraw,
   },
 ];

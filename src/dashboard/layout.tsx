@@ -62,6 +62,7 @@ export function renderSignedIn({ children, ...shell }: SignedInShell): string {
           ))}
         </nav>
         <main id="main">
+          {viewer.account.frozen && <Note tone="bad">{FROZEN}</Note>}
           {flash !== null && <Note tone={flash.tone}>{flash.text}</Note>}
           {children}
         </main>
@@ -69,6 +70,10 @@ export function renderSignedIn({ children, ...shell }: SignedInShell): string {
     </div>,
   );
 }
+
+const FROZEN =
+  'This account is frozen: nothing can be made or changed, here or with a key. Keys can be revoked ' +
+  'and sessions ended. Ask us why.';
 
 function Header({ viewer, current }: { viewer: Viewer; current: NavigationEntry | undefined }) {
   const { user, account, csrf } = viewer;

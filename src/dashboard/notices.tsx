@@ -14,6 +14,11 @@ export const NOTICES = {
     title: 'Your role does not allow this',
     text: 'Ask an owner of the account to do it, or to change your role.',
   },
+  frozen: {
+    status: 403,
+    title: 'This account is frozen',
+    text: 'Nothing was done. Everything can be read, keys can be revoked and sessions ended. Ask us why.',
+  },
   foreign: {
     status: 403,
     title: 'That did not come from this page',

@@ -25,6 +25,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
     method: 'post',
     path: `${PATH}/password`,
     title: TITLE,
+    whileFrozen: true,
     ask: ASK_PASSWORD,
     handle: setPassword,
   },
@@ -33,6 +34,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
     method: 'post',
     path: `${PATH}/sign-out-everywhere`,
     title: 'Sign out everywhere',
+    whileFrozen: true,
     ask: {
       question: 'All your sessions end, this one too.',
       button: 'Sign out everywhere',

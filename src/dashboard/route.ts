@@ -10,7 +10,7 @@ export type Env = 'sandbox' | 'live';
 /** Person who looks, and what the address shows to them. */
 export interface Viewer {
   user: { id: string; email: string; role: Role };
-  account: { id: string; name: string; crypto: boolean };
+  account: { id: string; name: string; crypto: boolean; frozen: boolean };
   env: Env;
   livemode: boolean;
   /** Hash that names the session in the store. */
@@ -65,6 +65,12 @@ export interface Route {
   title: string;
   /** Whether it is there only where the account has crypto. */
   crypto?: true;
+  /**
+   * Whether a POST is taken from a frozen account, too: it makes the account safer, or sends again what
+   * stands. Every other one is refused.
+   * @see docs/operators.md#freeze-an-account
+   */
+  whileFrozen?: true;
   /** Asked before a POST is handled. */
   ask?: Ask;
   handle: (call: Call, deps: DashboardDeps) => Promise<Answer>;

@@ -18,6 +18,7 @@ export const SECOND_FACTOR_ROUTES: readonly Route[] = [
     method: 'post',
     path: PATH,
     title: 'Set up a second factor',
+    whileFrozen: true,
     ask: {
       question: 'You need an app for one-time codes at hand.',
       button: 'Set up',
@@ -31,6 +32,7 @@ export const SECOND_FACTOR_ROUTES: readonly Route[] = [
     method: 'post',
     path: `${PATH}/confirm`,
     title: 'Second factor',
+    whileFrozen: true,
     handle: confirm,
   },
   {

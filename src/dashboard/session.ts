@@ -1,5 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
+import type { ClientSession } from 'mongodb';
 import { hashSecret, SECRET } from '../pages/browser';
 import type { SessionDocument, SessionStore } from '../store/sessions';
 import type { UserDocument } from '../store/users';
@@ -44,10 +45,11 @@ export async function beginSession(
   user: Pick<UserDocument, '_id' | 'account_id'>,
   stage: SessionDocument['stage'],
   now: Date,
+  transaction?: ClientSession,
 ): Promise<string> {
   const secret = randomBytes(32).toString('base64url');
   const idle = stage === 'whole' ? IDLE_MS : PASSWORD_MS;
-  await sessions.insert({
+  const session: SessionDocument = {
     _id: hashSecret(secret),
     user_id: user._id,
     account_id: user.account_id,
@@ -56,7 +58,8 @@ export async function beginSession(
     expires_at: new Date(now.getTime() + idle),
     ends_at: new Date(now.getTime() + (stage === 'whole' ? WHOLE_MS : PASSWORD_MS)),
     flash: null,
-  });
+  };
+  await sessions.insert(session, transaction);
   return secret;
 }
 

@@ -51,7 +51,7 @@ async function giveCode(ctx: RouterContext, dashboard: Dashboard): Promise<void>
     return show(ctx, dashboard, { secret, next, fault, status: 401 });
   }
   await forgetAttempts(throttles, { code: user_id });
-  await enterWhole(ctx, dashboard, user, next);
+  if (!(await enterWhole(ctx, dashboard, user, next))) seeOther(ctx, '/dashboard/sign-in');
 }
 
 /** Loads the session that waits for this step; null when there is none. */

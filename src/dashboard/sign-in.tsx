@@ -39,14 +39,17 @@ async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
     ctx.set('Retry-After', String(minutes * 60));
     return show(ctx, dashboard, { email, next, fault: tooMany(minutes), status: 429 });
   }
+  const wrong = { email, next, fault: 'E-mail or password is wrong.', status: 401 };
   const user = await findLogin(stores, email);
   if (!(await isPassword(form.get('password') ?? '', user?.password_hash)) || user === null) {
-    const fault = 'E-mail or password is wrong.';
-    return show(ctx, dashboard, { email, next, fault, status: 401 });
+    return show(ctx, dashboard, wrong);
   }
   await forgetAttempts(stores.throttles, counted);
-  if (user.totp === null) return await enterWhole(ctx, dashboard, user, next);
-  await enterHalf(ctx, dashboard, user);
+  if (user.totp === null) {
+    if (!(await enterWhole(ctx, dashboard, user, next))) show(ctx, dashboard, wrong);
+    return;
+  }
+  if (!(await enterHalf(ctx, dashboard, user))) return show(ctx, dashboard, wrong);
   const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
   seeOther(ctx, `/dashboard/sign-in/code${query}`);
 }

@@ -39,7 +39,7 @@ interface Visit {
   user: UserDocument;
 }
 
-/** Session → role → token → question → handler. */
+/** Session → role → token → freeze → question → handler. */
 async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env: Env) {
   const secret = dashboard.cookie.read(ctx);
   const visit = secret === null ? null : await begin(ctx, dashboard, { route, env, secret });
@@ -52,6 +52,8 @@ async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env
   const form = await readForm(ctx);
   if (form === null) return notice(visit, 'unreadable');
   if (!isCsrfToken(form.get('csrf') ?? '', secret)) return notice(visit, 'foreign');
+  const isFrozen = visit.call.viewer.account.frozen;
+  if (isFrozen && route.whileFrozen !== true) return notice(visit, 'frozen');
   const posted = { ...visit, call: { ...visit.call, form } };
   if (await isAsked(posted)) return;
   await answer(posted, await handle(posted));
@@ -80,7 +82,12 @@ async function begin(
   const livemode = env === 'live';
   const viewer: Viewer = {
     user: { id: user._id, email: user.email, role: user.role },
-    account: { id: account._id, name: account.name, crypto: account.crypto },
+    account: {
+      id: account._id,
+      name: account.name,
+      crypto: account.crypto,
+      frozen: account.frozen !== undefined,
+    },
     env,
     livemode,
     session: session._id,

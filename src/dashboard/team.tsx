@@ -29,6 +29,7 @@ export const TEAM_ROUTES: readonly Route[] = [
     path: '/team/:id/remove',
     act: 'team.change',
     title: 'Remove a person',
+    whileFrozen: true,
     ask: {
       question: 'They are signed out everywhere, and can’t sign in again.',
       button: 'Remove',

@@ -38,7 +38,8 @@ export function createSessionStore(db: Db) {
         ],
         work,
       ),
-    insert: (session: SessionDocument) => sessions.insertOne(session),
+    insert: (document: SessionDocument, session?: ClientSession) =>
+      sessions.insertOne(document, { session }),
     /** Finds a session that is not over; MongoDB removes those that are within a minute. */
     find: (id: string, now: Date) => sessions.findOne({ _id: id, expires_at: { $gt: now } }),
     touch: (id: string, expires_at: Date) =>

@@ -20,7 +20,7 @@ export interface UserDocument {
   recovery_hashes: string[];
   created_at: string;
   signed_in_at: string | null;
-  /** When a change of the account's staff last held it. */
+  /** When a change of the account's staff, or a sign-in, last held it. */
   held_at?: string;
 }
 
@@ -70,6 +70,19 @@ export function createUserStore(db: Db) {
     remove: (id: string, session: ClientSession) => users.deleteOne({ _id: id }, { session }),
     setPassword: (id: string, password_hash: string, session: ClientSession) =>
       users.updateOne({ _id: id }, { $set: { password_hash } }, { session }),
+    /**
+     * Holds a person until the session ends, while password and second factor are those that were
+     * asked for; false once they are others.
+     */
+    holdLogin: async (
+      { _id, password_hash, totp }: Pick<UserDocument, '_id' | 'password_hash' | 'totp'>,
+      held_at: string,
+      session: ClientSession,
+    ): Promise<boolean> => {
+      const filter = { _id, password_hash, ...(totp === null ? { totp } : {}) };
+      const { matchedCount } = await users.updateOne(filter, { $set: { held_at } }, { session });
+      return matchedCount === 1;
+    },
     /** Notes a sign-in; a second factor that was offered and not taken into use is gone. */
     signedIn: (id: string, signed_in_at: string, session: ClientSession) =>
       users.updateOne({ _id: id }, { $set: { signed_in_at, totp_offered: null } }, { session }),

@@ -1,4 +1,5 @@
 import { SCOPES } from '../../src/domain/api-key';
+import { ENDPOINTS } from '../../src/domain/wire';
 import { inTransaction } from '../../src/mongo';
 import { makeKey } from '../../src/store/keys';
 import { call, eventually, idealPayment } from '../support/http';
@@ -258,6 +259,11 @@ test('a frozen account only reads, with every key', async () => {
     expectRefusal(await post('/v1/payments', each, idealPayment()), 'account_frozen');
     expectRefusal(await post(`/v1/payments/${body.id}/cancel`, each), 'account_frozen');
     expectRefusal(await post('/v1/refunds', each, {}), 'account_frozen');
+    for (const { method, path } of ENDPOINTS.filter((endpoint) => endpoint.method !== 'get')) {
+      const address = path.replaceAll(/\{\w+\}/g, body.id);
+      const answer = await call(service.url, method.toUpperCase(), address, { key: each });
+      expectRefusal(answer, 'account_frozen');
+    }
   }
   expect((await get(`/v1/payments/${body.id}`, key)).body).toEqual(body);
   expect(await db.collection('idempotency').countDocuments({ account_id })).toBe(1);

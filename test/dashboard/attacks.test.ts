@@ -17,6 +17,7 @@ import type { UserDocument } from '../../src/store/users';
 import { storedPayout } from '../api/payout-setting';
 import { recordEvents } from '../cli/event-log';
 import { openUser, PASSWORD, signedIn, type Visitor } from '../support/dashboard';
+import { eventually } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
 import { coinsOf } from './coins';
 
@@ -239,6 +240,51 @@ test('an account without crypto has none of its pages', async () => {
   }
   expect(await everything()).toEqual(before);
   await stores.accounts.setCrypto(theirs.account_id, true);
+});
+
+test('a frozen account is read and made safer; every other act is refused, with the reason', async () => {
+  const { stores, mongo } = service;
+  const { account_id, browsers, ids } = theirs;
+  const { owner } = browsers;
+  const isFrozen = async () => (await stores.accounts.known(account_id))?.frozen !== undefined;
+  const at = new Date().toISOString();
+  await mongo.withSession((session) =>
+    stores.accounts.freeze(account_id, { at, reason: 'Ticket 42: secret' }, session),
+  );
+  await eventually('the freeze to be known', isFrozen);
+  const open = acts.filter(([, { whileFrozen }]) => whileFrozen).map(([name]) => name);
+  expect(open.toSorted()).toEqual([
+    'POST /api-keys/:id/revoke',
+    'POST /profile/password',
+    'POST /profile/second-factor',
+    'POST /profile/second-factor/confirm',
+    'POST /profile/sign-out-everywhere',
+    'POST /team/:id/remove',
+    'POST /team/invitations/withdraw',
+    'POST /webhooks/deliveries/:id/send-again',
+    'POST /webhooks/send-failed',
+  ]);
+  const before = await everything();
+  for (const [name, route] of acts) {
+    if (open.includes(name)) continue;
+    const { status, html } = await owner.confirm(pathOf(route, 'live', theirs));
+    expect([name, status, html.includes('<h1>This account is frozen</h1>')]).toEqual([
+      ...[name, 403, true],
+    ]);
+    expect(html).not.toContain('Ticket 42');
+  }
+  expect(await everything()).toEqual(before);
+  const { status, html } = await owner.get('/dashboard/live/payments');
+  expect([status, html.includes('This account is frozen: nothing can be made')]).toEqual([
+    200,
+    true,
+  ]);
+  const key = `/dashboard/live/api-keys/${ids['api-keys']}/revoke`;
+  expect(await owner.confirm(key)).toMatchObject({ location: '/dashboard/live/api-keys' });
+  const [revoked] = await stores.keys.forAccount(account_id);
+  expect(revoked?.revoked_at).not.toBeNull();
+  await mongo.withSession((session) => stores.accounts.unfreeze(account_id, session));
+  await eventually('the release to be known', async () => !(await isFrozen()));
 });
 
 test('lists show nothing of another account or environment', async () => {

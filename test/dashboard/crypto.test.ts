@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { type CryptoShop, ETHER, openCryptoShop } from '../api/crypto-setting';
 import { openUser, signedIn, type Visitor } from '../support/dashboard';
+import { eventually } from '../support/http';
 import { scriptedChain } from '../support/scripted-chain';
 import { type Service, startService } from '../support/service';
 
@@ -113,4 +115,19 @@ test('a balance is settled once however often its form is sent', async () => {
   });
   expect(late.location).toBe('/dashboard/sandbox/crypto/wallets');
   expect((await page('/crypto/wallets')).text).toContain('The balance holds 0 ETH.');
+});
+
+test('a frozen account settles nothing', async () => {
+  await received('0xc1');
+  const { accounts } = service.stores;
+  const frozen = { at: new Date().toISOString(), reason: 'looked at' };
+  await service.mongo.withSession((session) => accounts.freeze(shop.account_id, frozen, session));
+  await eventually('the API to know', async () => (await accounts.known(shop.account_id))?.frozen);
+  const key = `dashboard-${randomUUID()}`;
+  const before = chain.told.length;
+  const settle = '/dashboard/sandbox/crypto/settle';
+  const answer = await owner.confirm(settle, { key, asset: 'ETH', network: 'ethereum' });
+  expect(answer.status).toBe(403);
+  expect(answer.html).toContain('This account is frozen');
+  expect(chain.told.slice(before)).toEqual([]);
 });

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
+import { enterHalf, enterWhole } from '../../src/dashboard/enter';
+import { sessionCookie } from '../../src/dashboard/session';
 import { followKeys } from '../../src/keys/ring';
 import { createSealer } from '../../src/keys/seal';
+import { inTransaction } from '../../src/mongo';
 import { hashSecret } from '../../src/pages/browser';
 import type { SessionDocument } from '../../src/store/sessions';
 import { totpOwner, type UserDocument } from '../../src/store/users';
@@ -46,6 +49,18 @@ test('a right password leads to the page that was asked for, until sign-out', as
   expect((await service.stores.users.get(_id))?.signed_in_at).not.toBeNull();
   expect((await browser.post('/dashboard/sign-out')).location).toBe('/dashboard/sign-in');
   expect((await browser.get(START)).status).toBe(303);
+});
+
+test('a password that changes while it is checked begins no session', async () => {
+  const user = await owner();
+  const { stores, mongo } = service;
+  await inTransaction(mongo, (session) => stores.users.setPassword(user._id, 'other', session));
+  const ctx = Object({ cookies: { get: () => undefined }, append: jest.fn() });
+  const cookie = sessionCookie(service.url);
+  const dashboard = Object({ stores, mongo, cookie, now: () => new Date() });
+  expect(await enterHalf(ctx, dashboard, user)).toBe(false);
+  expect(await enterWhole(ctx, dashboard, user, undefined)).toBe(false);
+  expect(ctx.append).not.toHaveBeenCalled();
 });
 
 test('a wrong password and an unknown e-mail are answered alike', async () => {

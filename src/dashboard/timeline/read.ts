@@ -1,5 +1,6 @@
 import type { Resource } from '../../lifecycles';
 import type { Stores } from '../../store';
+import type { CallbackDocument } from '../../store/callbacks';
 import { assembleTimeline, type Entry, type Facts } from './assemble';
 
 /** Events of one resource that are shown; it makes a handful of moves. */
@@ -25,7 +26,9 @@ export async function readTimeline(
   ]);
   const events = found.reverse();
   const attempts = await stores.deliveries.forEvents(events.map((event) => event._id));
-  // A callback may name any resource: that of another connector or kind is not this one's.
-  const own = callbacks.filter((row) => row.connector === connector && row.resource === kind);
+  // A callback may name any resource: that of another connector or kind is not this one's, and a
+  // refused one is nobody's word.
+  const isOwn = (row: CallbackDocument) => row.connector === connector && row.resource === kind;
+  const own = callbacks.filter((row) => isOwn(row) && row.refused !== true);
   return assembleTimeline({ kind, resource, claim, callbacks: own, events, attempts, postings });
 }

@@ -23,6 +23,7 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     path: '/webhooks/deliveries/:id/send-again',
     act: 'events.send',
     title: 'Send again',
+    whileFrozen: true,
     handle: sendAgain,
   },
 ];

@@ -23,6 +23,7 @@ export const SEND_FAILED_ROUTES: readonly Route[] = [
     path: PATH,
     act: 'events.send',
     title: 'Send failed events again',
+    whileFrozen: true,
     handle: sendFailed,
   },
 ];
