@@ -3,12 +3,16 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleOption } from '@temporalio/worker';
 
 /**
- * Code of each queue's workflows. They are kept apart, since all modules of a bundle are evaluated
- * anew for each run.
+ * Code of each queue's workflows, and of replays that tell of their steps. They are kept apart, since
+ * all modules of a bundle are evaluated anew for each run.
  */
 const SOURCES = {
-  lifecycle: require.resolve('../workflows'),
-  webhooks: require.resolve('../workflows/webhook/delivery'),
+  lifecycle: { workflowsPath: require.resolve('../workflows') },
+  webhooks: { workflowsPath: require.resolve('../workflows/webhook/delivery') },
+  replay: {
+    workflowsPath: require.resolve('../workflows'),
+    workflowInterceptorModules: [require.resolve('./rebuild/interceptors')],
+  },
 };
 
 type BundleName = keyof typeof SOURCES;
@@ -22,7 +26,7 @@ export async function writeBundles(folder: string): Promise<WorkflowBundles> {
   mkdirSync(folder, { recursive: true });
   return await eachBundle(async (name) => {
     const codePath = pathIn(folder, name);
-    const { code } = await bundle(SOURCES[name]);
+    const { code } = await bundle(name);
     // Whole or not at all: a worker may be starting from it.
     writeFileSync(`${codePath}.new`, code);
     renameSync(`${codePath}.new`, codePath);
@@ -35,26 +39,28 @@ export function bundlesIn(folder: string): WorkflowBundles {
   return {
     lifecycle: { codePath: pathIn(folder, 'lifecycle') },
     webhooks: { codePath: pathIn(folder, 'webhooks') },
+    replay: { codePath: pathIn(folder, 'replay') },
   };
 }
 
-/** The bundles that the build left, unless one is older than the code; or else ones made now. */
+/** The bundles that the build left, unless one is older than the code; or else ones made in seconds. */
 export async function workflowBundles(): Promise<WorkflowBundles> {
-  if (isFresh('lifecycle') && isFresh('webhooks')) return bundlesIn(BUILT);
-  return await eachBundle((name) => bundle(SOURCES[name]));
+  if (isFresh('lifecycle') && isFresh('webhooks') && isFresh('replay')) return bundlesIn(BUILT);
+  return await eachBundle(bundle);
 }
 
 async function eachBundle(
   make: (name: BundleName) => Promise<WorkflowBundleOption>,
 ): Promise<WorkflowBundles> {
-  return { lifecycle: await make('lifecycle'), webhooks: await make('webhooks') };
+  return {
+    lifecycle: await make('lifecycle'),
+    webhooks: await make('webhooks'),
+    replay: await make('replay'),
+  };
 }
 
-async function bundle(workflowsPath: string): Promise<{ code: string }> {
-  return await bundleWorkflowCode({
-    workflowsPath,
-    logger: new DefaultLogger('WARN'),
-  });
+async function bundle(name: BundleName): Promise<{ code: string }> {
+  return await bundleWorkflowCode({ ...SOURCES[name], logger: new DefaultLogger('WARN') });
 }
 
 function pathIn(folder: string, name: BundleName): string {
@@ -63,7 +69,9 @@ function pathIn(folder: string, name: BundleName): string {
 
 function isFresh(name: BundleName): boolean {
   const file = pathIn(BUILT, name);
-  return existsSync(file) && statSync(file).mtimeMs >= statSync(SOURCES[name]).mtimeMs;
+  return (
+    existsSync(file) && statSync(file).mtimeMs >= statSync(SOURCES[name].workflowsPath).mtimeMs
+  );
 }
 
 if (require.main === module) {

@@ -4,12 +4,13 @@ import { runCli } from './program';
 
 /** Loaded when it is asked for, since the worker's libraries take a second. */
 const openRebuilder: OpenRebuilder = async (deps) => {
-  const [{ openRebuilder: open }, { quietRuntime }] = await Promise.all([
+  const [{ openRebuilder: open }, { quietRuntime }, { workflowBundles }] = await Promise.all([
     import('../../worker/rebuild/rebuild.js'),
     import('../../worker/rebuild/replay.js'),
+    import('../../worker/bundle.js'),
   ]);
   quietRuntime();
-  return await open(deps);
+  return open(deps, (await workflowBundles()).replay);
 };
 
 // A reader that stops reading (`… | head`) is no fault.

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { runCli } from '../../src/cli/program';
 import { connectMongo } from '../../src/mongo';
 import { createStores } from '../../src/store';
-import { openRebuilder } from '../../worker/rebuild/rebuild';
+import { openRebuilder } from '../support/rebuilder';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
 export const CreatedAccount = z.strictObject({

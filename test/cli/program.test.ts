@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createContext } from '../../src/cli/context';
 import { createProgram } from '../../src/cli/program';
-import { openRebuilder } from '../../worker/rebuild/rebuild';
+import { openRebuilder } from '../support/rebuilder';
 import { CliError, openProvisioning, type Provisioning, run } from './cli';
 
 const MAIN = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'main.js');

@@ -3,9 +3,9 @@ import { type ReconcileDeps, reconcile } from '../../src/cli/reconcile';
 import { addKey } from '../../src/keys/file';
 import { isLeft } from '../../src/reconcile/finding';
 import type { Stores } from '../../src/store';
-import { openRebuilder } from '../../worker/rebuild/rebuild';
 import { openResourceSetting } from '../cli/resource-setting';
 import { eventually } from '../support/http';
+import { openRebuilder } from '../support/rebuilder';
 import type { ServiceOptions } from '../support/service';
 
 export type RestoreSetting = Awaited<ReturnType<typeof openRestoreSetting>>;

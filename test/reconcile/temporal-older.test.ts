@@ -30,7 +30,7 @@ test(
   async () => {
     const { stores, shop } = setting;
     const [submitted, sent] = [
-      await setting.payout(SILENT_BEFORE_SENT),
+      await setting.payout(SILENT_BEFORE_SENT, 'submitted'),
       await setting.payout(SILENT),
     ];
     await workers?.stop();

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import type { WorkflowBundle } from '@temporalio/worker';
+import type { WorkflowBundleOption } from '@temporalio/worker';
 import { z } from 'zod';
 import type { ClaimMark } from '../../src/keys/claim-mark';
 import { CLAIM_MEMO } from '../../src/temporal/start';
@@ -39,7 +39,7 @@ interface Run {
 
 /** @throws Left when a history does not replay, or the server knows no run any more */
 export async function pastOf(
-  { temporal, workflowBundle }: { temporal: Client; workflowBundle: WorkflowBundle },
+  { temporal, workflowBundle }: { temporal: Client; workflowBundle: WorkflowBundleOption },
   workflowId: string,
 ): Promise<Past> {
   const runs = await runsOf(temporal, workflowId);

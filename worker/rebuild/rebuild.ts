@@ -1,6 +1,6 @@
 import { isGrpcServiceError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { WorkflowBundle } from '@temporalio/worker';
+import type { WorkflowBundleOption } from '@temporalio/worker';
 import { MongoError } from 'mongodb';
 import { createLifecycleActivities, type LifecycleActivities } from '../../activities';
 import { assertNever } from '../../src/domain/assert';
@@ -11,7 +11,6 @@ import { createLogger } from '../../src/log';
 import type { Part, Rebuilder, RebuilderDeps, Rebuilt } from '../../src/reconcile/rebuilder';
 import { claimFor, isKeyLost, type Opening, takeBack } from './claims';
 import { Left, type Past, pastOf } from './past';
-import { bundleForReplay } from './replay';
 import { isWrite, partOf, type Write } from './steps';
 
 /** Refusals of a balance that lacks the money, or was never credited. */
@@ -19,20 +18,24 @@ const LACKING = ['insufficient_balance', 'balance_account_not_found'];
 
 interface Deps extends RebuilderDeps {
   activities: LifecycleActivities;
-  workflowBundle: WorkflowBundle;
+  workflowBundle: WorkflowBundleOption;
 }
 
 /**
  * Rebuilds by the service's own steps: each write that the histories hold is made once more, in
  * order. A write is one transaction, conditional on the version that it left, so a rebuilding that
  * was stopped goes on where it stood.
+ * @param workflowBundle with the interceptors that tell of steps
  */
-export async function openRebuilder(deps: RebuilderDeps): Promise<Rebuilder> {
+export function openRebuilder(
+  deps: RebuilderDeps,
+  workflowBundle: WorkflowBundleOption,
+): Rebuilder {
   const log = createLogger('reconcile', 'silent');
   const all: Deps = {
     ...deps,
     activities: createLifecycleActivities({ ...deps, log }),
-    workflowBundle: await bundleForReplay(),
+    workflowBundle,
   };
   return { rebuild: (kind, id, part) => rebuild(all, kind, id, part) };
 }

@@ -1,23 +1,13 @@
 import type { History } from '@temporalio/common/lib/proto-utils';
 import {
-  bundleWorkflowCode,
   DefaultLogger,
   type InjectedSinks,
   Runtime,
   Worker,
-  type WorkflowBundle,
+  type WorkflowBundleOption,
 } from '@temporalio/worker';
 import type { StepSinks } from './interceptors';
 import type { Step } from './steps';
-
-/** Workflows' code with the interceptors that tell of their steps; made in seconds. */
-export async function bundleForReplay(): Promise<WorkflowBundle> {
-  return await bundleWorkflowCode({
-    workflowsPath: require.resolve('../../workflows'),
-    workflowInterceptorModules: [require.resolve('./interceptors')],
-    logger: new DefaultLogger('ERROR'),
-  });
-}
 
 /** Keeps Temporal's own lines off the terminal. It counts for the whole process. */
 export function quietRuntime(): void {
@@ -31,10 +21,11 @@ export function quietRuntime(): void {
 /**
  * Steps of one run whose end its history knows, with inputs as they were, since a replay makes the
  * same decisions at the same times.
+ * @param workflowBundle with the interceptors that tell of steps
  * @throws DeterminismViolationError when the history is of other code
  */
 export async function stepsOf(
-  workflowBundle: WorkflowBundle,
+  workflowBundle: WorkflowBundleOption,
   workflowId: string,
   history: History,
 ): Promise<Step[]> {
