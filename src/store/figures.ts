@@ -16,7 +16,13 @@ export interface Figures {
   ledger: LedgerCheck | null;
 }
 
-const RESOURCES = { payments: 'payment', refunds: 'refund', payouts: 'payout' } as const;
+const RESOURCES = {
+  payments: 'payment',
+  refunds: 'refund',
+  payouts: 'payout',
+  crypto_payments: 'crypto_payment',
+  crypto_settlements: 'crypto_settlement',
+} as const;
 const COUNTED_MAX = 10_000;
 const READ_MS_MAX = 4_000;
 
@@ -69,6 +75,8 @@ export function createFigureStore(db: Db) {
         stuckIn('payments'),
         stuckIn('refunds'),
         stuckIn('payouts'),
+        stuckIn('crypto_payments'),
+        stuckIn('crypto_settlements'),
       ]);
       return {
         backlog,

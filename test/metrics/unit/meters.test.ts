@@ -13,6 +13,15 @@ test.each(expressions())('the expression of "$of" is PromQL', ({ expr }) => {
   expect(metricsIn(expr).length).toBeGreaterThan(0);
 });
 
+test('names end in `_total` where they are of counters, and nowhere else', async () => {
+  const registry = createRegistry();
+  createApiMeter(registry);
+  const text = await registry.metrics();
+  expect(text).toContain('# TYPE payments_http_requests_total counter');
+  expect(text.match(/^# TYPE \S+_total (?!counter)/gm)).toBeNull();
+  expect(text.match(/^# TYPE \S+(?<!_total) counter/gm)).toBeNull();
+});
+
 test('creates are counted by what became of them, other requests by their route', async () => {
   const registry = createRegistry();
   const meter = createApiMeter(registry);
