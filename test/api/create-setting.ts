@@ -101,13 +101,14 @@ export const CREATES: Creating[] = [
     collection: 'payouts',
     crowd: 20,
     open: async (service) => {
-      const { account_id, key, ask, simulate, balance } = await openShop(service);
+      const { account_id, key, ask, simulate, balance, untilSent } = await openShop(service);
       return {
         account_id,
         key,
         body: ask(),
         move: (id) => simulate(id, { event: 'completed' }),
         expectTakenOnce: async () => {
+          await untilSent();
           expect(await balance()).toEqual([FUNDS.main - 1_000, 0]);
         },
       };

@@ -11,6 +11,7 @@ import {
 import { operatorsAudit } from '../support/audit';
 import { keepHistory } from '../support/histories';
 import { call, eventually } from '../support/http';
+import { insist } from '../support/insist';
 import { scriptedChain } from '../support/scripted-chain';
 import { openKey, type Service, startService } from '../support/service';
 import {
@@ -456,7 +457,7 @@ test('the schedule pays out what is worth it, to wallets that count', async () =
   const other = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
   await stores.wallets.set({ ...wallet, address: other }, { now, counts_from: now });
   expect(await ensureSettlementSchedule(temporal, taskQueue)).toBe('made');
-  expect(await ensureSettlementSchedule(temporal, taskQueue)).toBe('kept');
+  expect(await insist(() => ensureSettlementSchedule(temporal, taskQueue))).toBe('kept');
   const schedule = temporal.schedule.getHandle(settlementScheduleId(taskQueue));
   const daily = { every: 86_400_000, offset: 7_200_000 };
   expect((await schedule.describe()).spec.intervals).toMatchObject([daily]);

@@ -14,8 +14,8 @@ beforeAll(async () => {
 });
 afterAll(async () => service?.stop());
 
-const create = (idempotencyKey: string) =>
-  call(service.url, 'POST', '/v1/payments', { key, body: idealPayment(), idempotencyKey });
+const create = (idempotencyKey: string, once = true) =>
+  call(service.url, 'POST', '/v1/payments', { key, body: idealPayment(), idempotencyKey, once });
 const claims = () => service.mongo.db(service.database).collection<ClaimDocument>('idempotency');
 const claimOf = (idempotencyKey: string) => claims().findOne({ account_id, key: idempotencyKey });
 
@@ -27,7 +27,7 @@ test('ended from outside before it was stored: the key is free again, and makes 
   expect(await claimOf('ended')).toBeNull();
   const workers = await service.startWorkers();
   try {
-    const next = await create('ended');
+    const next = await create('ended', false);
     expect(next.status).toBe(201);
     expect(next.body.id).not.toBe(first?.resource_id);
   } finally {
@@ -38,9 +38,10 @@ test('ended from outside before it was stored: the key is free again, and makes 
 test('stored once and lost by the database: its key stays, so that no money moves twice', async () => {
   const workers = await service.startWorkers();
   try {
-    const made = await create('lost');
+    const made = await create('lost', false);
     const { id } = made.body;
     await call(service.url, 'POST', `/v1/payments/${id}/cancel`, { key });
+    await service.temporal.workflow.getHandle(`payment:${id}`).result();
     // As a backup from before the answer would have it.
     const request = (await claimOf('lost'))?.request ?? null;
     await service.mongo.db(service.database).collection<{ _id: string }>('payments').deleteOne({

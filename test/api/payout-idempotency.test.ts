@@ -50,6 +50,7 @@ describe('a key', () => {
     ]);
     const less = await shop.pay({ ...sales, amount: 999 }, 'raced');
     expect([less.status, less.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+    await shop.untilSent({ balance_account: 'sales' });
     expect(await shop.balance({ balance_account: 'sales' })).toEqual([0, 0]);
   });
 
@@ -102,7 +103,7 @@ describe('while nobody works on payouts', () => {
   afterAll(async () => service?.stop());
 
   test('one is refused for good, no money moves later, and its key makes a new one', async () => {
-    const late = await shop.pay({}, 'late');
+    const late = await shop.pay({}, 'late', true);
     expectRefusal(late, 'temporarily_unavailable');
     expect(late.headers.get('Retry-After')).toBe('1');
     const first = await claimOf(service, shop, 'late');
@@ -121,6 +122,7 @@ describe('while nobody works on payouts', () => {
       expect([next.status, next.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
       expect(next.body.id).not.toBe(first?.resource_id);
       expectRefusal(await shop.get(`/v1/payouts/${first?.resource_id}`), 'payout_not_found');
+      await shop.untilSent();
       expect(await shop.balance()).toEqual([FUNDS.main - 1_000, 0]);
     } finally {
       await workers.stop();
@@ -128,7 +130,7 @@ describe('while nobody works on payouts', () => {
   });
 
   test('a crowd of callers with one key are all told to come back, and then one is made', async () => {
-    const crowd = () => Promise.all(Array.from({ length: 3 }, () => shop.pay({}, 'crowd')));
+    const crowd = () => Promise.all(Array.from({ length: 3 }, () => shop.pay({}, 'crowd', true)));
     for (const answer of await crowd()) expect([409, 503]).toContain(answer.status);
     const paid = await payoutsOf(service, shop);
     const workers = await service.startWorkers();

@@ -231,10 +231,7 @@ describe('the balance that a payout draws from', () => {
     for (const answer of answers.filter((each) => !made.includes(each))) {
       expectRefusal(answer, 'insufficient_balance');
     }
-    await eventually('the bank to have all', async () => {
-      const [available, reserved] = await shop.balance({ balance_account: 'marketing' });
-      expect(available).toBe(0);
-      return reserved === 0;
-    });
+    await shop.untilSent({ balance_account: 'marketing' });
+    expect(await shop.balance({ balance_account: 'marketing' })).toEqual([0, 0]);
   });
 });

@@ -125,12 +125,20 @@ export async function openShop(service: Service) {
     currency: 'EUR',
     ...changes,
   });
-  const pay = (changes: object = {}, idempotencyKey?: string) =>
+  const pay = (changes: object = {}, idempotencyKey?: string, once = false) =>
     call(service.url, 'POST', '/v1/payouts', {
-      key,
+      ...{ key, once },
       body: ask(changes),
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     });
+  /** Minor units available and reserved on a balance. */
+  const balance = async ({ balance_account = 'main', currency = 'EUR' }: Partial<Balance> = {}) => {
+    const rows = await service.stores.ledger.balances(account.account_id, false);
+    const row = rows.find(
+      (each) => each.balance_account === balance_account && each.currency === currency,
+    );
+    return [row?.available, row?.reserved];
+  };
   const get = (path: string) => call(service.url, 'GET', path, { key });
   return {
     ...account,
@@ -142,7 +150,8 @@ export async function openShop(service: Service) {
     paySent: (changes: object = {}) =>
       eventually('a payout that is sent at once', async () => {
         const answer = await pay(changes);
-        return answer.body.status === 'created' ? undefined : answer;
+        const isEarly = ['created', 'submitted'].includes(answer.body.status);
+        return isEarly ? undefined : answer;
       }),
     /**
      * Pays, and reads the payout once the bank has said `word`: on a busy machine a create may be
@@ -159,13 +168,10 @@ export async function openShop(service: Service) {
     get,
     simulate: (id: string, body: object) =>
       call(service.url, 'POST', `/v1/sandbox/payouts/${id}/simulate`, { key, body }),
-    /** Minor units available and reserved on a balance. */
-    balance: async ({ balance_account = 'main', currency = 'EUR' }: Partial<Balance> = {}) => {
-      const rows = await service.stores.ledger.balances(account.account_id, false);
-      const row = rows.find(
-        (each) => each.balance_account === balance_account && each.currency === currency,
-      );
-      return [row?.available, row?.reserved];
+    balance,
+    /** Waits until the bank has all that was asked for, so that nothing is reserved. */
+    untilSent: async (of: Partial<Balance> = {}) => {
+      await eventually('the bank to have all', async () => (await balance(of))[1] === 0);
     },
     /** How many claims of a key are left by an attempt: none where it was refused. */
     claims: () => claimsOf(service, account.account_id),

@@ -3,6 +3,7 @@ import { call } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
 import { bankRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
+import { inOneWindow } from './window';
 
 /** Each a second; a window has ten. */
 const LIMITS = {
@@ -30,47 +31,56 @@ const statuses = async (calls: ReturnType<typeof call>[]) => {
 };
 const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make);
 
-test('all keys of an account share its limit; its other environment has one of its own', async () => {
-  const { account_id, key } = await service.account();
-  const second = await openKey(service.stores, account_id, false);
-  expect(await statuses(times(20, () => get(key)))).toEqual({ 200: 20 });
-  expect(await statuses(times(15, () => get(second)))).toEqual({ 200: 10, 429: 5 });
-  const refused = await get(second);
-  expectRefusal(refused, 'rate_limited');
-  expect(refused.body.error.message).toContain('account: at most 3 a second');
-  expect(refused.headers.get('RateLimit-Limit')).toBe('30');
-  expect(refused.headers.get('RateLimit-Remaining')).toBe('0');
-  const live = await openKey(service.stores, account_id, true);
-  expect((await get(live)).status).toBe(200);
-  const other = await service.account();
-  expect((await get(other.key)).status).toBe(200);
-});
+test(
+  'all keys of an account share its limit; its other environment has one of its own',
+  inOneWindow(async () => {
+    const { account_id, key } = await service.account();
+    const second = await openKey(service.stores, account_id, false);
+    expect(await statuses(times(20, () => get(key)))).toEqual({ 200: 20 });
+    expect(await statuses(times(15, () => get(second)))).toEqual({ 200: 10, 429: 5 });
+    const refused = await get(second);
+    expectRefusal(refused, 'rate_limited');
+    expect(refused.body.error.message).toContain('account: at most 3 a second');
+    expect(refused.headers.get('RateLimit-Limit')).toBe('30');
+    expect(refused.headers.get('RateLimit-Remaining')).toBe('0');
+    const live = await openKey(service.stores, account_id, true);
+    expect((await get(live)).status).toBe(200);
+    const other = await service.account();
+    expect((await get(other.key)).status).toBe(200);
+  }),
+);
 
-test('creates have a tighter limit, in sandbox and live apart; reads go on', async () => {
-  const { account_id, key } = await service.account();
-  expect(await statuses(times(12, () => create(key)))).toEqual({ 201: 10, 429: 2 });
-  const refused = await create(key);
-  expectRefusal(refused, 'rate_limited');
-  expect(refused.body.error.message).toContain('created by one account: at most 1 a second');
-  expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThanOrEqual(1);
-  expect(refused.headers.get('RateLimit-Limit')).toBe('10');
-  const db = service.mongo.db(service.database);
-  expect(await db.collection('idempotency').countDocuments({ account_id })).toBe(10);
-  expect((await get(key)).status).toBe(200);
-  const live = await openKey(service.stores, account_id, true);
-  expect((await create(live)).status).toBe(201);
-  const other = await service.account();
-  expect((await create(other.key)).status).toBe(201);
-});
+test(
+  'creates have a tighter limit, in sandbox and live apart; reads go on',
+  inOneWindow(async () => {
+    const { account_id, key } = await service.account();
+    expect(await statuses(times(12, () => create(key)))).toEqual({ 201: 10, 429: 2 });
+    const refused = await create(key);
+    expectRefusal(refused, 'rate_limited');
+    expect(refused.body.error.message).toContain('created by one account: at most 1 a second');
+    expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThanOrEqual(1);
+    expect(refused.headers.get('RateLimit-Limit')).toBe('10');
+    const db = service.mongo.db(service.database);
+    expect(await db.collection('idempotency').countDocuments({ account_id })).toBe(10);
+    expect((await get(key)).status).toBe(200);
+    const live = await openKey(service.stores, account_id, true);
+    expect((await create(live)).status).toBe(201);
+    const other = await service.account();
+    expect((await create(other.key)).status).toBe(201);
+  }),
+);
 
-test('a key that lacks the scope is limited like any other, and was not used', async () => {
-  const { account_id, key } = await service.account({ scopes: ['payments:read'] });
-  expect(await statuses(times(25, () => create(key)))).toEqual({ 403: 20, 429: 5 });
-  const able = await openKey(service.stores, account_id, false);
-  expect((await create(able)).status).toBe(201);
-  const [first] = await service.stores.keys.forAccount(account_id);
-  expect(first?.last_used_at).toBeNull();
-});
+test(
+  'a key that lacks the scope is limited like any other, and was not used',
+  inOneWindow(async () => {
+    const { account_id, key } = await service.account({ scopes: ['payments:read'] });
+    expect(await statuses(times(25, () => create(key)))).toEqual({ 403: 20, 429: 5 });
+    const able = await openKey(service.stores, account_id, false);
+    expect((await create(able)).status).toBe(201);
+    const [first] = await service.stores.keys.forAccount(account_id);
+    expect(first?.last_used_at).toBeNull();
+  }),
+);
 
 test('text that has not the shape of a key is refused without a look at the database', async () => {
   const look = jest.spyOn(service.stores.keys, 'byHash');

@@ -25,8 +25,12 @@ afterAll(async () => service?.stop());
 afterEach(() => jest.restoreAllMocks());
 
 const PATH = '/v1/payout-recipients';
-const create = (body: object, idempotencyKey: string = randomUUID(), url = service.url) =>
-  call(url, 'POST', PATH, { key, body, idempotencyKey });
+const create = (
+  body: object,
+  idempotencyKey: string = randomUUID(),
+  url = service.url,
+  once = false,
+) => call(url, 'POST', PATH, { key, body, idempotencyKey, once });
 const stored = () => everythingStored(service.mongo.db(service.database));
 const counts = () =>
   Promise.all(
@@ -195,7 +199,7 @@ describe('with every log line and every field of an error on show', () => {
     };
     const log = await watched({ ...sealer(), seal }, async (url) => {
       const before = await counts();
-      const answer = await create(CARD, 'no key', url);
+      const answer = await create(CARD, 'no key', url, true);
       expectRefusal(answer, 'temporarily_unavailable');
       expectNoSecret(answer.text);
       expect(await counts()).toEqual(before);

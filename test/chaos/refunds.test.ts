@@ -105,8 +105,10 @@ async function settledPayment(): Promise<string> {
   const call = { method: 'POST', path: '/v1/payments', body, idempotencyKey: 'payment' } as const;
   const { id } = Payment.parse(JSON.parse((await client.insist(call)).text));
   const path = `/v1/sandbox/payments/${id}/simulate`;
-  const answer = await client.insist({ method: 'POST', path, body: { event: 'settled' } });
-  expect(Payment.parse(JSON.parse(answer.text)).status).toBe('settled');
+  await eventually('the payment to settle', async () => {
+    const { text } = await client.insist({ method: 'POST', path, body: { event: 'settled' } });
+    return Payment.parse(JSON.parse(text)).status === 'settled';
+  });
   return id;
 }
 

@@ -159,7 +159,7 @@ describe.each([
 test('an act with no answer in time says that its outcome is unknown', async () => {
   const id = await setting.payout({ amount: 66_623 });
   await setting.terminate('payout', id);
-  const nobody = { ...setting.deps, lifecycleQueue: `nobody-${id}`, timeoutMs: 1_000 };
+  const nobody = { ...setting.deps, lifecycleQueue: `nobody-${id}`, timeoutMs: 10_000 };
   const asked = actOn(nobody, 'payout', id, {
     what: 'mark_failed',
     operator: 'mia',
@@ -168,7 +168,7 @@ test('an act with no answer in time says that its outcome is unknown', async () 
   await expect(asked).rejects.toMatchObject({
     code: 'outcome_unknown',
     message: expect.stringMatching(
-      /no answer within 1 seconds, so the outcome is unknown: `payout show \S+` tells/,
+      /no answer within 10 seconds, so the outcome is unknown: `payout show \S+` tells/,
     ),
   });
   await setting.terminate('payout', id);

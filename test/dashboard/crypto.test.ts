@@ -104,7 +104,9 @@ test('a balance is settled once however often its form is sent', async () => {
   expect(again.location).toMatch(/\/crypto\/settlements\/[0-9a-f-]{36}$/);
   expect([first.location, second.location]).toContain(again.location);
   const id = again.location?.split('/').at(-1) ?? '';
+  await eventually('the instruction', async () => chain.told.length > before);
   await shop.report('crypto_settlement', id, 'completed', { transaction_id: `out-${id}` });
+  await service.temporal.workflow.getHandle(`crypto-settlement:${id}`).result();
   const { text } = await page(`/crypto/settlements/${id}`);
   for (const words of ['Settlement of', 'ETH', WALLET]) expect(text).toContain(words);
   expect(chain.told.slice(before)).toHaveLength(1);

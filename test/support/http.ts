@@ -18,14 +18,16 @@ export interface Call {
   headers?: Record<string, string>;
   /** Made when not given, for POSTs; null sends none. */
   idempotencyKey?: string | null;
+  /** Asked only once, also where the answer is to come back later. */
+  once?: boolean;
 }
 
 /** Time in which a busy machine answers at last. */
 const PATIENCE_MS = 180_000;
 
 /**
- * Calls the API; every answer is held against the OpenAPI document. A POST whose key the test does not
- * choose is made as a merchant makes it on a busy day: 503 is asked again, under the same key.
+ * Calls the API; every answer is held against the OpenAPI document. A POST is made as a merchant makes it
+ * on a busy day: 503, and 409 while the first call is under way, are asked again under the same key.
  */
 export async function call(
   url: string,
@@ -33,17 +35,35 @@ export async function call(
   path: string,
   asked: Call = {},
 ): Promise<Answer> {
-  if (method !== 'POST' || asked.idempotencyKey !== undefined) {
-    return await callOnce(url, method, path, asked);
-  }
-  const insisting = { ...asked, idempotencyKey: randomUUID() };
+  if (method !== 'POST' || asked.once === true) return await callOnce(url, method, path, asked);
+  const insisting = { idempotencyKey: randomUUID(), ...asked };
   const giveUpAt = Date.now() + PATIENCE_MS;
   while (true) {
     const answer = await callOnce(url, method, path, insisting);
-    if (answer.status !== 503 || Date.now() > giveUpAt) return answer;
+    if (!isToRepeat(answer) || Date.now() > giveUpAt) {
+      return isEarly(path, asked, answer) ? await readLater(url, asked, answer) : answer;
+    }
     await sleep(1_000 * Number(answer.headers.get('Retry-After')));
   }
 }
+
+/** Whether a payment was answered for before its bank was asked, and no key will show that answer again. */
+function isEarly(path: string, { idempotencyKey }: Call, { status, body }: Answer): boolean {
+  const isPayment = path === '/v1/payments' && idempotencyKey === undefined;
+  return isPayment && status === 201 && body.status === 'created';
+}
+
+/** The payment as a read shows it once it is at its bank: on a busy machine that is after the create. */
+async function readLater(url: string, { key = '' }: Call, made: Answer): Promise<Answer> {
+  const { status, headers } = made;
+  return { ...(await atTheBank({ url }, key, made.body.id)), status, headers };
+}
+
+function isToRepeat({ status, body }: Answer): boolean {
+  return status === 503 || (status === 409 && body.error.code === IN_PROGRESS);
+}
+
+const IN_PROGRESS = 'idempotency_request_in_progress';
 
 async function callOnce(
   url: string,
@@ -89,6 +109,18 @@ export function idealPayment(changes: Record<string, unknown> = {}) {
   };
 }
 
+/** Waits until a payment has left `created`, and reads it. */
+export async function atTheBank(
+  { url }: { url: string },
+  key: string,
+  id: string,
+): Promise<Answer> {
+  return await eventually('a payment at the bank', async () => {
+    const answer = await call(url, 'GET', `/v1/payments/${id}`, { key });
+    return answer.status === 200 && answer.body.status !== 'created' && answer;
+  });
+}
+
 /** A payment whose money has moved, as the API shows it. */
 export async function settledPayment(
   { url }: { url: string },
@@ -96,15 +128,14 @@ export async function settledPayment(
   changes: Record<string, unknown> = {},
 ): Promise<Answer['body']> {
   const created = await call(url, 'POST', '/v1/payments', { key, body: idealPayment(changes) });
+  if (created.status !== 201) throw new Error(created.text);
   const path = `/v1/payments/${created.body.id}`;
-  // On a busy machine the create may be answered before the bank has.
-  await eventually('a payment at the bank', async () => {
-    return (await call(url, 'GET', path, { key })).body.status !== 'created';
-  });
   const simulate = `/v1/sandbox${path.slice(3)}/simulate`;
-  const { body } = await call(url, 'POST', simulate, { key, body: { event: 'settled' } });
-  if (body.status !== 'settled') throw new Error(`Not settled: ${created.text}`);
-  return body;
+  await call(url, 'POST', simulate, { key, body: { event: 'settled' } });
+  return await eventually('a payment that is settled', async () => {
+    const { body } = await call(url, 'GET', path, { key });
+    return body.status === 'settled' && body;
+  });
 }
 
 /** Looks again until `look` gives something; bounded, so that what never comes fails in words. */

@@ -22,7 +22,7 @@ export async function openRecords(
   const mongo = await connectMongo(uri, 'records');
   const db = mongo.db(database);
   const stores = createStores(db);
-  await ensureIndexes(stores);
+  await insist(() => ensureIndexes(stores));
   const temporal = connectTemporal({ address: temporalAddress(), namespace: 'default' });
   const log = createLogger('test', 'silent');
   const deps = { mongo, stores, temporal, log, webhookQueue: 'unused' };
@@ -200,7 +200,7 @@ export function payoutFacts(changes: Partial<PayoutFacts> = {}): PayoutFacts {
   };
 }
 
-const ACCEPT_WITHIN_MS = 60_000;
+const ACCEPT_WITHIN_MS = 220_000;
 
 /** Asks for a payout as its workflow does; a repeat with the same id, or under the same key, joins it. */
 export async function openPayout(records: Records, facts: PayoutFacts, key?: string) {

@@ -12,7 +12,7 @@ import { eventually } from './http';
 const NODES = 3;
 const UP_MS_MAX = 90_000;
 const ELECTED_MS_MAX = 90_000;
-const CALL_MS_MAX = 2_000;
+const CALL_MS_MAX = 30_000;
 const NAME = 'elections';
 /** Seconds for which a primary that stepped down is no candidate. */
 const STEP_DOWN_SECONDS = 3;

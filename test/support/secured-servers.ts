@@ -60,7 +60,7 @@ export async function startTlsDoor(authority: Authority, address: string) {
 }
 
 const UP_MS_MAX = 120_000;
-const CALL_MS_MAX = 2_000;
+const CALL_MS_MAX = 30_000;
 const SET = 'secured';
 const PASSWORD = 'no-secret';
 const DATABASES = ['payments', 'payments_sandbox_bank'];

@@ -35,6 +35,7 @@ import type { Tracing } from '../../src/tracing/tracing';
 import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
+import { insist } from './insist';
 import { quietTemporal } from './quiet';
 import type { ScriptedChain } from './scripted-chain';
 import { mongodbUri, temporalAddress } from './servers';
@@ -91,7 +92,7 @@ export async function startService(options: ServiceOptions = {}) {
   const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
   const settings = economical ? followSettings(mongo.db(database), log) : undefined;
   const stores = createStores(mongo.db(database), settings);
-  await ensureIndexes(stores);
+  await insist(() => ensureIndexes(stores));
   const connection = await NativeConnection.connect({ address });
   // As in production: the native connection is for workers only.
   const { tracing } = options;

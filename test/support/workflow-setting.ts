@@ -19,6 +19,7 @@ import { messages as paymentMessages } from '../../workflows/payment/messages';
 import { messages as refundMessages } from '../../workflows/refund/messages';
 import { operatorsAudit } from './audit';
 import { workflowBundles } from './bundle';
+import { insist } from './insist';
 import { quietTemporal } from './quiet';
 import { newRings } from './rings';
 import { mongodbUri, temporalAddress } from './servers';
@@ -43,7 +44,7 @@ export async function openWorkflowSetting(
   const mongo = await connectMongo(uri, name);
   const db = mongo.db(`workflows_${name}`);
   const stores = createStores(db);
-  await ensureIndexes(stores);
+  await insist(() => ensureIndexes(stores));
   const queues = { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
   const rings = newRings();
   const startWorkers = async (

@@ -89,8 +89,7 @@ async function pay(): Promise<string> {
 
 async function settle(id: string): Promise<void> {
   const path = `/v1/sandbox/payments/${id}/simulate`;
-  const { body } = await call(service.url, 'POST', path, { key, body: { event: 'settled' } });
-  expect(body.status).toBe('settled');
+  await call(service.url, 'POST', path, { key, body: { event: 'settled' } });
   // The document is written within the task at whose end the version is.
   await service.temporal.workflow.getHandle(paymentWorkflowId(id)).result();
 }

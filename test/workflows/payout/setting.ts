@@ -7,6 +7,7 @@ import { LEGS } from '../../../src/ledger/legs';
 import { inTransaction } from '../../../src/mongo';
 import { messages } from '../../../workflows/payout/messages';
 import { bookNow } from '../../support/book';
+import { eventually } from '../../support/http';
 import {
   callback,
   claim,
@@ -101,8 +102,23 @@ export function payingOut(
   return withBank(setting, bank, async (connector) => {
     const input = payoutInput(connector, changes);
     await fund(setting, input);
-    await story({ ...(await openPayout(setting, input)), id: input.payout_id, input });
+    const { handle, opened } = await openPayout(setting, input);
+    const id = input.payout_id;
+    await story({ handle, opened: await withWord(setting, opened), id, input });
   });
+}
+
+/** Longest that the word of a bank which answers is waited for. */
+const WORD_MS_MAX = 20_000;
+
+/** The payout with the bank's word, where one comes: on a busy machine the answer is before it. */
+async function withWord(setting: WorkflowSetting, opened: PayoutState): Promise<PayoutState> {
+  const { payout_id } = opened;
+  const isMoved = async () => (await storedPayout(setting, payout_id)).status !== 'created';
+  if (opened.status !== 'created') return opened;
+  await eventually('the word of the bank', isMoved, WORD_MS_MAX).catch(() => undefined);
+  const { status, version } = await storedPayout(setting, payout_id);
+  return { payout_id, status, version };
 }
 
 /** Tells such a story where nobody waits for the bank to send it. */
