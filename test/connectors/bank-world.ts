@@ -200,7 +200,7 @@ export async function until<T>(
   ask: () => Promise<T>,
   satisfies: (answer: T) => boolean,
 ): Promise<T> {
-  const end = Date.now() + 30_000;
+  const end = Date.now() + 90_000;
   for (;;) {
     const answer = await ask();
     if (satisfies(answer)) return answer;

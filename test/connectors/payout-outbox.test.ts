@@ -164,7 +164,9 @@ describe('after a simulation, what comes by itself', () => {
     await world.productSays('payout', id, 'completed');
     const again = { state: 'pending', done_at: null, due_at: new Date() } as const;
     await world.outbox.updateOne({ resource_id: id }, { $set: again });
-    expect(await doneRow(id)).toMatchObject({ state: 'sent', attempts: 2 });
+    const { state, attempts } = (await doneRow(id)) ?? {};
+    expect(state).toBe('sent');
+    expect(attempts).toBeGreaterThanOrEqual(2);
     expect(await world.callbacks(id)).toHaveLength(1);
     expect(await world.signals(id, 'payout')).toEqual(['completed']);
   });

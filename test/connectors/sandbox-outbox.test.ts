@@ -12,6 +12,8 @@ afterAll(async () => {
 });
 
 const activities = () => world.server.bank.activities;
+/** Longer than any test, and than a busy machine needs. */
+const AGES_MS = 200_000;
 
 describe('void against settlement', () => {
   it('a void before the settlement wins: nothing settles any more', async () => {
@@ -110,15 +112,16 @@ describe('the outbox', () => {
 
 describe('magic amounts', () => {
   it('66601 opens slowly the first time, and at once when asked again', async () => {
-    const slowSessionMs = 3_000;
+    const slowSessionMs = 2_000;
     await world.server.restart({ slowSessionMs });
     const input = instruction({ amount: 66_601 });
     const before = performance.now();
     await activities().openSession(input);
     const opened = performance.now();
-    await activities().openSession(input);
     expect(opened - before).toBeGreaterThanOrEqual(slowSessionMs - 1);
-    expect(performance.now() - opened).toBeLessThan(slowSessionMs);
+    await world.server.restart({ slowSessionMs: AGES_MS });
+    await activities().openSession(input);
+    expect(performance.now() - opened).toBeLessThan(AGES_MS);
     await world.server.restart();
   });
 

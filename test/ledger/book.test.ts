@@ -3,7 +3,8 @@ import type { MongoClient } from 'mongodb';
 import { createLedgerStore, type LedgerStore } from '../../src/ledger/book';
 import { LEGS } from '../../src/ledger/legs';
 import { InsufficientBalance, type NewPosting, operationId } from '../../src/ledger/postings';
-import { Contention, connectMongo, inTransaction, isDuplicateKey } from '../../src/mongo';
+import { connectMongo, inTransaction, isDuplicateKey } from '../../src/mongo';
+import { inTheEnd } from '../support/in-the-end';
 import { mongodbUri } from '../support/servers';
 
 const MOST = 99_999_999_999;
@@ -22,17 +23,6 @@ afterAll(async () => {
   await mongo.db(database).dropDatabase();
   await mongo.close();
 });
-
-/** Repeats what met others for too long, as a busy machine has it; nothing was written then. */
-async function inTheEnd(attempt: () => Promise<void>): Promise<void> {
-  for (let left = 20; ; left -= 1) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof Contention) || left === 0) throw error;
-    }
-  }
-}
 
 /** A merchant's book, and what can be done to it. */
 function opened(currency = 'EUR') {

@@ -30,7 +30,7 @@ test('200 refunds of one payment at once, each asked for twice, take turns and f
   expect(accepted).toHaveLength(300);
   const payment = await records.stores.payments.get(facts.payment_id);
   expect(payment?.refunded).toBe(1_500);
-});
+}, 600_000);
 
 test('200 payouts of one balance at once, each asked for twice, never overdraw it and fit exactly', async () => {
   const all = { account_id: `acct_${randomUUID()}`, balance_account: 'ads', amount: 10, fee: 2 };
@@ -47,7 +47,7 @@ test('200 payouts of one balance at once, each asked for twice, never overdraw i
     opening.outcome === 'refused' ? [opening.code] : [],
   );
   expect(new Set(refused)).toEqual(new Set(['insufficient_balance']));
-});
+}, 600_000);
 
 describe('payouts that wait for one book', () => {
   const AMOUNT = 50;

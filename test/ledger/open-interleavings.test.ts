@@ -133,6 +133,6 @@ test('any interleaving of credits, debits, folds and kills keeps the book whole'
         await world.expectWhole();
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 60, endOnFailure: true },
   );
-});
+}, 600_000);

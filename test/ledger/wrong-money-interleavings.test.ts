@@ -111,4 +111,4 @@ test('any interleaving of money that goes wrong keeps the books whole, each act 
   );
   const { differences } = await verifyLedger(operator.mongo, operator.db.databaseName);
   expect(differences).toEqual([]);
-});
+}, 600_000);

@@ -50,7 +50,7 @@ test('a transaction whose commit finds no free connection is committed when ther
   const seen = other.db(database).collection<Row>('rows');
   expect(await seen.countDocuments({ _id: 'second' })).toBe(1);
   // Nothing is held any more.
-  await seen.updateOne({ _id: 'second' }, { $set: { changed: true } }, { maxTimeMS: 1_000 });
+  await seen.updateOne({ _id: 'second' }, { $set: { changed: true } }, { maxTimeMS: 2_500 });
   await other.close();
 });
 
@@ -77,7 +77,7 @@ test.each<[string, string, (session: ClientSession) => Promise<unknown>]>([
     expect(runs).toBe(1);
     // Nothing is held any more.
     const seen = other.db(database).collection<Row>('rows');
-    await seen.updateOne({ _id: said }, { $set: {} }, { upsert: true, maxTimeMS: 1_000 });
+    await seen.updateOne({ _id: said }, { $set: {} }, { upsert: true, maxTimeMS: 2_500 });
     await Promise.all(busy);
     await other.close();
   },

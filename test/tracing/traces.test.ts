@@ -59,6 +59,9 @@ test('a payment is one trace from the request to its webhook, which tells nothin
   const made = await call(service.url, 'POST', '/v1/payments', { key, body });
   expect(made.status).toBe(201);
   await eventually('the webhook', async () => posts.length > 0);
+  const about = { account_id, livemode: false, resource_id: made.body.id, limit: 1 };
+  const [event] = await service.stores.events.list(about);
+  await service.temporal.workflow.getHandle(`webhook:${event?._id}`).result();
   await call(service.url, 'GET', '/v1/nothing-of-the-kind/jan@example.com', { key });
   const workflow = service.temporal.workflow.getHandle(paymentWorkflowId(made.body.id));
   const { events } = await workflow.fetchHistory();

@@ -33,7 +33,7 @@ export async function startEthereum() {
   const folder = mkdtempSync(join(tmpdir(), 'ethereum-'));
   const port = await freePort();
   const url = `http://${LOOPBACK}:${port}`;
-  const transport = http(url, { retryCount: 0 });
+  const transport = http(url, { retryCount: 0, timeout: UP_MS_MAX });
   const client = createTestClient({ mode: 'anvil', chain, transport, cacheTime: 0 })
     .extend(publicActions)
     .extend(walletActions);

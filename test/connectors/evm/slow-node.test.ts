@@ -75,7 +75,7 @@ test('an attempt that is slow, and in time, pays', async () => {
   const to = wallet();
   const input = world.settle('ETH', 1n, to);
   await restartSlow(21_000n, () => {
-    world.clock.ahead_ms += 20_000;
+    world.clock.ahead_ms += 10_000;
   });
   expect(await world.evm.activities.sendSettlement(input)).toMatchObject({ outcome: 'sent' });
   await world.blocks(CONFIRMATIONS);

@@ -8,6 +8,7 @@ import { findResources, restart } from '../../../src/temporal/orphans';
 import { recordEvents } from '../../cli/event-log';
 import { openResourceSetting, type ResourceSetting } from '../../cli/resource-setting';
 import { eventually } from '../../support/http';
+import { insist } from '../../support/insist';
 import { temporalAddress } from '../../support/servers';
 
 /** On the real server, whose schedule is paused: only this test starts audits. */
@@ -132,9 +133,9 @@ test('a worker that starts makes the schedule once, and mends one that is differ
   const { lifecycleQueue } = setting.deps;
   const connection = await NativeConnection.connect({ address: temporalAddress() });
   const temporal = new Client({ connection });
-  expect(await ensureAuditSchedule(temporal, lifecycleQueue)).toBe('kept');
+  expect(await insist(() => ensureAuditSchedule(temporal, lifecycleQueue))).toBe('kept');
   await schedule.update((previous) => ({ ...previous, spec: { intervals: [{ every: '1 day' }] } }));
-  expect(await ensureAuditSchedule(temporal, lifecycleQueue)).toBe('changed');
+  expect(await insist(() => ensureAuditSchedule(temporal, lifecycleQueue))).toBe('changed');
   const { spec, state, policies } = await schedule.describe();
   expect(spec.intervals).toEqual([expect.objectContaining({ every: 3_600_000 })]);
   expect([state.paused, state.note, policies.overlap]).toEqual([true, 'in a test', 'SKIP']);

@@ -37,9 +37,9 @@ test.each(RAILS)('%j: due after %i s, told once', async (changes, seconds) => {
     const { created_at, due_at } = await storedPayout(setting, id);
     expect(Date.parse(due_at) - Date.parse(created_at)).toBe(seconds * 1_000);
     await shows(handle, `due ${due_at}`);
-    await sleepUntil(Date.parse(due_at) - 5_000);
+    await sleepUntil(Date.parse(due_at) - 25_000);
     expect((await storedPayout(setting, id)).attention).toBeNull();
-    await setting.env.sleep('6s');
+    await setting.env.sleep('26s');
     await marked(id, 'not_completed');
     const details = await shows(handle, 'not_completed');
     expect(details).toContain('`mark_completed`, `mark_failed` or `mark_returned`');

@@ -12,6 +12,7 @@ import {
 import { insertRecipient, storedPayout } from '../../api/payout-setting';
 import { everythingStored } from '../../cli/cli';
 import { call, idealPayment } from '../../support/http';
+import { insist } from '../../support/insist';
 import { type Service, startService } from '../../support/service';
 
 let service: Service;
@@ -141,7 +142,7 @@ test('a worker that starts makes the schedule once, each day', async () => {
   const { temporal } = service;
   const queue = `lifecycle-${randomUUID()}`;
   expect(await ensureRetentionSchedule(temporal, queue)).toBe('made');
-  expect(await ensureRetentionSchedule(temporal, queue)).toBe('kept');
+  expect(await insist(() => ensureRetentionSchedule(temporal, queue))).toBe('kept');
   const schedule = temporal.schedule.getHandle(retentionScheduleId(queue));
   expect((await schedule.describe()).spec.intervals).toMatchObject([{ every: DAY_MS }]);
   await schedule.delete();

@@ -11,6 +11,9 @@ import { fund } from '../../api/fund';
 import { call, eventually, idealPayment } from '../../support/http';
 import { type Service, startService } from '../../support/service';
 
+// Each command is counted; a machine that stalls adds some.
+jest.retryTimes(3);
+
 let service: Service;
 let account: { account_id: string; key: string };
 /** Commands of the API, the worker, the bank's session and its callbacks, by name and collection. */
