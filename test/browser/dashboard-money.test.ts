@@ -95,6 +95,11 @@ test('a payment is found by its reference, refunded, and shows what happened', a
   await page.getByLabel('Status').selectOption('settled');
   await button('Apply').click();
   await look(page, 'payments');
+  const about = { account_id: shop.account_id, livemode: false, resource_id: payment.id, limit: 5 };
+  await eventually('a delivery', async () => {
+    const events = await service.stores.events.list(about);
+    return events.some(({ delivery }) => delivery.status === 'delivered');
+  });
   await page.locator(`a[href*="${payment.id}"]`).click();
   await heading('Timeline').waitFor();
   await page.getByText('Webhook attempt 1: HTTP 200').first().waitFor();

@@ -236,6 +236,6 @@ async function payouts({ card, sepa, uk }: { card: string; sepa: string; uk: str
       const statuses = read.map(({ text }) => JSON.parse(text).status);
       return statuses.every((status, index) => status === goals[index]);
     },
-    60_000,
+    180_000,
   );
 }

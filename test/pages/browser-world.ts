@@ -28,7 +28,7 @@ export async function startBrowserWorld() {
     /** A browser of its own, in which the shop answers. */
     visit: async <T>(options: Options, work: (page: Page) => Promise<T>): Promise<T> => {
       const context: BrowserContext = await browser.newContext({ viewport: DESKTOP, ...options });
-      context.setDefaultTimeout(8_000);
+      context.setDefaultTimeout(90_000);
       await context.route('https://shop.example/**', (route) => {
         const path = new URL(route.request().url()).pathname;
         return route.fulfill({ contentType: 'text/html', body: `<h1>Shop ${path}</h1>` });

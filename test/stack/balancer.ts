@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
+import { eventually } from '../support/http';
 
 const LOOK_MS = 100;
 const LOOK_MS_MAX = 2_000;
+/** A busy machine may silence both at once, or the servers that they ask. */
+const READY_MS_MAX = 30_000;
 
 /** Balancer before several APIs: it takes turns among those that say that they are ready. */
 export interface Balancer {
@@ -26,8 +29,9 @@ export function startBalancer(urls: readonly string[]): Balancer {
   let turn = 0;
   const look = async (url: string) => {
     while (!over.signal.aborted) {
-      if (await isReady(url)) ready.add(url);
-      else ready.delete(url);
+      const isTaken = await isReady(url);
+      if (isTaken === true) ready.add(url);
+      if (isTaken === false) ready.delete(url);
       await sleep(LOOK_MS, undefined, { signal: over.signal }).catch(() => {});
     }
   };
@@ -35,9 +39,10 @@ export function startBalancer(urls: readonly string[]): Balancer {
   return {
     ready: () => ready.size,
     ask: async (method, path, key, body) => {
-      const url = [...ready].sort()[turn % Math.max(ready.size, 1)];
+      const some = async () => ready.size > 0;
+      await eventually(`${method} ${path}: an API that is ready`, some, READY_MS_MAX);
+      const url = [...ready].sort()[turn % ready.size];
       turn += 1;
-      if (url === undefined) throw new Error(`${method} ${path}: no API is ready`);
       const answer = await request(`${url}${path}`, {
         dispatcher: agent,
         method,
@@ -58,12 +63,14 @@ export function startBalancer(urls: readonly string[]): Balancer {
   };
 }
 
-async function isReady(url: string): Promise<boolean> {
+/** Undefined where no answer came in time, which changes nothing. */
+async function isReady(url: string): Promise<boolean | undefined> {
+  const signal = AbortSignal.timeout(LOOK_MS_MAX);
   try {
-    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(LOOK_MS_MAX) });
+    const answer = await fetch(`${url}/readyz`, { signal });
     await answer.arrayBuffer();
     return answer.status === 200;
   } catch {
-    return false;
+    return signal.aborted ? undefined : false;
   }
 }

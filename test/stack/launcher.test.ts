@@ -9,6 +9,7 @@ import { commandLine, isAlive } from '../../src/os/process-table';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { PART_NAMES, readState, type StackState, stateFile } from '../../stack/state-file';
 import { VARIABLES } from '../../stack/variables';
+import { eventually } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
 /** Program that `npm start` runs once it has built. */
@@ -182,7 +183,9 @@ test('the stack comes up, mends itself, survives a killed launcher and stops who
   const first = start();
   const state = await ready(first);
   expect(pidsOf(state).every(isAlive)).toBe(true);
-  expect((await fetch(`${state.api.url}/readyz`)).status).toBe(200);
+  await eventually('readiness', async () => {
+    return (await fetch(`${state.api.url}/readyz`)).status === 200;
+  });
   expect(first.said()).toMatch(/curl .*sk_sandbox_/);
 
   process.kill(Number(state.worker.pid), 'SIGKILL');

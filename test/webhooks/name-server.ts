@@ -22,9 +22,13 @@ export async function serveNames(
 ): Promise<NameServer> {
   const socket = createSocket('udp4');
   const asked: string[] = [];
+  const seen = new Set<string>();
   socket.on('message', (question, { port, address }) => {
     const { name, type, end } = readQuestion(question);
-    asked.push(name);
+    // A question that had no answer in a second is sent again, which is no new one.
+    const sent = `${question.readUInt16BE(0)}:${name}:${type}`;
+    if (!seen.has(sent)) asked.push(name);
+    seen.add(sent);
     const known = addressOf(name);
     if (known === 'silent') return;
     const found = type === TYPE_A ? known : undefined;

@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => server.close());
 
 function resolver(options: Parameters<typeof createResolver>[0] = {}) {
-  return createResolver({ servers: [server.address], timeoutMs: 3_000, ...options });
+  return createResolver({ servers: [server.address], timeoutMs: 20_000, ...options });
 }
 
 test('a name is asked for at the name server, both kinds of address', async () => {

@@ -63,7 +63,7 @@ describe('the deadline covers', () => {
     });
     expect(result.durationMs).toBeGreaterThanOrEqual(295);
     // None of them ends by itself; a busy machine may be late.
-    expect(result.durationMs).toBeLessThan(10_000);
+    expect(result.durationMs).toBeLessThan(60_000);
   }
 });
 

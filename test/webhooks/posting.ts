@@ -20,7 +20,7 @@ export function post(url: string, options: Partial<WebhookPost> = {}) {
     url,
     headers: { 'Content-Type': 'application/json', 'Service-Event-Type': 'payment.settled' },
     body: '{"id":"evt_1"}',
-    timeoutMs: 5_000,
+    timeoutMs: 60_000,
     allowPrivate: true,
     ...options,
   });

@@ -6,7 +6,7 @@ import { isAlive } from '../../../src/os/process-table';
 import { startChild } from '../../../stack/child-process';
 import { type Part, type PartChange, type Supervisor, supervise } from '../../../stack/supervisor';
 
-const QUICK = { backoffMsMin: 20, backoffMsMax: 80, steadyMs: 10_000 };
+const QUICK = { backoffMsMin: 20, backoffMsMax: 80, steadyMs: 100_000 };
 const RUNS = 'setInterval(() => {}, 1000)';
 const ENDS = 'process.exit(3)';
 const STUBBORN = `process.on('SIGTERM', () => {}); require('fs').writeFileSync(process.argv[1], '');
