@@ -2,6 +2,7 @@ import { isGrpcServiceError, ServiceError } from '@temporalio/client';
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import { ActFailure } from '../domain/act-failure';
 import { SealError } from '../keys/seal';
+import { Contention } from '../mongo';
 import { configFaultOf } from '../temporal/fault';
 import { reasonOf } from '../temporal/in-time';
 
@@ -18,6 +19,11 @@ export function explain(error: unknown): { code: string; message: string } {
       'A stored value (a signing secret or a recipient) can not be opened with this KEYS_FILE. ' +
       'Use the file that the service runs with.';
     return { code: 'keys_file_mismatch', message };
+  }
+  if (error instanceof Contention) {
+    const message =
+      'Others changed the same records for too long, so this step was not done: run it again.';
+    return { code: 'busy', message };
   }
   if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) {
     const message = `MongoDB stopped answering, so the outcome is unknown: ${error.message}`;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { fundSandbox } from '../../src/cli/fund';
 import { LEGS } from '../../src/ledger/legs';
 import { inTransaction } from '../../src/mongo';
+import { eventually } from '../support/http';
 import { CliError, openProvisioning, type Provisioning, run } from './cli';
 
 const Row = z.strictObject({
@@ -232,7 +233,15 @@ describe('balance fund', () => {
 
   test('many at once all count', async () => {
     const { account_id } = await service.account();
-    const all = Array.from({ length: 8 }, () => service.json(...funding(account_id)));
+    // One that meets the others for too long has done nothing, and says so.
+    const fund = () =>
+      eventually('a funding', async () => {
+        const { exit, stdout, stderr } = await service.cli(...funding(account_id), '--json');
+        if (exit === 0) return JSON.parse(stdout);
+        expect(JSON.parse(stderr).error.code).toBe('busy');
+        return undefined;
+      });
+    const all = Array.from({ length: 8 }, fund);
     const seen = (await Promise.all(all)).map((row) => Funded.parse(row).available);
     expect(seen.sort((a, b) => a - b)).toEqual(
       Array.from({ length: 8 }, (_, n) => (n + 1) * 100_000),
