@@ -12,7 +12,7 @@ export async function skippingServer(): Promise<TestWorkflowEnvironment> {
   return env;
 }
 
-const STARTS_MAX = 24;
+const STARTS_MAX = 40;
 
 /** The SDK gives the server 5 s to start, which a busy machine may exceed. */
 async function startSkippingServer(): Promise<TestWorkflowEnvironment> {
