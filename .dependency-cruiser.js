@@ -1,7 +1,7 @@
 /** Who may import whom: `npm run lint` holds these rules. */
 
-/** Rooms of the house, from the ground up: each imports only itself and those before it. */
-const ROOMS = [
+/** Modules of the codebase, from the bottom up: each imports only itself and those before it. */
+const MODULES = [
   'src/(?!cli/main[.]ts)',
   'connectors/contract/',
   'activities/',
@@ -15,51 +15,52 @@ const ROOMS = [
   'test/',
 ];
 
-/** Rooms of src, in the same order; files beside them, such as the configuration, serve them all. */
-const ROOMS_OF_SRC = [
-  'src/(domain/|json[.]ts)',
-  'src/os/',
-  'src/keys/',
-  'src/ledger/(book|documents|integers|legs|open|postings)[.]ts',
+/** Modules of src, in the same order; files next to them, such as the configuration, serve them all. */
+const MODULES_OF_SRC = [
+  'src/base/',
+  'src/domain/',
+  'src/encryption/',
+  'src/ledger/',
   'src/store/',
-  'src/ledger/(?!(book|documents|integers|legs|open|postings)[.])',
+  'src/ledger-check/',
   'src/webhooks/',
-  'src/tracing/',
-  'src/connectors/',
   'src/temporal/',
-  'src/reconcile/',
-  'src/merchants/',
+  'src/callbacks/',
+  'src/service/',
   'src/pages/',
   'src/dashboard/',
   'src/api/',
   'src/cli/',
 ];
 
+/** Entry points that reach what is stored through the service alone. */
+const ENTRY_POINTS = ['src/api/', 'src/pages/', 'src/dashboard/', 'src/cli/'];
+
 const VALUES = { dependencyTypesNot: ['type-only'] };
 const npm = (name) => `node_modules/${name}/`;
-const inOneOf = (rooms) => rooms.map((room) => `^${room}`);
+const inOneOf = (modules) => modules.map((module) => `^${module}`);
 
 function rule(name, comment, from, to) {
   return { name, comment, severity: 'error', from, to };
 }
 
-function downwardsOnly(rooms) {
-  return rooms
+function downwardsOnly(modules) {
+  return modules
     .slice(0, -1)
-    .map((room, step) =>
+    .map((module, step) =>
       rule(
-        'rooms-stand-on-earlier-ones',
-        'A room imports only rooms that stand before it in its list, types included.',
-        { path: `^${room}` },
-        { path: inOneOf(rooms.slice(step + 1)) },
+        'imports-point-downward',
+        'A module imports only modules before it in its list, types included.',
+        { path: `^${module}` },
+        { path: inOneOf(modules.slice(step + 1)) },
       ),
     );
 }
 
 module.exports = {
   forbidden: [
-    ...downwardsOnly(ROOMS),
-    ...downwardsOnly(ROOMS_OF_SRC),
+    ...downwardsOnly(MODULES),
+    ...downwardsOnly(MODULES_OF_SRC),
     rule(
       'no-circles',
       'Files that import one another cannot be understood one by one, types included.',
@@ -70,7 +71,7 @@ module.exports = {
       'domain-is-pure',
       'The domain imports itself, zod, IBAN checks and the lossless JSON reader, types included.',
       { path: '^src/domain/' },
-      { pathNot: ['^src/domain/', '^src/json[.]ts$', npm('zod'), npm('ibantools')] },
+      { pathNot: ['^src/domain/', '^src/base/json[.]ts$', npm('zod'), npm('ibantools')] },
     ),
     rule(
       'workflows-load-only-the-domain',
@@ -122,8 +123,8 @@ module.exports = {
         pathNot: [
           '^src/domain/',
           '^src/store/',
-          '^src/mongo(-indexes)?[.]ts$',
-          '^src/keys/seal[.]ts$',
+          '^src/base/mongo(-indexes)?[.]ts$',
+          '^src/encryption/encrypter[.]ts$',
           '^src/ledger/book[.]ts$',
           '^crypto$',
           npm('mongodb'),
@@ -132,7 +133,19 @@ module.exports = {
       },
     ),
     rule(
-      'one-door-to-temporal',
+      'entry-points-call-the-service',
+      'An entry point parses, calls the service and presents; it reads and writes nothing itself.',
+      { path: inOneOf(ENTRY_POINTS) },
+      { path: inOneOf(['src/store/', 'src/ledger/', 'src/ledger-check/']) },
+    ),
+    rule(
+      'service-has-no-entry-point',
+      'The service knows neither HTTP nor the command line nor pages: each entry point calls it.',
+      { path: '^src/service/' },
+      { path: [npm('koa'), npm('@koa/[^/]+'), npm('commander'), npm('preact')] },
+    ),
+    rule(
+      'one-client-of-temporal',
       'The API and the pages reach Temporal through src/temporal alone.',
       { path: '^src/(api|pages|dashboard)/' },
       { ...VALUES, path: npm('@temporalio/[^/]+') },

@@ -2,7 +2,7 @@
  * A test file's folder decides its project. Unit tests have no servers and end in seconds. All
  * others share real servers, started once for a run, and take their own database and task queues.
  */
-const UNIT = ['*', '{docs,domain,json,keys,webhooks}/**/*', '**/unit/**/*'].map(testsIn);
+const UNIT = ['*', '{docs,domain,encryption,webhooks}/**/*', '**/unit/**/*'].map(testsIn);
 /** Tests of whole processes, of the service as a person sees it, and of what it survives. */
 const SYSTEM = ['{browser,chaos,leaks,operators,stack}/**/*'].map(testsIn);
 const ALL = ['**/*'].map(testsIn);

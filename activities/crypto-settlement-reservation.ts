@@ -1,15 +1,15 @@
 import type { ClientSession } from 'mongodb';
-import { MAIN_BALANCE } from '../src/domain/balance-account';
-import { unitsOf } from '../src/domain/crypto';
-import { SETTLEMENT_DUE_SECONDS } from '../src/domain/crypto-settlement';
-import type { CryptoSettlementInput } from '../src/domain/crypto-workflow';
-import { InsufficientBalance, type NewPosting } from '../src/ledger/postings';
-import { settlementPosting } from '../src/ledger/steps';
-import { abandon } from '../src/mongo';
+import { abandon } from '../src/base/mongo';
+import { MAIN_BALANCE } from '../src/domain/account/balance-account';
+import { parseUnits } from '../src/domain/crypto/assets';
+import { SETTLEMENT_DUE_SECONDS } from '../src/domain/crypto/settlement';
+import type { CryptoSettlementInput } from '../src/domain/crypto/workflow';
+import { InsufficientBalance, type NewEntry } from '../src/ledger/entries';
+import { buildSettlementEntry } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
 import type { CryptoSettlementDocument } from '../src/store/crypto-settlements';
-import { positionAt, tieBase } from './events';
-import type { RecordDeps } from './record-table';
+import { positionAt, tieBase } from './shared/events';
+import type { RecordDeps } from './shared/record-table';
 
 export type OpenCryptoSettlement = CryptoSettlementInput & {
   /** ISO 8601, ms. */
@@ -18,7 +18,7 @@ export type OpenCryptoSettlement = CryptoSettlementInput & {
   wallet_address?: string;
 };
 
-/** Null when another attempt has emptied the claim. @throws InsufficientBalance */
+/** Null when another attempt has cleared the idempotency record. @throws InsufficientBalance */
 export async function reserve(
   { stores }: Pick<RecordDeps, 'stores'>,
   input: OpenCryptoSettlement,
@@ -27,14 +27,14 @@ export async function reserve(
 ): Promise<CryptoSettlementDocument | null> {
   const { idempotency, crypto_settlements, ledger } = stores;
   if (input.scheduled !== true) {
-    const claim = await idempotency.emptyClaim(input.crypto_settlement_id, session);
-    if (claim === null || !('settlement' in claim)) return await abandon(session);
+    const request = await idempotency.clearRequest(input.crypto_settlement_id, session);
+    if (request === null || !('settlement' in request)) return await abandon(session);
   }
   const amount = input.amount ?? (await wholeBalance(stores, input, session));
   const settlement = newSettlement(input, amount, wallet_address);
-  await crypto_settlements.insert(settlement, session);
   const kind = 'crypto_settlement_reserved';
-  await ledger.post(settlementPosting(kind, settlement, input.created_at), session);
+  await ledger.post(buildSettlementEntry(kind, settlement, input.created_at), session);
+  await crypto_settlements.insert(settlement, session);
   return settlement;
 }
 
@@ -47,8 +47,8 @@ async function wholeBalance(
   const { account_id, livemode, currency, created_at: at } = input;
   const kind = 'crypto_settlement_reserved';
   const about = { kind, resource_id: '', account_id, livemode, currency, at, legs: [] } as const;
-  const nothing: NewPosting = about;
-  const available = (await ledger.balance(nothing, MAIN_BALANCE, session))?.available ?? 0;
+  const emptyEntry: NewEntry = about;
+  const available = (await ledger.balance(emptyEntry, MAIN_BALANCE, session))?.available ?? 0;
   if (available <= 0) throw new InsufficientBalance('The balance holds nothing.');
   return String(available);
 }
@@ -64,7 +64,7 @@ function newSettlement(
   return {
     _id: crypto_settlement_id,
     ...facts,
-    amount: String(unitsOf(amount)),
+    amount: String(parseUnits(amount)),
     fee: '0',
     wallet_address,
     version: 1,

@@ -1,39 +1,40 @@
 import type { ClientSession } from 'mongodb';
-import { senderCheck } from '../src/domain/callback-mac';
-import { formatUnits } from '../src/domain/crypto';
+import { insufficientBalance } from '../src/domain/account/balance';
+import { MAIN_BALANCE } from '../src/domain/account/balance-account';
+import { getVerificationMode } from '../src/domain/callback/signature';
+import { parseUnits } from '../src/domain/crypto/assets';
 import {
   CRYPTO_SETTLEMENT_EVENTS,
-  CRYPTO_SETTLEMENT_MOVES,
+  CRYPTO_SETTLEMENT_TRANSITIONS,
   type CryptoSettlementAttention,
   type CryptoSettlementStatus,
-} from '../src/domain/crypto-settlement';
+  SMALLEST_SETTLEMENT,
+} from '../src/domain/crypto/settlement';
 import type { Failure, RuleViolation } from '../src/domain/lifecycle';
-import { bookId, InsufficientBalance } from '../src/ledger/postings';
-import { settlementPosting } from '../src/ledger/steps';
+import { bookId, InsufficientBalance } from '../src/ledger/entries';
+import { buildSettlementEntry } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
 import type { CryptoSettlementDocument } from '../src/store/crypto-settlements';
 import { addressAt } from '../src/store/wallets';
 import { type OpenCryptoSettlement, reserve } from './crypto-settlement-reservation';
-import { debitTurn, inDebitTurn } from './debit';
-import { cryptoSubscriptionOf } from './events';
-import { createRecord, openedOnce } from './record';
-import type { OpenedStanding, RecordMove } from './record-inputs';
-import { type RecordDeps, type RecordTable, standingOf } from './record-table';
+import { buildLockRequest, withDebitLock } from './shared/debit';
+import { readCryptoSubscription } from './shared/events';
+import { createRecord, openWithRetry } from './shared/record';
+import type { OpenedState, RecordMove } from './shared/record-inputs';
+import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
 /** Facts for the workflow to go on with; amount and wallet are known now. */
-export type CryptoSettlementFacts = ReturnType<typeof factsOf>;
+export type CryptoSettlementFacts = ReturnType<typeof readFacts>;
 
 export type CryptoSettlementOpening =
   | ({
       outcome: 'accepted';
       facts: CryptoSettlementFacts;
-      /** Written by this very call, so that the record can't have moved on yet. */
-      isFresh?: true;
-    } & OpenedStanding<CryptoSettlementStatus>)
+    } & OpenedState<CryptoSettlementStatus>)
   /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
-/** Fields that a move of a settlement changes beside its status. */
+/** Fields of a settlement that a transition changes besides its status. */
 export interface CryptoSettlementChange {
   failure: Failure;
   transaction_id: string;
@@ -48,14 +49,13 @@ export function createCryptoSettlementActivities(deps: RecordDeps) {
   return {
     /** Reserves the amount and writes the settlement, or says why not. */
     openCryptoSettlement: (input: OpenCryptoSettlement): Promise<CryptoSettlementOpening> =>
-      openedOnce(() => openCryptoSettlement(deps, input)),
-    /** Frees the key of a crypto resource that was refused; one that is written keeps it. */
+      openWithRetry(() => openCryptoSettlement(deps, input)),
+    /** Releases the idempotency key of a crypto resource that was refused; a stored one keeps it. */
     releaseCryptoClaim: async ({ resource_id }: { resource_id: string }): Promise<void> => {
       await deps.stores.idempotency.release(resource_id);
     },
-    recordCryptoSettlementMove: record.move,
+    recordCryptoSettlementMove: record.transition,
     recordCryptoSettlementAttention: record.setAttention,
-    readCryptoSettlementStanding: record.standing,
     loadCryptoSettlement: record.load,
   };
 }
@@ -68,27 +68,33 @@ function recordTable(
   CryptoSettlementAttention,
   CryptoSettlementChange,
   CryptoSettlementDocument,
-  ReturnType<typeof loaded>
+  ReturnType<typeof buildSnapshot>
 > {
   return {
     resource: 'crypto_settlement',
     store: stores.crypto_settlements,
-    moves: CRYPTO_SETTLEMENT_MOVES,
+    transitions: CRYPTO_SETTLEMENT_TRANSITIONS,
     events: CRYPTO_SETTLEMENT_EVENTS,
     eventData: ({ _id }) => ({ crypto_settlement_id: _id }),
-    changeOf,
+    buildChange,
     posted: ['completed', 'failed'],
     post: async (settlement, { to, at }, session) => {
       const { ledger } = stores;
       if (to.includes('completed')) {
-        await ledger.post(settlementPosting('crypto_settlement_captured', settlement, at), session);
+        await ledger.post(
+          buildSettlementEntry('crypto_settlement_captured', settlement, at),
+          session,
+        );
       }
       if (to.includes('failed')) {
-        await ledger.post(settlementPosting('crypto_settlement_released', settlement, at), session);
+        await ledger.post(
+          buildSettlementEntry('crypto_settlement_released', settlement, at),
+          session,
+        );
       }
     },
-    subscriptionOf: cryptoSubscriptionOf,
-    loaded,
+    readSubscription: readCryptoSubscription,
+    buildSnapshot,
   };
 }
 
@@ -98,12 +104,6 @@ const NO_WALLET = {
   message: 'No wallet on this network counts yet.',
 } as const;
 
-const TOO_LITTLE = {
-  outcome: 'refused',
-  code: 'insufficient_balance',
-  message: 'The balance does not hold this amount.',
-} as const;
-
 async function openCryptoSettlement(
   deps: RecordDeps,
   input: OpenCryptoSettlement,
@@ -111,66 +111,68 @@ async function openCryptoSettlement(
   const { stores } = deps;
   const { crypto_settlement_id, request_id, account_id, livemode, network, created_at } = input;
   const existing = await stores.crypto_settlements.get(crypto_settlement_id);
-  if (existing !== null) return accepted(existing, request_id);
+  if (existing !== null) return buildAcceptance(existing, request_id);
   const wallet =
     input.wallet_address ??
     addressAt(await stores.wallets.get(account_id, livemode, network), created_at);
   if (wallet === null) return NO_WALLET;
   try {
     const work = (session: ClientSession) => reserve(deps, input, wallet, session);
-    const opened = await inDebitTurn(deps, debitTurn(bookId(input), created_at), work);
-    if (opened !== null) {
+    const settlement = await withDebitLock(deps, buildLockRequest(bookId(input), created_at), work);
+    if (settlement !== null) {
       deps.log.info({ crypto_settlement_id, request_id }, 'crypto settlement opened');
-      return { ...accepted(opened, request_id), isFresh: true };
+      return buildAcceptance(settlement, request_id);
     }
   } catch (error) {
     if (!(error instanceof InsufficientBalance)) throw error;
-    // Another attempt of this very opening may have taken it: a scheduled one empties no claim.
-    const taken = await stores.crypto_settlements.get(crypto_settlement_id);
-    return taken === null ? await lackOfMoney(deps, input) : accepted(taken, request_id);
+    // Another attempt of this very opening may have taken it: a scheduled one has no idempotency record.
+    const concurrent = await stores.crypto_settlements.get(crypto_settlement_id);
+    return concurrent === null
+      ? await refuseDebit(deps, input)
+      : buildAcceptance(concurrent, request_id);
   }
-  const written = await stores.crypto_settlements.get(crypto_settlement_id);
-  if (written !== null) return accepted(written, request_id);
-  const claim = await stores.idempotency.forResource(crypto_settlement_id);
-  if (claim?.request === null) throw new Error('The settlement is not to be seen yet.');
+  const storedSettlement = await stores.crypto_settlements.get(crypto_settlement_id);
+  if (storedSettlement !== null) return buildAcceptance(storedSettlement, request_id);
+  const record = await stores.idempotency.forResource(crypto_settlement_id);
+  if (record?.request === null) throw new Error('The settlement is not visible yet.');
   const message = 'Its request is not there any more.';
   return { outcome: 'refused', code: 'temporarily_unavailable', message };
 }
 
 /** As it was first answered, whatever has happened since. */
-function accepted(settlement: CryptoSettlementDocument, request_id: string) {
-  const facts = factsOf(settlement, request_id);
-  const senders = senderCheck(settlement.livemode);
-  return { outcome: 'accepted', facts, status: 'pending', version: 1, senders } as const;
+function buildAcceptance(settlement: CryptoSettlementDocument, request_id: string) {
+  const facts = readFacts(settlement, request_id);
+  const verification = getVerificationMode(settlement.livemode);
+  return { outcome: 'accepted', facts, status: 'pending', version: 1, verification } as const;
 }
 
-async function lackOfMoney(
+async function refuseDebit(
   { stores }: RecordDeps,
-  { account_id, livemode, currency, asset, network }: OpenCryptoSettlement,
+  { account_id, livemode, currency, amount }: OpenCryptoSettlement,
 ): Promise<CryptoSettlementOpening> {
+  const needed = amount === null ? SMALLEST_SETTLEMENT : parseUnits(amount);
+  const debit = { balance_account: MAIN_BALANCE, currency, amount: needed };
   const rows = await stores.ledger.balances(account_id, livemode);
-  const held = rows.find((row) => row.currency === currency)?.available ?? 0;
-  const message = `The balance holds ${formatUnits(BigInt(held), { asset, network })}.`;
-  return { ...TOO_LITTLE, message };
+  return { outcome: 'refused', ...insufficientBalance(rows, debit) };
 }
 
-function changeOf(move: Move): Partial<CryptoSettlementDocument> {
-  const { at, to, change } = move;
+function buildChange(transition: Move): Partial<CryptoSettlementDocument> {
+  const { at, to, change } = transition;
   return {
-    ...standingOf(move),
+    ...buildCommonChange(transition),
     ...(to.includes('completed') ? { completed_at: at } : {}),
     ...change,
   };
 }
 
 /** State and facts of a settlement whose workflow starts again. */
-function loaded(settlement: CryptoSettlementDocument, request_id: string) {
+function buildSnapshot(settlement: CryptoSettlementDocument, request_id: string) {
   const { status, version, attention } = settlement;
-  return { facts: factsOf(settlement, request_id), status, version, attention };
+  return { facts: readFacts(settlement, request_id), status, version, attention };
 }
 
 /** The facts that a workflow needs, from its opening or when it starts again. */
-function factsOf(settlement: CryptoSettlementDocument, request_id: string) {
+function readFacts(settlement: CryptoSettlementDocument, request_id: string) {
   const { _id, account_id, livemode, connector, asset, network, amount, due_at } = settlement;
   return {
     crypto_settlement_id: _id,

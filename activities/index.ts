@@ -2,11 +2,11 @@ import { createCryptoPaymentActivities } from './crypto-payments';
 import { createCryptoSettlementActivities } from './crypto-settlements';
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
 import { createPayoutActivities } from './payouts';
-import { recordRefused, recordUnapplied } from './record';
-import type { RecordRefused, RecordUnapplied } from './record-inputs';
 import { createRefundActivities } from './refunds';
-import type { WebhookActivityDeps } from './webhook-next';
-import { createWebhookActivities } from './webhooks';
+import { recordRefused, recordUnapplied } from './shared/record';
+import type { RecordRefused, RecordUnapplied } from './shared/record-inputs';
+import { createWebhookActivities } from './webhooks/deliver';
+import type { WebhookActivityDeps } from './webhooks/next-attempt';
 
 /** The activities of the queue `lifecycle`. */
 export function createLifecycleActivities(deps: PaymentActivityDeps) {

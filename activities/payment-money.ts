@@ -1,80 +1,80 @@
 import type { ClientSession } from 'mongodb';
-import { MAIN_BALANCE } from '../src/domain/balance-account';
-import { bookId } from '../src/ledger/postings';
-import { clawBackOf, paymentPosting, settledAmount } from '../src/ledger/steps';
+import { MAIN_BALANCE } from '../src/domain/account/balance-account';
+import { bookId } from '../src/ledger/entries';
+import { buildChargeback, buildPaymentEntry, settledAmount } from '../src/ledger/resource-entries';
 import type { PaymentDocument } from '../src/store/payments';
-import { debitTurn, inDebitTurn } from './debit';
-import { auditAct, entryOf } from './operator-acts';
-import type { Act } from './record-inputs';
-import type { RecordDeps } from './record-table';
+import { buildLockRequest, withDebitLock } from './shared/debit';
+import { auditAct, buildAuditEntry } from './shared/operator-acts';
+import type { Act } from './shared/record-inputs';
+import type { RecordDeps } from './shared/record-table';
 
 interface Booking {
   payment_id: string;
   /** ISO 8601, ms. */
   at: string;
-  /** Day on which the bank books it, where it says so. */
+  /** Value date of the bank, where it names one. */
   value_date?: string;
 }
 
-/** Money that came after a payment had ended. */
-export interface LateMoneyCame extends Booking {
+/** Funds that came after a payment had ended. */
+export interface LateFundsReceipt extends Booking {
   /** Minor units. */
   amount: number;
 }
 
-export interface LateMoneyLeft extends Booking {
+export interface LateFundsReversal extends Booking {
   /** Minor units that the bank has sent back; absent: all that came. */
   amount?: number;
 }
 
-/** An operator's booking of what the bank took back. */
-export interface ClawBack extends Booking {
+/** An operator's chargeback of what the bank took back. */
+export interface Chargeback extends Booking {
   /** Minor units; null: all that settled. */
   amount: number | null;
-  /** Id made once, so that a repeat books nothing. */
+  /** Id made once, so that a repeat posts nothing. */
   id: string;
   audit: Act;
 }
 
-/** Late money as it stands; minor units. */
-export interface LateStanding {
+/** Late funds of a payment; minor units. */
+export interface LateFunds {
   amount: number;
   reversed: boolean;
 }
 
-export type ClawedBackAnswer =
-  | { outcome: 'booked'; held: number; owed: number }
-  | { outcome: 'booked_before' }
+export type ChargebackResult =
+  | { outcome: 'posted'; held: number; owed: number }
+  | { outcome: 'already_posted' }
   /** More than the payment has brought; minor units. */
-  | { outcome: 'too_much'; settled: number };
+  | { outcome: 'amount_too_large'; settled: number };
 
 /**
- * Bookings of a payment's money that goes wrong; none moves the payment, which is final.
+ * Journal entries for a payment's funds after it is final; none moves the payment.
  * @see docs/ledger.md#money-that-goes-wrong
  */
 export function createPaymentMoney(deps: RecordDeps) {
   const { payments } = deps.stores;
   return {
-    /** Posts late money to suspense, once for each payment. */
-    recordLateMoney: async (input: LateMoneyCame): Promise<LateStanding> => {
-      const payment = await booked(deps, input, (found, session) =>
-        receive(deps, found, input, session),
+    /** Posts late funds to suspense, once for each payment. */
+    recordLateMoney: async (input: LateFundsReceipt): Promise<LateFunds> => {
+      const payment = await runBooking(deps, input, (storedPayment, session) =>
+        receiveLateFunds(deps, storedPayment, input, session),
       );
-      return standingOf(payment);
+      return getLateFunds(payment);
     },
-    /** Posts late money out of suspense, once; not where the bank speaks of another amount. */
-    recordLateReversed: async (input: LateMoneyLeft): Promise<LateStanding> => {
-      const payment = await booked(deps, input, (found, session) =>
-        sendBack(deps, found, input, session),
+    /** Posts late funds out of suspense, once; not where the bank reports a different amount. */
+    recordLateReversed: async (input: LateFundsReversal): Promise<LateFunds> => {
+      const payment = await runBooking(deps, input, (storedPayment, session) =>
+        reverseLateFunds(deps, storedPayment, input, session),
       );
-      return standingOf(payment);
+      return getLateFunds(payment);
     },
-    /** Takes note that the bank wants settled money back: the payment can't be refunded any more. */
+    /** Records that the bank takes settled money back: the payment can no longer be refunded. */
     recordDispute: async ({ payment_id, at }: Booking): Promise<void> => {
       await payments.dispute(payment_id, at);
     },
-    /** Posts a claw-back against the balance, and what it doesn't hold as owed by the merchant. */
-    clawBack: (input: ClawBack): Promise<ClawedBackAnswer> => clawBack(deps, input),
+    /** Posts a chargeback against the balance, and what it doesn't hold as owed by the merchant. */
+    clawBack: (input: Chargeback): Promise<ChargebackResult> => postChargeback(deps, input),
   };
 }
 
@@ -83,18 +83,18 @@ export function createPaymentMoney(deps: RecordDeps) {
  * It is committed also where nothing is to be booked: only then is what it saw on a majority, so that
  * the last read sees it, too.
  */
-async function booked(
+async function runBooking(
   deps: RecordDeps,
   { payment_id, at }: Booking,
   work: (payment: PaymentDocument, session: ClientSession) => Promise<unknown>,
 ): Promise<PaymentDocument> {
   const { payments } = deps.stores;
-  const found = await read(deps, payment_id);
+  const storedPayment = await read(deps, payment_id);
   const write = async (session: ClientSession) => {
     const payment = await payments.get(payment_id, session);
     if (payment !== null) await work(payment, session);
   };
-  await inDebitTurn(deps, debitTurn(bookId(found), at), write);
+  await withDebitLock(deps, buildLockRequest(bookId(storedPayment), at), write);
   return await read(deps, payment_id);
 }
 
@@ -104,68 +104,79 @@ async function read({ stores }: RecordDeps, payment_id: string): Promise<Payment
   return payment;
 }
 
-async function receive(
+async function receiveLateFunds(
   { stores }: RecordDeps,
   payment: PaymentDocument,
-  { amount, at, value_date }: LateMoneyCame,
+  { amount, at, value_date }: LateFundsReceipt,
   session: ClientSession,
 ): Promise<boolean> {
   const late = { amount, received_at: at, reversed_at: null };
   if (!(await stores.payments.receiveLate(payment._id, late, session))) return false;
-  const posting = paymentPosting('payment_late_received', payment, amount, { at, value_date });
-  await stores.ledger.post(posting, session);
+  const entry = buildPaymentEntry('payment_late_received', payment, amount, { at, value_date });
+  await stores.ledger.post(entry, session);
   return true;
 }
 
 /** A bank that has sent money back had it: its word about the receipt may still be on the way. */
-async function sendBack(
+async function reverseLateFunds(
   deps: RecordDeps,
   payment: PaymentDocument,
-  input: LateMoneyLeft,
+  input: LateFundsReversal,
   session: ClientSession,
 ): Promise<boolean> {
   const amount = payment.late?.amount ?? input.amount ?? payment.amount;
   if (input.amount !== undefined && input.amount !== amount) return false;
-  if (!payment.late) await receive(deps, payment, { ...input, amount }, session);
+  if (!payment.late) await receiveLateFunds(deps, payment, { ...input, amount }, session);
   const { ledger, payments } = deps.stores;
   if (!(await payments.reverseLate(payment._id, input.at, session))) return false;
-  await ledger.post(paymentPosting('payment_late_reversed', payment, amount, input), session);
+  await ledger.post(buildPaymentEntry('payment_late_reversed', payment, amount, input), session);
   return true;
 }
 
-function standingOf({ late }: PaymentDocument): LateStanding {
+function getLateFunds({ late }: PaymentDocument): LateFunds {
   return { amount: late?.amount ?? 0, reversed: Boolean(late?.reversed_at) };
 }
 
-function subjectOf({ _id: resource_id, account_id, livemode }: PaymentDocument) {
+function buildSubject({ _id: resource_id, account_id, livemode }: PaymentDocument) {
   return { resource: 'payment', resource_id, account_id, livemode } as const;
 }
 
-async function clawBack(deps: RecordDeps, input: ClawBack): Promise<ClawedBackAnswer> {
+async function postChargeback(deps: RecordDeps, input: Chargeback): Promise<ChargebackResult> {
   const { payment_id, at, value_date, id, audit } = input;
   const { ledger, payments } = deps.stores;
   const payment = await read(deps, payment_id);
-  const settled = settledAmount(payment);
-  const amount = input.amount ?? settled;
-  if (amount > settled) return { outcome: 'too_much', settled };
+  const settledTotal = settledAmount(payment);
+  const amount = input.amount ?? settledTotal;
+  if (amount > settledTotal) return { outcome: 'amount_too_large', settled: settledTotal };
   const write = async (session: ClientSession) => {
-    const nothing = clawBackOf(payment, { held: 0, owed: amount }, { at });
-    const balance = await ledger.balance(nothing, MAIN_BALANCE, session);
+    const emptyEntry = buildChargeback(payment, { held: 0, owed: amount }, { at });
+    const balance = await ledger.balance(emptyEntry, MAIN_BALANCE, session);
     const available = balance?.available ?? 0;
-    const held = available >= amount ? amount : Number(available);
-    const owed = amount - held;
-    const made = { act: audit, id, at, before: 'settled', after: 'clawed back' };
-    const act = entryOf(made);
+    const heldAmount = available >= amount ? amount : Number(available);
+    const owedAmount = amount - heldAmount;
+    const actChange = { act: audit, id, at, before: 'settled', after: 'clawed back' };
+    const act = buildAuditEntry(actChange);
     // Committed, too: the read that follows must see what this has seen.
-    if (!(await payments.clawBack(payment_id, { held, owed, at }, act, session))) return null;
-    await auditAct(deps.stores, subjectOf(payment), made, session);
-    await ledger.post(clawBackOf(payment, { held, owed }, { at, value_date }), session);
-    return { held, owed };
+    if (
+      !(await payments.recordChargeback(
+        payment_id,
+        { held: heldAmount, owed: owedAmount, at },
+        act,
+        session,
+      ))
+    )
+      return null;
+    await auditAct(deps.stores, buildSubject(payment), actChange, session);
+    await ledger.post(
+      buildChargeback(payment, { held: heldAmount, owed: owedAmount }, { at, value_date }),
+      session,
+    );
+    return { held: heldAmount, owed: owedAmount };
   };
-  const made = await inDebitTurn(deps, debitTurn(bookId(payment), at), write);
-  if (made !== null) return { outcome: 'booked', ...made };
+  const result = await withDebitLock(deps, buildLockRequest(bookId(payment), at), write);
+  if (result !== null) return { outcome: 'posted', ...result };
   const { clawed_back, audit: acts } = await read(deps, payment_id);
   const isRepeat = acts.some((act) => act.id === id);
-  if (!isRepeat || !clawed_back) return { outcome: 'booked_before' };
-  return { outcome: 'booked', held: clawed_back.held, owed: clawed_back.owed };
+  if (!isRepeat || !clawed_back) return { outcome: 'already_posted' };
+  return { outcome: 'posted', held: clawed_back.held, owed: clawed_back.owed };
 }

@@ -1,17 +1,15 @@
 import type { ClientSession } from 'mongodb';
+import { abandon } from '../src/base/mongo';
 import type { PayoutRequest } from '../src/domain/creation';
 import type { RuleViolation } from '../src/domain/lifecycle';
-import { limitFault } from '../src/domain/payout-rules';
-import type { PayoutInput } from '../src/domain/payout-workflow';
-import { isRailId, railRules } from '../src/domain/rails';
-import { endOfNextBusinessDay } from '../src/domain/target2';
-import { createGroups } from '../src/ledger/groups';
-import { InsufficientBalance } from '../src/ledger/postings';
-import { reservationOf } from '../src/ledger/steps';
-import { abandon, inTransaction, isDuplicateKey } from '../src/mongo';
+import { isRailId, railRules } from '../src/domain/payout/rails';
+import { limitFault } from '../src/domain/payout/rules';
+import { endOfNextBusinessDay } from '../src/domain/payout/target2';
+import type { PayoutInput } from '../src/domain/payout/workflow';
+import { buildReservation } from '../src/ledger/resource-entries';
 import type { PayoutDocument } from '../src/store/payouts';
-import { positionAt, tieBase } from './events';
-import type { RecordDeps } from './record-table';
+import { positionAt, tieBase } from './shared/events';
+import type { RecordDeps } from './shared/record-table';
 
 export type OpenPayout = PayoutInput & {
   /** ISO 8601, ms. */
@@ -22,20 +20,8 @@ export type OpenPayout = PayoutInput & {
   rebuilding?: true;
 };
 
-type ReservationDeps = Pick<RecordDeps, 'mongo' | 'stores'>;
-
-export type Reserve = ReturnType<typeof createReservations>;
-
-/** Makes reservations of which those that wait for one book are made together. */
-export function createReservations(deps: ReservationDeps) {
-  return createGroups<OpenPayout, PayoutDocument | null>({
-    together: (inputs) => reserveTogether(deps, inputs),
-    alone: (input) => inTransaction(deps.mongo, (session) => reserveOne(deps, input, session)),
-  });
-}
-
 /** A limit of the day would be passed: let the transaction abort. */
-export class LimitPassed extends Error {
+export class LimitExceeded extends Error {
   override readonly name = 'LimitPassed';
   readonly fault: RuleViolation;
 
@@ -46,27 +32,30 @@ export class LimitPassed extends Error {
 }
 
 /**
- * Null when it is too late, or another attempt has emptied the claim.
- * @throws InsufficientBalance, LimitPassed
+ * Writes the payout with its reservation, which comes first: concurrent payouts conflict on the book
+ * before they have written anything else.
+ * @returns null when it is too late, or another attempt has cleared the request
+ * @throws InsufficientBalance, LimitExceeded
  */
-async function reserveOne(
-  { stores }: ReservationDeps,
+export async function reserve(
+  { stores }: Pick<RecordDeps, 'stores'>,
   input: OpenPayout,
   session: ClientSession,
 ): Promise<PayoutDocument | null> {
-  const claim = isLate(input)
+  const request = isLate(input)
     ? null
-    : await stores.idempotency.emptyClaim(input.payout_id, session);
-  if (claim === null || !('payout' in claim)) return await abandon(session);
-  const payout = await counted(stores, input, newPayout(input, claim.payout), session);
+    : await stores.idempotency.clearRequest(input.payout_id, session);
+  if (request === null || !('payout' in request)) return await abandon(session);
+  const newDocument = newPayout(input, request.payout);
+  await stores.ledger.post(buildReservation(newDocument), session);
+  const payout = await addToDay(stores, input, newDocument, session);
   await stores.payouts.insert(payout, session);
-  await stores.ledger.post(reservationOf(payout), session);
   // The API may have given it up while its writes took their time.
   return isLate(input) ? await abandon(session) : payout;
 }
 
-/** Adds a payout to the sum of its day where the account has a limit. @throws LimitPassed */
-async function counted(
+/** Adds a payout to the sum of its day where the account has a limit. @throws LimitExceeded */
+async function addToDay(
   { accounts, payoutDays }: RecordDeps['stores'],
   { rebuilding }: OpenPayout,
   payout: PayoutDocument,
@@ -78,7 +67,7 @@ async function counted(
   if (limit === undefined) return payout;
   const spent = await payoutDays.add(payout, amount, session);
   const fault = limitFault(limit, spent - amount, payout);
-  if (fault !== undefined) throw new LimitPassed(fault);
+  if (fault !== undefined) throw new LimitExceeded(fault);
   return { ...payout, limited: true };
 }
 
@@ -86,50 +75,9 @@ function isLate({ accept_by_ms }: OpenPayout): boolean {
   return Date.now() > accept_by_ms;
 }
 
-/**
- * Reserves for several payouts of one book in one transaction, in which the book moves once.
- * @returns null for each that is late; undefined when there is one that can't be made with the
- *   others: nothing is written then
- */
-async function reserveTogether(
-  deps: ReservationDeps,
-  inputs: readonly OpenPayout[],
-): Promise<(PayoutDocument | null)[] | undefined> {
-  const timely = inputs.filter((input) => !isLate(input));
-  try {
-    const work = (session: ClientSession) => reserveAll(deps, timely, session);
-    const made = timely.length === 0 ? [] : await inTransaction(deps.mongo, work);
-    const byId = new Map(made?.map((payout) => [payout._id, payout]));
-    return made === null ? undefined : inputs.map(({ payout_id }) => byId.get(payout_id) ?? null);
-  } catch (error) {
-    if (error instanceof InsufficientBalance || error instanceof LimitPassed) return undefined;
-    if (isDuplicateKey(error)) return undefined;
-    throw error;
-  }
-}
-
-async function reserveAll(
-  { stores }: ReservationDeps,
-  inputs: readonly OpenPayout[],
-  session: ClientSession,
-): Promise<PayoutDocument[] | null> {
-  const ids = inputs.map(({ payout_id }) => payout_id);
-  const claims = await stores.idempotency.emptyClaims(ids, session);
-  const payouts: PayoutDocument[] = [];
-  for (const input of inputs) {
-    const claim = claims.get(input.payout_id);
-    // It was emptied by another attempt, which may be among these.
-    if (claim === undefined || !('payout' in claim)) return await abandon(session);
-    payouts.push(await counted(stores, input, newPayout(input, claim.payout), session));
-  }
-  await stores.payouts.insertTogether(payouts, session);
-  await stores.ledger.postTogether(payouts.map(reservationOf), session);
-  return inputs.some(isLate) ? await abandon(session) : payouts;
-}
-
 /** The document as it is first written. @see docs/api.md#payouts */
 function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
-  const { payout_id, accept_by_ms, can_be_returned, caller_waits, rebuilding, ...facts } = input;
+  const { payout_id, accept_by_ms, caller_waits, rebuilding, ...facts } = input;
   return {
     _id: payout_id,
     ...facts,

@@ -1,13 +1,13 @@
 import type { ClientSession } from 'mongodb';
+import { abandon } from '../src/base/mongo';
 import type { RefundRequest } from '../src/domain/creation';
-import { refundableAmount, refundFault } from '../src/domain/refund-rules';
-import type { RefundInput } from '../src/domain/refund-workflow';
-import { refundPosting } from '../src/ledger/steps';
-import { abandon } from '../src/mongo';
+import { refundableAmount, refundFault } from '../src/domain/refund/rules';
+import type { RefundInput } from '../src/domain/refund/workflow';
+import { buildRefundEntry } from '../src/ledger/resource-entries';
 import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
-import { positionAt, tieBase } from './events';
-import type { RecordDeps } from './record-table';
+import { positionAt, tieBase } from './shared/events';
+import type { RecordDeps } from './shared/record-table';
 
 export type OpenRefund = RefundInput & {
   /** ISO 8601, ms. */
@@ -27,17 +27,14 @@ export async function reserve(
   const { refund_id, payment_id, amount, account_id, livemode, accepted_at } = input;
   const payment = await stores.payments.reserveRefund(payment_id, amount, session);
   if (payment === null || !isOwn(payment, account_id, livemode)) return await abandon(session);
-  if (refundFault(refundable(payment), amount, new Date(accepted_at)))
-    return await abandon(session);
-  const request = await stores.idempotency.emptyClaim(refund_id, session);
-  // Emptied by another attempt, which was first.
+  if (refundFault(payment, amount, new Date(accepted_at))) return await abandon(session);
+  const request = await stores.idempotency.clearRequest(refund_id, session);
+  // Cleared by another attempt, which was first.
   if (request === null || !('refund' in request)) return await abandon(session);
   const refund = newRefund(input, payment, request.refund);
+  const entry = buildRefundEntry('refund_accepted', refund, { at: input.created_at });
+  await stores.ledger.post(entry, session);
   await stores.refunds.insert(refund, session);
-  await stores.ledger.post(
-    refundPosting('refund_accepted', refund, { at: input.created_at }),
-    session,
-  );
   return refund;
 }
 
@@ -59,7 +56,7 @@ function newRefund(
     ...{ account_id, livemode, payment_id, reason, currency, method, connector, request_id },
     version: 1,
     position: positionAt(created_at, 0, tieBase(1)),
-    amount: input.amount ?? refundableAmount(payment) - (payment.refunded ?? 0),
+    amount: input.amount ?? refundableAmount(payment) - payment.refunded,
     status: 'processing',
     failure: null,
     settled_at: null,
@@ -75,9 +72,4 @@ function newRefund(
 
 export function isOwn(payment: PaymentDocument, account_id: string, livemode: boolean): boolean {
   return payment.account_id === account_id && payment.livemode === livemode;
-}
-
-/** The payment may be older than its count of refunds. */
-export function refundable(payment: PaymentDocument) {
-  return { ...payment, refunded: payment.refunded ?? 0 };
 }

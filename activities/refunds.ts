@@ -1,43 +1,43 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
-import { senderCheck } from '../src/domain/callback-mac';
+import { insufficientBalance } from '../src/domain/account/balance';
+import { MAIN_BALANCE } from '../src/domain/account/balance-account';
+import { getVerificationMode } from '../src/domain/callback/signature';
 import { notFound } from '../src/domain/errors';
 import type { Failure, RuleViolation } from '../src/domain/lifecycle';
 import {
   REFUND_EVENTS,
-  REFUND_MOVES,
+  REFUND_TRANSITIONS,
   type RefundAttention,
   type RefundStatus,
-} from '../src/domain/refund';
-import { refundFault } from '../src/domain/refund-rules';
-import { bookId, InsufficientBalance } from '../src/ledger/postings';
-import { refundPosting, settledAmount } from '../src/ledger/steps';
+} from '../src/domain/refund/refund';
+import { refundableAmount, refundFault } from '../src/domain/refund/rules';
+import { bookId, InsufficientBalance } from '../src/ledger/entries';
+import { buildRefundEntry, settledAmount } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
 import type { RefundDocument } from '../src/store/refunds';
-import { debitTurn, inDebitTurn } from './debit';
-import { createRecord, openedOnce } from './record';
-import type { OpenedStanding, RecordMove } from './record-inputs';
-import { type RecordDeps, type RecordTable, standingOf } from './record-table';
-import { isOwn, type OpenRefund, refundable, reserve } from './refund-reservation';
+import { isOwn, type OpenRefund, reserve } from './refund-reservation';
+import { buildLockRequest, withDebitLock } from './shared/debit';
+import { createRecord, openWithRetry } from './shared/record';
+import type { OpenedState, RecordMove } from './shared/record-inputs';
+import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
 /** Facts for the workflow to go on with; the amount is known now. */
-export type RefundFacts = ReturnType<typeof factsOf>;
+export type RefundFacts = ReturnType<typeof readFacts>;
 
 export type RefundOpening =
   | ({
       outcome: 'accepted';
       facts: RefundFacts;
-      /** Written by this very call, so that the record can't have moved on yet. */
-      isFresh?: true;
-    } & OpenedStanding<RefundStatus>)
+    } & OpenedState<RefundStatus>)
   /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
-/** Fields that a move of a refund changes beside its status. */
+/** Fields of a refund that a transition changes besides its status. */
 export interface RefundChange {
   failure: Failure;
   bank_reference: string;
-  /** Minor units that the bank sent, where an operator books less than was asked. */
+  /** Minor units that the bank sent, where an operator posts less than was requested. */
   settled_amount: number;
 }
 
@@ -49,15 +49,14 @@ export function createRefundActivities(deps: RecordDeps) {
   return {
     /** Reserves the amount, debits the balance and writes the refund, or says why not. */
     openRefund: (input: OpenRefund): Promise<RefundOpening> =>
-      openedOnce((isAgain) => openRefund(deps, input, isAgain)),
+      openWithRetry((isRetry) => openRefund(deps, input, isRetry)),
     /**
      * Frees the key after a refusal, so that no attempt still under way can be accepted later.
      * @returns the acceptance, should one have been faster; null when there is none
      */
     abandonRefund: (input: OpenRefund): Promise<RefundOpening | null> => abandonRefund(deps, input),
-    recordRefundMove: record.move,
+    recordRefundMove: record.transition,
     recordRefundAttention: record.setAttention,
-    readRefundStanding: record.standing,
     loadRefund: record.load,
   };
 }
@@ -70,84 +69,99 @@ function recordTable(
   RefundAttention,
   RefundChange,
   RefundDocument,
-  ReturnType<typeof loaded>
+  ReturnType<typeof buildSnapshot>
 > {
   return {
     resource: 'refund',
     store: stores.refunds,
-    moves: REFUND_MOVES,
+    transitions: REFUND_TRANSITIONS,
     events: REFUND_EVENTS,
     eventData: ({ _id, payment_id }) => ({ refund_id: _id, payment_id }),
-    changeOf,
+    buildChange,
     posted: ['settled', 'failed'],
-    post: async (refund, move, session) => {
-      const kind = move.to.includes('failed') ? 'refund_failed' : 'refund_settled';
-      const sent = kind === 'refund_failed' ? 0 : settledAmount(refund);
+    post: async (refund, transition, session) => {
+      const kind = transition.to.includes('failed') ? 'refund_failed' : 'refund_settled';
+      const sentAmount = kind === 'refund_failed' ? 0 : settledAmount(refund);
       const { payment_id, amount } = refund;
-      if (sent < amount) {
-        await stores.payments.releaseRefund({ payment_id, amount: amount - sent }, session);
+      if (sentAmount < amount) {
+        await stores.payments.releaseRefund({ payment_id, amount: amount - sentAmount }, session);
       }
-      await stores.ledger.post(refundPosting(kind, refund, move), session);
+      await stores.ledger.post(buildRefundEntry(kind, refund, transition), session);
     },
-    loaded,
+    buildSnapshot,
   };
 }
 
 async function openRefund(
   deps: RecordDeps,
   input: OpenRefund,
-  isAgain: boolean,
+  isRetry: boolean,
 ): Promise<RefundOpening> {
-  // Its claim may be open although it is written, in collections of different times.
-  const existing = isAgain ? await deps.stores.refunds.get(input.refund_id) : null;
-  if (existing !== null) return accepted(existing, input.request_id);
+  // Its idempotency record may be open although it is written, in collections of different times.
+  const existing = isRetry ? await deps.stores.refunds.get(input.refund_id) : null;
+  if (existing !== null) return buildAcceptance(existing, input.request_id);
   try {
     const work = (session: ClientSession) => reserve(deps, input, session);
-    const opened = await inDebitTurn(deps, debitTurn(bookId(input), input.created_at), work);
-    if (opened !== null) {
+    const refund = await withDebitLock(
+      deps,
+      buildLockRequest(bookId(input), input.created_at),
+      work,
+    );
+    if (refund !== null) {
       const { refund_id, payment_id, request_id } = input;
       deps.log.info({ refund_id, payment_id, request_id, status: 'processing' }, 'refund opened');
-      return { ...accepted(opened, request_id), isFresh: true };
+      return buildAcceptance(refund, request_id);
     }
   } catch (error) {
-    if (error instanceof InsufficientBalance) {
-      const message = 'The balance does not hold the amount of the refund.';
-      return { outcome: 'refused', code: 'insufficient_balance', message };
-    }
+    if (error instanceof InsufficientBalance) return await refuseDebit(deps, input);
     throw error;
   }
-  return await refused(deps, input);
+  return await explainRefusal(deps, input);
+}
+
+async function refuseDebit(
+  { stores }: RecordDeps,
+  { account_id, livemode, payment_id, currency, amount }: OpenRefund,
+): Promise<RefundOpening> {
+  const rows = await stores.ledger.balances(account_id, livemode);
+  const payment = amount === null ? await stores.payments.get(payment_id) : null;
+  const remainder = payment === null ? 0 : refundableAmount(payment) - payment.refunded;
+  const debit = { balance_account: MAIN_BALANCE, currency, amount: amount ?? remainder };
+  return { outcome: 'refused', ...insufficientBalance(rows, debit) };
 }
 
 /** As it was first answered, whatever has happened since. */
-function accepted(refund: RefundDocument, request_id: string) {
-  const facts = factsOf(refund, request_id);
-  const senders = senderCheck(refund.livemode);
-  return { outcome: 'accepted', facts, status: 'processing', version: 1, senders } as const;
+function buildAcceptance(refund: RefundDocument, request_id: string) {
+  const facts = readFacts(refund, request_id);
+  const verification = getVerificationMode(refund.livemode);
+  return { outcome: 'accepted', facts, status: 'processing', version: 1, verification } as const;
 }
 
 /** Why nothing was reserved; the refund itself when another attempt was first. */
-async function refused({ stores }: RecordDeps, input: OpenRefund): Promise<RefundOpening> {
+async function explainRefusal({ stores }: RecordDeps, input: OpenRefund): Promise<RefundOpening> {
   const { refund_id, payment_id, account_id, livemode, amount, accepted_at } = input;
-  const claim = await stores.idempotency.forResource(refund_id);
-  const written = await stores.refunds.get(refund_id);
-  if (written !== null) return accepted(written, input.request_id);
-  if (claim === null) {
-    throw ApplicationFailure.nonRetryable('No claim holds this refund.', 'claim_missing');
+  const record = await stores.idempotency.forResource(refund_id);
+  const storedRefund = await stores.refunds.get(refund_id);
+  if (storedRefund !== null) return buildAcceptance(storedRefund, input.request_id);
+  if (record === null) {
+    throw ApplicationFailure.nonRetryable(
+      'No idempotency record holds this refund.',
+      'idempotency_record_missing',
+    );
   }
-  // Emptied, but no majority has the other attempt's refund yet: try again.
-  if (claim.request === null) throw new Error(`The refund ${refund_id} is not to be seen yet.`);
+  // Cleared, but no majority has the other attempt's refund yet: try again.
+  if (record.request === null) throw new Error(`The refund ${refund_id} is not visible yet.`);
   const payment = await stores.payments.get(payment_id);
   if (payment === null || !isOwn(payment, account_id, livemode)) {
     return { outcome: 'refused', ...notFound('payment') };
   }
-  const fault = refundFault(refundable(payment), amount, new Date(accepted_at));
+  const fault = refundFault(payment, amount, new Date(accepted_at));
   // Given back by a failed refund between the two looks: try again.
   if (fault === undefined) throw new Error('The remainder changed while it was looked at.');
   return { outcome: 'refused', ...fault };
 }
 
-/** Claim and refund are written in one transaction, so once the claim is gone none can follow. */
+/** Idempotency record and refund are written in one transaction, so none can follow once it is gone. */
 async function abandonRefund(
   { mongo, stores }: RecordDeps,
   { refund_id, request_id }: OpenRefund,
@@ -155,22 +169,22 @@ async function abandonRefund(
   // One session, so that the look can't be at a new primary that does not know of the release yet.
   return await mongo.withSession(async (session) => {
     await stores.idempotency.release(refund_id, session);
-    const written = await stores.refunds.get(refund_id, session);
-    return written === null ? null : accepted(written, request_id);
+    const storedRefund = await stores.refunds.get(refund_id, session);
+    return storedRefund === null ? null : buildAcceptance(storedRefund, request_id);
   });
 }
 
-function changeOf(move: RecordRefundMove): Partial<RefundDocument> {
-  const { at, to, change } = move;
+function buildChange(transition: RecordRefundMove): Partial<RefundDocument> {
+  const { at, to, change } = transition;
   return {
-    ...standingOf(move),
+    ...buildCommonChange(transition),
     ...(to.includes('settled') ? { settled_at: at } : {}),
     ...change,
   };
 }
 
 /** The facts that a workflow needs, from its opening or when it starts again. */
-function factsOf(refund: RefundDocument, request_id: string) {
+function readFacts(refund: RefundDocument, request_id: string) {
   const { _id, payment_id, account_id, livemode, amount, currency, method, connector } = refund;
   return {
     refund_id: _id,
@@ -182,7 +196,7 @@ function factsOf(refund: RefundDocument, request_id: string) {
 }
 
 /** State and facts of a refund whose workflow starts again. */
-function loaded(refund: RefundDocument, request_id: string) {
+function buildSnapshot(refund: RefundDocument, request_id: string) {
   const { status, version, attention } = refund;
-  return { facts: factsOf(refund, request_id), status, version, attention };
+  return { facts: readFacts(refund, request_id), status, version, attention };
 }

@@ -2,25 +2,27 @@ import '../stack/node-version';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StackFailure } from '../src/os/failure';
+import { StackFailure } from '../src/base/failure';
 import { failureLine, showProgress } from '../stack/terminal';
-import { runBench } from './bench';
-import { reportBook } from './book/report';
-import { runBookBench } from './book/run';
-import { reportDashboard } from './dashboard/report';
-import { runDashboardBench } from './dashboard/run';
-import { reportIsolation, runIsolation } from './isolation/run';
-import { reportLedger, runLedgerBench } from './ledger/run';
-import { reportLists } from './lists/report';
-import { runListsBench } from './lists/run';
-import { type BenchOptions, readOptions, USAGE } from './options';
-import { reportOverload } from './overload/report';
-import { runOverload } from './overload/run';
-import { report } from './report';
-import { jsonOf, writeJson } from './result';
-import type { Setting } from './servers';
-import { onInterrupt } from './stop';
-import { reportWaiting, runWaitingBench } from './waiting/run';
+import { runComparison } from './compare/run';
+import { type Options, readOptions, type ScenarioName, USAGE } from './options';
+import { formatJson, formatTable, type Report } from './report';
+import { runBook } from './scenarios/book';
+import { runIsolation } from './scenarios/isolation';
+import { runOverload } from './scenarios/overload';
+import { runWaiting } from './scenarios/waiting';
+import type { Setting } from './servers/config';
+
+const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Promise<Report>> = {
+  floor: runComparison,
+  overload: runOverload,
+  isolation: runIsolation,
+  waiting: runWaiting,
+  book: runBook,
+};
+
+const PARENT_POLL_MS = 500;
+const INTERRUPTED = 130;
 
 async function main(args: readonly string[]): Promise<number> {
   const options = readOptions(args);
@@ -30,70 +32,45 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const progress = showProgress(process.stderr);
   const stop = new AbortController();
-  const interrupt = onInterrupt((why) => {
+  onInterrupt((why) => {
+    if (stop.signal.aborted) return;
     progress.line(`${why}: stopping everything`);
     stop.abort();
   });
-  const broken = onceBroken(stop.signal);
   const dir = mkdtempSync(join(tmpdir(), 'durable-payments-bench-'));
+  const { signal } = stop;
+  const setting = { dir, env: process.env, progress, signal, broken: rejectWhenBroken(signal) };
   try {
-    const setting = { dir, env: process.env, progress, signal: stop.signal };
-    process.stdout.write(await measured(options, setting, broken));
+    const report = await RUNNERS[options.scenario](options, setting);
+    process.stdout.write(options.json ? formatJson(report) : `\n${formatTable(report)}`);
     return 0;
   } catch (error) {
-    if (!stop.signal.aborted) throw error;
-    return 130;
+    if (!signal.aborted) throw error;
+    return INTERRUPTED;
   } finally {
-    interrupt.dispose();
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-/** Measures what is asked for, and writes the figures. */
-async function measured(
-  { json, instead, isolation, overload, ...options }: BenchOptions,
-  setting: Setting,
-  broken: Promise<never>,
-): Promise<string> {
-  const { ledger, book, lists, waiting, dashboard } = instead;
-  if (ledger !== undefined) {
-    const figures = await runLedgerBench(ledger, setting, broken);
-    return json ? writeJson(figures) : reportLedger(figures);
-  }
-  if (book !== undefined) {
-    const size = { payments: book, slots: options.concurrency };
-    const figures = await runBookBench(size, setting, broken);
-    return json ? writeJson(figures) : reportBook(figures);
-  }
-  if (lists !== undefined) {
-    const figures = await runListsBench(lists, setting, broken);
-    return json ? writeJson(figures) : reportLists(figures);
-  }
-  if (waiting !== undefined) {
-    const figures = await runWaitingBench(waiting, setting, broken);
-    return json ? writeJson(figures) : reportWaiting(figures);
-  }
-  if (dashboard !== undefined) {
-    const figures = await runDashboardBench(dashboard, setting, broken);
-    return json ? writeJson(figures) : reportDashboard(figures);
-  }
-  if (isolation) {
-    const figures = await runIsolation(setting, broken);
-    return json ? writeJson(figures) : reportIsolation(figures);
-  }
-  if (overload) {
-    const figures = await runOverload(options.concurrency, setting, broken);
-    return json ? writeJson(figures) : reportOverload(figures);
-  }
-  const result = await runBench(options, setting, broken);
-  return json ? jsonOf(result) : report(result);
+/**
+ * Calls `stop` on Ctrl-C, on SIGTERM, or when the `npm run bench` that started this process has
+ * ended, since npm's shell does not pass signals on.
+ */
+function onInterrupt(stop: (why: string) => void): void {
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => stop(name));
+  // A run started by hand may outlive the shell that started it.
+  if (process.env['npm_lifecycle_event'] !== 'bench') return;
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) stop('npm has ended');
+  }, PARENT_POLL_MS);
 }
 
 /**
- * Rejects on `stop`, or with the first error that nobody caught. The run then ends like any other
- * that failed, since its servers must not outlive it.
+ * Rejects on `stop`, or with the first uncaught error: the run then ends like any other that failed,
+ * so that its servers do not outlive it.
  */
-function onceBroken(stop: AbortSignal): Promise<never> {
+function rejectWhenBroken(stop: AbortSignal): Promise<never> {
   const broken = new Promise<never>((_resolve, reject) => {
     stop.addEventListener('abort', () => reject(stop.reason));
     process.on('uncaughtException', reject);
@@ -106,7 +83,7 @@ function onceBroken(stop: AbortSignal): Promise<never> {
 main(process.argv.slice(2)).then(
   (code) => process.exit(code),
   (error) => {
-    // An error that is no StackFailure is a fault of ours, so its stack trace is shown.
+    // Any other error is a bug, so its stack trace is shown.
     console.error(error instanceof StackFailure ? failureLine(error) : error);
     process.exit(1);
   },

@@ -1,102 +1,103 @@
 import { parseArgs } from 'node:util';
-import { StackFailure } from '../src/os/failure';
-import { isRowName, ROW_NAMES, ROWS, type RowName } from './rows/names';
+import { StackFailure } from '../src/base/failure';
 
-export interface RowOptions {
-  /** Number of payments of each subject in each round, under load. */
+/** Rows of the comparison with the floor, in the order in which they are measured. */
+export const ROWS = {
+  payments: 'payments of the product and of the floor',
+  refunds: "refunds of the product, compared with the floor's payments",
+  payouts: "payouts of the product, compared with the floor's payments",
+  deliveries: "webhooks without a payment, compared with the floor's posts",
+} as const;
+
+/** Scenarios that run instead of the comparison. */
+export const SCENARIOS = {
+  overload: 'creates at capacity, and at three times that rate',
+  isolation: 'deliveries alone, and next to merchants that do not answer',
+  waiting: 'processes at rest while N payments wait, and `orphan list`',
+  book: "N settlements of one merchant's book by two workers, compared with 100 merchants'",
+} as const;
+
+type RowName = keyof typeof ROWS;
+export type ScenarioName = keyof typeof SCENARIOS | 'floor';
+
+export interface Options {
+  scenario: ScenarioName;
+  /** Number of payments: of each round, that wait, or that settle. */
   payments: number;
-  /** Number of payments under way at once, under load. */
+  /** Number of payments in flight at once. */
   concurrency: number;
   rounds: number;
-  /** Rows to measure. */
   rows: readonly RowName[];
-}
-
-export interface BenchOptions extends RowOptions {
-  /** Size of a measure in the place of the rows; at most one is given. */
-  instead: Partial<Record<Instead, number>>;
-  /** Whether to measure what merchants that don't answer cost the others, in the place of the rows. */
-  isolation: boolean;
-  /** Whether to measure three times the creates that the service can do, in the place of the rows. */
-  overload: boolean;
   json: boolean;
   help: boolean;
 }
-
-/** Measures of a size, each in the place of the rows. */
-const INSTEAD = ['ledger', 'book', 'lists', 'waiting', 'dashboard'] as const;
-type Instead = (typeof INSTEAD)[number];
 
 const DEFAULTS = { payments: 150, concurrency: 16, rounds: 3 } as const;
 const LIMITS = {
   payments: 100_000,
   concurrency: 500,
   rounds: 50,
-  ledger: 100_000_000,
-  book: 1_000_000,
-  lists: 100_000_000,
   waiting: 10_000_000,
-  dashboard: 10_000_000,
+  book: 1_000_000,
 } as const;
+/** Scenarios whose flag takes a number of payments. */
+const SIZED = ['waiting', 'book'] as const;
+const FLAGS = ['overload', 'isolation'] as const;
 
-const rowLines = ROW_NAMES.map((name) => `  ${name.padEnd(15)}  ${ROWS[name]}`).join('\n');
+const ROW_NAMES = Object.keys(ROWS).filter(isRowName);
+const rowLines = ROW_NAMES.map((name) => `  ${name.padEnd(15)}  ${ROWS[name]}`);
+const scenarioLines = [
+  ...FLAGS.map((name) => `  ${`--${name}`.padEnd(15)}  ${SCENARIOS[name]}`),
+  ...SIZED.map((name) => `  ${`--${name} N`.padEnd(15)}  ${SCENARIOS[name]}`),
+];
 
 export const USAGE = `Usage: npm run bench -- [options]
        npm run -s bench -- --json
        npm run bench -- --only deliveries --rounds 1
 
-Measures the product against a floor: the least durable work that the same facts need, on the
-same Temporal and MongoDB, in alternating rounds. Progress goes to stderr, the result to stdout.
-docs/benchmark.md says what is measured and how to read it.
+Measures the product and a floor, the least durable work that a payment needs, on the same Temporal
+and MongoDB in alternating rounds. Progress goes to stderr, the table to stdout. docs/benchmark.md
+explains the rows.
 
 Options:
-  --payments N     payments of each subject in each round, under load (default ${DEFAULTS.payments})
-  --concurrency N  payments under way at once, under load (default ${DEFAULTS.concurrency})
-  --rounds N       rounds; their median counts (default ${DEFAULTS.rounds})
-  --only ROW,...   these rows instead of all
+  --payments N     payments of each subject in each round (default ${DEFAULTS.payments})
+  --concurrency N  payments in flight at once (default ${DEFAULTS.concurrency})
+  --rounds N       rounds, of which the median counts (default ${DEFAULTS.rounds})
+  --only ROW,...   only these rows
   --json           the result as JSON
-  --help           this
+  --help           this text
 
 Rows:
-${rowLines}
+${rowLines.join('\n')}
 
-Instead of the rows:
-  --ledger N       fill a ledger with N postings, and measure \`ledger verify\` on it
-  --book N         settle N payments of one merchant by two workers, beside payouts, and as many
-                   of 100 merchants
-  --lists N        fill a store with N payments, and measure every list in it beside one of 10,000
-  --waiting N      let N payments wait, and measure the processes at rest and \`orphan list\`
-  --dashboard N    give a merchant N payments, and measure the dashboard's pages beside their
-                   bare queries, and an export of all of them
-  --overload       measure creates at capacity, and three times as many
-  --isolation      measure deliveries alone, and beside merchants that don't answer
+Scenarios instead of the rows:
+${scenarioLines.join('\n')}
 
 Environment:
   TEMPORAL_ADDRESS    use this Temporal server and start none
-  TEMPORAL_NAMESPACE  its namespace (default: default); nothing else may work on the queues of a
-                      payments service there while the benchmark runs
-  MONGODB_URI         use this replica set and start none; databases bench_* are made and dropped
-  CACHE_DIR           where fetched servers are kept
+  TEMPORAL_NAMESPACE  its namespace (default: default), in which no other stack may run
+  MONGODB_URI         use this replica set and start none; databases bench_* are created and dropped
+  XDG_CACHE_HOME      where downloaded servers are
 `;
 
-/** @throws StackFailure on an unknown option or row, or a number that is none. */
-export function readOptions(args: readonly string[]): BenchOptions {
-  const { values } = parse(args);
-  const sizes = INSTEAD.filter((name) => values[name] !== undefined);
-  const { isolation = false, overload = false } = values;
-  const flags = Object.entries({ isolation, overload }).filter(([, isGiven]) => isGiven);
-  const given = [...sizes, ...flags.map(([name]) => name)];
-  if (given.length > 1) {
-    throw new StackFailure(`Only one of ${given.map((name) => `--${name}`).join(' and ')} at once`);
+/** @throws StackFailure on an unknown option or row, or an invalid number. */
+export function readOptions(args: readonly string[]): Options {
+  const values = parse(args);
+  const chosen = [...SIZED, ...FLAGS].filter((name) => values[name] !== undefined);
+  if (chosen.length > 1) {
+    throw new StackFailure(
+      `Only one of ${chosen.map((name) => `--${name}`).join(' and ')} at once`,
+    );
   }
+  const number = (name: keyof typeof DEFAULTS) =>
+    toWholeNumber(name, values[name] ?? `${DEFAULTS[name]}`);
+  const sized = SIZED.find((name) => values[name] !== undefined);
   return {
-    payments: count('payments', values.payments),
-    concurrency: count('concurrency', values.concurrency),
-    rounds: count('rounds', values.rounds),
-    rows: values.only === undefined ? ROW_NAMES : rowsIn(values.only),
-    instead: Object.fromEntries(sizes.map((name) => [name, wholeNumber(name, values[name] ?? '')])),
-    isolation,
-    overload,
+    scenario: chosen[0] ?? 'floor',
+    payments: sized ? toWholeNumber(sized, values[sized] ?? '') : number('payments'),
+    concurrency: number('concurrency'),
+    rounds: number('rounds'),
+    rows: values.only === undefined ? ROW_NAMES : toRows(values.only),
     json: values.json === true,
     help: values.help === true,
   };
@@ -105,24 +106,16 @@ export function readOptions(args: readonly string[]): BenchOptions {
 function parse(args: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
+  const numbers = { payments: text, concurrency: text, rounds: text, waiting: text, book: text };
+  const flags = { overload: flag, isolation: flag, json: flag, help: { ...flag, short: 'h' } };
   try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        ...{ payments: text, concurrency: text, rounds: text, only: text },
-        ...{ ledger: text, book: text, lists: text, waiting: text, dashboard: text },
-        isolation: flag,
-        overload: flag,
-        json: flag,
-        help: { ...flag, short: 'h' },
-      },
-    });
+    return parseArgs({ args: [...args], options: { ...numbers, ...flags, only: text } }).values;
   } catch (error) {
     throw new StackFailure(`${error instanceof Error ? error.message : error}\n\n${USAGE}`);
   }
 }
 
-function rowsIn(text: string): RowName[] {
+function toRows(text: string): RowName[] {
   const names = text.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !isRowName(name));
   if (unknown.length > 0) {
@@ -131,11 +124,11 @@ function rowsIn(text: string): RowName[] {
   return names.filter(isRowName);
 }
 
-function count(name: keyof typeof DEFAULTS, text: string | undefined): number {
-  return text === undefined ? DEFAULTS[name] : wholeNumber(name, text);
+function isRowName(name: string): name is RowName {
+  return Object.hasOwn(ROWS, name);
 }
 
-function wholeNumber(name: keyof typeof LIMITS, text: string): number {
+function toWholeNumber(name: keyof typeof LIMITS, text: string): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= 1 && value <= LIMITS[name]) return value;
   throw new StackFailure(`--${name} takes a whole number from 1 to ${LIMITS[name]}, not ${text}`);

@@ -1,98 +1,96 @@
-import { LIFECYCLES } from './lifecycles';
-import { total } from './mongo-commands';
-import { reportBeside, reportCold, reportDeliveries, reportMerchants } from './report-rows';
-import type { Machine, Result } from './result';
-import type { Figures, Latencies, PaymentFigures } from './rows/payments';
-import type { Percentiles } from './statistics';
-import { details, line, row, three } from './table';
+import { cpus, totalmem } from 'node:os';
+import type { Percentiles } from './measure/statistics';
 
-/** Writes the result for people: floor, product, and product over floor. */
-export function report(result: Result): string {
-  const { rows, options, servers, webhooks, slow_creates } = result;
-  const beside = LIFECYCLES.flatMap((name) => {
-    const figures = rows[name];
-    return figures === undefined ? [] : reportBeside(name, figures);
-  });
+type Value = number | Percentiles | null;
+
+/** Line of the table: a base value, the value compared with it, and their ratio. */
+export interface Row {
+  name: string;
+  values: readonly [base: Value, compared: Value];
+  ratio: number | null;
+}
+
+/** Result of a scenario. */
+export interface Report {
+  /** Names of the columns. */
+  columns: readonly [base: string, compared: string];
+  rows: Row[];
+  notes: string[];
+}
+
+/**
+ * Builds a row.
+ * @param ratio compared over base; by default of the values, or of their medians
+ */
+export function buildRow(name: string, base: Value, compared: Value, ratio?: number): Row {
+  const quotient = ratio ?? toNumber(compared) / toNumber(base);
+  return { name, values: [base, compared], ratio: Number.isFinite(quotient) ? quotient : null };
+}
+
+/** Builds an indented row without a ratio for each name; names near zero are left out. */
+export function buildDetails(
+  base: Readonly<Record<string, number>>,
+  compared: Readonly<Record<string, number>>,
+): Row[] {
+  const names = [...new Set([...Object.keys(compared), ...Object.keys(base)])];
+  return names
+    .map((name) => buildRow(`  ${name}`, base[name] ?? 0, compared[name] ?? 0, Number.NaN))
+    .filter(({ values: [left, right] }) => toNumber(left) + toNumber(right) >= 0.05);
+}
+
+function toNumber(value: Value): number {
+  if (value === null) return Number.NaN;
+  return typeof value === 'number' ? value : value.p50;
+}
+
+const NAME_WIDTH = 40;
+const COLUMN_WIDTH = 22;
+
+/** Formats the report as text: the machine, one table and the notes. */
+export function formatTable({ columns, rows, notes }: Report): string {
+  const toLine = (name: string, cells: readonly string[]) =>
+    (name.padEnd(NAME_WIDTH) + cells.map((cell) => cell.padStart(COLUMN_WIDTH)).join('')).trimEnd();
+  const [base, compared] = columns;
+  const lines = rows.map(({ name, values, ratio }) =>
+    toLine(name, [...values.map(formatValue), ratio?.toFixed(2) ?? '']),
+  );
+  const { cpus: count, cpu, memory_gb, node } = readMachine();
   return [
+    `${count} x ${cpu}, ${memory_gb} GB, Node ${node}`,
     '',
-    machineLine(result.machine),
-    `Temporal: ${servers.temporal}; MongoDB: ${servers.mongodb}`,
-    `${options.rounds} rounds of ${options.payments} payments, ${options.concurrency} at a time; ` +
-      `${result.took_seconds.toFixed(0)} s in all`,
+    toLine('', [base, compared, 'ratio']),
+    ...lines,
     '',
-    ...(rows.payments === undefined ? [] : reportPayments(rows.payments, options.concurrency)),
-    ...(beside.length === 0 ? [] : [line('beside', '', 'product', 'product / floor'), ...beside]),
-    ...(rows.deliveries === undefined ? [] : reportDeliveries(rows.deliveries)),
-    ...(rows.merchants === undefined ? [] : reportMerchants(rows.merchants)),
-    ...(rows.cold === undefined ? [] : reportCold(rows.cold)),
-    `webhooks: ${webhooks.received} received, ${webhooks.verified} signatures verified, ` +
-      `${webhooks.refused} refused, ${webhooks.repeated} repeated`,
-    `slow creates: ${slow_creates.asked_again} asked for again, ` +
-      `${slow_creates.answered_created} answered before the bank had`,
+    ...notes,
     '',
   ].join('\n');
 }
 
-export function machineLine({ cpus, cpu, memory_gb, node }: Machine): string {
-  return `${cpus} x ${cpu}, ${memory_gb} GB, Node ${node}`;
+function formatValue(value: Value): string {
+  if (value === null) return '';
+  if (typeof value === 'number') return Number.isInteger(value) ? `${value}` : value.toFixed(1);
+  return [value.p50, value.p95, value.p99].map((ms) => ms.toFixed(0)).join(' / ');
 }
 
-function reportPayments(
-  { floor, product, ratio, rounds }: PaymentFigures,
-  concurrency: number,
-): string[] {
-  const both = (name: string, of: (figures: Figures) => number, over?: number) =>
-    row(name, of(floor).toFixed(1), of(product).toFixed(1), over ?? of(product) / of(floor));
-  return [
-    line('', 'floor', 'product', 'product / floor'),
-    both('payments/s', (of) => of.payments_per_second, ratio.payments_per_second),
-    ...rounds.map((round, index) => {
-      const rates = [round.floor, round.product].map((of) => of.payments_per_second.toFixed(1));
-      return row(`  round ${index + 1}`, rates[0] ?? '', rates[1] ?? '', round.ratio);
-    }),
-    '',
-    line('one at a time, ms', 'p50 / p95 / p99', 'p50 / p95 / p99', 'of p50'),
-    ...latencyRows(floor.calm, product.calm, ratio),
-    line(`  create, of p99`, '', '', ratio.create_p99.toFixed(2)),
-    line(`${concurrency} at a time, ms`),
-    ...latencyRows(floor.under_load, product.under_load),
-    '',
-    line('per payment'),
-    both('history events', (of) => of.temporal.history_events),
-    both('workflow tasks', (of) => of.temporal.workflow_tasks),
-    both('Temporal actions', (of) => of.temporal.actions),
-    both('MongoDB commands', (of) => of.mongodb_commands),
-    both('processor ms, all processes', (of) => total(of.cpu_ms)),
-    '',
-    ...details(
-      'Temporal actions',
-      floor.temporal.actions_by_kind,
-      product.temporal.actions_by_kind,
-    ),
-    ...details(
-      'MongoDB commands',
-      floor.mongodb_commands_by_name,
-      product.mongodb_commands_by_name,
-    ),
-    ...details('processor ms under load', floor.cpu_ms, product.cpu_ms),
-  ];
+/** Formats the report as JSON, with three decimals. */
+export function formatJson({ columns, rows, notes }: Report): string {
+  const named = rows.map(({ name, values: [base, compared], ratio }) => ({
+    name: name.trim(),
+    [columns[0]]: base,
+    [columns[1]]: compared,
+    ratio,
+  }));
+  const round = (_name: string, value: unknown) =>
+    typeof value === 'number' ? Math.round(value * 1_000) / 1_000 : value;
+  return `${JSON.stringify({ machine: readMachine(), rows: named, notes }, round, 2)}\n`;
 }
 
-function latencyRows(
-  floor: Latencies,
-  product: Latencies,
-  ratio?: PaymentFigures['ratio'],
-): string[] {
-  const of = (name: string, pick: (latencies: Latencies) => Percentiles, over?: number) => {
-    const [theirs, ours] = [pick(floor), pick(product)];
-    return row(name, three(theirs), three(ours), over ?? ours.p50 / theirs.p50);
+function readMachine() {
+  return {
+    cpus: cpus().length,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    memory_gb: Math.round(totalmem() / 1e9),
+    platform: `${process.platform} ${process.arch}`,
+    node: process.version,
   };
-  return [
-    of('  create', ({ create }) => create, ratio?.create_p50),
-    of(
-      '  callback to webhook',
-      ({ callback_to_webhook }) => callback_to_webhook,
-      ratio?.callback_to_webhook_p50,
-    ),
-  ];
 }

@@ -1,43 +1,21 @@
-import type { CallbackMove } from './floor/contract';
+import type { Flow } from './measure/load';
 
-export type SubjectName = 'floor' | 'product';
-
-export interface SlowCreates {
-  /** Creates that were asked for again, with the same key, as the first answer was a 503 or 409. */
-  asked_again: number;
-  /** Creates answered `created`, as the bank had not opened its session within 4 s. */
-  answered_created: number;
-}
-
-/** Webhook that is told when it is started. */
-export interface Delivery {
-  /** Id of the payment that the webhook names. */
-  paymentId: string;
+/** A webhook that is sent when it is started, without a payment. */
+interface Delivery {
+  /** ID of the payment that the webhook names. */
+  id: string;
   workflowId: string;
   start(): Promise<void>;
 }
 
-/** Move of which `deliveries` tell. */
-export const TOLD_ALONE = 'settled';
+/** Transition that `prepareDeliveries` reports. */
+export const DELIVERED = 'settled';
 
-/** The system that is measured, which takes a payment from its creation to its settlement. */
+/** A system that is measured. */
 export interface Subject {
-  name: SubjectName;
-  /**
-   * Makes one HTTP request and returns the payment's id.
-   * @throws Error on any other answer than 201.
-   */
-  create(): Promise<string>;
-  /** Prepares so many deliveries that have no payment: they cost what is theirs alone. */
-  deliveries(count: number): Promise<Delivery[]>;
-  /** Counts the creates so far that overload made slow. */
-  slowCreates(): SlowCreates;
-  /** Sends a report of the bank in the way of a bank connector. */
-  callback(paymentId: string, move: CallbackMove): Promise<void>;
-  /**
-   * Lists the Temporal workflows of one payment, by the ids of the events that its receiver got.
-   */
-  workflowIds(paymentId: string, eventIds: readonly string[]): string[];
+  name: 'floor' | 'product';
+  payments: Flow;
+  prepareDeliveries(count: number): Promise<Delivery[]>;
   taskQueues: readonly string[];
   close(): Promise<void>;
 }

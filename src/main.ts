@@ -1,29 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from './api/app';
+import { createApiMeter } from './api/metrics';
 import { closeServer, createHttpServer } from './api/server';
+import { isLive } from './base/live';
+import { createLogger } from './base/log';
+import { createRegistry, serveMetrics } from './base/metrics-page';
+import { connectMongo } from './base/mongo';
+import { listenForStop } from './base/process';
+import { startTracing } from './base/tracing/start';
+import { traceStarts } from './base/tracing/temporal';
+import { createCallbackInbox } from './callbacks/inbox';
+import { createCallbackMeter } from './callbacks/metrics';
 import { readConfig } from './config';
-import { defined } from './domain/defined';
+import { omitUndefined } from './domain/defined';
 import { taskQueues } from './domain/task-queues';
-import { warnOfReaders } from './keys/file-mode';
-import { createRecipientSealers } from './keys/recipient-rings';
-import { followRings } from './keys/ring';
-import { createSealer } from './keys/seal';
-import { isLive } from './live';
-import { createLogger } from './log';
-import { createApiMeter } from './metrics/api';
-import { createCallbackMeter } from './metrics/callbacks';
-import { createRegistry, serveMetrics } from './metrics/page';
-import { connectMongo } from './mongo';
-import { listenForStop } from './process';
+import { createEncrypter } from './encryption/encrypter';
+import { warnOfReaders } from './encryption/file-mode';
+import { createRecipientEncrypters } from './encryption/recipient-keys';
+import { followKeyFile } from './encryption/service-keys';
 import { createConnectors, SANDBOX_CONNECTOR } from './routing';
+import { createRedeliveries } from './service/events/redeliveries';
 import { checkIndexes, createStores } from './store';
-import { followSettings } from './store/settings';
+import { CACHE_MS } from './store/cache';
 import { checkTemporal } from './temporal/attributes';
+import { createTemporalClient } from './temporal/client';
 import { connectTemporal } from './temporal/connect';
-import { createTemporalDoor } from './temporal/door';
-import { createRedeliveries } from './temporal/redeliveries';
-import { startTracing } from './tracing/start';
-import { traceStarts } from './tracing/temporal';
 
 /** Longer than a create waits for its workflow. */
 const GRACE_MS = 10_000;
@@ -34,43 +35,37 @@ async function main(): Promise<void> {
   const log = createLogger('api', config.LOG_LEVEL);
   const stopBy = listenForStop(log);
   const mongo = await connectMongo(config.MONGODB_URI, 'api');
-  const settings = followSettings(mongo.db(config.MONGODB_DB), log);
-  const stores = createStores(mongo.db(config.MONGODB_DB), settings);
+  const stores = createStores(mongo.db(config.MONGODB_DB), CACHE_MS);
   await checkIndexes(stores, log);
   const tracing = await startTracing('api', config, log);
-  const starts = tracing === undefined ? [] : [traceStarts(tracing)];
-  const client = connectTemporal(config.temporal, undefined, starts);
+  const interceptors = tracing === undefined ? [] : [traceStarts(tracing)];
+  const client = connectTemporal(config.temporal, undefined, interceptors);
   await checkTemporal({ ...config.temporal, connection: client.connection }, log, isLive(config));
   const registry = createRegistry();
   const { lifecycleQueue, webhookQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
   const now = () => new Date();
   const meter = createCallbackMeter(registry);
-  const { KEYS_FILE, KEYS_DIR, KEYS_COMMAND } = config;
-  if (KEYS_COMMAND === '') warnOfReaders(KEYS_FILE, log);
-  const keys = followRings(KEYS_FILE, undefined, KEYS_COMMAND);
-  const recipientSealers =
-    KEYS_DIR === '' ? undefined : createRecipientSealers(KEYS_DIR, KEYS_COMMAND);
-  if (isLive(config) && recipientSealers === undefined) {
-    log.warn('this process can open the recipients of live: see `keys split`');
-  }
+  warnOfReaders(config.KEYS_FILE, log);
+  const keys = followKeyFile(config.KEYS_FILE);
   const stopping = new AbortController();
   const app = createApp({
     config,
     mongo,
     stores,
-    temporal: createTemporalDoor({ client, lifecycleQueue, stores, now, log, meter }),
+    temporal: createTemporalClient({ client, lifecycleQueue, stores, now }),
+    callbacks: createCallbackInbox({ client, lifecycleQueue, stores, now, log, meter }),
     redeliveries: createRedeliveries({ temporal: client, webhookQueue, stores, now }),
     connectors: createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS),
     keys,
-    sealer: createSealer(keys.seal),
-    ...defined({ recipientSealers }),
+    encrypter: createEncrypter(keys.seal),
+    recipientEncrypters: createRecipientEncrypters(config.KEYS_DIR),
     meter: createApiMeter(registry),
     stopping: stopping.signal,
-    ...defined({ tracing }),
+    ...omitUndefined({ tracing }),
     now,
     log,
   });
-  const figures = await serveMetrics(config, registry);
+  const metricsPage = await serveMetrics(config, registry);
   const server = createHttpServer(app.callback());
   server.listen(config.PORT, config.HOST, () => log.info({ port: config.PORT }, 'api listens'));
   server.on('error', (err) => {
@@ -79,13 +74,12 @@ async function main(): Promise<void> {
   });
   stopBy(async () => {
     stopping.abort();
-    // Whoever balances the load sees /readyz turn, and sends no more before the listener closes.
+    // The load balancer sees /readyz fail, and sends no more requests before the listener closes.
     await sleep(config.DRAIN_MS);
     await closeServer(server, GRACE_MS);
-    await figures.close();
+    await metricsPage.close();
     await tracing?.close();
     await client.connection.close();
-    await settings.close();
     await mongo.close();
     process.exit(0);
   });

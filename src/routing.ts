@@ -1,8 +1,8 @@
-import { isBalanceAccountName } from './domain/balance-account';
-import type { PaymentMethodId } from './domain/catalogue';
-import { isPaymentMethodId, PAYMENT_METHOD_IDS } from './domain/catalogue';
-import { CRYPTO_METHODS } from './domain/crypto';
-import { isRailId, RAIL_IDS, type RailId } from './domain/rails';
+import { isBalanceAccountName } from './domain/account/balance-account';
+import { CRYPTO_METHODS } from './domain/crypto/assets';
+import type { PaymentMethodId } from './domain/payment/catalog';
+import { isPaymentMethodId, PAYMENT_METHOD_IDS } from './domain/payment/catalog';
+import { isRailId, RAIL_IDS, type RailId } from './domain/payout/rails';
 
 /** Name of the sandbox bank, which polls `connector-sandbox`. */
 export const SANDBOX_CONNECTOR = 'sandbox';
@@ -10,7 +10,7 @@ export const SANDBOX_CONNECTOR = 'sandbox';
 /** Routing of methods and rails to connectors, by environment. */
 export interface Connectors {
   /** Finds the connector of a method or rail; undefined when none serves it there. */
-  serving(method: string, livemode: boolean): string | undefined;
+  findConnector(method: string, livemode: boolean): string | undefined;
   /** Name of the sandbox bank's connector. */
   sandbox: string;
   /** Names of all connectors. */
@@ -24,36 +24,36 @@ export interface Connectors {
  * @throws Error naming a connector whose name the ledger cannot hold, or an entry that is no method of the catalogue, no rail and no pair
  */
 export function createConnectors(sandbox: string, live = ''): Connectors {
-  const liveBy = new Map<string, string>();
+  const liveByMethod = new Map<string, string>();
   for (const entry of live.split(',').filter((text) => text.trim() !== '')) {
     const [name = '', methods = ''] = entry.split('=', 2).map((text) => text.trim());
     if (!isBalanceAccountName(name)) {
       throw new Error(`LIVE_CONNECTORS: "${name}" cannot be the name of a connector.`);
     }
     for (const method of methods.split('|')) {
-      if (!isServed(method)) {
+      if (!isKnownMethod(method)) {
         throw new Error(`LIVE_CONNECTORS: ${name} names no method and no rail: "${method}".`);
       }
-      liveBy.set(method, name);
+      liveByMethod.set(method, name);
     }
   }
   const ids = [...PAYMENT_METHOD_IDS, ...RAIL_IDS, ...CRYPTO_METHODS];
-  const sandboxBy = new Map<string, string>(ids.map((id) => [id, sandbox]));
+  const sandboxByMethod = new Map<string, string>(ids.map((id) => [id, sandbox]));
   return {
-    serving: (method, livemode) => (livemode ? liveBy : sandboxBy).get(method),
+    findConnector: (method, livemode) => (livemode ? liveByMethod : sandboxByMethod).get(method),
     sandbox,
-    names: [...new Set([sandbox, ...liveBy.values()])],
+    names: [...new Set([sandbox, ...liveByMethod.values()])],
   };
 }
 
 /** Whether it is a method of the catalogue, a rail, or a coin's pair. */
-function isServed(method: string): boolean {
+function isKnownMethod(method: string): boolean {
   return isPaymentMethodId(method) || isRailId(method) || CRYPTO_METHODS.includes(method);
 }
 
 /**
  * Methods that the account has enabled *and* a connector serves.
- * @see docs/decisions.md#catalogue
+ * @see docs/decisions.md#catalog
  */
 export function availableMethods(
   connectors: Connectors,
@@ -61,7 +61,7 @@ export function availableMethods(
   livemode: boolean,
 ): PaymentMethodId[] {
   return PAYMENT_METHOD_IDS.filter(
-    (id) => enabled.includes(id) && connectors.serving(id, livemode) !== undefined,
+    (id) => enabled.includes(id) && connectors.findConnector(id, livemode) !== undefined,
   );
 }
 
@@ -72,6 +72,6 @@ export function availableRails(
   livemode: boolean,
 ): RailId[] {
   return RAIL_IDS.filter(
-    (id) => !disabled.includes(id) && connectors.serving(id, livemode) !== undefined,
+    (id) => !disabled.includes(id) && connectors.findConnector(id, livemode) !== undefined,
   );
 }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { reasonOf, StackFailure } from '../src/os/failure';
+import { describeError, StackFailure } from '../src/base/failure';
 import { type Inspect, NODE_PART_NAMES } from './parts';
 
 /** Node's own default, which debuggers look at. */
@@ -20,20 +20,20 @@ export interface LaunchArguments {
 
 /** @throws StackFailure naming the argument at fault. */
 export function readArguments(args: readonly string[]): LaunchArguments {
-  const { inspect, ...rest } = parsed(args);
-  return { ...rest, inspect: inspect === undefined ? undefined : inspectOf(inspect) };
+  const { inspect, ...rest } = parseOptions(args);
+  return { ...rest, inspect: inspect === undefined ? undefined : parseInspect(inspect) };
 }
 
-function parsed(args: readonly string[]) {
+function parseOptions(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS }).values;
   } catch (error) {
-    throw new StackFailure(`${reasonOf(error)}\nSee --help.`);
+    throw new StackFailure(`${describeError(error)}\nSee --help.`);
   }
 }
 
 /** Reads `worker` or `worker:9230`. */
-function inspectOf(text: string): Inspect {
+function parseInspect(text: string): Inspect {
   const [name, port = INSPECT_PORT, ...rest] = text.split(':');
   const part = NODE_PART_NAMES.find((each) => each === name);
   if (part === undefined || rest.length > 0 || !isPort(port)) {

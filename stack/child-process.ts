@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf, StackFailure } from '../src/os/failure';
+import { describeError, StackFailure } from '../src/base/failure';
 import { lastLines, openLog } from './log-file';
 
 const READY_POLL_MS = 100;
@@ -54,7 +54,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   });
   // A channel that breaks is followed by the exit, which is what counts.
   child.on('error', () => {});
-  return asChild(child, options);
+  return toChild(child, options);
 }
 
 /**
@@ -76,14 +76,15 @@ export async function waitUntilUp(
       // Another program may have answered on the port while this child failed to get it.
       if (!child.hasExited()) return;
     } catch (error) {
-      if (Date.now() > deadline) throw notUp(child, 'did not come up in time', logFile, error);
+      if (Date.now() > deadline)
+        throw startFailure(child, 'did not come up in time', logFile, error);
     }
-    if (child.hasExited()) throw notUp(child, await child.exited, logFile);
+    if (child.hasExited()) throw startFailure(child, await child.exited, logFile);
     await sleep(READY_POLL_MS);
   }
 }
 
-function asChild(child: ChildProcess, options: ChildOptions): Child {
+function toChild(child: ChildProcess, options: ChildOptions): Child {
   const { pid } = child;
   if (pid === undefined) throw new StackFailure(`${options.name} could not be started`);
   const exited = new Promise<string>((resolve) => {
@@ -99,16 +100,16 @@ function asChild(child: ChildProcess, options: ChildOptions): Child {
     hasExited,
     async stop() {
       child.kill('SIGTERM');
-      const impatience = setTimeout(() => child.kill('SIGKILL'), options.graceMs);
+      const killTimer = setTimeout(() => child.kill('SIGKILL'), options.graceMs);
       await exited;
-      clearTimeout(impatience);
+      clearTimeout(killTimer);
     },
     kill: () => void child.kill('SIGKILL'),
   };
 }
 
-function notUp(child: Child, what: string, logFile: string, cause?: unknown): StackFailure {
-  const why = cause === undefined ? '' : ` (${reasonOf(cause)})`;
+function startFailure(child: Child, what: string, logFile: string, cause?: unknown): StackFailure {
+  const why = cause === undefined ? '' : ` (${describeError(cause)})`;
   return new StackFailure(
     `${child.name} ${what}${why}. The end of ${logFile}:\n${lastLines(logFile)}`,
   );

@@ -2,40 +2,44 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { TASK_QUEUE_PREFIX } from '../src/domain/task-queues';
-import { isLive, LIVE_DEMO_ALLOWED } from '../src/live';
-import { StackFailure } from '../src/os/failure';
+import { StackFailure } from '../src/base/failure';
+import { isLive, LIVE_DEMO_ALLOWED } from '../src/base/live';
+import { LIBRARY_VARIABLES, VARIABLES } from '../src/variables';
 import { type MongoLogin, mongoLogin } from './mongo-login';
 import { freePort, isPortFree } from './ports';
 import { cacheDirectory } from './provision';
-import { writeWhole } from './state-file';
+import { replaceFile } from './state-file';
 import type { Progress } from './terminal';
 
-const port = z.coerce.number().int().min(1).max(65535);
 const UI_PORT = 8233;
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-export const Environment = z.object({
-  PORT: port.default(8080),
-  DATA_DIR: z.string().default('.data'),
-  PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
-  TEMPORAL_ADDRESS: z.string().optional(),
-  TEMPORAL_NAMESPACE: z.string().default('default'),
-  TASK_QUEUE_PREFIX: z.string().regex(TASK_QUEUE_PREFIX).default(''),
-  TEMPORAL_PORT: port.optional(),
-  TEMPORAL_UI_PORT: port.optional(),
-  MONGODB_URI: z
-    .string()
-    .regex(/^mongodb(\+srv)?:\/\//, 'starts with mongodb:// or mongodb+srv://')
-    .optional(),
-  MONGODB_PORT: port.optional(),
-  MONGODB_DB: z.string().default('payments'),
-  LIVE_CONNECTORS: z.string().default(''),
-  ALLOW_LIVE_DEMO: z.enum(['', LIVE_DEMO_ALLOWED]).default(''),
-  SANDBOX_BANK_PORT: port.optional(),
-  SANDBOX_AUTOPLAY: z.enum(['on', 'off']).default('on'),
-  LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
-});
+const { TEMPORAL_ADDRESS, MONGODB_URI, SANDBOX_BANK_PORT, ...shape } = VARIABLES.shape;
+
+/** Variables that decide what is started; the processes read the others. */
+const Environment = z
+  .object({
+    ...shape,
+    TEMPORAL_ADDRESS: TEMPORAL_ADDRESS.unwrap().optional(),
+    MONGODB_URI: MONGODB_URI.optional(),
+    SANDBOX_BANK_PORT: SANDBOX_BANK_PORT.unwrap().optional(),
+    TEMPORAL_NAMESPACE: LIBRARY_VARIABLES.shape.TEMPORAL_NAMESPACE,
+  })
+  .pick({
+    PORT: true,
+    DATA_DIR: true,
+    PUBLIC_URL: true,
+    TEMPORAL_ADDRESS: true,
+    TEMPORAL_NAMESPACE: true,
+    TEMPORAL_UI_PORT: true,
+    TASK_QUEUE_PREFIX: true,
+    MONGODB_URI: true,
+    MONGODB_DB: true,
+    LIVE_CONNECTORS: true,
+    ALLOW_LIVE_DEMO: true,
+    SANDBOX_BANK_PORT: true,
+    SANDBOX_AUTOPLAY: true,
+    LOG_LEVEL: true,
+  });
 
 /** Settings of the launcher, all of them decided; folders are absolute. */
 export interface StackConfig {
@@ -62,38 +66,38 @@ export interface StackConfig {
   sandboxAutoplay: 'on' | 'off';
   /** Live banks, as the API reads them. */
   liveConnectors: string;
-  logLevel: (typeof LOG_LEVELS)[number];
+  logLevel: StackEnvironment['LOG_LEVEL'];
   /** Whether real money moves here. */
   live: boolean;
 }
 
-type Given = z.infer<typeof Environment>;
+type StackEnvironment = z.infer<typeof Environment>;
 
 /**
  * Reads the environment; an empty variable counts as not set.
  * @throws StackFailure naming every variable at fault.
  */
-export function readEnvironment(env: NodeJS.ProcessEnv): Given {
+export function readEnvironment(env: NodeJS.ProcessEnv): StackEnvironment {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const parsed = Environment.safeParse(set);
-  const faults = parsed.success
-    ? demoFaults(parsed.data)
-    : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  if (parsed.success && faults.length === 0) return parsed.data;
+  const result = Environment.safeParse(set);
+  const faults = result.success
+    ? demoFaults(result.data)
+    : result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  if (result.success && faults.length === 0) return result.data;
   throw new StackFailure(`The environment is not usable.\n  ${faults.join('\n  ')}`);
 }
 
 /** Says what `npm start` would have live money stand on that is made for trying things out. */
-function demoFaults(given: Given): string[] {
-  if (!isLive(given)) return [];
-  const needed = [
-    ...(given.TEMPORAL_ADDRESS === undefined ? ['TEMPORAL_ADDRESS'] : []),
-    ...(given.MONGODB_URI === undefined ? ['MONGODB_URI'] : []),
-    ...(given.PUBLIC_URL?.startsWith('https://') ? [] : ['an https PUBLIC_URL']),
+function demoFaults(environment: StackEnvironment): string[] {
+  if (!isLive(environment)) return [];
+  const missing = [
+    ...(environment.TEMPORAL_ADDRESS === undefined ? ['TEMPORAL_ADDRESS'] : []),
+    ...(environment.MONGODB_URI === undefined ? ['MONGODB_URI'] : []),
+    ...(environment.PUBLIC_URL?.startsWith('https://') ? [] : ['an https PUBLIC_URL']),
   ];
-  if (needed.length === 0) return [];
+  if (missing.length === 0) return [];
   return [
-    `LIVE_CONNECTORS: real money needs servers of your own. Set ${needed.join(', ')}; or set ` +
+    `LIVE_CONNECTORS: real money needs servers of your own. Set ${missing.join(', ')}; or set ` +
       `ALLOW_LIVE_DEMO=${LIVE_DEMO_ALLOWED} to try a bank out with what npm start runs.`,
   ];
 }
@@ -103,36 +107,39 @@ function demoFaults(given: Given): string[] {
  * folder, so that restarts keep the addresses and two stacks never meet.
  */
 export async function decideConfig(
-  given: Given,
+  environment: StackEnvironment,
   env: NodeJS.ProcessEnv,
   progress: Progress,
 ): Promise<StackConfig> {
-  const dataDir = resolve(given.DATA_DIR);
-  const ports = await keptPorts(dataDir);
+  const dataDir = resolve(environment.DATA_DIR);
+  const ports = await loadPorts(dataDir);
   return {
-    port: given.PORT,
+    port: environment.PORT,
     dataDir,
     cacheDir: resolve(cacheDirectory(env)),
-    publicUrl: (given.PUBLIC_URL ?? `http://localhost:${given.PORT}`).replace(/\/+$/, ''),
-    temporalAddress: given.TEMPORAL_ADDRESS,
-    temporalNamespace: given.TEMPORAL_NAMESPACE,
-    taskQueuePrefix: given.TASK_QUEUE_PREFIX,
-    temporalPort: given.TEMPORAL_PORT ?? ports.temporal,
-    temporalUiPort: given.TEMPORAL_UI_PORT ?? (await defaultUiPort(progress)),
-    mongodbUri: given.MONGODB_URI,
-    mongodbPort: given.MONGODB_PORT ?? ports.mongodb,
-    mongodbDb: given.MONGODB_DB,
-    mongodbLogin: given.MONGODB_URI === undefined ? mongoLogin(dataDir) : undefined,
-    sandboxBankPort: given.SANDBOX_BANK_PORT ?? given.PORT + 1,
+    publicUrl: (environment.PUBLIC_URL ?? `http://localhost:${environment.PORT}`).replace(
+      /\/+$/,
+      '',
+    ),
+    temporalAddress: environment.TEMPORAL_ADDRESS,
+    temporalNamespace: environment.TEMPORAL_NAMESPACE,
+    taskQueuePrefix: environment.TASK_QUEUE_PREFIX,
+    temporalPort: ports.temporal,
+    temporalUiPort: environment.TEMPORAL_UI_PORT ?? (await defaultUiPort(progress)),
+    mongodbUri: environment.MONGODB_URI,
+    mongodbPort: ports.mongodb,
+    mongodbDb: environment.MONGODB_DB,
+    mongodbLogin: environment.MONGODB_URI === undefined ? mongoLogin(dataDir) : undefined,
+    sandboxBankPort: environment.SANDBOX_BANK_PORT ?? environment.PORT + 1,
     metricsPorts: {
       api: ports.api_metrics,
       worker: ports.worker_metrics,
       sandbox_bank: ports.sandbox_bank_metrics,
     },
-    sandboxAutoplay: given.SANDBOX_AUTOPLAY,
-    liveConnectors: given.LIVE_CONNECTORS,
-    logLevel: given.LOG_LEVEL,
-    live: isLive(given),
+    sandboxAutoplay: environment.SANDBOX_AUTOPLAY,
+    liveConnectors: environment.LIVE_CONNECTORS,
+    logLevel: environment.LOG_LEVEL,
+    live: isLive(environment),
   };
 }
 
@@ -147,29 +154,28 @@ async function defaultUiPort(progress: Progress): Promise<number> {
   return other;
 }
 
-const KeptPorts = z.object({
+const port = z.int().min(1).max(65535);
+const StoredPorts = z.object({
   temporal: port,
   mongodb: port,
   api_metrics: port,
   worker_metrics: port,
   sandbox_bank_metrics: port,
 });
-type KeptPorts = z.infer<typeof KeptPorts>;
+type StoredPorts = z.infer<typeof StoredPorts>;
 
-async function keptPorts(dataDir: string): Promise<KeptPorts> {
+async function loadPorts(dataDir: string): Promise<StoredPorts> {
   const path = join(dataDir, 'ports.json');
   if (existsSync(path)) {
-    // A file of an earlier version has some of them.
-    const kept = KeptPorts.partial().safeParse(JSON.parse(readFileSync(path, 'utf8'))).data ?? {};
-    const whole = { ...(await choosePorts()), ...kept };
-    if (await areFree(whole)) return writePorts(path, whole);
+    const ports = StoredPorts.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data;
+    if (ports !== undefined && (await areFree(ports))) return ports;
   }
-  const chosen = await choosePorts();
+  const newPorts = await choosePorts();
   mkdirSync(dataDir, { recursive: true });
-  return writePorts(path, chosen);
+  return writePorts(path, newPorts);
 }
 
-async function choosePorts(): Promise<KeptPorts> {
+async function choosePorts(): Promise<StoredPorts> {
   return {
     temporal: await freePort(),
     mongodb: await freePort(),
@@ -179,8 +185,8 @@ async function choosePorts(): Promise<KeptPorts> {
   };
 }
 
-function writePorts(path: string, ports: KeptPorts): KeptPorts {
-  writeWhole(path, `${JSON.stringify(ports)}\n`);
+function writePorts(path: string, ports: StoredPorts): StoredPorts {
+  replaceFile(path, `${JSON.stringify(ports)}\n`);
   return ports;
 }
 
@@ -188,7 +194,7 @@ const RELEASED_WITHIN_MS = 3_000;
 const LOOK_AGAIN_MS = 100;
 
 /** Waits a little for a server that was just ended, and may hold its port a moment longer. */
-async function areFree(ports: KeptPorts): Promise<boolean> {
+async function areFree(ports: StoredPorts): Promise<boolean> {
   const giveUpAt = Date.now() + RELEASED_WITHIN_MS;
   for (;;) {
     const free = await Promise.all(Object.values(ports).map((each) => isPortFree(each)));

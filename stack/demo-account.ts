@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { SAMPLE_PAYMENT } from '../src/domain/sample-payment';
-import { reasonOf } from '../src/os/failure';
+import { describeError } from '../src/base/failure';
+import { SAMPLE_PAYMENT } from '../src/domain/payment/sample';
 import { runCommand } from './provision/command';
-import { writeWhole } from './state-file';
+import { replaceFile } from './state-file';
 
 const CLI_MS_MAX = 60_000;
 const CLI = join(__dirname, '..', 'src', 'cli', 'main.js');
@@ -19,13 +19,13 @@ const NewAccount = z.object({
 });
 
 /** Part of a new account that is kept, so that later starts print the same line to paste. */
-const KeptAccount = z.object({
+const StoredAccount = z.object({
   account_id: z.string(),
   sandbox_key: z.string(),
   /** Absent in the file of an earlier version. */
   dashboard_email: z.string().optional(),
 });
-type KeptAccount = z.infer<typeof KeptAccount>;
+type StoredAccount = z.infer<typeof StoredAccount>;
 
 /**
  * Writes the lines about the demo account for the terminal. The first start makes the account. The
@@ -37,15 +37,16 @@ export async function demoLines(
   env: NodeJS.ProcessEnv,
 ): Promise<string[]> {
   const path = join(dataDir, 'demo-account.json');
-  const kept = readKept(path);
-  if (kept !== undefined) return [...loginLines(kept, baseUrl), ...pasteable(kept, baseUrl)];
+  const storedAccount = readStoredAccount(path);
+  if (storedAccount !== undefined)
+    return [...loginLines(storedAccount, baseUrl), ...sampleLines(storedAccount, baseUrl)];
   try {
     const args = ['--enable-source-maps', CLI, 'account', 'create', '--name', 'Demo', '--json'];
-    const said = await runCommand(process.execPath, args, { env, timeoutMs: CLI_MS_MAX });
-    const account = NewAccount.parse(JSON.parse(said));
+    const output = await runCommand(process.execPath, args, { env, timeoutMs: CLI_MS_MAX });
+    const account = NewAccount.parse(JSON.parse(output));
     const { account_id, sandbox_key, dashboard_email } = account;
-    const keep: KeptAccount = { account_id, sandbox_key, dashboard_email };
-    writeWhole(path, `${JSON.stringify(keep, null, 2)}\n`);
+    const record: StoredAccount = { account_id, sandbox_key, dashboard_email };
+    replaceFile(path, `${JSON.stringify(record, null, 2)}\n`);
     return [
       'Demo account, shown this once:',
       `  account        ${account_id}`,
@@ -55,17 +56,17 @@ export async function demoLines(
       `    e-mail       ${account.dashboard_email}`,
       `    password     ${account.dashboard_password}`,
       '',
-      ...pasteable(account, baseUrl),
+      ...sampleLines(account, baseUrl),
     ];
   } catch (error) {
     return [
-      `The demo account could not be made: ${reasonOf(error)}`,
+      `The demo account could not be made: ${describeError(error)}`,
       'Try it by hand: npm run -s cli -- account create --name Demo',
     ];
   }
 }
 
-function loginLines({ dashboard_email = 'E-MAIL' }: KeptAccount, baseUrl: string): string[] {
+function loginLines({ dashboard_email = 'E-MAIL' }: StoredAccount, baseUrl: string): string[] {
   return [
     `Dashboard: ${baseUrl}/dashboard, e-mail ${dashboard_email}. Is the password of the first start lost?`,
     `npm run -s cli -- dashboard reset-password ${dashboard_email}`,
@@ -73,7 +74,7 @@ function loginLines({ dashboard_email = 'E-MAIL' }: KeptAccount, baseUrl: string
   ];
 }
 
-function pasteable({ account_id, sandbox_key }: KeptAccount, baseUrl: string): string[] {
+function sampleLines({ account_id, sandbox_key }: StoredAccount, baseUrl: string): string[] {
   const body = JSON.stringify(SAMPLE_PAYMENT);
   return [
     'Make a payment (paste it):',
@@ -86,9 +87,9 @@ function pasteable({ account_id, sandbox_key }: KeptAccount, baseUrl: string): s
   ];
 }
 
-function readKept(path: string): KeptAccount | undefined {
+function readStoredAccount(path: string): StoredAccount | undefined {
   try {
-    return KeptAccount.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data;
+    return StoredAccount.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data;
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { keysFile } from '../src/keys/file';
-import { reasonOf, StackFailure } from '../src/os/failure';
+import { describeError, StackFailure } from '../src/base/failure';
+import { ensureKeys } from '../src/encryption/ensure-keys';
 import type { StackConfig } from './config';
 import { demoLines } from './demo-account';
 import { boundLog, lastLines } from './log-file';
@@ -54,7 +54,7 @@ export async function launch(request: Launch): Promise<void> {
   const { config, inspect, progress, signal } = request;
   await needSpace(config.dataDir, DATA_MEGABYTES_MIN, 'DATA_DIR');
   const executables = await findServers(request);
-  const keys = keysFile(config.dataDir);
+  const keys = ensureKeys(config.dataDir);
   const state = initialState(config, keys);
   const env = childEnvironment(config, keys, request.env);
   const watch = watchParts(config, state, progress, signal);
@@ -127,7 +127,7 @@ function watchParts(
         writeState(config.dataDir, state);
       } catch (error) {
         // A fault such as a full disk does not stop the parts that run.
-        progress.line(`stack.json could not be written: ${reasonOf(error)}`);
+        progress.line(`stack.json could not be written: ${describeError(error)}`);
       }
       if (what === 'restarting') return;
       if (what === 'up') {
@@ -158,12 +158,12 @@ async function untilReady(
       { name: 'api', url: `http://${LOOPBACK}:${config.port}/readyz` },
       { name: 'sandbox bank', url: `http://${LOOPBACK}:${config.sandboxBankPort}/healthz` },
     ];
-    const given = new AbortController();
-    const either = AbortSignal.any([signal, given.signal]);
+    const waitAbort = new AbortController();
+    const either = AbortSignal.any([signal, waitAbort.signal]);
     try {
       await Promise.race([waitUntilReady(probes, READY_MS_MAX, task, either), watch.hopeless]);
     } finally {
-      given.abort();
+      waitAbort.abort();
     }
   });
 }

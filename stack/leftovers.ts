@@ -1,12 +1,12 @@
 import { join } from 'node:path';
+import { isAlive, listProcessIds, readCommandLine, terminate } from '../src/base/process-table';
 import { assertNever } from '../src/domain/assert';
-import { commandLine, isAlive, processIds, terminate } from '../src/os/process-table';
 import { PART_NAMES, type PartName, readState, removeState } from './state-file';
 
 const GRACE_MS = 8_000;
 
 /** Text that the command line of a part holds; for a server it names this very data folder. */
-function markOf(part: PartName, dataDir: string): string {
+function getCommandText(part: PartName, dataDir: string): string {
   switch (part) {
     case 'mongodb':
       return `--dbpath ${join(dataDir, 'mongodb')} `;
@@ -17,7 +17,7 @@ function markOf(part: PartName, dataDir: string): string {
     case 'worker':
       return 'worker/main.js';
     case 'sandbox_bank':
-      return 'sandbox-bank/main.js';
+      return 'sandbox/main.js';
     default:
       return assertNever(part);
   }
@@ -32,17 +32,17 @@ function markOf(part: PartName, dataDir: string): string {
  */
 export async function endLeftovers(dataDir: string): Promise<PartName[]> {
   const state = readState(dataDir);
-  const ended: PartName[] = [];
+  const endedParts: PartName[] = [];
   for (const part of PART_NAMES) {
-    const known = state?.[part].pid ?? null;
+    const storedPid = state?.[part].pid ?? null;
     const isServer = part === 'mongodb' || part === 'temporal';
-    const candidates = isServer ? processIds() : known === null ? [] : [known];
+    const candidates = isServer ? listProcessIds() : storedPid === null ? [] : [storedPid];
     for (const pid of candidates) {
-      if (!isAlive(pid) || !commandLine(pid).includes(markOf(part, dataDir))) continue;
+      if (!isAlive(pid) || !readCommandLine(pid).includes(getCommandText(part, dataDir))) continue;
       await terminate(pid, GRACE_MS);
-      ended.push(part);
+      endedParts.push(part);
     }
   }
   removeState(dataDir);
-  return ended;
+  return endedParts;
 }

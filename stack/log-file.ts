@@ -24,20 +24,20 @@ const TAIL_BYTES = 8 * 1024;
  */
 export function openLog(path: string): number {
   mkdirSync(dirname(path), { recursive: true });
-  if (sizeOf(path) > LOG_BYTES_MAX / 5) renameSync(path, `${path}.1`);
+  if (getSize(path) > LOG_BYTES_MAX / 5) renameSync(path, `${path}.1`);
   return openSync(path, 'a', 0o600);
 }
 
 /** Keeps a log within its bound while it is written to; its writer appends, so it may go on. */
 export function boundLog(path: string, bytesMax = LOG_BYTES_MAX): void {
-  if (sizeOf(path) <= bytesMax) return;
+  if (getSize(path) <= bytesMax) return;
   copyFileSync(path, `${path}.1`);
   truncateSync(path, 0);
 }
 
 /** The last lines of a log, for an error message; empty when there is none. */
 export function lastLines(path: string, count = 5): string {
-  const bytes = sizeOf(path);
+  const bytes = getSize(path);
   if (bytes === 0) return '';
   const length = Math.min(bytes, TAIL_BYTES);
   const buffer = Buffer.alloc(length);
@@ -56,6 +56,6 @@ export function lastLines(path: string, count = 5): string {
     .join('\n');
 }
 
-function sizeOf(path: string): number {
+function getSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -1,10 +1,11 @@
 import './node-version';
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { StackFailure } from '../src/os/failure';
-import { tryLock } from '../src/os/lock';
+import { StackFailure } from '../src/base/failure';
+import { tryLock } from '../src/base/file-lock';
 import { readArguments } from './arguments';
 import { decideConfig, readEnvironment, type StackConfig } from './config';
+import { markDataDir } from './data-version';
 import { launch } from './launch';
 import { endLeftovers } from './leftovers';
 import type { Inspect } from './parts';
@@ -23,8 +24,8 @@ async function main(args: readonly string[]): Promise<number> {
   }
 
   const progress = showProgress();
-  const given = readEnvironment(process.env);
-  const dataDir = resolve(given.DATA_DIR);
+  const environment = readEnvironment(process.env);
+  const dataDir = resolve(environment.DATA_DIR);
   const unlock = lockDataDir(dataDir);
   const stop = new AbortController();
   let supervisor: Supervisor | undefined;
@@ -41,8 +42,9 @@ async function main(args: readonly string[]): Promise<number> {
     stop.abort();
   });
   try {
-    await endAndSay(dataDir, progress);
-    const config = await decideConfig(given, process.env, progress);
+    markDataDir(dataDir);
+    await reportLeftovers(dataDir, progress);
+    const config = await decideConfig(environment, process.env, progress);
     await needPorts(portsToTake(config, inspect));
     await launch({
       config,
@@ -51,8 +53,8 @@ async function main(args: readonly string[]): Promise<number> {
       watch,
       progress,
       signal: stop.signal,
-      onSupervisor: (made) => {
-        supervisor = made;
+      onSupervisor: (newSupervisor) => {
+        supervisor = newSupervisor;
       },
     });
   } catch (error) {
@@ -74,19 +76,19 @@ function lockDataDir(dataDir: string): () => void {
     throw new StackFailure(`DATA_DIR ${dataDir} can't be made: ${failureLine(error)}`);
   }
   const lock = tryLock(join(dataDir, 'launcher.lock'));
-  if (lock.held === undefined) return () => lock.release();
+  if (lock.holder === undefined) return () => lock.release();
   throw new StackFailure(
-    `Another npm start (pid ${lock.held.pid}) runs on DATA_DIR ${dataDir}. ` +
+    `Another npm start (pid ${lock.holder.pid}) runs on DATA_DIR ${dataDir}. ` +
       'Stop it first, or set DATA_DIR, PORT and TEMPORAL_UI_PORT for a second stack.',
   );
 }
 
-async function endAndSay(dataDir: string, progress: Progress): Promise<void> {
-  const ended = await progress.during('Ending what the last start left running', () =>
+async function reportLeftovers(dataDir: string, progress: Progress): Promise<void> {
+  const endedParts = await progress.during('Ending what the last start left running', () =>
     endLeftovers(dataDir),
   );
-  if (ended.length > 0)
-    progress.line(`Ended what the last start left running: ${ended.join(', ')}`);
+  if (endedParts.length > 0)
+    progress.line(`Ended what the last start left running: ${endedParts.join(', ')}`);
 }
 
 function portsToTake(config: StackConfig, inspect?: Inspect): Record<string, number> {
@@ -95,11 +97,7 @@ function portsToTake(config: StackConfig, inspect?: Inspect): Record<string, num
     SANDBOX_BANK_PORT: config.sandboxBankPort,
   };
   if (inspect !== undefined) ports['--inspect'] = inspect.port;
-  if (config.mongodbUri === undefined) ports['MONGODB_PORT'] = config.mongodbPort;
-  if (config.temporalAddress === undefined) {
-    ports['TEMPORAL_PORT'] = config.temporalPort;
-    ports['TEMPORAL_UI_PORT'] = config.temporalUiPort;
-  }
+  if (config.temporalAddress === undefined) ports['TEMPORAL_UI_PORT'] = config.temporalUiPort;
   return ports;
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { writeWhole } from './state-file';
+import { replaceFile } from './state-file';
 
 /** Passwords of the users of a MongoDB that the launcher starts. */
 const Passwords = z.object({
@@ -31,20 +31,20 @@ export function mongoLogin(dataDir: string): MongoLogin {
   const path = join(dataDir, 'mongodb-login.json');
   const keyFile = join(dataDir, 'mongodb.key');
   // A set of one node may have another one at each start.
-  writeWhole(keyFile, `${secret()}\n`);
-  const kept = existsSync(path) ? parsed(readFileSync(path, 'utf8')) : undefined;
-  if (kept !== undefined) return { passwords: kept, keyFile };
+  replaceFile(keyFile, `${secret()}\n`);
+  const storedPasswords = existsSync(path) ? parsePasswords(readFileSync(path, 'utf8')) : undefined;
+  if (storedPasswords !== undefined) return { passwords: storedPasswords, keyFile };
   const passwords: Passwords = {
     operator: secret(),
     api: secret(),
     worker: secret(),
     sandbox_bank: secret(),
   };
-  writeWhole(path, `${JSON.stringify(passwords, null, 2)}\n`);
+  replaceFile(path, `${JSON.stringify(passwords, null, 2)}\n`);
   return { passwords, keyFile };
 }
 
-function parsed(text: string): Passwords | undefined {
+function parsePasswords(text: string): Passwords | undefined {
   try {
     return Passwords.safeParse(JSON.parse(text)).data;
   } catch {

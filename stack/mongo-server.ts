@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { type Db, MongoClient } from 'mongodb';
 import { type Child, startChild, waitUntilUp } from './child-process';
 import type { MongoLogin, MongoUser } from './mongo-login';
-import { forgetUsers, isServerError, makeUsers } from './mongo-users';
+import { dropUsers, isServerError, makeUsers } from './mongo-users';
 import { LOOPBACK, needPortFor } from './ports';
-import { writeWhole } from './state-file';
+import { replaceFile } from './state-file';
 
 const REPLICA_SET = 'payments';
 const DATABASE = 'payments';
@@ -58,15 +58,15 @@ export function mongoUri(port: number, login?: MongoLogin, user: MongoUser = 'op
  * @throws StackFailure with the end of its log when it does not come up.
  */
 export async function startMongo(options: MongoOptions): Promise<MongoServer> {
-  const { login, ...open } = options;
-  if (login === undefined) return await start(open);
-  const mark = join(options.dbPath, 'users-made');
-  const made = createHash('sha256').update(JSON.stringify(login.passwords)).digest('hex');
+  const { login, ...openOptions } = options;
+  if (login === undefined) return await start(openOptions);
+  const markerFile = join(options.dbPath, 'users-made');
+  const passwordHash = createHash('sha256').update(JSON.stringify(login.passwords)).digest('hex');
   const isNew = !existsSync(options.dbPath);
-  const isMade = existsSync(mark) && readFileSync(mark, 'utf8') === made;
-  if (!isNew && !isMade) await openDataWithoutUsers(open);
+  const hasUsers = existsSync(markerFile) && readFileSync(markerFile, 'utf8') === passwordHash;
+  if (!isNew && !hasUsers) await dropStaleUsers(openOptions);
   const server = await start(options);
-  if (!isMade) writeWhole(mark, made);
+  if (!hasUsers) replaceFile(markerFile, passwordHash);
   return server;
 }
 
@@ -74,10 +74,10 @@ export async function startMongo(options: MongoOptions): Promise<MongoServer> {
  * Opens data of an earlier version, or of a login that is lost, on a server that asks for no user:
  * only this one can move its node to another port, and forget users whose passwords nobody has.
  */
-async function openDataWithoutUsers(open: MongoOptions): Promise<void> {
+async function dropStaleUsers(open: MongoOptions): Promise<void> {
   const server = await start(open);
   try {
-    await asNobody(open, forgetUsers);
+    await asNobody(open, dropUsers);
   } finally {
     await server.stop();
   }
@@ -121,7 +121,7 @@ type Access = Pick<MongoOptions, 'port' | 'login' | 'database'>;
 /** @throws while the node is not yet primary. */
 async function becomePrimary(access: Access): Promise<void> {
   const hello = await asNobody(access, (admin) => admin.command({ hello: 1 }));
-  if (hello['isWritablePrimary'] === true) return await letIn(access);
+  if (hello['isWritablePrimary'] === true) return await ensureUsers(access);
   if (hello['setName'] === undefined) await initiate(access);
   throw new Error('it is not primary yet');
 }
@@ -135,17 +135,17 @@ async function initiate(access: Access): Promise<void> {
     // Once there are users, a stranger is not even told that the set is there.
     if (!isServerError(error, ALREADY_INITIALIZED, UNAUTHORIZED)) throw error;
     // The set of an earlier start may know this node by another port.
-    const as = error.code === UNAUTHORIZED ? asOperator : asNobody;
-    await as(access, async (admin) => {
+    const runAs = error.code === UNAUTHORIZED ? asOperator : asNobody;
+    await runAs(access, async (admin) => {
       const { config } = await admin.command({ replSetGetConfig: 1 });
       if (config.members[0]?.host === members[0]?.host) return;
-      const moved = { ...config, version: config.version + 1, members };
-      await admin.command({ replSetReconfig: moved, force: true });
+      const newConfig = { ...config, version: config.version + 1, members };
+      await admin.command({ replSetReconfig: newConfig, force: true });
     });
   }
 }
 
-async function letIn(access: Access): Promise<void> {
+async function ensureUsers(access: Access): Promise<void> {
   const { login, database = DATABASE } = access;
   if (login === undefined) return;
   const administrators = {
@@ -156,15 +156,15 @@ async function letIn(access: Access): Promise<void> {
 }
 
 function asNobody<T>({ port }: Access, work: (admin: Db) => Promise<T>): Promise<T> {
-  return directly(`${LOOPBACK}:${port}`, work);
+  return withAdmin(`${LOOPBACK}:${port}`, work);
 }
 
 function asOperator<T>({ port, login }: Access, work: (admin: Db) => Promise<T>): Promise<T> {
   const user = login === undefined ? '' : `operator:${login.passwords.operator}@`;
-  return directly(`${user}${LOOPBACK}:${port}`, work);
+  return withAdmin(`${user}${LOOPBACK}:${port}`, work);
 }
 
-async function directly<T>(host: string, work: (admin: Db) => Promise<T>): Promise<T> {
+async function withAdmin<T>(host: string, work: (admin: Db) => Promise<T>): Promise<T> {
   const client = new MongoClient(`mongodb://${host}/?directConnection=true`, {
     serverSelectionTimeoutMS: CALL_MS_MAX,
     connectTimeoutMS: CALL_MS_MAX,

@@ -1,13 +1,13 @@
 import { type Db, MongoServerError } from 'mongodb';
 import { z } from 'zod';
-import { connectorRole, type MongoRole, serviceRoles } from '../src/store/mongo-roles';
+import { connectorRole, type MongoRole, serviceRoles } from '../src/service/mongo-roles';
 import type { MongoLogin, MongoUser } from './mongo-login';
 
 const AUTHENTICATION_FAILED = 18;
 /** Users with a role of the service's own. */
 const PROCESSES = ['api', 'worker', 'sandbox_bank'] as const satisfies readonly MongoUser[];
 /** Roles of the operator, who reads the server's own collections too, as without users. */
-const EVERYTHING = ['root', '__system'];
+const OPERATOR_ROLES = ['root', '__system'];
 /** Way in which clients prove that they know a password; each other one costs time to be made. */
 const SCRAM = { mechanisms: ['SCRAM-SHA-256'] };
 
@@ -37,7 +37,7 @@ export async function makeUsers(
     await asOperator(allow);
   } catch (error) {
     if (!isServerError(error, AUTHENTICATION_FAILED)) throw error;
-    const roles = EVERYTHING.map((role) => ({ role, db: 'admin' }));
+    const roles = OPERATOR_ROLES.map((role) => ({ role, db: 'admin' }));
     // The first user may be made by a stranger of this machine, and no other one.
     await asNobody((admin) =>
       admin.command({ createUser: 'operator', pwd: passwords.operator, roles, ...SCRAM }),
@@ -53,24 +53,24 @@ async function allowProcesses(
 ): Promise<void> {
   const { users } = Users.parse(await admin.command({ usersInfo: 1 }));
   const { roles } = Roles.parse(await admin.command({ rolesInfo: 1 }));
-  const wanted = rolesOf(database);
+  const processRoles = buildRoles(database);
   for (const name of PROCESSES) {
-    const { role, privileges } = wanted[name];
-    const isMade = roles.some((known) => known.role === role);
-    const made = isMade ? { updateRole: role } : { createRole: role };
-    await admin.command({ ...made, privileges, roles: [] });
-    const given = { roles: [{ role, db: 'admin' }], ...SCRAM };
+    const { role, privileges } = processRoles[name];
+    const isMade = roles.some((existing) => existing.role === role);
+    const roleCommand = isMade ? { updateRole: role } : { createRole: role };
+    await admin.command({ ...roleCommand, privileges, roles: [] });
+    const access = { roles: [{ role, db: 'admin' }], ...SCRAM };
     const isKnown = users.some(({ user }) => user === name);
     await admin.command(
       isKnown
-        ? { updateUser: name, ...given }
-        : { createUser: name, pwd: passwords[name], ...given },
+        ? { updateUser: name, ...access }
+        : { createUser: name, pwd: passwords[name], ...access },
     );
   }
 }
 
 /** Role of each user but the operator. */
-function rolesOf(database: string): Record<(typeof PROCESSES)[number], MongoRole> {
+function buildRoles(database: string): Record<(typeof PROCESSES)[number], MongoRole> {
   return { ...serviceRoles(database), sandbox_bank: connectorRole(database, 'sandbox_bank') };
 }
 
@@ -78,12 +78,12 @@ function rolesOf(database: string): Record<(typeof PROCESSES)[number], MongoRole
  * Forgets all users and roles, of whatever database, on a server that asks for none: no password of
  * theirs is known, and while one is there no stranger may make the first.
  */
-export async function forgetUsers(admin: Db): Promise<void> {
-  for (const [kept, command] of [
+export async function dropUsers(admin: Db): Promise<void> {
+  for (const [collection, command] of [
     ['system.users', 'dropAllUsersFromDatabase'],
     ['system.roles', 'dropAllRolesFromDatabase'],
   ] as const) {
-    for (const name of await admin.collection(kept).distinct('db')) {
+    for (const name of await admin.collection(collection).distinct('db')) {
       await admin.client.db(String(name)).command({ [command]: 1 });
     }
   }

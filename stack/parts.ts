@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { KeyPaths } from '../src/encryption/ensure-keys';
 import { startChild } from './child-process';
 import type { StackConfig } from './config';
 import type { MongoUser } from './mongo-login';
@@ -16,7 +17,7 @@ const DIST = join(__dirname, '..');
 /** The service's own processes: what each runs, and how long it may take to end. */
 export const NODE_PARTS = {
   worker: { script: 'worker/main.js', graceMs: 25_000 },
-  sandbox_bank: { script: 'connectors/sandbox-bank/main.js', graceMs: 15_000 },
+  sandbox_bank: { script: 'connectors/sandbox/main.js', graceMs: 15_000 },
   api: { script: 'src/main.js', graceMs: 12_000 },
 } as const;
 
@@ -57,10 +58,10 @@ export function stackParts(
 ): StackPart[][] {
   const uri = mongoAddress(config);
   // Once for all of them, when MongoDB is up: they only check.
-  let prepared: Promise<void> | undefined;
+  let preparation: Promise<void> | undefined;
   const prepare = () => {
-    prepared ??= prepareMongo(uri, config.mongodbDb, progress ?? { line: () => {} });
-    return prepared;
+    preparation ??= prepareMongo(uri, config.mongodbDb, progress ?? { line: () => {} });
+    return preparation;
   };
   const node = (name: NodePartName): StackPart => {
     const part = nodePart(name, config, childEnv, inspect);
@@ -147,7 +148,7 @@ function withoutRemote(config: StackConfig, env: NodeJS.ProcessEnv): NodeJS.Proc
 /** The environment of the api, the worker, the sandbox bank and the command line. */
 export function childEnvironment(
   config: StackConfig,
-  keysFile: string,
+  keys: KeyPaths,
   env: NodeJS.ProcessEnv,
 ): NodeJS.ProcessEnv {
   return {
@@ -160,7 +161,7 @@ export function childEnvironment(
     TEMPORAL_ADDRESS: config.temporalAddress ?? `${LOOPBACK}:${config.temporalPort}`,
     TEMPORAL_NAMESPACE: config.temporalNamespace,
     TASK_QUEUE_PREFIX: config.taskQueuePrefix,
-    KEYS_FILE: keysFile,
+    ...keys,
     SANDBOX_BANK_PORT: String(config.sandboxBankPort),
     SANDBOX_BANK_URL: `http://localhost:${config.sandboxBankPort}`,
     SANDBOX_AUTOPLAY: config.sandboxAutoplay,
@@ -181,7 +182,7 @@ function metricsUrl(port: number): string {
 }
 
 /** State of a stack of which nothing runs yet. */
-export function initialState(config: StackConfig, keysFile: string): StackState {
+export function initialState(config: StackConfig, keys: KeyPaths): StackState {
   const isTemporalOurs = config.temporalAddress === undefined;
   return {
     api: { pid: null, url: `http://localhost:${config.port}` },
@@ -202,7 +203,7 @@ export function initialState(config: StackConfig, keysFile: string): StackState 
     settings: {
       MONGODB_DB: config.mongodbDb,
       TASK_QUEUE_PREFIX: config.taskQueuePrefix,
-      KEYS_FILE: keysFile,
+      ...keys,
       WEBHOOK_ALLOW_PRIVATE: allowPrivate(config),
       PUBLIC_URL: config.publicUrl,
       LIVE_CONNECTORS: config.liveConnectors,

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
-import { StackFailure } from '../src/os/failure';
+import { StackFailure } from '../src/base/failure';
 
 /** Address of everything that npm start runs, reachable from this machine only. */
 export const LOOPBACK = '127.0.0.1';
@@ -35,14 +35,14 @@ export async function isPortFree(port: number): Promise<boolean> {
 
 /** @throws StackFailure naming each port that is taken and the variable that moves it. */
 export async function needPorts(ports: Readonly<Record<string, number>>): Promise<void> {
-  const taken: string[] = [];
+  const conflicts: string[] = [];
   for (const [variable, port] of Object.entries(ports)) {
     if (await isPortFree(port)) continue;
-    taken.push(
+    conflicts.push(
       `Port ${port} (${variable}) is taken by another program: set ${variable} to another.`,
     );
   }
-  if (taken.length > 0) throw new StackFailure(taken.join('\n'));
+  if (conflicts.length > 0) throw new StackFailure(conflicts.join('\n'));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { reasonOf, StackFailure } from '../src/os/failure';
+import { describeError, StackFailure } from '../src/base/failure';
 import type { Task } from './terminal';
 
 const POLL_MS = 150;
@@ -45,7 +45,7 @@ async function whyNotReady({ name, url }: Probe): Promise<string | undefined> {
     if (response.status === 200) return undefined;
     return `${name} (${response.status} ${describeAnswer(text)})`;
   } catch (error) {
-    return `${name} (${reasonOf(error)})`;
+    return `${name} (${describeError(error)})`;
   }
 }
 

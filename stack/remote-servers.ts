@@ -1,11 +1,11 @@
 import os from 'node:os';
 import { MongoClient } from 'mongodb';
-import { CLEAR_TEXT_ALLOWED, mongoInClear, temporalInClear } from '../src/clear-text';
-import { reasonOf, StackFailure } from '../src/os/failure';
+import { describeError, StackFailure } from '../src/base/failure';
+import { checkMongoTls, checkTemporalTls, PLAIN_TEXT_ALLOWED } from '../src/base/plain-text';
 import { type TemporalAccess, temporalAccess } from '../src/temporal/access';
-import { makeAttributes } from '../src/temporal/attributes';
+import { registerAttributes } from '../src/temporal/attributes';
 import { connectTemporal } from '../src/temporal/connect';
-import { connectFaultOf } from '../src/temporal/fault';
+import { findConnectFault } from '../src/temporal/fault';
 import type { Progress } from './terminal';
 
 const CALL_MS_MAX = 5_000;
@@ -15,20 +15,20 @@ const CALL_MS_MAX = 5_000;
  * @throws StackFailure naming the variable at fault, or the server that would be spoken to in clear
  */
 export function remoteAccess(env: NodeJS.ProcessEnv): TemporalAccess {
-  const access = accessIn(env);
-  if (env['ALLOW_CLEAR_TEXT'] === CLEAR_TEXT_ALLOWED) return access;
+  const access = readAccess(env);
+  if (env['ALLOW_CLEAR_TEXT'] === PLAIN_TEXT_ALLOWED) return access;
   const mongodb = env['MONGODB_URI'];
-  const temporal = env['TEMPORAL_ADDRESS'] ? temporalInClear(access) : undefined;
-  const fault = temporal ?? (mongodb ? mongoInClear(mongodb) : undefined);
+  const temporal = env['TEMPORAL_ADDRESS'] ? checkTemporalTls(access) : undefined;
+  const fault = temporal ?? (mongodb ? checkMongoTls(mongodb) : undefined);
   if (fault !== undefined) throw new StackFailure(fault);
   return access;
 }
 
-function accessIn(env: NodeJS.ProcessEnv): TemporalAccess {
+function readAccess(env: NodeJS.ProcessEnv): TemporalAccess {
   try {
     return temporalAccess(env);
   } catch (error) {
-    throw new StackFailure(`The environment is not usable.\n  ${reasonOf(error)}`);
+    throw new StackFailure(`The environment is not usable.\n  ${describeError(error)}`);
   }
 }
 
@@ -48,14 +48,16 @@ export async function prepareRemoteTemporal(
     await client.withDeadline(Date.now() + CALL_MS_MAX, () =>
       client.workflowService.describeNamespace({ namespace }),
     );
-    const made = await makeAttributes({ connection, namespace });
-    if (made.length === 0) return;
-    progress.line(`Temporal: registered search attributes ${made.join(', ')} on ${namespace}`);
+    const attributes = await registerAttributes({ connection, namespace });
+    if (attributes.length === 0) return;
+    progress.line(
+      `Temporal: registered search attributes ${attributes.join(', ')} on ${namespace}`,
+    );
   } catch (error) {
-    const fault = connectFaultOf(error);
+    const fault = findConnectFault(error);
     throw new StackFailure(
       fault === undefined
-        ? `No Temporal at TEMPORAL_ADDRESS ${address}: ${reasonOf(error)}`
+        ? `No Temporal at TEMPORAL_ADDRESS ${address}: ${describeError(error)}`
         : `Temporal at TEMPORAL_ADDRESS ${address}: ${fault.message}`,
     );
   } finally {
@@ -73,7 +75,7 @@ export async function checkRemoteMongo(uri: string): Promise<void> {
     const hello = await client.db('admin').command({ hello: 1 });
     if (hello['setName'] !== undefined || hello['msg'] === 'isdbgrid') return;
   } catch (error) {
-    throw new StackFailure(`No MongoDB at MONGODB_URI: ${reasonOf(error)}`);
+    throw new StackFailure(`No MongoDB at MONGODB_URI: ${describeError(error)}`);
   } finally {
     await client.close();
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 const FOLDERS = ['src', 'workflows', 'activities', 'worker', 'connectors', 'stack'];
 
 /** The sources of a checkout with the time of their last change, in milliseconds. */
-export function sourcesOf(root: string): Map<string, number> {
+export function listSources(root: string): Map<string, number> {
   const times = new Map<string, number>();
   for (const folder of FOLDERS.filter((each) => existsSync(join(root, each)))) {
     for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
@@ -20,7 +20,7 @@ export function sourcesOf(root: string): Map<string, number> {
 
 /** A source that was changed after it was compiled; undefined when the build is current. */
 export function staleSource(root: string): string | undefined {
-  for (const [source, changedAt] of sourcesOf(root)) {
+  for (const [source, changedAt] of listSources(root)) {
     const compiled = join(root, 'dist', source.replace(/\.tsx?$/, '.js'));
     const { mtimeMs } = statSync(compiled, { throwIfNoEntry: false }) ?? {};
     if (mtimeMs === undefined || mtimeMs < changedAt) return source;

@@ -27,8 +27,9 @@ export const StackState = z.object({
     MONGODB_DB: z.string(),
     /** Absent in a file of an earlier version. */
     TASK_QUEUE_PREFIX: z.string().default(''),
-    /** Absolute. */
+    /** Absolute paths. */
     KEYS_FILE: z.string(),
+    KEYS_DIR: z.string(),
     WEBHOOK_ALLOW_PRIVATE: z.string(),
     PUBLIC_URL: z.string(),
     /** Absent in a file of an earlier version. */
@@ -46,7 +47,7 @@ export function stateFile(dataDir: string): string {
 
 /** Replaces the file in one step, so that a reader sees the old state or the new one whole. */
 export function writeState(dataDir: string, state: StackState): void {
-  writeWhole(stateFile(dataDir), `${JSON.stringify(state, null, 2)}\n`);
+  replaceFile(stateFile(dataDir), `${JSON.stringify(state, null, 2)}\n`);
 }
 
 /** Reads the state that the last launcher left behind; undefined when it stopped cleanly. */
@@ -63,7 +64,7 @@ export function removeState(dataDir: string): void {
 }
 
 /** Writes a file under another name and renames it in; readable by its owner only. */
-export function writeWhole(path: string, text: string): void {
+export function replaceFile(path: string, text: string): void {
   const next = `${path}.${process.pid}.next`;
   writeFileSync(next, text, { mode: 0o600 });
   renameSync(next, path);

@@ -21,9 +21,9 @@ export function onStopRequest(onRequest: (count: number, why: string) => void): 
     last = performance.now();
     if (since > SAME_REQUEST_MS) onRequest(++count, why);
   };
-  const heard = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const names = { SIGINT: 'Ctrl-C', SIGTERM: 'SIGTERM', SIGHUP: 'The terminal was closed' };
-  const listeners = heard.map((name) => {
+  const listeners = signals.map((name) => {
     const listener = (): void => request(names[name]);
     process.on(name, listener);
     return () => process.off(name, listener);

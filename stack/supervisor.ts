@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf } from '../src/os/failure';
+import { describeError } from '../src/base/failure';
 import type { Child } from './child-process';
 
 /** A process that has to run for as long as the stack does. */
@@ -56,7 +56,7 @@ export function supervise<Name extends string>(
   options: SupervisorOptions = DEFAULTS,
 ): Supervisor {
   const running = new Map<Part<Name>, Child>();
-  const keepers = new Map<Part<Name>, Promise<void>>();
+  const keepTasks = new Map<Part<Name>, Promise<void>>();
   const stopping = new AbortController();
   /** Parts whose end is wanted, since they are to be started again. */
   const restarting = new Set<Part<Name>>();
@@ -70,14 +70,14 @@ export function supervise<Name extends string>(
   };
 
   const pause = async (part: Part<Name>, ms: number): Promise<void> => {
-    const cut = new AbortController();
-    waits.set(part, cut);
-    const signal = AbortSignal.any([stopping.signal, cut.signal]);
+    const abort = new AbortController();
+    waits.set(part, abort);
+    const signal = AbortSignal.any([stopping.signal, abort.signal]);
     await sleep(ms, undefined, { signal }).catch(() => {});
     waits.delete(part);
   };
 
-  const keep = async (part: Part<Name>, first: Child): Promise<void> => {
+  const keepRunning = async (part: Part<Name>, first: Child): Promise<void> => {
     let child: Child | undefined = first;
     let waitMs = options.backoffMsMin;
     while (!stopping.signal.aborted) {
@@ -96,7 +96,7 @@ export function supervise<Name extends string>(
       }
       if (stopping.signal.aborted) return;
       child = await run(part).catch((error) => {
-        const reason = reasonOf(error);
+        const reason = describeError(error);
         const change = { part: part.name, pid: null, reason, retryInMs: waitMs } as const;
         onChange({ ...change, what: 'failed to start' });
         return undefined;
@@ -105,13 +105,13 @@ export function supervise<Name extends string>(
   };
 
   const startStage = async (stage: readonly Part<Name>[]): Promise<void> => {
-    const started = await Promise.allSettled(
+    const results = await Promise.allSettled(
       stage.map(async (part) => {
         const child = await run(part);
-        keepers.set(part, keep(part, child));
+        keepTasks.set(part, keepRunning(part, child));
       }),
     );
-    for (const result of started) if (result.status === 'rejected') throw result.reason;
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
   };
 
   const stopStage = async (stage: readonly Part<Name>[]): Promise<void> => {
@@ -119,7 +119,7 @@ export function supervise<Name extends string>(
       stage.map(async (part) => {
         await running.get(part)?.stop();
         // A restart that was under way when the stop began brings up one more child.
-        await keepers.get(part);
+        await keepTasks.get(part);
         await running.get(part)?.stop();
         running.delete(part);
       }),

@@ -58,9 +58,9 @@ export async function startTemporal(options: TemporalOptions): Promise<TemporalS
   });
   try {
     const hours = options.retentionHours ?? RETENTION_HOURS;
-    const answers = () => keepClosedWorkflows(address, namespace, hours);
+    const answers = () => setRetention(address, namespace, hours);
     await waitUntilUp(child, options.logFile, UP_MS_MAX, answers, options.signal);
-    keepToOwner(options.dbFile);
+    restrictToOwner(options.dbFile);
   } catch (error) {
     await child.stop();
     throw error;
@@ -69,7 +69,7 @@ export async function startTemporal(options: TemporalOptions): Promise<TemporalS
 }
 
 /** Keeps others on the machine out of the files, which the server makes readable to all. */
-function keepToOwner(dbFile: string): void {
+function restrictToOwner(dbFile: string): void {
   for (const file of [dbFile, `${dbFile}-wal`, `${dbFile}-shm`]) {
     if (existsSync(file)) chmodSync(file, 0o600);
   }
@@ -103,11 +103,7 @@ const DYNAMIC_CONFIG = [
 ];
 
 /** Sets the namespace's retention. @throws while the server does not answer for it. */
-async function keepClosedWorkflows(
-  address: string,
-  namespace: string,
-  hours: number,
-): Promise<void> {
+async function setRetention(address: string, namespace: string, hours: number): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: CALL_MS_MAX });
   try {
     await connection.withDeadline(Date.now() + CALL_MS_MAX, () =>

@@ -1,4 +1,4 @@
-import { reasonOf } from '../src/os/failure';
+import { describeError } from '../src/base/failure';
 
 const REDRAW_MS = 200;
 const LINE_EVERY_MS = 10_000;
@@ -32,12 +32,12 @@ interface ScreenLine {
 /** Shows progress to a person watching a terminal, or in a log file. */
 export function showProgress(screen: Screen = process.stdout, now = Date.now): Progress {
   const active = new Set<ScreenLine>();
-  let drawn = false;
+  let isDrawn = false;
   let timer: NodeJS.Timeout | undefined;
 
   const clear = (): void => {
-    if (drawn) screen.write('\r\u001b[K');
-    drawn = false;
+    if (isDrawn) screen.write('\r\u001b[K');
+    isDrawn = false;
   };
   const draw = (): void => {
     if (active.size === 0) return;
@@ -45,7 +45,7 @@ export function showProgress(screen: Screen = process.stdout, now = Date.now): P
     if (screen.isTTY !== true) return void screen.write(`  ${text}\n`);
     clear();
     screen.write(text.slice(0, (screen.columns ?? 80) - 1));
-    drawn = true;
+    isDrawn = true;
   };
   const stopTimerWhenIdle = (): void => {
     if (active.size > 0) return;
@@ -88,10 +88,10 @@ function elapsed(ms: number): string {
 
 /** Writes an error for the terminal. */
 export function failureLine(error: unknown): string {
-  return `\n${reasonOf(error)}`;
+  return `\n${describeError(error)}`;
 }
 
 function describe(line: ScreenLine, at: number): string {
-  const doing = line.detail === '' ? '' : `: ${line.detail}`;
-  return `${line.name}${doing} (${elapsed(at - line.since)})`;
+  const step = line.detail === '' ? '' : `: ${line.detail}`;
+  return `${line.name}${step} (${elapsed(at - line.since)})`;
 }

@@ -1,10 +1,58 @@
-import { VARIABLES } from './variables';
+import { z } from 'zod';
+import { LIBRARIES, VARIABLES } from '../src/variables';
 
-const NAME_WIDTH = Math.max(...VARIABLES.map(({ name }) => name.length));
+/** A variable as `--help` and the docs show it. */
+export interface Variable {
+  name: string;
+  description: string;
+  /** Default under `npm start`. */
+  usual: string;
+  /** Default of a process that is started by itself. */
+  alone: string;
+  /** Whether the launcher sets it, so that a value counts only for processes started by themselves. */
+  isLauncher: boolean;
+}
 
-const lines = VARIABLES.filter(({ decided }) => !decided).map(
-  ({ name, usual, text }) => `  ${name.padEnd(NAME_WIDTH)}  ${text} (default: ${usual})`,
-);
+const Meta = z.object({
+  description: z.string(),
+  usual: z.string().optional(),
+  launcher: z.boolean().default(false),
+});
+
+/** Lists the fields of a schema, in its order. @throws ZodError when one lacks a description */
+export function listFields(schema: z.ZodObject): Variable[] {
+  return Object.entries(schema.shape).map(([name, field]) => {
+    const standard = readDefault(field);
+    const meta = Meta.parse(z.globalRegistry.get(field) ?? {});
+    const { description, usual = standard, launcher: isLauncher } = meta;
+    // Without a default in the schema, the code that reads the field has one.
+    const alone = standard === 'none' && !isLauncher ? usual : standard;
+    return { name, description, usual, alone, isLauncher };
+  });
+}
+
+function readDefault(field: z.core.$ZodType): string {
+  const { success, data } = z.safeParse(field, undefined);
+  if (!success) return 'required';
+  return data === undefined || data === '' ? 'none' : String(data);
+}
+
+/** Every variable that the product reads; those of a library are one, by their common beginning. */
+export function listVariables(): Variable[] {
+  const ofLibraries = Object.entries(LIBRARIES).map(([name, description]) => {
+    return { name, description, usual: 'none', alone: 'none', isLauncher: false };
+  });
+  return [...listFields(VARIABLES), ...ofLibraries];
+}
+
+const variables = listVariables().filter(({ isLauncher }) => !isLauncher);
+const NAME_WIDTH = Math.max(...variables.map(({ name }) => name.length));
+
+const lines = variables.map(({ name, usual, description }) => {
+  // In a terminal the text of a link says enough.
+  const text = description.replace(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
+  return `  ${name.padEnd(NAME_WIDTH)}  ${text} (default: ${usual})`;
+});
 
 /** Output of `npm start -- --help`. */
 export const USAGE = `npm start: runs the whole service on this machine.

@@ -1,10 +1,11 @@
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf } from '../src/os/failure';
-import { codeMark } from './code';
+import { describeError } from '../src/base/failure';
 import { NODE_PART_NAMES, NODE_PARTS, type NodePartName } from './parts';
 import { runCommand } from './provision/command';
-import { sourcesOf, staleSource } from './sources';
+import { listSources, staleSource } from './sources';
 import type { Progress } from './terminal';
 
 /** Interval of looks at the files' times, which every editor and file system changes alike. */
@@ -12,6 +13,7 @@ const POLL_MS = 300;
 /** Pause after a change, since an editor or git writes several files. */
 const SETTLE_MS = 100;
 const BUILD_MS_MAX = 120_000;
+const REQUIRE = /\brequire(?:\.resolve)?\(["'](\.[^"']*)["']\)/g;
 
 export interface SourceWatch {
   /** The checkout; its build is in `dist`. */
@@ -28,35 +30,35 @@ export interface SourceWatch {
  */
 export async function watchSources(watch: SourceWatch): Promise<void> {
   const { root, progress, signal } = watch;
-  let built = staleSource(root) === undefined ? timesOf(root) : '';
-  let running = marksOf(root);
+  let builtTimes = staleSource(root) === undefined ? serializeTimes(root) : '';
+  let running = hashParts(root);
   while (!signal.aborted) {
     await pause(POLL_MS, signal);
     try {
-      if (timesOf(root) === built) continue;
+      if (serializeTimes(root) === builtTimes) continue;
       await pause(SETTLE_MS, signal);
-      built = timesOf(root);
+      builtTimes = serializeTimes(root);
       await progress.during('Building', () => build(root, running, signal));
       running = await restartChanged(watch, running);
     } catch (error) {
-      if (!signal.aborted) progress.line(`Nothing was restarted: ${reasonOf(error)}`);
+      if (!signal.aborted) progress.line(`Nothing was restarted: ${describeError(error)}`);
     }
   }
 }
 
-type Marks = Record<NodePartName, string>;
+type CodeHashes = Record<NodePartName, string>;
 
-async function build(root: string, running: Marks, signal: AbortSignal): Promise<void> {
+async function build(root: string, running: CodeHashes, signal: AbortSignal): Promise<void> {
   const options = { cwd: root, timeoutMs: BUILD_MS_MAX, signal };
   const node = (...args: string[]) => runCommand(process.execPath, args, options);
   await node(join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json');
   // The worker's code includes the workflows, which it loads as one file.
-  if (marksOf(root).worker !== running.worker) await node('dist/worker/bundle.js');
+  if (hashParts(root).worker !== running.worker) await node('dist/worker/bundle.js');
 }
 
 /** @returns the marks of what runs then. */
-async function restartChanged(watch: SourceWatch, running: Marks): Promise<Marks> {
-  const next = marksOf(watch.root);
+async function restartChanged(watch: SourceWatch, running: CodeHashes): Promise<CodeHashes> {
+  const next = hashParts(watch.root);
   const changed = NODE_PART_NAMES.filter((part) => next[part] !== running[part]);
   const names = changed.length === 0 ? 'nothing to restart' : `restarting ${changed.join(', ')}`;
   watch.progress.line(`Built: ${names}`);
@@ -64,15 +66,45 @@ async function restartChanged(watch: SourceWatch, running: Marks): Promise<Marks
   return next;
 }
 
-function marksOf(root: string): Marks {
-  const mark = (part: NodePartName) => codeMark(join(root, 'dist', NODE_PARTS[part].script));
-  return { api: mark('api'), worker: mark('worker'), sandbox_bank: mark('sandbox_bank') };
+function hashParts(root: string): CodeHashes {
+  const hash = (part: NodePartName) => hashCode(join(root, 'dist', NODE_PARTS[part].script));
+  return { api: hash('api'), worker: hash('worker'), sandbox_bank: hash('sandbox_bank') };
 }
 
-function timesOf(root: string): string {
-  return JSON.stringify([...sourcesOf(root)]);
+function serializeTimes(root: string): string {
+  return JSON.stringify([...listSources(root)]);
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {});
+}
+
+/**
+ * Hash of the code that a compiled program consists of: its own file and all files of ours that
+ * it requires.
+ */
+function hashCode(program: string): string {
+  const hash = createHash('sha256');
+  for (const [file, text] of [...readCode(program)].sort()) hash.update(`${file}\n${text}\n`);
+  return hash.digest('hex');
+}
+
+function readCode(program: string): Map<string, string> {
+  const texts = new Map<string, string>();
+  const queue = [program];
+  for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
+    if (texts.has(file)) continue;
+    const text = readFileSync(file, 'utf8');
+    texts.set(file, text);
+    for (const [, target = ''] of text.matchAll(REQUIRE)) {
+      queue.push(resolveFile(join(dirname(file), target)));
+    }
+  }
+  return texts;
+}
+
+/** A module's file: `./door` may be `door.js` or `door/index.js`. */
+function resolveFile(module: string): string {
+  const candidates = [`${module}.js`, join(module, 'index.js'), module];
+  return candidates.find((each) => existsSync(each)) ?? module;
 }

@@ -6,40 +6,45 @@ import { dirname, join, resolve } from 'node:path';
 const LINT = resolve('tools/lint-imports.mjs');
 const RULES = resolve('.dependency-cruiser.js');
 
-/** Path of a package that was found, whose name is the first group. */
+/** Path of a package, whose name is the first group. */
 const PACKAGE = /\S*node_modules\/((?:@[^/]+\/)?[^/]+)\S*/;
 
-/** A house in small, where every import is lawful. */
+/** A small codebase in which every import is allowed. */
 const LAWFUL: Record<string, string> = {
   'package.json': JSON.stringify({
     dependencies: {
       '@temporalio/client': '*',
       '@temporalio/workflow': '*',
+      commander: '*',
+      koa: '*',
       mongodb: '*',
+      preact: '*',
       zod: '*',
     },
     devDependencies: { 'fast-check': '*' },
   }),
-  'src/log.ts': "import './domain/money';",
-  'src/json.ts': 'export const json = 1;',
-  'src/mongo.ts': "import 'mongodb';",
-  'src/domain/money.ts': "import 'zod'; import '../json';",
+  'src/base/log.ts': "import 'node:os';",
+  'src/base/json.ts': 'export const json = 1;',
+  'src/base/mongo.ts': "import 'mongodb';",
+  'src/domain/money.ts': "import 'zod'; import '../base/json';",
   'src/ledger/book.ts': "import '../domain/money';",
-  'src/ledger/verify/verify.ts': "import '../../store/rows';",
+  'src/ledger-check/verify.ts': "import '../store/rows';",
   'src/store/rows.ts':
-    "import 'node:crypto'; import '../ledger/book'; import type {} from '../log';",
-  'src/temporal/door.ts': "import '@temporalio/client'; import '../domain/money';",
+    "import 'node:crypto'; import '../ledger/book'; import type {} from '../base/mongo';",
+  'src/temporal/client.ts': "import '@temporalio/client'; import '../domain/money';",
+  'src/service/refunds.ts':
+    "import '../store/rows'; import '../ledger-check/verify'; import '../ledger/book';",
   'src/pages/pay.tsx': 'export const page = <p>Which import fits?</p>;',
-  'src/api/app.ts': "import type {} from '@temporalio/client'; import '../temporal/door';",
-  'connectors/contract/activities.ts': "import '../../src/log';",
+  'src/api/app.ts': "import type {} from '@temporalio/client'; import '../temporal/client';",
+  'connectors/contract/activities.ts': "import '../../src/base/log';",
   'connectors/bank/main.ts': "import '../contract/activities'; import '../../src/pages/pay';",
   'activities/payments.ts': "import type {} from '../connectors/contract/activities';",
   'workflows/payment.ts':
     "import '@temporalio/workflow'; import { type A } from '../activities/payments';",
   'worker/main.ts': "import '../workflows/payment'; import '../activities/payments';",
-  'src/cli/program.ts': "import '../log';",
+  'src/cli/program.ts': "import '../base/log';",
   'src/cli/main.ts': "import './program'; import '../../worker/main';",
-  'stack/main.ts': "import '../src/log'; import '../src/cli/main';",
+  'stack/main.ts': "import '../src/base/log'; import '../src/cli/main';",
   'test/some.test.ts': "import 'fast-check'; import '../stack/main';",
 };
 
@@ -47,7 +52,7 @@ const LAWFUL: Record<string, string> = {
 const PLANTED: [rule: string, file: string, text: string, to: string][] = [
   ['domain-is-pure', 'src/domain/a.ts', "import 'node:fs';", 'fs'],
   ['domain-is-pure', 'src/domain/b.ts', "import type {} from 'mongodb';", 'mongodb'],
-  ['domain-is-pure', 'src/domain/c.ts', "export * from '../log';", 'src/log.ts'],
+  ['domain-is-pure', 'src/domain/c.ts', "export * from '../base/log';", 'src/base/log.ts'],
   [
     'workflows-load-only-the-domain',
     'workflows/a.ts',
@@ -90,11 +95,44 @@ const PLANTED: [rule: string, file: string, text: string, to: string][] = [
     "import '../../activities/payments';",
     'activities/payments.ts',
   ],
-  ['stores-load-the-database', 'src/store/a.ts', "import '../log';", 'src/log.ts'],
+  ['stores-load-the-database', 'src/store/a.ts', "import '../base/log';", 'src/base/log.ts'],
   ['stores-load-the-database', 'src/store/b.ts', "import 'node:fs';", 'fs'],
-  ['one-door-to-temporal', 'src/api/a.ts', "import '@temporalio/client';", '@temporalio/client'],
   [
-    'one-door-to-temporal',
+    'entry-points-call-the-service',
+    'src/dashboard/a.ts',
+    "import type {} from '../store/rows';",
+    'src/store/rows.ts',
+  ],
+  [
+    'entry-points-call-the-service',
+    'src/api/c.ts',
+    "import type {} from '../store/rows'; import '../service/refunds';",
+    'src/store/rows.ts',
+  ],
+  [
+    'entry-points-call-the-service',
+    'src/api/d.ts',
+    "import '../ledger/book';",
+    'src/ledger/book.ts',
+  ],
+  [
+    'entry-points-call-the-service',
+    'src/pages/b.tsx',
+    "import '../ledger-check/verify'; const p = <p />;",
+    'src/ledger-check/verify.ts',
+  ],
+  ['service-has-no-entry-point', 'src/service/a.ts', "import type {} from 'koa';", 'koa'],
+  ['service-has-no-entry-point', 'src/service/b.ts', "import 'commander';", 'commander'],
+  ['service-has-no-entry-point', 'src/service/c.tsx', "import 'preact';", 'preact'],
+  [
+    'entry-points-call-the-service',
+    'src/cli/b.ts',
+    "import '../ledger/book';",
+    'src/ledger/book.ts',
+  ],
+  ['one-client-of-temporal', 'src/api/a.ts', "import '@temporalio/client';", '@temporalio/client'],
+  [
+    'one-client-of-temporal',
     'src/pages/a.tsx',
     "import '@temporalio/client'; const p = <p />;",
     '@temporalio/client',
@@ -104,56 +142,56 @@ const PLANTED: [rule: string, file: string, text: string, to: string][] = [
   ['packages-are-listed', 'src/c.ts', "import 'typescript';", 'typescript'],
   ['no-circles', 'src/d.ts', "import './e';", 'src/e.ts → src/d.ts'],
   [
-    'rooms-stand-on-earlier-ones',
+    'imports-point-downward',
     'activities/b.ts',
     "import type {} from '../workflows/payment';",
     'workflows/payment.ts',
   ],
   [
-    'rooms-stand-on-earlier-ones',
+    'imports-point-downward',
     'src/f.ts',
     "import type {} from '../connectors/contract/activities';",
     'connectors/contract/activities.ts',
   ],
   [
-    'rooms-stand-on-earlier-ones',
+    'imports-point-downward',
     'src/cli/a.ts',
     "import '../../activities/payments';",
     'activities/payments.ts',
   ],
   [
-    'rooms-stand-on-earlier-ones',
+    'imports-point-downward',
     'src/api/b.ts',
     "import '../../connectors/bank/main';",
     'connectors/bank/main.ts',
   ],
   [
-    'rooms-stand-on-earlier-ones',
-    'src/ledger/postings.ts',
+    'imports-point-downward',
+    'src/ledger/entries.ts',
     "import type {} from '../store/rows';",
     'src/store/rows.ts',
   ],
-  ['rooms-stand-on-earlier-ones', 'worker/a.ts', "import '../stack/main';", 'stack/main.ts'],
-  ['rooms-stand-on-earlier-ones', 'src/g.ts', "import '../test/some.test';", 'test/some.test.ts'],
+  ['imports-point-downward', 'worker/a.ts', "import '../stack/main';", 'stack/main.ts'],
+  ['imports-point-downward', 'src/g.ts', "import '../test/some.test';", 'test/some.test.ts'],
 ];
 
-let house: string;
+let codebase: string;
 
 beforeEach(() => {
-  house = mkdtempSync(join(tmpdir(), 'imports-'));
-  symlinkSync(resolve('node_modules'), join(house, 'node_modules'));
+  codebase = mkdtempSync(join(tmpdir(), 'imports-'));
+  symlinkSync(resolve('node_modules'), join(codebase, 'node_modules'));
   for (const [file, text] of Object.entries(LAWFUL)) plant(file, text);
 });
-afterEach(() => rmSync(house, { recursive: true }));
+afterEach(() => rmSync(codebase, { recursive: true }));
 
 function plant(file: string, text: string): void {
-  mkdirSync(dirname(join(house, file)), { recursive: true });
-  writeFileSync(join(house, file), text);
+  mkdirSync(dirname(join(codebase, file)), { recursive: true });
+  writeFileSync(join(codebase, file), text);
 }
 
 function lint() {
   const { status, stdout, stderr } = spawnSync(process.execPath, [LINT], {
-    cwd: house,
+    cwd: codebase,
     encoding: 'utf8',
   });
   return { status, stdout, stderr };

@@ -2,11 +2,15 @@ import { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkerInterceptors } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import { createDeliveryActivities, createLifecycleActivities } from '../activities';
-import { createAuditActivities } from '../activities/audit';
-import type { RefusalMeter } from '../activities/record-table';
-import { createRetentionActivities } from '../activities/retention';
-import { createSenderActivities } from '../activities/senders';
-import { createSettleActivities } from '../activities/settle';
+import { createAuditActivities } from '../activities/schedules/audit';
+import { createRetentionActivities } from '../activities/schedules/retention';
+import { createSettleActivities } from '../activities/schedules/settle';
+import type { RefusalMeter } from '../activities/shared/record-table';
+import { createSenderActivities } from '../activities/shared/verification';
+import type { Logger } from '../src/base/log';
+import { traceActivities, traceStarts } from '../src/base/tracing/temporal';
+import type { Tracing } from '../src/base/tracing/tracing';
+import { RECIPIENT_MONTHS } from '../src/domain/account/retention';
 import {
   ENVIRONMENTS,
   type Environment,
@@ -14,19 +18,15 @@ import {
   LIFECYCLE_QUEUE,
   WEBHOOK_QUEUE,
 } from '../src/domain/task-queues';
-import type { Rings } from '../src/keys/ring';
-import { createSealer } from '../src/keys/seal';
-import type { Logger } from '../src/log';
-import { createPayers } from '../src/merchants/payers';
+import { createEncrypter } from '../src/encryption/encrypter';
+import type { ServiceKeys } from '../src/encryption/service-keys';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import type { Stores } from '../src/store';
-import { traceStarts, traceSteps } from '../src/tracing/temporal';
-import type { Tracing } from '../src/tracing/tracing';
-import { tracedPost } from '../src/tracing/webhooks';
 import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
 import { type PostWebhook, postWebhook } from '../src/webhooks/post';
+import { tracePost } from '../src/webhooks/tracing';
 import type { WorkflowBundles } from './bundle';
-import { readTuning, type Tuning, tunedOptions } from './tuning';
+import { ACTIVITY_SLOTS, DELIVERY_SLOTS, DELIVERY_TASK_SLOTS, WORKER_OPTIONS } from './tuning';
 import { versionOptions, type WorkerVersion } from './versioning';
 
 export interface WorkerDeps {
@@ -34,7 +34,7 @@ export interface WorkerDeps {
   namespace: string;
   mongo: MongoClient;
   stores: Stores;
-  rings: Rings;
+  keys: Pick<ServiceKeys, 'pay_token' | 'seal'>;
   /** Whether sandbox webhook endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;
   log: Logger;
@@ -46,8 +46,8 @@ export interface WorkerDeps {
   version?: WorkerVersion | undefined;
   /** Environments that are served; both when not given. */
   environments?: readonly Environment[];
-  /** The defaults when not given. */
-  tuning?: Tuning;
+  /** Months for which the details of a recipient are kept; the default when not given. */
+  recipientMonths?: number;
   workflowBundles: WorkflowBundles;
   /** Routes coins to their connectors; those of the sandbox alone when not given. */
   connectors?: Connectors;
@@ -73,9 +73,9 @@ type Queues = NonNullable<WorkerDeps['queues']>;
  * in tests, of which most need the sandbox's alone.
  */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
-  const { connection, namespace, workflowBundles, tuning = readTuning({}), version } = deps;
+  const { connection, namespace, workflowBundles, version } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
-  const common = { ...tunedOptions(tuning), connection, namespace, ...stepsTraced(deps) };
+  const common = { ...WORKER_OPTIONS, connection, namespace, ...buildInterceptors(deps) };
   const workers: Worker[] = [];
   for (const environment of deps.environments ?? ENVIRONMENTS) {
     const livemode = environment === 'live';
@@ -84,18 +84,18 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
       ...versionOptions(version, 'AUTO_UPGRADE'),
       taskQueue: environmentQueue(queues.lifecycle, livemode),
       workflowBundle: workflowBundles.lifecycle,
-      activities: lifecycleActivities(deps, queues, tuning),
-      maxConcurrentActivityTaskExecutions: tuning.ACTIVITY_SLOTS,
-      maxConcurrentLocalActivityExecutions: tuning.ACTIVITY_SLOTS,
+      activities: lifecycleActivities(deps, queues),
+      maxConcurrentActivityTaskExecutions: ACTIVITY_SLOTS,
+      maxConcurrentLocalActivityExecutions: ACTIVITY_SLOTS,
     });
     const webhooks = await Worker.create({
       ...common,
       ...versionOptions(version, 'PINNED'),
       taskQueue: environmentQueue(queues.webhooks, livemode),
       workflowBundle: workflowBundles.webhooks,
-      activities: deliveryActivities(deps, tuning),
-      maxConcurrentActivityTaskExecutions: tuning.DELIVERY_SLOTS,
-      maxConcurrentWorkflowTaskExecutions: deliveryTaskSlots(tuning),
+      activities: deliveryActivities(deps),
+      maxConcurrentActivityTaskExecutions: DELIVERY_SLOTS,
+      maxConcurrentWorkflowTaskExecutions: DELIVERY_TASK_SLOTS,
     });
     workers.push(lifecycle, webhooks);
   }
@@ -110,11 +110,10 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   };
 }
 
-function lifecycleActivities(deps: WorkerDeps, queues: Queues, tuning: Tuning) {
-  const { connection, namespace, mongo, stores, rings, log, connectors, tracing } = deps;
-  const { refusals } = deps;
+function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
+  const { connection, namespace, mongo, stores, keys, log, connectors, tracing } = deps;
+  const { refusals, recipientMonths = RECIPIENT_MONTHS } = deps;
   const now = () => new Date();
-  const sealer = createSealer(rings.seal);
   const workflow = tracing === undefined ? [] : [traceStarts(tracing)];
   const temporal = new Client({ connection, namespace, interceptors: { workflow } });
   const common = { stores, temporal, webhookQueue: queues.webhooks, log };
@@ -122,9 +121,9 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues, tuning: Tuning) {
     ...createLifecycleActivities({
       ...{ ...common, mongo, refusals },
       eager: true,
-      payTokens: rings.pay_token,
+      payTokenKey: keys.pay_token,
     }),
-    ...createSenderActivities({ stores, sealer }),
+    ...createSenderActivities({ stores, encrypter: createEncrypter(keys.seal) }),
     ...createSettleActivities({
       ...{ stores, temporal, lifecycleQueue: queues.lifecycle },
       connectors: connectors ?? createConnectors(SANDBOX_CONNECTOR),
@@ -137,38 +136,34 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues, tuning: Tuning) {
     }),
     ...createRetentionActivities({
       ...common,
-      payers: createPayers({ accounts: stores.accounts, sealer, log }),
-      recipientMonths: tuning.RECIPIENT_DETAILS_MONTHS,
+      recipientMonths,
       now,
     }),
   };
 }
 
-function deliveryActivities(
-  { stores, rings, allowPrivateWebhooks, log, tracing, post = postWebhook }: WorkerDeps,
-  tuning: Tuning,
-) {
-  const slots = tuning.DELIVERY_SLOTS;
-  const promptSlots = deliveryTaskSlots(tuning) / 2;
+function deliveryActivities({
+  stores,
+  keys,
+  allowPrivateWebhooks,
+  log,
+  tracing,
+  post = postWebhook,
+}: WorkerDeps) {
   return createDeliveryActivities({
     events: stores.events,
     deliveries: stores.deliveries,
     endpoints: stores.endpoints,
-    limits: createEndpointLimits({ slots, promptSlots }),
-    sealer: createSealer(rings.seal),
+    limits: createEndpointLimits({ slots: DELIVERY_SLOTS, promptSlots: DELIVERY_TASK_SLOTS / 2 }),
+    encrypter: createEncrypter(keys.seal),
     allowPrivate: allowPrivateWebhooks,
-    post: tracedPost(tracing, post),
+    post: tracePost(tracing, post),
     now: Date.now,
     random: Math.random,
     log,
   });
 }
 
-function stepsTraced({ tracing }: WorkerDeps): { interceptors?: WorkerInterceptors } {
-  return tracing === undefined ? {} : { interceptors: { activity: [traceSteps(tracing)] } };
-}
-
-/** Half of them may wait for first attempts; a task that waits costs no thread. */
-function deliveryTaskSlots({ WORKFLOW_SLOTS, DELIVERY_SLOTS }: Tuning): number {
-  return Math.max(WORKFLOW_SLOTS, Math.floor(DELIVERY_SLOTS / 2));
+function buildInterceptors({ tracing }: WorkerDeps): { interceptors?: WorkerInterceptors } {
+  return tracing === undefined ? {} : { interceptors: { activity: [traceActivities(tracing)] } };
 }

@@ -2,34 +2,32 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
+import { isLive } from '../src/base/live';
+import { createLogger, type Logger } from '../src/base/log';
+import { createRegistry, serveMetrics } from '../src/base/metrics-page';
+import { connectMongo, readTransactionLifetime } from '../src/base/mongo';
+import { listenForStop } from '../src/base/process';
+import { startTracing } from '../src/base/tracing/start';
+import { createRefusalMeter } from '../src/callbacks/metrics';
 import { readConfig } from '../src/config';
 import { taskQueues } from '../src/domain/task-queues';
-import { warnOfReaders } from '../src/keys/file-mode';
-import { followRings } from '../src/keys/ring';
-import { isLive } from '../src/live';
-import { createLogger, type Logger } from '../src/log';
-import { createRefusalMeter } from '../src/metrics/callbacks';
-import { createRegistry, serveMetrics } from '../src/metrics/page';
-import { measureStores } from '../src/metrics/stores';
-import { meteredPost } from '../src/metrics/webhooks';
-import { connectMongo, transactionLifetime } from '../src/mongo';
-import { listenForStop } from '../src/process';
+import { warnOfReaders } from '../src/encryption/file-mode';
+import { followKeyFile } from '../src/encryption/service-keys';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
+import { measureStores } from '../src/service/metrics';
 import { checkIndexes, createStores, type Stores } from '../src/store';
-import { createFigureStore } from '../src/store/figures';
-import { followSettings } from '../src/store/settings';
+import { CACHE_MS } from '../src/store/cache';
+import { createMetricStore } from '../src/store/metrics';
 import { checkTemporal } from '../src/temporal/attributes';
 import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
 import { connectNative, installRuntime } from '../src/temporal/native';
 import { ensureRetentionSchedule } from '../src/temporal/retention-schedule';
 import { ensureSettlementSchedule } from '../src/temporal/settlement-schedule';
-import { startTracing } from '../src/tracing/start';
-import { createDenial } from '../src/webhooks/address';
+import { createDenyCheck } from '../src/webhooks/address';
+import { meterPost } from '../src/webhooks/metrics';
 import { postOutside } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
 import { createWorkers, type Workers } from './create-worker';
-import { serveHealth } from './health';
-import { readTuning } from './tuning';
 import { readVersion } from './versioning';
 
 const HEARTBEAT_MS = 2_000;
@@ -38,13 +36,13 @@ const LIFETIME_S_MAX = 5;
 
 /** Warns of a server on which a killed worker would hold its merchant's book for long. */
 async function checkTransactionLifetime(mongo: MongoClient, log: Logger): Promise<void> {
-  const seconds = await transactionLifetime(mongo);
+  const seconds = await readTransactionLifetime(mongo);
   if (seconds === undefined || seconds <= LIFETIME_S_MAX) return;
   log.warn({ seconds }, 'MongoDB keeps the transactions of a killed worker for long');
 }
 
 /** Warns of live connectors without a key, whose callbacks would move nothing. */
-async function warnOfKeyless(
+async function warnAboutMissingKeys(
   { sandbox, names }: Connectors,
   { connectorKeys }: Stores,
   log: Logger,
@@ -63,41 +61,39 @@ async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('worker', config.LOG_LEVEL);
   const stopBy = listenForStop(log);
-  const sdkFigures = await installRuntime(log, config.METRICS_PORT !== undefined);
+  const sdkMetrics = await installRuntime(log, config.METRICS_PORT !== undefined);
   const mongo = await connectMongo(config.MONGODB_URI, 'worker');
-  const settings = followSettings(mongo.db(config.MONGODB_DB), log);
-  const stores = createStores(mongo.db(config.MONGODB_DB), settings);
+  const stores = createStores(mongo.db(config.MONGODB_DB), CACHE_MS);
   await checkIndexes(stores, log);
   await checkTransactionLifetime(mongo, log);
   const connection = await connectNative(config.temporal);
   const { namespace } = config.temporal;
   await checkTemporal({ connection, namespace }, log, isLive(config));
   const tracing = await startTracing('worker', config, log);
-  if (config.KEYS_COMMAND === '') warnOfReaders(config.KEYS_FILE, log);
+  warnOfReaders(config.KEYS_FILE, log);
   const queues = taskQueues(config.TASK_QUEUE_PREFIX);
   const registry = createRegistry();
-  measureStores(registry, createFigureStore(mongo.db(config.MONGODB_DB)), () => new Date(), log);
+  measureStores(registry, createMetricStore(mongo.db(config.MONGODB_DB)), () => new Date(), log);
   const connectors = createConnectors(SANDBOX_CONNECTOR, config.LIVE_CONNECTORS);
-  await warnOfKeyless(connectors, stores, log);
+  await warnAboutMissingKeys(connectors, stores, log);
   const workers = await createWorkers({
     connection,
     namespace,
     mongo,
     stores,
-    rings: followRings(config.KEYS_FILE, undefined, config.KEYS_COMMAND),
+    keys: followKeyFile(config.KEYS_FILE),
     allowPrivateWebhooks: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     log,
     queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },
     connectors,
-    tuning: readTuning(),
-    version: readVersion(),
+    recipientMonths: config.RECIPIENT_DETAILS_MONTHS,
+    version: readVersion(config),
     tracing,
     workflowBundles: await workflowBundles(),
     refusals: createRefusalMeter(registry),
-    post: meteredPost(registry, postOutside(createDenial(config.WEBHOOK_DENY_CIDRS))),
+    post: meterPost(registry, postOutside(createDenyCheck(config.WEBHOOK_DENY_CIDRS))),
   });
-  const figures = await serveMetrics(config, registry, sdkFigures);
-  const health = await serveHealth(config.HOST, workers.polling);
+  const metrics = await serveMetrics(config, registry, sdkMetrics, workers.polling);
   const stopBeating = beat(stores, workers, log);
   stopBy(async () => {
     workers.shutdown();
@@ -106,15 +102,13 @@ async function main(): Promise<void> {
   });
   log.info('worker polls');
   const temporal = new Client({ connection, namespace });
-  const scheduled = makeSchedules(temporal, queues.lifecycleQueue, log);
+  const schedulesReady = makeSchedules(temporal, queues.lifecycleQueue, log);
   await workers.run();
   await stopBeating();
-  await health.close();
-  await scheduled;
-  await figures.close();
+  await schedulesReady;
+  await metrics.close();
   await tracing?.close();
   await connection.close();
-  await settings.close();
   await mongo.close();
 }
 

@@ -1,28 +1,13 @@
 import type { WorkerOptions } from '@temporalio/worker';
-import { z } from 'zod';
-import { parseEnvironment } from '../src/config';
-import { defined } from '../src/domain/defined';
-import { MONTHS_MAX } from '../src/domain/retention';
 
-const count = z.coerce.number().int();
+/** Activities of payments, refunds and payouts that a worker executes at once, on each queue. */
+export const ACTIVITY_SLOTS = 50;
 
-/** Bounds of what a worker process takes on at once; most count for each of its queues. */
-export const Environment = z.object({
-  WORKFLOW_SLOTS: count.min(2).default(40),
-  ACTIVITY_SLOTS: count.min(1).default(50),
-  DELIVERY_SLOTS: count.min(1).default(200),
-  CACHED_WORKFLOWS: count.min(0).default(1_000),
-  POLLERS_MAX: count.min(10).default(10),
-  STICKY_TIMEOUT_MS: count.min(100).default(5_000),
-  RECIPIENT_DETAILS_MONTHS: count.min(1).max(MONTHS_MAX).default(13),
-});
+/** Webhooks that a worker posts at once, on each queue. */
+export const DELIVERY_SLOTS = 200;
 
-export type Tuning = z.infer<typeof Environment>;
-
-/** @throws Error naming every variable at fault. */
-export function readTuning(env: NodeJS.ProcessEnv = process.env): Tuning {
-  return parseEnvironment(Environment, env);
-}
+/** Half of them may wait for first attempts; a task that waits costs no thread. */
+export const DELIVERY_TASK_SLOTS = DELIVERY_SLOTS / 2;
 
 /**
  * Time that a workflow's code may take at a stretch; the SDK knows the option, though not its type.
@@ -35,28 +20,12 @@ const PATIENCE = { isolateExecutionTimeout: '60s' };
  * the grace; what launches the process waits longer than the force.
  * @see docs/operations.md#scaling
  */
-export function tunedOptions(tuning: Tuning) {
-  return {
-    shutdownGraceTime: '12s',
-    shutdownForceTime: '20s',
-    ...PATIENCE,
-    // Long enough that a busy worker keeps its workflows, which another would have to replay.
-    stickyQueueScheduleToStartTimeout: tuning.STICKY_TIMEOUT_MS,
-    maxConcurrentWorkflowTaskExecutions: tuning.WORKFLOW_SLOTS,
-    maxCachedWorkflows: tuning.CACHED_WORKFLOWS,
-    ...defined({
-      workflowTaskPollerBehavior: pollers(tuning.POLLERS_MAX),
-      activityTaskPollerBehavior: pollers(tuning.POLLERS_MAX),
-    }),
-  } satisfies Partial<WorkerOptions>;
-}
-
-/** Most calls that are open by the SDK's own rule. */
-const POLLERS_FIXED = 10;
-const POLLERS_MIN = 2;
-
-/** More calls than usual are made only while the server's backlog asks for them. */
-function pollers(maximum: number) {
-  if (maximum <= POLLERS_FIXED) return undefined;
-  return { type: 'autoscaling' as const, minimum: POLLERS_MIN, initial: POLLERS_FIXED, maximum };
-}
+export const WORKER_OPTIONS = {
+  shutdownGraceTime: '12s',
+  shutdownForceTime: '20s',
+  ...PATIENCE,
+  // Long enough that a busy worker keeps its workflows, which another would have to replay.
+  stickyQueueScheduleToStartTimeout: '5s',
+  maxConcurrentWorkflowTaskExecutions: 40,
+  maxCachedWorkflows: 1_000,
+} satisfies Partial<WorkerOptions>;

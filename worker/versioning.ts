@@ -1,12 +1,5 @@
 import type { WorkerDeploymentOptions } from '@temporalio/worker';
-import { z } from 'zod';
-import { parseEnvironment } from '../src/config';
-
-/** Name and version by which Temporal tells a deployment's workers apart, by its own names. */
-export const Environment = z.object({
-  TEMPORAL_DEPLOYMENT_NAME: z.string().default(''),
-  TEMPORAL_WORKER_BUILD_ID: z.string().default(''),
-});
+import type { Config } from '../src/config';
 
 /** Version of a worker: the deployment that it is of, and its build. */
 export interface WorkerVersion {
@@ -18,8 +11,12 @@ export interface WorkerVersion {
  * Undefined where workers are not told apart.
  * @throws Error when one of the two variables is given without the other
  */
-export function readVersion(env: NodeJS.ProcessEnv = process.env): WorkerVersion | undefined {
-  const { TEMPORAL_DEPLOYMENT_NAME, TEMPORAL_WORKER_BUILD_ID } = parseEnvironment(Environment, env);
+export function readVersion({
+  TEMPORAL_DEPLOYMENT_NAME,
+  TEMPORAL_WORKER_BUILD_ID,
+}: Pick<Config, 'TEMPORAL_DEPLOYMENT_NAME' | 'TEMPORAL_WORKER_BUILD_ID'>):
+  | WorkerVersion
+  | undefined {
   if (TEMPORAL_DEPLOYMENT_NAME === '' && TEMPORAL_WORKER_BUILD_ID === '') return undefined;
   if (TEMPORAL_DEPLOYMENT_NAME !== '' && TEMPORAL_WORKER_BUILD_ID !== '') {
     return { deploymentName: TEMPORAL_DEPLOYMENT_NAME, buildId: TEMPORAL_WORKER_BUILD_ID };

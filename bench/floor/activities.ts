@@ -4,10 +4,10 @@ import type { Db } from 'mongodb';
 import {
   FLOOR_POST_QUEUE,
   FLOOR_POST_WORKFLOW,
-  type FloorMove,
   type FloorPost,
+  type FloorWrite,
   floorPostWorkflowId,
-  type Move,
+  type Transition,
 } from './contract';
 
 export interface FloorActivityDeps {
@@ -18,7 +18,7 @@ export interface FloorActivityDeps {
 
 interface FloorPayment {
   _id: string;
-  status: Move;
+  status: Transition;
   session_url?: string | undefined;
 }
 
@@ -28,27 +28,26 @@ export function createFloorActivities({ db, temporal, receiverUrl }: FloorActivi
   const payments = db.collection<FloorPayment>('payments');
   const agent = new Agent({ keepAlive: true });
   return {
-    /** Makes one plain write, without transaction or condition, then starts the move's post. */
-    recordMove: async ({ payment_id: _id, move: status, session_url }: FloorMove) => {
+    /** Makes one plain write, without transaction or condition, then starts its post. */
+    writeTransition: async ({ payment_id: _id, transition: status, session_url }: FloorWrite) => {
       if (status === 'awaiting_customer') await payments.insertOne({ _id, status, session_url });
       else await payments.updateOne({ _id }, { $set: { status } });
-      const input: FloorPost = { payment_id: _id, move: status };
+      const input: FloorPost = { payment_id: _id, transition: status };
       await temporal.workflow.start(FLOOR_POST_WORKFLOW, {
         workflowId: floorPostWorkflowId(_id, status),
         taskQueue: FLOOR_POST_QUEUE,
         args: [input],
-        // The first task comes with the answer and nothing polls for it, as for the product's
-        // deliveries.
+        // As for the product's deliveries: the first task comes with the response to the start.
         requestEagerStart: true,
       });
     },
-    /** Posts unsigned, over a kept connection, without a record of the attempt. */
-    post: ({ payment_id, move }: FloorPost): Promise<void> => {
-      const id = floorPostWorkflowId(payment_id, move);
+    /** Posts unsigned, over an open connection, without a record of the attempt. */
+    post: ({ payment_id, transition }: FloorPost): Promise<void> => {
+      const id = floorPostWorkflowId(payment_id, transition);
       return postOnce(
         agent,
         receiverUrl,
-        JSON.stringify({ id, type: `payment.${move}`, data: { payment_id } }),
+        JSON.stringify({ id, type: `payment.${transition}`, data: { payment_id } }),
       );
     },
   };

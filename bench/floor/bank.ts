@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import type { Collection, Db } from 'mongodb';
-import { createLogger } from '../../src/log';
-import { connectMongo } from '../../src/mongo';
-import { listenForStop } from '../../src/process';
+import { createLogger } from '../../src/base/log';
+import { connectMongo } from '../../src/base/mongo';
+import { listenForStop } from '../../src/base/process';
 import { temporalAccess } from '../../src/temporal/access';
 import { connectNative } from '../../src/temporal/native';
 import { readFloorConfig } from './config';
 import { FLOOR_BANK_QUEUE, type FloorBank } from './contract';
 
 interface Session {
-  /** The payment's id. */
+  /** Payment ID. */
   _id: string;
   token: string;
 }
 
-/** A bank that does for the floor as much as the sandbox bank does: it keeps the session. */
+/** Like the sandbox bank, it stores the session. */
 function createBank(db: Db): FloorBank {
   const sessions: Collection<Session> = db.collection<Session>('sessions');
   return {
@@ -27,7 +27,7 @@ function createBank(db: Db): FloorBank {
   };
 }
 
-/** Runs the bank as a process of its own, as every connector is. */
+/** Runs the bank as its own process, like every connector. */
 async function main(): Promise<void> {
   const stopBy = listenForStop(createLogger('floor-bank', 'warn'));
   const config = readFloorConfig();

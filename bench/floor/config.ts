@@ -2,7 +2,6 @@ import { z } from 'zod';
 
 const Environment = z.object({
   FLOOR_PORT: z.coerce.number().int().min(1).max(65535),
-  /** Address to which each move is posted. */
   FLOOR_RECEIVER_URL: z.url(),
   FLOOR_DB: z.string().min(1),
   MONGODB_URI: z.string().min(1),

@@ -1,13 +1,12 @@
-/** The moves of one payment, each written once and told once. */
-const MOVES = ['awaiting_customer', 'authorized', 'settled'] as const;
-export type Move = (typeof MOVES)[number];
-/** Moves that a callback of the bank makes. */
-export type CallbackMove = Exclude<Move, 'awaiting_customer'>;
+/** Transitions of one payment, each written once and posted once. */
+const TRANSITIONS = ['awaiting_customer', 'authorized', 'settled'] as const;
+export type Transition = (typeof TRANSITIONS)[number];
+/** Transitions that the bank reports. */
+export type Reported = Exclude<Transition, 'awaiting_customer'>;
 
-/** Queues of lifecycles and of posts, two as in the product. */
+/** Queues of payments and of posts, two as in the product. */
 export const FLOOR_QUEUE = 'bench-floor';
 export const FLOOR_POST_QUEUE = 'bench-floor-posts';
-/** Queue of the bank, whose process has no other. */
 export const FLOOR_BANK_QUEUE = 'bench-floor-bank';
 
 export const FLOOR_WORKFLOW = 'floorPayment';
@@ -18,11 +17,10 @@ export function floorWorkflowId(paymentId: string): string {
   return `floor:${paymentId}`;
 }
 
-export function floorPostWorkflowId(paymentId: string, move: Move): string {
-  return `floor-post:${paymentId}:${move}`;
+export function floorPostWorkflowId(paymentId: string, transition: Transition): string {
+  return `floor-post:${paymentId}:${transition}`;
 }
 
-/** Activities of the floor's bank. */
 export interface FloorBank {
   openSession(input: { payment_id: string }): Promise<FloorSession>;
 }
@@ -31,13 +29,13 @@ interface FloorSession {
   session_url: string;
 }
 
-/** Input of one bare write; a payment's first one keeps its session. */
-export interface FloorMove extends FloorPost {
+/** Input of one bare write; a payment's first one stores its session. */
+export interface FloorWrite extends FloorPost {
   session_url?: string;
 }
 
 /** Input of one bare post. */
 export interface FloorPost {
   payment_id: string;
-  move: Move;
+  transition: Transition;
 }

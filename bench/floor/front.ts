@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
-import { createLogger } from '../../src/log';
-import { listenForStop } from '../../src/process';
+import { createLogger } from '../../src/base/log';
+import { listenForStop } from '../../src/base/process';
 import { temporalAccess } from '../../src/temporal/access';
 import { connectTemporal } from '../../src/temporal/connect';
 import { readFloorConfig } from './config';
 import { FLOOR_OPEN, FLOOR_QUEUE, FLOOR_WORKFLOW, floorWorkflowId } from './contract';
 
-/** Serves one HTTP hop, as the product's API does: starts a workflow and answers its id. */
+/** Serves one HTTP hop like the product's API: it starts a workflow and responds with its ID. */
 function main(): void {
   const stopBy = listenForStop(createLogger('floor-front', 'warn'));
   const config = readFloorConfig();

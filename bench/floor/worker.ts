@@ -1,8 +1,8 @@
 import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker } from '@temporalio/worker';
-import { createLogger } from '../../src/log';
-import { connectMongo } from '../../src/mongo';
-import { listenForStop } from '../../src/process';
+import { createLogger } from '../../src/base/log';
+import { connectMongo } from '../../src/base/mongo';
+import { listenForStop } from '../../src/base/process';
 import { temporalAccess } from '../../src/temporal/access';
 import { connectNative } from '../../src/temporal/native';
 import { createFloorActivities } from './activities';

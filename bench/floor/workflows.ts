@@ -8,45 +8,45 @@ import {
 } from '@temporalio/workflow';
 import type { FloorActivities } from './activities';
 import {
-  type CallbackMove,
   FLOOR_BANK_QUEUE,
   FLOOR_OPEN,
   type FloorBank,
   type FloorPost,
+  type Reported,
 } from './contract';
 
 const openUpdate = defineUpdate<void>(FLOOR_OPEN);
 const authorizedSignal = defineSignal('authorized');
 const settledSignal = defineSignal('settled');
 
-const { recordMove, post } = proxyLocalActivities<FloorActivities>({
+const { writeTransition, post } = proxyLocalActivities<FloorActivities>({
   startToCloseTimeout: '3s',
 });
 
-/** The bank is another process, on a queue of its own. */
+// The bank is another process, with its own queue.
 const { openSession } = proxyActivities<FloorBank>({
   taskQueue: FLOOR_BANK_QUEUE,
   startToCloseTimeout: '30s',
 });
 
 /**
- * Does the least durable work that a payment's facts need: a session of the bank, and one write per
- * move, in order, each told by a post of its own. `docs/benchmark.md` lists all that it leaves out against the product.
+ * Does the least durable work that a payment needs: a session of the bank, and one write and one post
+ * for each transition, in order. @see docs/benchmark.md#what-the-floor-leaves-out
  */
 export async function floorPayment(payment_id: string): Promise<void> {
-  const inbox: CallbackMove[] = [];
+  const inbox: Reported[] = [];
   let stored = false;
-  // The main function creates and the update waits for it, as in the product.
+  // As in the product, the main function creates the payment and the update waits for it.
   setHandler(openUpdate, () => condition(() => stored));
   setHandler(authorizedSignal, () => void inbox.push('authorized'));
   setHandler(settledSignal, () => void inbox.push('settled'));
   const { session_url } = await openSession({ payment_id });
-  await recordMove({ payment_id, move: 'awaiting_customer', session_url });
+  await writeTransition({ payment_id, transition: 'awaiting_customer', session_url });
   stored = true;
-  for (let moves = 0; moves < 2; moves += 1) {
+  for (let reports = 0; reports < 2; reports += 1) {
     await condition(() => inbox.length > 0);
-    const move = inbox.shift();
-    if (move !== undefined) await recordMove({ payment_id, move });
+    const transition = inbox.shift();
+    if (transition !== undefined) await writeTransition({ payment_id, transition });
   }
 }
 

@@ -15,7 +15,7 @@ export interface ConnectorActivities {
   /** Sends back money that moved too late. Instruction id: `reversal:{payment_id}`. */
   reversePayment(input: ReversalInstruction): Promise<ReversalAnswer>;
   /** Sends a refund to the customer; a callback tells its end. Instruction id: `refund_id`. */
-  sendRefund(input: RefundInstruction): Promise<RefundAnswer>;
+  sendRefund(input: RefundInstruction): Promise<RefundAnswer | Outdated>;
   /**
    * Asks the bank about a refund whose instruction ended without an answer. `not_found` must mean
    * that it never arrived: the instruction is then sent again, under the same id.
@@ -25,9 +25,17 @@ export interface ConnectorActivities {
    * Pays a recipient out. Instruction id: `payout_id`. The recipient's details are opened inside
    * this activity, by the kit; they never stand in an input, an answer or an error.
    */
-  sendPayout(input: PayoutInstruction): Promise<PayoutAnswer>;
+  sendPayout(input: PayoutInstruction): Promise<PayoutAnswer | Outdated>;
   /** Asks the bank about a payout, as `lookUpRefund` does about a refund. */
   lookUpPayout(input: { payout_id: string }): Promise<PayoutLookup>;
+}
+
+/**
+ * Answer of the instruction guard: the document is final or has another version, and the bank was
+ * not instructed. @see connectors/contract/guard.ts
+ */
+export interface Outdated {
+  outcome: 'outdated';
 }
 
 export interface SessionInstruction {
@@ -68,8 +76,8 @@ export type ReversalAnswer =
 
 export interface RefundInstruction {
   refund_id: string;
-  /** Version of the record that it was given at. @see connectors/contract/guard.ts */
-  version?: number;
+  /** Version of the document when the instruction was sent. @see connectors/contract/guard.ts */
+  version: number;
   payment_id: string;
   /** The bank's own name for the payment, where it gave one. */
   payment_bank_reference: string | null;
@@ -88,9 +96,8 @@ export type RefundLookup = RefundAnswer | { outcome: 'not_found' };
 
 export interface PayoutInstruction {
   payout_id: string;
-  /** Version of the record that it was given at. @see connectors/contract/guard.ts */
-  version?: number;
-  recipient_id: string;
+  /** Version of the document when the instruction was sent. @see connectors/contract/guard.ts */
+  version: number;
   /** Minor units. */
   amount: number;
   currency: string;

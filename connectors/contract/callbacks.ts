@@ -1,5 +1,3 @@
-export { readConnectorKey } from '../../src/connectors/key-file';
-export { type ConnectorKey, signCallback } from '../../src/connectors/mac';
 /** Report of a bank's callback to the product: call `deliverCallback` until it does not throw. */
 export {
   CallbackConflict,
@@ -8,5 +6,7 @@ export {
   deliverCallback,
   type InboxStores,
   type ResourceCallback,
-} from '../../src/temporal/bank-callbacks';
-export { createCallbackMemory } from '../../src/temporal/callback-memory';
+} from '../../src/callbacks/deliver';
+export { readConnectorKey } from '../../src/callbacks/key-file';
+export { type ConnectorKey, signCallback } from '../../src/callbacks/mac';
+export { createCallbackMemory } from '../../src/callbacks/memory';

@@ -1,3 +1,5 @@
+import type { Outdated } from './activities';
+
 /**
  * Activities that a crypto connector implements on its own task queue `connector-{name}`.
  *
@@ -14,7 +16,7 @@ export interface CryptoConnectorActivities {
   /** Screens where a confirmed deposit came from, which the connector knows by its transaction. */
   screenSource(input: ScreeningQuestion): Promise<ScreeningAnswer>;
   /** Pays a balance out, in one transaction on the chain however often it is asked for. */
-  sendSettlement(input: SettlementInstruction): Promise<SettlementAnswer>;
+  sendSettlement(input: SettlementInstruction): Promise<SettlementAnswer | Outdated>;
   /**
    * Asks about a settlement whose instruction ended without an answer. `not_found` must mean that
    * it never arrived: the instruction is then sent again, under the same id.
@@ -85,7 +87,7 @@ export type ScreeningAnswer =
 
 export interface SettlementInstruction {
   crypto_settlement_id: string;
-  /** Version of the record that it was given at. @see connectors/contract/guard.ts */
+  /** Version of the document when the instruction was sent. @see connectors/contract/guard.ts */
   version: number;
   asset: string;
   network: string;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { isUnsent } from '../../src/domain/payout';
-import { DELETED } from '../../src/domain/payout-rules';
-import type { RecipientDetails } from '../../src/domain/recipient';
-import type { Sealer } from '../../src/keys/seal';
-import type { Logger } from '../../src/log';
+import type { Logger } from '../../src/base/log';
+import { isUnsent } from '../../src/domain/payout/payout';
+import type { RecipientDetails } from '../../src/domain/payout/recipient';
+import { RECIPIENT_DELETED } from '../../src/domain/payout/rules';
+import type { Encrypter } from '../../src/encryption/encrypter';
 import type { PayoutStore } from '../../src/store/payouts';
 import { type RecipientStore, recipientOwner } from '../../src/store/recipients';
 
@@ -30,10 +30,10 @@ const Details = z.object({
   parent_payment_reference: nullable,
 }) satisfies z.ZodType<RecipientDetails>;
 
-export interface RecipientOpenerDeps {
+export interface RecipientDecrypterDeps {
   payouts: Pick<PayoutStore, 'get'>;
   recipients: Pick<RecipientStore, 'get'>;
-  sealer: Pick<Sealer, 'open'>;
+  encrypter: Pick<Encrypter, 'decrypt'>;
   /** Connector that opens: only for payouts that are its own. */
   connector: string;
   log: Pick<Logger, 'info'>;
@@ -47,7 +47,7 @@ export interface RecipientOpenerDeps {
 export class RecipientDeleted extends Error {
   override readonly name = 'RecipientDeleted';
   readonly refusal = {
-    code: DELETED.code,
+    code: RECIPIENT_DELETED.code,
     message: 'The recipient was deleted before the payout was sent.',
   };
 
@@ -59,11 +59,11 @@ export class RecipientDeleted extends Error {
 /**
  * Opens the details of a payout's recipient for the activity that instructs the bank. They belong in
  * that instruction only: never in a result, a log line or an error.
- * @returns a function that takes the payout's id, and throws RecipientDeleted, SealError, or Error
+ * @returns a function that takes the payout's id, and throws RecipientDeleted, DecryptionError, or Error
  *   where the payout is not this connector's to send, or the recipient not its merchant's
  */
-export function createRecipientOpener(deps: RecipientOpenerDeps) {
-  const { payouts, recipients, sealer, connector, log } = deps;
+export function createRecipientDecrypter(deps: RecipientDecrypterDeps) {
+  const { payouts, recipients, encrypter, connector, log } = deps;
   return async (payout_id: string): Promise<RecipientDetails> => {
     const payout = await payouts.get(payout_id);
     if (payout === null) throw new Error('There is no such payout.');
@@ -76,7 +76,7 @@ export function createRecipientOpener(deps: RecipientOpenerDeps) {
     if (recipient === null || !isOwn) throw new Error('There is no such recipient.');
     if (recipient.sealed === null) throw new RecipientDeleted();
     log.info({ payout_id, recipient_id }, 'recipient opened');
-    return parsed(await sealer.open(recipient.sealed, recipientOwner(recipient_id)));
+    return parseDetails(await encrypter.decrypt(recipient.sealed, recipientOwner(recipient_id)));
   };
 }
 
@@ -94,7 +94,7 @@ export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 
 }
 
 /** Parses the details; the parser's own error would quote them. */
-function parsed(text: string): RecipientDetails {
+function parseDetails(text: string): RecipientDetails {
   try {
     return Details.parse(JSON.parse(text));
   } catch {

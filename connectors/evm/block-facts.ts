@@ -1,14 +1,14 @@
 import { type Address, getAddress, type Hash } from 'viem';
-import type { Addresses, GivenAddress } from './addresses';
+import type { Addresses, PaymentAddress } from './addresses';
 import type { Asset, Assets } from './assets';
-import type { Found } from './deposits';
+import type { BlockDeposit } from './deposits';
 import type { Block, EvmNode } from './node';
 import { NodeFailure } from './node-answers';
 import type { Outgoing } from './settlements';
 
 /** Facts of a block that this connector keeps. */
 export interface BlockFacts {
-  deposits: Found[];
+  deposits: BlockDeposit[];
   outgoing: Outgoing[];
 }
 
@@ -36,22 +36,22 @@ interface Transfer {
  * @throws NodeFailure when the node does not know all of the block yet
  */
 export async function readFacts(deps: ReaderDeps, block: Block): Promise<BlockFacts> {
-  const coins = deps.traces ? await tracedCoins(deps.node, block) : coinsOf(block);
-  const transfers = [...coins, ...(await tokensOf(deps, block))];
-  const given = await deps.addresses.among([...new Set(transfers.map(({ to }) => to))]);
-  const byAddress = new Map(given.map((row) => [row.address, row]));
-  const deposits = new Map<string, Found>();
+  const ether = deps.traces ? await readTracedEther(deps.node, block) : readEther(block);
+  const transfers = [...ether, ...(await readTokenTransfers(deps, block))];
+  const rows = await deps.addresses.among([...new Set(transfers.map(({ to }) => to))]);
+  const byAddress = new Map(rows.map((row) => [row.address, row]));
+  const deposits = new Map<string, BlockDeposit>();
   for (const transfer of transfers) {
     const row = byAddress.get(transfer.to);
     if (row === undefined || !(await didMove(deps.node, transfer))) continue;
     const key = `${row._id}:${transfer.asset}:${transfer.hash}`;
-    deposits.set(key, added(deposits.get(key), row, transfer));
+    deposits.set(key, addTransfer(deposits.get(key), row, transfer));
   }
-  return { deposits: [...deposits.values()], outgoing: await outgoingOf(deps, block) };
+  return { deposits: [...deposits.values()], outgoing: await readOutgoing(deps, block) };
 }
 
 /** Ether that transactions move by themselves, apart from what contracts move. */
-function coinsOf({ transactions }: Block): Transfer[] {
+function readEther({ transactions }: Block): Transfer[] {
   return transactions.flatMap(({ hash, from, to, value }) =>
     to === null || value === 0n
       ? []
@@ -60,8 +60,8 @@ function coinsOf({ transactions }: Block): Transfer[] {
 }
 
 /** Ether that transactions move, and the contracts that they call. */
-async function tracedCoins(node: EvmNode, block: Block): Promise<Transfer[]> {
-  const senders = sendersOf(block);
+async function readTracedEther(node: EvmNode, block: Block): Promise<Transfer[]> {
+  const senders = indexSenders(block);
   return (await node.movements(block)).flatMap(({ hash, from, to, value }) => {
     if (value === 0n) return [];
     const sources = [...new Set([getAddress(from), senders(hash)])];
@@ -70,7 +70,7 @@ async function tracedCoins(node: EvmNode, block: Block): Promise<Transfer[]> {
 }
 
 /** @returns a function that throws NodeFailure for a transaction that the block does not have */
-function sendersOf({ transactions }: Block): (hash: Hash) => Address {
+function indexSenders({ transactions }: Block): (hash: Hash) => Address {
   const senders = new Map(transactions.map(({ hash, from }) => [hash, getAddress(from)]));
   return (hash) => {
     const sender = senders.get(hash);
@@ -79,11 +79,11 @@ function sendersOf({ transactions }: Block): (hash: Hash) => Address {
   };
 }
 
-async function tokensOf({ node, assets }: ReaderDeps, block: Block): Promise<Transfer[]> {
+async function readTokenTransfers({ node, assets }: ReaderDeps, block: Block): Promise<Transfer[]> {
   if (assets.usdc === undefined) return [];
-  const senders = sendersOf(block);
-  const moved = await node.transfers(assets.usdc, block.hash);
-  return moved.flatMap(({ transactionHash: hash, from, to, value }) => {
+  const senders = indexSenders(block);
+  const logs = await node.transfers(assets.usdc, block.hash);
+  return logs.flatMap(({ transactionHash: hash, from, to, value }) => {
     if (value === 0n) return [];
     const sources = [...new Set([getAddress(from), senders(hash)])];
     return [{ asset: 'USDC' as const, hash, to: getAddress(to), value, sources }];
@@ -92,40 +92,40 @@ async function tokensOf({ node, assets }: ReaderDeps, block: Block): Promise<Tra
 
 /** Whether money moved: a log says so by itself, a transaction by its receipt. */
 async function didMove(node: EvmNode, { asset, hash }: Transfer): Promise<boolean> {
-  return asset === 'USDC' || (await mustSucceed(node, hash));
+  return asset === 'USDC' || (await hasSucceeded(node, hash));
 }
 
-async function mustSucceed(node: EvmNode, hash: Hash): Promise<boolean> {
+async function hasSucceeded(node: EvmNode, hash: Hash): Promise<boolean> {
   const succeeded = await node.succeeded(hash);
   if (succeeded === undefined) throw new NodeFailure('The node has a block without its receipts.');
   return succeeded;
 }
 
 /** Sums up what one transaction brings to one address. */
-function added(
-  earlier: Found | undefined,
-  { _id, asset: asked, required_confirmations }: GivenAddress,
+function addTransfer(
+  earlier: BlockDeposit | undefined,
+  { _id, asset: requestedAsset, required_confirmations }: PaymentAddress,
   { asset, hash, value, sources }: Transfer,
-): Found {
+): BlockDeposit {
   return {
     crypto_payment_id: _id,
     asset,
     transaction_id: hash,
     amount: (earlier?.amount ?? 0n) + value,
     sources: [...new Set([...(earlier?.sources ?? []), ...sources])],
-    is_stray: asset !== asked,
-    ...(required_confirmations === undefined ? {} : { required_confirmations }),
+    is_stray: asset !== requestedAsset,
+    required_confirmations,
   };
 }
 
-async function outgoingOf(
+async function readOutgoing(
   { node, payer }: ReaderDeps,
   { transactions }: Block,
 ): Promise<Outgoing[]> {
   const outgoing: Outgoing[] = [];
   for (const { hash, from, nonce } of transactions) {
     if (getAddress(from) !== payer) continue;
-    outgoing.push({ from: payer, nonce, hash, succeeded: await mustSucceed(node, hash) });
+    outgoing.push({ from: payer, nonce, hash, succeeded: await hasSucceeded(node, hash) });
   }
   return outgoing;
 }

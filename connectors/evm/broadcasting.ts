@@ -1,22 +1,22 @@
 import type { PrivateKeyAccount } from 'viem/accounts';
-import type { Logger } from '../../src/log';
+import type { Logger } from '../../src/base/log';
 import type { Assets } from './assets';
 import type { EvmNode } from './node';
 import type { Attempt, Settlement, Settlements } from './settlements';
-import { callOf, nextBase, raisedFees, sign } from './signing';
-import type { Passing } from './steps';
+import { buildCall, bumpFees, nextBase, sign } from './signing';
+import type { StepHook } from './steps';
 
 /** Time after which bytes are handed to the node again, which may have dropped them. */
-const AGAIN_MS = 60_000;
+const REBROADCAST_MS = 60_000;
 
 export interface BroadcastDeps {
   node: Pick<EvmNode, 'broadcast'>;
   settlements: Settlements;
-  pass: Passing;
+  pass: StepHook;
   now: () => Date;
 }
 
-export interface UpkeepDeps extends BroadcastDeps {
+export interface RebroadcastDeps extends BroadcastDeps {
   node: Pick<EvmNode, 'broadcast' | 'fees'>;
   assets: Assets;
   chainId: number;
@@ -41,7 +41,7 @@ export async function broadcast(
   const answer = await node.broadcast(newest.bytes);
   pass('settlement broadcast');
   if (answer.outcome === 'refused') return answer.reason;
-  await settlements.noteBroadcast(_id, { hash: newest.hash, at: now() });
+  await settlements.markBroadcast(_id, { hash: newest.hash, at: now() });
   return undefined;
 }
 
@@ -49,10 +49,10 @@ export async function broadcast(
  * Sees to the settlements that no block has taken: broadcasts again what the node may have lost, and
  * raises the fee of the first, which holds up all others.
  */
-export async function keepUp(deps: UpkeepDeps): Promise<void> {
+export async function rebroadcast(deps: RebroadcastDeps): Promise<void> {
   const waiting = await deps.settlements.waiting(deps.account.address);
-  for (const [place, settlement] of waiting.entries()) {
-    const current = place === 0 ? await raised(deps, settlement) : settlement;
+  for (const [index, settlement] of waiting.entries()) {
+    const current = index === 0 ? await bumpFee(deps, settlement) : settlement;
     if (!isDue(deps, current)) continue;
     const reason = await broadcast(deps, current);
     if (reason === undefined) continue;
@@ -61,13 +61,13 @@ export async function keepUp(deps: UpkeepDeps): Promise<void> {
   }
 }
 
-function isDue({ now }: UpkeepDeps, { attempts, broadcast }: Settlement): boolean {
+function isDue({ now }: RebroadcastDeps, { attempts, broadcast }: Settlement): boolean {
   if (broadcast === null || broadcast.hash !== attempts.at(-1)?.hash) return true;
-  return now().getTime() - broadcast.at.getTime() >= AGAIN_MS;
+  return now().getTime() - broadcast.at.getTime() >= REBROADCAST_MS;
 }
 
 /** Keeps new bytes with a higher fee and the same nonce, where the newest have waited long enough. */
-async function raised(deps: UpkeepDeps, settlement: Settlement): Promise<Settlement> {
+async function bumpFee(deps: RebroadcastDeps, settlement: Settlement): Promise<Settlement> {
   const { account, assets, chainId, settlements, now, log } = deps;
   const { attempts, nonce, gas } = settlement;
   const newest = attempts.at(-1);
@@ -78,21 +78,21 @@ async function raised(deps: UpkeepDeps, settlement: Settlement): Promise<Settlem
   if (settlement.broadcast?.hash !== newest.hash && nextBase(price) <= old.fee_max) {
     return settlement;
   }
-  const fees = raisedFees(old, price, deps.feeCap);
+  const fees = bumpFees(old, price, deps.feeCap);
   const about = { crypto_settlement_id: settlement._id };
   if (fees === undefined) {
     log.warn(about, 'the fee of a settlement cannot be raised any more: it waits');
     return settlement;
   }
-  const call = callOf(assets, settlement);
-  const signed = { account, chainId, call, nonce, gas: BigInt(gas), fees, now: now() };
-  const attempt = await sign(signed);
+  const call = buildCall(assets, settlement);
+  const request = { account, chainId, call, nonce, gas: BigInt(gas), fees, now: now() };
+  const attempt = await sign(request);
   if (!(await settlements.addAttempt(settlement, attempt))) return settlement;
   deps.pass('fee raised');
   log.info({ ...about, attempt: attempts.length + 1 }, 'the fee of a settlement was raised');
   return { ...settlement, attempts: [...attempts, attempt] };
 }
 
-function isOld({ now, raiseAfterMs }: UpkeepDeps, { signed_at }: Attempt): boolean {
+function isOld({ now, raiseAfterMs }: RebroadcastDeps, { signed_at }: Attempt): boolean {
   return now().getTime() - signed_at.getTime() >= raiseAfterMs;
 }

@@ -9,16 +9,16 @@ import type { EvmNode } from './node';
 export async function assertChain(node: Pick<EvmNode, 'chainId'>, chainId: number): Promise<void> {
   const actual = await node.chainId();
   if (actual === chainId) return;
-  throw new Error(`The node is on chain ${actual}, and EVM_CHAIN_ID is ${chainId}.`);
+  throw new Error(`The node is on chain ${actual}, and chain_id is ${chainId}.`);
 }
 
 /** @throws Error in words, when the token is not what it should be */
 export async function assertToken(
-  node: Pick<EvmNode, 'decimalsOf'>,
+  node: Pick<EvmNode, 'getDecimals'>,
   { usdc }: Assets,
 ): Promise<void> {
   if (usdc === undefined) return;
-  const decimals = await node.decimalsOf(usdc);
+  const decimals = await node.getDecimals(usdc);
   if (decimals === DECIMALS.USDC) return;
-  throw new Error(`The contract of EVM_USDC_ADDRESS has ${decimals} decimals, and USDC has 6.`);
+  throw new Error(`The contract at usdc_address has ${decimals} decimals, and USDC has 6.`);
 }

@@ -1,79 +1,117 @@
+import { readFileSync } from 'node:fs';
 import { getAddress, isAddress } from 'viem';
 import { z } from 'zod';
-import { CLEAR_TEXT_ALLOWED, urlInClear } from '../../src/clear-text';
-import { parseEnvironment, SERVER_VARIABLES, serversIn } from '../../src/config';
-import { isBalanceAccountName } from '../../src/domain/balance-account';
-import { LIVE_DEMO_ALLOWED } from '../../src/live';
+import { describeError } from '../../src/base/failure';
+import { checkUrlTls, PLAIN_TEXT_ALLOWED } from '../../src/base/plain-text';
+import { Environment, parseEnvironment, readServers } from '../../src/config';
+import { isBalanceAccountName } from '../../src/domain/account/balance-account';
 import type { TemporalAccess } from '../../src/temporal/access';
 
-const count = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 const path = z.string().min(1);
+const count = (min: number, max: number) => z.int().min(min).max(max);
 
-/** Environment of the process; secrets come in files. */
-export const Environment = z.object({
-  EVM_CONNECTOR: z
+/** Content of `EVM_CONFIG_FILE`; it names the files of secrets, and holds none. */
+export const EvmSettings = z.strictObject({
+  connector: z
     .string()
     .refine(isBalanceAccountName, 'must be a connector’s name')
-    .default('evm'),
-  /** File with the node's URL, which may hold a key. */
-  EVM_RPC_URL_FILE: path,
-  EVM_CHAIN_ID: count(1, Number.MAX_SAFE_INTEGER),
-  /** Blocks after which a deposit or a settlement counts. */
-  EVM_CONFIRMATIONS: count(1, 500).default(12),
-  /** An empty text is a fault here, not block 0. */
-  EVM_START_BLOCK: z
-    .string()
-    .regex(/^\d{1,15}$/, 'must be the number of a block')
-    .transform(Number)
-    .optional(),
-  /** Whether the node has `trace_block`. */
-  EVM_TRACES: z.enum(['on', 'off']).default('off'),
-  /** File with the extended public key of `m/44'/60'/0'`. */
-  EVM_XPUB_FILE: path,
-  EVM_USDC_ADDRESS: z
+    .default('evm')
+    .meta({ description: 'Name of the connector, as in `LIVE_CONNECTORS`' }),
+  rpc_url_file: path.meta({ description: 'File with the URL of the node, which may hold a key' }),
+  chain_id: z.int().positive().meta({ description: 'Chain of the node: 1 for mainnet' }),
+  confirmations: count(1, 500).default(12).meta({
+    description: 'Blocks after which a deposit or a settlement is final, its own included',
+  }),
+  start_block: count(0, 1e15).optional().meta({
+    description: 'Block from which the first start reads the chain',
+    usual: '128 blocks before the newest',
+  }),
+  traces: z.boolean().default(false).meta({
+    description: 'true: the node has `trace_block`, and ether that contracts send is seen too',
+  }),
+  xpub_file: path.meta({
+    description:
+      "File with the extended public key of m/44'/60'/0', from which addresses are derived",
+  }),
+  usdc_address: z
     .string()
     .refine((text) => isAddress(text), 'must be an address with its checksum')
     .transform((text) => getAddress(text))
-    .optional(),
-  EVM_KEYSTORE_FILE: path,
-  EVM_KEYSTORE_PASSWORD_FILE: path,
-  EVM_SCREENING_FILE: path,
-  /** Path, or a URL. */
-  EVM_RATES: path,
-  EVM_RATES_SECONDS: count(1, 86_400).default(300),
-  EVM_FEE_MAX_GWEI: z
+    .optional()
+    .meta({ description: 'Contract of USDC, with its checksum; without it only ETH is served' }),
+  keystore_file: path.meta({
+    description: 'Encrypted key (version 3) of the account that pays settlements',
+  }),
+  keystore_password_file: path.meta({ description: 'File with its password' }),
+  screening_file: path.meta({
+    description: 'File with the addresses whose deposits are held, one per line',
+  }),
+  rates: path.meta({ description: 'Path or URL of the rates' }),
+  rates_seconds: count(1, 86_400).default(300).meta({
+    description: 'Age from which rates are refused',
+  }),
+  fee_max_gwei: z
     .string()
     .regex(/^\d{1,9}(\.\d{1,9})?$/)
-    .default('200'),
-  EVM_RAISE_SECONDS: count(15, 86_400).default(180),
-  /** Key that reports are signed with: unsigned, they would be noted as told and move nothing. */
-  CONNECTOR_KEY_FILE: path,
-  EVM_POLL_MS: count(100, 600_000).default(4_000),
-  ...SERVER_VARIABLES,
-  /** Whether Temporal may be a development server: this process moves live money only. */
-  ALLOW_LIVE_DEMO: z.enum(['', LIVE_DEMO_ALLOWED]).default(''),
-  LOG_LEVEL: z.string().default('info'),
+    .default('200')
+    .meta({
+      description: 'Highest price of gas in gwei, as text; settlements wait while it is higher',
+    }),
+  raise_seconds: count(15, 86_400).default(180).meta({
+    description: 'Time after which a settlement that is in no block offers a higher fee',
+  }),
+  poll_ms: count(100, 600_000).default(4_000).meta({
+    description: 'Time between two reads of the chain',
+  }),
 });
 
-export type EvmConfig = z.infer<typeof Environment> & { temporal: TemporalAccess };
+/** Reports are always signed: the worker would store unsigned ones without applying them. */
+const EvmEnvironment = Environment.omit({ KEYS_FILE: true, KEYS_DIR: true }).extend({
+  EVM_CONFIG_FILE: path,
+  CONNECTOR_KEY_FILE: path,
+});
 
-/** @throws Error naming every variable at fault. */
+export type EvmConfig = z.infer<typeof EvmEnvironment> & {
+  temporal: TemporalAccess;
+  settings: z.infer<typeof EvmSettings>;
+};
+
+/** @throws Error naming every variable and every setting at fault. */
 export function readEvmConfig(env: NodeJS.ProcessEnv = process.env): EvmConfig {
-  const config = parseEnvironment(Environment, env);
-  return { ...config, temporal: serversIn(env, config) };
+  const config = parseEnvironment(EvmEnvironment, env);
+  return {
+    ...config,
+    temporal: readServers(env, config),
+    settings: readSettings(config.EVM_CONFIG_FILE),
+  };
+}
+
+function readSettings(file: string): z.infer<typeof EvmSettings> {
+  const parsed = EvmSettings.safeParse(readJson(file));
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  throw new Error(`EVM_CONFIG_FILE ${file} is not usable.\n  ${faults.join('\n  ')}`);
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new Error(`EVM_CONFIG_FILE ${file} cannot be read: ${describeError(error)}`);
+  }
 }
 
 /**
- * Holds that whoever tells of money, or of its price, is not listened to in clear over a network.
+ * Requires TLS for the node and the source of rates.
  * @param node URL of the node, which the message does not quote
- * @throws Error naming every variable at fault
+ * @throws Error naming every setting at fault
  */
-export function assertPrivate(
-  { ALLOW_CLEAR_TEXT, EVM_RATES }: Pick<EvmConfig, 'ALLOW_CLEAR_TEXT' | 'EVM_RATES'>,
+export function assertTls(
+  { ALLOW_CLEAR_TEXT, settings }: Pick<EvmConfig, 'ALLOW_CLEAR_TEXT' | 'settings'>,
   node: string,
 ): void {
-  if (ALLOW_CLEAR_TEXT === CLEAR_TEXT_ALLOWED) return;
-  const faults = [urlInClear('EVM_RPC_URL_FILE', node), urlInClear('EVM_RATES', EVM_RATES)];
-  const told = faults.filter((fault) => fault !== undefined);
-  if (told.length > 0) throw new Error(told.join('\n'));
+  if (ALLOW_CLEAR_TEXT === PLAIN_TEXT_ALLOWED) return;
+  const faults = [checkUrlTls('rpc_url_file', node), checkUrlTls('rates', settings.rates)];
+  const messages = faults.filter((fault) => fault !== undefined);
+  if (messages.length > 0) throw new Error(messages.join('\n'));
 }

@@ -1,20 +1,18 @@
-import type { Logger } from '../../src/log';
-import type { Deposit, Deposits, Told } from './deposits';
-import type { Deliver, Telling } from './report';
-import type { Passing } from './steps';
+import type { Logger } from '../../src/base/log';
+import type { Deposit, Deposits, ReportedDeposit } from './deposits';
+import type { Deliver, PendingReport } from './report';
+import type { StepHook } from './steps';
 
 const PAGE = 100;
 
 export interface DepositReportDeps {
   deposits: Deposits;
   deliver: Deliver;
-  /** Blocks after which a deposit counts today, its own included. */
-  confirmations: number;
-  pass: Passing;
+  pass: StepHook;
   log: Logger;
 }
 
-/** Tells the product how the deposits stand that it does not know so yet. */
+/** Reports each deposit when it is seen, when it counts, and when the chain has given it up. */
 export async function reportDeposits(deps: DepositReportDeps, head: number): Promise<void> {
   let after = '';
   for (;;) {
@@ -30,31 +28,21 @@ export async function reportDeposits(deps: DepositReportDeps, head: number): Pro
 async function reportOne(deps: DepositReportDeps, deposit: Deposit, head: number): Promise<void> {
   const { deposits, pass } = deps;
   const { telling } = deposit;
-  if (telling !== null) return await tell(deps, deposit, telling);
-  const required = requiredOf(deps, deposit);
-  const due = dueReport(deposit, head, required);
+  if (telling !== null) return await sendReport(deps, deposit, telling);
+  const due = findDueReport(deposit, head);
   if (due !== undefined) {
     if (!(await deposits.plan(deposit, due))) return;
     pass('deposit to be told');
-    return await tell(deps, deposit, due);
+    return await sendReport(deps, deposit, due);
   }
   const { block, told } = deposit;
-  const isDone = block === null || (told !== null && told.confirmations >= required);
-  if (isDone) await deposits.close(deposit);
-}
-
-/** Blocks to report until: the payment keeps the number of its address when the setting is lowered. */
-function requiredOf(
-  { confirmations }: Pick<DepositReportDeps, 'confirmations'>,
-  { required_confirmations = 0 }: Deposit,
-): number {
-  return Math.max(required_confirmations, confirmations);
+  const isCounted = told !== null && told.confirmations >= deposit.required_confirmations;
+  if (block === null || isCounted) await deposits.close(deposit);
 }
 
 /** Finds the next report that is due: first that a block no longer holds the deposit. */
-function dueReport(deposit: Deposit, head: number, required: number): Telling | undefined {
-  const { block, told, amount, transaction_id, reports } = deposit;
-  const known = told?.confirmations ?? 0;
+function findDueReport(deposit: Deposit, head: number): PendingReport | undefined {
+  const { block, told, amount, transaction_id, reports, required_confirmations } = deposit;
   const about = {
     callback_id: `${deposit.crypto_payment_id}:${transaction_id}:${reports}`,
     occurred_at: deposit.seen_at.toISOString(),
@@ -64,29 +52,32 @@ function dueReport(deposit: Deposit, head: number, required: number): Telling | 
   if (told !== null && told.block_hash !== block?.hash) {
     return { name: 'deposit_undone', callback: { ...about, block_hash: told.block_hash } };
   }
-  const confirmations = block === null ? 0 : head - block.number + 1;
-  if (block === null || known >= required || confirmations <= known) return undefined;
-  const place = { block_number: block.number, block_hash: block.hash };
-  return { name: 'deposit', callback: { ...about, ...place, confirmations } };
+  if (block === null) return undefined;
+  const confirmations = head - block.number + 1;
+  const isNew = told === null && confirmations > 0;
+  const isCounted = told !== null && told.confirmations >= required_confirmations;
+  if (!isNew && (isCounted || confirmations < required_confirmations)) return undefined;
+  const blockRef = { block_number: block.number, block_hash: block.hash };
+  return { name: 'deposit', callback: { ...about, ...blockRef, confirmations } };
 }
 
-/** Brings a report to the product; one that it did not take is brought again in the next round. */
-async function tell(
+/** Delivers a report; one that the product did not accept is delivered again in the next round. */
+async function sendReport(
   { deposits, deliver, pass, log }: DepositReportDeps,
   { _id, crypto_payment_id: resource_id }: Deposit,
-  telling: Telling,
+  report: PendingReport,
 ): Promise<void> {
   try {
-    await deliver({ resource: 'crypto_payment', resource_id, ...telling });
+    await deliver({ resource: 'crypto_payment', resource_id, ...report });
   } catch (err) {
-    log.warn({ crypto_payment_id: resource_id, err }, 'deposit not told, tried again later');
+    log.warn({ crypto_payment_id: resource_id, err }, 'deposit not reported, tried again later');
     return;
   }
   pass('deposit told');
-  await deposits.noteTold(_id, telling, toldBy(telling));
+  await deposits.markReported(_id, report, toReported(report));
 }
 
-function toldBy({ name, callback }: Telling): Told | null {
+function toReported({ name, callback }: PendingReport): ReportedDeposit | null {
   const { block_hash, confirmations = 0, amount = '' } = callback;
   if (name !== 'deposit' || block_hash === undefined) return null;
   return { block_hash, confirmations, amount };

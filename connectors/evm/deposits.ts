@@ -1,11 +1,11 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Address, Hash } from 'viem';
 import type { Asset } from './assets';
-import type { Place } from './chain-book';
-import type { Telling } from './report';
+import type { BlockRef } from './chain-store';
+import type { PendingReport } from './report';
 
 /** Money that one transaction brings to the address of one payment. */
-export interface Found {
+export interface BlockDeposit {
   crypto_payment_id: string;
   asset: Asset;
   transaction_id: Hash;
@@ -15,20 +15,20 @@ export interface Found {
   sources: Address[];
   /** Whether the payment was asked for in another asset: kept, and told to nobody but the log. */
   is_stray: boolean;
-  /** Blocks that its address was given with; absent where that was by an earlier version. */
-  required_confirmations?: number;
+  /** Blocks after which it counts, as its payment was told. */
+  required_confirmations: number;
 }
 
-export interface Deposit extends Omit<Found, 'amount'> {
+export interface Deposit extends Omit<BlockDeposit, 'amount'> {
   /** Payment, asset and transaction: it stays when another block takes the transaction in. */
   _id: string;
   amount: string;
   /** Block that holds it; null when the chain has left that branch. */
-  block: Place | null;
+  block: BlockRef | null;
   /** Report that the product has; null: none that still holds. */
-  told: Told | null;
+  told: ReportedDeposit | null;
   /** Report under way, written before it is sent so that a repeat says the same. */
-  telling: Telling | null;
+  telling: PendingReport | null;
   /** Number of reports so far. */
   reports: number;
   /** Whether there is more to tell. */
@@ -38,7 +38,7 @@ export interface Deposit extends Omit<Found, 'amount'> {
 }
 
 /** Report of a deposit, as it was. */
-export interface Told {
+export interface ReportedDeposit {
   block_hash: string;
   confirmations: number;
   /** Smallest units. */
@@ -57,24 +57,24 @@ export function createDeposits(db: Db) {
         { key: { crypto_payment_id: 1, transaction_id: 1 }, name: 'payment' },
       ]),
     find: (crypto_payment_id: string, transaction_id: string) =>
-      rows.find({ crypto_payment_id, transaction_id: { $eq: hashOf(transaction_id) } }).toArray(),
+      rows.find({ crypto_payment_id, transaction_id: { $eq: toHash(transaction_id) } }).toArray(),
     /** Writes down what a block brings; another block may have brought it before. */
-    keep: async (
-      found: readonly Found[],
-      block: Place,
+    store: async (
+      deposits: readonly BlockDeposit[],
+      block: BlockRef,
       seen_at: Date,
       session: ClientSession,
     ): Promise<void> => {
-      for (const { amount, ...facts } of found) {
+      for (const { amount, ...facts } of deposits) {
         const _id = `${facts.crypto_payment_id}:${facts.asset}:${facts.transaction_id}`;
         const change = { ...facts, amount: String(amount), block, is_open: !facts.is_stray };
-        const made = { told: null, telling: null, reports: 0, seen_at };
-        const update = { $set: change, $setOnInsert: made };
+        const initial = { told: null, telling: null, reports: 0, seen_at };
+        const update = { $set: change, $setOnInsert: initial };
         await rows.updateOne({ _id }, update, { upsert: true, session });
       }
     },
     /** Takes back what blocks above a number brought. */
-    undoAbove: (number: number, session: ClientSession) =>
+    revertAbove: (number: number, session: ClientSession) =>
       rows.updateMany(
         { 'block.number': { $gt: number } },
         [{ $set: { block: null, is_open: { $not: ['$is_stray'] } } }],
@@ -88,13 +88,13 @@ export function createDeposits(db: Db) {
         .limit(limit)
         .toArray(),
     /** Writes a report down before it is sent; false where another process has. */
-    plan: async ({ _id, reports }: Deposit, telling: Telling): Promise<boolean> => {
+    plan: async ({ _id, reports }: Deposit, telling: PendingReport): Promise<boolean> => {
       const filter = { _id, reports, telling: null };
       const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
       return modifiedCount === 1;
     },
     /** Notes, once, that the product has the report. */
-    noteTold: (_id: string, { callback }: Telling, told: Told | null) =>
+    markReported: (_id: string, { callback }: PendingReport, told: ReportedDeposit | null) =>
       rows.updateOne(
         { _id, 'telling.callback.callback_id': callback.callback_id },
         { $set: { told, telling: null }, $inc: { reports: 1 } },
@@ -106,6 +106,6 @@ export function createDeposits(db: Db) {
 }
 
 /** Reads a transaction's name as the chain writes it. */
-function hashOf(transaction_id: string): Hash {
+function toHash(transaction_id: string): Hash {
   return `0x${transaction_id.replace(/^0x/, '').toLowerCase()}`;
 }

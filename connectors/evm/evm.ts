@@ -1,18 +1,19 @@
 import type { MongoClient } from 'mongodb';
 import type { PrivateKeyAccount } from 'viem/accounts';
-import type { Logger } from '../../src/log';
+import type { Logger } from '../../src/base/log';
+import type { Outdated } from '../contract/activities';
 import type { CryptoConnectorActivities, SettlementInstruction } from '../contract/crypto';
 import { createAddresses } from './addresses';
 import type { Assets } from './assets';
-import { keepUp } from './broadcasting';
-import { createChainBook } from './chain-book';
+import { rebroadcast } from './broadcasting';
 import { assertChain, assertToken } from './chain-check';
+import { createChainBook } from './chain-store';
 import { reportDeposits } from './deposit-reports';
 import { createDeposits } from './deposits';
 import type { ExtendedKey } from './extended-key';
 import { beginFollowing, follow } from './follower';
 import type { EvmNode } from './node';
-import { createNonceLine } from './nonce-line';
+import { createNonces } from './nonces';
 import { lookUpSettlement, sendSettlement } from './paying';
 import type { RatesReader } from './rates';
 import { giveAddress, quoteRate, screenSource } from './receiving';
@@ -20,7 +21,7 @@ import type { Deliver } from './report';
 import type { Screening } from './screening';
 import { reportSettlements } from './settlement-reports';
 import { createSettlements } from './settlements';
-import type { Passing } from './steps';
+import type { StepHook } from './steps';
 
 /** Chain, keys and rules of one installation. */
 export interface EvmSettings {
@@ -51,10 +52,10 @@ export interface EvmDeps extends EvmSettings {
   rates: RatesReader;
   screening: Screening;
   deliver: Deliver;
-  /** Holds an instruction against the product's record. */
-  assertCurrent: (instruction: SettlementInstruction) => Promise<void>;
+  /** Compares an instruction with the product's document. @see connectors/contract/guard.ts */
+  findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
   /** Called at each step between which the process may die. */
-  pass: Passing;
+  pass: StepHook;
   now: () => Date;
   log: Logger;
 }
@@ -75,9 +76,9 @@ export function createEvm(deps: EvmDeps): Evm {
   const addresses = createAddresses({ ...deps, db });
   const deposits = createDeposits(db);
   const settlements = createSettlements(db);
-  const nonces = createNonceLine({ db, node, settlements, payer: account.address });
+  const nonces = createNonces({ db, node, settlements, payer: account.address });
   const all = { ...deps, book, addresses, deposits, settlements, nonces, payer: account.address };
-  const following = { ...all, onStray: strayTo(deps.log) };
+  const followerDeps = { ...all, onWrongAsset: logWrongAsset(deps.log) };
   return {
     activities: {
       quoteRate: (input) => quoteRate(all, input),
@@ -99,20 +100,20 @@ export function createEvm(deps: EvmDeps): Evm {
     },
     round: async () => {
       await assertChain(node, deps.chainId);
-      const isBehind = await follow(following);
+      const isBehind = await follow(followerDeps);
       const at = await book.cursor();
       if (at !== null) {
         await reportDeposits(all, at.number);
         await reportSettlements(all, at.number);
       }
-      if (!isBehind) await keepUp(all);
+      if (!isBehind) await rebroadcast(all);
       return isBehind;
     },
   };
 }
 
 /** Tells operators of money in an asset that a payment was not asked for. */
-function strayTo(log: Logger): Parameters<typeof follow>[0]['onStray'] {
+function logWrongAsset(log: Logger): Parameters<typeof follow>[0]['onWrongAsset'] {
   return ({ crypto_payment_id, asset, transaction_id }) => {
     const about = { crypto_payment_id, transaction_id, code: asset };
     log.error(about, 'money in another asset came to the address of a payment');

@@ -17,7 +17,7 @@ export interface ExtendedKey {
  * @throws Error where it is none, or one that holds a private key: this process must not have it
  */
 export function readExtendedKey(text: string): ExtendedKey {
-  const account = parsed(text.trim());
+  const account = parseKey(text.trim());
   if (account.privateKey !== null) {
     throw new Error('The extended key is a private one: give the public one (xpub) in its place.');
   }
@@ -25,11 +25,11 @@ export function readExtendedKey(text: string): ExtendedKey {
   const { publicExtendedKey } = account;
   return {
     fingerprint: createHash('sha256').update(publicExtendedKey).digest('hex').slice(0, 16),
-    addressAt: (index) => addressOf(receiving.deriveChild(index).publicKey),
+    addressAt: (index) => deriveAddress(receiving.deriveChild(index).publicKey),
   };
 }
 
-function parsed(text: string): HDKey {
+function parseKey(text: string): HDKey {
   try {
     return HDKey.fromExtendedKey(text);
   } catch {
@@ -38,7 +38,7 @@ function parsed(text: string): HDKey {
   }
 }
 
-function addressOf(publicKey: Uint8Array | null): Address {
+function deriveAddress(publicKey: Uint8Array | null): Address {
   if (publicKey === null) throw new Error('The extended key has no child there.');
   const point = ECDH.convertKey(publicKey, 'secp256k1', undefined, undefined, 'uncompressed');
   return publicKeyToAddress(typeof point === 'string' ? `0x${point}` : toHex(point));

@@ -1,12 +1,12 @@
 import type { MongoClient } from 'mongodb';
-import { abandon, inTransaction } from '../../src/mongo';
+import { abandon, inTransaction } from '../../src/base/mongo';
 import { type BlockFacts, type ReaderDeps, readFacts } from './block-facts';
-import type { ChainBook, Place } from './chain-book';
+import type { BlockRef, ChainBook } from './chain-store';
 import type { Deposits } from './deposits';
 import type { Block } from './node';
 import { NodeFailure } from './node-answers';
 import type { Settlements } from './settlements';
-import type { Passing } from './steps';
+import type { StepHook } from './steps';
 
 /** Blocks that are asked for at once, while the chain is ahead. */
 const BATCH = 8;
@@ -19,8 +19,8 @@ export interface FollowerDeps extends ReaderDeps {
   deposits: Deposits;
   settlements: Settlements;
   /** Told of deposits in an asset that was not asked for. */
-  onStray: (deposit: BlockFacts['deposits'][number]) => void;
-  pass: Passing;
+  onWrongAsset: (deposit: BlockFacts['deposits'][number]) => void;
+  pass: StepHook;
 }
 
 /** Reorganisation that goes deeper than the blocks that are remembered: nothing more is followed. */
@@ -38,7 +38,7 @@ export async function beginFollowing(
   const number = startBlock ?? Math.max(0, head - BEFORE_HEAD);
   const block = await node.block(BigInt(number));
   if (block === undefined) throw new Error(`The chain has no block ${number} to start from.`);
-  await book.begin(placeOf(block));
+  await book.begin(toBlockRef(block));
 }
 
 /**
@@ -58,7 +58,7 @@ export async function follow(deps: FollowerDeps): Promise<boolean> {
   }
   const numbers = Array.from({ length: Math.min(BATCH, head - at.number) }, (_, i) => i);
   const blocks = await Promise.all(numbers.map((i) => deps.node.block(BigInt(at.number + 1 + i))));
-  let from: Place = at;
+  let from: BlockRef = at;
   for (const block of blocks) {
     // A node behind a balancer may not have what another one told of.
     if (block === undefined) return false;
@@ -66,39 +66,39 @@ export async function follow(deps: FollowerDeps): Promise<boolean> {
       await leaveBranch(deps, from, head);
       return true;
     }
-    if (!(await takeIn(deps, from, block))) return true;
-    from = placeOf(block);
+    if (!(await applyBlock(deps, from, block))) return true;
+    from = toBlockRef(block);
   }
   return from.number < head;
 }
 
 /** Whether the node's newest block is one that we have followed; so is one that we have forgotten. */
 async function isOnBranch({ node, book }: FollowerDeps, head: number): Promise<boolean> {
-  const kept = await book.hashAt(head);
-  const theirs = kept === undefined ? undefined : await node.block(BigInt(head));
-  return theirs === undefined || theirs.hash === kept;
+  const storedHash = await book.hashAt(head);
+  const nodeBlock = storedHash === undefined ? undefined : await node.block(BigInt(head));
+  return nodeBlock === undefined || nodeBlock.hash === storedHash;
 }
 
 /** Takes a block in; false where another process was faster. */
-async function takeIn(deps: FollowerDeps, from: Place, block: Block): Promise<boolean> {
+async function applyBlock(deps: FollowerDeps, from: BlockRef, block: Block): Promise<boolean> {
   const facts = await readFacts(deps, block);
-  const place = placeOf(block);
+  const blockRef = toBlockRef(block);
   const minedAt = new Date(Number(block.timestamp) * 1_000);
   deps.pass('block read');
-  const isTaken = await inTransaction(deps.mongo, async (session) => {
-    if (!(await deps.book.add(from, place, session))) return await abandon(session);
-    await deps.deposits.keep(facts.deposits, place, minedAt, session);
-    await deps.settlements.mine(facts.outgoing, place, session);
+  const isApplied = await inTransaction(deps.mongo, async (session) => {
+    if (!(await deps.book.add(from, blockRef, session))) return await abandon(session);
+    await deps.deposits.store(facts.deposits, blockRef, minedAt, session);
+    await deps.settlements.mine(facts.outgoing, blockRef, session);
     return true;
   });
   deps.pass('block kept');
-  for (const deposit of facts.deposits) if (deposit.is_stray) deps.onStray(deposit);
-  return isTaken === true;
+  for (const deposit of facts.deposits) if (deposit.is_stray) deps.onWrongAsset(deposit);
+  return isApplied === true;
 }
 
 /** Goes back to where the node's branch parts from the followed one, and undoes what lay above. */
-async function leaveBranch(deps: FollowerDeps, from: Place, head: number): Promise<void> {
-  const root = await commonBlock(deps, from.number, head);
+async function leaveBranch(deps: FollowerDeps, from: BlockRef, head: number): Promise<void> {
+  const root = await findCommonBlock(deps, from.number, head);
   if (root === undefined) {
     throw new DeepReorganisation(
       `The chain was reorganised below every block that is remembered, from ${from.number} down.`,
@@ -106,29 +106,29 @@ async function leaveBranch(deps: FollowerDeps, from: Place, head: number): Promi
   }
   await inTransaction(deps.mongo, async (session) => {
     if (!(await deps.book.leave(from, root, session))) return await abandon(session);
-    await deps.deposits.undoAbove(root.number, session);
-    await deps.settlements.undoAbove(root.number, session);
+    await deps.deposits.revertAbove(root.number, session);
+    await deps.settlements.revertAbove(root.number, session);
     return true;
   });
   deps.pass('branch left');
 }
 
 /** @throws NodeFailure where a node lacks a block: it may lag, and no branch is left for that */
-async function commonBlock(
+async function findCommonBlock(
   { node, book }: FollowerDeps,
   below: number,
   head: number,
-): Promise<Place | undefined> {
-  for await (const { _id: number, hash } of book.keptBelow(below)) {
-    const theirs = await node.block(BigInt(number));
-    if (theirs?.hash === hash) return { number, hash };
-    if (theirs === undefined && number <= head) {
+): Promise<BlockRef | undefined> {
+  for await (const { _id: number, hash } of book.blocksBelow(below)) {
+    const nodeBlock = await node.block(BigInt(number));
+    if (nodeBlock?.hash === hash) return { number, hash };
+    if (nodeBlock === undefined && number <= head) {
       throw new NodeFailure('The node lacks a block below its newest.');
     }
   }
   return undefined;
 }
 
-function placeOf({ number, hash }: Block): Place {
+function toBlockRef({ number, hash }: Block): BlockRef {
   return { number: Number(number), hash };
 }

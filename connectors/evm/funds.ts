@@ -1,7 +1,7 @@
 import type { PrivateKeyAccount } from 'viem/accounts';
 import type { Asset, Assets } from './assets';
 import type { EvmNode } from './node';
-import type { NonceLine } from './nonce-line';
+import type { Nonces } from './nonces';
 import type { Settlement, Settlements } from './settlements';
 import { type Fees, firstFees } from './signing';
 
@@ -9,7 +9,7 @@ export interface FundsDeps {
   node: EvmNode;
   assets: Assets;
   account: PrivateKeyAccount;
-  nonces: NonceLine;
+  nonces: Nonces;
   settlements: Settlements;
   /** Most wei a unit of gas. */
   feeCap: bigint;
@@ -35,19 +35,22 @@ export async function checkFunds(
   { fee_max }: Fees,
 ): Promise<void> {
   await nonces.check();
-  const owed = await settlements.waiting(account.address);
+  const openSettlements = await settlements.waiting(account.address);
   const sum = (of: Asset) =>
-    owed.filter((row) => row.asset === of).reduce((all, row) => all + BigInt(row.amount), 0n);
-  const gas = owed.reduce((all, row) => all + BigInt(row.gas) * dearest(row), 0n);
+    openSettlements
+      .filter((row) => row.asset === of)
+      .reduce((all, row) => all + BigInt(row.amount), 0n);
+  const gas = openSettlements.reduce((all, row) => all + BigInt(row.gas) * getFeeMax(row), 0n);
   const wei = (asset === 'ETH' ? BigInt(amount) : 0n) + GAS_HEADROOM * fee_max;
   const { address } = account;
-  const short = (what: string) => new Error(`The paying account holds too little ${what}.`);
-  if ((await node.balanceOf(address)) < sum('ETH') + gas + wei) throw short('ether');
+  const insufficientBalance = (what: string) =>
+    new Error(`The paying account holds too little ${what}.`);
+  if ((await node.getBalance(address)) < sum('ETH') + gas + wei) throw insufficientBalance('ether');
   if (asset === 'ETH' || assets.usdc === undefined) return;
-  const held = await node.tokenBalanceOf(assets.usdc, address);
-  if (held < sum(asset) + BigInt(amount)) throw short(asset);
+  const balance = await node.getTokenBalance(assets.usdc, address);
+  if (balance < sum(asset) + BigInt(amount)) throw insufficientBalance(asset);
 }
 
-function dearest({ attempts }: Settlement): bigint {
+function getFeeMax({ attempts }: Settlement): bigint {
   return BigInt(attempts.at(-1)?.fee_max ?? 0);
 }

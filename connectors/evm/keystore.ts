@@ -44,13 +44,13 @@ const KeystoreFile = z.object({
  * Opens the wallet that pays settlements: a keystore file of version 3.
  * @throws Error, which quotes neither, when it is no such file or the password is another
  */
-export async function openKeystore(file: string, password: string): Promise<PrivateKeyAccount> {
-  const keystore = parsed(file);
+export async function decryptKeystore(file: string, password: string): Promise<PrivateKeyAccount> {
+  const keystore = parseKeystore(file);
   const key = await Keystore.toKeyAsync(keystore, { password });
-  return privateKeyToAccount(decrypted(keystore, key));
+  return privateKeyToAccount(decryptKey(keystore, key));
 }
 
-function parsed(file: string): Keystore.Keystore {
+function parseKeystore(file: string): Keystore.Keystore {
   try {
     return KeystoreFile.parse(JSON.parse(file));
   } catch {
@@ -58,7 +58,7 @@ function parsed(file: string): Keystore.Keystore {
   }
 }
 
-function decrypted(keystore: Keystore.Keystore, key: Keystore.Key): Hex {
+function decryptKey(keystore: Keystore.Keystore, key: Keystore.Key): Hex {
   try {
     return Keystore.decrypt(keystore, key);
   } catch {

@@ -2,27 +2,27 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Worker } from '@temporalio/worker';
 import { parseGwei } from 'viem';
+import { LIVE_DEMO_ALLOWED } from '../../src/base/live';
+import { createLogger } from '../../src/base/log';
+import { createRegistry, serveMetrics } from '../../src/base/metrics-page';
+import { connectMongo } from '../../src/base/mongo';
+import { listenForStop } from '../../src/base/process';
+import { createCallbackMeter } from '../../src/callbacks/metrics';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
-import { LIVE_DEMO_ALLOWED } from '../../src/live';
-import { createLogger } from '../../src/log';
-import { createCallbackMeter } from '../../src/metrics/callbacks';
-import { createRegistry, serveMetrics } from '../../src/metrics/page';
-import { connectMongo } from '../../src/mongo';
-import { listenForStop } from '../../src/process';
 import { createStores } from '../../src/store';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { connectTemporal } from '../../src/temporal/connect';
 import { connectNative, installRuntime } from '../../src/temporal/native';
 import { deliverCallback, readConnectorKey } from '../contract/callbacks';
 import { createInstructionGuard } from '../contract/guard';
-import { assertPrivate, type EvmConfig, readEvmConfig } from './config';
+import { assertTls, type EvmConfig, readEvmConfig } from './config';
 import { createEvm, type EvmSettings } from './evm';
 import { readExtendedKey } from './extended-key';
-import { openKeystore } from './keystore';
+import { decryptKeystore } from './keystore';
 import { createNode } from './node';
 import { createRates } from './rates';
 import type { Report } from './report';
-import { beginPatiently, workInRounds } from './rounds';
+import { beginWithRetry, runRounds } from './rounds';
 import { createScreening } from './screening';
 
 /** Time for a delivery, after which the report is tried again. */
@@ -31,17 +31,18 @@ const SHUTDOWN_GRACE = '10s';
 
 async function main(): Promise<void> {
   const config = readEvmConfig();
-  const connector = config.EVM_CONNECTOR;
+  const { settings } = config;
+  const { connector } = settings;
   const log = createLogger(connector, config.LOG_LEVEL);
-  const stopBy = listenForStop(log);
-  const sdkFigures = await installRuntime(log, config.METRICS_PORT !== undefined);
+  const onStop = listenForStop(log);
+  const sdkMetrics = await installRuntime(log, config.METRICS_PORT !== undefined);
   const registry = createRegistry();
-  const nodeUrl = lineOf(config.EVM_RPC_URL_FILE);
-  assertPrivate(config, nodeUrl);
+  const nodeUrl = readLine(settings.rpc_url_file);
+  assertTls(config, nodeUrl);
   const key = readConnectorKey(config.CONNECTOR_KEY_FILE);
-  const account = await openKeystore(
-    readFileSync(config.EVM_KEYSTORE_FILE, 'utf8'),
-    lineOf(config.EVM_KEYSTORE_PASSWORD_FILE),
+  const account = await decryptKeystore(
+    readFileSync(settings.keystore_file, 'utf8'),
+    readLine(settings.keystore_password_file),
   );
   const [mongo, connection] = await Promise.all([
     connectMongo(config.MONGODB_URI, connector),
@@ -56,22 +57,22 @@ async function main(): Promise<void> {
   const { lifecycleQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
   const meter = createCallbackMeter(registry);
   const inbox = { stores, temporal, lifecycleQueue, now, log, meter, key };
-  const assertCurrent = createInstructionGuard(stores);
+  const findOutdated = createInstructionGuard(stores);
   const evm = createEvm({
     mongo,
     database: `${config.MONGODB_DB}_${connector}`,
     node: createNode(nodeUrl),
-    key: readExtendedKey(lineOf(config.EVM_XPUB_FILE)),
+    key: readExtendedKey(readLine(settings.xpub_file)),
     account,
-    ...settingsIn(config),
-    rates: createRates({ place: config.EVM_RATES, ageSecondsMax: config.EVM_RATES_SECONDS }, now),
-    screening: createScreening(config.EVM_SCREENING_FILE),
+    ...toEvmSettings(settings),
+    rates: createRates({ location: settings.rates, ageSecondsMax: settings.rates_seconds }, now),
+    screening: createScreening(settings.screening_file),
     deliver: (report: Report) =>
       temporal.withDeadline(Date.now() + DELIVERY_MS, () =>
         deliverCallback(inbox, { connector, ...report }),
       ),
-    assertCurrent: ({ crypto_settlement_id: id, version }) =>
-      assertCurrent({ resource: 'crypto_settlement', id, version }),
+    findOutdated: ({ crypto_settlement_id: id, version }) =>
+      findOutdated({ resource: 'crypto_settlement', id, version }),
     pass: () => undefined,
     now,
     log,
@@ -80,10 +81,10 @@ async function main(): Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
   const stopped = once(signal, 'abort');
-  stopBy(async () => stopping.abort());
-  const figures = await serveMetrics(config, registry, sdkFigures);
-  const rounds = { evm, pollMs: config.EVM_POLL_MS, signal, log };
-  await beginPatiently(rounds);
+  onStop(async () => stopping.abort());
+  const metricsServer = await serveMetrics(config, registry, sdkMetrics);
+  const rounds = { evm, pollMs: settings.poll_ms, signal, log };
+  await beginWithRetry(rounds);
   if (!signal.aborted) {
     const worker = await Worker.create({
       connection,
@@ -93,26 +94,26 @@ async function main(): Promise<void> {
       shutdownGraceTime: SHUTDOWN_GRACE,
     });
     log.info({ address: account.address }, 'the chain is followed');
-    await Promise.all([worker.runUntil(stopped), workInRounds(rounds)]);
+    await Promise.all([worker.runUntil(stopped), runRounds(rounds)]);
   }
-  await figures.close();
+  await metricsServer.close();
   await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
 }
 
-function settingsIn(config: EvmConfig): EvmSettings {
+function toEvmSettings(settings: EvmConfig['settings']): EvmSettings {
   return {
-    chainId: config.EVM_CHAIN_ID,
-    assets: { usdc: config.EVM_USDC_ADDRESS },
-    confirmations: config.EVM_CONFIRMATIONS,
-    startBlock: config.EVM_START_BLOCK,
-    traces: config.EVM_TRACES === 'on',
-    feeCap: parseGwei(config.EVM_FEE_MAX_GWEI),
-    raiseAfterMs: config.EVM_RAISE_SECONDS * 1_000,
+    chainId: settings.chain_id,
+    assets: { usdc: settings.usdc_address },
+    confirmations: settings.confirmations,
+    startBlock: settings.start_block,
+    traces: settings.traces,
+    feeCap: parseGwei(settings.fee_max_gwei),
+    raiseAfterMs: settings.raise_seconds * 1_000,
   };
 }
 
 /** Reads a file of one line. */
-function lineOf(path: string): string {
+function readLine(path: string): string {
   return readFileSync(path, 'utf8').trim();
 }
 

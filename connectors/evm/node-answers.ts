@@ -9,16 +9,16 @@ export class NodeFailure extends Error {
 export type Broadcast = { outcome: 'held' } | { outcome: 'refused'; reason: string };
 
 /** Asks the node. @throws NodeFailure in place of any other error */
-export async function asked<T>(question: string, ask: () => Promise<T>): Promise<T> {
+export async function askNode<T>(question: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {
-    throw new NodeFailure(`The node did not answer ${question}: ${reasonOf(error)}`);
+    throw new NodeFailure(`The node did not answer ${question}: ${getErrorName(error)}`);
   }
 }
 
 /** Kind of an error, which quotes neither the URL nor the request. */
-function reasonOf(error: unknown): string {
+function getErrorName(error: unknown): string {
   if (!(error instanceof BaseError)) return error instanceof Error ? error.name : 'no error';
   const root = error.walk();
   return root instanceof BaseError ? root.name : error.name;
@@ -41,7 +41,7 @@ function isNamed(error: unknown, name: string): boolean {
 }
 
 /** Reads a node's answer to bytes that it did not take; undefined where it has not answered. */
-export function refusalOf(error: unknown): Broadcast | undefined {
+export function toRefusal(error: unknown): Broadcast | undefined {
   if (!(error instanceof BaseError)) return undefined;
   // An error of JSON-RPC is the node's own word; all others say that it could not be asked.
   if (error.walk((each) => isNamed(each, 'RpcRequestError')) === null) return undefined;

@@ -9,8 +9,8 @@ import {
   parseAbiItem,
 } from 'viem';
 
-import { asked, type Broadcast, orUndefined, refusalOf } from './node-answers';
-import { type Movement, movementsIn } from './traces';
+import { askNode, type Broadcast, orUndefined, toRefusal } from './node-answers';
+import { type Movement, readMovements } from './traces';
 
 const TIMEOUT_MS = 10_000;
 /** Retries of one question, at 200, 400 and 800 ms; whoever asks waits longer after them. */
@@ -68,11 +68,11 @@ export function createNode(url: string) {
   const transport = http(url, { timeout: TIMEOUT_MS, retryCount: RETRIES, retryDelay: RETRY_MS });
   const client = createPublicClient({ transport, cacheTime: 0 });
   return {
-    chainId: () => asked('eth_chainId', () => client.getChainId()),
-    head: () => asked('eth_blockNumber', () => client.getBlockNumber()),
+    chainId: () => askNode('eth_chainId', () => client.getChainId()),
+    head: () => askNode('eth_blockNumber', () => client.getBlockNumber()),
     /** Block of a number; undefined where the node has none, or not yet. */
     block: (blockNumber: bigint): Promise<Block | undefined> =>
-      asked('eth_getBlockByNumber', () =>
+      askNode('eth_getBlockByNumber', () =>
         orUndefined('BlockNotFoundError', async () => {
           const block = await client.getBlock({ blockNumber, includeTransactions: true });
           return { ...block, transactions: block.transactions.map((each) => ({ ...each })) };
@@ -80,7 +80,7 @@ export function createNode(url: string) {
       ),
     /** Transfers of a token in exactly this block, whichever branch it is on. */
     transfers: (token: Address, blockHash: Hash): Promise<TokenTransfer[]> =>
-      asked('eth_getLogs', async () => {
+      askNode('eth_getLogs', async () => {
         const logs = await client.getLogs({
           address: token,
           event: TRANSFER,
@@ -91,29 +91,30 @@ export function createNode(url: string) {
       }),
     /** Ether that moved in exactly this block, by the node's traces (`trace_block`). */
     movements: ({ number, hash }: Block): Promise<Movement[]> =>
-      asked('trace_block', async () => {
+      askNode('trace_block', async () => {
         const method = 'trace_block';
         const raw = await client.request<{
           Method: 'trace_block';
           Parameters: [Hex];
           ReturnType: unknown;
         }>({ method, params: [numberToHex(number)] });
-        return movementsIn(raw, hash);
+        return readMovements(raw, hash);
       }),
     /** Whether a transaction of a block did what it says; undefined where the node has no receipt. */
     succeeded: (hash: Hash): Promise<boolean | undefined> =>
-      asked('eth_getTransactionReceipt', () =>
+      askNode('eth_getTransactionReceipt', () =>
         orUndefined('TransactionReceiptNotFoundError', async () => {
           const { status } = await client.getTransactionReceipt({ hash });
           return status === 'success';
         }),
       ),
     /** Number of transactions of an account that are in blocks, those that wait included or not. */
-    nonceOf: (address: Address, blockTag: 'latest' | 'pending') =>
-      asked('eth_getTransactionCount', () => client.getTransactionCount({ address, blockTag })),
-    balanceOf: (address: Address) => asked('eth_getBalance', () => client.getBalance({ address })),
-    tokenBalanceOf: (token: Address, address: Address) =>
-      asked('balanceOf', () =>
+    getNonce: (address: Address, blockTag: 'latest' | 'pending') =>
+      askNode('eth_getTransactionCount', () => client.getTransactionCount({ address, blockTag })),
+    getBalance: (address: Address) =>
+      askNode('eth_getBalance', () => client.getBalance({ address })),
+    getTokenBalance: (token: Address, address: Address) =>
+      askNode('balanceOf', () =>
         client.readContract({
           address: token,
           abi: erc20Abi,
@@ -121,18 +122,18 @@ export function createNode(url: string) {
           args: [address],
         }),
       ),
-    decimalsOf: (token: Address) =>
-      asked('decimals', () =>
+    getDecimals: (token: Address) =>
+      askNode('decimals', () =>
         client.readContract({ address: token, abi: erc20Abi, functionName: 'decimals' }),
       ),
     /** Gas that a call takes; undefined where the chain would revert it. */
-    gasOf: ({ from, ...call }: Call): Promise<bigint | undefined> =>
-      asked('eth_estimateGas', () =>
+    estimateGas: ({ from, ...call }: Call): Promise<bigint | undefined> =>
+      askNode('eth_estimateGas', () =>
         orUndefined('ExecutionRevertedError', () => client.estimateGas({ account: from, ...call })),
       ),
     /** Wei a unit of gas: the newest block's base, and what miners are tipped. */
     fees: () =>
-      asked('fees', async () => {
+      askNode('fees', async () => {
         const [{ baseFeePerGas }, tip] = await Promise.all([
           client.getBlock({ blockTag: 'latest' }),
           client.estimateMaxPriorityFeePerGas(),
@@ -142,14 +143,14 @@ export function createNode(url: string) {
       }),
     /** Broadcasts signed bytes. */
     broadcast: (serializedTransaction: Hex): Promise<Broadcast> =>
-      asked('eth_sendRawTransaction', async () => {
+      askNode('eth_sendRawTransaction', async () => {
         try {
           await client.sendRawTransaction({ serializedTransaction });
           return { outcome: 'held' };
         } catch (error) {
-          const refused = refusalOf(error);
-          if (refused === undefined) throw error;
-          return refused;
+          const refusal = toRefusal(error);
+          if (refusal === undefined) throw error;
+          return refusal;
         }
       }),
   };

@@ -1,6 +1,7 @@
 import type { MongoClient } from 'mongodb';
 import { type Address, getAddress } from 'viem';
-import { inTransaction, isDuplicateKey } from '../../src/mongo';
+import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
+import type { Outdated } from '../contract/activities';
 import type { SettlementAnswer, SettlementInstruction, SettlementLookup } from '../contract/crypto';
 import { type Asset, servedAsset } from './assets';
 import { broadcast } from './broadcasting';
@@ -8,17 +9,17 @@ import { assertChain } from './chain-check';
 import { affordableFees, checkFunds, type FundsDeps } from './funds';
 import type { Call } from './node';
 import { NodeFailure } from './node-answers';
-import { REVERTS, type Refused, refusalOf } from './refusals';
-import { type Settlement, transactionOf } from './settlements';
-import { callOf, type Fees, sign } from './signing';
-import type { Passing } from './steps';
+import { findRefusal, REVERTS, type RefusalReason } from './refusals';
+import { getTransactionHash, type Settlement } from './settlements';
+import { buildCall, type Fees, sign } from './signing';
+import type { StepHook } from './steps';
 
 export interface PayingDeps extends FundsDeps {
   mongo: MongoClient;
   chainId: number;
-  /** Holds an instruction against the product's record. */
-  assertCurrent: (instruction: SettlementInstruction) => Promise<void>;
-  pass: Passing;
+  /** Compares an instruction with the product's document. @see connectors/contract/guard.ts */
+  findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
+  pass: StepHook;
   now: () => Date;
 }
 
@@ -36,36 +37,38 @@ const ATTEMPT_MS_MAX = 25_000;
 export async function sendSettlement(
   deps: PayingDeps,
   instruction: SettlementInstruction,
-): Promise<SettlementAnswer> {
+): Promise<SettlementAnswer | Outdated> {
   const { crypto_settlement_id: _id } = instruction;
   const assertInTime = timeLimit(deps);
-  const known = await lookUpSettlement(deps, _id);
-  if (known.outcome !== 'not_found') return known;
-  await deps.assertCurrent(instruction);
+  const existing = await lookUpSettlement(deps, _id);
+  if (existing.outcome !== 'not_found') return existing;
+  const outdated = await deps.findOutdated(instruction);
+  if (outdated !== undefined) return outdated;
   const payer = deps.account.address;
-  const refusal = refusalOf({ assets: deps.assets, payer }, instruction);
+  const refusal = findRefusal({ assets: deps.assets, payer }, instruction);
   if (refusal !== undefined) return await refuse(deps, _id, refusal);
   await assertChain(deps.node, deps.chainId);
-  const payment = paymentOf(deps, instruction);
-  const call = callOf(deps.assets, payment);
+  const payment = buildPayment(deps, instruction);
+  const call = buildCall(deps.assets, payment);
   const fees = await affordableFees(deps);
   await checkFunds(deps, payment, fees);
-  const gas = await deps.node.gasOf(call);
-  // The node may have been slow, and the record have changed meanwhile.
-  await deps.assertCurrent(instruction);
+  const gas = await deps.node.estimateGas(call);
+  // The node may have been slow, and the document have changed meanwhile.
+  const outdatedSince = await deps.findOutdated(instruction);
+  if (outdatedSince !== undefined) return outdatedSince;
   if (gas === undefined) {
     assertInTime();
     return await refuse(deps, _id, REVERTS);
   }
   const facts = { call, gas: withMargin(gas), fees };
-  const settlement = await keep(deps, { ...payment, _id }, facts, assertInTime);
+  const settlement = await signAndStore(deps, { ...payment, _id }, facts, assertInTime);
   try {
     await broadcast(deps, settlement);
   } catch (error) {
     // Kept is arrived: the bytes are broadcast later.
     if (!(error instanceof NodeFailure)) throw error;
   }
-  return await answerOf(deps, _id);
+  return await buildAnswer(deps, _id);
 }
 
 /**
@@ -92,16 +95,16 @@ export async function lookUpSettlement(
   }
   return (await deps.settlements.get(_id)) === null
     ? { outcome: 'not_found' }
-    : await answerOf(deps, _id);
+    : await buildAnswer(deps, _id);
 }
 
 async function refuse(
   { settlements }: PayingDeps,
   _id: string,
-  refused: Refused,
+  refusal: RefusalReason,
 ): Promise<SettlementAnswer> {
-  await settlements.refuse({ _id, ...refused });
-  return { outcome: 'refused', ...refused };
+  await settlements.refuse({ _id, ...refusal });
+  return { outcome: 'refused', ...refusal };
 }
 
 interface Payment {
@@ -111,7 +114,7 @@ interface Payment {
   from: Address;
 }
 
-function paymentOf(
+function buildPayment(
   { assets, account }: PayingDeps,
   { asset, network, amount, wallet_address }: SettlementInstruction,
 ): Payment {
@@ -125,7 +128,7 @@ function withMargin(gas: bigint): bigint {
 }
 
 /** Signs and keeps a settlement with its nonce, once; bytes that were not kept are never sent. */
-async function keep(
+async function signAndStore(
   deps: PayingDeps,
   payment: Payment & { _id: string },
   { call, gas, fees }: { call: Call; gas: bigint; fees: Fees },
@@ -133,7 +136,7 @@ async function keep(
 ): Promise<Settlement> {
   const { mongo, account, chainId, nonces, settlements, pass, now } = deps;
   try {
-    const kept = await inTransaction(mongo, async (session) => {
+    const newSettlement = await inTransaction(mongo, async (session) => {
       const nonce = await nonces.take(session);
       // Others may have held the line for seconds.
       assertInTime();
@@ -156,7 +159,7 @@ async function keep(
       return settlement;
     });
     pass('settlement kept');
-    return kept;
+    return newSettlement;
   } catch (error) {
     const other = isDuplicateKey(error) ? await settlements.get(payment._id) : null;
     if (other === null) throw error;
@@ -165,13 +168,13 @@ async function keep(
 }
 
 /** Names the transaction that the node took last; none while it has taken none. */
-async function answerOf(
+async function buildAnswer(
   { settlements }: Pick<PayingDeps, 'settlements'>,
   _id: string,
 ): Promise<SettlementAnswer> {
   const settlement = await settlements.get(_id);
-  const hash = settlement === null ? undefined : transactionOf(settlement);
+  const hash = settlement === null ? undefined : getTransactionHash(settlement);
   if (hash === undefined) return { outcome: 'pending' };
-  await settlements.noteAnswered(_id, hash);
+  await settlements.markAnswered(_id, hash);
   return { outcome: 'sent', transaction_id: hash };
 }

@@ -16,7 +16,7 @@ const Rates = z.object({
 export type Rates = z.infer<typeof Rates>;
 
 /** Amount of fiat money to be asked for in an asset. */
-export interface Asked {
+export interface RateQuery {
   /** Minor units. */
   amount: number;
   currency: string;
@@ -27,7 +27,7 @@ export interface Asked {
 
 export interface RateSource {
   /** Path of a file, or `https://…`. */
-  place: string;
+  location: string;
   /** Age from which prices are refused. */
   ageSecondsMax: number;
 }
@@ -37,23 +37,23 @@ export interface RateSource {
  * @returns a function that answers undefined for a pair without a price, and throws Error when the
  *   prices cannot be had, are malformed or too old
  */
-export function createRates({ place, ageSecondsMax }: RateSource, now: () => Date) {
-  return async (asked: Asked): Promise<{ due: bigint; price: string } | undefined> => {
-    const { as_of, rates } = parsed(await read(place));
+export function createRates({ location, ageSecondsMax }: RateSource, now: () => Date) {
+  return async (query: RateQuery): Promise<{ due: bigint; price: string } | undefined> => {
+    const { as_of, rates } = parseRates(await read(location));
     const age = now().getTime() - Date.parse(as_of);
     // A clock may be a little ahead of another.
     if (age > ageSecondsMax * 1_000 || age < -MINUTE_MS) {
       throw new Error(`The rates are of ${as_of}: too old, or not of our time.`);
     }
-    const price = rates[asked.asset]?.[asked.currency];
-    return price === undefined ? undefined : { price, due: amountDue(asked, price) };
+    const price = rates[query.asset]?.[query.currency];
+    return price === undefined ? undefined : { price, due: amountDue(query, price) };
   };
 }
 
 export type RatesReader = ReturnType<typeof createRates>;
 
 /** Converts fiat money at a price, in the asset's smallest unit; what does not divide is rounded up. */
-export function amountDue({ amount, currency, decimals }: Asked, price: string): bigint {
+export function amountDue({ amount, currency, decimals }: RateQuery, price: string): bigint {
   const [whole = '', fraction = ''] = price.split('.');
   const scaled = BigInt(whole + fraction);
   const numerator = BigInt(amount) * 10n ** BigInt(decimals + fraction.length);
@@ -61,9 +61,9 @@ export function amountDue({ amount, currency, decimals }: Asked, price: string):
   return (numerator + denominator - 1n) / denominator;
 }
 
-async function read(place: string): Promise<string> {
-  if (!/^https?:/.test(place)) return await readFile(place, 'utf8');
-  const { statusCode, body } = await request(place, {
+async function read(location: string): Promise<string> {
+  if (!/^https?:/.test(location)) return await readFile(location, 'utf8');
+  const { statusCode, body } = await request(location, {
     headersTimeout: TIMEOUT_MS,
     bodyTimeout: TIMEOUT_MS,
   });
@@ -72,7 +72,7 @@ async function read(place: string): Promise<string> {
   return text;
 }
 
-function parsed(text: string): Rates {
+function parseRates(text: string): Rates {
   try {
     return Rates.parse(JSON.parse(text));
   } catch {

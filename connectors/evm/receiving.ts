@@ -8,7 +8,7 @@ import type {
 } from '../contract/crypto';
 import type { Addresses } from './addresses';
 import { type Assets, DECIMALS, servedAsset } from './assets';
-import type { ChainBook } from './chain-book';
+import type { ChainBook } from './chain-store';
 import type { Deposits } from './deposits';
 import type { RatesReader } from './rates';
 import type { Screening } from './screening';
@@ -43,12 +43,12 @@ export async function quoteRate(
   const served = servedAsset(assets, asset, network);
   if (served === undefined) return NOT_SERVED;
   if (!livemode) return NO_SANDBOX;
-  const quoted = await rates({ amount, currency, asset: served, decimals: DECIMALS[served] });
-  if (quoted === undefined) {
+  const quote = await rates({ amount, currency, asset: served, decimals: DECIMALS[served] });
+  if (quote === undefined) {
     const message = `There is no rate between ${asset} and ${currency}.`;
     return { outcome: 'declined', code: 'rate_not_available', message };
   }
-  return { outcome: 'quoted', amount_due: String(quoted.due), rate: quoted.price };
+  return { outcome: 'quoted', amount_due: String(quote.due), rate: quote.price };
 }
 
 /** Gives a payment its address. @throws Error while the chain is not followed yet */
@@ -61,8 +61,7 @@ export async function giveAddress(
   if (!livemode) return NO_SANDBOX;
   if ((await book.cursor()) === null) throw new Error('The chain is not followed yet.');
   const terms = { asset: served, required_confirmations: confirmations };
-  const given = await addresses.give(crypto_payment_id, terms);
-  const { address, required_confirmations = confirmations } = given;
+  const { address, required_confirmations } = await addresses.give(crypto_payment_id, terms);
   const answer = { outcome: 'given', address, chain_id: chainId } as const;
   return {
     ...answer,
@@ -79,10 +78,10 @@ export async function screenSource(
   { deposits, screening }: ReceivingDeps,
   { crypto_payment_id, transaction_id }: ScreeningQuestion,
 ): Promise<ScreeningAnswer> {
-  const found = await deposits.find(crypto_payment_id, transaction_id);
-  if (found.length === 0) throw new Error('There is no such deposit in the book.');
-  const listed = await screening(found.flatMap(({ sources }) => sources));
-  if (listed === undefined) return { outcome: 'passed' };
+  const rows = await deposits.find(crypto_payment_id, transaction_id);
+  if (rows.length === 0) throw new Error('There is no such deposit in the book.');
+  const listedSource = await screening(rows.flatMap(({ sources }) => sources));
+  if (listedSource === undefined) return { outcome: 'passed' };
   // The address stays in this connector's own book.
   return { outcome: 'failed', code: 'source_listed', reason: 'A source is on the screening list.' };
 }

@@ -1,4 +1,4 @@
-import type { CryptoCallback } from '../../src/domain/crypto-callback';
+import type { CryptoCallback } from '../../src/domain/crypto/callback';
 
 /** Report to the product, as its door takes it. */
 export interface Report {
@@ -9,7 +9,7 @@ export interface Report {
 }
 
 /** Report under way, as a row keeps it. */
-export type Telling = Pick<Report, 'name' | 'callback'>;
+export type PendingReport = Pick<Report, 'name' | 'callback'>;
 
 /** Brings a report to the product; until it does not throw, the report counts as not told. */
 export type Deliver = (report: Report) => Promise<unknown>;

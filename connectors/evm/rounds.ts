@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../../src/log';
+import type { Logger } from '../../src/base/log';
 import type { Evm } from './evm';
 import { NodeFailure } from './node-answers';
 
 /** Wait after the first failure; each further one doubles it. */
-const TROUBLE_MS = 1_000;
-const TROUBLE_MS_MAX = 60_000;
+const BACKOFF_MS = 1_000;
+const BACKOFF_MS_MAX = 60_000;
 /** Time that a round has after a stop; one that takes longer is left, as by a death. */
 const GRACE_MS = 10_000;
 
@@ -23,42 +23,42 @@ export interface RoundsDeps {
  * Begins as soon as the node answers.
  * @throws Error in words when what it answers does not fit the configuration
  */
-export async function beginPatiently(deps: RoundsDeps): Promise<void> {
+export async function beginWithRetry(deps: RoundsDeps): Promise<void> {
   const { evm, signal, log } = deps;
   for (let failures = 0; !signal.aborted; failures += 1) {
     try {
-      await untilLeft(deps, evm.begin());
+      await withGrace(deps, evm.begin());
       return;
     } catch (err) {
       if (!(err instanceof NodeFailure)) throw err;
       log.warn({ err }, 'the node does not answer, tried again later');
-      await rest(trouble(failures), signal);
+      await pause(getBackoffMs(failures), signal);
     }
   }
 }
 
 /** Works round after round until it is stopped; a failed one is followed by a longer wait. */
-export async function workInRounds(deps: RoundsDeps): Promise<void> {
+export async function runRounds(deps: RoundsDeps): Promise<void> {
   const { evm, pollMs, signal, log } = deps;
   let failures = 0;
   while (!signal.aborted) {
     let wait = pollMs;
     try {
-      if (await untilLeft(deps, evm.round())) wait = 0;
+      if (await withGrace(deps, evm.round())) wait = 0;
       failures = 0;
     } catch (err) {
-      wait = trouble(failures);
+      wait = getBackoffMs(failures);
       failures += 1;
       const text = 'the round over the chain failed, tried again later';
       if (failures > 1) log.error({ err, attempt: failures }, text);
       else log.warn({ err }, text);
     }
-    await rest(wait, signal);
+    await pause(wait, signal);
   }
 }
 
 /** Waits for work; undefined where it outlasts a stop for too long, such as by a silent node. */
-async function untilLeft<T>(
+async function withGrace<T>(
   { signal, graceMs = GRACE_MS }: RoundsDeps,
   work: Promise<T>,
 ): Promise<T | undefined> {
@@ -67,15 +67,15 @@ async function untilLeft<T>(
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { signal: over.signal });
   });
-  const left = stopped.then(() => rest(graceMs, over.signal)).then(() => undefined);
-  return await Promise.race([work, left]).finally(() => over.abort());
+  const timeout = stopped.then(() => pause(graceMs, over.signal)).then(() => undefined);
+  return await Promise.race([work, timeout]).finally(() => over.abort());
 }
 
-function trouble(failures: number): number {
-  return Math.min(TROUBLE_MS * 2 ** Math.min(failures, 10), TROUBLE_MS_MAX);
+function getBackoffMs(failures: number): number {
+  return Math.min(BACKOFF_MS * 2 ** Math.min(failures, 10), BACKOFF_MS_MAX);
 }
 
-async function rest(ms: number, signal: AbortSignal): Promise<void> {
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (ms === 0) return;
   // An abort ends the rest early.
   await sleep(ms, undefined, { signal }).catch(() => undefined);

@@ -1,21 +1,21 @@
-import type { Logger } from '../../src/log';
-import type { Deliver, Telling } from './report';
+import type { Logger } from '../../src/base/log';
+import type { Deliver, PendingReport } from './report';
 import {
   type End,
-  type Mined,
+  getTransactionHash,
+  type MinedTransaction,
   type Outcome,
   type Settlement,
   type Settlements,
-  transactionOf,
 } from './settlements';
-import type { Passing } from './steps';
+import type { StepHook } from './steps';
 
 export interface SettlementReportDeps {
   settlements: Settlements;
   deliver: Deliver;
   /** Blocks after which a settlement has ended, its own included. */
   confirmations: number;
-  pass: Passing;
+  pass: StepHook;
   now: () => Date;
   log: Logger;
 }
@@ -34,25 +34,25 @@ async function reportOne(
 ): Promise<void> {
   const { settlements, confirmations, pass } = deps;
   const { _id, mined, told, telling } = settlement;
-  if (telling !== null) return await tell(deps, settlement, telling);
-  const isDeep = mined !== null && head - mined.block.number + 1 >= confirmations;
-  if (isDeep && told.end === END[mined.outcome]) {
+  if (telling !== null) return await sendReport(deps, settlement, telling);
+  const isConfirmed = mined !== null && head - mined.block.number + 1 >= confirmations;
+  if (isConfirmed && told.end === END[mined.outcome]) {
     await settlements.close(settlement);
     return;
   }
-  const due = isDeep ? endOf(mined) : broadcastOf(settlement);
+  const due = isConfirmed ? toFinalReport(mined) : toSentReport(settlement);
   if (due === undefined) return;
   const callback_id = `${_id}:${settlement.reports}`;
   const callback = { callback_id, occurred_at: deps.now().toISOString(), ...due.callback };
-  const written = { name: due.name, callback };
-  if (!(await settlements.plan(settlement, written))) return;
+  const report = { name: due.name, callback };
+  if (!(await settlements.plan(settlement, report))) return;
   pass('settlement to be told');
-  await tell(deps, settlement, written);
+  await sendReport(deps, settlement, report);
 }
 
-interface Due {
-  name: Telling['name'];
-  callback: Omit<Telling['callback'], 'callback_id' | 'occurred_at'>;
+interface DueReport {
+  name: PendingReport['name'];
+  callback: Omit<PendingReport['callback'], 'callback_id' | 'occurred_at'>;
 }
 
 const END: Record<Outcome, End> = { paid: 'completed', reverted: 'failed', taken: 'failed' };
@@ -68,36 +68,36 @@ const FAILURES: Record<Exclude<Outcome, 'paid'>, { code: string; reason: string 
   },
 };
 
-function endOf({ hash, block, outcome }: Mined): Due {
-  const place = { block_number: block.number, block_hash: block.hash };
+function toFinalReport({ hash, block, outcome }: MinedTransaction): DueReport {
+  const blockRef = { block_number: block.number, block_hash: block.hash };
   if (outcome === 'taken') return { name: 'failed', callback: FAILURES[outcome] };
-  const callback = { transaction_id: hash, ...place };
+  const callback = { transaction_id: hash, ...blockRef };
   if (outcome === 'paid') return { name: 'completed', callback };
   return { name: 'failed', callback: { ...callback, ...FAILURES[outcome] } };
 }
 
 /** Names the transaction, where the product knows of another or of none. */
-function broadcastOf(settlement: Settlement): Due | undefined {
+function toSentReport(settlement: Settlement): DueReport | undefined {
   const { told } = settlement;
-  const transaction_id = transactionOf(settlement);
+  const transaction_id = getTransactionHash(settlement);
   if (transaction_id === undefined || told.end !== null) return undefined;
   return transaction_id === told.sent ? undefined : { name: 'sent', callback: { transaction_id } };
 }
 
 /** Brings a report to the product; one that it did not take is brought again in the next round. */
-async function tell(
+async function sendReport(
   { settlements, deliver, pass, log }: SettlementReportDeps,
   { _id, told }: Settlement,
-  telling: Telling,
+  report: PendingReport,
 ): Promise<void> {
-  const { name, callback } = telling;
+  const { name, callback } = report;
   try {
-    await deliver({ resource: 'crypto_settlement', resource_id: _id, ...telling });
+    await deliver({ resource: 'crypto_settlement', resource_id: _id, ...report });
   } catch (err) {
     log.warn({ crypto_settlement_id: _id, err }, 'settlement not told, tried again later');
     return;
   }
   pass('settlement told');
   const end = name === 'completed' || name === 'failed' ? name : told.end;
-  await settlements.noteTold(_id, telling, { sent: callback.transaction_id ?? told.sent, end });
+  await settlements.markReported(_id, report, { sent: callback.transaction_id ?? told.sent, end });
 }

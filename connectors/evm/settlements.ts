@@ -1,8 +1,8 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Address, Hash, Hex } from 'viem';
 import type { Asset } from './assets';
-import type { Place } from './chain-book';
-import type { Telling } from './report';
+import type { BlockRef } from './chain-store';
+import type { PendingReport } from './report';
 
 /** Signed bytes of a settlement. All attempts have one nonce, so the chain takes one at most. */
 export interface Attempt {
@@ -17,9 +17,9 @@ export interface Attempt {
 /** End of a settlement's nonce on the chain. `taken`: by a transaction that is none of ours. */
 export type Outcome = 'paid' | 'reverted' | 'taken';
 
-export interface Mined {
+export interface MinedTransaction {
   hash: Hash;
-  block: Place;
+  block: BlockRef;
   outcome: Outcome;
 }
 
@@ -40,11 +40,11 @@ export interface Settlement {
   attempts: Attempt[];
   /** Bytes that the node took last; null before the first. */
   broadcast: { hash: Hash; at: Date } | null;
-  mined: Mined | null;
+  mined: MinedTransaction | null;
   /** Transaction that the product knows, and the end that it was told of. */
   told: { sent: string | null; end: End | null };
   /** Report under way, written before it is sent so that a repeat says the same. */
-  telling: Telling | null;
+  telling: PendingReport | null;
   /** Number of reports so far. */
   reports: number;
   /** Whether there is more to do or to tell. */
@@ -100,7 +100,7 @@ export function createSettlements(db: Db) {
       );
     },
     open: () => rows.find({ is_open: true }).sort({ nonce: 1 }).toArray(),
-    noteBroadcast: (_id: string, broadcast: { hash: Hash; at: Date }) =>
+    markBroadcast: (_id: string, broadcast: { hash: Hash; at: Date }) =>
       rows.updateOne({ _id }, { $set: { broadcast } }),
     /** Keeps bytes with a higher fee; false where another process has, or a block holds it. */
     addAttempt: async ({ _id, attempts }: Settlement, attempt: Attempt): Promise<boolean> => {
@@ -111,11 +111,11 @@ export function createSettlements(db: Db) {
       return modifiedCount === 1;
     },
     /** Writes down what a block did with the paying account's nonces. */
-    mine: async (outgoing: readonly Outgoing[], block: Place, session: ClientSession) => {
+    mine: async (outgoing: readonly Outgoing[], block: BlockRef, session: ClientSession) => {
       for (const { from, nonce, hash, succeeded } of outgoing) {
-        const done: Outcome = succeeded ? 'paid' : 'reverted';
+        const ownOutcome: Outcome = succeeded ? 'paid' : 'reverted';
         const isOurs = { $in: [hash, '$attempts.hash'] };
-        const outcome = { $cond: [isOurs, done, 'taken'] };
+        const outcome = { $cond: [isOurs, ownOutcome, 'taken'] };
         await rows.updateOne(
           { from, nonce },
           [{ $set: { mined: { hash, block, outcome }, is_open: true } }],
@@ -124,23 +124,23 @@ export function createSettlements(db: Db) {
       }
     },
     /** Takes back what blocks above a number did. */
-    undoAbove: (number: number, session: ClientSession) =>
+    revertAbove: (number: number, session: ClientSession) =>
       rows.updateMany(
         { 'mined.block.number': { $gt: number } },
         { $set: { mined: null, broadcast: null, is_open: true } },
         { session },
       ),
     /** Notes the transaction that an answer names. */
-    noteAnswered: (_id: string, hash: Hash) =>
+    markAnswered: (_id: string, hash: Hash) =>
       rows.updateOne({ _id }, { $set: { 'told.sent': hash } }),
     /** Writes a report down before it is sent; false where another process has. */
-    plan: async ({ _id, reports }: Settlement, telling: Telling): Promise<boolean> => {
+    plan: async ({ _id, reports }: Settlement, telling: PendingReport): Promise<boolean> => {
       const filter = { _id, reports, telling: null };
       const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
       return modifiedCount === 1;
     },
     /** Notes, once, that the product has the report. */
-    noteTold: (_id: string, { callback }: Telling, told: Settlement['told']) =>
+    markReported: (_id: string, { callback }: PendingReport, told: Settlement['told']) =>
       rows.updateOne(
         { _id, 'telling.callback.callback_id': callback.callback_id },
         { $set: { told, telling: null }, $inc: { reports: 1 } },
@@ -152,7 +152,7 @@ export function createSettlements(db: Db) {
 }
 
 /** Names the transaction of a settlement: the one in a block, else the one that was broadcast. */
-export function transactionOf({ mined, broadcast }: Settlement): Hash | undefined {
+export function getTransactionHash({ mined, broadcast }: Settlement): Hash | undefined {
   if (mined !== null && mined.outcome !== 'taken') return mined.hash;
   return broadcast?.hash;
 }

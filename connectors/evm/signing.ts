@@ -23,13 +23,13 @@ const RAISE = 8n;
 type Payment = Pick<Settlement, 'asset' | 'amount' | 'wallet' | 'from'>;
 
 /** Call that pays a settlement. @throws Error for a token whose contract is not known */
-export function callOf({ usdc }: Assets, { asset, amount, wallet, from }: Payment): Call {
+export function buildCall({ usdc }: Assets, { asset, amount, wallet, from }: Payment): Call {
   if (asset === 'ETH') return { from, to: wallet, value: BigInt(amount), data: '0x' };
   if (usdc === undefined) throw new Error('The contract of USDC is not configured.');
-  return { from, to: usdc, value: 0n, data: transferOf(wallet, BigInt(amount)) };
+  return { from, to: usdc, value: 0n, data: encodeTransfer(wallet, BigInt(amount)) };
 }
 
-function transferOf(to: Address, amount: bigint): Hex {
+function encodeTransfer(to: Address, amount: bigint): Hex {
   return encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to, amount] });
 }
 
@@ -42,19 +42,19 @@ export function nextBase({ base }: GasPrice): bigint {
 export function firstFees({ base, tip }: GasPrice, cap: bigint): Fees | undefined {
   if (base + tip > cap) return undefined;
   // Twice the base stays enough for six full blocks in a row.
-  return { fee_max: least(2n * base + tip, cap), tip };
+  return { fee_max: min(2n * base + tip, cap), tip };
 }
 
 /** Fees that nodes take in place of `old`; undefined where they would exceed `cap`. */
-export function raisedFees(old: Fees, { base, tip }: GasPrice, cap: bigint): Fees | undefined {
-  const raised = {
-    tip: most(old.tip + old.tip / RAISE + 1n, tip),
-    fee_max: most(old.fee_max + old.fee_max / RAISE + 1n, least(2n * base + tip, cap)),
+export function bumpFees(old: Fees, { base, tip }: GasPrice, cap: bigint): Fees | undefined {
+  const fees = {
+    tip: max(old.tip + old.tip / RAISE + 1n, tip),
+    fee_max: max(old.fee_max + old.fee_max / RAISE + 1n, min(2n * base + tip, cap)),
   };
-  return raised.fee_max > cap ? undefined : { ...raised, tip: least(raised.tip, raised.fee_max) };
+  return fees.fee_max > cap ? undefined : { ...fees, tip: min(fees.tip, fees.fee_max) };
 }
 
-export interface Signed {
+export interface SignRequest {
   account: PrivateKeyAccount;
   chainId: number;
   call: Call;
@@ -73,7 +73,7 @@ export async function sign({
   gas,
   fees,
   now,
-}: Signed): Promise<Attempt> {
+}: SignRequest): Promise<Attempt> {
   const { to, value, data } = call;
   const bytes = await account.signTransaction({
     type: 'eip1559',
@@ -96,10 +96,10 @@ export async function sign({
   };
 }
 
-function least(one: bigint, other: bigint): bigint {
+function min(one: bigint, other: bigint): bigint {
   return one < other ? one : other;
 }
 
-function most(one: bigint, other: bigint): bigint {
+function max(one: bigint, other: bigint): bigint {
   return one > other ? one : other;
 }

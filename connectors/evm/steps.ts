@@ -14,4 +14,4 @@ export type Step =
   | 'settlement told';
 
 /** Called at each step; what it throws ends the work there. */
-export type Passing = (step: Step) => void;
+export type StepHook = (step: Step) => void;

@@ -18,7 +18,7 @@ const wei = z
   .transform((text) => BigInt(text));
 
 /** Place of a trace: which transaction, and the calls that led to it. */
-const Placed = z.object({
+const Trace = z.object({
   blockHash: hash,
   /** Absent from what no transaction did, such as a reward. */
   transactionHash: hash.nullish(),
@@ -27,13 +27,13 @@ const Placed = z.object({
 });
 
 /** Call, in which alone ether moves; others of its kind move none. */
-const Call = Placed.extend({
+const Call = Trace.extend({
   type: z.literal('call'),
   action: z.object({ callType: z.literal('call'), from: address, to: address, value: wei }),
 });
 
 /** End of a contract, which hands its ether on. */
-const Suicide = Placed.extend({
+const Suicide = Trace.extend({
   type: z.literal('suicide'),
   action: z.object({ address, refundAddress: address, balance: wei }),
 });
@@ -43,36 +43,36 @@ const Suicide = Placed.extend({
  * did is undone with any call above it that failed.
  * @throws Error for another shape, and for traces of another block
  */
-export function movementsIn(raw: unknown, blockHash: Hash): Movement[] {
-  const traces = z.array(Placed.loose()).parse(raw);
+export function readMovements(raw: unknown, blockHash: Hash): Movement[] {
+  const traces = z.array(Trace.loose()).parse(raw);
   if (traces.some((trace) => trace.blockHash !== blockHash)) {
     throw new Error('The traces are of another block.');
   }
-  const failed = new Set(traces.filter(({ error }) => error != null).map(pathOf));
+  const failed = new Set(traces.filter(({ error }) => error != null).map(toPath));
   return traces
-    .filter((trace) => !waysTo(trace).some((path) => failed.has(path)))
-    .map(movementOf)
+    .filter((trace) => !listPaths(trace).some((path) => failed.has(path)))
+    .map(toMovement)
     .filter((movement) => movement !== undefined);
 }
 
-interface PlacedCall {
+interface TracePosition {
   transactionHash?: string | null | undefined;
   traceAddress: number[];
 }
 
-function pathOf({ transactionHash, traceAddress }: PlacedCall): string {
+function toPath({ transactionHash, traceAddress }: TracePosition): string {
   return [transactionHash, ...traceAddress].join('/');
 }
 
 /** Paths of a call and of all calls that led to it. */
-function waysTo({ transactionHash, traceAddress }: PlacedCall): string[] {
+function listPaths({ transactionHash, traceAddress }: TracePosition): string[] {
   const depths = Array.from({ length: traceAddress.length + 1 }, (_, depth) => depth);
   return depths.map((depth) =>
-    pathOf({ transactionHash, traceAddress: traceAddress.slice(0, depth) }),
+    toPath({ transactionHash, traceAddress: traceAddress.slice(0, depth) }),
   );
 }
 
-function movementOf(trace: unknown): Movement | undefined {
+function toMovement(trace: unknown): Movement | undefined {
   const call = Call.safeParse(trace).data;
   if (call?.transactionHash != null) {
     const { from, to, value } = call.action;

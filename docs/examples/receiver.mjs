@@ -1,4 +1,4 @@
-// A webhook receiver, whole: it verifies each delivery and prints it.
+// A complete webhook receiver: verifies each delivery and prints it.
 //   node docs/examples/receiver.mjs SIGNING_SECRET [PORT]
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -11,15 +11,15 @@ if (!secret) {
   process.exit(1);
 }
 
-/** `header` is Service-Signature, `body` the exact bytes that came. */
+/** `header` is Service-Signature, `body` the exact bytes received. */
 function isGenuine(header, body) {
   const { t, v1 } = Object.fromEntries(header.split(',').map((part) => part.split('=', 2)));
   if (!t || !v1) return false;
   const age = Math.abs(Date.now() / 1_000 - Number(t));
   if (!(age <= TOLERANCE_SECONDS)) return false; // also when `t` is no number
   const expected = createHmac('sha256', secret).update(`${t}.`).update(body).digest();
-  const given = Buffer.from(v1, 'hex');
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  const actual = Buffer.from(v1, 'hex');
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }
 
 const seen = new Set(); // yours outlives a restart: a table with the event's id as its key

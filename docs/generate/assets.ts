@@ -1,7 +1,7 @@
-import { ASSETS, formatUnits } from '../../src/domain/crypto';
+import { ASSETS, formatUnits } from '../../src/domain/crypto/assets';
 import { code, table } from './markdown';
 
-/** Coins that can be taken, and the balance from which each is settled daily. */
+/** Assets of crypto payments, and the balance from which each is settled daily. */
 export function assetTable(): string {
   const rows = ASSETS.map(({ asset, network, decimals, settled_from }) => [
     code(asset),

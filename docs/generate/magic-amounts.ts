@@ -1,17 +1,17 @@
 import {
   CRYPTO_MAGIC_AMOUNTS,
   SETTLEMENT_MAGIC_AMOUNTS,
-} from '../../connectors/sandbox-bank/chain/magic-amounts';
+} from '../../connectors/sandbox/chain/magic-amounts';
 import {
   MAGIC_AMOUNTS,
   PAYOUT_MAGIC_AMOUNTS,
   REFUND_MAGIC_AMOUNTS,
-} from '../../connectors/sandbox-bank/magic-amounts';
+} from '../../connectors/sandbox/magic-amounts';
 import { code, list } from './markdown';
 
 type Amounts = Record<number, { description: string }>;
 
-/** Amounts that make the sandbox bank misbehave, and what happens then. */
+/** Amounts that make the sandbox bank misbehave, and the result. */
 export function magicAmountLists() {
   return {
     'payment-amounts': amountList(MAGIC_AMOUNTS),
@@ -23,6 +23,6 @@ export function magicAmountLists() {
 }
 
 function amountList(amounts: Amounts): string {
-  const told = Object.entries(amounts);
-  return list(told.map(([amount, { description }]) => `${code(amount)}: ${description}`));
+  const entries = Object.entries(amounts);
+  return list(entries.map(([amount, { description }]) => `${code(amount)}: ${description}`));
 }

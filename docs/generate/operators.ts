@@ -1,17 +1,19 @@
 import { code, codes, list } from './markdown';
 import { TEXTS } from './workflow-texts';
 
-/** Every mark of each resource with the words that its page in the Temporal UI shows. */
-export function markLists() {
+/** Each resource's attention reasons with the remedies that its page in the Temporal UI shows. */
+export function remedyLists() {
   return Object.fromEntries(
-    Object.entries(TEXTS).map(([kind, { cures }]) => {
-      const items = Object.entries(cures).map(([mark, cure]) => `${code(mark)}: ${cure}`);
-      return [`${kind}-marks`, list(items)];
+    Object.entries(TEXTS).map(([kind, { remedies }]) => {
+      const items = Object.entries(remedies).map(
+        ([reason, remedy]) => `${code(reason)}: ${remedy}`,
+      );
+      return [`${kind}-remedies`, list(items)];
     }),
   );
 }
 
-/** What operators can do to each resource, and in which states. */
+/** Updates of each resource, and the states in which operators can send them. */
 export function updateLists() {
   return Object.fromEntries(
     Object.entries(TEXTS).map(([kind, { acts, descriptions }]) => {
@@ -24,7 +26,7 @@ export function updateLists() {
   );
 }
 
-/** The input is the same for all, and told once beside the list. */
+/** The page describes the input once, since it is the same for all updates. */
 function withoutInput(description: string): string {
   return description.replace(/:? \{[^}]*\}/, '');
 }

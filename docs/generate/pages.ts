@@ -1,9 +1,10 @@
 import { join } from 'node:path';
-import { EVM_VARIABLES, VARIABLES } from '../../stack/variables';
+import { EvmSettings } from '../../connectors/evm/config';
+import { listFields, listVariables } from '../../stack/usage';
 import { assetTable } from './assets';
 import { errorList } from './errors';
 import { magicAmountLists } from './magic-amounts';
-import { markLists, updateLists } from './operators';
+import { remedyLists, updateLists } from './operators';
 import { receiverBlock } from './receiver';
 import { roleTable } from './roles';
 import { variableTable } from './variables';
@@ -14,11 +15,11 @@ import { variableTable } from './variables';
  */
 export function blocksByPage(root: string): Record<string, Record<string, string>> {
   return {
-    'README.md': { variables: variableTable(VARIABLES) },
+    'README.md': { variables: variableTable(listVariables()) },
     'docs/api.md': { assets: assetTable(), errors: errorList(), ...magicAmountLists() },
     'docs/dashboard.md': { roles: roleTable() },
-    'docs/evm.md': { variables: variableTable(EVM_VARIABLES) },
-    'docs/operators.md': { ...markLists(), ...updateLists() },
+    'docs/evm.md': { settings: variableTable(listFields(EvmSettings), 'Field') },
+    'docs/operators.md': { ...remedyLists(), ...updateLists() },
     'docs/webhooks.md': { receiver: receiverBlock(join(root, 'docs/examples/receiver.mjs')) },
   };
 }

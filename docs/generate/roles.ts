@@ -1,18 +1,18 @@
-import { ACTS, type Act, mayAct, ROLE_NAMES, ROLES } from '../../src/domain/dashboard-role';
+import { ACTS, type Act, mayAct, ROLE_NAMES, ROLES } from '../../src/domain/account/dashboard-role';
 import { table } from './markdown';
 
 const WORDS: Readonly<Record<Act, string>> = {
   view: 'See everything but secrets',
   'self.change': 'Own password, second factor and sessions',
-  'keys.change': 'Make and revoke API keys',
+  'keys.change': 'Create and revoke API keys',
   'webhooks.change': 'Set the webhook endpoint, roll its secret',
   'webhooks.secret': 'See the signing secret',
   'events.send': 'Send events again, send test events',
   'payments.refund': 'Refund payments',
   'payments.cancel': 'Cancel payments',
-  'crypto.settle': 'Settle balances of coins',
+  'crypto.settle': 'Settle crypto balances',
   'wallets.change': 'Register wallets',
-  'team.change': 'Invite and remove people, change roles',
+  'team.change': 'Invite and remove team members, change roles',
 };
 
 /** Acts of the dashboard by the roles that may do each. */

@@ -1,42 +1,46 @@
-/** The one place where the docs load workflows: what operators see, and what they can do. */
+/** Texts of the workflows for operators. No other module of the docs loads workflows. */
 import { ACTS as cryptoPaymentActs } from '../../workflows/crypto-payment/acts';
-import { VIEW as cryptoPaymentView } from '../../workflows/crypto-payment/life';
 import { messages as cryptoPayment } from '../../workflows/crypto-payment/messages';
+import { VIEW as cryptoPaymentView } from '../../workflows/crypto-payment/state';
 import { ACTS as cryptoSettlementActs } from '../../workflows/crypto-settlement/acts';
-import { VIEW as cryptoSettlementView } from '../../workflows/crypto-settlement/life';
 import { messages as cryptoSettlement } from '../../workflows/crypto-settlement/messages';
+import { VIEW as cryptoSettlementView } from '../../workflows/crypto-settlement/state';
 import { ACTS as paymentActs } from '../../workflows/payment/acts';
-import { VIEW as paymentView } from '../../workflows/payment/life';
 import { messages as payment } from '../../workflows/payment/messages';
+import { VIEW as paymentView } from '../../workflows/payment/state';
 import { ACTS as payoutActs } from '../../workflows/payout/acts';
-import { VIEW as payoutView } from '../../workflows/payout/life';
 import { messages as payout } from '../../workflows/payout/messages';
+import { VIEW as payoutView } from '../../workflows/payout/state';
 import { ACTS as refundActs } from '../../workflows/refund/acts';
-import { VIEW as refundView } from '../../workflows/refund/life';
 import { messages as refund } from '../../workflows/refund/messages';
+import { VIEW as refundView } from '../../workflows/refund/state';
 
 interface Texts {
-  /** Words that the page of a resource shows beside each mark. */
-  cures: Readonly<Record<string, string>>;
-  /** States in which each act of an operator is possible. */
+  /** Remedy of each attention reason, as the page of a resource shows it. */
+  remedies: Readonly<Record<string, string>>;
+  /** States that allow each update. */
   acts: Readonly<Record<string, { from: readonly string[] }>>;
-  /** Words that the Temporal UI shows beside each message. */
+  /** Description of each message in the Temporal UI. */
   descriptions: Readonly<Record<string, string>>;
 }
 
 type Kind = 'payment' | 'refund' | 'payout' | 'crypto-payment' | 'crypto-settlement';
 
 export const TEXTS: Readonly<Record<Kind, Texts>> = {
-  payment: { cures: paymentView.cures, acts: paymentActs, descriptions: payment.descriptions },
-  refund: { cures: refundView.cures, acts: refundActs, descriptions: refund.descriptions },
-  payout: { cures: payoutView.cures, acts: payoutActs, descriptions: payout.descriptions },
+  payment: {
+    remedies: paymentView.remedies,
+    acts: paymentActs,
+    descriptions: payment.descriptions,
+  },
+  refund: { remedies: refundView.remedies, acts: refundActs, descriptions: refund.descriptions },
+  payout: { remedies: payoutView.remedies, acts: payoutActs, descriptions: payout.descriptions },
   'crypto-payment': {
-    cures: cryptoPaymentView.cures,
+    remedies: cryptoPaymentView.remedies,
     acts: cryptoPaymentActs,
     descriptions: cryptoPayment.descriptions,
   },
   'crypto-settlement': {
-    cures: cryptoSettlementView.cures,
+    remedies: cryptoSettlementView.remedies,
     acts: cryptoSettlementActs,
     descriptions: cryptoSettlement.descriptions,
   },

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 
-/** Network address of the caller, behind the proxies that are trusted. */
-export function addressOf(ctx: Context): string {
+/** Network address of the caller, behind trusted proxies. */
+export function getAddress(ctx: Context): string {
   const state: { address?: string } = ctx.state;
   return state.address ?? ctx.ip;
 }

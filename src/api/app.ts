@@ -1,28 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
-import type { MongoClient } from 'mongodb';
-import { type ClientAddress, createClientAddress } from '../client-address';
+import { type ClientAddress, createClientAddress } from '../base/client-address';
+import type { Tracing } from '../base/tracing/tracing';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
 import { Refusal } from '../domain/errors';
-import { isTokenKept, type TokenOwner } from '../keys/pay-token';
-import { createPayers } from '../merchants/payers';
-import type { ApiMeter } from '../metrics/api';
 import { createPayPages } from '../pages/pay';
 import { HSTS } from '../pages/security';
-import type { Redeliveries } from '../temporal/redeliveries';
-import type { Tracing } from '../tracing/tracing';
-import { createDenial } from '../webhooks/address';
+import type { Redeliveries } from '../service/events/redeliveries';
+import { createPayers } from '../service/payers';
+import { createPaymentPages } from '../service/payment-pages';
+import { createDenyCheck } from '../webhooks/address';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
 import { postOutside } from '../webhooks/post';
-import { mountCatalogue } from './catalogue';
+import { mountCatalog } from './catalogue';
 import { mountConnectors } from './connectors';
-import { type ApiDeps, factsOf, keyOf, requestIdOf } from './context';
+import { type ApiDeps, getKey, getLogFields, getRequestId } from './context';
 import { mountCrypto } from './crypto';
 import { answerErrors } from './errors';
 import { mountHealth } from './health';
-import { createMerchantActs } from './merchant-acts';
+import type { ApiMeter } from './metrics';
 import { createMount } from './mount';
 import { openApiDocument, SERVICE_VERSION } from './openapi';
 import { mountPayments } from './payments';
@@ -34,38 +32,36 @@ import { mountSandbox } from './sandbox';
 import { traceRequests } from './trace-requests';
 
 export interface AppDeps extends Omit<ApiDeps, 'payers'> {
-  mongo: MongoClient;
   redeliveries: Redeliveries;
-  /** Traces of requests; none when not given. */
+  /** Traces of requests; none when undefined. */
   tracing?: Tracing;
   /** Aborts when the process is about to end, while it still serves. */
   stopping?: AbortSignal;
   config: ApiDeps['config'] &
     Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'> &
     Partial<Pick<Config, 'WEBHOOK_DENY_CIDRS'>>;
-  /** Counter of requests, such as that of the process's figures. */
+  /** Counts requests for the metrics of the process. */
   meter?: ApiMeter;
 }
 
-/** Dependencies as the rooms of the app have them. */
-type RoomDeps = AppDeps & Pick<ApiDeps, 'payers'>;
+type AppRouteDeps = AppDeps & Pick<ApiDeps, 'payers'>;
 
-/** Test events whose answers one process waits for; one endpoint may hold one. */
+/** Most test events in progress in one process; one per endpoint. */
 const TEST_EVENTS_AT_ONCE = 20;
 
-/** Koa app: the middleware that every request passes, and then the routes. */
-export function createApp(given: AppDeps): Koa {
-  const { stores, sealer, log } = given;
-  const deps = { ...given, payers: createPayers({ accounts: stores.accounts, sealer, log }) };
+/** Creates the Koa app: the middleware of every request, then the routes. */
+export function createApp(params: AppDeps): Koa {
+  const { stores, encrypter, log } = params;
+  const deps = { ...params, payers: createPayers({ accounts: stores.accounts, encrypter, log }) };
   const app = new Koa();
   const router = createRouter(deps);
   const pages = createPages(deps);
   const { TRUSTED_PROXIES = '', PUBLIC_URL } = deps.config;
   const clientAddress = createClientAddress(TRUSTED_PROXIES, PUBLIC_URL);
   app.use(nameRequest(clientAddress));
-  app.use(partWhenStopping(deps.stopping));
+  app.use(closeWhenStopping(deps.stopping));
   if (deps.tracing !== undefined) app.use(traceRequests(deps.tracing));
-  if (deps.config.PUBLIC_URL.startsWith('https:')) app.use(keepToTls);
+  if (deps.config.PUBLIC_URL.startsWith('https:')) app.use(sendHsts);
   app.use(accessLog(deps));
   app.use(pages.routes());
   app.use(createDashboardPages(deps, clientAddress).routes());
@@ -76,8 +72,8 @@ export function createApp(given: AppDeps): Koa {
   return app;
 }
 
-function createRouter(deps: RoomDeps): Router {
-  // Strict: `/v1/payments/` with an id left out must not answer with the list.
+function createRouter(deps: AppRouteDeps): Router {
+  // Strict: `/v1/payments/` with a missing id must not return the list.
   const router = new Router({ strict: true, sensitive: true });
   const limits = createRateLimits(deps.config);
   const mount = createMount(router, deps, limits);
@@ -85,14 +81,14 @@ function createRouter(deps: RoomDeps): Router {
   mountRefunds(mount, deps);
   mountRecipients(mount, deps);
   mountPayouts(mount, deps);
-  mountCatalogue(mount, deps);
+  mountCatalog(mount, deps);
   mountCrypto(mount, deps);
   mountSandbox(mount, deps);
   mountConnectors(router, deps, limits);
   const { mongo, temporal, now, stopping } = deps;
   mountHealth(router, { mongo, temporal, now, stopping, heartbeats: deps.stores.heartbeats });
   const document = openApiDocument(deps.config.PUBLIC_URL);
-  // Once, since it takes longer than most answers.
+  // Built once, since it takes longer than most requests.
   const text = JSON.stringify(document);
   router.get('/openapi.json', (ctx) => {
     ctx.type = 'json';
@@ -101,32 +97,16 @@ function createRouter(deps: RoomDeps): Router {
   return router;
 }
 
-function createPages({ stores, keys, temporal, config, now, log }: RoomDeps): Router {
-  const linked = <P extends TokenOwner>(payment: P | null): P | null =>
-    payment !== null && isTokenKept(keys.pay_token, payment) ? payment : null;
-  return createPayPages({
-    payments: {
-      ...stores.payments,
-      byToken: async (hash) => linked(await stores.payments.byToken(hash)),
-    },
-    cryptoPayments: { byToken: async (hash) => linked(await stores.crypto_payments.byToken(hash)) },
-    merchantName: async (account_id) => (await stores.accounts.known(account_id))?.name ?? '',
-    cancelPayment: async (payment_id) => {
-      await temporal.cancelPayment(payment_id, 'customer');
-      const payment = await stores.payments.get(payment_id);
-      return payment?.status === 'cancelled' ? 'cancelled' : 'cannot_cancel';
-    },
-    publicUrl: config.PUBLIC_URL,
-    now,
-    log,
-  });
+function createPages(deps: AppRouteDeps): Router {
+  const { config, now, log } = deps;
+  return createPayPages({ ...createPaymentPages(deps), publicUrl: config.PUBLIC_URL, now, log });
 }
 
-function createDashboardPages({ config, ...deps }: RoomDeps, clientAddress: ClientAddress): Router {
-  const isDenied = createDenial(config.WEBHOOK_DENY_CIDRS ?? '');
+function createDashboardPages(deps: AppRouteDeps, clientAddress: ClientAddress): Router {
+  const { config } = deps;
+  const isDenied = createDenyCheck(config.WEBHOOK_DENY_CIDRS ?? '');
   return createDashboard({
     ...deps,
-    acts: createMerchantActs({ config, ...deps }),
     limits: createEndpointLimits({ slots: TEST_EVENTS_AT_ONCE }),
     post: postOutside(isDenied),
     clientAddress,
@@ -140,48 +120,48 @@ function nameRequest(clientAddress: ClientAddress): Middleware {
   return async (ctx, next) => {
     ctx.state['requestId'] = randomUUID();
     ctx.state['address'] = clientAddress(ctx.req);
-    ctx.set('Request-Id', requestIdOf(ctx));
+    ctx.set('Request-Id', getRequestId(ctx));
     ctx.set('Service-Version', SERVICE_VERSION);
-    // Answers belong to one merchant, and may hold the URL at which a customer pays.
+    // Responses belong to one merchant, and may contain the URL of a payment page.
     ctx.set('Cache-Control', 'no-store');
     ctx.set('X-Content-Type-Options', 'nosniff');
     await next();
   };
 }
 
-/** Ends a connection with its answer, so that none is in use when the listener closes. */
-function partWhenStopping(stopping?: AbortSignal): Middleware {
+/** Closes each connection after its response, so none is in use when the listener closes. */
+function closeWhenStopping(stopping?: AbortSignal): Middleware {
   return async (ctx, next) => {
     await next();
     if (stopping?.aborted === true) ctx.set('Connection', 'close');
   };
 }
 
-const keepToTls: Middleware = async (ctx, next) => {
+const sendHsts: Middleware = async (ctx, next) => {
   ctx.set(HSTS);
   await next();
 };
 
 /**
- * Logs a line for each answer: by whom and from where, with the route, since the path of a hosted
- * page holds a secret.
+ * Logs a line for each response with caller, address and route; never the path, since that of a hosted
+ * page contains a secret.
  */
 function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {
   return async (ctx, next) => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     await next();
     const { method, status } = ctx;
     const route = '_matchedRoute' in ctx ? ctx._matchedRoute : undefined;
-    const duration = performance.now() - begun;
+    const duration = performance.now() - startedAt;
     const duration_ms = Math.round(duration);
-    const facts = { method, route, status, ...factsOf(ctx), duration_ms };
-    log.info({ request_id: requestIdOf(ctx), ...facts }, 'answered');
+    const facts = { method, route, status, ...getLogFields(ctx), duration_ms };
+    log.info({ request_id: getRequestId(ctx), ...facts }, 'answered');
     meter?.answered({
       method,
       route: typeof route === 'string' ? route : 'none',
       status,
       seconds: duration / 1_000,
-      livemode: keyOf(ctx)?.livemode,
+      livemode: getKey(ctx)?.livemode,
       replayed: ctx.response.get('Idempotent-Replayed') === 'true',
     });
   };

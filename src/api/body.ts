@@ -1,14 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
+import { JsonSyntaxError, type ParsedJson, parseJson } from '../base/json';
 import { Refusal } from '../domain/errors';
-import { JsonSyntaxError, type ParsedJson, parseJson } from '../json';
 
 /** Limits a body to 64 KiB. @see docs/api.md#money-json-text */
 const BODY_BYTES_MAX = 64 * 1_024;
-/** Limits the values of a body, which metadata of 8 KiB can't reach. @see docs/api.md#money-json-text */
+/** Limits the number of values in a body; metadata of 8 KiB cannot reach it. @see docs/api.md#money-json-text */
 const BODY_VALUES_MAX = 5_000;
-/** Decoder that skips a byte order mark. */
 const utf8 = new TextDecoder();
 const EMPTY: ParsedJson = { value: {}, canonical: '{}' };
 

@@ -1,18 +1,17 @@
-import { availableEntry, catalogueEntry, PAYMENT_METHOD_IDS } from '../domain/catalogue';
+import { availableEntry, catalogEntry, PAYMENT_METHOD_IDS } from '../domain/payment/catalog';
 import { listAvailablePaymentMethods, listPaymentMethods } from '../domain/wire/catalogue';
-import { availableMethods } from '../routing';
+import { listAvailableMethods } from '../service/payments';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
 
 /** @see docs/api.md#methods */
-export function mountCatalogue(mount: Mount, { stores, connectors }: ApiDeps): void {
-  const catalogue = { object: 'list', data: PAYMENT_METHOD_IDS.map(catalogueEntry) };
+export function mountCatalog(mount: Mount, deps: ApiDeps): void {
+  const catalog = { object: 'list', data: PAYMENT_METHOD_IDS.map(catalogEntry) };
 
-  mount.endpoint(listPaymentMethods, async () => catalogue);
+  mount.endpoint(listPaymentMethods, async () => catalog);
 
-  mount.endpoint(listAvailablePaymentMethods, async ({ key }) => {
-    const account = await stores.accounts.get(key.account_id);
-    const methods = availableMethods(connectors, account?.enabled_methods ?? [], key.livemode);
-    return { object: 'list', data: methods.map(availableEntry) };
-  });
+  mount.endpoint(listAvailablePaymentMethods, async ({ key }) => ({
+    object: 'list',
+    data: (await listAvailableMethods(deps, key)).map(availableEntry),
+  }));
 }

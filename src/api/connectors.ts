@@ -1,34 +1,34 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { type ConnectorKey, signCallback } from '../connectors/mac';
-import { UnreadableKey } from '../connectors/secrets';
-import { createSignatureCheck } from '../connectors/signature';
-import { isBalanceAccountName } from '../domain/balance-account';
+import { type ConnectorKey, signCallback } from '../callbacks/mac';
+import { UnreadableKey } from '../callbacks/secrets';
+import { createSignatureCheck } from '../callbacks/signature';
+import { isBalanceAccountName } from '../domain/account/balance-account';
 import { Refusal, unavailable } from '../domain/errors';
 import { HttpCallback, type ResourceCallback } from '../domain/wire/callback';
+import { validate } from '../domain/wire/validate';
 import { parseBody, readBytes } from './body';
-import { type ApiDeps, requestIdOf } from './context';
+import { type ApiDeps, getRequestId } from './context';
 import { createFailureLimit, type RateLimits } from './rate-limit';
-import { validate } from './validate';
 
-/** Callback whose sender is known. */
-interface Admitted {
+/** Callback with a verified signature. */
+interface VerifiedCallback {
   connector: string;
   key: ConnectorKey;
   bytes: Buffer;
 }
 
 /**
- * Door for banks and teams that run no Temporal client: verify → limit → validate → keep and signal.
- * What is told of a resource is whether its connector may know it.
+ * Endpoint for connectors without a Temporal client: verify → limit → validate → store and signal.
+ * The response reveals a resource only to its own connector.
  * @see docs/connectors.md#callbacks-over-http
  */
 export function mountConnectors(router: Router, deps: ApiDeps, limits: RateLimits): void {
   const check = createSignatureCheck(deps);
-  const guarded = createFailureLimit('signature');
+  const limitFailures = createFailureLimit('signature');
 
-  /** @throws Refusal 401 `signature_invalid`, for an unknown connector too */
-  const admit = async (ctx: Context, connector: string): Promise<Admitted> => {
+  /** @throws Refusal 401 `signature_invalid`, also for an unknown connector */
+  const verify = async (ctx: Context, connector: string): Promise<VerifiedCallback> => {
     const header = ctx.get('Connector-Signature');
     if (header === '' || !isBalanceAccountName(connector)) throw invalidSignature();
     const bytes = await readBytes(ctx);
@@ -37,18 +37,18 @@ export function mountConnectors(router: Router, deps: ApiDeps, limits: RateLimit
       throw unavailable('The signature can not be checked now.', error);
     });
     if (key !== undefined) return { connector, key, bytes };
-    const fields = { request_id: requestIdOf(ctx), connector, code: 'signature_invalid' };
+    const fields = { request_id: getRequestId(ctx), connector, code: 'signature_invalid' };
     deps.log.info(fields, 'callback refused');
     throw invalidSignature();
   };
 
   router.post('/connectors/:name/callbacks', async (ctx) => {
     const { name = '' } = ctx.params;
-    const { connector, key, bytes } = await guarded(ctx, () => admit(ctx, name));
+    const { connector, key, bytes } = await limitFailures(ctx, () => verify(ctx, name));
     await limits.callback(ctx, connector);
-    const report = reportOf(connector, bytes);
-    // Signed anew for the workflow, which knows nothing of what a header proved.
-    const status = await deps.temporal.receiveCallback(report, signCallback(key, report));
+    const report = parseReport(connector, bytes);
+    // Signed again for the workflow, which does not see the verified header.
+    const status = await deps.callbacks.receive(report, signCallback(key, report));
     ctx.status = 202;
     ctx.body = { status };
   });
@@ -61,15 +61,15 @@ function invalidSignature(): Refusal {
   );
 }
 
-/** Report that a body makes. @throws Refusal 400 `invalid_request`, with a fault for each field */
-function reportOf(connector: string, bytes: Buffer): ResourceCallback {
+/** @throws Refusal 400 `invalid_request`, with a fault for each field */
+function parseReport(connector: string, bytes: Buffer): ResourceCallback {
   try {
     const { value } = parseBody(bytes);
     const { resource, resource_id, event, ...callback } = validate(HttpCallback, value);
     return { connector, resource, resource_id, name: event, callback };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    // One code for all that is wrong with a body: the faults are in the details.
+    // One code for all faults of a body: the details list them.
     throw new Refusal('invalid_request', error.message, { details: error.details });
   }
 }

@@ -1,17 +1,16 @@
 import type { Context, Middleware } from 'koa';
 import { MongoError, MongoServerError } from 'mongodb';
-import { defined } from '../domain/defined';
+import type { Logger } from '../base/log';
+import { omitUndefined } from '../domain/defined';
 import { ERROR_CODES, type ErrorCode, Refusal, unavailable } from '../domain/errors';
-import type { RuleViolation } from '../domain/lifecycle';
-import type { Logger } from '../log';
-import { requestIdOf } from './context';
+import { getRequestId } from './context';
 
-/** MongoDB's codes for being away, stepping down or full: not the caller's fault, not lasting. */
+/** MongoDB error codes of a temporary failure: unavailable, stepping down or overloaded. */
 const UNAVAILABLE_CODES = new Set([
   6, 7, 50, 64, 89, 91, 100, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 14031,
 ]);
 
-/** Turns every error into an answer, here and nowhere else. */
+/** The only place that turns an error into a response. */
 export function answerErrors(log: Logger): Middleware {
   return async (ctx, next) => {
     try {
@@ -26,18 +25,13 @@ export function answerErrors(log: Logger): Middleware {
 export function errorBody(refusal: Refusal, requestId: string) {
   const { code, message, details } = refusal;
   const { type } = ERROR_CODES[code];
-  return { error: defined({ type, code, message, details, request_id: requestId }) };
-}
-
-/** Refusal of a request that breaks a rule of the product. */
-export function refusalOf({ code, message, details }: RuleViolation): Refusal {
-  return new Refusal(code, message, { details });
+  return { error: omitUndefined({ type, code, message, details, request_id: requestId }) };
 }
 
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer' };
 const RETRY_SOON = { 'Retry-After': '1' };
 
-/** Headers that belong to a code; others, such as `Allow`, are set where a request is refused. */
+/** Headers that belong to a code; others, such as `Allow`, are set when a request is refused. */
 const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   api_key_missing: CHALLENGE,
   api_key_invalid: CHALLENGE,
@@ -52,17 +46,17 @@ function answer(ctx: Context, refusal: Refusal): void {
   ctx.state['code'] = refusal.code;
   ctx.status = ERROR_CODES[refusal.code].status;
   ctx.set(HEADERS[refusal.code] ?? {});
-  ctx.body = errorBody(refusal, requestIdOf(ctx));
+  ctx.body = errorBody(refusal, getRequestId(ctx));
 }
 
 function toRefusal(error: unknown, ctx: Context, log: Logger): Refusal {
-  const request_id = requestIdOf(ctx);
+  const request_id = getRequestId(ctx);
   if (error instanceof Refusal) {
     const { cause: err } = error;
     if (err !== undefined) log.warn({ request_id, code: error.code, err }, 'refused by an outage');
     return error;
   }
-  if (isMongoAway(error)) {
+  if (isMongoUnavailable(error)) {
     log.warn({ request_id, err: error }, 'the database is away');
     return unavailable('The database did not answer in time.', error);
   }
@@ -71,7 +65,7 @@ function toRefusal(error: unknown, ctx: Context, log: Logger): Refusal {
   return new Refusal('internal_error', 'Something went wrong on our side.');
 }
 
-function isMongoAway(error: unknown): boolean {
+function isMongoUnavailable(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   if (error instanceof MongoServerError) return UNAVAILABLE_CODES.has(Number(error.code));
   return true;

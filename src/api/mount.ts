@@ -1,23 +1,24 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
+import type { JsonValue } from '../base/json';
+import { stringifyJson } from '../base/json-write';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
-import type { JsonValue } from '../json';
-import { stringifyJson } from '../json-write';
-import type { KeyDocument } from '../store/keys';
-import { authenticate, checkAddress, checkFrozen, checkScope, noteUse } from './authenticate';
+import { validate } from '../domain/wire/validate';
+import { type ApiKey, assertCryptoEnabled, assertNotFrozen, recordKeyUse } from '../service/access';
+import type { CreateAnswer, CreateRequest } from '../service/create-once';
+import { authenticate, checkAddress, checkScope } from './authenticate';
 import { readBody } from './body';
-import { type ApiDeps, requestIdOf } from './context';
-import { idempotencyKeyOf } from './idempotency';
-import { type CreateHandlers, makeOnce, type Parsed } from './make-once';
+import { type ApiDeps, getRequestId } from './context';
+import { readIdempotencyKey } from './idempotency-key';
 import { createFailureLimit, type RateLimits } from './rate-limit';
 import { createShedding } from './shed';
-import { validate } from './validate';
 
-/** Parsed request of an authenticated caller. */
+type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
+
 export interface Call<E extends Endpoint> {
-  key: KeyDocument;
+  key: ApiKey;
   requestId: string;
   params: Parsed<E['params']>;
   query: Parsed<E['query']>;
@@ -26,21 +27,22 @@ export interface Call<E extends Endpoint> {
 
 export type Mount = ReturnType<typeof createMount>;
 
-/** Puts endpoints on the router; the definition is the row of checks that each request passes. */
+/** Adds endpoints to the router. The order of the middleware is the order of the checks. */
 export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
-  const guarded = createFailureLimit();
+  const limitFailures = createFailureLimit();
   const shed = createShedding(deps.config.CREATES_AT_ONCE);
-  /** Authenticates, then limits, so that a key counts also where it lacks the scope. */
-  const admit = async (ctx: Context, endpoint: Endpoint): Promise<KeyDocument> => {
+  /** Authenticates, then limits: requests without the scope count too. */
+  const admit = async (ctx: Context, endpoint: Endpoint): Promise<ApiKey> => {
     const { method, scope, creates, crypto } = endpoint;
-    const key = await guarded(ctx, () => authenticate(deps, ctx));
+    const key = await limitFailures(ctx, () => authenticate(deps, ctx));
     ctx.state['key'] = key;
     await limits.request(ctx, key);
     checkAddress(ctx, key);
     checkScope(deps, ctx, { key, scope });
-    if (method !== 'get') await checkFrozen(deps, key);
-    noteUse(deps, key);
-    if (crypto === true) await assertCrypto(deps, key);
+    // Checked before the body: a frozen account gets no other error.
+    if (method !== 'get') await assertNotFrozen(deps, key);
+    recordKeyUse(deps, key);
+    if (crypto === true) await assertCryptoEnabled(deps, key);
     if (creates === true) await limits.create(ctx, key);
     return key;
   };
@@ -50,11 +52,11 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
     endpoint<E extends Endpoint>(endpoint: E, handler: (call: Call<E>) => Promise<object>): void {
       router[endpoint.method](koaPath(endpoint.path), async (ctx: Context) => {
         const key = await admit(ctx, endpoint);
-        const body = endpoint.body ? await bodyOf(ctx, endpoint) : undefined;
+        const body = endpoint.body ? await readObjectBody(ctx, endpoint) : undefined;
         const answer = await handler({
           key,
-          requestId: requestIdOf(ctx),
-          params: parse<E['params']>(endpoint.params, paramsOf(ctx)),
+          requestId: getRequestId(ctx),
+          params: parse<E['params']>(endpoint.params, getParams(ctx)),
           query: parse<E['query']>(endpoint.query, ctx.query),
           body: parse<E['body']>(endpoint.body, body?.value),
         });
@@ -62,36 +64,24 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       });
     },
 
-    /** Creates: authenticate → limit → shed → idempotent → validate → accept → create. */
-    create<E extends Endpoint>(endpoint: E, handlers: CreateHandlers<E>): void {
+    /** Creates: authenticate → limit → shed → act, which validates under the key. */
+    create<E extends Endpoint>(
+      endpoint: E,
+      act: (request: CreateRequest<Parsed<E['body']>>) => Promise<CreateAnswer>,
+    ): void {
       router.post(koaPath(endpoint.path), async (ctx: Context) => {
-        const key = await admit(ctx, endpoint);
-        const { account_id, livemode } = key;
-        const { operation } = endpoint;
-        const claimKey = { account_id, livemode, operation, key: idempotencyKeyOf(ctx) };
-        const { value, canonical } = await bodyOf(ctx, endpoint);
-        const requestId = requestIdOf(ctx);
-        const request = {
-          claimKey,
-          canonical,
-          requestId,
-          handlers,
-          body: () => parse<E['body']>(endpoint.body, value),
-          status: endpoint.success.status,
-        };
-        const made = await shed(livemode, () => makeOnce(deps, request));
-        if (made.isReplayed) ctx.set('Idempotent-Replayed', 'true');
-        send(ctx, made.status, made.body);
+        const caller = await admit(ctx, endpoint);
+        const idempotencyKey = readIdempotencyKey(ctx);
+        const { value, canonical } = await readObjectBody(ctx, endpoint);
+        const parseBody = () => parse<E['body']>(endpoint.body, value);
+        const requestId = getRequestId(ctx);
+        const request = { caller, idempotencyKey, canonical, requestId, parseBody };
+        const answer = await shed(caller.livemode, () => act(request));
+        if (answer.isReplayed) ctx.set('Idempotent-Replayed', 'true');
+        send(ctx, endpoint.success.status, answer.body);
       });
     },
   };
-}
-
-/** @throws Refusal 403 unless crypto is enabled on the account */
-async function assertCrypto({ stores }: ApiDeps, { account_id }: KeyDocument): Promise<void> {
-  const account = await stores.accounts.known(account_id);
-  if (account?.crypto === true) return;
-  throw new Refusal('crypto_not_enabled', 'Crypto is not enabled on this account.');
 }
 
 function send(ctx: Context, status: number, json: string): void {
@@ -104,11 +94,11 @@ function koaPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
 }
 
-function paramsOf(ctx: Context): unknown {
+function getParams(ctx: Context): unknown {
   return 'params' in ctx ? { ...Object(ctx.params) } : {};
 }
 
-async function bodyOf(ctx: Context, endpoint: Endpoint) {
+async function readObjectBody(ctx: Context, endpoint: Endpoint) {
   const mayBeEmpty = endpoint.creates !== true;
   const parsed = await readBody(ctx, { raw: endpoint.raw ?? [], mayBeEmpty });
   if (isObject(parsed.value)) return parsed;
@@ -119,7 +109,7 @@ function isObject(value: JsonValue): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Parses a part of the request by its schema; undefined where the endpoint has none. */
+/** Parses a part of the request; undefined when the endpoint has no schema for it. */
 function parse<T extends z.ZodType | undefined>(schema: T, value: unknown): Parsed<T>;
 function parse(schema: z.ZodType | undefined, value: unknown): unknown {
   return schema === undefined ? undefined : validate(schema, value);

@@ -1,8 +1,8 @@
 import { ERROR_CODES, ErrorBody, type ErrorCode, type ErrorDetail } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
-import { ALWAYS, headerRefs, type Json, type ToSchema } from './openapi-parts';
+import { COMMON_HEADERS, headerRefs, type Json, type ToSchema } from './openapi-parts';
 
-/** Codes that every endpoint can answer. */
+/** Codes that every endpoint can return. */
 const COMMON: readonly ErrorCode[] = [
   'api_key_missing',
   'api_key_invalid',
@@ -26,9 +26,9 @@ const CREATING: readonly ErrorCode[] = [
   'idempotency_request_in_progress',
 ];
 
-const RETRIED = new Set<number>([409, 429, 503]);
+const RETRYABLE = new Set<number>([409, 429, 503]);
 
-/** Table of all codes, with those that belong to no operation, such as an unknown path. */
+/** Table of all codes, including those without an operation, such as an unknown path. */
 export function errorTable(): string {
   const rows = Object.entries(ERROR_CODES).map(
     ([code, { status, type }]) => `| \`${code}\` | ${status} | \`${type}\` |`,
@@ -36,8 +36,8 @@ export function errorTable(): string {
   return ['| `error.code` | Status | `error.type` |', '|---|---|---|', ...rows].join('\n');
 }
 
-/** Codes that an endpoint can answer. */
-function codesOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
+/** Lists the codes that an endpoint can return. */
+function listCodes(endpoint: Endpoint): ReadonlySet<ErrorCode> {
   return new Set<ErrorCode>([
     ...COMMON,
     ...(endpoint.scope === null ? [] : (['api_key_scope_insufficient'] as const)),
@@ -51,20 +51,20 @@ function codesOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
 
 /** Refusals of an endpoint by their status, with an example of each code. */
 export function errorResponses(endpoint: Endpoint, schema: ToSchema): Json {
-  const codes = [...codesOf(endpoint)];
+  const codes = [...listCodes(endpoint)];
   const statuses = new Set<number>(codes.map((code) => ERROR_CODES[code].status));
-  const having = (status: number) => codes.filter((c) => ERROR_CODES[c].status === status);
+  const findCodes = (status: number) => codes.filter((c) => ERROR_CODES[c].status === status);
   return Object.fromEntries(
     [...statuses].map((status) => [
       status,
       {
-        description: `\`${having(status).join('`, `')}\``,
-        headers: headerRefs(...ALWAYS, ...(RETRIED.has(status) ? ['Retry-After'] : [])),
+        description: `\`${findCodes(status).join('`, `')}\``,
+        headers: headerRefs(...COMMON_HEADERS, ...(RETRYABLE.has(status) ? ['Retry-After'] : [])),
         content: {
           'application/json': {
             schema: schema(ErrorBody, 'output'),
             examples: Object.fromEntries(
-              having(status).map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+              findCodes(status).map((code) => [code, { $ref: `#/components/examples/${code}` }]),
             ),
           },
         },
@@ -73,7 +73,7 @@ export function errorResponses(endpoint: Endpoint, schema: ToSchema): Json {
   );
 }
 
-/** Codes whose answer names the fields at fault. */
+/** Codes with a response that lists the invalid fields. */
 const DETAILS: Readonly<Partial<Record<ErrorCode, ErrorDetail>>> = {
   invalid_request: { code: 'required', field: 'currency', message: 'is required' },
   invalid_amount: { code: 'invalid_amount', field: 'amount', message: 'must be at least 1' },
@@ -84,13 +84,13 @@ const DETAILS: Readonly<Partial<Record<ErrorCode, ErrorDetail>>> = {
   rail_requirements_not_met: { code: 'required', field: 'iban', message: 'is required' },
 };
 
-/** Examples of the error of each code that an endpoint answers, by code. */
+/** Builds an example of each error of an endpoint, by code. */
 export function errorExamples(endpoints: readonly Endpoint[]): Json {
-  const codes = new Set(endpoints.flatMap((endpoint) => [...codesOf(endpoint)]));
-  return Object.fromEntries([...codes].map((code) => [code, { value: errorOf(code) }]));
+  const codes = new Set(endpoints.flatMap((endpoint) => [...listCodes(endpoint)]));
+  return Object.fromEntries([...codes].map((code) => [code, { value: buildError(code) }]));
 }
 
-function errorOf(code: ErrorCode): Json {
+function buildError(code: ErrorCode): Json {
   const details = DETAILS[code];
   const message = 'Says for a person what is wrong. Act on the code: the words may change.';
   const { type } = ERROR_CODES[code];

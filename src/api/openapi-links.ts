@@ -1,6 +1,6 @@
 import type { Endpoint } from '../domain/wire/endpoint';
 
-/** Link of an OpenAPI document: how another operation takes a value of this one's answer. */
+/** OpenAPI link: another operation takes a value from the response. */
 interface Link {
   operationId: string;
   parameters?: Record<string, string>;
@@ -9,22 +9,24 @@ interface Link {
 
 const ID = '$response.body#/id';
 
-/** Fields of bodies that take the id of what another operation has answered. */
+/** Body fields that take the id of another operation's response. */
 const IN_BODIES: Readonly<Record<string, { operation: string; field: string }>> = {
   createPayment: { operation: 'createRefund', field: 'payment_id' },
   simulatePayment: { operation: 'createRefund', field: 'payment_id' },
   createRecipient: { operation: 'createPayout', field: 'recipient_id' },
 };
 
-/** Links from a resource in an answer to the operations that take its id; undefined where there are none. */
-export function linksOf(
+/** Builds links from a response to the operations that take its id; undefined without any. */
+export function buildLinks(
   { creates, path, operation }: Endpoint,
-  all: readonly Endpoint[],
+  endpoints: readonly Endpoint[],
 ): Record<string, Link> | undefined {
   const body = IN_BODIES[operation];
-  const itsId = `${path.replace(/^\/v1/, '')}/{id}`;
-  const taking = creates ? all.filter((other) => `${other.path}/`.includes(`${itsId}/`)) : [];
-  const links = taking.map(({ operation: operationId }): [string, Link] => [
+  const idPath = `${path.replace(/^\/v1/, '')}/{id}`;
+  const consumers = creates
+    ? endpoints.filter((other) => `${other.path}/`.includes(`${idPath}/`))
+    : [];
+  const links = consumers.map(({ operation: operationId }): [string, Link] => [
     operationId,
     { operationId, parameters: { id: ID } },
   ]);

@@ -8,7 +8,7 @@ export type ToSchema = (type: z.ZodType, io: 'input' | 'output', name?: string) 
 
 const COUNT = { type: 'string', pattern: '^\\d+$' };
 
-/** Headers of answers, by their names. */
+/** Response headers, by name. */
 export const HEADERS: Json = {
   'Request-Id': {
     description: 'Names this call in logs and in `error.request_id`.',
@@ -25,8 +25,8 @@ export const HEADERS: Json = {
   'RateLimit-Reset': { description: 'Seconds until the window ends.', schema: COUNT },
 };
 
-export const LIMITS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
-export const ALWAYS = ['Request-Id', 'Service-Version'];
+export const LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+export const COMMON_HEADERS = ['Request-Id', 'Service-Version'];
 
 /** References to headers of the document. */
 export function headerRefs(...names: string[]): Json {
@@ -35,7 +35,7 @@ export function headerRefs(...names: string[]): Json {
 
 export const WEBHOOKS = 'Webhooks';
 
-/** Groups of operations, in the order of the document, each with the paths that belong to it. */
+/** Groups of operations, in the order of the document, with their paths. */
 const TAGS = [
   ['Payments', 'Take money from customers.', /^\/v1\/payments/],
   ['Refunds', 'Send it back to them.', /^\/v1\/refunds/],
@@ -45,14 +45,13 @@ const TAGS = [
   ['Sandbox', 'Let the sandbox bank and chain act.', /^\/v1\/sandbox/],
 ] as const;
 
-/** Groups of operations as the document lists them. */
 export const TAG_LIST: readonly Json[] = [
   ...TAGS.map(([name, description]) => ({ name, description })),
   { name: WEBHOOKS, description: 'Events that are posted to you.' },
 ];
 
-/** Group of an operation. @throws RangeError where none is for the path */
-export function tagOf(path: string): string {
+/** Finds the group of an operation. @throws RangeError when no group has the path */
+export function getTag(path: string): string {
   const tag = TAGS.find(([, , paths]) => paths.test(path));
   if (tag === undefined) throw new RangeError(`No tag for ${path}`);
   return tag[0];
@@ -60,7 +59,7 @@ export function tagOf(path: string): string {
 
 interface Words {
   description: string;
-  /** Absent: the first value that the schema lists. */
+  /** The first value of the schema when absent. */
   example?: unknown;
 }
 
@@ -77,7 +76,7 @@ const PARAMETERS: Readonly<Record<string, Words>> = {
   },
 };
 
-/** Has no example: a tool that sent the same key with every body would be refused. */
+/** It has no example: a tool that sends the same key with every body would be refused. */
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
@@ -88,27 +87,32 @@ const IDEMPOTENCY_KEY = {
 };
 
 /** Parameters of an operation. @param id an example of the id in its path */
-export function parametersOf(endpoint: Endpoint, schema: ToSchema, id: string | undefined): Json[] {
-  const of = (place: string, type: z.ZodObject | undefined) =>
+export function buildParameters(
+  endpoint: Endpoint,
+  schema: ToSchema,
+  id: string | undefined,
+): Json[] {
+  const toParameters = (place: string, type: z.ZodObject | undefined) =>
     Object.entries(type?.shape ?? {}).map(([name, field]) => {
-      const made = schema(field, 'output');
-      const { description, example = name === 'id' ? id : firstOf(made) } = wordsOf(name);
+      const fieldSchema = schema(field, 'output');
+      const { description, example = name === 'id' ? id : getFirstValue(fieldSchema) } =
+        getWords(name);
       const required = place === 'path';
-      return { name, in: place, required, description, example, schema: made };
+      return { name, in: place, required, description, example, schema: fieldSchema };
     });
   return [
-    ...of('path', endpoint.params),
-    ...of('query', endpoint.query),
+    ...toParameters('path', endpoint.params),
+    ...toParameters('query', endpoint.query),
     ...(endpoint.creates ? [IDEMPOTENCY_KEY] : []),
   ];
 }
 
-function wordsOf(name: string): Words {
+function getWords(name: string): Words {
   const words = PARAMETERS[name];
   if (words === undefined) throw new RangeError(`No words for the parameter ${name}`);
   return words;
 }
 
-function firstOf(schema: Json): unknown {
+function getFirstValue(schema: Json): unknown {
   return Array.isArray(schema['enum']) ? schema['enum'][0] : undefined;
 }

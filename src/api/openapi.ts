@@ -1,38 +1,39 @@
 import { z } from 'zod';
-import { defined } from '../domain/defined';
-import { EVENT_TYPES, type EventType, webhookEventOf } from '../domain/event';
+import { omitUndefined } from '../domain/defined';
+import { buildEventSchema, EVENT_TYPES, type EventType } from '../domain/webhook/event';
 import { ENDPOINTS } from '../domain/wire';
 import type { Endpoint } from '../domain/wire/endpoint';
-import { answerExamples } from './openapi-answers';
+import { SAMPLE_ORIGIN } from '../domain/wire/samples';
 import { errorExamples, errorResponses, errorTable } from './openapi-errors';
-import { BODY_EXAMPLES, eventExample, sampleIdOf } from './openapi-examples';
-import { linksOf } from './openapi-links';
+import { buildExample } from './openapi-example';
+import { BODY_EXAMPLES, eventExample, findSampleId } from './openapi-examples';
+import { buildLinks } from './openapi-links';
 import {
-  ALWAYS,
+  buildParameters,
+  COMMON_HEADERS,
+  getTag,
   HEADERS,
   headerRefs,
   type Json,
-  LIMITS,
-  parametersOf,
+  LIMIT_HEADERS,
   TAG_LIST,
   type ToSchema,
-  tagOf,
   WEBHOOKS,
 } from './openapi-parts';
 
-/** Date of the contract, on every answer as `Service-Version`. `/v1` changes only by addition. */
+/** Date of the contract, in every response as `Service-Version`. `/v1` changes only by additions. */
 export const SERVICE_VERSION = '2026-11-21';
 
-/** OpenAPI 3.1 document, made of the schemas that validate. */
+/** Builds the OpenAPI 3.1 document from the schemas that validate requests. */
 export function openApiDocument(publicUrl: string): Json {
   const components: Json = {};
-  const schema: ToSchema = (type, io, name) => jsonSchema({ type, io, name }, components);
-  const answers = answerExamples(publicUrl);
+  const schema: ToSchema = (type, io, name) =>
+    jsonSchema({ type, io, name, publicUrl }, components);
   const paths: Record<string, Json> = {};
   for (const endpoint of ENDPOINTS) {
     paths[endpoint.path] = {
       ...paths[endpoint.path],
-      [endpoint.method]: operation(endpoint, schema, answers[endpoint.operation]),
+      [endpoint.method]: operation(endpoint, schema, components),
     };
   }
   return {
@@ -66,40 +67,42 @@ export function openApiDocument(publicUrl: string): Json {
   };
 }
 
-function operation(endpoint: Endpoint, schema: ToSchema, answer: object | undefined): Json {
+function operation(endpoint: Endpoint, schema: ToSchema, components: Json): Json {
   const { success, creates, body } = endpoint;
+  const response = schema(success.schema, 'output');
   const replayed = creates ? ['Idempotent-Replayed'] : [];
-  const name = capitalised(endpoint.operation);
-  return defined({
+  const example = buildExample(response, components, success.example);
+  const name = capitalize(endpoint.operation);
+  return omitUndefined({
     operationId: endpoint.operation,
-    tags: [tagOf(endpoint.path)],
+    tags: [getTag(endpoint.path)],
     summary: endpoint.summary,
     description: endpoint.description,
     'x-required-scope': endpoint.scope ?? undefined,
-    parameters: parametersOf(endpoint, schema, sampleIdOf(endpoint.path)),
+    parameters: buildParameters(endpoint, schema, findSampleId(endpoint.path)),
     requestBody: body && {
-      required: isNeeded(body),
+      required: isBodyRequired(body),
       content: json(schema(body, 'input', name), { examples: BODY_EXAMPLES[endpoint.operation] }),
     },
     responses: {
-      [success.status]: defined({
+      [success.status]: omitUndefined({
         description: success.description,
-        headers: headerRefs(...ALWAYS, ...LIMITS, ...replayed),
-        content: json(schema(success.schema, 'output'), { example: answer }),
-        links: linksOf(endpoint, ENDPOINTS),
+        headers: headerRefs(...COMMON_HEADERS, ...LIMIT_HEADERS, ...replayed),
+        content: json(response, { example }),
+        links: buildLinks(endpoint, ENDPOINTS),
       }),
       ...errorResponses(endpoint, schema),
     },
   });
 }
 
-/** Whether a request without a body is refused, since a field of it has to be there. */
-function isNeeded(body: z.ZodType): boolean {
+/** Whether a request without a body is refused, since the body has a required field. */
+function isBodyRequired(body: z.ZodType): boolean {
   return !z.safeParse(body, {}).success;
 }
 
 function webhook(type: EventType, schema: ToSchema): Json {
-  const words = type.split(/[._]/).map(capitalised).join('');
+  const words = type.split(/[._]/).map(capitalize).join('');
   return {
     post: {
       operationId: `receive${words}`,
@@ -120,7 +123,7 @@ function webhook(type: EventType, schema: ToSchema): Json {
       ],
       requestBody: {
         required: true,
-        content: json(schema(webhookEventOf(type), 'output', `${words}Event`), {
+        content: json(schema(buildEventSchema(type), 'output', `${words}Event`), {
           example: eventExample(type),
         }),
       },
@@ -129,25 +132,28 @@ function webhook(type: EventType, schema: ToSchema): Json {
   };
 }
 
-function capitalised(word: string): string {
+function capitalize(word: string): string {
   return `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`;
 }
 
-function json(schema: Json, shown: Json): Json {
-  return { 'application/json': defined({ schema, ...shown }) };
+function json(schema: Json, extra: Json): Json {
+  return { 'application/json': omitUndefined({ schema, ...extra }) };
 }
 
-interface Wanted {
+interface SchemaOptions {
   type: z.ZodType;
   io: 'input' | 'output';
-  /** Name of an object that has none of its own. */
+  /** Name of an object without a separate name. */
   name: string | undefined;
+  publicUrl: string;
 }
 
-/** Named schemas become components; the rest stands in place. */
-function jsonSchema({ type, io, name }: Wanted, components: Json): Json {
-  const made = z.toJSONSchema(type, { io, unrepresentable: 'any' });
-  const text = JSON.stringify(made).replaceAll('#/$defs/', '#/components/schemas/');
+/** Named schemas become components; the others are inlined. */
+function jsonSchema({ type, io, name, publicUrl }: SchemaOptions, components: Json): Json {
+  const rawSchema = z.toJSONSchema(type, { io, unrepresentable: 'any' });
+  const text = JSON.stringify(rawSchema)
+    .replaceAll('#/$defs/', '#/components/schemas/')
+    .replaceAll(SAMPLE_ORIGIN, publicUrl);
   const { $schema, $defs, ...rest } = z
     .looseObject({ $defs: z.record(z.string(), z.looseObject({})).optional() })
     .parse(JSON.parse(text));

@@ -2,10 +2,10 @@ import type { Context } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Config } from '../config';
 import { ERROR_CODES, Refusal } from '../domain/errors';
-import type { KeyDocument } from '../store/keys';
-import { addressOf } from './address';
+import type { ApiKey } from '../service/access';
+import { getAddress } from './address';
 
-/** Window of the limits, within which bursts are welcome. */
+/** Window of the limits; bursts within it are allowed. */
 const WINDOW_SECONDS = 10;
 
 export type LimitConfig = Pick<
@@ -17,58 +17,58 @@ export type LimitConfig = Pick<
   | 'CREATES_AT_ONCE'
 >;
 
-type Caller = Pick<KeyDocument, '_id' | 'account_id' | 'livemode'>;
+type Caller = Pick<ApiKey, '_id' | 'account_id' | 'livemode'>;
 
 export interface RateLimits {
   /** Counts a request of a key, and of its account's environment. */
   request(ctx: Context, caller: Caller): Promise<void>;
-  /** Counts a resource that is to be made; these cost the most. */
+  /** Counts a create request; these are the most expensive. */
   create(ctx: Context, caller: Caller): Promise<void>;
   /** Counts a callback of a connector. */
   callback(ctx: Context, connector: string): Promise<void>;
 }
 
 /**
- * Limits the requests that this process takes; each answer says how many the key has left, or of
- * which limit none is left. Sandbox and live are counted apart.
+ * Limits the requests that this process accepts. Each response says how many requests the key has left,
+ * or which limit is exhausted. Sandbox and live are counted separately.
  * @throws Refusal 429 `rate_limited` with `Retry-After`
  * @see docs/api.md#rate-limits
  */
 export function createRateLimits(config: LimitConfig): RateLimits {
-  const ofKey = createLimit(config.RATE_LIMIT_PER_SECOND, 'requests');
-  const ofAccount = createLimit(config.ACCOUNT_LIMIT_PER_SECOND, 'requests of one account');
-  const ofConnector = createLimit(config.RATE_LIMIT_PER_SECOND, 'callbacks of one connector');
-  const creating = 'resources created by one account';
-  const ofLive = createLimit(config.CREATE_LIMIT_PER_SECOND, creating);
-  const ofSandbox = createLimit(config.SANDBOX_CREATE_LIMIT_PER_SECOND, creating);
+  const keyLimit = createLimit(config.RATE_LIMIT_PER_SECOND, 'requests');
+  const accountLimit = createLimit(config.ACCOUNT_LIMIT_PER_SECOND, 'requests of one account');
+  const connectorLimit = createLimit(config.RATE_LIMIT_PER_SECOND, 'callbacks of one connector');
+  const label = 'resources created by one account';
+  const liveLimit = createLimit(config.CREATE_LIMIT_PER_SECOND, label);
+  const sandboxLimit = createLimit(config.SANDBOX_CREATE_LIMIT_PER_SECOND, label);
   return {
     request: async (ctx, { _id, account_id, livemode }) => {
-      tell(ctx, await ofKey(ctx, _id));
-      await ofAccount(ctx, `${account_id}:${livemode}`);
+      setHeaders(ctx, await keyLimit(ctx, _id));
+      await accountLimit(ctx, `${account_id}:${livemode}`);
     },
     create: async (ctx, { account_id, livemode }) => {
-      await (livemode ? ofLive : ofSandbox)(ctx, account_id);
+      await (livemode ? liveLimit : sandboxLimit)(ctx, account_id);
     },
-    callback: async (ctx, connector) => tell(ctx, await ofConnector(ctx, connector)),
+    callback: async (ctx, connector) => setHeaders(ctx, await connectorLimit(ctx, connector)),
   };
 }
 
-interface Standing {
+interface LimitState {
   points: number;
   left: number;
   resetSeconds: number;
 }
 
-/** A limit of its own, for each name that it is asked for. */
+/** Applies a separate limit to each name. */
 function createLimit(perSecond: number, what: string) {
   const points = perSecond * WINDOW_SECONDS;
   const limiter = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
-  return async (ctx: Context, name: string): Promise<Standing> => {
+  return async (ctx: Context, name: string): Promise<LimitState> => {
     const { refused, remainingPoints, msBeforeNext } = await consumeToken(limiter, name);
     const resetSeconds = secondsUntil({ msBeforeNext });
-    const standing = { points, left: Math.max(0, remainingPoints), resetSeconds };
-    if (!refused) return standing;
-    tell(ctx, standing);
+    const state = { points, left: Math.max(0, remainingPoints), resetSeconds };
+    if (!refused) return state;
+    setHeaders(ctx, state);
     ctx.set('Retry-After', String(resetSeconds));
     throw new Refusal('rate_limited', `Too many ${what}: at most ${perSecond} a second.`);
   };
@@ -79,7 +79,7 @@ function secondsUntil({ msBeforeNext }: { msBeforeNext: number }): number {
   return Math.max(1, Math.ceil(msBeforeNext / 1_000));
 }
 
-function tell(ctx: Context, { points, left, resetSeconds }: Standing): void {
+function setHeaders(ctx: Context, { points, left, resetSeconds }: LimitState): void {
   ctx.set({
     'RateLimit-Limit': String(points),
     'RateLimit-Remaining': String(left),
@@ -93,22 +93,22 @@ const FAILURES_MAX = 1_000;
 /**
  * Limits the wrong keys of one address. Valid keys are not counted, since callers behind a proxy
  * share an address.
- * @param wrong what is wrong about them
+ * @param credential kind of wrong credential, for the message
  * @throws Refusal 429 `rate_limited`, or the error of `authenticate`
  */
-export function createFailureLimit(wrong = 'API key') {
+export function createFailureLimit(credential = 'API key') {
   const limiter = new RateLimiterMemory({ points: FAILURES_MAX, duration: WINDOW_SECONDS });
   return async <T>(ctx: Context, authenticate: () => Promise<T>): Promise<T> => {
     try {
       return await authenticate();
     } catch (error) {
       if (!(error instanceof Refusal) || ERROR_CODES[error.code].status !== 401) throw error;
-      const failures = await limiter.penalty(addressOf(ctx), 1);
+      const failures = await limiter.penalty(getAddress(ctx), 1);
       if (failures.consumedPoints <= FAILURES_MAX) throw error;
       const resetSeconds = secondsUntil(failures);
-      tell(ctx, { points: FAILURES_MAX, left: 0, resetSeconds });
+      setHeaders(ctx, { points: FAILURES_MAX, left: 0, resetSeconds });
       ctx.set('Retry-After', String(resetSeconds));
-      throw new Refusal('rate_limited', `Too many calls with a wrong ${wrong}.`);
+      throw new Refusal('rate_limited', `Too many calls with a wrong ${credential}.`);
     }
   };
 }

@@ -8,9 +8,9 @@ import { SERVICE_VERSION } from './openapi';
 const LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
-  // Longer than proxies keep a connection, so that none is closed under a request.
+  // Longer than proxies keep a connection, so no request meets a closing connection.
   keepAliveTimeout: 65_000,
-  // Node looks every 30 seconds by default, so that a limit of 10 would be one of 40.
+  // By default Node checks every 30 seconds, so a limit of 10 seconds could become 40.
   connectionsCheckingInterval: 1_000,
 };
 const CONNECTIONS_MAX = 5_000;
@@ -26,7 +26,7 @@ const UNREADABLE: Readonly<Record<string, { status: number; message: string }>> 
 };
 
 /**
- * Server for the app with bounds on time, size and number.
+ * Creates the server of the app, with limits on time, size and number of connections.
  * @param limits in milliseconds
  */
 export function createHttpServer(
@@ -64,7 +64,7 @@ function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** Stops taking connections and waits for the answers under way, `graceMs` at most. */
+/** Stops accepting connections and waits for running requests, at most `graceMs`. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();

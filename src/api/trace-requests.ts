@@ -1,22 +1,22 @@
 import type { Middleware } from 'koa';
-import { REQUEST } from '../tracing/ids';
-import type { Tracing } from '../tracing/tracing';
-import { requestIdOf } from './context';
+import { REQUEST } from '../base/tracing/ids';
+import type { Tracing } from '../base/tracing/tracing';
+import { getRequestId } from './context';
 
-/** Paths that supervisors ask for all the time. */
-const UNTOLD = new Set(['/healthz', '/readyz']);
+/** Paths that health checks and scrapers request all the time. */
+const UNTRACED = new Set(['/healthz', '/readyz']);
 
-/** Traces each request by its route, since a path may hold what is a merchant's or a customer's. */
+/** Traces each request by its route, since a path may contain data of a merchant or a customer. */
 export function traceRequests(tracing: Tracing): Middleware {
   return async (ctx, next) => {
-    if (UNTOLD.has(ctx.path)) return await next();
-    const place = { requestId: requestIdOf(ctx), own: REQUEST };
-    await tracing.span(ctx.method, 'server', place, async (span) => {
+    if (UNTRACED.has(ctx.path)) return await next();
+    const context = { requestId: getRequestId(ctx), spanName: REQUEST };
+    await tracing.span(ctx.method, 'server', context, async (span) => {
       await next();
-      const matched: unknown = '_matchedRoute' in ctx ? ctx._matchedRoute : undefined;
-      const route = typeof matched === 'string' ? matched : '';
+      const matchedRoute: unknown = '_matchedRoute' in ctx ? ctx._matchedRoute : undefined;
+      const route = typeof matchedRoute === 'string' ? matchedRoute : '';
       span.name(`${ctx.method} ${route}`.trim());
-      span.tell({
+      span.setAttributes({
         'http.request.method': ctx.method,
         'http.route': route,
         'http.response.status_code': ctx.status,

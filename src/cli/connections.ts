@@ -1,17 +1,18 @@
 import os from 'node:os';
 import type { Client } from '@temporalio/client';
 import { MongoClient, MongoServerError } from 'mongodb';
-import { mongoInClear, temporalInClear } from '../clear-text';
+import { connectMongo } from '../base/mongo';
+import { connectToBuild } from '../base/mongo-indexes';
+import { checkMongoTls, checkTemporalTls } from '../base/plain-text';
+import { ServiceError } from '../domain/errors';
 import { ENVIRONMENTS } from '../domain/task-queues';
-import { followPairs } from '../keys/recipient-rings';
-import { followKeys } from '../keys/ring';
-import { createSealer, type Sealer } from '../keys/seal';
-import { connectMongo } from '../mongo';
-import { connectToBuild } from '../mongo-indexes';
+import { createEncrypter, type Encrypter } from '../encryption/encrypter';
+import { followPairs } from '../encryption/recipient-keys';
+import { followKeyFile } from '../encryption/service-keys';
 import { connectTemporal } from '../temporal/connect';
-import { connectFaultOf } from '../temporal/fault';
-import { reasonOf } from '../temporal/in-time';
-import { CliFailure, isMissingFile } from './failure';
+import { findConnectFault } from '../temporal/fault';
+import { describeError } from '../temporal/in-time';
+import { isMissingFile } from './failure';
 import type { Settings } from './settings';
 
 const CONNECT_TIMEOUT_MS = 2_500;
@@ -21,19 +22,19 @@ const LONG_READ_MS = 300_000;
 const ADDRESS_FAULTS = ['MongoParseError', 'MongoInvalidArgumentError'];
 
 /**
- * @throws CliFailure `mongodb_unavailable` within about three seconds; `mongodb_uri_invalid`;
+ * @throws ServiceError `mongodb_unavailable` within about three seconds; `mongodb_uri_invalid`;
  *   `mongodb_refused`, as for a wrong password
  */
 export async function openMongo(settings: Settings): Promise<MongoClient> {
-  return await connected(settings, (uri) => connectMongo(uri, APP_NAME));
+  return await openClient(settings, (uri) => connectMongo(uri, APP_NAME));
 }
 
 /**
  * Connects for long reads, which outlast the time that the service grants a request.
- * @throws CliFailure as `openMongo`
+ * @throws ServiceError as `openMongo`
  */
 export async function openLongReader(settings: Settings): Promise<MongoClient> {
-  return await connected(settings, async (uri) => {
+  return await openClient(settings, async (uri) => {
     const client = new MongoClient(uri, {
       appName: APP_NAME,
       serverSelectionTimeoutMS: CONNECT_TIMEOUT_MS,
@@ -48,48 +49,48 @@ export async function openLongReader(settings: Settings): Promise<MongoClient> {
 
 /**
  * Connects for builds of indexes, which may take hours.
- * @throws CliFailure as `openMongo`
+ * @throws ServiceError as `openMongo`
  */
 export async function openIndexBuilder(settings: Settings): Promise<MongoClient> {
-  return await connected(settings, connectToBuild);
+  return await openClient(settings, connectToBuild);
 }
 
-async function connected(
-  { mongodb, allowClearText, source }: Settings,
+async function openClient(
+  { mongodb, allowPlainText, source }: Settings,
   connect: (uri: string) => Promise<MongoClient>,
 ): Promise<MongoClient> {
-  if (!allowClearText) refuse(mongoInClear(mongodb.uri));
+  if (!allowPlainText) assertNoFault(checkMongoTls(mongodb.uri));
   try {
     return await connect(mongodb.uri);
   } catch (error) {
-    const reason = reasonOf(error).replaceAll(mongodb.uri, 'it');
+    const reason = describeError(error).replaceAll(mongodb.uri, 'it');
     // By name: the parser of addresses throws another class of the same name.
     if (error instanceof Error && ADDRESS_FAULTS.includes(error.name)) {
       const message = `The MongoDB address from ${source} is not usable: ${reason}`;
-      throw new CliFailure('mongodb_uri_invalid', message);
+      throw new ServiceError('mongodb_uri_invalid', message);
     }
-    const where = `${withoutLogin(mongodb.uri)} (address from ${source})`;
+    const where = `${removeLogin(mongodb.uri)} (address from ${source})`;
     throw error instanceof MongoServerError
-      ? new CliFailure('mongodb_refused', `MongoDB at ${where} refused: ${reason}`)
-      : new CliFailure(
+      ? new ServiceError('mongodb_refused', `MongoDB at ${where} refused: ${reason}`)
+      : new ServiceError(
           'mongodb_unavailable',
           `MongoDB does not answer at ${where}. Is it running? ${reason}`,
         );
   }
 }
 
-/** @throws CliFailure `clear_text_refused` where a fault is told. */
-function refuse(fault: string | undefined): void {
-  if (fault !== undefined) throw new CliFailure('clear_text_refused', fault);
+/** @throws ServiceError `clear_text_refused` when there is a fault */
+function assertNoFault(fault: string | undefined): void {
+  if (fault !== undefined) throw new ServiceError('clear_text_refused', fault);
 }
 
 /**
- * @throws CliFailure `temporal_unavailable` within about three seconds; `temporal_refused`, as for
+ * @throws ServiceError `temporal_unavailable` within about three seconds; `temporal_refused`, as for
  *   a wrong API key or an unknown namespace
  */
 export async function openTemporal(settings: Settings): Promise<Client> {
-  const { temporal, allowClearText, source } = settings;
-  if (!allowClearText) refuse(temporalInClear(temporal));
+  const { temporal, allowPlainText, source } = settings;
+  if (!allowPlainText) assertNoFault(checkTemporalTls(temporal));
   const { address } = temporal;
   const client = connectTemporal(temporal, APP_NAME);
   try {
@@ -101,40 +102,40 @@ export async function openTemporal(settings: Settings): Promise<Client> {
     return client;
   } catch (error) {
     await client.connection.close();
-    const fault = connectFaultOf(error);
+    const fault = findConnectFault(error);
     if (fault !== undefined) {
-      throw new CliFailure('temporal_refused', `${fault.message} (address from ${source})`);
+      throw new ServiceError('temporal_refused', `${fault.message} (address from ${source})`);
     }
-    throw new CliFailure(
+    throw new ServiceError(
       'temporal_unavailable',
       `Temporal does not answer at ${address} (address from ${source}). ` +
-        `Is it running? ${reasonOf(error)}`,
+        `Is it running? ${describeError(error)}`,
     );
   }
 }
 
-/** @throws CliFailure `keys_file_missing` or `keys_file_invalid`. */
-export function openSealer(settings: Settings): Sealer {
-  const path = keysFileOf(settings);
-  return createSealer(readable(path, () => followKeys(path)));
+/** @throws ServiceError `keys_file_missing` or `keys_file_invalid`. */
+export function openEncrypter(settings: Settings): Encrypter {
+  const path = getKeysFile(settings);
+  return createEncrypter(tryRead(path, () => followKeyFile(path).seal));
 }
 
 /**
  * Finds the path of a key file that can be used.
- * @throws CliFailure `keys_file_missing` or `keys_file_invalid`.
+ * @throws ServiceError `keys_file_missing` or `keys_file_invalid`.
  */
-export function usableKeysFile(settings: Settings): string {
-  const path = keysFileOf(settings);
-  readable(path, () => followKeys(path));
+export function findKeysFile(settings: Settings): string {
+  const path = getKeysFile(settings);
+  tryRead(path, () => followKeyFile(path));
   return path;
 }
 
 /**
- * Finds the folder of the rings of recipients; undefined where they have none of their own.
- * @throws CliFailure `keys_dir_invalid`
+ * Finds the directory of the key pairs of recipients.
+ * @throws ServiceError `keys_dir_missing`, `keys_dir_invalid`
  */
-export function usableKeysDir({ keysDir }: Settings): string | undefined {
-  if (keysDir === undefined) return undefined;
+export function findKeysDir(settings: Settings): string {
+  const keysDir = getKeysDir(settings);
   try {
     for (const environment of ENVIRONMENTS) {
       followPairs(keysDir, environment, 'private');
@@ -142,31 +143,38 @@ export function usableKeysDir({ keysDir }: Settings): string | undefined {
     }
     return keysDir;
   } catch (error) {
-    throw new CliFailure('keys_dir_invalid', reasonOf(error));
+    throw new ServiceError('keys_dir_invalid', describeError(error));
   }
 }
 
-function keysFileOf({ keysFile, source }: Settings): string {
+/** Path of the directory of key pairs, which may not exist yet. @throws ServiceError `keys_dir_missing` */
+export function getKeysDir({ keysDir, source }: Settings): string {
+  if (keysDir !== undefined) return keysDir;
+  const message = `KEYS_DIR is not set (nor in ${source}): it holds the key pairs of recipients.`;
+  throw new ServiceError('keys_dir_missing', message);
+}
+
+function getKeysFile({ keysFile, source }: Settings): string {
   if (keysFile !== undefined) return keysFile;
-  throw new CliFailure(
+  throw new ServiceError(
     'keys_file_missing',
-    `KEYS_FILE is not set (nor in ${source}): secrets are sealed with the service's keys.`,
+    `KEYS_FILE is not set (nor in ${source}): secrets are encrypted with the keys of the service.`,
   );
 }
 
-function readable<T>(keysFile: string, read: () => T): T {
+function tryRead<T>(keysFile: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
     throw isMissingFile(error)
-      ? new CliFailure('keys_file_missing', `There is no key file at ${keysFile} (KEYS_FILE).`)
+      ? new ServiceError('keys_file_missing', `There is no key file at ${keysFile} (KEYS_FILE).`)
       : // Nothing of its content may reach the terminal.
-        new CliFailure('keys_file_invalid', `${keysFile} (KEYS_FILE) is not a usable key file.`);
+        new ServiceError('keys_file_invalid', `${keysFile} (KEYS_FILE) is not a usable key file.`);
   }
 }
 
 /** Hosts of a MongoDB address, without user name, password or options. */
-function withoutLogin(uri: string): string {
+function removeLogin(uri: string): string {
   return uri
     .replace(/^mongodb(\+srv)?:\/\//, '')
     .replace(/^.*@/, '')

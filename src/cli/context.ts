@@ -1,18 +1,22 @@
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
-import type { Sealer } from '../keys/seal';
-import { createStores, type Stores } from '../store';
-import { type Audit, auditBy } from '../store/audit';
+import type { Encrypter } from '../encryption/encrypter';
 import {
+  createOperatorDeps,
+  createReadDeps,
+  type OperatorDeps,
+  type ReadDeps,
+} from '../service/operators/deps';
+import type { OpenRebuilder } from '../service/reconcile/rebuilder';
+import {
+  openEncrypter,
   openIndexBuilder,
   openLongReader,
   openMongo,
-  openSealer,
   openTemporal,
 } from './connections';
 import { readSettings, type Settings } from './settings';
-import { type SystemUser, systemUser } from './system-user';
 
 /** Environment and streams of a run. */
 export interface CliIo {
@@ -21,77 +25,72 @@ export interface CliIo {
   stderr: (text: string) => void;
 }
 
-/** Answer of a command: the document of `--json`, and its text for a person. */
-interface Answer {
+/** Result of a command: the document of `--json`, and its text. */
+interface Output {
   json: unknown;
   text: string;
 }
 
-/** Dependencies of acts that leave a line in the audit log. */
-interface Acting {
-  mongo: MongoClient;
-  stores: Stores;
-  audit: Audit;
-  now: () => Date;
-  me: SystemUser;
+interface TemporalDeps extends TaskQueues {
+  temporal: Client;
 }
 
-/** Dependencies of commands; a server is connected to when the first one asks. */
+/** Dependencies of commands; a server is connected when a command first needs it. */
 export interface CliContext {
   settings: () => Settings;
-  /** Client for transactions; every other command uses the stores. */
-  mongo: () => Promise<MongoClient>;
   /** Client for reads that take long. */
   longReader: () => Promise<MongoClient>;
   /** Client that waits for builds of indexes. */
   indexBuilder: () => Promise<MongoClient>;
-  stores: () => Promise<Stores>;
-  acting: () => Promise<Acting>;
+  readDeps: () => Promise<ReadDeps>;
+  actingDeps: () => Promise<OperatorDeps>;
+  /** Adds what an act on workflows needs. */
+  withTemporal: <Deps extends ReadDeps>(deps: Deps) => Promise<Deps & TemporalDeps>;
   temporal: () => Promise<Client>;
-  queues: () => TaskQueues;
-  sealer: () => Sealer;
+  encrypter: () => Encrypter;
+  openRebuilder: OpenRebuilder;
   now: () => Date;
-  /** Tells a waiting person how far a long command is; scripts are not told. */
+  /** Shows the progress of a long command; nothing with `--json`. */
   progress: (line: string) => void;
-  print: (answer: Answer) => void;
+  print: (output: Output) => void;
 }
 
-/** Makes the context of one run; `close` ends the connections that it opened. */
+/**
+ * Creates the context of one run; `close` ends its connections.
+ * @param openRebuilder the worker's steps, which no module of src imports
+ */
 export function createContext(
   io: CliIo,
   isJson: boolean,
+  openRebuilder: OpenRebuilder,
 ): { context: CliContext; close: () => Promise<void> } {
-  const settings = once(() => readSettings(io.env));
+  const settings = memoize(() => readSettings(io.env));
   const clients: MongoClient[] = [];
   let temporal: Client | undefined;
   const client = (open: (settings: Settings) => Promise<MongoClient>) =>
-    once(async () => {
-      const opened = await open(settings());
-      clients.push(opened);
-      return opened;
+    memoize(async () => {
+      const connection = await open(settings());
+      clients.push(connection);
+      return connection;
     });
   const mongo = client(openMongo);
   const context: CliContext = {
     settings,
-    mongo,
     longReader: client(openLongReader),
     indexBuilder: client(openIndexBuilder),
-    stores: once(async () => createStores((await mongo()).db(settings().mongodb.db))),
-    acting: async () => {
-      const stores = await context.stores();
-      const { now } = context;
-      // Before the service has ever run, nothing else would have made these collections.
-      const { auditLog, keys, connectorKeys } = stores;
-      await Promise.all([auditLog, keys, connectorKeys].map((store) => store.ensureIndexes()));
-      const me = systemUser();
-      return { mongo: await mongo(), stores, now, audit: auditBy({ stores, now }, me), me };
-    },
-    temporal: once(async () => {
+    readDeps: memoize(async () => createReadDeps(await mongo(), settings().mongodb.db)),
+    actingDeps: memoize(async () => await createOperatorDeps(await context.readDeps())),
+    withTemporal: async (deps) => ({
+      ...deps,
+      temporal: await context.temporal(),
+      ...taskQueues(settings().taskQueuePrefix),
+    }),
+    temporal: memoize(async () => {
       temporal = await openTemporal(settings());
       return temporal;
     }),
-    queues: () => taskQueues(settings().taskQueuePrefix),
-    sealer: once(() => openSealer(settings())),
+    encrypter: memoize(() => openEncrypter(settings())),
+    openRebuilder,
     now: () => new Date(),
     progress: (line) => {
       if (!isJson) io.stderr(`${line}\n`);
@@ -104,10 +103,10 @@ export function createContext(
   return { context, close };
 }
 
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined;
+function memoize<T>(make: () => T): () => T {
+  let cached: { value: T } | undefined;
   return () => {
-    made ??= { value: make() };
-    return made.value;
+    cached ??= { value: make() };
+    return cached.value;
   };
 }

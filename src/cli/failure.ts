@@ -1,22 +1,23 @@
-import { isGrpcServiceError, ServiceError } from '@temporalio/client';
+import { isGrpcServiceError, ServiceError as TemporalError } from '@temporalio/client';
 import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
-import { ActFailure } from '../domain/act-failure';
-import { SealError } from '../keys/seal';
-import { Contention } from '../mongo';
-import { configFaultOf } from '../temporal/fault';
-import { reasonOf } from '../temporal/in-time';
+import { Contention } from '../base/mongo';
+import { ServiceError } from '../domain/errors';
+import { DecryptionError } from '../encryption/encrypter';
+import { RedeliveryStopped } from '../service/events/redeliver-many';
+import { findConfigFault } from '../temporal/fault';
+import { describeError } from '../temporal/in-time';
 
-/** Failure of a command. Its message is the whole explanation, so no stack is shown. */
-export class CliFailure extends ActFailure {
-  override readonly name = 'CliFailure';
-}
-
-/** Explains an error to the person at the terminal. */
+/** Explains an error to the operator. */
 export function explain(error: unknown): { code: string; message: string } {
-  if (error instanceof ActFailure) return { code: error.code, message: error.message };
-  if (error instanceof SealError) {
+  if (error instanceof ServiceError) return { code: error.code, message: error.message };
+  if (error instanceof RedeliveryStopped) {
+    const { code, message } = explain(error.cause);
+    const hint = `Sent again before that: ${error.sent}. Go on with --since ${error.position}.`;
+    return { code, message: `${message} ${hint}` };
+  }
+  if (error instanceof DecryptionError) {
     const message =
-      'A stored value (a signing secret or a recipient) can not be opened with this KEYS_FILE. ' +
+      'A stored value, such as a signing secret, can not be decrypted with this KEYS_FILE. ' +
       'Use the file that the service runs with.';
     return { code: 'keys_file_mismatch', message };
   }
@@ -32,16 +33,19 @@ export function explain(error: unknown): { code: string; message: string } {
   if (error instanceof MongoError) {
     return { code: 'mongodb_error', message: `MongoDB refused: ${error.message}` };
   }
-  const fault = configFaultOf(error);
+  const fault = findConfigFault(error);
   if (fault !== undefined) return { code: 'temporal_refused', message: fault.message };
   if (isTemporalFault(error)) {
-    return { code: 'temporal_unavailable', message: `Temporal did not do it: ${reasonOf(error)}` };
+    return {
+      code: 'temporal_unavailable',
+      message: `Temporal did not do it: ${describeError(error)}`,
+    };
   }
-  return { code: 'internal_error', message: `Unexpected: ${reasonOf(error)}` };
+  return { code: 'internal_error', message: `Unexpected: ${describeError(error)}` };
 }
 
 function isTemporalFault(error: unknown): boolean {
-  return error instanceof ServiceError || isGrpcServiceError(error);
+  return error instanceof TemporalError || isGrpcServiceError(error);
 }
 
 /** Whether a file was not there; `instanceof` fails under jest, where node's errors are foreign. */

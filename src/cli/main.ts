@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-import type { OpenRebuilder } from '../reconcile/rebuilder';
+import type { OpenRebuilder } from '../service/reconcile/rebuilder';
 import { runCli } from './program';
 
-/** Loaded when it is asked for, since the worker's libraries take a second. */
+/** Loaded on demand, since the libraries of the worker take a second. */
 const openRebuilder: OpenRebuilder = async (deps) => {
   const [{ openRebuilder: open }, { quietRuntime }, { workflowBundles }] = await Promise.all([
     import('../../worker/rebuild/rebuild.js'),
@@ -13,7 +13,7 @@ const openRebuilder: OpenRebuilder = async (deps) => {
   return open(deps, (await workflowBundles()).replay);
 };
 
-// A reader that stops reading (`… | head`) is no fault.
+// A reader that stops reading (`… | head`) is not a fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

@@ -1,145 +1,123 @@
-import { InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { isScope, SCOPES, type Scope } from '../domain/api-key';
-import { isBalanceAccountName } from '../domain/balance-account';
+import { isBalanceAccountName } from '../domain/account/balance-account';
 import { isCurrency } from '../domain/currencies';
 import { parseCreatedBefore } from '../domain/cursor';
-import { MONTHS_MAX } from '../domain/retention';
-import { Amount } from '../domain/wire/fields';
+import { Amount as WireAmount } from '../domain/wire/fields';
 
-/** Option `--env sandbox|live`, which every command about one environment needs. */
-export function envOption(): Option {
-  return new Option('--env <env>', 'environment')
-    .choices(['sandbox', 'live'])
-    .makeOptionMandatory();
+/** Argument that names an account. */
+export const AccountId = z.string().meta({ argument: true });
+
+export const Env = z.enum(['sandbox', 'live']).describe('environment').meta({ placeholder: 'env' });
+
+/** Makes the schema of a whole number. */
+export function wholeNumber(min: number, max: number) {
+  const fault = `It must be an integer from ${min} to ${max}.`;
+  const digits = new RegExp(`^\\d{1,${String(max).length}}$`);
+  return z
+    .string()
+    .regex(digits, fault)
+    .transform(Number)
+    .pipe(z.int().min(min, fault).max(max, fault));
 }
 
-/** Parses `--email`. */
-export function parseEmail(text: string): string {
-  if (text.length <= 254 && z.email().safeParse(text).success) return text;
-  throw new InvalidArgumentError('It must be an e-mail address, such as ana@example.com.');
+/** Makes `--limit` of a list. */
+export function limit(max: number, usual: number) {
+  const schema = wholeNumber(1, max).default(usual);
+  return schema.describe(`how many, 1 to ${max}`).meta({ placeholder: 'n' });
 }
 
-/** Parses `--limit`. */
-export function parseLimit(max: number): (text: string) => number {
-  return (text) => {
-    const limit = Number(text);
-    if (/^\d{1,6}$/.test(text) && limit >= 1 && limit <= max) return limit;
-    throw new InvalidArgumentError(`It must be an integer from 1 to ${max}.`);
-  };
+/** Makes the schema of names separated by commas, in the order of those that are allowed. */
+export function names<Name extends string>(allowed: readonly Name[]) {
+  const fault = `Allowed, separated by commas: ${allowed.join(', ')}.`;
+  return z
+    .string()
+    .transform((text) => [...new Set(text.split(',').map((name) => name.trim()))])
+    .pipe(z.array(z.enum(allowed, fault)))
+    .transform((chosen) => allowed.filter((name) => chosen.includes(name)))
+    .meta({ placeholder: 'list' });
 }
 
-/** Parses `--payer-data-months`. */
-export function parseMonths(text: string): number {
-  const months = Number(text);
-  if (/^\d{1,3}$/.test(text) && months >= 1 && months <= MONTHS_MAX) return months;
-  throw new InvalidArgumentError(`It must be an integer from 1 to ${MONTHS_MAX}.`);
+export const Email = z
+  .email('It must be an e-mail address, such as ana@example.com.')
+  .max(254, 'It must be an e-mail address, such as ana@example.com.')
+  .meta({ placeholder: 'address' });
+
+/** Makes the schema of what a function reads from text; undefined is a fault. */
+export function readBy<T>(read: (text: string) => T | undefined, fault: string) {
+  return z.string().transform((text, context) => {
+    const value = read(text);
+    if (value !== undefined) return value;
+    context.addIssue(fault);
+    return z.NEVER;
+  });
 }
 
-/** Parses `--before`: a place in a list, as `next_cursor` gives it. */
-export function parseCursor(text: string): string {
-  const position = parseCreatedBefore(text);
-  if (position !== undefined) return position;
-  throw new InvalidArgumentError(
-    'It must be an ISO 8601 timestamp with an offset, such as the last next_cursor.',
-  );
-}
+/** Time, or the place in a list that `next_cursor` gives. */
+export const Time = readBy(
+  parseCreatedBefore,
+  'It must be an ISO 8601 timestamp with an offset, such as the last next_cursor.',
+).meta({ placeholder: 'time' });
 
-/** Parses `--scopes a,b`. */
-export function parseScopes(text: string): Scope[] {
-  const named = text.split(',').map((scope) => scope.trim());
-  const scopes = named.filter(isScope);
-  if (scopes.length !== named.length) {
-    throw new InvalidArgumentError(`Allowed, separated by commas: ${SCOPES.join(', ')}.`);
-  }
-  return SCOPES.filter((scope) => scopes.includes(scope));
-}
-
-/** Parses names of a fixed list, as `--status a,b` has them. */
-export function parseNames<Name extends string>(
-  allowed: readonly Name[],
-): (text: string) => Name[] {
-  return (text) => {
-    const named = text.split(',').map((word) => word.trim());
-    const known = allowed.filter((name) => named.some((word) => word === name));
-    if (known.length === new Set(named).size) return known;
-    throw new InvalidArgumentError(`Allowed, separated by commas: ${allowed.join(', ')}.`);
-  };
-}
-
-/** Parses `--balance-account`. */
-export function parseBalanceAccount(text: string): string {
-  if (isBalanceAccountName(text)) return text;
-  throw new InvalidArgumentError(
+export const BalanceAccount = z
+  .string()
+  .refine(
+    isBalanceAccountName,
     'It must be 1 to 64 letters, digits, hyphens and underscores, and begin with a letter or digit.',
-  );
+  )
+  .describe('which balance')
+  .meta({ placeholder: 'name' });
+
+export const Currency = z
+  .string()
+  .refine(isCurrency, 'It must be an ISO 4217 code in capitals, such as EUR.')
+  .describe('ISO 4217 code')
+  .meta({ placeholder: 'currency' });
+
+const AMOUNT_FAULT =
+  'It must be an integer from 1 to 99999999999, in minor units: 10.50 EUR is 1050.';
+
+function readAmount(text: string): number | undefined {
+  return /^\d+$/.test(text) ? WireAmount.safeParse(Number(text)).data : undefined;
 }
 
-/** Parses `--currency`. */
-export function parseCurrency(text: string): string {
-  if (isCurrency(text)) return text;
-  throw new InvalidArgumentError('It must be an ISO 4217 code in capitals, such as EUR.');
+/** Amount in minor units. A decimal is refused, never rounded. @see docs/api.md#money-json-text */
+export const Amount = readBy(readAmount, AMOUNT_FAULT).meta({ placeholder: 'minor' });
+
+/** Amount of a correction in minor units; below 0 debits. */
+export const SignedAmount = readBy((text) => {
+  const amount = readAmount(text.replace(/^-/, ''));
+  return amount !== undefined && text.startsWith('-') ? -amount : amount;
+}, AMOUNT_FAULT);
+
+/** Amount of a correction in the smallest unit of an asset; below 0 debits. */
+export const SignedUnits = readBy(
+  (text) => (/^-?[1-9]\d{0,27}$/.test(text) ? BigInt(text) : undefined),
+  'It must be an integer, in the smallest unit of the asset.',
+);
+
+/** Id of an operation, also as the command prints it. */
+export const OperationId = readBy(
+  (text) => /^(?:(?:funded|adjusted):)?([A-Za-z0-9_-]{1,100})$/.exec(text)?.[1],
+  'It must be 1 to 100 letters, digits, hyphens and underscores.',
+).meta({ placeholder: 'id' });
+
+function words(max: number) {
+  const fault = `It must have 1 to ${max} characters.`;
+  return z.string().max(max, fault).trim().min(1, fault);
 }
 
-/**
- * Parses `--amount`, in minor units. A decimal is refused, never rounded.
- * @see docs/api.md#money-json-text
- */
-export function parseAmount(text: string): number {
-  const amount = Amount.safeParse(/^\d+$/.test(text) ? Number(text) : undefined);
-  if (amount.success) return amount.data;
-  throw new InvalidArgumentError(
-    'It must be an integer from 1 to 99999999999, in minor units: 10.50 EUR is 1050.',
-  );
-}
-
-/** Parses the signed `--amount` of a correction, in minor units. */
-export function parseSignedAmount(text: string): number {
-  return text.startsWith('-') ? -parseAmount(text.slice(1)) : parseAmount(text);
-}
-
-/** Parses the signed `--amount` of a correction of coins, in their smallest unit. */
-export function parseSignedUnits(text: string): bigint {
-  if (/^-?[1-9]\d{0,27}$/.test(text)) return BigInt(text);
-  throw new InvalidArgumentError('It must be an integer, in the smallest unit of the coin.');
-}
-
-/** Option `--approved-by`: the second operator, where one is needed. */
-export function approvedByOption(): Option {
-  return new Option('--approved-by <name>', 'second operator, who approves it').argParser(
-    parseWords(100),
-  );
-}
-
-/** Parses `--operation-id`, also as the command prints it. */
-export function parseOperationId(text: string): string {
-  const id = text.replace(/^(funded|adjusted):/, '');
-  if (/^[A-Za-z0-9_-]{1,100}$/.test(id)) return id;
-  throw new InvalidArgumentError('It must be 1 to 100 letters, digits, hyphens and underscores.');
-}
-
-/** Option `--operator`: the name that the audit trail keeps. */
-export function operatorOption(): Option {
-  return new Option('--operator <name>', 'who does it').argParser(parseWords(100));
-}
-
-/** Option `--reason`. */
-export function reasonOption(): Option {
-  return new Option('--reason <text>', 'why, in your words').argParser(parseWords(500));
-}
-
-function parseWords(max: number): (text: string) => string {
-  return (text) => {
-    if (text.trim() !== '' && text.length <= max) return text.trim();
-    throw new InvalidArgumentError(`It must have 1 to ${max} characters.`);
-  };
-}
+/** Name that the audit trail stores. */
+export const Operator = words(100).describe('who does it').meta({ placeholder: 'name' });
+export const Reason = words(500).describe('why, in your words').meta({ placeholder: 'text' });
+export const ApprovedBy = words(100)
+  .optional()
+  .describe('second operator, who approves it')
+  .meta({ placeholder: 'name' });
 
 const HOURS_MAX = 30 * 24;
 
-/** Parses `--hours` of a snooze. */
-export function parseHours(text: string): number {
+/** Length of a snooze. */
+export const Hours = readBy((text) => {
   const hours = Number(text);
-  if (/^\d+(\.\d+)?$/.test(text) && hours > 0 && hours <= HOURS_MAX) return hours;
-  throw new InvalidArgumentError(`It must be more than 0 and at most ${HOURS_MAX}.`);
-}
+  return /^\d+(\.\d+)?$/.test(text) && hours > 0 && hours <= HOURS_MAX ? hours : undefined;
+}, `It must be more than 0 and at most ${HOURS_MAX}.`).meta({ placeholder: 'n' });

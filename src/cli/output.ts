@@ -1,3 +1,5 @@
+import type { CliContext } from './context';
+
 /** Control characters and direction marks: a name must not move the cursor or reorder a line. */
 const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu;
 /** Characters that take two columns of a terminal. */
@@ -7,17 +9,17 @@ const WIDE =
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /** Text safe to print on one line. */
-export function clean(text: string): string {
+export function sanitize(text: string): string {
   return text.replace(/[\t\r\n]+/g, ' ').replace(UNPRINTABLE, '');
 }
 
 /** Shows an ISO 8601 time as `2026-01-31 09:05:00 UTC`; a dash for none. */
-export function when(iso: string | null): string {
+export function formatTime(iso: string | null): string {
   return iso === null ? '-' : `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 /** Shows an age by its two greatest units at most: `3 d 4 h`, `5 min`, `20 s`. */
-export function age(seconds: number): string {
+export function formatAge(seconds: number): string {
   if (seconds < 60) return `${Math.max(0, seconds)} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min`;
@@ -36,17 +38,49 @@ export function table(heading: readonly string[], rows: readonly string[][], non
   return rows.length === 0 ? none : columns([heading, ...rows]);
 }
 
+interface ListView<Row, Shown> {
+  /** Row as `--json` prints it. */
+  present: (row: Row) => Shown;
+  columns: readonly string[];
+  cells: (shown: Shown, row: Row) => string[];
+  /** Text where there are no rows. */
+  none: string;
+}
+
+interface List<Row> {
+  rows: readonly Row[];
+  has_more?: boolean;
+  /** Place at which `--before` continues the list. */
+  next_cursor?: string | null;
+}
+
+/** Prints a list, or a page of one. */
+export function printList<Row, Shown>(
+  { print }: Pick<CliContext, 'print'>,
+  { rows, ...page }: List<Row>,
+  view: ListView<Row, Shown>,
+): void {
+  const data = rows.map(view.present);
+  const cells = rows.map((row) => view.cells(view.present(row), row));
+  const cursor = page.next_cursor ? `: --before ${page.next_cursor}` : '.';
+  print({
+    json: { data, ...page },
+    text:
+      table(view.columns, cells, view.none) + (page.has_more ? `\n\nThere are more${cursor}` : ''),
+  });
+}
+
 function columns(rows: readonly (readonly string[])[]): string {
-  const cells = rows.map((row) => row.map(clean));
+  const cells = rows.map((row) => row.map(sanitize));
   const widths = (cells[0] ?? []).map((_, at) =>
-    Math.max(...cells.map((row) => widthOf(row[at] ?? ''))),
+    Math.max(...cells.map((row) => getWidth(row[at] ?? ''))),
   );
   const line = (row: readonly string[]) =>
-    row.map((cell, at) => cell + ' '.repeat((widths[at] ?? 0) - widthOf(cell))).join('  ');
+    row.map((cell, at) => cell + ' '.repeat((widths[at] ?? 0) - getWidth(cell))).join('  ');
   return cells.map((row) => line(row).trimEnd()).join('\n');
 }
 
-function widthOf(text: string): number {
+function getWidth(text: string): number {
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += WIDE.test(segment) ? 2 : 1;
   return width;

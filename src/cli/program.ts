@@ -1,28 +1,27 @@
 import { Command, CommanderError } from 'commander';
-import type { OpenRebuilder } from '../reconcile/rebuilder';
-import { addAccountCommands } from './commands/account';
-import { addAuditCommands } from './commands/audit';
-import { addBalanceCommands } from './commands/balance';
-import { addCallbackCommands } from './commands/callback';
-import { addConnectorCommands } from './commands/connector';
-import { addDashboardCommands } from './commands/dashboard';
-import { addEventCommands } from './commands/event';
-import { addKeyCommands } from './commands/key';
-import { addKeysCommands } from './commands/keys';
-import { addLedgerCommands } from './commands/ledger';
-import { addMigrateCommand } from './commands/migrate';
-import { addOrphanCommands } from './commands/orphan';
-import { addRecipientCommands } from './commands/recipient';
-import { addReconcileCommand } from './commands/reconcile';
-import { addResourceCommands } from './commands/resource';
-import { addRolesCommand } from './commands/roles';
-import { addWalletCommands } from './commands/wallet';
-import { addWebhookCommands } from './commands/webhook';
+import type { OpenRebuilder } from '../service/reconcile/rebuilder';
+import { type CliCommand, PROGRAM } from './command';
+import { accountCommands } from './commands/account';
+import { auditCommands } from './commands/audit';
+import { balanceCommands } from './commands/balance';
+import { callbackCommands } from './commands/callback';
+import { connectorCommands } from './commands/connector';
+import { dashboardCommands } from './commands/dashboard';
+import { eventCommands } from './commands/event';
+import { keyCommands } from './commands/key';
+import { encryptionKeyCommands } from './commands/keys';
+import { ledgerCommands } from './commands/ledger';
+import { migrateCommand } from './commands/migrate';
+import { orphanCommands } from './commands/orphan';
+import { recipientCommands } from './commands/recipient';
+import { reconcileCommand } from './commands/reconcile';
+import { resourceCommands } from './commands/resource';
+import { rolesCommand } from './commands/roles';
+import { walletCommands } from './commands/wallet';
+import { webhookCommands } from './commands/webhook';
 import { type CliContext, type CliIo, createContext } from './context';
 import { explain } from './failure';
-import { clean } from './output';
-
-const NAME = 'npm run -s cli --';
+import { sanitize } from './output';
 
 const ABOUT = `
 Addresses come from MONGODB_URI, MONGODB_DB, TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, KEYS_FILE and
@@ -30,20 +29,41 @@ WEBHOOK_ALLOW_PRIVATE, or else from the stack that \`npm start\` runs (DATA_DIR/
 DATA_DIR is .data by default).
 
 Examples:
-  ${NAME} account create --name "Acme Shop"
-  ${NAME} webhook set acct_… --env sandbox --url http://localhost:4000/hook
-  ${NAME} event list acct_… --env sandbox --json
-  ${NAME} balance show acct_… --env sandbox
-  ${NAME} payout show 0d1f…`;
+  ${PROGRAM} account create --name "Acme Shop"
+  ${PROGRAM} webhook set acct_… --env sandbox --url http://localhost:4000/hook
+  ${PROGRAM} event list acct_… --env sandbox --json
+  ${PROGRAM} balance show acct_… --env sandbox
+  ${PROGRAM} payout show 0d1f…`;
 
 const EXIT_CODES = `
 Exit codes: 0 done; 1 refused or failed, with the reason on stderr
 (with --json: {"error": {"code", "message"}}).`;
 
+const COMMANDS: readonly CliCommand[] = [
+  accountCommands,
+  keyCommands,
+  encryptionKeyCommands,
+  dashboardCommands,
+  webhookCommands,
+  eventCommands,
+  balanceCommands,
+  ledgerCommands,
+  walletCommands,
+  ...resourceCommands,
+  migrateCommand,
+  rolesCommand,
+  recipientCommands,
+  orphanCommands,
+  callbackCommands,
+  connectorCommands,
+  auditCommands,
+  reconcileCommand,
+];
+
 /**
  * Runs the command line once.
  * @param args without node and script, as `['account', 'list']`
- * @param openRebuilder the worker's steps, which stand above this room
+ * @param openRebuilder the worker's steps, which no module of src imports
  * @returns the exit code: 0 done, 1 refused or failed. It does not throw.
  */
 export async function runCli(
@@ -52,15 +72,15 @@ export async function runCli(
   openRebuilder: OpenRebuilder,
 ): Promise<number> {
   const isJson = wantsJson(args);
-  const { context, close } = createContext(io, isJson);
+  const { context, close } = createContext(io, isJson, openRebuilder);
   try {
-    const program = createProgram(context, io, isJson, openRebuilder);
+    const program = createProgram(context, io, isJson);
     await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return reportUsage(error, io, isJson);
     const { code, message } = explain(error);
-    io.stderr(isJson ? errorJson(code, message) : `${clean(message)}\n`);
+    io.stderr(isJson ? errorJson(code, message) : `${sanitize(message)}\n`);
     return 1;
   } finally {
     await close();
@@ -68,14 +88,9 @@ export async function runCli(
 }
 
 /** Commands of every group, with the help of each. */
-export function createProgram(
-  context: CliContext,
-  io: CliIo,
-  isJson: boolean,
-  openRebuilder: OpenRebuilder,
-): Command {
+export function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command {
   const program = new Command()
-    .name(NAME)
+    .name(PROGRAM)
     .usage('<group> <command> [options]')
     .description(
       'Provision accounts, keys and webhooks, fund and verify balances, see and act on payments, ' +
@@ -93,24 +108,7 @@ export function createProgram(
     .showHelpAfterError('Add --help for the options and examples.')
     .addHelpText('after', ABOUT)
     .addHelpText('afterAll', EXIT_CODES);
-  addAccountCommands(program, context);
-  addKeyCommands(program, context);
-  addKeysCommands(program, context);
-  addDashboardCommands(program, context);
-  addWebhookCommands(program, context);
-  addEventCommands(program, context);
-  addBalanceCommands(program, context);
-  addLedgerCommands(program, context);
-  addWalletCommands(program, context);
-  addResourceCommands(program, context);
-  addMigrateCommand(program, context);
-  addRolesCommand(program, context);
-  addRecipientCommands(program, context);
-  addOrphanCommands(program, context);
-  addCallbackCommands(program, context);
-  addConnectorCommands(program, context);
-  addAuditCommands(program, context);
-  addReconcileCommand(program, context, openRebuilder);
+  for (const command of COMMANDS) command.addTo(program, context);
   return program;
 }
 
@@ -120,7 +118,7 @@ function wantsJson(args: readonly string[]): boolean {
   return args.slice(0, end === -1 ? args.length : end).includes('--json');
 }
 
-/** Reports what commander made of wrong usage, or of `--help`. */
+/** Reports wrong usage, or prints the text of `--help`. */
 function reportUsage(error: CommanderError, io: CliIo, isJson: boolean): number {
   if (error.exitCode === 0) return 0;
   if (isJson) {

@@ -1,19 +1,18 @@
 import Router, { type RouterMiddleware } from '@koa/router';
 import { createAsset } from '../pages/assets';
 import { pageHeaders, seeOther } from '../pages/security';
-import { type Dashboard, homeOf } from './context';
-import { DATA_CSS } from './data-styles';
 import type { DashboardDeps } from './deps';
-import { addInvitation } from './invitation';
-import { navigationOf } from './navigation';
-import { sendNotice } from './notices';
+import { type Dashboard, getHomePath } from './frame/context';
+import { buildNavigation } from './frame/layout';
+import { sendNotice } from './frame/notices';
+import { DASHBOARD_JS } from './frame/script';
+import { sessionCookie } from './frame/session-cookie';
+import { addSignedIn } from './frame/signed-in';
+import { DASHBOARD_CSS } from './frame/styles';
 import { ROUTES } from './routes';
-import { DASHBOARD_JS } from './script';
-import { sessionCookie } from './session';
-import { addSignIn } from './sign-in';
-import { addSignInCode } from './sign-in-code';
-import { addSignedIn } from './signed-in';
-import { DASHBOARD_CSS } from './styles';
+import { addSignInCode } from './sign-in/code';
+import { addInvitation } from './sign-in/invitation';
+import { addSignIn } from './sign-in/sign-in';
 
 /**
  * Serves the merchants' dashboard under `/dashboard`. Every page works without JavaScript; nothing
@@ -21,23 +20,19 @@ import { DASHBOARD_CSS } from './styles';
  * @see docs/dashboard.md#the-dashboard
  */
 export function createDashboard(deps: DashboardDeps): Router {
-  const css = createAsset(
-    '/dashboard/assets/dashboard.css',
-    'text/css',
-    `${DASHBOARD_CSS}${DATA_CSS}`,
-  );
+  const css = createAsset('/dashboard/assets/dashboard.css', 'text/css', DASHBOARD_CSS);
   const js = createAsset('/dashboard/assets/dashboard.js', 'text/javascript', DASHBOARD_JS);
   const dashboard: Dashboard = {
     ...deps,
     assets: { css: css.href, js: js.href },
     cookie: sessionCookie(deps.publicUrl),
-    navigation: navigationOf(ROUTES),
+    navigation: buildNavigation(ROUTES),
   };
   const router = new Router({ sensitive: true });
-  router.use(pageHeaders(deps.publicUrl, ["'self'"]), answerInWords(dashboard));
+  router.use(pageHeaders(deps.publicUrl, ["'self'"]), showErrorPage(dashboard));
   router.get('/dashboard/assets/dashboard.css', (ctx) => css.serve(ctx));
   router.get('/dashboard/assets/dashboard.js', (ctx) => js.serve(ctx));
-  router.get('/dashboard', (ctx) => seeOther(ctx, homeOf(dashboard)));
+  router.get('/dashboard', (ctx) => seeOther(ctx, getHomePath(dashboard)));
   addSignIn(router, dashboard);
   addSignInCode(router, dashboard);
   addInvitation(router, dashboard);
@@ -46,8 +41,8 @@ export function createDashboard(deps: DashboardDeps): Router {
   return router;
 }
 
-/** Answers every error in words; nobody reads JSON or a stack trace. */
-function answerInWords(dashboard: Dashboard): RouterMiddleware {
+/** Answers every error with a page, never with JSON or a stack trace. */
+function showErrorPage(dashboard: Dashboard): RouterMiddleware {
   return async (ctx, next) => {
     try {
       await next();

@@ -1,5 +1,5 @@
 /**
- * ISO 3166-1 alpha-2: the 249 officially assigned codes, so no XK, EU or UK.
+ * ISO 3166-1 alpha-2: the 249 officially assigned codes, without XK, EU and UK.
  * @see docs/api.md#money-json-text
  */
 const CODES = `
@@ -14,5 +14,5 @@ const CODES = `
   ZW
 `;
 
-/** Every ISO 3166-1 alpha-2 code, in alphabetical order. */
+/** In alphabetical order. */
 export const COUNTRIES: readonly string[] = Object.freeze(CODES.trim().split(/\s+/));

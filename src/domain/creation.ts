@@ -1,97 +1,92 @@
-import type { CryptoPaymentInput, CryptoSettlementInput } from './crypto-workflow';
-import type { PaymentInput } from './payment-workflow';
-import type { PayoutInput } from './payout-workflow';
-import type { RecipientFacts } from './recipient';
-import type { RefundInput } from './refund-workflow';
+import type { CryptoPaymentInput, CryptoSettlementInput } from './crypto/workflow';
+import type { PaymentInput } from './payment/workflow';
+import type { RecipientFacts } from './payout/recipient';
+import type { PayoutInput } from './payout/workflow';
+import type { RefundInput } from './refund/workflow';
 
-/** Payer as the merchant names them. */
+/** Payer in a merchant's request. */
 export interface Customer {
   email: string | null;
   first_name: string | null;
   last_name: string | null;
-  /** The merchant's own. */
+  /** The merchant's identifier of the payer. */
   reference: string | null;
 }
 
-/** Payer as stored: names and e-mail address sealed together; null without any, or once blanked. */
-export interface SealedCustomer {
+/** Payer in the database. */
+export interface EncryptedCustomer {
   reference: string | null;
+  /** Names and e-mail address, encrypted together; null if there are none or they were redacted. */
   sealed: string | null;
 }
 
-/** Payer in a record, which may be older than the sealing. */
-export type KeptCustomer = Customer | SealedCustomer;
-
-/** Key that derives the link of a page, chosen when the request is accepted. */
-interface LinkKey {
-  /** Absent for the first key. */
-  token_kid?: string;
-}
-
-/** Parts of a request that Temporal must not hold; the claim keeps them until they are written. */
-export interface PaymentRequest extends LinkKey {
+/**
+ * Fields of a request that Temporal must not store. The idempotency record holds them until the
+ * payment is written.
+ */
+export interface PaymentRequest {
   reference: string | null;
-  customer: KeptCustomer;
+  customer: EncryptedCustomer;
   /** JSON text, as written. */
   metadata: string;
   success_url: string;
   error_url: string;
 }
 
-/** An accepted request: what is stored, and the routing that was decided when it was accepted. */
-export interface ClaimedPayment {
+/** An accepted request: the stored fields, and the routing chosen at acceptance. */
+export interface AcceptedPayment {
   stored: PaymentRequest;
   routing: Omit<PaymentInput, 'payment_id' | 'return_url' | 'request_id'>;
 }
 
-/** Fields of a refund that may be about a person, so that Temporal does not hold them. */
+/** Fields of a refund that may be personal, which Temporal must not store. */
 export interface RefundRequest {
   reason: string | null;
 }
 
-export interface ClaimedRefund {
+export interface AcceptedRefund {
   refund: RefundRequest;
   routing: Omit<RefundInput, 'refund_id' | 'request_id'>;
 }
 
-/** Fields of a payout beside money and routing, as the merchant sent them. */
+/** Fields of a payout other than money and routing, as the merchant sent them. */
 export interface PayoutRequest {
   reference: string | null;
   /** JSON text, as written. */
   metadata: string;
 }
 
-export interface ClaimedPayout {
+export interface AcceptedPayout {
   payout: PayoutRequest;
   routing: Omit<PayoutInput, 'payout_id' | 'request_id'>;
 }
 
-/** A recipient as it will be stored: its details are sealed before anything is kept. */
-export interface ClaimedRecipient {
+/** A recipient to store; its details are encrypted before anything is written. */
+export interface AcceptedRecipient {
   recipient: RecipientFacts & { last4: string; sealed: string; kid: string };
 }
 
-/** Fields of a crypto payment beside money and routing, as the merchant sent them. */
-export interface CryptoPaymentRequest extends LinkKey {
+/** Fields of a crypto payment other than money and routing, as the merchant sent them. */
+export interface CryptoPaymentRequest {
   reference: string | null;
   /** JSON text, as written. */
   metadata: string;
 }
 
-export interface ClaimedCryptoPayment {
+export interface AcceptedCryptoPayment {
   crypto_payment: CryptoPaymentRequest;
   routing: Omit<CryptoPaymentInput, 'crypto_payment_id' | 'request_id'>;
 }
 
-export interface ClaimedCryptoSettlement {
+export interface AcceptedCryptoSettlement {
   settlement: Omit<CryptoSettlementInput, 'crypto_settlement_id' | 'request_id'>;
 }
 
-/** Requests that a claim may hold; each creating operation adds its own. */
-export type ClaimedRequest =
-  | ClaimedPayment
-  | ClaimedRefund
-  | ClaimedPayout
-  | ClaimedRecipient
-  | ClaimedCryptoPayment
-  | ClaimedCryptoSettlement;
+/** Requests that an idempotency record can hold, one type for each creating operation. */
+export type AcceptedRequest =
+  | AcceptedPayment
+  | AcceptedRefund
+  | AcceptedPayout
+  | AcceptedRecipient
+  | AcceptedCryptoPayment
+  | AcceptedCryptoSettlement;

@@ -1,8 +1,7 @@
 /**
- * ISO 4217 alphabetic codes (tables A.1 and A.2 as of amendment 180, 2026) by the number of their
- * minor-unit digits. ISO decides where CLDR and so `Intl` differ (IQD, LBP, UGX).
- * Codes for which ISO states no minor unit (metals, bond units, XDR, XSU, XUA, XTS, XXX)
- * can't carry an amount in minor units and are not accepted.
+ * ISO 4217 alphabetic codes (tables A.1 and A.2, amendment 180, 2026) by their number of minor-unit
+ * digits. Where CLDR and `Intl` differ (IQD, LBP, UGX), ISO is right.
+ * Codes without a minor unit (metals, bond units, XDR, XSU, XUA, XTS, XXX) are not accepted.
  */
 const CODES_BY_MINOR_UNIT_DIGITS: readonly (readonly [digits: number, codes: string])[] = [
   [
@@ -37,13 +36,10 @@ export const MINOR_UNIT_DIGITS: ReadonlyMap<string, number> = new Map(
   ),
 );
 
-/** Every accepted currency code, in alphabetical order. */
+/** In alphabetical order. */
 export const CURRENCIES: readonly string[] = Object.freeze([...MINOR_UNIT_DIGITS.keys()].sort());
 
-/**
- * Whether `code` is a current ISO 4217 code with a minor unit; upper case only.
- * @see docs/api.md#money-json-text
- */
+/** Accepts upper case only. @see docs/api.md#money-json-text */
 export function isCurrency(code: string): boolean {
   return MINOR_UNIT_DIGITS.has(code);
 }

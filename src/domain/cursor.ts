@@ -7,17 +7,16 @@ const OFFSET = /(?:[Zz]|([+\- ])(\d{2})(?::?(\d{2}))?)/.source;
 const DATE_TIME = new RegExp(`^${DATE}[Tt]${TIME}${OFFSET}$`);
 
 /**
- * Makes the position of a row in its list, which is its `next_cursor`, too:
- * `YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ`, UTC. The first three fractional digits are those of the row's
- * created_at; the last six tell rows of one millisecond apart. The width is fixed, so that
- * positions sort as text. Each is unique per account and environment.
- * `next_cursor` is a valid timestamp with extra fractional digits as a tie-break.
+ * Builds the position of a row in its list, which is also its `next_cursor`:
+ * `YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ`, UTC. The first three fractional digits are the milliseconds of
+ * created_at; the last six are a tie-break. Positions have a fixed width and sort as text. Each is
+ * unique per account and environment.
  * @see docs/decisions.md#lists
  * @param createdAtMs integer, ms since 1970
  * @param tie integer, 0 to 999,999
  * @throws RangeError when either is out of range (years 0001 to 9999)
  */
-export function positionOf(createdAtMs: number, tie: number): string {
+export function buildPosition(createdAtMs: number, tie: number): string {
   if (!Number.isInteger(tie) || tie < 0 || tie > TIE_MAX) {
     throw new RangeError(`The tie-break must be an integer from 0 to ${TIE_MAX}`);
   }
@@ -27,12 +26,12 @@ export function positionOf(createdAtMs: number, tie: number): string {
 }
 
 /**
- * Reads a `created_before`: an ISO 8601 date-time with an offset (`Z`, `±hh:mm`, `±hhmm` or `±hh`, in
- * either letter case as RFC 3339 has it). Seconds may be left out, or have up to 9 fractional digits. Normalises it to the form of
- * `positionOf` without losing a digit. A space counts as `+`, since a query string turns `+` into a
- * space. Rows whose position sorts before the result were created before it.
- * @returns undefined when it isn't a real moment of the years 0001 to 9999: day 30 of February,
- *   24:00, second 60, an offset past 23:59
+ * Parses `created_before`: an ISO 8601 date-time with an offset (`Z`, `±hh:mm`, `±hhmm` or `±hh`,
+ * letters in either case). Seconds are optional and have up to 9 fractional digits. The result has
+ * the form of `buildPosition`, with every digit. A space means `+`, because a query string turns `+`
+ * into a space.
+ * @returns undefined for anything but a real time of the years 0001 to 9999; February 30, 24:00,
+ *   second 60 and an offset past 23:59 are not real
  * @see docs/api.md#cancel-read-list
  */
 export function parseCreatedBefore(text: string): string | undefined {
@@ -48,11 +47,11 @@ export function parseCreatedBefore(text: string): string | undefined {
 
   const offset = Number(offsetHour) * 60 + Number(offsetMinute);
   const local = new Date(0);
-  // Date.UTC would take the years 0 to 99 for 1900 to 1999.
+  // Date.UTC would map the years 0 to 99 to 1900 to 1999.
   local.setUTCFullYear(year, month - 1, day);
   local.setUTCHours(hour, minute, second);
   const utc = isoText(local.getTime() - (sign === '-' ? -offset : offset) * MINUTE_MS);
-  // The fraction stays text, since a Date keeps only milliseconds.
+  // The fraction stays text because a Date has only milliseconds.
   return utc && `${utc.slice(0, 19)}.${fraction.padEnd(9, '0')}Z`;
 }
 
@@ -61,7 +60,7 @@ function daysInMonth(year: number, month: number): number {
   return [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
-/** Writes `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined outside the years 0001 to 9999. */
+/** @returns `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined outside the years 0001 to 9999 */
 function isoText(ms: number): string | undefined {
   const date = new Date(ms);
   const year = date.getUTCFullYear();

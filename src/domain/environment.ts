@@ -1,10 +1,10 @@
-/** Environment of a merchant, as people name it. */
+/** Environment as operators and URLs name it; the API has `livemode`. */
 export type Env = 'sandbox' | 'live';
 
 export function isLive(env: Env): boolean {
   return env === 'live';
 }
 
-export function envOf(livemode: boolean): Env {
+export function toEnv(livemode: boolean): Env {
   return livemode ? 'live' : 'sandbox';
 }

@@ -9,16 +9,16 @@ const ERROR_TYPES = [
   'api_error',
 ] as const;
 
-/** An offending field. `code` is this fault's own, not the error's. @see docs/api.md#errors */
+/** An invalid field. `code` describes this field, not the whole error. @see docs/api.md#errors */
 export const ErrorDetail = z
   .object({ code: z.string(), field: z.string(), message: z.string() })
   .meta({ id: 'ErrorDetail' });
 export type ErrorDetail = z.infer<typeof ErrorDetail>;
 
-/** Most offending fields that one answer lists. @see docs/api.md#errors */
+/** Most invalid fields that one response lists. @see docs/api.md#errors */
 export const DETAILS_MAX = 100;
 
-/** The one shape of every error. @see docs/api.md#errors */
+/** @see docs/api.md#errors */
 export const ErrorBody = z
   .object({
     error: z.object({
@@ -29,9 +29,9 @@ export const ErrorBody = z
       request_id: z.string(),
     }),
   })
-  .meta({ id: 'Error', description: 'The one shape of every error.' });
+  .meta({ id: 'Error', description: 'Every error has this shape.' });
 
-/** Every code that a caller can meet, with its status and type. @see docs/decisions.md#errors */
+/** Error codes of the API, each with its HTTP status and type. @see docs/decisions.md#errors */
 export const ERROR_CODES = {
   invalid_request: { status: 400, type: 'invalid_request_error' },
   invalid_json: { status: 400, type: 'invalid_request_error' },
@@ -88,8 +88,8 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERROR_CODES, code);
 }
 
-/** Kinds of resource that a merchant can ask for by id. */
-export type Sought =
+/** Kinds of resource that a merchant can fetch by id. */
+export type ResourceNoun =
   | 'payment'
   | 'refund'
   | 'payout'
@@ -97,21 +97,21 @@ export type Sought =
   | 'crypto_payment'
   | 'crypto_settlement';
 
-/** Refusal of an id that names nothing in this account and environment. */
-export function notFound<Noun extends Sought>(noun: Noun) {
+/** Violation for an id that does not exist in this account and environment. */
+export function notFound<Noun extends ResourceNoun>(noun: Noun) {
   return {
     code: `${noun}_not_found` as const,
     message: `There is no such ${noun.replace('_', ' ')}.`,
   };
 }
 
-/** A caller's mistake or our own unavailability, which `src/api/errors.ts` turns into an answer. */
+/** A caller's mistake, or an unavailable service; `src/api/errors.ts` maps it to a response. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ErrorCode;
   readonly details: readonly ErrorDetail[] | undefined;
 
-  /** @param more.cause for our logs, never sent */
+  /** @param more.cause logged, never sent */
   constructor(
     code: ErrorCode,
     message: string,
@@ -123,8 +123,32 @@ export class Refusal extends Error {
   }
 }
 
-/** Makes the refusal for an unknown outcome, which a retry with the same key settles. */
-export function unavailable(what: string, cause: unknown): Refusal {
-  const advice = 'Try again; with the same Idempotency-Key, where the call has one.';
-  return new Refusal('temporarily_unavailable', `${what} ${advice}`, { cause });
+/** Builds the refusal for a rule violation. */
+export function buildRefusal({
+  code,
+  message,
+  details,
+}: {
+  code: ErrorCode;
+  message: string;
+  details?: readonly ErrorDetail[];
+}): Refusal {
+  return new Refusal(code, message, { details });
+}
+
+/** Builds the refusal for an unknown outcome; a retry with the same key finds it out. */
+export function unavailable(problem: string, cause: unknown): Refusal {
+  const advice = 'Try again, with the same Idempotency-Key if the request has one.';
+  return new Refusal('temporarily_unavailable', `${problem} ${advice}`, { cause });
+}
+
+/** Refusal outside the API, such as on the command line; its message is for the operator. */
+export class ServiceError extends Error {
+  override readonly name: string = 'ServiceError';
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
 }

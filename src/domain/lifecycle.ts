@@ -1,21 +1,21 @@
-import { AMOUNT_MAX } from './callback';
+import { AMOUNT_MAX } from './callback/callback';
 import type { ErrorCode, ErrorDetail } from './errors';
 import { absent, Faults, integer, object, positive, text } from './shape';
 
-/** Reason why a payment, a refund or a payout came to nothing. @see docs/api.md#states */
+/** Why a payment, refund or payout failed. @see docs/api.md#states */
 export interface Failure {
   code: string;
   message: string;
 }
 
-/** Rule of the product that a request breaks; the API answers it as a `Refusal`. */
+/** A rule that a request violates; the API responds with a `Refusal`. */
 export interface RuleViolation {
   code: ErrorCode;
   message: string;
   details?: ErrorDetail[];
 }
 
-/** Payload of every operator update: who acts, and why. Kept in the audit trail. */
+/** Payload of every operator update, stored in the audit trail. */
 export interface OperatorAct {
   /** 1 to 100 characters. */
   operator: string;
@@ -23,31 +23,30 @@ export interface OperatorAct {
   reason: string;
   /** Second operator, 1 to 100 characters. */
   approved_by?: string;
-  /** System user and host of the command line that sent it. */
-  by?: SentBy;
+  by?: ActSender;
 }
 
-/** Sender of an act, as the command line finds it. */
-export interface SentBy {
+/** System user and host that ran the command line. */
+export interface ActSender {
   system_user: string;
   host: string;
 }
 
-/** Any act as it is sent. */
-export interface SentAct extends OperatorAct {
+/** Payload of any act, with the fields of all. */
+export interface ActPayload extends OperatorAct {
   /** Length of a snooze. */
   hours?: number;
-  /** Minor units that really moved; absent: as it was asked. */
+  /** Minor units that actually moved; absent if they equal the requested amount. */
   amount?: number;
 }
 
 const SENDER = { system_user: text({ min: 1, max: 256 }), host: text({ min: 1, max: 256 }) };
 
-/** Accepts a system user with a host, or none. */
+/** Accepts a system user with a host, or undefined. */
 function sender(value: unknown): string | undefined {
   if (value === undefined) return undefined;
-  const read = object<SentBy>(value, SENDER);
-  if (read instanceof Faults) return read.text;
+  const result = object<ActSender>(value, SENDER);
+  if (result instanceof Faults) return result.text;
   return Object.keys(Object(value)).length > 2 ? 'must have system_user and host only' : undefined;
 }
 
@@ -60,15 +59,15 @@ const ACT = {
 
 const SNOOZE_HOURS_MAX = 30 * 24;
 
-/** Acts that book what really moved, where that is not what was asked. */
+/** Acts that may post an amount other than the requested one. */
 const WITH_AMOUNT: readonly string[] = ['mark_settled', 'mark_returned', 'claw_back'];
 
 const ignored = () => undefined;
 
-/** Reads the payload of an update; an amount where none is booked is refused, not dropped. */
-export function readAct(name: string, raw: unknown): SentAct | Faults {
+/** Parses the payload of an update; refuses an amount if the act posts none. */
+export function readAct(name: string, raw: unknown): ActPayload | Faults {
   const amount = integer({ min: 1, max: AMOUNT_MAX, optional: true });
-  return object<SentAct>(raw, {
+  return object<ActPayload>(raw, {
     ...ACT,
     hours: name === 'snooze' ? positive(SNOOZE_HOURS_MAX) : ignored,
     amount: WITH_AMOUNT.includes(name) ? amount : absent,

@@ -1,10 +1,6 @@
 import { MINOR_UNIT_DIGITS } from './currencies';
 
-/**
- * Number of digits after the decimal point in a currency's amounts.
- * @throws RangeError for a code that isn't in the currency table
- * @see docs/api.md#money-json-text
- */
+/** @throws RangeError for a code that isn't in the currency table */
 export function minorUnitDigits(currency: string): number {
   const digits = MINOR_UNIT_DIGITS.get(currency);
   if (digits === undefined) throw new RangeError(`Unknown currency: ${currency}`);
@@ -12,9 +8,9 @@ export function minorUnitDigits(currency: string): number {
 }
 
 /**
- * Writes an amount for people: `formatMoney(1050, 'EUR')` is `€10.50`, JPY has no decimals, KWD
- * three. The text is exact for every bigint and safe integer, also a negative one, since nothing is divided.
- * The digits are those of ISO 4217, not those of the locale data.
+ * Formats an amount for display: `formatMoney(1050, 'EUR')` is `€10.50`; JPY has no decimals, KWD
+ * three. Exact for every bigint and safe integer, because nothing is divided. ISO 4217 sets the
+ * number of digits, not the locale data.
  * @param amountMinor integer, minor units
  * @throws RangeError for a number that isn't a safe integer, or an unknown currency
  */
@@ -28,26 +24,27 @@ export function formatMoney(amountMinor: number | bigint, currency: string, loca
   }).format(decimalText(amountMinor, digits));
 }
 
-/** Shows an amount in JSON: as text where a reader's number would not be exact. */
+/** Converts an amount for JSON: text if a double would not be exact. */
 export function amountInJson(amountMinor: number | bigint): number | string {
   const number = Number(amountMinor);
   return Number.isSafeInteger(number) ? number : String(amountMinor);
 }
 
 /**
- * Reads an amount as people write it: `10.50` EUR is 1050.
- * @returns minor units; undefined for anything but a positive decimal with no more digits than the
- *   currency has
+ * Parses an amount that a person typed: `10.50` EUR is 1050.
+ * @returns minor units; undefined unless the text is a positive decimal with no more digits than the
+ *   currency has; also for a comma before three digits, which may separate thousands
  */
 export function parseMoney(text: string, currency: string): number | undefined {
   const digits = minorUnitDigits(currency);
+  if (/,\d{3}$/.test(text.trim())) return undefined;
   const [, whole = '', fraction = ''] = /^(\d{1,11})(?:[.,](\d{1,4}))?$/.exec(text.trim()) ?? [];
   if (whole === '' || fraction.length > digits) return undefined;
   const amount = Number(`${whole}${fraction.padEnd(digits, '0')}`);
   return Number.isSafeInteger(amount) && amount > 0 ? amount : undefined;
 }
 
-/** Writes an amount as a plain decimal, for a spreadsheet: 1050 EUR is `10.50`. */
+/** Formats an amount as a plain decimal, for a spreadsheet: 1050 EUR is `10.50`. */
 export function decimalMoney(amountMinor: number | bigint, currency: string): string {
   return decimalText(amountMinor, minorUnitDigits(currency));
 }
@@ -66,7 +63,7 @@ function decimalText(amountMinor: number | bigint, digits: number): `${number}` 
   return text;
 }
 
-/** Lets the exact text reach Intl, which takes a decimal string only as a numeric type. */
+/** Narrows to the only string type that `Intl` accepts. */
 function isNumeric(text: string): text is `${number}` {
   return /^-?\d+(?:\.\d+)?$/.test(text);
 }

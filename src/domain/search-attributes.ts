@@ -1,7 +1,7 @@
 /**
  * Attributes by which operators search in the Temporal UI. The launcher registers them on the
- * namespace and every lifecycle workflow sets them. They never hold personal data, since Temporal
- * stores them in clear.
+ * namespace, and every lifecycle workflow sets them. They never hold personal data, because
+ * Temporal stores them as plain text.
  */
 export const SEARCH_ATTRIBUTES = {
   ServiceResource: 'Keyword',
@@ -10,16 +10,16 @@ export const SEARCH_ATTRIBUTES = {
   ServiceAccount: 'Keyword',
   ServiceConnector: 'Keyword',
   ServiceCurrency: 'Keyword',
-  /** Reason why the resource needs a person; unset when it doesn't. */
+  /** Why the resource needs an operator; unset when it doesn't. */
   ServiceAttention: 'Keyword',
   ServiceLivemode: 'Bool',
-  /** Amount of a coin for people, such as `1.5 ETH`; an integer would not hold its units. */
+  /** Formatted amount of an asset, such as `1.5 ETH`; its units do not fit into an Int. */
   ServiceAssetAmount: 'Keyword',
   /** Minor units. */
   ServiceAmount: 'Int',
 } as const;
 
-/** Keys of these attributes in the form that the SDK takes. */
+/** These attributes in the form that the SDK expects. */
 export const SEARCH_KEYS = {
   resource: { name: 'ServiceResource', type: 'KEYWORD' },
   status: { name: 'ServiceStatus', type: 'KEYWORD' },

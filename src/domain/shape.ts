@@ -1,12 +1,11 @@
 import { fits } from './characters';
 
 /**
- * Shapes of the messages to a workflow. They do without zod, since Temporal loads a workflow's
- * modules anew for every run, and a schema library took a quarter of a payment's cost to its
- * worker.
+ * Parsers of the messages to a workflow. They do not use zod, because Temporal loads a workflow's
+ * modules again for every run: a schema library was a quarter of a payment's cost for the worker.
  */
 
-/** Faults of a value that is not of its shape, in words for people. */
+/** Why a value does not match its shape, as text for operators. */
 export class Faults {
   readonly text: string;
 
@@ -15,14 +14,14 @@ export class Faults {
   }
 }
 
-/** Finds the fault of a value; undefined when it has none. */
+/** Returns the fault of a value; undefined when it is valid. */
 export type Rule = (value: unknown) => string | undefined;
 
 interface TextRule {
   min?: number;
   max: number;
   optional?: boolean;
-  /** Whether white space around the text is left out of the count. */
+  /** Whether surrounding white space does not count. */
   trimmed?: boolean;
 }
 
@@ -30,9 +29,9 @@ export function text({ min = 0, max, optional = false, trimmed = false }: TextRu
   return (value) => {
     if (value === undefined) return optional ? undefined : 'is required';
     if (typeof value !== 'string') return 'must be a string';
-    const counted = trimmed ? value.trim() : value;
-    if (counted.length < min) return `must have at least ${min} character${min === 1 ? '' : 's'}`;
-    return fits(counted, max) ? undefined : `must have at most ${max} characters`;
+    const measured = trimmed ? value.trim() : value;
+    if (measured.length < min) return `must have at least ${min} character${min === 1 ? '' : 's'}`;
+    return fits(measured, max) ? undefined : `must have at most ${max} characters`;
   };
 }
 
@@ -45,7 +44,6 @@ export function positive(max: number): Rule {
   };
 }
 
-/** Accepts whole numbers in minor units. */
 export function integer({
   min,
   max,
@@ -62,50 +60,50 @@ export function integer({
   };
 }
 
-/** Accepts whole numbers from 0 up to `max`, or none. */
+/** Accepts whole numbers from 0 up to `max`, or undefined. */
 export function wholeNumber(max: number): Rule {
   return integer({ min: 0, max, optional: true });
 }
 
-/** Accepts a text that has the form of an ISO 4217 code, or none. */
+/** Accepts text in the form of an ISO 4217 code, or undefined. */
 export const currencyCode: Rule = (value) => {
   if (value === undefined) return undefined;
-  const formed = typeof value === 'string' && /^[A-Z]{3}$/.test(value);
-  return formed ? undefined : 'must be an ISO 4217 code';
+  const isValid = typeof value === 'string' && /^[A-Z]{3}$/.test(value);
+  return isValid ? undefined : 'must be an ISO 4217 code';
 };
 
-/** Accepts a day of the calendar as ISO 8601, or none. */
+/** Accepts a calendar day as ISO 8601, or undefined. */
 export const day: Rule = (value) => {
   if (value === undefined) return undefined;
-  const formed = typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value);
-  const at = formed ? new Date(`${value}T00:00:00Z`) : undefined;
+  const isValid = typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value);
+  const at = isValid ? new Date(`${value}T00:00:00Z`) : undefined;
   const exists = at !== undefined && !Number.isNaN(at.getTime());
   return exists && at.toISOString().startsWith(String(value))
     ? undefined
     : 'must be a day, as 2026-03-01';
 };
 
-/** Refuses a field that this message does not have, so that nobody is misunderstood. */
-export const absent: Rule = (value) => (value === undefined ? undefined : 'is not taken here');
+/** Refuses a field that this message does not have, instead of ignoring it. */
+export const absent: Rule = (value) => (value === undefined ? undefined : 'is not accepted here');
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /** Accepts ISO 8601 with an offset. */
 export const instant: Rule = (value) => {
   if (value === undefined) return 'is required';
-  const real = typeof value === 'string' && INSTANT.test(value) && !Number.isNaN(Date.parse(value));
-  return real ? undefined : 'must be an ISO 8601 time with an offset';
+  const isValid =
+    typeof value === 'string' && INSTANT.test(value) && !Number.isNaN(Date.parse(value));
+  return isValid ? undefined : 'must be an ISO 8601 time with an offset';
 };
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
-/** Accepts the form of every resource's id. */
 export const uuid: Rule = (value) => {
   if (value === undefined) return 'is required';
   return typeof value === 'string' && UUID.test(value) ? undefined : 'must be a UUID';
 };
 
-/** Reads the known fields of an object, each by its rule, and drops the others. */
+/** Parses the known fields of an object and drops the others. */
 export function object<T extends object>(
   raw: unknown,
   rules: { [Field in keyof T]-?: Rule },
@@ -113,15 +111,15 @@ export function object<T extends object>(
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
     return new Faults('must be an object');
   }
-  const given = new Map<string, unknown>(Object.entries(raw));
+  const fields = new Map<string, unknown>(Object.entries(raw));
   const faults: string[] = [];
-  const read: Partial<Record<string, unknown>> = {};
+  const result: Partial<Record<string, unknown>> = {};
   for (const [field, rule] of Object.entries<Rule>(rules)) {
-    const value = given.get(field);
+    const value = fields.get(field);
     const fault = rule(value);
     if (fault !== undefined) faults.push(`${field}: ${fault}`);
-    else if (value !== undefined) read[field] = value;
+    else if (value !== undefined) result[field] = value;
   }
-  // Every field has passed its rule here.
-  return faults.length > 0 ? new Faults(faults.join('; ')) : (read as T);
+  // Every field has passed its rule.
+  return faults.length > 0 ? new Faults(faults.join('; ')) : (result as T);
 }

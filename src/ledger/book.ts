@@ -1,22 +1,21 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import { defined } from '../domain/defined';
-import { inSnapshot } from '../mongo';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
-import type { BookDocument, PostingDocument } from './documents';
-import { integerOf, type KeptInteger, kept } from './integers';
-import { assertBalanced, mustNotBeNegative, mustNotBePositive } from './legs';
-import { EXACT, fold, OPEN, openSums, withOpen } from './open';
+import { inSnapshot } from '../base/mongo';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import { omitUndefined } from '../domain/defined';
+import type { BookDocument, EntryDocument } from './documents';
 import {
-  type AnyLeg,
+  type AnyLine,
   bookId,
   bookOwner,
-  booksOf,
+  buildBookRange,
   InsufficientBalance,
-  isOpen,
-  type NewPosting,
+  isPending,
+  type NewEntry,
   operationId,
-  type UnitLeg,
-} from './postings';
+} from './entries';
+import { assertBalanced, mustNotBeNegative, mustNotBePositive } from './entry-lines';
+import { type StoredInteger, toBigInt, toStoredInteger } from './integers';
+import { addPending, applyPending, EXACT, PENDING_INDEX, sumPending } from './pending';
 
 /** Balance in minor units, or a coin's smallest; a bigint where a number would not be exact. */
 export interface BalanceRow {
@@ -38,22 +37,22 @@ export const WRITTEN = 'written';
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
 export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
-  const postings: Collection<PostingDocument> = db.collection<PostingDocument>('ledger_postings');
+  const entries: Collection<EntryDocument> = db.collection<EntryDocument>('ledger_postings');
   const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
 
   /** Moves what the book keeps; false when a balance would pass 0. */
-  const move = async (
+  const incrementBalances = async (
     book: string,
-    legs: readonly AnyLeg[],
+    lines: readonly AnyLine[],
     session: ClientSession,
   ): Promise<boolean> => {
     const owner = bookOwner(book);
-    const bounds = boundsOf(legs, owner.currency);
+    const bounds = buildBounds(lines, owner.currency);
     const result = await books.updateOne(
       { _id: book, ...Object.fromEntries(bounds) },
       {
         $inc: Object.fromEntries(
-          stored(legs, owner.currency).map(({ account, amount }) => [account, amount]),
+          toStoredLines(lines, owner.currency).map(({ account, amount }) => [account, amount]),
         ),
         $setOnInsert: owner,
       },
@@ -64,164 +63,154 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   };
 
   /** Balances of a book by their paths, open postings included, as the transaction sees them. */
-  const balancesIn = async (book: string, session: ClientSession) => {
-    const held = await books.findOne({ _id: book }, { session, ...EXACT });
-    return withOpen(held, (await openSums(postings, book, session)).get(book));
+  const readBalances = async (book: string, session: ClientSession) => {
+    const storedBook = await books.findOne({ _id: book }, { session, ...EXACT });
+    return addPending(storedBook, (await sumPending(entries, book, session)).get(book));
   };
 
   /** Moves balances, and takes open postings in where these need it. @throws InsufficientBalance */
-  const draw = async (
+  const applyLines = async (
     book: string,
-    legs: readonly AnyLeg[],
+    lines: readonly AnyLine[],
     session: ClientSession,
   ): Promise<void> => {
-    if (await move(book, legs, session)) return;
+    if (await incrementBalances(book, lines, session)) return;
     // Looks before it folds, since what a refusal has folded is lost with its transaction.
-    if (isBorne(legs, await balancesIn(book, session))) {
-      while ((await fold(postings, books, book, session)) > 0) {
-        if (await move(book, legs, session)) return;
+    if (isCovered(lines, await readBalances(book, session))) {
+      while ((await applyPending(entries, books, book, session)) > 0) {
+        if (await incrementBalances(book, lines, session)) return;
       }
     }
     throw new InsufficientBalance('The balance does not hold this amount.');
   };
 
   return {
-    ensureIndexes: async (work?: IndexWork) => {
+    ensureIndexes: async (missing?: MissingIndexes) => {
       await makeIndexes(
-        postings,
+        entries,
         [
           { key: { book: 1, written_at: 1, _id: 1 }, name: WRITTEN },
           { key: { resource_id: 1, at: 1 }, name: 'resource' },
-          OPEN,
+          PENDING_INDEX,
         ],
-        work,
+        missing,
       );
-      await makeIndexes(books, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], work);
+      await makeIndexes(books, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], missing);
     },
     /**
-     * Writes a posting, and moves its balances unless it is an open one, which meets no other. Last
-     * in the caller's transaction, since those that debit contend for the book.
+     * Writes an entry, and changes its balances unless it is a pending one, which conflicts with no
+     * other. Early in the caller's transaction: a write conflict on the book then costs little.
      * @throws InsufficientBalance when a balance would fall below 0: let the transaction abort
      * @throws MongoServerError duplicate key when it was posted already
      */
-    post: async (posting: NewPosting, session: ClientSession): Promise<void> => {
-      await postings.insertOne(documentOf(posting, now()), { session });
-      if (!isOpen(posting)) await draw(bookId(posting), posting.legs, session);
-    },
-    /**
-     * Writes postings that debit one book, none of them an open one, and moves its balances once.
-     * @throws InsufficientBalance when the balances don't hold all of them
-     * @throws MongoServerError duplicate key when one was posted already
-     */
-    postTogether: async (all: readonly NewPosting[], session: ClientSession): Promise<void> => {
-      const [book, ...others] = new Set(all.map(bookId));
-      if (book === undefined || others.length > 0 || all.some(isOpen)) {
-        throw new RangeError('Only debits of one book are posted together.');
-      }
-      const written = now();
-      await postings.insertMany(
-        all.map((posting) => documentOf(posting, written)),
-        { session },
-      );
-      await draw(book, summed(all.flatMap(({ legs }) => legs)), session);
+    post: async (entry: NewEntry, session: ClientSession): Promise<void> => {
+      await entries.insertOne(buildDocument(entry, now()), { session });
+      if (!isPending(entry)) await applyLines(bookId(entry), entry.legs, session);
     },
     /** Takes open postings of a book into its balances, in the caller's transaction. */
-    fold: (book: string, session: ClientSession) => fold(postings, books, book, session),
+    applyPending: (book: string, session: ClientSession) =>
+      applyPending(entries, books, book, session),
     /** Lists the named balances of an account in one environment, by name and currency. */
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> => {
-      const all = booksOf(account_id, livemode);
-      const { held, open } = await inSnapshot(db.client, db.databaseName, async (moment) => {
-        const { session } = moment;
-        const books = moment.db.collection<BookDocument>('ledger_books');
-        const postings = moment.db.collection<PostingDocument>('ledger_postings');
-        return {
-          held: await books.find({ account_id, livemode }, { session, ...EXACT }).toArray(),
-          open: await openSums(postings, all, session),
-        };
-      });
-      const keptIn = new Map(held.map((book) => [book._id, book]));
-      const names = new Set([...keptIn.keys(), ...open.keys()]);
+      const all = buildBookRange(account_id, livemode);
+      const { held: storedBooks, open: pendingSums } = await inSnapshot(
+        db.client,
+        db.databaseName,
+        async (snapshot) => {
+          const { session } = snapshot;
+          const books = snapshot.db.collection<BookDocument>('ledger_books');
+          const entries = snapshot.db.collection<EntryDocument>('ledger_postings');
+          return {
+            held: await books.find({ account_id, livemode }, { session, ...EXACT }).toArray(),
+            open: await sumPending(entries, all, session),
+          };
+        },
+      );
+      const booksById = new Map(storedBooks.map((book) => [book._id, book]));
+      const names = new Set([...booksById.keys(), ...pendingSums.keys()]);
       const rows = [...names].flatMap((book) =>
-        rowsOf(bookOwner(book).currency, withOpen(keptIn.get(book) ?? null, open.get(book))),
+        toBalanceRows(
+          bookOwner(book).currency,
+          addPending(booksById.get(book) ?? null, pendingSums.get(book)),
+        ),
       );
       return rows.sort(byNameAndCurrency);
     },
     /** Finds a balance in the book of a posting, within its transaction; null: never credited. */
     balance: async (
-      posting: NewPosting,
+      entry: NewEntry,
       name: string,
       session: ClientSession,
     ): Promise<BalanceRow | null> => {
-      const rows = rowsOf(posting.currency, await balancesIn(bookId(posting), session));
+      const rows = toBalanceRows(entry.currency, await readBalances(bookId(entry), session));
       return rows.find(({ balance_account }) => balance_account === name) ?? null;
     },
     /** Sums that the merchant owes, by currency. */
     receivables: async (account_id: string, livemode: boolean): Promise<Receivable[]> => {
-      const found = await books.find({ account_id, livemode }).sort({ currency: 1 }).toArray();
-      return found.flatMap(({ currency, receivable }) => {
+      const rows = await books.find({ account_id, livemode }).sort({ currency: 1 }).toArray();
+      return rows.flatMap(({ currency, receivable }) => {
         const owed = -(receivable?.['merchant'] ?? 0);
         return owed === 0 ? [] : [{ currency, owed }];
       });
     },
     book: (id: string) => books.findOne({ _id: id }),
-    posting: (id: string) => postings.findOne({ _id: id }),
+    findEntry: (id: string) => entries.findOne({ _id: id }),
     forResource: (resource_id: string) =>
-      postings.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
+      entries.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
     /** Both collections, for a verification that reads them in one snapshot. */
-    collections: { postings, books },
+    collections: { postings: entries, books },
   };
 }
 
 /** The document of a posting that is written now. @throws Error when its legs don't sum to zero */
-function documentOf(posting: NewPosting, written: Date): PostingDocument {
-  const { legs, kind, resource_id, step, currency, at, value_date, note } = posting;
+function buildDocument(entry: NewEntry, writtenAt: Date): EntryDocument {
+  const { legs, kind, resource_id, step, currency, at, value_date, note } = entry;
   assertBalanced(legs);
-  const open = isOpen(posting) ? (true as const) : undefined;
+  const open = isPending(entry) ? (true as const) : undefined;
   return {
-    _id: operationId(posting),
-    book: bookId(posting),
-    ...{ kind, resource_id, at, legs: stored(legs, currency) },
-    ...defined({ step, value_date, note, open }),
-    written_at: written.toISOString(),
+    _id: operationId(entry),
+    book: bookId(entry),
+    ...{ kind, resource_id, at, legs: toStoredLines(legs, currency) },
+    ...omitUndefined({ step, value_date, note, open }),
+    written_at: writtenAt.toISOString(),
   };
 }
 
-/** Legs with one for each account. */
-function summed(legs: readonly AnyLeg[]): UnitLeg[] {
-  const sums = new Map<string, bigint>();
-  for (const { account, amount } of legs) {
-    sums.set(account, (sums.get(account) ?? 0n) + BigInt(amount));
-  }
-  return [...sums].map(([account, amount]) => ({ account, amount }));
-}
-
-function stored(
-  legs: readonly AnyLeg[],
+function toStoredLines(
+  lines: readonly AnyLine[],
   currency: string,
-): { account: string; amount: KeptInteger }[] {
-  return legs.map(({ account, amount }) => ({ account, amount: kept(amount, currency) }));
+): { account: string; amount: StoredInteger }[] {
+  return lines.map(({ account, amount }) => ({
+    account,
+    amount: toStoredInteger(amount, currency),
+  }));
 }
 
 /** Conditions under which the legs may be moved: no balance passes 0. */
-function boundsOf(legs: readonly AnyLeg[], currency: string) {
-  const taken = legs.filter(({ account, amount }) => amount < 0 && mustNotBeNegative(account));
-  const collected = legs.filter(({ account, amount }) => amount > 0 && mustNotBePositive(account));
+function buildBounds(lines: readonly AnyLine[], currency: string) {
+  const debits = lines.filter(({ account, amount }) => amount < 0 && mustNotBeNegative(account));
+  const receivableCredits = lines.filter(
+    ({ account, amount }) => amount > 0 && mustNotBePositive(account),
+  );
   return [
-    ...taken.map(({ account, amount }) => [account, { $gte: kept(-amount, currency) }]),
-    ...collected.map(({ account, amount }) => [account, { $lte: kept(-amount, currency) }]),
+    ...debits.map(({ account, amount }) => [account, { $gte: toStoredInteger(-amount, currency) }]),
+    ...receivableCredits.map(({ account, amount }) => [
+      account,
+      { $lte: toStoredInteger(-amount, currency) },
+    ]),
   ];
 }
 
 /** Whether balances bear the legs, once what is open is taken in. */
-function isBorne(legs: readonly AnyLeg[], balances: ReadonlyMap<string, unknown>): boolean {
-  return legs.every(({ account, amount }) => {
-    const after = (integerOf(balances.get(account)) ?? 0n) + BigInt(amount);
+function isCovered(lines: readonly AnyLine[], balances: ReadonlyMap<string, unknown>): boolean {
+  return lines.every(({ account, amount }) => {
+    const after = (toBigInt(balances.get(account)) ?? 0n) + BigInt(amount);
     if (after < 0n) return !mustNotBeNegative(account);
     return after === 0n || !mustNotBePositive(account);
   });
 }
 
-function rowsOf(currency: string, balances: ReadonlyMap<string, unknown>): BalanceRow[] {
+function toBalanceRows(currency: string, balances: ReadonlyMap<string, unknown>): BalanceRow[] {
   const names = [...balances.keys()].flatMap(
     (path) => /^balances\.([^.]+)\./.exec(path)?.[1] ?? [],
   );
@@ -232,7 +221,7 @@ function rowsOf(currency: string, balances: ReadonlyMap<string, unknown>): Balan
 }
 
 function asNumber(balance: unknown): number | bigint {
-  const amount = integerOf(balance) ?? 0n;
+  const amount = toBigInt(balance) ?? 0n;
   const number = Number(amount);
   return Number.isSafeInteger(number) ? number : amount;
 }

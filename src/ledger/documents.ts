@@ -1,29 +1,29 @@
-import type { KeptInteger } from './integers';
-import type { PostingKind, PostingNote } from './postings';
+import type { EntryKind, EntryNote } from './entries';
+import type { StoredInteger } from './integers';
 
 /** Transaction of the ledger; but for `open`, never changed. Its legs sum to zero. */
-export interface PostingDocument {
+export interface EntryDocument {
   /** `{kind}:{resource_id}`, and the step where there are several: each is posted once. */
   _id: string;
   book: string;
-  kind: PostingKind;
+  kind: EntryKind;
   resource_id: string;
   /** Transaction of a deposit. */
   step?: string;
   /** Time of the move, ISO 8601, ms; after an outage it may be long before the write. */
   at: string;
   /**
-   * Time of the write by its process's clock, ISO 8601, ms: the order of postings within a book. An
-   * older posting has none, and comes first. @see docs/ledger.md#checkpoints
+   * Time of the write by its process's clock, ISO 8601, ms: the order of entries within a book.
+   * @see docs/ledger.md#checkpoints
    */
-  written_at?: string;
+  written_at: string;
   /** Minor units, as 64-bit integers; units of a coin, as decimals of 34 digits. */
-  legs: { account: string; amount: number | KeptInteger }[];
+  legs: { account: string; amount: number | StoredInteger }[];
   /** Day on which the bank books it, where it says so. */
   value_date?: string;
   /** Operator who asked for it, and the reason. */
-  note?: PostingNote;
-  /** Present until its book has taken it in. @see docs/ledger.md#open-postings */
+  note?: EntryNote;
+  /** Present until its book has taken it in. @see docs/ledger.md#pending-entries */
   open?: true;
 }
 

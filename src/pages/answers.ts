@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
-import type { Logger } from '../log';
-import type { PaymentDocument, PaymentStore } from '../store/payments';
+import type { Logger } from '../base/log';
+import type { PaymentDocument, PaymentPages } from '../service/payment-pages';
 import { bankUrl } from './bank-url';
 import { type BrowserCookie, browserCookie } from './browser';
 import type { CryptoPagePayment } from './crypto-stage';
@@ -8,12 +8,8 @@ import { NOTICES, type NoticeName, noticePage } from './notices';
 import type { PayAssets, PayPageProps } from './pay-views';
 import { allowForms, seeOther } from './security';
 
-export interface PayPageDeps {
-  payments: Pick<PaymentStore, 'get' | 'byToken' | 'openPage'>;
+export interface PayPageDeps extends Omit<PaymentPages, 'cryptoPayments'> {
   cryptoPayments: { byToken: (tokenHash: string) => Promise<CryptoPagePayment | null> };
-  merchantName: (accountId: string) => Promise<string>;
-  /** Cancels for the customer; `cannot_cancel` when it is too late for it. */
-  cancelPayment: (paymentId: string) => Promise<'cancelled' | 'cannot_cancel'>;
   publicUrl: string;
   now: () => Date;
   log: Logger;
@@ -43,7 +39,7 @@ export function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
     },
     show: async (ctx, payment, page) => {
       const { success_url, error_url, livemode } = payment;
-      const merchant = await deps.merchantName(payment.account_id);
+      const merchant = await deps.getMerchantName(payment.account_id);
       allowForms(ctx, { urls: [bankUrl(payment), success_url, error_url], livemode });
       ctx.type = 'text/html; charset=utf-8';
       ctx.body = page({ payment, merchant, assets });

@@ -8,7 +8,7 @@ export interface Asset {
 }
 
 /**
- * Makes an asset of a style sheet or script kept in the source, as the compiler copies no other
+ * Creates an asset from a style sheet or script in the source, since the compiler copies no other
  * files.
  */
 export function createAsset(
@@ -20,8 +20,8 @@ export function createAsset(
   return {
     href: `${path}?v=${hash}`,
     serve: (ctx) => {
-      const pinned = ctx.query['v'] === hash;
-      ctx.set('Cache-Control', pinned ? 'public, max-age=31536000, immutable' : 'no-cache');
+      const isPinned = ctx.query['v'] === hash;
+      ctx.set('Cache-Control', isPinned ? 'public, max-age=31536000, immutable' : 'no-cache');
       ctx.set('ETag', `"${hash}"`);
       ctx.type = `${type}; charset=utf-8`;
       ctx.status = 200;

@@ -1,4 +1,4 @@
-import type { PaymentDocument } from '../store/payments';
+import type { PaymentDocument } from '../service/payment-pages';
 
 const LENGTH_MAX = 2_048;
 

@@ -38,7 +38,7 @@ export function browserCookie(publicUrl: string) {
       const value = read(ctx);
       return value === null ? null : hashSecret(value);
     },
-    /** Gives the browser its cookie, or keeps the one it has, and answers with its hash. */
+    /** Sets the browser's cookie unless it has one, and returns its hash. */
     bind: (ctx: Context): string => {
       const value = read(ctx) ?? randomBytes(32).toString('base64url');
       // The header is written here, since the library refuses `Secure` cookies behind a proxy that

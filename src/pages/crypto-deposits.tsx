@@ -1,7 +1,7 @@
-import { formatUnits } from '../domain/crypto';
+import { formatUnits } from '../domain/crypto/assets';
 import type { ShownCryptoPayment, ShownDeposit } from './crypto-stage';
 
-/** Deposits that came, each with where it stands. */
+/** Deposits and their states. */
 export function Deposits({ payment }: { payment: ShownCryptoPayment }) {
   if (payment.deposits.length === 0) return null;
   return (
@@ -9,18 +9,18 @@ export function Deposits({ payment }: { payment: ShownCryptoPayment }) {
       <h2>What came</h2>
       <ul class="deposits">
         {payment.deposits.map((deposit) => (
-          <Deposit key={deposit.transaction_id} deposit={deposit} coin={payment} />
+          <Deposit key={deposit.transaction_id} deposit={deposit} asset={payment} />
         ))}
       </ul>
     </div>
   );
 }
 
-function Deposit({ deposit, coin }: { deposit: ShownDeposit; coin: ShownCryptoPayment }) {
+function Deposit({ deposit, asset }: { deposit: ShownDeposit; asset: ShownCryptoPayment }) {
   const { transaction_id, amount, confirmations, required_confirmations: required } = deposit;
-  const has = Math.min(confirmations, required);
-  const said = {
-    pending: `${has} of ${required} confirmations`,
+  const count = Math.min(confirmations, required);
+  const labels = {
+    pending: `${count} of ${required} confirmations`,
     confirmed: 'Confirmed',
     held: deposit.late ? 'Came too late: ask the shop' : 'Being checked',
     rejected: 'Not accepted: ask the shop',
@@ -28,13 +28,13 @@ function Deposit({ deposit, coin }: { deposit: ShownDeposit; coin: ShownCryptoPa
   return (
     <li class="lines">
       <div class="row">
-        <strong>{formatUnits(amount, coin)}</strong>
+        <strong>{formatUnits(amount, asset)}</strong>
         <span class={deposit.status === 'confirmed' ? 'small done' : 'small muted'}>
-          {said[deposit.status]}
+          {labels[deposit.status]}
         </span>
       </div>
       {deposit.status === 'pending' && (
-        <meter min={0} max={required} value={has} aria-label="Confirmations" />
+        <meter min={0} max={required} value={count} aria-label="Confirmations" />
       )}
       <span class="value transaction muted">{transaction_id}</span>
     </li>

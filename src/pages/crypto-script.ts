@@ -1,6 +1,6 @@
 /**
  * Script of the page for crypto, which works without it. It counts down, copies, and loads the page
- * again when something has happened. It is kept as text, as the compiler copies no other files.
+ * again when something has happened. It is text, since the compiler copies no other files.
  */
 export const CRYPTO_JS = `'use strict';
 (() => {

@@ -1,6 +1,6 @@
-import { assetRules, unitsOf, wholeCoins } from '../domain/crypto';
-import type { CryptoPaymentStatus } from '../domain/crypto-payment';
-import type { Deposit } from '../domain/deposit';
+import { assetRules, formatDecimalUnits, parseUnits } from '../domain/crypto/assets';
+import type { Deposit } from '../domain/crypto/deposit';
+import type { CryptoPaymentStatus } from '../domain/crypto/payment';
 
 /** Deposit as its payer may see it. */
 export type ShownDeposit = Omit<Deposit, 'seen_at' | 'screening' | 'undone'>;
@@ -32,7 +32,7 @@ export interface ShownCryptoPayment {
 }
 
 /**
- * Stages of a payment, as its payer is told.
+ * Stages of a payment, as its payer sees them.
  * - `pay`: nothing came yet; `top_up`: less came than is due, and there is time for the rest
  * - `confirming`: enough is on its way; `received`: it is there
  * - `short`: less came than is due, and the time is over
@@ -52,20 +52,20 @@ export interface Stage {
   secondsLeft: number;
 }
 
-/** Decides what the payer is told; pure. */
-export function stageOf(payment: ShownCryptoPayment, now: Date): Stage {
+/** Decides what the payer sees; pure. */
+export function getStage(payment: ShownCryptoPayment, now: Date): Stage {
   const pending = payment.deposits
     .filter(({ status, late }) => status === 'pending' && !late)
-    .reduce((sum, { amount }) => sum + unitsOf(amount), 0n);
-  const seen = unitsOf(payment.amount_received) + pending;
-  const due = unitsOf(payment.amount_due);
+    .reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
+  const seen = parseUnits(payment.amount_received) + pending;
+  const due = parseUnits(payment.amount_due);
   const rest = due - seen;
   const secondsLeft = Math.max(0, (Date.parse(payment.expires_at) - now.getTime()) / 1_000);
   const amounts = { seen, missing: rest > 0n ? rest : 0n, surplus: rest < 0n ? -rest : 0n };
-  return { name: nameOf(payment, { seen, rest, secondsLeft }), ...amounts, secondsLeft };
+  return { name: getStageName(payment, { seen, rest, secondsLeft }), ...amounts, secondsLeft };
 }
 
-function nameOf(
+function getStageName(
   { status }: ShownCryptoPayment,
   { seen, rest, secondsLeft }: { seen: bigint; rest: bigint; secondsLeft: number },
 ): StageName {
@@ -76,9 +76,9 @@ function nameOf(
 }
 
 /** URI for a wallet, with what is missing in place of the amount due; pure. */
-export function uriOfRest({ payment_uri, asset, network }: ShownCryptoPayment, missing: bigint) {
-  const coins = wholeCoins(missing, assetRules(asset, network)?.decimals ?? 0);
+export function buildUri({ payment_uri, asset, network }: ShownCryptoPayment, missing: bigint) {
+  const amount = formatDecimalUnits(missing, assetRules(asset, network)?.decimals ?? 0);
   return payment_uri
-    .replace(/([?&]amount=)[\d.]+/, `$1${coins}`)
+    .replace(/([?&]amount=)[\d.]+/, `$1${amount}`)
     .replace(/([?&](?:value|uint256)=)\d+/, `$1${missing}`);
 }

@@ -1,12 +1,12 @@
-import { assetRules, formatUnits, wholeCoins } from '../domain/crypto';
+import { assetRules, formatDecimalUnits, formatUnits } from '../domain/crypto/assets';
 import { formatMoney } from '../domain/money';
 import { Deposits } from './crypto-deposits';
 import {
+  buildUri,
+  getStage,
   type ShownCryptoPayment,
   type Stage,
   type StageName,
-  stageOf,
-  uriOfRest,
 } from './crypto-stage';
 import { Icon, type IconName } from './icons';
 import { Detail, Monogram, renderPage } from './layout';
@@ -18,7 +18,7 @@ export interface CryptoPageProps {
   merchant: string;
   assets: PayAssets;
   now: Date;
-  /** Address that tells the page's state, and the state that is shown. */
+  /** URL of the page's state, and the state that is shown. */
   poll: string;
   state: string;
 }
@@ -75,10 +75,10 @@ const WORDS: Record<Exclude<StageName, 'pay'>, Words> = {
 /** Page of a crypto payment: where to send how much, and what has come. */
 export function cryptoPage(props: CryptoPageProps): string {
   const { payment, merchant, assets, now, poll, state } = props;
-  const stage = stageOf(payment, now);
-  const asks = stage.name === 'pay' || stage.name === 'top_up';
+  const stage = getStage(payment, now);
+  const canPay = stage.name === 'pay' || stage.name === 'top_up';
   return renderPage({
-    title: titleOf(payment, stage, merchant),
+    title: getTitle(payment, stage, merchant),
     stylesheet: assets.css,
     script: assets.js,
     footer: 'Secure payment page.',
@@ -87,22 +87,22 @@ export function cryptoPage(props: CryptoPageProps): string {
     children: (
       <div class="live" data-poll={poll} data-state={state}>
         <Monogram name={merchant} />
-        {stage.name === 'pay' ? null : <Told words={WORDS[stage.name]} />}
-        {asks && <Ask payment={payment} stage={stage} />}
+        {stage.name === 'pay' ? null : <StageNotice words={WORDS[stage.name]} />}
+        {canPay && <PayPrompt payment={payment} stage={stage} />}
         <Notes payment={payment} stage={stage} />
         <Deposits payment={payment} />
-        {asks && <Play url={payment.livemode ? null : payment.play_url} />}
+        {canPay && <Play url={payment.livemode ? null : payment.play_url} />}
       </div>
     ),
   });
 }
 
-function titleOf(payment: ShownCryptoPayment, stage: Stage, merchant: string): string {
+function getTitle(payment: ShownCryptoPayment, stage: Stage, merchant: string): string {
   if (stage.name !== 'pay') return WORDS[stage.name].title;
   return `Pay ${formatUnits(stage.missing, payment)} to ${merchant}`;
 }
 
-function Told({ words: { icon, tone, title, text } }: { words: Words }) {
+function StageNotice({ words: { icon, tone, title, text } }: { words: Words }) {
   return (
     <>
       <div class={`sign ${tone}`}>
@@ -117,28 +117,28 @@ function Told({ words: { icon, tone, title, text } }: { words: Words }) {
 }
 
 /** Characters that fit on one line in the large type. */
-const LONG = 11;
+const LINE_LENGTH = 11;
 
 /** Everything that a wallet needs: the code, the exact amount, the address. */
-function Ask({ payment, stage }: { payment: ShownCryptoPayment; stage: Stage }) {
+function PayPrompt({ payment, stage }: { payment: ShownCryptoPayment; stage: Stage }) {
   const { asset, network, address } = payment;
-  const uri = uriOfRest(payment, stage.missing);
+  const uri = buildUri(payment, stage.missing);
   const decimals = assetRules(asset, network)?.decimals ?? 0;
-  const coins = wholeCoins(stage.missing, decimals);
+  const amount = formatDecimalUnits(stage.missing, decimals);
   const Heading = stage.name === 'pay' ? 'h1' : 'h2';
   return (
     <>
       <Heading class="lines">
         <span class="muted small">{stage.name === 'pay' ? 'Send exactly' : 'Still to send'}</span>
-        <span class={`amount ${coins.length > LONG ? 'coins long' : 'coins'}`}>
+        <span class={`amount ${amount.length > LINE_LENGTH ? 'coins long' : 'coins'}`}>
           <span id="amount" class="all">
-            {coins}
+            {amount}
           </span>{' '}
           <span class="unit">{asset}</span>
         </span>
       </Heading>
       <div class="row">
-        <Copy of="amount" />
+        <Copy target="amount" />
         <Clock secondsLeft={stage.secondsLeft} />
       </div>
       <div class="code">
@@ -151,7 +151,7 @@ function Ask({ payment, stage }: { payment: ShownCryptoPayment; stage: Stage }) 
             {address}
           </span>
         </div>
-        <Copy of="address" />
+        <Copy target="address" />
         <noscript>
           <p class="muted small">
             Press the amount or the address once to select all of it, then copy it.
@@ -171,11 +171,17 @@ function Ask({ payment, stage }: { payment: ShownCryptoPayment; stage: Stage }) 
 }
 
 /** Button that the script shows; without it a press selects the whole text. */
-function Copy({ of }: { of: 'amount' | 'address' }) {
-  const said = of === 'amount' ? 'Amount copied' : 'Address copied';
+function Copy({ target }: { target: 'amount' | 'address' }) {
+  const confirmation = target === 'amount' ? 'Amount copied' : 'Address copied';
   return (
-    <button class="plain slim" type="button" data-copy={of} data-said-then={said} hidden>
-      Copy {of}
+    <button
+      class="plain slim"
+      type="button"
+      data-copy={target}
+      data-said-then={confirmation}
+      hidden
+    >
+      Copy {target}
     </button>
   );
 }

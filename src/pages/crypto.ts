@@ -5,7 +5,7 @@ import type { PayPages } from './answers';
 import { type Asset, createAsset } from './assets';
 import { hashSecret, SECRET } from './browser';
 import { CRYPTO_JS } from './crypto-script';
-import { type CryptoPagePayment, stageOf } from './crypto-stage';
+import { type CryptoPagePayment, getStage } from './crypto-stage';
 import { CRYPTO_CSS } from './crypto-styles';
 import { cryptoPage } from './crypto-views';
 
@@ -20,31 +20,31 @@ export function addCryptoRoutes(router: Router, pages: PayPages): void {
   addAssets(router, [css, js]);
 
   router.get('/pay/crypto/:token', async (ctx) => {
-    const payment = await find(ctx, pages);
+    const payment = await findPayment(ctx, pages);
     if (payment === null) return pages.notice(ctx, 'unknown');
     const now = pages.now();
     ctx.type = 'text/html; charset=utf-8';
     ctx.body = cryptoPage({
       payment,
-      merchant: await pages.merchantName(payment.account_id),
+      merchant: await pages.getMerchantName(payment.account_id),
       assets: { css: css.href, js: js.href },
       now,
       poll: `/pay/crypto/${ctx.params['token']}/status`,
-      state: fingerprintOf(payment, now),
+      state: hashState(payment, now),
     });
   });
 
   router.get('/pay/crypto/:token/status', async (ctx) => {
-    const payment = await find(ctx, pages);
+    const payment = await findPayment(ctx, pages);
     ctx.status = payment === null ? 404 : 200;
     ctx.body = {
       status: payment?.status ?? null,
-      state: payment && fingerprintOf(payment, pages.now()),
+      state: payment && hashState(payment, pages.now()),
     };
   });
 }
 
-async function find(
+async function findPayment(
   { params }: RouterContext,
   { cryptoPayments }: PayPages,
 ): Promise<CryptoPagePayment | null> {
@@ -53,9 +53,9 @@ async function find(
 }
 
 /** Fingerprint of all that the page shows and that may change. */
-function fingerprintOf(payment: CryptoPagePayment, now: Date): string {
+function hashState(payment: CryptoPagePayment, now: Date): string {
   const { status, amount_received, deposits } = payment;
-  const { name } = stageOf(payment, now);
+  const { name } = getStage(payment, now);
   const text = JSON.stringify([name, status, amount_received, deposits]);
   return createHash('sha256').update(text).digest('base64url').slice(0, 16);
 }

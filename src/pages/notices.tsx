@@ -62,7 +62,7 @@ export const NOTICES = {
 export type NoticeName = keyof typeof NOTICES;
 
 /**
- * @param onward address that the browser bound to the payment may go on to; nobody else is told it
+ * @param onward where the browser bound to the payment may continue; null for any other
  */
 export function noticePage(name: NoticeName, assets: PayAssets, onward: string | null): string {
   const { icon, title, text } = NOTICES[name];

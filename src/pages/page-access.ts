@@ -1,5 +1,5 @@
-import type { PaymentStatus } from '../domain/payment';
-import type { PaymentDocument } from '../store/payments';
+import type { PaymentStatus } from '../domain/payment/payment';
+import type { PaymentDocument } from '../service/payment-pages';
 
 type Facts = Pick<
   PaymentDocument,
@@ -21,7 +21,7 @@ export type PageAccess = 'open' | 'outcome' | 'taken' | 'expired' | 'ended';
  * @param browserHash SHA-256 of the asking browser's cookie; null when it has none
  * @see docs/api.md#send-the-customer-to-redirect_url
  */
-export function pageAccessOf(payment: Facts, browserHash: string | null, now: Date): PageAccess {
+export function getPageAccess(payment: Facts, browserHash: string | null, now: Date): PageAccess {
   const { status, browser_hash } = payment;
   if (browser_hash !== null && browser_hash !== browserHash) return 'taken';
   const payable = status === 'created' || status === 'awaiting_customer';

@@ -1,7 +1,7 @@
-import { isPaymentMethodId, methodRules } from '../domain/catalogue';
 import { formatMoney } from '../domain/money';
-import type { PaymentStatus } from '../domain/payment';
-import type { PaymentDocument } from '../store/payments';
+import { isPaymentMethodId, methodRules } from '../domain/payment/catalog';
+import type { PaymentStatus } from '../domain/payment/payment';
+import type { PaymentDocument } from '../service/payment-pages';
 import { bankUrl } from './bank-url';
 import { Icon, type IconName } from './icons';
 import { Detail, Monogram, renderPage } from './layout';
@@ -22,7 +22,7 @@ const FOOTER = 'Secure payment page. This link works once.';
 
 /** Page that asks the customer to pay, before the bank. */
 export function payPage({ payment, merchant, assets }: PayPageProps, action: string): string {
-  const { name, icon } = methodOf(payment.method);
+  const { name, icon } = getMethod(payment.method);
   const amount = formatMoney(payment.amount, payment.currency);
   return renderPage({
     title: `Pay ${amount} to ${merchant}`,
@@ -56,26 +56,26 @@ export function payPage({ payment, merchant, assets }: PayPageProps, action: str
   });
 }
 
-/** Page shown until the bank has opened its session; then the browser goes there by itself. */
+/** Page shown until the bank has opened its session, to which the browser then redirects. */
 export function openingPage(props: PayPageProps, path: string): string {
   const { payment, assets } = props;
-  const { name } = methodOf(payment.method);
-  const ready = bankUrl(payment);
+  const { name } = getMethod(payment.method);
+  const sessionUrl = bankUrl(payment);
   return renderPage({
     title: `Opening ${name}`,
     ...shell(payment, assets),
-    reloadAfter: ready === null ? 2 : undefined,
-    goTo: ready ?? undefined,
+    reloadAfter: sessionUrl === null ? 2 : undefined,
+    goTo: sessionUrl ?? undefined,
     children: (
       <>
         <Summary {...props} />
         <h1>Opening {name}</h1>
-        {ready === null ? (
+        {sessionUrl === null ? (
           <Waiting poll={`${path}/status`} later="This takes longer than usual. Please stay here.">
             The bank is preparing your payment. You will be taken there.
           </Waiting>
         ) : (
-          <a class="button" href={ready}>
+          <a class="button" href={sessionUrl}>
             Continue to {name}
           </a>
         )}
@@ -189,7 +189,7 @@ function shell(payment: PaymentDocument, assets: PayAssets) {
   };
 }
 
-function methodOf(method: string): { name: string; icon: IconName } {
+function getMethod(method: string): { name: string; icon: IconName } {
   if (!isPaymentMethodId(method)) return { name: 'your bank', icon: 'bank_selector' };
   const { display_name, page } = methodRules(method);
   return { name: display_name, icon: page };

@@ -1,12 +1,12 @@
 import Router, { type RouterMiddleware } from '@koa/router';
 import type { Context } from 'koa';
-import type { PaymentDocument } from '../store/payments';
+import type { PaymentDocument } from '../service/payment-pages';
 import { type PayPageDeps, type PayPages, shareAnswers } from './answers';
 import { type Asset, createAsset } from './assets';
 import { bankUrl } from './bank-url';
 import { hashSecret, SECRET } from './browser';
 import { addCryptoRoutes } from './crypto';
-import { onwardUrl, type PageAccess, pageAccessOf } from './page-access';
+import { getPageAccess, onwardUrl, type PageAccess } from './page-access';
 import { openingPage, outcomePage, payPage } from './pay-views';
 import { addReturnRoutes } from './return';
 import { PAY_JS } from './script';
@@ -81,27 +81,27 @@ async function admit(
   token: string,
   open?: 'open',
 ): Promise<PaymentDocument | null> {
-  const found = SECRET.test(token) ? await pages.payments.byToken(hashSecret(token)) : null;
-  if (found === null) {
+  const payment = SECRET.test(token) ? await pages.payments.byToken(hashSecret(token)) : null;
+  if (payment === null) {
     pages.notice(ctx, 'unknown');
     return null;
   }
   const browserHash = pages.browser.hash(ctx);
-  const access = pageAccessOf(found, browserHash, pages.now());
-  if (access === 'open' && open === undefined) return found;
+  const access = getPageAccess(payment, browserHash, pages.now());
+  if (access === 'open' && open === undefined) return payment;
   if (access === 'open') {
     const newHash = pages.browser.bind(ctx);
-    const opened = await pages.payments.openPage(
-      found.token_hash,
+    const openedPayment = await pages.payments.openPage(
+      payment.token_hash,
       newHash,
       pages.now().toISOString(),
     );
-    if (opened !== null) return opened;
-    const winner = (await pages.payments.byToken(found.token_hash)) ?? found;
-    await refuse(ctx, pages, winner, pageAccessOf(winner, newHash, pages.now()));
+    if (openedPayment !== null) return openedPayment;
+    const current = (await pages.payments.byToken(payment.token_hash)) ?? payment;
+    await refuse(ctx, pages, current, getPageAccess(current, newHash, pages.now()));
     return null;
   }
-  await refuse(ctx, pages, found, access);
+  await refuse(ctx, pages, payment, access);
   return null;
 }
 
@@ -116,8 +116,8 @@ async function refuse(
   }
   // `open` can't be, since the loser of the race finds another browser's hash, or the time run out.
   const name = access === 'open' ? 'expired' : access;
-  const bound = name === 'expired' && payment.browser_hash !== null;
-  pages.notice(ctx, name, bound ? payment.error_url : null);
+  const isBound = name === 'expired' && payment.browser_hash !== null;
+  pages.notice(ctx, name, isBound ? payment.error_url : null);
 }
 
 /** Answers every error in words; a customer never reads JSON or a stack trace. */

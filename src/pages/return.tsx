@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
-import type { PaymentDocument } from '../store/payments';
+import type { PaymentDocument } from '../service/payment-pages';
 import type { PayPages } from './answers';
 import { onwardUrl } from './page-access';
 import { returnPage } from './pay-views';
@@ -9,13 +9,13 @@ import { seeOther } from './security';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Serves the address to which the bank sends the customer back. It holds no secret, so the
- * browser's cookie tells who asks. A browser without that cookie learns nothing, not even whether
- * there is such a payment.
+ * Serves the address to which the bank sends the customer back. It contains no secret, so the
+ * browser's cookie authenticates. A browser without that cookie learns nothing, not even whether the
+ * payment exists.
  */
 export function addReturnRoutes(router: Router, pages: PayPages): void {
   router.get('/pay/return/:payment_id', async (ctx) => {
-    const payment = await own(ctx, pages);
+    const payment = await findOwnPayment(ctx, pages);
     if (payment === null) return pages.notice(ctx, 'done');
     const onward = onwardUrl(payment);
     if (onward !== null) return seeOther(ctx, onward);
@@ -23,13 +23,13 @@ export function addReturnRoutes(router: Router, pages: PayPages): void {
   });
 
   router.get('/pay/return/:payment_id/status', async (ctx) => {
-    const payment = await own(ctx, pages);
+    const payment = await findOwnPayment(ctx, pages);
     ctx.status = payment === null ? 404 : 200;
     ctx.body = { status: payment?.status ?? null, next: payment && onwardUrl(payment) };
   });
 
   router.post('/pay/return/:payment_id/cancel', async (ctx) => {
-    const payment = await own(ctx, pages);
+    const payment = await findOwnPayment(ctx, pages);
     if (payment === null) return pages.notice(ctx, 'done');
     const onward = onwardUrl(payment);
     if (onward !== null) return seeOther(ctx, onward);
@@ -38,7 +38,7 @@ export function addReturnRoutes(router: Router, pages: PayPages): void {
 }
 
 /** Finds the payment when this very browser opened it; else null. */
-async function own(
+async function findOwnPayment(
   ctx: RouterContext,
   { payments, browser }: PayPages,
 ): Promise<PaymentDocument | null> {

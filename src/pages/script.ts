@@ -1,6 +1,6 @@
 /**
  * Script of the pages, which work without it. With it, a waiting page asks each second instead of
- * reloading, and a pressed button says so. It is kept as text, as the compiler copies no other
+ * reloading, and a pressed button says so. It is text, since the compiler copies no other
  * files.
  */
 export const PAY_JS = `'use strict';

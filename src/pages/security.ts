@@ -37,7 +37,7 @@ export function pageHeaders(publicUrl: string, formAction = ["'self'", 'https:']
 
 /** Lets the forms of this page lead where they must, and nowhere over plain http besides. */
 export function allowForms(ctx: Context, targets: FormTargets): void {
-  ctx.set('Content-Security-Policy', contentSecurityPolicy(formActionOf(targets)));
+  ctx.set('Content-Security-Policy', contentSecurityPolicy(buildFormAction(targets)));
 }
 
 /**
@@ -45,19 +45,19 @@ export function allowForms(ctx: Context, targets: FormTargets): void {
  * and shops redirect on to addresses that nobody can list, so any https address is allowed besides
  * those we know.
  */
-function formActionOf({ urls, livemode }: FormTargets): string[] {
-  const known = urls.filter((url) => url !== null);
-  const origins = [...new Set(known.flatMap(originsOf))];
+function buildFormAction({ urls, livemode }: FormTargets): string[] {
+  const knownUrls = urls.filter((url) => url !== null);
+  const origins = [...new Set(knownUrls.flatMap(getOrigins))];
   // A sandbox bank on this machine speaks http, and its address may become known only after this
   // page is sent.
-  const pending = !livemode && known.length < urls.length ? ['http:'] : [];
+  const pending = !livemode && knownUrls.length < urls.length ? ['http:'] : [];
   return ["'self'", 'https:', ...origins, ...pending];
 }
 
 /** Origin of a host written as names and addresses are; any other could add words to the policy. */
 const PLAIN_ORIGIN = /^https?:\/\/([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/;
 
-function originsOf(url: string): string[] {
+function getOrigins(url: string): string[] {
   const origin = URL.canParse(url) ? new URL(url).origin : '';
   return PLAIN_ORIGIN.test(origin) ? [origin] : [];
 }

@@ -1,5 +1,5 @@
 /** Colours of every page, light and dark. */
-export const COLOURS_CSS = `
+export const COLORS_CSS = `
 :root {
   color-scheme: light dark;
   --accent: #1d4ed8; --accent-strong: #1e40af; --on-accent: #ffffff; --focus: #1d4ed8;
@@ -18,7 +18,7 @@ export const COLOURS_CSS = `
 `;
 
 /** Tokens and parts that every customer-facing page shares; the sandbox bank sets its own accent. */
-export const BASE_CSS = `${COLOURS_CSS}
+export const BASE_CSS = `${COLORS_CSS}
 *, *::before, *::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body {

@@ -1,10 +1,10 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import { type Env, envOf } from '../domain/environment';
-import type { FeeName, PayoutFees } from '../domain/payout-fees';
-import { isRailId, type RailId } from '../domain/rails';
-import type { Sealed } from '../keys/seal';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
-import { type Memory, noMemory } from './memory';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import { type Env, toEnv } from '../domain/environment';
+import type { FeeName, PayoutFees } from '../domain/payout/fees';
+import { isRailId, type RailId } from '../domain/payout/rails';
+import type { Encrypted } from '../encryption/encrypter';
+import { createCache } from './cache';
 
 /** A merchant. */
 export interface AccountDocument {
@@ -27,48 +27,50 @@ export interface AccountDocument {
   payout_limits?: Record<string, number>;
   /** Since when it may only read, and why; absent: it may write. */
   frozen?: { at: string; reason: string };
-  /** First login of the merchant's staff; the hash is that of a login from before there were users. */
-  dashboard: { email: string; password_hash?: string };
+  /** Login of the account's first owner; unique over all accounts. */
+  dashboard: { email: string };
   created_at: string;
 }
 
 /** Data key, sealed for `payerKeyOwner`. */
 export interface PayerKey {
-  sealed: Sealed;
+  sealed: Encrypted;
   /** Key of the ring that sealed it. */
   kid: string;
 }
 
 /** Owner that the data key of payers is sealed for. */
-export function payerKeyOwner(of: { account_id: string; livemode: boolean }): string {
-  return `payers/${of.account_id}/${envOf(of.livemode)}`;
+export function payerKeyOwner(owner: { account_id: string; livemode: boolean }): string {
+  return `payers/${owner.account_id}/${toEnv(owner.livemode)}`;
 }
 
 export type AccountStore = ReturnType<typeof createAccountStore>;
 
-export function createAccountStore(db: Db, memory: Memory<AccountDocument> = noMemory()) {
+export function createAccountStore(db: Db, cacheMs = 0) {
+  const cache = createCache<AccountDocument>(cacheMs);
   const accounts: Collection<AccountDocument> = db.collection<AccountDocument>('accounts');
   return {
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         accounts,
         [
           { key: { 'dashboard.email': 1 }, name: 'dashboard_email', unique: true },
           { key: { created_at: -1, _id: 1 }, name: 'created' },
         ],
-        work,
+        missing,
       ),
     insert: (account: AccountDocument, session?: ClientSession) =>
       accounts.insertOne(account, { session }),
     get: (id: string, session?: ClientSession) => accounts.findOne({ _id: id }, { session }),
-    byLogin: (email: string) => accounts.findOne({ 'dashboard.email': email }),
-    /** As it is remembered, for what moves no money by itself. */
-    known: (id: string) => memory.get(id, () => accounts.findOne({ _id: id })),
+    /** Gives an account of up to 2 seconds ago: not for limits of money. @see src/store/cache.ts */
+    getCached: (id: string) => cache.get(id, () => accounts.findOne({ _id: id })),
+    /** Reads an account for `getCached`, too. */
+    refresh: (id: string) => cache.refresh(id, () => accounts.findOne({ _id: id })),
     /** Newest first. */
     list: (limit: number) =>
       accounts.find().sort({ created_at: -1, _id: 1 }).limit(limit).toArray(),
     /** Keeps the environment's data key, unless it has one; gives the account as it is then. */
-    keepPayerKey: async (id: string, env: Env, key: PayerKey): Promise<AccountDocument | null> => {
+    storePayerKey: async (id: string, env: Env, key: PayerKey): Promise<AccountDocument | null> => {
       const field = `payer_keys.${env}`;
       await accounts.updateOne(
         { _id: id, [field]: { $exists: false } },
@@ -84,14 +86,14 @@ export function createAccountStore(db: Db, memory: Memory<AccountDocument> = noM
         .limit(limit)
         .toArray(),
     /** Replaces a sealed data key while it is there unchanged. */
-    resealPayerKey: (id: string, env: Env, before: Sealed, key: PayerKey) =>
+    reencryptPayerKey: (id: string, env: Env, before: Encrypted, key: PayerKey) =>
       accounts.updateOne(
         { _id: id, [`payer_keys.${env}.sealed`]: before },
         { $set: { [`payer_keys.${env}`]: key } },
       ),
     setPayerDataMonths: (id: string, payer_data_months: number, session?: ClientSession) =>
       accounts.updateOne({ _id: id }, { $set: { payer_data_months } }, { session }),
-    notePayersBlanked: (id: string, env: Env, position: string) =>
+    setPayersRedacted: (id: string, env: Env, position: string) =>
       accounts.updateOne({ _id: id }, { $max: { [`payers_blanked.${env}`]: position } }),
     setCrypto: (id: string, crypto: boolean, session?: ClientSession) =>
       accounts.findOneAndUpdate(

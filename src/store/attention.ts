@@ -1,4 +1,4 @@
-import { defined } from '../domain/defined';
+import { omitUndefined } from '../domain/defined';
 
 /** Record of an operator's act. */
 export interface AuditEntry {
@@ -25,30 +25,30 @@ export interface AttentionAct {
 }
 
 /** A mark for operators, or the end of one. */
-export interface Marking<Attention extends string = string> {
+export interface AttentionUpdate<Attention extends string = string> {
   /** The version at which it was set. */
   version: number;
   attention: Attention | null;
   audit: AttentionAct | null;
   /** Time of its workflow, in ms since the epoch; each mark's is later than the one before. */
-  marked_at?: number;
+  attention_at: number;
 }
 
 /**
  * Write that marks or unmarks a document for operators, with the audit entry of an act. An attempt
  * that was given up and lands late must not hide a later mark; an act is known by its id.
  */
-export function attentionChange({ attention, audit: act, marked_at }: Marking) {
-  const audit = act ? { $concatArrays: ['$audit', [auditOf(act, attention)]] } : undefined;
-  const latest = marked_at === undefined ? undefined : { $max: ['$marked_at', marked_at] };
-  const unlessLater = marked_at === undefined ? {} : { marked_at: { $not: { $gte: marked_at } } };
+export function buildAttentionUpdate({ attention, audit: act, attention_at }: AttentionUpdate) {
+  const audit = act ? { $concatArrays: ['$audit', [buildAuditEntry(act, attention)]] } : undefined;
+  const latest = { $max: ['$attention_at', attention_at] };
+  const unlessLater = { attention_at: { $not: { $gte: attention_at } } };
   return {
     unlessDone: act ? { 'audit.id': { $ne: act.id } } : unlessLater,
-    change: [{ $set: defined({ attention, audit, marked_at: latest }) }],
+    change: [{ $set: omitUndefined({ attention, audit, attention_at: latest }) }],
   };
 }
 
-function auditOf({ at, ...act }: AttentionAct, attention: string | null) {
+function buildAuditEntry({ at, ...act }: AttentionAct, attention: string | null) {
   const literal = Object.fromEntries(
     Object.entries(act).map(([name, value]) => [name, { $literal: value }]),
   );

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { AuditedAct, AuditFacts } from '../domain/audit-log';
-import { defined } from '../domain/defined';
-import { inTransaction } from '../mongo';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { inTransaction } from '../base/mongo';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
+import { omitUndefined } from '../domain/defined';
 
 /** Person, API key or system user behind a change. */
 export type Actor =
@@ -40,9 +40,6 @@ export interface ChainedLine extends AuditLine {
   hash: string;
 }
 
-/** Line as it is stored; those from before there were chains stand in none. */
-export type StoredLine = AuditLine & Partial<Pick<ChainedLine, 'seq' | 'prev' | 'hash'>>;
-
 /** End of a chain. */
 export interface ChainHead {
   /** Account, or `INSTALLATION`. */
@@ -73,70 +70,67 @@ const LIST_MS_MAX = 4_000;
 const INSTALLATION = 'installation';
 
 /** Name of the chain that a line stands in; accounts have their own, so that none waits for another. */
-export function chainOf({ account_id }: Pick<AuditLine, 'account_id'>): string {
+export function getChainName({ account_id }: Pick<AuditLine, 'account_id'>): string {
   return account_id ?? INSTALLATION;
 }
 
 /** Hash of a line, whatever the order of its fields. */
-export function hashOf(line: Omit<ChainedLine, 'hash'>): string {
+export function hashLine(line: Omit<ChainedLine, 'hash'>): string {
   return createHash('sha256')
-    .update(JSON.stringify(sorted(line)))
+    .update(JSON.stringify(sortFields(line)))
     .digest('hex');
 }
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function sortFields(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortFields);
   if (typeof value !== 'object' || value === null) return value;
   const fields = Object.entries(value).filter(([, field]) => field !== undefined);
-  return fields.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, field]) => [name, sorted(field)]);
+  return fields
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, field]) => [name, sortFields(field)]);
 }
 
 /** Condition on ids; undefined where none is asked for. */
-function placesOf(bounds: Record<'$lt' | '$gt' | '$gte', string | undefined>) {
-  const asked = defined(bounds);
-  return Object.keys(asked).length === 0 ? undefined : asked;
+function buildIdRange(bounds: Record<'$lt' | '$gt' | '$gte', string | undefined>) {
+  const range = omitUndefined(bounds);
+  return Object.keys(range).length === 0 ? undefined : range;
 }
 
 export type AuditLogStore = ReturnType<typeof createAuditLogStore>;
 
 /** Lines are added and read; nothing changes or removes one. */
 export function createAuditLogStore(db: Db) {
-  const lines: Collection<StoredLine> = db.collection<StoredLine>('audit_log');
+  const lines: Collection<ChainedLine> = db.collection<ChainedLine>('audit_log');
   const heads: Collection<ChainHead> = db.collection<ChainHead>('audit_heads');
 
   /** Two at once contend for the head of their chain, so that one begins anew. */
-  const addIn = async (line: AuditLine, session: ClientSession): Promise<void> => {
-    const _id = chainOf(line);
+  const addLine = async (line: AuditLine, session: ClientSession): Promise<void> => {
+    const _id = getChainName(line);
     const head = await heads.findOne({ _id }, { session });
     const place = { seq: (head?.seq ?? 0) + 1, prev: head?.hash ?? null };
-    const hash = hashOf({ ...line, ...place });
+    const hash = hashLine({ ...line, ...place });
     const next = { $set: { seq: place.seq, hash } };
     await heads.updateOne({ _id }, next, { session, upsert: head === null });
     await lines.insertOne({ ...line, ...place, hash }, { session });
   };
 
   return {
-    ensureIndexes: async (work?: IndexWork) => {
+    ensureIndexes: async (missing?: MissingIndexes) => {
       await makeIndexes(
         lines,
         [
           { key: { account_id: 1, _id: -1 }, name: 'account' },
           { key: { account_id: 1, act: 1, _id: -1 }, name: 'account_act' },
-          {
-            key: { account_id: 1, seq: 1 },
-            name: 'chain',
-            unique: true,
-            partialFilterExpression: { seq: { $exists: true } },
-          },
+          { key: { account_id: 1, seq: 1 }, name: 'chain', unique: true },
         ],
-        work,
+        missing,
       );
-      await makeIndexes(heads, [{ key: { seq: 1 }, name: 'length' }], work);
+      await makeIndexes(heads, [{ key: { seq: 1 }, name: 'length' }], missing);
     },
     /** Adds a line to its chain, in the transaction of the change or in its own. */
     add: async (line: AuditLine, session?: ClientSession): Promise<void> => {
-      if (session !== undefined) return await addIn(line, session);
-      await inTransaction(db.client, (own) => addIn(line, own));
+      if (session !== undefined) return await addLine(line, session);
+      await inTransaction(db.client, (own) => addLine(line, own));
     },
     has: async (_id: string, session: ClientSession): Promise<boolean> =>
       (await lines.findOne({ _id }, { session })) !== null,
@@ -144,11 +138,11 @@ export function createAuditLogStore(db: Db) {
     list: ({ account_id, livemode, act, limit, before, after, since }: AuditFilter) =>
       lines
         .find(
-          defined({
+          omitUndefined({
             account_id,
             livemode: livemode === undefined ? undefined : { $in: [livemode, null] },
             act,
-            _id: placesOf({ $lt: before, $gt: after, $gte: since }),
+            _id: buildIdRange({ $lt: before, $gt: after, $gte: since }),
           }),
         )
         .sort({ _id: after === undefined ? -1 : 1 })
@@ -157,10 +151,7 @@ export function createAuditLogStore(db: Db) {
         .toArray(),
     heads: () => heads.find().sort({ _id: 1 }).toArray(),
     head: (chain: string) => heads.findOne({ _id: chain }),
-    /** All lines that stand in chains: chain by chain, each from its first on. */
-    chained: () =>
-      lines.find<ChainedLine>({ seq: { $exists: true } }).sort({ account_id: 1, seq: 1 }),
-    /** Count of the lines that stand in no chain. */
-    unchained: () => lines.countDocuments({ seq: { $exists: false } }),
+    /** Reads all lines: chain by chain, each from its first line on. */
+    listChained: () => lines.find().sort({ account_id: 1, seq: 1 }),
   };
 }

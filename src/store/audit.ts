@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
-import { type AuditedAct, type AuditFacts, assertNoSecret } from '../domain/audit-log';
-import { defined } from '../domain/defined';
+import { type AuditedAct, type AuditFacts, assertNoSecret } from '../domain/account/audit-log';
+import { omitUndefined } from '../domain/defined';
 import type { Actor, AuditLine, AuditLogStore } from './audit-log';
 
 /** Change that is to be kept. */
@@ -18,15 +18,15 @@ export interface Change {
 }
 
 /** Identity of a change that may be written again: its line is added once. */
-interface Once {
+interface ChangeIdentity {
   id: string;
   /** ISO 8601, ms. */
   at: string;
 }
 
 /**
- * Adds a line to the audit log. In the session of the change both are written or none. A change that
- * MongoDB does not make gets its line before it is asked for, so that none is made without one.
+ * Adds a line to the audit log. In the session of the change both are written or none. Of a change that
+ * MongoDB does not make, an act on money gets its line with its outcome, every other one before it.
  * @throws Error when a value has the form of a secret
  */
 export type Audit = (change: Change, session?: ClientSession) => Promise<void>;
@@ -39,29 +39,29 @@ export function auditBy(
   return async (change, session) => {
     const at = now().toISOString();
     const _id = `${at}_${randomBytes(8).toString('hex')}`;
-    await stores.auditLog.add(lineOf(change, actor, { _id, at }), session);
+    await stores.auditLog.add(buildLine(change, actor, { _id, at }), session);
   };
 }
 
 /** Adds a line in the session of its change, unless an earlier attempt has added it. */
 export async function auditOnce(
   { auditLog }: { auditLog: Pick<AuditLogStore, 'add' | 'has'> },
-  { change, actor, once: { id, at } }: { change: Change; actor: Actor; once: Once },
+  { change, actor, once: { id, at } }: { change: Change; actor: Actor; once: ChangeIdentity },
   session: ClientSession,
 ): Promise<void> {
   const _id = `${at}_${createHash('sha256').update(id).digest('hex').slice(0, 16)}`;
   if (await auditLog.has(_id, session)) return;
-  await auditLog.add(lineOf(change, actor, { _id, at }), session);
+  await auditLog.add(buildLine(change, actor, { _id, at }), session);
 }
 
 /** @throws Error when a value has the form of a secret */
-function lineOf(
+function buildLine(
   { before = null, after = null, ...change }: Change,
   actor: Actor,
   place: Pick<AuditLine, '_id' | 'at'>,
 ): AuditLine {
   assertNoSecret(before);
   assertNoSecret(after);
-  const facts = { before: before && defined(before), after: after && defined(after) };
+  const facts = { before: before && omitUndefined(before), after: after && omitUndefined(after) };
   return { ...place, ...change, actor, ...facts };
 }

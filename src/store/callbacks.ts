@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
-import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback';
-import { callbackText } from '../domain/callback-mac';
-import { defined } from '../domain/defined';
-import { isDuplicateKey } from '../mongo';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { isDuplicateKey } from '../base/mongo';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback/callback';
+import { callbackText } from '../domain/callback/signature';
+import { omitUndefined } from '../domain/defined';
 
 /** Callback of a bank, kept before anything is done about it. */
 export interface CallbackDocument {
@@ -38,7 +38,7 @@ type NewCallback = Pick<
   Signing;
 
 /** Facts and proof of a callback. */
-type Told = Omit<NewCallback, 'received_at'>;
+type CallbackFacts = Omit<NewCallback, 'received_at'>;
 
 /** Callback as it was signalled: under another mac it is still to be signalled. */
 export type SentCallback = Pick<CallbackDocument, '_id' | 'mac'>;
@@ -71,22 +71,23 @@ export function callbackKey(connector: string, callbackId: string): string {
  * Key of a refused callback that is not the one kept under its `callback_id`: no true one finds its
  * place taken. No name of a connector has a slash.
  */
-function refusedKey({ connector, mac = '', body, ...about }: Told): string {
+function refusedKey({ connector, mac = '', body, ...about }: CallbackFacts): string {
   const text = callbackText({ connector, ...about, callback: body });
   const digest = createHash('sha256').update(`${text}\n${mac}`).digest('hex').slice(0, 16);
   return `refused/${connector}/${digest}/${body.callback_id}`;
 }
 
 /** Whether a kept callback is the very one that was refused. */
-function isSameCallback(kept: CallbackDocument, refused: NewCallback): boolean {
-  const textOf = ({ body: callback, ...about }: Told) => callbackText({ ...about, callback });
-  return kept.mac === refused.mac && textOf(kept) === textOf(refused);
+function isSameCallback(stored: CallbackDocument, refused: NewCallback): boolean {
+  const getText = ({ body: callback, ...about }: CallbackFacts) =>
+    callbackText({ ...about, callback });
+  return stored.mac === refused.mac && getText(stored) === getText(refused);
 }
 
 export function createCallbackStore(db: Db) {
   const callbacks: Collection<CallbackDocument> = db.collection<CallbackDocument>('bank_callbacks');
   return {
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         callbacks,
         [
@@ -97,10 +98,10 @@ export function createCallbackStore(db: Db) {
             partialFilterExpression: { signalled_at: null },
           },
         ],
-        work,
+        missing,
       ),
     /** Keeps a callback; gives its row, which its first delivery may have made. */
-    keep: async (callback: NewCallback): Promise<CallbackDocument> => {
+    insertOnce: async (callback: NewCallback): Promise<CallbackDocument> => {
       const _id = callbackKey(callback.connector, callback.body.callback_id);
       const document = { _id, ...callback, signalled_at: null, unapplied: null, parked: null };
       try {
@@ -114,28 +115,31 @@ export function createCallbackStore(db: Db) {
     },
     /** Notes that it was signalled; false when it had been noted, or has another mac by now. */
     markSignalled: async (sent: SentCallback, signalled_at: string): Promise<boolean> => {
-      const noted = { $set: { signalled_at, parked: null } };
-      const waiting = { ...asSent(sent), signalled_at: null };
-      const { modifiedCount } = await callbacks.updateOne(waiting, noted);
+      const update = { $set: { signalled_at, parked: null } };
+      const waiting = { ...buildSentFilter(sent), signalled_at: null };
+      const { modifiedCount } = await callbacks.updateOne(waiting, update);
       return modifiedCount === 1;
     },
     /** Lets a kept callback count as told under another mac, and wait for its signal again. */
-    signAnew: (
+    replaceSignature: (
       { _id, refused }: Pick<CallbackDocument, '_id' | 'refused'>,
-      told: Required<Signing> & Pick<CallbackDocument, 'body'>,
+      signedCallback: Required<Signing> & Pick<CallbackDocument, 'body'>,
     ) => {
       const reason = refused ? { unapplied: null } : {};
       const waits = { signalled_at: null, parked: null };
       return callbacks.updateOne(
         { _id },
-        { $set: { ...told, ...waits, ...reason }, $unset: { refused: '' } },
+        { $set: { ...signedCallback, ...waits, ...reason }, $unset: { refused: '' } },
       );
     },
     /** Marks many in one command, but those that have another mac by now. */
     markAllSignalled: (rows: readonly SignalledCallback[]) =>
       callbacks.bulkWrite(
         rows.map(({ signalled_at, ...sent }) => ({
-          updateOne: { filter: asSent(sent), update: { $set: { signalled_at, parked: null } } },
+          updateOne: {
+            filter: buildSentFilter(sent),
+            update: { $set: { signalled_at, parked: null } },
+          },
         })),
         { ordered: false },
       ),
@@ -164,17 +168,17 @@ export function createCallbackStore(db: Db) {
     markRefused: async (unapplied: string, refused: NewCallback): Promise<void> => {
       const { connector, body, mac } = refused;
       const own = callbackKey(connector, body.callback_id);
-      const kept = await callbacks.findOne({ _id: own });
-      const marks = { unapplied, refused: true as const };
-      if (kept !== null && isSameCallback(kept, refused)) {
+      const stored = await callbacks.findOne({ _id: own });
+      const refusal = { unapplied, refused: true as const };
+      if (stored !== null && isSameCallback(stored, refused)) {
         // Signed anew meanwhile, it is another one.
-        const same = asSent(defined({ _id: own, mac }));
-        if ((await callbacks.updateOne(same, { $set: marks })).matchedCount === 1) return;
+        const same = buildSentFilter(omitUndefined({ _id: own, mac }));
+        if ((await callbacks.updateOne(same, { $set: refusal })).matchedCount === 1) return;
       }
       const row = { ...refused, signalled_at: refused.received_at, parked: null };
       await callbacks.updateOne(
         { _id: refusedKey(refused) },
-        { $set: marks, $setOnInsert: row },
+        { $set: refusal, $setOnInsert: row },
         { upsert: true },
       );
     },
@@ -188,13 +192,13 @@ export function createCallbackStore(db: Db) {
   };
 }
 
-function asSent({ _id, mac }: SentCallback) {
+function buildSentFilter({ _id, mac }: SentCallback) {
   return { _id, mac: mac ?? { $exists: false } };
 }
 
 function waitingQuery(filter: WaitingFilter) {
   const { waits, connector, resource_id, received_before, received_from } = filter;
-  const times = defined({ $lt: received_before, $gte: received_from });
+  const times = omitUndefined({ $lt: received_before, $gte: received_from });
   const received_at = Object.keys(times).length === 0 ? undefined : times;
-  return { ...WAITING[waits], ...defined({ connector, resource_id, received_at }) };
+  return { ...WAITING[waits], ...omitUndefined({ connector, resource_id, received_at }) };
 }

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { Sealed } from '../keys/seal';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { Encrypted } from '../encryption/encrypter';
 
 /**
  * Key under which a connector signs its callbacks. Its secret is sealed and not hashed,
@@ -10,7 +10,7 @@ import { type IndexWork, makeIndexes } from '../mongo-indexes';
 export interface ConnectorKeyDocument {
   _id: string;
   connector: string;
-  sealed: Sealed;
+  sealed: Encrypted;
   created_at: string;
   revoked_at: string | null;
 }
@@ -29,8 +29,8 @@ export function createConnectorKeyStore(db: Db) {
   const forConnector = (connector: string) =>
     keys.find({ connector }).sort({ created_at: 1, _id: 1 }).limit(KEYS_MAX).toArray();
   return {
-    ensureIndexes: (work?: IndexWork) =>
-      makeIndexes(keys, [{ key: { connector: 1, created_at: 1 }, name: 'connector' }], work),
+    ensureIndexes: (missing?: MissingIndexes) =>
+      makeIndexes(keys, [{ key: { connector: 1, created_at: 1 }, name: 'connector' }], missing),
     insert: (key: ConnectorKeyDocument, session?: ClientSession) =>
       keys.insertOne(key, { session }),
     get: (id: string) => keys.findOne({ _id: id }),
@@ -58,7 +58,7 @@ export function createConnectorKeyStore(db: Db) {
         .limit(limit)
         .toArray(),
     /** Replaces a sealed secret while it is there unchanged. */
-    reseal: (id: string, before: Sealed, sealed: Sealed) =>
-      keys.updateOne({ _id: id, sealed: before }, { $set: { sealed } }),
+    reencrypt: (id: string, before: Encrypted, encrypted: Encrypted) =>
+      keys.updateOne({ _id: id, sealed: before }, { $set: { sealed: encrypted } }),
   };
 }

@@ -1,16 +1,16 @@
 import type { Collection, Db } from 'mongodb';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { Deposit } from '../domain/crypto/deposit';
 import {
   CRYPTO_PAYMENT_IN_FLIGHT,
   type CryptoPaymentAttention,
   type CryptoPaymentStatus,
-} from '../domain/crypto-payment';
-import type { Deposit } from '../domain/deposit';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+} from '../domain/crypto/payment';
 import {
-  IN_NEED,
   inFlightIndex,
   type ListFilter,
   listIndexes,
+  NEEDS_ATTENTION,
   type ResourceDocument,
   resourceStore,
   STUCK_INDEX,
@@ -39,7 +39,7 @@ export interface CryptoPaymentDocument
   /** Whether an operator took the deposits as they are. */
   accepted: boolean;
   /** States that were told to the merchant, with the version that reached each. */
-  told: Told[];
+  reported: ReportedStatus[];
   reference: string | null;
   /** The JSON text as the merchant wrote it. */
   metadata: string;
@@ -47,12 +47,10 @@ export interface CryptoPaymentDocument
   received_at: string | null;
   /** SHA-256 of the page's token; the token itself is derived, never stored. */
   token_hash: string;
-  /** Key that derives the token; absent for the first one. */
-  token_kid?: string;
 }
 
-/** State of which an event has told. */
-export interface Told {
+/** State of which an event has reported. */
+export interface ReportedStatus {
   status: CryptoPaymentStatus;
   version: number;
 }
@@ -67,29 +65,19 @@ export function createCryptoPaymentStore(db: Db) {
   const rows: Collection<CryptoPaymentDocument> = db.collection('crypto_payments');
   return {
     ...resourceStore<CryptoPaymentDocument, CryptoPaymentFilter>(rows, CRYPTO_PAYMENT_IN_FLIGHT),
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         rows,
         [
           ...listIndexes('status', 'method', 'reference'),
-          IN_NEED,
+          NEEDS_ATTENTION,
           inFlightIndex(CRYPTO_PAYMENT_IN_FLIGHT),
           { key: { token_hash: 1 }, name: 'token', unique: true },
           UPDATED,
           STUCK_INDEX,
         ],
-        work,
+        missing,
       ),
-    /**
-     * Counts pages that may still be opened, by the key of their links.
-     * @param kid undefined for the first key
-     */
-    linkedBy: (kid: string | undefined, now: string): Promise<number> =>
-      rows.countDocuments({
-        status: { $in: [...CRYPTO_PAYMENT_IN_FLIGHT] },
-        expires_at: { $gt: now },
-        token_kid: kid ?? { $exists: false },
-      }),
     byToken: (token_hash: string) => rows.findOne({ token_hash }),
   };
 }

@@ -1,15 +1,15 @@
 import type { Collection, Db } from 'mongodb';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import {
   CRYPTO_SETTLEMENT_IN_FLIGHT,
   type CryptoSettlementAttention,
   type CryptoSettlementStatus,
-} from '../domain/crypto-settlement';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+} from '../domain/crypto/settlement';
 import {
-  IN_NEED,
   inFlightIndex,
   type ListFilter,
   listIndexes,
+  NEEDS_ATTENTION,
   type ResourceDocument,
   resourceStore,
   STUCK_INDEX,
@@ -45,17 +45,17 @@ export function createCryptoSettlementStore(db: Db) {
       rows,
       CRYPTO_SETTLEMENT_IN_FLIGHT,
     ),
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         rows,
         [
           ...listIndexes('status', 'method', 'transaction_id'),
           inFlightIndex(CRYPTO_SETTLEMENT_IN_FLIGHT),
-          IN_NEED,
+          NEEDS_ATTENTION,
           UPDATED,
           STUCK_INDEX,
         ],
-        work,
+        missing,
       ),
   };
 }

@@ -1,6 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import type { DeliveryStatus } from '../domain/event';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import type { DeliveryStatus } from '../domain/webhook/event';
 import type { EventDelivery } from './events';
 
 const ROWS_MAX = 200;
@@ -36,26 +35,21 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 export function createDeliveryStore(db: Db) {
   const events: Collection<AttemptedEvent> = db.collection<AttemptedEvent>('events');
-  /** Attempts that earlier versions kept: read, and never written any more. */
-  const earlier: Collection<DeliveryDocument> = db.collection<DeliveryDocument>('deliveries');
-  const inEvent = async (event_id: string): Promise<DeliveryDocument[]> => {
-    const event = await events.findOne({ _id: event_id }, { projection: { attempts: 1 } });
-    return (event?.attempts ?? []).map((attempt) => ({ event_id, ...attempt }));
+  const readAttempts = async (ids: readonly string[]): Promise<DeliveryDocument[]> => {
+    const rows = events.find({ _id: { $in: [...ids] } }, { projection: { attempts: 1 } });
+    return (await rows.toArray()).flatMap(({ _id: event_id, attempts = [] }) =>
+      attempts.map((attempt) => ({ event_id, ...attempt })),
+    );
   };
   return {
-    ensureIndexes: (work?: IndexWork) =>
-      makeIndexes(
-        earlier,
-        [{ key: { event_id: 1, run: 1, attempt: 1 }, name: 'event_attempt', unique: true }],
-        work,
-      ),
     /**
      * Keeps an attempt once, counts it and sets the state of the delivery, in one write: a repeat
      * changes nothing, and finds it known.
      */
-    keep: (row: DeliveryDocument): Promise<'kept' | 'known' | 'no_event'> => keep(events, row),
+    addAttempt: (row: DeliveryDocument): Promise<'kept' | 'known' | 'no_event'> =>
+      addAttempt(events, row),
     /** Keeps the only attempt of a test event, which ends its delivery either way. */
-    keepOnly: async ({ event_id, ...attempt }: DeliveryDocument): Promise<void> => {
+    addOnlyAttempt: async ({ event_id, ...attempt }: DeliveryDocument): Promise<void> => {
       const { run, outcome } = attempt;
       const status = outcome === 'delivered' ? outcome : 'exhausted';
       const delivery = { status, attempts: 1, next_attempt_at: null, run } as const;
@@ -66,48 +60,15 @@ export function createDeliveryStore(db: Db) {
     },
     /** Latest attempt of a run; its number is how many the run has made. */
     last: async (event_id: string, run: number): Promise<DeliveryDocument | null> => {
-      const latest = { sort: { attempt: -1 }, projection: { _id: 0 } } as const;
-      const [kept, before] = await Promise.all([
-        inEvent(event_id),
-        earlier.findOne({ event_id, run }, latest),
-      ]);
-      const ofRun = kept.filter((row) => row.run === run).sort(newestFirst);
-      return [...ofRun, ...(before === null ? [] : [before])].sort(newestFirst)[0] ?? null;
+      const rows = (await readAttempts([event_id])).filter((row) => row.run === run);
+      return rows.sort(newestFirst)[0] ?? null;
     },
     /** Lists the latest attempts of several events, oldest first. */
-    forEvents: async (ids: readonly string[]): Promise<DeliveryDocument[]> => {
-      const each = await Promise.all([
-        events.find({ _id: { $in: [...ids] } }, { projection: { attempts: 1 } }).toArray(),
-        earlier
-          .find({ event_id: { $in: [...ids] } }, { projection: { _id: 0 } })
-          .limit(ROWS_MAX)
-          .toArray(),
-      ]);
-      const [found, before] = each;
-      const kept = found.flatMap(({ _id: event_id, attempts = [] }) =>
-        attempts.map((attempt) => ({ event_id, ...attempt })),
-      );
-      const keyOf = ({ event_id, run, attempt }: DeliveryDocument) =>
-        `${event_id} ${run} ${attempt}`;
-      const known = new Set(kept.map(keyOf));
-      const rows = [...kept, ...before.filter((row) => !known.has(keyOf(row)))];
-      return rows.sort((a, b) => (a.at < b.at ? -1 : 1));
-    },
+    forEvents: async (ids: readonly string[]): Promise<DeliveryDocument[]> =>
+      (await readAttempts(ids)).sort((a, b) => (a.at < b.at ? -1 : 1)),
     /** Lists the latest attempts of an event, newest first. */
-    forEvent: async (event_id: string): Promise<DeliveryDocument[]> => {
-      const [kept, before] = await Promise.all([
-        inEvent(event_id),
-        earlier
-          .find({ event_id }, { projection: { _id: 0 } })
-          .sort({ run: -1, attempt: -1 })
-          .limit(ROWS_MAX)
-          .toArray(),
-      ]);
-      const isKept = ({ run, attempt }: DeliveryDocument) =>
-        kept.some((row) => row.run === run && row.attempt === attempt);
-      const rows = [...kept, ...before.filter((row) => !isKept(row))];
-      return rows.sort(newestFirst).slice(0, ROWS_MAX);
-    },
+    forEvent: async (event_id: string): Promise<DeliveryDocument[]> =>
+      (await readAttempts([event_id])).sort(newestFirst),
   };
 }
 
@@ -115,18 +76,18 @@ function newestFirst(a: DeliveryDocument, b: DeliveryDocument): number {
   return b.run - a.run || b.attempt - a.attempt;
 }
 
-async function keep(
+async function addAttempt(
   events: Collection<AttemptedEvent>,
   { event_id, ...attempt }: DeliveryDocument,
 ): Promise<'kept' | 'known' | 'no_event'> {
   const { run, outcome, next_attempt_at } = attempt;
   const status: DeliveryStatus = outcome === 'delivered' ? 'delivered' : 'pending';
   // After a redelivery the last report of an earlier run only counts.
-  const speaks = {
+  const countsForStatus = {
     $or: [{ $lte: ['$delivery.run', run] }, { $eq: ['$delivery.status', 'pending'] }],
   };
-  const either = (said: string | null, field: string) => ({
-    $cond: [speaks, { $literal: said }, field],
+  const chooseValue = (value: string | null, field: string) => ({
+    $cond: [countsForStatus, { $literal: value }, field],
   });
   const { matchedCount } = await events.updateOne(
     {
@@ -143,8 +104,8 @@ async function keep(
             ],
           },
           'delivery.attempts': { $add: ['$delivery.attempts', 1] },
-          'delivery.status': either(status, '$delivery.status'),
-          'delivery.next_attempt_at': either(next_attempt_at, '$delivery.next_attempt_at'),
+          'delivery.status': chooseValue(status, '$delivery.status'),
+          'delivery.next_attempt_at': chooseValue(next_attempt_at, '$delivery.next_attempt_at'),
         },
       },
     ],

@@ -1,11 +1,11 @@
 import type { ClientSession, Collection, Db, ObjectId, WithId } from 'mongodb';
-import type { EventType } from '../domain/event';
-import type { Sealed } from '../keys/seal';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
-import { type Memory, noMemory } from './memory';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { EventType } from '../domain/webhook/event';
+import type { Encrypted } from '../encryption/encrypter';
+import { createCache } from './cache';
 
 interface EndpointSecret {
-  sealed: Sealed;
+  sealed: Encrypted;
   /** ISO 8601: when it begins to sign. */
   active_from: string;
 }
@@ -31,7 +31,7 @@ export interface EndpointSetting {
   livemode: boolean;
   url: string;
   /** Used only when the endpoint has no secret yet. */
-  sealed: Sealed;
+  sealed: Encrypted;
   /** Stays as it is when not given. */
   enabled_events?: readonly EventType[] | 'all' | undefined;
   now: Date;
@@ -40,7 +40,7 @@ export interface EndpointSetting {
 export interface SecretRoll {
   account_id: string;
   livemode: boolean;
-  sealed: Sealed;
+  sealed: Encrypted;
   now: Date;
   /**
    * Time for which the present secret goes on signing: not at all, 1 h or 24 h.
@@ -64,26 +64,27 @@ export function endpointOwner(account_id: string, livemode: boolean): string {
 export function signingSecret(
   endpoint: Pick<EndpointDocument, 'secrets'>,
   now: Date,
-): Sealed | undefined {
+): Encrypted | undefined {
   return endpoint.secrets.filter(({ active_from }) => active_from <= now.toISOString()).at(-1)
     ?.sealed;
 }
 
-export function createEndpointStore(db: Db, memory: Memory<WithId<EndpointDocument>> = noMemory()) {
+export function createEndpointStore(db: Db, cacheMs = 0) {
+  const cache = createCache<WithId<EndpointDocument>>(cacheMs);
   const endpoints: Collection<EndpointDocument> =
     db.collection<EndpointDocument>('webhook_endpoints');
   return {
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         endpoints,
         [{ key: { account_id: 1, livemode: 1 }, name: 'account_environment', unique: true }],
-        work,
+        missing,
       ),
     get: (account_id: string, livemode: boolean, session?: ClientSession) =>
       endpoints.findOne({ account_id, livemode }, { session }),
-    /** As it is remembered; the absence of one is looked for each time. */
-    known: (account_id: string, livemode: boolean) =>
-      memory.get(endpointOwner(account_id, livemode), () =>
+    /** Gives an endpoint of up to 2 seconds ago. @see src/store/cache.ts */
+    getCached: (account_id: string, livemode: boolean) =>
+      cache.get(endpointOwner(account_id, livemode), () =>
         endpoints.findOne({ account_id, livemode }),
       ),
     /** Registers the endpoint or moves it; a secret that exists stays. */
@@ -100,10 +101,10 @@ export function createEndpointStore(db: Db, memory: Memory<WithId<EndpointDocume
         .limit(limit)
         .toArray(),
     /** Replaces a secret while it is there unchanged: a roll may have dropped it meanwhile. */
-    resealSecret: (id: ObjectId, before: Sealed, sealed: Sealed) =>
+    reencryptSecret: (id: ObjectId, before: Encrypted, encrypted: Encrypted) =>
       endpoints.updateOne(
         { _id: id, 'secrets.sealed': before },
-        { $set: { 'secrets.$.sealed': sealed } },
+        { $set: { 'secrets.$.sealed': encrypted } },
       ),
   };
 }
@@ -146,13 +147,13 @@ function rollSecret(
   const active = {
     $filter: { input: '$secrets', cond: { $lte: ['$$this.active_from', { $literal: at }] } },
   };
-  const kept = afterMs > 0 ? { $slice: [active, -1] } : [];
+  const remaining = afterMs > 0 ? { $slice: [active, -1] } : [];
   return endpoints.findOneAndUpdate(
     { account_id, livemode },
     [
       {
         $set: {
-          secrets: { $concatArrays: [kept, [{ $literal: next }]] },
+          secrets: { $concatArrays: [remaining, [{ $literal: next }]] },
           updated_at: { $literal: at },
         },
       },

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { DeliveryStatus, EventType } from '../domain/event';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { DeliveryStatus, EventType } from '../domain/webhook/event';
 import { LIST_MS_MAX, type ListFilter, listIndexes, listNewest, OWNER } from './resource';
 
 /** Fact that a merchant is told, written in the transaction of its move. */
@@ -38,7 +38,7 @@ export interface EventFilter extends ListFilter {
 }
 
 /** Selection of events of one account and environment. */
-export interface SendAgainFilter {
+export interface ResendFilter {
   account_id: string;
   livemode: boolean;
   /** Positions: from the first on, before the last. */
@@ -60,7 +60,7 @@ export type EventStore = ReturnType<typeof createEventStore>;
 export function createEventStore(db: Db) {
   const events: Collection<EventDocument> = db.collection<EventDocument>('events');
   return {
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         events,
         [
@@ -73,7 +73,7 @@ export function createEventStore(db: Db) {
             partialFilterExpression: UNDELIVERED,
           },
         ],
-        work,
+        missing,
       ),
     insert: (documents: EventDocument[], session: ClientSession) =>
       events.insertMany(documents, { session }),
@@ -116,14 +116,14 @@ export function createEventStore(db: Db) {
         { sort: { [NEXT_ATTEMPT_AT]: 1 }, projection: { delivery: 1 } },
       ),
     /** Page of events to be sent again, the oldest first. */
-    toSendAgain: (filter: SendAgainFilter, limit: number) =>
-      events.find(sendAgainQuery(filter)).sort({ position: 1 }).limit(limit).toArray(),
-    countToSendAgain: (filter: SendAgainFilter): Promise<number> =>
-      events.countDocuments(sendAgainQuery(filter)),
+    listResendable: (filter: ResendFilter, limit: number) =>
+      events.find(buildResendQuery(filter)).sort({ position: 1 }).limit(limit).toArray(),
+    countResendable: (filter: ResendFilter): Promise<number> =>
+      events.countDocuments(buildResendQuery(filter)),
     /**
      * Reserves the next run number, before a redelivery starts; null when another one was first.
      */
-    claimRun: (id: string, run: number, now: string) =>
+    reserveRun: (id: string, run: number, now: string) =>
       events.findOneAndUpdate(
         { _id: id, 'delivery.run': run },
         {
@@ -136,10 +136,10 @@ export function createEventStore(db: Db) {
         { returnDocument: 'after' },
       ),
     /** Puts the state back unless an attempt has changed it; the run number stays used. */
-    giveBackRun: (id: string, taken: EventDelivery, before: EventDelivery) =>
+    releaseRun: (id: string, current: EventDelivery, before: EventDelivery) =>
       events.updateOne(
-        { _id: id, delivery: taken },
-        { $set: { delivery: { ...before, run: taken.run } } },
+        { _id: id, delivery: current },
+        { $set: { delivery: { ...before, run: current.run } } },
       ),
     /**
      * Writes the state after an attempt; null when nothing was written.
@@ -162,7 +162,7 @@ export function createEventStore(db: Db) {
 }
 
 /** Leaves out what waits for its very first attempt: that one is on its way. */
-function sendAgainQuery({ account_id, livemode, since, until, statuses, types }: SendAgainFilter) {
+function buildResendQuery({ account_id, livemode, since, until, statuses, types }: ResendFilter) {
   return {
     account_id,
     livemode,

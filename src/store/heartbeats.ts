@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 
 /** Sign of life that a polling worker gives every few seconds. */
 interface Heartbeat {
@@ -15,8 +15,12 @@ export type HeartbeatStore = ReturnType<typeof createHeartbeatStore>;
 export function createHeartbeatStore(db: Db) {
   const heartbeats: Collection<Heartbeat> = db.collection<Heartbeat>('worker_heartbeats');
   return {
-    ensureIndexes: (work?: IndexWork) =>
-      makeIndexes(heartbeats, [{ key: { at: 1 }, name: 'expiry', expireAfterSeconds: 60 }], work),
+    ensureIndexes: (missing?: MissingIndexes) =>
+      makeIndexes(
+        heartbeats,
+        [{ key: { at: 1 }, name: 'expiry', expireAfterSeconds: 60 }],
+        missing,
+      ),
     beat: (worker: string, now: Date) =>
       heartbeats.updateOne({ _id: worker }, { $set: { at: now } }, { upsert: true }),
     end: (worker: string) => heartbeats.deleteOne({ _id: worker }),

@@ -1,8 +1,8 @@
 import type { ClientSession, Collection, Db, Filter } from 'mongodb';
-import type { ClaimedRequest } from '../domain/creation';
-import type { PaymentOpening } from '../domain/payment-workflow';
-import { isDuplicateKey } from '../mongo';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { isDuplicateKey } from '../base/mongo';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { AcceptedRequest } from '../domain/creation';
+import type { PaymentOpening } from '../domain/payment/workflow';
 
 /** Life of a key: 24 hours. @see docs/api.md#idempotency-key */
 export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
@@ -17,7 +17,7 @@ const OPEN_LIFETIME_MS = 30 * KEY_LIFETIME_MS;
 const EXPIRES_AT = { $add: ['$$NOW', KEY_LIFETIME_MS] };
 
 /** Identity of a claim: a key counts per account, environment and operation. */
-export interface ClaimKey {
+export interface RecordKey {
   account_id: string;
   livemode: boolean;
   operation: string;
@@ -25,13 +25,13 @@ export interface ClaimKey {
 }
 
 /** Use of an idempotency key. It fixes the id of the resource before anything else happens. */
-export interface ClaimDocument extends ClaimKey {
+export interface IdempotencyRecord extends RecordKey {
   _id: string;
   /** Keyed hash of the canonical body. */
   fingerprint: string;
   resource_id: string;
   /** Parsed request, until the resource is written. */
-  request: ClaimedRequest | null;
+  request: AcceptedRequest | null;
   request_id: string;
   status: number | null;
   /** Answer as it was first sent. */
@@ -40,15 +40,13 @@ export interface ClaimDocument extends ClaimKey {
   opening?: PaymentOpening;
   created_at: Date;
   /** 30 days after it was made, and once the resource is written 24 hours after that. */
-  expires_at?: Date;
+  expires_at: Date;
 }
 
-export type NewClaim = ClaimKey &
-  Pick<ClaimDocument, 'fingerprint' | 'resource_id' | 'request' | 'request_id'>;
+export type NewIdempotencyRecord = RecordKey &
+  Pick<IdempotencyRecord, 'fingerprint' | 'resource_id' | 'request' | 'request_id'>;
 
-export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
-
-function claimId({ account_id, livemode, operation, key }: ClaimKey): string {
+function recordId({ account_id, livemode, operation, key }: RecordKey): string {
   return `${account_id}:${livemode ? 'live' : 'sandbox'}:${operation}:${key}`;
 }
 
@@ -56,172 +54,127 @@ function claimId({ account_id, livemode, operation, key }: ClaimKey): string {
 export const REBUILT = 'rebuilt';
 
 /** Key of a claim that is rebuilt from a workflow. */
-export function rebuiltClaim(
-  { account_id, livemode }: Pick<ClaimKey, 'account_id' | 'livemode'>,
+export function rebuiltRecordKey(
+  { account_id, livemode }: Pick<RecordKey, 'account_id' | 'livemode'>,
   key: string,
-): ClaimKey {
+): RecordKey {
   return { account_id, livemode, operation: REBUILT, key };
 }
 
 export function createIdempotencyStore(db: Db) {
-  const claims: Collection<ClaimDocument> = db.collection<ClaimDocument>('idempotency');
+  const records: Collection<IdempotencyRecord> = db.collection<IdempotencyRecord>('idempotency');
   return {
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
-        claims,
+        records,
         [
           { key: { resource_id: 1 }, name: 'resource', unique: true },
           { key: { expires_at: 1 }, name: 'expiry', expireAfterSeconds: 0 },
         ],
-        work,
+        missing,
       ),
     /**
      * Finds the claim under a key; an expired one does not count, even before it is deleted.
-     * @param keyHashes names of a claim that was rebuilt, since its key is known by its hash alone
+     * @param keyHash name of a record that was rebuilt, which stores only the hash of its key
      */
-    find: async (
-      key: ClaimKey,
-      now: Date,
-      keyHashes: readonly string[],
-    ): Promise<ClaimDocument | null> => {
-      const ids = idsOf(key, keyHashes);
-      const found = await claims.find({ _id: { $in: ids } }).toArray();
-      return found.find((claim) => !isExpired(claim, now)) ?? null;
+    find: async (key: RecordKey, now: Date, keyHash: string): Promise<IdempotencyRecord | null> => {
+      const ids = listIds(key, keyHash);
+      const existing = await records.find({ _id: { $in: ids } }).toArray();
+      return existing.find((record) => !isExpired(record, now)) ?? null;
     },
     /**
      * Makes the claim, or gives the one that the key has; an expired one is replaced.
-     * @param keyHashes names of a claim that was rebuilt, which has the key too
+     * @param keyHash name of a record that was rebuilt under the same key
      */
-    claim: (fresh: NewClaim, now: Date, keyHashes: readonly string[] = []) =>
-      claim(claims, fresh, now, idsOf(fresh, keyHashes)),
+    reserveKey: (newRecord: NewIdempotencyRecord, now: Date, keyHash?: string) =>
+      reserveKey(records, newRecord, now, listIds(newRecord, keyHash)),
     /** Keeps the first answer, and gives it, since it is the one to send. */
-    complete: (open: ClaimDocument, status: number, body: string) =>
-      complete(claims, open, status, body),
+    complete: (record: IdempotencyRecord, status: number, body: string) =>
+      complete(records, record, status, body),
     /** Notes that the resource is written: the request goes, and the key's 24 hours begin. */
     markWritten: (resource_id: string, session?: ClientSession) =>
-      claims.updateOne(
+      records.updateOne(
         { resource_id, request: { $ne: null } },
         [{ $set: { request: null, expires_at: EXPIRES_AT } }],
         { session },
       ),
-    /** Sets the end of open claims from before they had one. */
-    limitOpen: () =>
-      claims.updateMany({ expires_at: { $exists: false } }, [
-        { $set: { expires_at: { $add: ['$created_at', OPEN_LIFETIME_MS] } } },
-      ]),
-    /**
-     * Counts payments that were accepted and are not written yet, by the key of their links.
-     * @param kid undefined for the first key
-     */
-    linkedBy: (kid: string | undefined): Promise<number> =>
-      claims.countDocuments({
-        $or: ['stored', 'crypto_payment'].map((request) => ({
-          [`request.${request}`]: { $exists: true },
-          [`request.${request}.token_kid`]: kid ?? { $exists: false },
-        })),
-      }),
-    /**
-     * Counts idempotency keys that are in use, by the key of their fingerprints.
-     * @param kid undefined for the first key, whose name a fingerprint does not say
-     */
-    markedBy: (kid: string | undefined, now: Date): Promise<number> =>
-      claims.countDocuments({
-        expires_at: { $gt: now },
-        fingerprint: kid === undefined ? /^[^:]+$/ : { $gte: `${kid}:`, $lt: `${kid};` },
-      }),
-    forResource: (resource_id: string) => claims.findOne({ resource_id }),
+    forResource: (resource_id: string) => records.findOne({ resource_id }),
     /**
      * Empties the claim in the transaction that writes its resource; the key's 24 hours begin.
      * @param opening facts by which the first answer can be given again
      * @returns the request that it held; null when it was emptied or released already
      */
-    emptyClaim: async (
+    clearRequest: async (
       resource_id: string,
       session: ClientSession,
       opening?: PaymentOpening,
-    ): Promise<ClaimedRequest | null> => {
-      const kept = opening === undefined ? {} : { opening: { $literal: opening } };
-      const before = await claims.findOneAndUpdate(
+    ): Promise<AcceptedRequest | null> => {
+      const openingFields = opening === undefined ? {} : { opening: { $literal: opening } };
+      const before = await records.findOneAndUpdate(
         { resource_id, request: { $ne: null } },
-        [{ $set: { request: null, expires_at: EXPIRES_AT, ...kept } }],
+        [{ $set: { request: null, expires_at: EXPIRES_AT, ...openingFields } }],
         { session, returnDocument: 'before' },
       );
       return before?.request ?? null;
-    },
-    /**
-     * Empties claims in the transaction that writes all of their resources.
-     * @returns the requests by the ids of their resources; without those that were empty already
-     */
-    emptyClaims: async (
-      resource_ids: readonly string[],
-      session: ClientSession,
-    ): Promise<Map<string, ClaimedRequest>> => {
-      const held = { resource_id: { $in: [...resource_ids] }, request: { $ne: null } };
-      const found = await claims.find(held, { session }).toArray();
-      // Emptied meanwhile, one would be a write conflict: the transaction begins again.
-      const emptied = [{ $set: { request: null, expires_at: EXPIRES_AT } }];
-      await claims.updateMany(held, emptied, { session });
-      return new Map(
-        found.flatMap(({ resource_id, request }) =>
-          request === null ? [] : [[resource_id, request] as const],
-        ),
-      );
     },
     /**
      * Frees the key of a resource that was refused. Refusals are not stored. A resource
      * that was written after all keeps its claim.
      */
     release: (resource_id: string, session?: ClientSession) =>
-      claims.deleteOne({ resource_id, request: { $ne: null } }, { session }),
+      records.deleteOne({ resource_id, request: { $ne: null } }, { session }),
   };
 }
 
-/** Names that the claim under a key may have. */
-function idsOf(key: ClaimKey, keyHashes: readonly string[]): string[] {
-  return [key, ...keyHashes.map((hash) => rebuiltClaim(key, hash))].map(claimId);
+/** Lists the ids that the record of a key may have. */
+function listIds(key: RecordKey, keyHash: string | undefined): string[] {
+  const keys = keyHash === undefined ? [key] : [key, rebuiltRecordKey(key, keyHash)];
+  return keys.map(recordId);
 }
 
-function isExpired(claim: ClaimDocument, now: Date): boolean {
-  return claim.expires_at !== undefined && claim.expires_at <= now;
+function isExpired(record: IdempotencyRecord, now: Date): boolean {
+  return record.expires_at <= now;
 }
 
 /** Looks and inserts in one command, so that a new key costs a single one. */
-async function claim(
-  claims: Collection<ClaimDocument>,
-  fresh: NewClaim,
+async function reserveKey(
+  records: Collection<IdempotencyRecord>,
+  newRecord: NewIdempotencyRecord,
   now: Date,
   ids: string[],
-): Promise<ClaimDocument> {
-  const document: ClaimDocument = {
-    _id: claimId(fresh),
-    ...fresh,
+): Promise<IdempotencyRecord> {
+  const document: IdempotencyRecord = {
+    _id: recordId(newRecord),
+    ...newRecord,
     status: null,
     body: null,
     created_at: now,
     expires_at: new Date(now.getTime() + OPEN_LIFETIME_MS),
   };
   while (true) {
-    if (await insertUnlessThere(claims, document, ids)) return document;
-    const found = await claims.find({ _id: { $in: ids } }).toArray();
-    const first = found.find((earlier) => !isExpired(earlier, now));
+    if (await insertIfAbsent(records, document, ids)) return document;
+    const existing = await records.find({ _id: { $in: ids } }).toArray();
+    const first = existing.find((earlier) => !isExpired(earlier, now));
     if (first !== undefined) return first;
-    for (const { _id, resource_id } of found) {
-      const stale: Filter<ClaimDocument> = { _id, resource_id };
-      await claims.deleteOne({ ...stale, expires_at: { $lte: now } });
+    for (const { _id, resource_id } of existing) {
+      const stale: Filter<IdempotencyRecord> = { _id, resource_id };
+      await records.deleteOne({ ...stale, expires_at: { $lte: now } });
     }
   }
 }
 
 /** False when one of them is there, or another call has inserted it at the same moment. */
-async function insertUnlessThere(
-  claims: Collection<ClaimDocument>,
-  document: ClaimDocument,
+async function insertIfAbsent(
+  records: Collection<IdempotencyRecord>,
+  document: IdempotencyRecord,
   ids: string[],
 ): Promise<boolean> {
   try {
-    const once = { upsert: true };
+    const options = { upsert: true };
     const filter = { _id: { $in: ids } };
-    return (await claims.updateOne(filter, { $setOnInsert: document }, once)).upsertedCount === 1;
+    return (
+      (await records.updateOne(filter, { $setOnInsert: document }, options)).upsertedCount === 1
+    );
   } catch (error) {
     if (!isDuplicateKey(error, '_id_')) throw error;
     return false;
@@ -229,13 +182,13 @@ async function insertUnlessThere(
 }
 
 async function complete(
-  claims: Collection<ClaimDocument>,
-  open: ClaimDocument,
+  records: Collection<IdempotencyRecord>,
+  record: IdempotencyRecord,
   status: number,
   body: string,
 ): Promise<{ status: number; body: string }> {
-  const { _id, resource_id } = open;
-  const kept = await claims.findOneAndUpdate(
+  const { _id, resource_id } = record;
+  const stored = await records.findOneAndUpdate(
     { _id, resource_id },
     [
       {
@@ -249,5 +202,5 @@ async function complete(
     ],
     { returnDocument: 'after' },
   );
-  return { status: kept?.status ?? status, body: kept?.body ?? body };
+  return { status: stored?.status ?? status, body: stored?.body ?? body };
 }

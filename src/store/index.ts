@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
+import { MissingIndexes } from '../base/mongo-indexes';
 import { createLedgerStore } from '../ledger/book';
-import { connectToBuild, type IndexWork, MissingIndexes } from '../mongo-indexes';
 import { createAccountStore } from './accounts';
 import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
@@ -20,7 +20,6 @@ import { createPayoutStore } from './payouts';
 import { createRecipientStore } from './recipients';
 import { createRefundStore } from './refunds';
 import { createSessionStore } from './sessions';
-import type { Settings } from './settings';
 import { createThrottleStore } from './throttles';
 import { createUserStore } from './users';
 import { createWalletStore } from './wallets';
@@ -29,18 +28,18 @@ export type Stores = ReturnType<typeof createStores>;
 
 /**
  * Stores of all collections; each file owns its queries and indexes.
- * @param settings what this process remembers; each setting is read when not given
+ * @param cacheMs age up to which accounts and endpoints are given without a read; 0: always read
  */
-export function createStores(db: Db, settings?: Settings) {
+export function createStores(db: Db, cacheMs = 0) {
   return {
-    accounts: createAccountStore(db, settings?.of('accounts')),
+    accounts: createAccountStore(db, cacheMs),
     auditLog: createAuditLogStore(db),
     callbacks: createCallbackStore(db),
     connectorKeys: createConnectorKeyStore(db),
     crypto_payments: createCryptoPaymentStore(db),
     crypto_settlements: createCryptoSettlementStore(db),
     deliveries: createDeliveryStore(db),
-    endpoints: createEndpointStore(db, settings?.of('webhook_endpoints')),
+    endpoints: createEndpointStore(db, cacheMs),
     events: createEventStore(db),
     heartbeats: createHeartbeatStore(db),
     idempotency: createIdempotencyStore(db),
@@ -59,37 +58,9 @@ export function createStores(db: Db, settings?: Settings) {
   };
 }
 
-/** Listener to the making of indexes, such as a process's log. */
-export interface IndexLog {
-  info(line: string): void;
-  warn(fields: { err?: unknown; count?: number }, line: string): void;
-}
-
-/**
- * Makes the indexes that a service can't begin without. Others of a large collection are built while
- * it is at work, so that a new version is never kept down by them; a list that goes by one is slow
- * until then.
- */
-export async function beginIndexes(
-  { uri, database }: { uri: string; database: string },
-  log: IndexLog,
-): Promise<void> {
-  const mongo = await connectToBuild(uri);
-  const builds: Promise<void>[] = [];
-  try {
-    await ensureIndexes(createStores(mongo.db(database)), ({ collection, names, done }) => {
-      const which = `${names.join(', ')} of ${collection}`;
-      const tell = (line: string) => names.length > 0 && log.info(line);
-      tell(`building the indexes ${which}`);
-      const told = done.then(
-        () => void tell(`built the indexes ${which}`),
-        (err) => log.warn({ err }, `indexes of ${collection} were not built`),
-      );
-      builds.push(told);
-    });
-  } finally {
-    void Promise.all(builds).then(() => mongo.close());
-  }
+/** Log that warns of missing indexes. */
+interface IndexLog {
+  warn(fields: { count: number }, line: string): void;
 }
 
 /**
@@ -119,8 +90,12 @@ export async function missingIndexes(stores: Stores): Promise<MissingIndexes> {
 
 /**
  * Makes all indexes: without unique ones facts could be kept twice.
- * @param work takes the builds of large collections that are not waited for, or what is missing
+ * @param missing list that only notes what is missing
  */
-export async function ensureIndexes(stores: Stores, work?: IndexWork): Promise<void> {
-  await Promise.all(Object.values(stores).map((store) => store.ensureIndexes(work)));
+export async function ensureIndexes(stores: Stores, missing?: MissingIndexes): Promise<void> {
+  await Promise.all(
+    Object.values(stores).map((store) =>
+      'ensureIndexes' in store ? store.ensureIndexes(missing) : undefined,
+    ),
+  );
 }

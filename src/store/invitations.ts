@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { Role } from '../domain/dashboard-role';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { Role } from '../domain/account/dashboard-role';
 
 /** Invitation to an account's staff. The link is shown once, so only its hash is kept. */
 export interface InvitationDocument {
@@ -19,14 +19,14 @@ export function createInvitationStore(db: Db) {
   const invitations: Collection<InvitationDocument> =
     db.collection<InvitationDocument>('dashboard_invitations');
   return {
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         invitations,
         [
           { key: { account_id: 1, email: 1 }, name: 'account_email', unique: true },
           { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
         ],
-        work,
+        missing,
       ),
     /** Replaces what was sent to the same address before: the older link is dead. */
     put: async (invitation: InvitationDocument, session: ClientSession): Promise<void> => {
@@ -36,7 +36,7 @@ export function createInvitationStore(db: Db) {
     },
     find: (id: string, now: Date) => invitations.findOne({ _id: id, expires_at: { $gt: now } }),
     /** Takes an invitation, which then is gone. */
-    take: (id: string, now: Date, session: ClientSession) =>
+    consume: (id: string, now: Date, session: ClientSession) =>
       invitations.findOneAndDelete({ _id: id, expires_at: { $gt: now } }, { session }),
     withdraw: (account_id: string, email: string, session: ClientSession) =>
       invitations.findOneAndDelete({ account_id, email }, { session }),

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { Scope } from '../domain/api-key';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { Scope } from '../domain/account/api-key';
 
 /** API key. Only its hash is kept, a fast one, since the secret is 256 random bits. */
 export interface KeyDocument {
@@ -42,14 +42,14 @@ export function hashKey(key: string): string {
 export function createKeyStore(db: Db) {
   const keys: Collection<KeyDocument> = db.collection<KeyDocument>('api_keys');
   return {
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         keys,
         [
           { key: { hash: 1 }, name: 'hash', unique: true },
           { key: { account_id: 1, created_at: 1 }, name: 'account' },
         ],
-        work,
+        missing,
       ),
     insert: (key: KeyDocument, session?: ClientSession) => keys.insertOne(key, { session }),
     byHash: (hash: string) => keys.findOne({ hash }),

@@ -1,20 +1,25 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { KeptCustomer, SealedCustomer } from '../domain/creation';
-import { PAYMENT_IN_FLIGHT, type PaymentAttention, type PaymentStatus } from '../domain/payment';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
-import type { AuditEntry } from './attention';
-import { paymentFigures, SETTLED_DAY } from './payment-figures';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { EncryptedCustomer } from '../domain/creation';
 import {
-  IN_NEED,
+  PAYMENT_IN_FLIGHT,
+  type PaymentAttention,
+  type PaymentStatus,
+} from '../domain/payment/payment';
+import type { AuditEntry } from './attention';
+import { paymentMetrics, SETTLED_DAY } from './payment-metrics';
+import {
   inFlightIndex,
   type ListFilter,
   listIndexes,
+  NEEDS_ATTENTION,
   OWNER,
   type ResourceDocument,
   resourceStore,
   STUCK_INDEX,
   UPDATED,
 } from './resource';
+import { refuseVersion1 } from './version';
 
 /**
  * A payment: the fields of the wire under their names there (docs/api.md#create-a-payment), and our
@@ -25,7 +30,7 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   amount: number;
   country: string | null;
   reference: string | null;
-  customer: KeptCustomer;
+  customer: EncryptedCustomer;
   /** The JSON text as the merchant wrote it. */
   metadata: string;
   /** Minor units: the sum of its refunds that are processing or settled. */
@@ -36,12 +41,12 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   /** Minor units that came, where an operator booked other than was asked. */
   settled_amount?: number | null;
   /** Money that came after the payment had ended. @see docs/ledger.md#money-that-goes-wrong */
-  late?: LateMoney | null;
+  late?: LateFunds | null;
   /** When the bank took settled money back, or said so: it can't be refunded any more. */
   disputed_at?: string | null;
   /** Booking of what the bank took back; absent before. */
-  clawed_back?: ClawedBack | null;
-  /** URL to which the bank sends the customer; an older document does not have it. */
+  clawed_back?: Chargeback | null;
+  /** URL to which the bank sends the customer. */
   return_url?: string;
   success_url: string;
   error_url: string;
@@ -49,15 +54,13 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   session_url: string | null;
   /** SHA-256 of the page's token; the token itself is derived, never stored. */
   token_hash: string;
-  /** Key that derives the token; absent for the first one. */
-  token_kid?: string;
   /** SHA-256 of the cookie of the browser that opened the page; null until then. */
   browser_hash: string | null;
   opened_at: string | null;
 }
 
 /** Money that came after a payment had ended, in suspense until the bank has sent it back. */
-export interface LateMoney {
+export interface LateFunds {
   /** Minor units. */
   amount: number;
   received_at: string;
@@ -65,7 +68,7 @@ export interface LateMoney {
 }
 
 /** Claw-back as it was booked, in minor units: what the balance held, and what the merchant owes. */
-export interface ClawedBack {
+export interface Chargeback {
   held: number;
   owed: number;
   at: string;
@@ -77,24 +80,18 @@ export interface PaymentFilter extends ListFilter {
   reference?: string | undefined;
 }
 
-/** Refunds that are processing or settled; an older document does not count them. */
-const REFUNDED = { $ifNull: ['$refunded', 0] };
 /** Never more than was asked for, nor than came. */
 const REFUNDABLE = { $min: ['$amount', { $ifNull: ['$settled_amount', '$amount'] }] };
-const REMAINING = { $subtract: [REFUNDABLE, REFUNDED] };
-
-/** Payments from before payers were sealed; no new one has an entry in their index. */
-const CLEAR_PAYER = { 'customer.email': { $exists: true } } as const;
-
-export type PaymentStore = ReturnType<typeof createPaymentStore>;
+const REMAINING = { $subtract: [REFUNDABLE, '$refunded'] };
 
 export function createPaymentStore(db: Db) {
   const payments: Collection<PaymentDocument> = db.collection<PaymentDocument>('payments');
   return {
     ...resourceStore<PaymentDocument, PaymentFilter>(payments, PAYMENT_IN_FLIGHT),
-    ...paymentFigures(payments),
-    ensureIndexes: (work?: IndexWork) =>
-      makeIndexes(
+    ...paymentMetrics(payments),
+    ensureIndexes: async (missing?: MissingIndexes) => {
+      await refuseVersion1(payments);
+      await makeIndexes(
         payments,
         [
           ...listIndexes('status', 'method', 'reference'),
@@ -103,29 +100,15 @@ export function createPaymentStore(db: Db) {
           { key: { ...OWNER, method: 1, status: 1, position: -1 }, name: 'method_status_position' },
           { key: { token_hash: 1 }, name: 'token', unique: true },
           SETTLED_DAY,
-          {
-            key: { livemode: 1, _id: 1 },
-            name: 'clear_payer',
-            partialFilterExpression: CLEAR_PAYER,
-          },
-          IN_NEED,
+          NEEDS_ATTENTION,
           UPDATED,
           STUCK_INDEX,
         ],
-        work,
-      ),
-    /** Payments of an environment whose payer stands in clear, by their ids, after one of them. */
-    withClearPayer: (livemode: boolean, after: string, limit: number) =>
-      payments
-        .find({ livemode, _id: { $gt: after }, ...CLEAR_PAYER })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray(),
-    /** Puts the sealed payer in the place of one in clear. */
-    sealPayer: (id: string, customer: SealedCustomer) =>
-      payments.updateOne({ _id: id, ...CLEAR_PAYER }, { $set: { customer } }),
+        missing,
+      );
+    },
     /** Places of payments in the order in which they were made, after one and before another. */
-    placesBetween: (
+    listPositions: (
       { account_id, livemode }: { account_id: string; livemode: boolean },
       after: string,
       before: string,
@@ -137,25 +120,9 @@ export function createPaymentStore(db: Db) {
         .limit(limit)
         .project<{ _id: string; position: string }>({ position: 1 })
         .toArray(),
-    /** Takes names and e-mail addresses away for good; again changes nothing. */
-    blankPayers: (ids: string[]) =>
-      payments.updateMany(
-        { _id: { $in: ids } },
-        {
-          $set: { 'customer.sealed': null },
-          $unset: { 'customer.email': '', 'customer.first_name': '', 'customer.last_name': '' },
-        },
-      ),
-    /**
-     * Counts pages that may still be opened, by the key of their links.
-     * @param kid undefined for the first key
-     */
-    linkedBy: (kid: string | undefined, now: string): Promise<number> =>
-      payments.countDocuments({
-        status: { $in: [...PAYMENT_IN_FLIGHT] },
-        expires_at: { $gt: now },
-        token_kid: kid ?? { $exists: false },
-      }),
+    /** Erases names and e-mail addresses for good; a repeat changes nothing. */
+    redactPayers: (ids: string[]) =>
+      payments.updateMany({ _id: { $in: ids } }, { $set: { 'customer.sealed': null } }),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
     /** Binds the page to the first browser that opens it; null for another one, or after expiry. */
     openPage: (token_hash: string, browser_hash: string, now: string) =>
@@ -178,7 +145,7 @@ export function createPaymentStore(db: Db) {
           disputed_at: null,
           $expr: { $lte: [amount ?? 1, REMAINING] },
         },
-        [{ $set: { refunded: amount === null ? REFUNDABLE : { $add: [REFUNDED, amount] } } }],
+        [{ $set: { refunded: amount === null ? REFUNDABLE : { $add: ['$refunded', amount] } } }],
         { session, returnDocument: 'before' },
       ),
     /** Gives the amount of a failed refund back, in the transaction of its move, so once. */
@@ -190,7 +157,7 @@ export function createPaymentStore(db: Db) {
     dispute: (id: string, disputed_at: string) =>
       payments.updateOne({ _id: id, disputed_at: null }, { $set: { disputed_at } }),
     /** Keeps late money once; false when there is some. */
-    receiveLate: async (id: string, late: LateMoney, session: ClientSession): Promise<boolean> => {
+    receiveLate: async (id: string, late: LateFunds, session: ClientSession): Promise<boolean> => {
       const filter = { _id: id, late: null };
       const { matchedCount } = await payments.updateOne(filter, { $set: { late } }, { session });
       return matchedCount === 1;
@@ -205,9 +172,9 @@ export function createPaymentStore(db: Db) {
       return matchedCount === 1;
     },
     /** Writes the claw-back once, with the operator's act; false when there is one. */
-    clawBack: async (
+    recordChargeback: async (
       id: string,
-      clawed_back: ClawedBack,
+      clawed_back: Chargeback,
       act: AuditEntry,
       session: ClientSession,
     ): Promise<boolean> => {
@@ -218,7 +185,7 @@ export function createPaymentStore(db: Db) {
             $set: {
               clawed_back: { $literal: clawed_back },
               attention: null,
-              marked_at: { $max: ['$marked_at', Date.parse(clawed_back.at)] },
+              attention_at: { $max: ['$attention_at', Date.parse(clawed_back.at)] },
               disputed_at: { $ifNull: ['$disputed_at', clawed_back.at] },
               audit: { $concatArrays: ['$audit', [{ $literal: act }]] },
             },

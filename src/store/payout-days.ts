@@ -1,5 +1,5 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 
 /** Sum of the payouts of a day that count against a limit. */
 interface PayoutDayDocument {
@@ -19,9 +19,9 @@ export interface PayoutDay {
 }
 
 /** Longer than any payout may fail after it was made. */
-const KEPT_MS = 400 * 86_400_000;
+const RETENTION_MS = 400 * 86_400_000;
 
-function idOf({ account_id, livemode, currency, created_at }: PayoutDay): string {
+function buildId({ account_id, livemode, currency, created_at }: PayoutDay): string {
   const env = livemode ? 'live' : 'sandbox';
   return `${account_id}:${env}:${currency}:${created_at.slice(0, 10)}`;
 }
@@ -30,20 +30,24 @@ function idOf({ account_id, livemode, currency, created_at }: PayoutDay): string
 export function createPayoutDayStore(db: Db) {
   const days: Collection<PayoutDayDocument> = db.collection<PayoutDayDocument>('payout_days');
   return {
-    ensureIndexes: (work?: IndexWork) =>
-      makeIndexes(days, [{ key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 }], work),
+    ensureIndexes: (missing?: MissingIndexes) =>
+      makeIndexes(
+        days,
+        [{ key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 }],
+        missing,
+      ),
     /** Sum so far; minor units. */
-    spent: async (day: PayoutDay): Promise<number> =>
-      (await days.findOne({ _id: idOf(day) }))?.amount ?? 0,
+    getSpent: async (day: PayoutDay): Promise<number> =>
+      (await days.findOne({ _id: buildId(day) }))?.amount ?? 0,
     /**
      * Adds to the sum in the transaction of the payout; those at once contend for it.
      * @param amount minor units; below 0 gives back
      * @returns the sum after it
      */
     add: async (day: PayoutDay, amount: number, session: ClientSession): Promise<number> => {
-      const expires_at = new Date(Date.parse(day.created_at) + KEPT_MS);
+      const expires_at = new Date(Date.parse(day.created_at) + RETENTION_MS);
       const after = await days.findOneAndUpdate(
-        { _id: idOf(day) },
+        { _id: buildId(day) },
         { $inc: { amount }, $setOnInsert: { expires_at } },
         { upsert: true, returnDocument: 'after', session },
       );

@@ -1,16 +1,16 @@
-import type { ClientSession, Collection, Db } from 'mongodb';
+import type { Collection, Db } from 'mongodb';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import {
   PAYOUT_IN_FLIGHT,
   type PayoutAttention,
   type PayoutStatus,
   type Return,
-} from '../domain/payout';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+} from '../domain/payout/payout';
 import {
-  IN_NEED,
   inFlightIndex,
   type ListFilter,
   listIndexes,
+  NEEDS_ATTENTION,
   type ResourceDocument,
   resourceStore,
   STUCK_INDEX,
@@ -52,8 +52,6 @@ export function createPayoutStore(db: Db) {
   const payouts: Collection<PayoutDocument> = db.collection<PayoutDocument>('payouts');
   return {
     ...resourceStore<PayoutDocument, PayoutFilter>(payouts, PAYOUT_IN_FLIGHT),
-    insertTogether: (documents: PayoutDocument[], session: ClientSession) =>
-      payouts.insertMany(documents, { session }),
     /** Newest payout to a recipient. */
     lastTo: (recipient_id: string) =>
       payouts.findOne({ recipient_id }, { sort: { created_at: -1 } }),
@@ -62,18 +60,18 @@ export function createPayoutStore(db: Db) {
       const status = { $in: [...PAYOUT_IN_FLIGHT] };
       return (await payouts.findOne({ recipient_id, status })) !== null;
     },
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         payouts,
         [
           ...listIndexes('status', 'method', 'reference'),
           inFlightIndex(PAYOUT_IN_FLIGHT),
-          IN_NEED,
+          NEEDS_ATTENTION,
           UPDATED,
           STUCK_INDEX,
           { key: { recipient_id: 1, created_at: -1 }, name: 'recipient' },
         ],
-        work,
+        missing,
       ),
   };
 }

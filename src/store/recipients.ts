@@ -1,10 +1,10 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { ClaimedRecipient } from '../domain/creation';
-import type { RecipientFacts } from '../domain/recipient';
-import { Sealed } from '../keys/seal';
-import { isDuplicateKey } from '../mongo';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
-import type { ClaimDocument } from './idempotency';
+import { isDuplicateKey } from '../base/mongo';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { AcceptedRecipient } from '../domain/creation';
+import type { RecipientFacts } from '../domain/payout/recipient';
+import { Encrypted } from '../encryption/encrypter';
+import type { IdempotencyRecord } from './idempotency';
 
 /** Recipient: the facts that rules need, and everything else sealed. @see docs/api.md#recipients */
 export interface RecipientDocument extends RecipientFacts {
@@ -13,25 +13,25 @@ export interface RecipientDocument extends RecipientFacts {
   livemode: boolean;
   last4: string;
   /** Details as JSON (`RecipientDetails`), bound to `recipient/{id}`; null once they are deleted. */
-  sealed: Sealed | null;
+  sealed: Encrypted | null;
   /** Key of the ring that sealed them; null once they are deleted. */
   kid: string | null;
   created_at: string;
-  /** When it was made or last paid, as far as the retention has looked; absent in an older one. */
-  used_at?: string;
+  /** When it was created or last paid, as far as the retention workflow has read. */
+  used_at: string;
   /** When the details were deleted; null or absent while they are kept. */
   deleted_at?: string | null;
   request_id: string;
 }
 
 /** Recipient whose details are kept. */
-export interface SealedRecipient extends RecipientDocument {
-  sealed: Sealed;
+export interface EncryptedRecipient extends RecipientDocument {
+  sealed: Encrypted;
 }
 
 /** Claim whose recipient is sealed but not written yet. */
-export interface RecipientClaim extends Omit<ClaimDocument, 'request'> {
-  request: ClaimedRecipient;
+export interface RecipientRecord extends Omit<IdempotencyRecord, 'request'> {
+  request: AcceptedRecipient;
 }
 
 export type RecipientStore = ReturnType<typeof createRecipientStore>;
@@ -42,51 +42,51 @@ export function recipientOwner(id: string): string {
 }
 
 /** Document of the recipient that a claim holds. */
-export function recipientFrom(
+export function buildRecipient(
   owner: { id: string; account_id: string; livemode: boolean; request_id: string },
-  { recipient }: ClaimedRecipient,
+  { recipient }: AcceptedRecipient,
   now: Date,
 ): RecipientDocument {
   const { id: _id, account_id, livemode, request_id } = owner;
-  const { sealed, ...clear } = recipient;
+  const { sealed, ...plainFacts } = recipient;
   return {
     _id,
     account_id,
     livemode,
-    ...clear,
-    sealed: Sealed.parse(sealed),
+    ...plainFacts,
+    sealed: Encrypted.parse(sealed),
     created_at: now.toISOString(),
     used_at: now.toISOString(),
     request_id,
   };
 }
 
-const CLAIM_KID = 'request.recipient.kid';
+const RECORD_KID = 'request.recipient.kid';
 
 /** Recipients whose details are kept. */
-const KEPT = { kid: { $type: 'string' } } as const;
+const HAS_DETAILS = { kid: { $type: 'string' } } as const;
 
 /** Facts that go with the details; those that past payouts are shown by stay. */
-const FORGOTTEN = { sealed: null, kid: null, has: [], card_expires: null, iban_in_sepa: null };
+const ERASED = { sealed: null, kid: null, has: [], card_expires: null, iban_in_sepa: null };
 
 export function createRecipientStore(db: Db) {
   const recipients: Collection<RecipientDocument> = db.collection<RecipientDocument>('recipients');
-  const claims = db.collection<RecipientClaim>('idempotency');
+  const records = db.collection<RecipientRecord>('idempotency');
   return {
-    ensureIndexes: async (work?: IndexWork): Promise<void> => {
+    ensureIndexes: async (missing?: MissingIndexes): Promise<void> => {
       await makeIndexes(
         recipients,
         [
           { key: { account_id: 1, livemode: 1, created_at: -1 }, name: 'account' },
           { key: { kid: 1, _id: 1 }, name: 'kid' },
-          { key: { used_at: 1 }, name: 'used', partialFilterExpression: KEPT },
+          { key: { used_at: 1 }, name: 'used', partialFilterExpression: HAS_DETAILS },
         ],
-        work,
+        missing,
       );
       await makeIndexes(
-        claims,
-        [{ key: { [CLAIM_KID]: 1 }, name: 'recipient_kid', sparse: true }],
-        work,
+        records,
+        [{ key: { [RECORD_KID]: 1 }, name: 'recipient_kid', sparse: true }],
+        missing,
       );
     },
     /** Inserts once: a repeat with the same id changes nothing. */
@@ -107,7 +107,7 @@ export function createRecipientStore(db: Db) {
      * @param only what it must be, where that is known: its account, environment or last use
      * @returns the recipient as it was before; null when there is none
      */
-    forget: (
+    eraseDetails: (
       id: string,
       deleted_at: string,
       only: { account_id?: string; livemode?: boolean; used_at?: string },
@@ -115,26 +115,13 @@ export function createRecipientStore(db: Db) {
     ) =>
       recipients.findOneAndUpdate(
         { _id: id, ...only },
-        [{ $set: { ...FORGOTTEN, deleted_at: { $ifNull: ['$deleted_at', deleted_at] } } }],
+        [{ $set: { ...ERASED, deleted_at: { $ifNull: ['$deleted_at', deleted_at] } } }],
         { session, returnDocument: 'before' },
       ),
-    /** Counts the use of older recipients from their creation; gives the number of them. */
-    noteCreation: async (limit: number): Promise<number> => {
-      const older = await recipients
-        .find({ ...KEPT, used_at: { $exists: false } })
-        .limit(limit)
-        .project<{ _id: string }>({ _id: 1 })
-        .toArray();
-      const ids = older.map(({ _id }) => _id);
-      await recipients.updateMany({ _id: { $in: ids }, used_at: { $exists: false } }, [
-        { $set: { used_at: '$created_at' } },
-      ]);
-      return ids.length;
-    },
     /** Lists recipients whose details are kept and that were not used since, the oldest first. */
     unusedSince: (before: string, limit: number) =>
       recipients
-        .find({ ...KEPT, used_at: { $lt: before } })
+        .find({ ...HAS_DETAILS, used_at: { $lt: before } })
         .sort({ used_at: 1 })
         .limit(limit)
         .project<{ _id: string; used_at: string }>({ used_at: 1 })
@@ -146,9 +133,9 @@ export function createRecipientStore(db: Db) {
      * Lists recipients of one environment that other keys than `kid` sealed, by id, starting behind
      * `after`.
      */
-    sealedByOthers: (livemode: boolean, kid: string, limit: number, after = '') =>
+    listByOtherKeys: (livemode: boolean, kid: string, limit: number, after = '') =>
       recipients
-        .find<SealedRecipient>({
+        .find<EncryptedRecipient>({
           kid: { $type: 'string', $ne: kid },
           _id: { $gt: after },
           livemode,
@@ -157,18 +144,18 @@ export function createRecipientStore(db: Db) {
         .limit(limit)
         .toArray(),
     /** Replaces the sealed details, unless they were sealed anew meanwhile. */
-    reseal: (id: string, before: Sealed, sealed: Sealed, kid: string) =>
-      recipients.updateOne({ _id: id, sealed: before }, { $set: { sealed, kid } }),
+    reencrypt: (id: string, before: Encrypted, encrypted: Encrypted, kid: string) =>
+      recipients.updateOne({ _id: id, sealed: before }, { $set: { sealed: encrypted, kid } }),
     /** Counts the recipients that each key has sealed. */
     countByKey: () => countBy(recipients, 'kid', { kid: { $type: 'string' } }),
     /** Lists claims whose recipients are not written yet, sealed by other keys than `kid`. */
-    claimsByOthers: (livemode: boolean, kid: string, limit: number, after = '') =>
-      claims
-        .find({ [CLAIM_KID]: { $exists: true, $ne: kid }, _id: { $gt: after }, livemode })
+    listRecordsByOtherKeys: (livemode: boolean, kid: string, limit: number, after = '') =>
+      records
+        .find({ [RECORD_KID]: { $exists: true, $ne: kid }, _id: { $gt: after }, livemode })
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),
-    countClaimsByKey: () => countBy(claims, CLAIM_KID, { [CLAIM_KID]: { $exists: true } }),
+    countRecordsByKey: () => countBy(records, RECORD_KID, { [RECORD_KID]: { $exists: true } }),
   };
 }
 

@@ -1,11 +1,11 @@
 import type { Collection, Db } from 'mongodb';
-import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund/refund';
 import {
-  IN_NEED,
   inFlightIndex,
   type ListFilter,
   listIndexes,
+  NEEDS_ATTENTION,
   OWNER,
   type ResourceDocument,
   resourceStore,
@@ -41,7 +41,7 @@ export function createRefundStore(db: Db) {
   const refunds: Collection<RefundDocument> = db.collection<RefundDocument>('refunds');
   return {
     ...resourceStore<RefundDocument, RefundFilter>(refunds, REFUND_IN_FLIGHT),
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         refunds,
         [
@@ -49,11 +49,11 @@ export function createRefundStore(db: Db) {
           inFlightIndex(REFUND_IN_FLIGHT),
           { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },
           PAYMENT,
-          IN_NEED,
+          NEEDS_ATTENTION,
           UPDATED,
           STUCK_INDEX,
         ],
-        work,
+        missing,
       ),
   };
 }

@@ -1,8 +1,8 @@
 import type { ClientSession, FindCursor, UpdateResult } from 'mongodb';
-import { defined } from '../domain/defined';
+import type { NamedIndex } from '../base/mongo-indexes';
+import { omitUndefined } from '../domain/defined';
 import type { Failure } from '../domain/lifecycle';
-import type { NamedIndex } from '../mongo-indexes';
-import { type AuditEntry, attentionChange, type Marking } from './attention';
+import { type AttentionUpdate, type AuditEntry, buildAttentionUpdate } from './attention';
 
 /** Fields that every resource with a workflow has, under their names on the wire. */
 export interface ResourceDocument<
@@ -19,7 +19,7 @@ export interface ResourceDocument<
   status: Status;
   /** Minor units; smallest units of a coin as a text. */
   amount: number | string;
-  /** ISO 4217, or the book of a coin. @see src/domain/crypto.ts */
+  /** ISO 4217, or the book of a coin. @see src/domain/crypto/assets.ts */
   currency: string;
   /** Id of a payment method, of a payout's rail, or of a coin's pair. */
   method: string;
@@ -31,7 +31,7 @@ export interface ResourceDocument<
   /** Reason why it needs a person; null when it doesn't. */
   attention: Attention | null;
   /** Time of its latest mark, in ms since the epoch; absent before the first. */
-  marked_at?: number;
+  attention_at?: number;
   request_id: string;
   audit: AuditEntry[];
   /** `callback_id`s that moved it, latest last; absent before the first. */
@@ -54,7 +54,7 @@ export interface ListFilter {
 }
 
 /** Operations of a collection as every resource needs them, in the type of its own documents. */
-interface Rows<D> extends Listed<D> {
+interface Rows<D> extends Listable<D> {
   insertOne(document: D, options: { session: ClientSession }): Promise<unknown>;
   findOne(filter: object, options?: { session: ClientSession | undefined }): Promise<D | null>;
   findOneAndUpdate(
@@ -69,12 +69,12 @@ interface Rows<D> extends Listed<D> {
   ): Promise<UpdateResult>;
 }
 
-interface Listed<D> {
+interface Listable<D> {
   find(filter: object): FindCursor<D>;
 }
 
 /** Entries that a move adds to the document's lists. */
-export interface WrittenWith {
+export interface AppendedEntries {
   audit: AuditEntry[];
   /** Callback that asked for the move. */
   callback_id?: string | undefined;
@@ -99,9 +99,9 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
     /** Reads a whole list, newest first, in small batches; whoever stops early closes it. */
     export: (filter: Omit<F, 'limit'>) => exportNewest(rows, filter),
     /** Rows that need a person, newest first. */
-    inNeed: (account_id: string, livemode: boolean, limit: number) =>
+    listNeedingAttention: (account_id: string, livemode: boolean, limit: number) =>
       rows
-        .find({ account_id, livemode, attention: MARKED })
+        .find({ account_id, livemode, attention: HAS_ATTENTION })
         .sort({ position: -1 })
         .limit(limit)
         .maxTimeMS(LIST_MS_MAX)
@@ -117,7 +117,7 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
       id: string,
       version: number,
       change: Partial<D>,
-      { audit, callback_id }: WrittenWith,
+      { audit, callback_id }: AppendedEntries,
       session: ClientSession,
     ) => {
       const applied = callback_id === undefined ? [] : [callback_id];
@@ -139,11 +139,11 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
      */
     setAttention: async (
       id: string,
-      marking: Marking,
+      attentionUpdate: AttentionUpdate,
       session?: ClientSession,
     ): Promise<boolean> => {
-      const { unlessDone, change } = attentionChange(marking);
-      const filter = { _id: id, version: marking.version, ...unlessDone };
+      const { unlessDone, change } = buildAttentionUpdate(attentionUpdate);
+      const filter = { _id: id, version: attentionUpdate.version, ...unlessDone };
       return (await rows.updateOne(filter, change, { session })).matchedCount === 1;
     },
   };
@@ -151,30 +151,30 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
 
 /** Rows of one list, newest first; a filter that is undefined does not narrow it. */
 export async function listNewest<D>(
-  rows: Listed<D>,
+  rows: Listable<D>,
   { limit, ...filter }: ListFilter,
 ): Promise<D[]> {
   const forwards = filter.after !== undefined;
-  const found = await rows
+  const page = await rows
     .find(listQuery(filter))
     .sort({ position: forwards ? 1 : -1 })
     .limit(limit)
     .maxTimeMS(LIST_MS_MAX)
     .toArray();
-  return forwards ? found.reverse() : found;
+  return forwards ? page.reverse() : page;
 }
 
 const EXPORT_BATCH = 500;
 
-function exportNewest<D>(rows: Listed<D>, filter: Omit<ListFilter, 'limit'>): FindCursor<D> {
+function exportNewest<D>(rows: Listable<D>, filter: Omit<ListFilter, 'limit'>): FindCursor<D> {
   return rows.find(listQuery(filter)).sort({ position: -1 }).batchSize(EXPORT_BATCH);
 }
 
 function listQuery({ before, after, since, until, ...equal }: Omit<ListFilter, 'limit'>) {
   const ends = [before, until].filter((end) => end !== undefined);
   const $lt = ends.length === 0 ? undefined : ends.reduce((a, b) => (a < b ? a : b));
-  const bounds = defined({ $lt, $gt: after, $gte: since });
-  return defined({
+  const bounds = omitUndefined({ $lt, $gt: after, $gte: since });
+  return omitUndefined({
     ...equal,
     position: Object.keys(bounds).length === 0 ? undefined : bounds,
   });
@@ -184,13 +184,13 @@ function listQuery({ before, after, since, until, ...equal }: Omit<ListFilter, '
 export const LIST_MS_MAX = 4_000;
 
 /** Filter of those that need a person. */
-const MARKED = { $type: 'string' } as const;
+const HAS_ATTENTION = { $type: 'string' } as const;
 
 /** Index of those that need a person, which are few. */
-export const IN_NEED: NamedIndex = {
+export const NEEDS_ATTENTION: NamedIndex = {
   key: { account_id: 1, livemode: 1, position: -1 },
   name: 'in_need_position',
-  partialFilterExpression: { attention: MARKED },
+  partialFilterExpression: { attention: HAS_ATTENTION },
 };
 
 /** First fields of every index of a list: no merchant reads another's rows. */
@@ -200,7 +200,7 @@ export const OWNER = { account_id: 1, livemode: 1 } as const;
 export const UPDATED = { key: { updated_at: 1, _id: 1 }, name: 'updated' } as const;
 
 /** Rows that need a person. */
-export const STUCK = { attention: MARKED };
+export const STUCK = { attention: HAS_ATTENTION };
 
 /** Index of those rows by why, which stays small. */
 export const STUCK_INDEX = {

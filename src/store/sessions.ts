@@ -1,5 +1,5 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 
 /** Message that the next page shows once. */
 export interface Flash {
@@ -29,14 +29,14 @@ export function createSessionStore(db: Db) {
   const sessions: Collection<SessionDocument> =
     db.collection<SessionDocument>('dashboard_sessions');
   return {
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         sessions,
         [
           { key: { user_id: 1 }, name: 'user' },
           { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
         ],
-        work,
+        missing,
       ),
     insert: (document: SessionDocument, session?: ClientSession) =>
       sessions.insertOne(document, { session }),
@@ -48,9 +48,12 @@ export function createSessionStore(db: Db) {
       sessions.updateOne({ _id: id }, { $set: { flash } }),
     end: (id: string) => sessions.deleteOne({ _id: id }),
     /** Ends the sessions of a user, all but one if it is given. */
-    endAll: (user_id: string, session: ClientSession, but?: string) =>
-      sessions.deleteMany(but === undefined ? { user_id } : { user_id, _id: { $ne: but } }, {
-        session,
-      }),
+    endAll: (user_id: string, session: ClientSession, exceptId?: string) =>
+      sessions.deleteMany(
+        exceptId === undefined ? { user_id } : { user_id, _id: { $ne: exceptId } },
+        {
+          session,
+        },
+      ),
   };
 }

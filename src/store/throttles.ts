@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 
 interface ThrottleDocument {
   _id: string;
@@ -20,11 +20,11 @@ export function createThrottleStore(db: Db) {
   const throttles: Collection<ThrottleDocument> =
     db.collection<ThrottleDocument>('dashboard_throttles');
   return {
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         throttles,
         [{ key: { ends_at: 1 }, name: 'expired', expireAfterSeconds: 0 }],
-        work,
+        missing,
       ),
     /**
      * Counts an attempt before it is made, so that many at once are no more than one after another.
@@ -33,7 +33,7 @@ export function createThrottleStore(db: Db) {
     count: async (name: string, { max, windowMs }: Limit, now: Date): Promise<number> => {
       const fresh = { $lte: [{ $ifNull: ['$ends_at', now] }, now] };
       const ends = new Date(now.getTime() + windowMs);
-      const counted = await throttles.findOneAndUpdate(
+      const throttle = await throttles.findOneAndUpdate(
         { _id: name },
         [
           {
@@ -45,11 +45,11 @@ export function createThrottleStore(db: Db) {
         ],
         { upsert: true, returnDocument: 'after' },
       );
-      if (counted === null || counted.count <= max) return 0;
-      return counted.ends_at.getTime() - now.getTime();
+      if (throttle === null || throttle.count <= max) return 0;
+      return throttle.ends_at.getTime() - now.getTime();
     },
     /** Takes back the count of an attempt that was right. */
-    takeBack: (name: string) =>
+    decrement: (name: string) =>
       throttles.updateOne({ _id: name, count: { $gt: 0 } }, { $inc: { count: -1 } }),
     clear: (name: string) => throttles.deleteOne({ _id: name }),
   };

@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { Role } from '../domain/dashboard-role';
-import type { Sealed } from '../keys/seal';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { Role } from '../domain/account/dashboard-role';
+import type { Encrypted } from '../encryption/encrypter';
 
 /** Person who signs in to the dashboard of one account. */
 export interface UserDocument {
@@ -15,7 +15,7 @@ export interface UserDocument {
   /** Second factor; null while there is none. */
   totp: SecondFactor | null;
   /** Second factor that is being set up, until its first code. */
-  totp_offered: Sealed | null;
+  totp_offered: Encrypted | null;
   /** SHA-256 of the recovery codes that are left, hex. */
   recovery_hashes: string[];
   created_at: string;
@@ -25,13 +25,13 @@ export interface UserDocument {
 }
 
 interface SecondFactor {
-  sealed: Sealed;
+  sealed: Encrypted;
   /** Latest time step whose code was used: no code works twice. */
   step: number;
 }
 
 /** People of an account that are listed. */
-const STAFF_MAX = 500;
+const TEAM_MAX = 500;
 
 /** Owner that the secret of a second factor is sealed for. */
 export function totpOwner(user_id: string): string {
@@ -41,28 +41,28 @@ export function totpOwner(user_id: string): string {
 export function createUserStore(db: Db) {
   const users: Collection<UserDocument> = db.collection<UserDocument>('users');
   return {
-    ensureIndexes: (work?: IndexWork) =>
+    ensureIndexes: (missing?: MissingIndexes) =>
       makeIndexes(
         users,
         [
           { key: { email: 1 }, name: 'email', unique: true },
           { key: { account_id: 1, created_at: 1 }, name: 'account' },
         ],
-        work,
+        missing,
       ),
     insert: (user: UserDocument, session?: ClientSession) => users.insertOne(user, { session }),
     get: (id: string) => users.findOne({ _id: id }),
     byEmail: (email: string) => users.findOne({ email }),
     /** Oldest first. */
     forAccount: (account_id: string) =>
-      users.find({ account_id }).sort({ created_at: 1 }).limit(STAFF_MAX).toArray(),
+      users.find({ account_id }).sort({ created_at: 1 }).limit(TEAM_MAX).toArray(),
     /** Finds a person of one account, and holds the account's owners until the session ends. */
-    held: async (id: string, account_id: string, now: string, session: ClientSession) => {
+    findLocked: async (id: string, account_id: string, now: string, session: ClientSession) => {
       const user = await users.findOne({ _id: id, account_id }, { session });
       if (user === null) return null;
       // Two owners who remove each other at once meet here, and the second finds who is left.
-      const held = { $set: { held_at: now } };
-      const owners = await users.updateMany({ account_id, role: 'owner' }, held, { session });
+      const lockUpdate = { $set: { held_at: now } };
+      const owners = await users.updateMany({ account_id, role: 'owner' }, lockUpdate, { session });
       return { user, owners: owners.matchedCount };
     },
     setRole: (id: string, role: Role, session: ClientSession) =>
@@ -74,7 +74,7 @@ export function createUserStore(db: Db) {
      * Holds a person until the session ends, while password and second factor are those that were
      * asked for; false once they are others.
      */
-    holdLogin: async (
+    lockLogin: async (
       { _id, password_hash, totp }: Pick<UserDocument, '_id' | 'password_hash' | 'totp'>,
       held_at: string,
       session: ClientSession,
@@ -84,7 +84,7 @@ export function createUserStore(db: Db) {
       return matchedCount === 1;
     },
     /** Notes a sign-in; a second factor that was offered and not taken into use is gone. */
-    signedIn: (id: string, signed_in_at: string, session: ClientSession) =>
+    recordSignIn: (id: string, signed_in_at: string, session: ClientSession) =>
       users.updateOne({ _id: id }, { $set: { signed_in_at, totp_offered: null } }, { session }),
     ...secondFactors(users),
   };
@@ -92,7 +92,7 @@ export function createUserStore(db: Db) {
 
 function secondFactors(users: Collection<UserDocument>) {
   return {
-    offerTotp: (id: string, totp_offered: Sealed) =>
+    offerTotp: (id: string, totp_offered: Encrypted) =>
       users.updateOne({ _id: id, totp: null }, { $set: { totp_offered } }),
     /** Takes the offered second factor into use; false when another was offered meanwhile. */
     useTotp: async (
@@ -135,10 +135,10 @@ function secondFactors(users: Collection<UserDocument>) {
         .limit(limit)
         .toArray(),
     /** Replaces a sealed secret while it is there unchanged. */
-    resealTotp: (
+    reencryptTotp: (
       id: string,
       field: 'totp.sealed' | 'totp_offered',
-      { before, sealed }: { before: Sealed; sealed: Sealed },
+      { before, sealed }: { before: Encrypted; sealed: Encrypted },
     ) => users.updateOne({ _id: id, [field]: before }, { $set: { [field]: sealed } }),
   };
 }

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { Network } from '../domain/crypto';
-import { type IndexWork, makeIndexes } from '../mongo-indexes';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { Network } from '../domain/crypto/assets';
 
 /** Wallet of a merchant on one network, to which settlements go. */
 export interface WalletDocument {
@@ -30,11 +30,11 @@ export function addressAt(wallet: WalletDocument | null, now: string): string | 
 export function createWalletStore(db: Db) {
   const wallets: Collection<WalletDocument> = db.collection('wallets');
   return {
-    ensureIndexes: (work?: IndexWork) =>
-      makeIndexes(wallets, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], work),
+    ensureIndexes: (missing?: MissingIndexes) =>
+      makeIndexes(wallets, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], missing),
     get: (account_id: string, livemode: boolean, network: string, session?: ClientSession) =>
       wallets.findOne({ _id: walletId(account_id, livemode, network) }, { session }),
-    ofAccount: (account_id: string, livemode: boolean) =>
+    listForAccount: (account_id: string, livemode: boolean) =>
       wallets.find({ account_id, livemode }).sort({ network: 1 }).toArray(),
     /**
      * Registers an address, which counts from a time on; until then the one that counts now does.
@@ -52,7 +52,7 @@ export function createWalletStore(db: Db) {
       const unlessSame = (field: string, value: unknown) => ({
         $cond: [isSame, `$${field}`, value],
       });
-      const set = await wallets.findOneAndUpdate(
+      const stored = await wallets.findOneAndUpdate(
         { _id: walletId(account_id, livemode, network) },
         [
           {
@@ -67,8 +67,8 @@ export function createWalletStore(db: Db) {
         ],
         { upsert: true, returnDocument: 'after', session },
       );
-      if (set === null) throw new Error('An upsert gave no wallet.');
-      return set;
+      if (stored === null) throw new Error('An upsert gave no wallet.');
+      return stored;
     },
     /** Page of all wallets, in the order of ids, after one of them; '' for the first page. */
     page: (after: string, limit: number) =>

@@ -5,7 +5,7 @@ import { z } from 'zod';
 const ADDRESS = '127.0.0.1:7233';
 const NAMESPACE = 'default';
 
-/** Address of a Temporal server, and the proof of who calls. */
+/** Address and credentials of a Temporal server. */
 export interface TemporalAccess {
   /** host:port */
   address: string;
@@ -16,20 +16,18 @@ export interface TemporalAccess {
   metadata?: Record<string, string>;
 }
 
-/** Variables of a connection, under the names that Temporal's own tools read. */
-export const TEMPORAL_VARIABLES = {
-  TEMPORAL_ADDRESS: z.string().default(ADDRESS),
-  TEMPORAL_NAMESPACE: z.string().default(NAMESPACE),
-  TEMPORAL_API_KEY: z.string().optional(),
-  TEMPORAL_TLS: z.enum(['', 'true', 'false', '1', '0']).optional(),
-  TEMPORAL_TLS_SERVER_CA_CERT_PATH: z.string().optional(),
-  TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().optional(),
-  TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().optional(),
-  TEMPORAL_TLS_SERVER_NAME: z.string().optional(),
-};
-
+/** Connection variables with the names that Temporal's tools use. */
 const Variables = z
-  .object(TEMPORAL_VARIABLES)
+  .object({
+    TEMPORAL_ADDRESS: z.string().default(ADDRESS),
+    TEMPORAL_NAMESPACE: z.string().default(NAMESPACE),
+    TEMPORAL_API_KEY: z.string().optional(),
+    TEMPORAL_TLS: z.enum(['', 'true', 'false', '1', '0']).optional(),
+    TEMPORAL_TLS_SERVER_CA_CERT_PATH: z.string().optional(),
+    TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().optional(),
+    TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().optional(),
+    TEMPORAL_TLS_SERVER_NAME: z.string().optional(),
+  })
   .refine(
     (env) => isSet(env.TEMPORAL_TLS_CLIENT_CERT_PATH) === isSet(env.TEMPORAL_TLS_CLIENT_KEY_PATH),
     {
@@ -39,39 +37,39 @@ const Variables = z
   );
 
 /**
- * Reads how Temporal is reached from the environment alone, as Temporal's SDKs do: an API key or a
- * setting of TLS turns TLS on. An empty variable counts as not set.
- * @param usual the address and namespace where the environment has none
- * @throws Error naming the variable at fault, or the file that can't be read
+ * Reads the connection from the environment only, like Temporal's SDKs: an API key or a TLS setting
+ * enables TLS. An empty variable counts as not set.
+ * @param defaults address and namespace if the environment has none
+ * @throws Error with the invalid variable, or the file that can't be read
  */
 export function temporalAccess(
   env: NodeJS.ProcessEnv,
-  usual: Partial<Pick<TemporalAccess, 'address' | 'namespace'>> = {},
+  defaults: Partial<Pick<TemporalAccess, 'address' | 'namespace'>> = {},
 ): TemporalAccess {
-  const set = Object.fromEntries(
+  const presentVariables = Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => isSet(entry[1])),
   );
-  const parsed = Variables.safeParse(set);
+  const parsed = Variables.safeParse(presentVariables);
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
     throw new Error(faults.join('\n  '));
   }
   const { connectionOptions, namespace } = loadClientConnectConfig({
-    // A file of the user's home would decide where money goes.
+    // A file in the user's home must not decide where payments run.
     disableFile: true,
-    overrideEnvVars: set,
+    overrideEnvVars: presentVariables,
   });
   const { address, apiKey, metadata, tls } = connectionOptions;
   return {
-    address: address ?? usual.address ?? ADDRESS,
-    namespace: namespace ?? usual.namespace ?? NAMESPACE,
+    address: address ?? defaults.address ?? ADDRESS,
+    namespace: namespace ?? defaults.namespace ?? NAMESPACE,
     ...(tls !== undefined && tls !== null && { tls }),
     ...(typeof apiKey === 'string' && { apiKey }),
-    ...(metadata !== undefined && { metadata: Object.fromEntries(textsOf(metadata)) }),
+    ...(metadata !== undefined && { metadata: Object.fromEntries(toTextEntries(metadata)) }),
   };
 }
 
-function textsOf(metadata: object): [string, string][] {
+function toTextEntries(metadata: object): [string, string][] {
   return Object.entries(metadata).map(([name, value]) => [name, String(value)]);
 }
 

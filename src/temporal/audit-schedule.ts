@@ -1,17 +1,17 @@
 import type { Client } from '@temporalio/client';
-import { AUDIT_WORKFLOW } from '../domain/audit';
+import { AUDIT_WORKFLOW } from '../domain/operator-act';
 import { ensureSchedule } from './schedules';
 
 const HOUR_MS = 3_600_000;
 
-/** Id of the schedule; each lifecycle queue has its own. */
+/** Each lifecycle queue has its schedule. */
 export function auditScheduleId(lifecycleQueue: string): string {
   return `service-audit:${lifecycleQueue}`;
 }
 
 /**
- * Makes the schedule that starts an audit every hour, or brings it up to date; a pause is kept.
- * @throws Error of Temporal, as without the permission to make schedules
+ * Creates or updates the schedule of the hourly audit; a pause is kept.
+ * @throws Error of Temporal, for example without the permission to create schedules
  */
 export function ensureAuditSchedule(
   temporal: Client,

@@ -8,13 +8,13 @@ import {
 } from '@temporalio/client';
 import type { TemporalAccess } from './access';
 
-/** Attempts of a call: it fails in half a second when the server is away, not in twenty. */
+/** Limits a call to half a second instead of twenty if the server is unavailable. */
 const ATTEMPTS_MAX = 3;
 
 /**
- * Connects when first used, so that a process can start before the server does.
- * @param identity name of the caller in histories; process and host when not given
- * @param interceptors lookers-on at its calls, such as traces
+ * Connects at the first call, so that a process can start before the server.
+ * @param identity name of the caller in histories; by default process id and host
+ * @param interceptors observers of the calls, such as tracing
  */
 export function connectTemporal(
   { namespace, ...access }: TemporalAccess,

@@ -1,14 +1,14 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { ActFailure } from '../domain/act-failure';
-import { configFaultOf } from './fault';
+import { ServiceError } from '../domain/errors';
+import { findConfigFault } from './fault';
 
 const CALL_TIMEOUT_MS = 5_000;
 
 /**
- * Calls Temporal, within a time limit.
- * @throws ActFailure `temporal_unavailable`, `temporal_refused`; errors about the workflow itself pass as they are
+ * Calls Temporal with a deadline.
+ * @throws ServiceError `temporal_unavailable`, `temporal_refused`; errors of the workflow are rethrown
  */
-export async function inTime<T>(
+export async function withTimeout<T>(
   temporal: Client,
   call: () => Promise<T>,
   timeoutMs = CALL_TIMEOUT_MS,
@@ -16,20 +16,23 @@ export async function inTime<T>(
   try {
     return await temporal.withDeadline(Date.now() + timeoutMs, call);
   } catch (error) {
-    if (error instanceof ActFailure) throw error;
+    if (error instanceof ServiceError) throw error;
     if (error instanceof WorkflowNotFoundError || isAlreadyStarted(error)) throw error;
-    const fault = configFaultOf(error);
-    if (fault !== undefined) throw new ActFailure('temporal_refused', fault.message);
-    throw new ActFailure('temporal_unavailable', `Temporal did not do it: ${reasonOf(error)}`);
+    const fault = findConfigFault(error);
+    if (fault !== undefined) throw new ServiceError('temporal_refused', fault.message);
+    throw new ServiceError(
+      'temporal_unavailable',
+      `Temporal did not do it: ${describeError(error)}`,
+    );
   }
 }
 
-/** Text of an unknown thrown value, with its cause. */
-export function reasonOf(error: unknown): string {
+/** Includes the causes. */
+export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, cause } = error;
   return cause instanceof Error && cause.message !== message
-    ? `${message}: ${reasonOf(cause)}`
+    ? `${message}: ${describeError(cause)}`
     : message;
 }
 

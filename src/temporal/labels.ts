@@ -1,34 +1,33 @@
 import { TypedSearchAttributes } from '@temporalio/common';
-import type { CallbackResource } from '../domain/callback';
-import { formatUnits } from '../domain/crypto';
+import type { CallbackResource } from '../domain/callback/callback';
+import { formatUnits } from '../domain/crypto/assets';
 import { formatMoney } from '../domain/money';
 import { SEARCH_KEYS } from '../domain/search-attributes';
 
-/** Facts of a resource that operators see and search by. */
-export interface LabelledFacts {
+/** Fields of a resource that operators see and search by. */
+export interface LabeledFacts {
   account_id: string;
   livemode: boolean;
-  /** Minor units; smallest units of a coin as a text; null while it is not known. */
+  /** Minor units, or smallest units of an asset as text; null while unknown. */
   amount: number | string | null;
   currency: string;
-  /** Coin that is taken or paid out. */
   asset?: string;
   network?: string;
-  /** Smallest units that a payer owes. */
+  /** Smallest units that the payer owes. */
   amount_due?: string;
   method: string;
   connector: string;
 }
 
-/** Labels of a resource's workflow in the Temporal UI. Stored in clear: nothing personal. */
-export function lifecycleLabels(resource: CallbackResource, facts: LabelledFacts, status: string) {
+/** Builds a workflow's labels in the Temporal UI. Never personal: Temporal stores plain text. */
+export function lifecycleLabels(resource: CallbackResource, facts: LabeledFacts, status: string) {
   const { account_id, livemode, amount, currency, method, connector } = facts;
   const environment = livemode ? 'live' : 'sandbox';
-  const coins = coinsOf(facts);
+  const assetAmount = formatAssetAmount(facts);
   const isMoney = typeof amount === 'number';
   const money = isMoney
     ? formatMoney(amount, currency)
-    : (coins ?? `all that remains, ${currency}`);
+    : (assetAmount ?? `all that remains, ${currency}`);
   return {
     staticSummary: `${resource} ${money} ${method} (${environment})`,
     typedSearchAttributes: new TypedSearchAttributes([
@@ -39,20 +38,24 @@ export function lifecycleLabels(resource: CallbackResource, facts: LabelledFacts
       { key: SEARCH_KEYS.connector, value: connector },
       { key: SEARCH_KEYS.currency, value: currency },
       { key: SEARCH_KEYS.livemode, value: livemode },
-      ...(coins === undefined ? [] : [{ key: SEARCH_KEYS.assetAmount, value: coins }]),
+      ...(assetAmount === undefined ? [] : [{ key: SEARCH_KEYS.assetAmount, value: assetAmount }]),
       ...(isMoney ? [{ key: SEARCH_KEYS.amount, value: amount }] : []),
     ]),
   };
 }
 
-/** Amount in coins for people; undefined where none is known, or there is no coin. */
-function coinsOf({ amount, amount_due, asset, network }: LabelledFacts): string | undefined {
+/** Formats the amount of an asset; undefined if it is unknown or there is no asset. */
+function formatAssetAmount({
+  amount,
+  amount_due,
+  asset,
+  network,
+}: LabeledFacts): string | undefined {
   const units = amount_due ?? amount;
   if (typeof units !== 'string' || asset === undefined || network === undefined) return undefined;
   return formatUnits(units, { asset, network });
 }
 
-/** Labels of the workflow that delivers one event. */
 export function webhookLabels(event: {
   type: string;
   resource_id: string;

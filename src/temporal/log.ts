@@ -1,12 +1,12 @@
 import { DefaultLogger } from '@temporalio/worker';
-import { defined } from '../domain/defined';
-import type { Logger } from '../log';
+import type { Logger } from '../base/log';
+import { omitUndefined } from '../domain/defined';
 
-/** Logger that writes Temporal's lines in our form, without fields that we don't know. */
+/** Writes Temporal's log lines in our format, without unknown fields. */
 export function temporalLogger(log: Logger): DefaultLogger {
   return new DefaultLogger('WARN', ({ level, message, meta }) => {
     const err = meta?.['error'];
-    const fields = defined({
+    const fields = omitUndefined({
       workflow_id: meta?.['workflowId'],
       attempt: meta?.['attempt'],
       err: err instanceof Error ? err : undefined,

@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { NativeConnection, Runtime, type RuntimeOptions } from '@temporalio/worker';
 import { request } from 'undici';
-import type { Logger } from '../log';
-import type { MetricsSource } from '../metrics/page';
+import type { Logger } from '../base/log';
+import type { MetricsSource } from '../base/metrics-page';
 import type { TemporalAccess } from './access';
 import { temporalLogger } from './log';
 
 const LOOPBACK = '127.0.0.1';
 const READ_MS_MAX = 2_000;
 
-/** Connects a worker. @throws Error when the server does not answer. */
+/** Connects a worker. @throws Error when the server is unavailable */
 export async function connectNative({
   namespace: _,
   ...access
@@ -19,28 +19,28 @@ export async function connectNative({
 }
 
 /**
- * Prepares the SDK's core, once in a process that has a worker and before it connects.
- * @param metered whether the SDK counts, for the process's figures
- * @returns the SDK's figures; none where it does not count
+ * Installs the SDK's runtime, once in a worker process, before it connects.
+ * @param isMetered whether the SDK collects metrics
+ * @returns the source of the SDK's metrics; empty if it collects none
  */
-export async function installRuntime(log: Logger, metered: boolean): Promise<MetricsSource[]> {
+export async function installRuntime(log: Logger, isMetered: boolean): Promise<MetricsSource[]> {
   const options: RuntimeOptions = { shutdownSignals: [], logger: temporalLogger(log) };
-  if (!metered) {
+  if (!isMetered) {
     Runtime.install(options);
     return [];
   }
-  const bindAddress = `${LOOPBACK}:${await freePort()}`;
+  const bindAddress = `${LOOPBACK}:${await findFreePort()}`;
   const prometheus = { bindAddress, countersTotalSuffix: true, unitSuffix: true };
   const metrics = { prometheus: { ...prometheus, useSecondsForDurations: true } };
   Runtime.install({ ...options, telemetryOptions: { metrics } });
-  const page = `http://${bindAddress}/metrics`;
-  // The process's own figures are told also where the SDK's are not.
-  const read = async () => (await request(page, { headersTimeout: READ_MS_MAX })).body.text();
+  const metricsUrl = `http://${bindAddress}/metrics`;
+  // The process's other metrics are served even if the SDK's are not available.
+  const read = async () => (await request(metricsUrl, { headersTimeout: READ_MS_MAX })).body.text();
   return [() => read().catch(() => '')];
 }
 
-/** Finds a port that nothing listens on; the SDK's core can't say which one it was given. */
-async function freePort(): Promise<number> {
+/** Finds the port in advance, because the SDK does not return the port that it uses. */
+async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, LOOPBACK);
   await once(server, 'listening');
   const address = server.address();

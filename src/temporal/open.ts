@@ -7,18 +7,18 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
-import type { CallbackResource } from '../domain/callback';
+import type { CallbackResource } from '../domain/callback/callback';
 import type {
   CryptoPaymentInput,
   CryptoPaymentResult,
   CryptoSettlementInput,
   CryptoSettlementResult,
-} from '../domain/crypto-workflow';
+} from '../domain/crypto/workflow';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
-import type { PaymentInput, PaymentState } from '../domain/payment-workflow';
-import { ACCEPT_WITHIN_MS, type PayoutInput, type PayoutResult } from '../domain/payout-workflow';
-import type { RefundInput, RefundResult } from '../domain/refund-workflow';
-import type { ClaimMark } from '../keys/claim-mark';
+import type { PaymentInput, PaymentState } from '../domain/payment/workflow';
+import { ACCEPT_WITHIN_MS, type PayoutInput, type PayoutResult } from '../domain/payout/workflow';
+import type { RefundInput, RefundResult } from '../domain/refund/workflow';
+import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
 import { firstRun } from './start';
@@ -29,7 +29,6 @@ export interface OpeningDeps {
   stores: ResourceStores & Pick<Stores, 'idempotency'>;
 }
 
-/** Input that a resource's workflow begins with. */
 type OpeningInput =
   | PaymentInput
   | RefundInput
@@ -37,74 +36,73 @@ type OpeningInput =
   | CryptoPaymentInput
   | CryptoSettlementInput;
 
-/** Result of a resource's workflow. */
-type Ended =
+type WorkflowResult =
   | PaymentState
   | RefundResult
   | PayoutResult
   | CryptoPaymentResult
   | CryptoSettlementResult;
 
-/** gRPC's code. */
+/** gRPC status code. */
 const DEADLINE_EXCEEDED = 4;
 
-/** Waits for the bank, and then as much longer for an acceptance or a refusal to become known. */
+/** The wait for the bank, and then for an acceptance or a refusal. */
 const PAYOUT_WAITS_MS = [ACCEPT_WITHIN_MS, 1_000];
 
-/** Opens a payout; where the bank is slow, it is left as it stands in the record. */
+/** Opens a payout; if the bank is slow, returns when the payout is stored. */
 export async function openPayout(
   deps: OpeningDeps,
   input: PayoutInput,
-  mark: ClaimMark | undefined,
+  idempotencyMemo: RequestHashes | undefined,
 ): Promise<void> {
   const { client, stores } = deps;
   const { payout_id } = input;
   for (const wait of PAYOUT_WAITS_MS) {
-    const waiting = () => openOrRefuse(deps, 'payout', payout_id, input, mark);
+    const openAttempt = () => openOrRefuse(deps, 'payout', payout_id, input, idempotencyMemo);
     try {
-      await client.withDeadline(Date.now() + wait, waiting);
+      await client.withDeadline(Date.now() + wait, openAttempt);
       return;
     } catch (error) {
       if (!isTimeout(error)) throw error;
       if ((await stores.payouts.get(payout_id)) !== null) return;
     }
   }
-  const late = new Error(`The payout ${payout_id} is neither accepted nor refused.`);
-  throw unavailable('It is not known yet whether the payout was accepted.', late);
+  const cause = new Error(`The payout ${payout_id} is neither accepted nor refused.`);
+  throw unavailable('It is not known yet whether the payout was accepted.', cause);
 }
 
-/** Opens a resource; one whose workflow has ended without storing it is refused. */
-export async function openOrRefuse<Opened>(
+/** Opens a resource; throws its refusal if the workflow has ended without storing it. */
+export async function openOrRefuse<Result>(
   deps: OpeningDeps,
   kind: CallbackResource,
   id: string,
   input: OpeningInput,
-  mark: ClaimMark | undefined,
-): Promise<Opened | undefined> {
-  const opened = await open<Opened>(deps, kind, id, input, mark);
-  if (opened !== 'ended') return opened;
+  idempotencyMemo: RequestHashes | undefined,
+): Promise<Result | undefined> {
+  const result = await open<Result>(deps, kind, id, input, idempotencyMemo);
+  if (result !== 'ended') return result;
   if ((await LIFECYCLES[kind].get(deps.stores, id)) !== null) return undefined;
-  throw await refusalOfEnded(deps, kind, id);
+  throw await buildRefusal(deps, kind, id);
 }
 
 /**
- * Refusal of a resource that is not stored. Its key is released only when the workflow says that
- * nothing was accepted, or was ended from outside: a result without a document means that the
- * database lost one, and with its key free the money would move a second time.
+ * Builds the refusal of a resource that is not stored. Its idempotency key is released only if the
+ * workflow accepted nothing, or was ended from outside. A successful result without a document means
+ * that the database lost it: with a released key, the money would move twice.
  */
-async function refusalOfEnded(
+async function buildRefusal(
   { client, stores }: OpeningDeps,
   kind: CallbackResource,
   id: string,
 ): Promise<Refusal> {
-  const ended: Promise<Ended> = client.workflow.getHandle(LIFECYCLES[kind].workflowId(id)).result();
+  const pendingResult: Promise<WorkflowResult> = client.workflow
+    .getHandle(LIFECYCLES[kind].workflowId(id))
+    .result();
   try {
-    const result = await ended;
+    const result = await pendingResult;
     if (!('code' in result)) {
-      const lost = new Error(
-        `${kind} ${id} is ${result.status}, and the database does not hold it.`,
-      );
-      return unavailable('It is not known what became of it.', lost);
+      const cause = new Error(`${kind} ${id} is ${result.status}, but it is not in the database.`);
+      return unavailable('The outcome is unknown.', cause);
     }
     await stores.idempotency.release(id);
     const { code, message } = result;
@@ -118,32 +116,34 @@ async function refusalOfEnded(
 }
 
 /**
- * Starts the workflow, or joins it, and waits until the resource is open. Update-with-start is not
- * atomic, so the workflow's main function creates; `open` waits for it.
- * @returns `ended`: the workflow of this id has ended before
+ * Starts or joins the workflow, and waits until the resource is open. Update-with-start is not
+ * atomic, so the workflow's main function creates the resource, and `open` waits for it.
+ * @returns `ended` if the workflow with this id has ended
  */
-async function open<Opened>(
+async function open<Result>(
   { client, lifecycleQueue }: OpeningDeps,
   kind: CallbackResource,
   id: string,
   input: OpeningInput,
-  mark: ClaimMark | undefined,
-): Promise<Opened | 'ended'> {
+  idempotencyMemo: RequestHashes | undefined,
+): Promise<Result | 'ended'> {
   const startWorkflowOperation = new WithStartWorkflowOperation(LIFECYCLES[kind].workflowType, {
-    ...firstRun(kind, id, input, lifecycleQueue, mark),
+    ...firstRun(kind, id, input, lifecycleQueue, idempotencyMemo),
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
   });
   try {
-    const once = { updateId: 'open', startWorkflowOperation };
-    return await client.workflow.executeUpdateWithStart<Workflow, Opened, []>('open', once);
+    const updateOptions = { updateId: 'open', startWorkflowOperation };
+    return await client.workflow.executeUpdateWithStart<Workflow, Result, []>(
+      'open',
+      updateOptions,
+    );
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return 'ended';
     throw error;
   }
 }
 
-/** Whether the time for a call was over before its answer came. */
 function isTimeout(error: unknown): boolean {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return true;
   if (isGrpcServiceError(error)) return error.code === DEADLINE_EXCEEDED;

@@ -1,18 +1,18 @@
 import type { Client } from '@temporalio/client';
-import { RETENTION_WORKFLOW } from '../domain/retention';
+import { RETENTION_WORKFLOW } from '../domain/account/retention';
 import { ensureSchedule } from './schedules';
 
 const HOUR_MS = 3_600_000;
 
-/** Id of the schedule; each lifecycle queue has its own. */
+/** Each lifecycle queue has its schedule. */
 export function retentionScheduleId(lifecycleQueue: string): string {
   return `service-retention:${lifecycleQueue}`;
 }
 
 /**
- * Makes the schedule that takes away at 03:00 UTC what was kept long enough, or brings it up to date;
- * a pause is kept. Several workers may do it at once.
- * @throws Error of Temporal, as without the permission to make schedules
+ * Creates or updates the schedule that deletes personal data at 03:00 UTC after its retention period;
+ * a pause is kept. Several workers may call it at once.
+ * @throws Error of Temporal, for example without the permission to create schedules
  */
 export function ensureRetentionSchedule(
   temporal: Client,

@@ -9,45 +9,45 @@ import { SEARCH_KEYS } from '../domain/search-attributes';
 const CALL_TIMEOUT_MS = 5_000;
 const CATCHUP_MS = 600_000;
 
-/** Workflow that a schedule starts, one at a time. */
-export interface Scheduled {
+/** Workflow of a schedule, which starts one run at a time. */
+export interface ScheduledWorkflow {
   scheduleId: string;
   workflowType: string;
   workflowId: string;
   taskQueue: string;
   everyMs: number;
-  /** Time of the first start behind midnight, UTC; each interval counts from it. */
+  /** Offset of the first start from midnight UTC. */
   offsetMs?: number;
-  /** Longest life of a run: a stuck one would keep every later one from starting. */
+  /** Timeout of a run: a stuck run would prevent every later one. */
   longestMs: number;
 }
 
 /**
- * Makes a schedule, or brings it up to date; a pause is kept. Several workers may do it at once.
- * @throws Error of Temporal, as without the permission to make schedules
+ * Creates or updates a schedule; a pause is kept. Several workers may call it at once.
+ * @throws Error of Temporal, for example without the permission to create schedules
  */
 export async function ensureSchedule(
   temporal: Client,
-  scheduled: Scheduled,
+  workflow: ScheduledWorkflow,
 ): Promise<'made' | 'changed' | 'kept'> {
   return await temporal.withDeadline(Date.now() + CALL_TIMEOUT_MS, async () => {
-    const { scheduleId } = scheduled;
-    const wanted = scheduleOf(scheduled);
+    const { scheduleId } = workflow;
+    const schedule = buildSchedule(workflow);
     try {
-      await temporal.schedule.create({ scheduleId, ...wanted });
+      await temporal.schedule.create({ scheduleId, ...schedule });
       return 'made';
     } catch (error) {
       if (!(error instanceof ScheduleAlreadyRunning)) throw error;
     }
     const handle = temporal.schedule.getHandle(scheduleId);
-    if (isCurrent(await handle.describe(), scheduled)) return 'kept';
-    await handle.update(({ state }) => ({ ...wanted, state }));
+    if (isCurrent(await handle.describe(), workflow)) return 'kept';
+    await handle.update(({ state }) => ({ ...schedule, state }));
     return 'changed';
   });
 }
 
-function scheduleOf(scheduled: Scheduled) {
-  const { workflowType, workflowId, taskQueue, everyMs, offsetMs = 0, longestMs } = scheduled;
+function buildSchedule(workflow: ScheduledWorkflow) {
+  const { workflowType, workflowId, taskQueue, everyMs, offsetMs = 0, longestMs } = workflow;
   return {
     spec: { intervals: [{ every: everyMs, offset: offsetMs }] },
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: CATCHUP_MS },
@@ -65,7 +65,7 @@ function scheduleOf(scheduled: Scheduled) {
 
 function isCurrent(
   { spec, policies, action }: ScheduleDescription,
-  { everyMs, offsetMs = 0, workflowType, taskQueue }: Scheduled,
+  { everyMs, offsetMs = 0, workflowType, taskQueue }: ScheduledWorkflow,
 ): boolean {
   const [interval, ...more] = spec.intervals ?? [];
   return (

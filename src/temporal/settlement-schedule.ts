@@ -1,17 +1,17 @@
 import type { Client } from '@temporalio/client';
-import { SETTLE_WORKFLOW } from '../domain/settle';
+import { SETTLE_WORKFLOW } from '../domain/crypto/settle';
 import { ensureSchedule } from './schedules';
 
 const HOUR_MS = 3_600_000;
 
-/** Id of the schedule; each lifecycle queue has its own. */
+/** Each lifecycle queue has its schedule. */
 export function settlementScheduleId(lifecycleQueue: string): string {
   return `service-settlements:${lifecycleQueue}`;
 }
 
 /**
- * Makes the schedule that pays balances of coins out at 02:00 UTC, or brings it up to date; a pause
- * is kept. @throws Error of Temporal, as without the permission to make schedules
+ * Creates or updates the schedule that pays out crypto balances at 02:00 UTC; a pause is kept.
+ * @throws Error of Temporal, for example without the permission to create schedules
  */
 export function ensureSettlementSchedule(
   temporal: Client,

@@ -1,27 +1,27 @@
-import type { CallbackResource } from '../domain/callback';
+import type { CallbackResource } from '../domain/callback/callback';
 import { environmentQueue } from '../domain/task-queues';
-import type { ClaimMark } from '../keys/claim-mark';
+import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type Resource } from '../lifecycles';
-import { type LabelledFacts, lifecycleLabels } from './labels';
+import { type LabeledFacts, lifecycleLabels } from './labels';
 
-/** Memo in which a workflow carries the mark of its claim. */
-export const CLAIM_MEMO = 'claim';
+/** Memo with the hashes of the workflow's idempotency record. */
+export const IDEMPOTENCY_MEMO = 'claim';
 
 /**
- * Time after which Temporal gives a task to another worker, so that a create whose worker is gone is
- * answered within its 8 s. Longer than a local activity takes; a task that needs more is given more
- * from its fourth attempt on.
+ * Time after which Temporal gives a task to another worker, so that a create request succeeds within
+ * 8 s even if its worker died. Longer than a local activity takes; Temporal extends it from the fourth
+ * attempt on.
  * @see docs/operations.md#ending-and-starting-processes
  */
 export const TASK_MS_MAX = 4_000;
 
-/** Options that start the workflow of a new resource. */
+/** Builds the options that start the workflow of a new resource. */
 export function firstRun(
   kind: CallbackResource,
   id: string,
-  input: LabelledFacts,
+  input: LabeledFacts,
   lifecycleQueue: string,
-  mark: ClaimMark | undefined,
+  idempotencyMemo: RequestHashes | undefined,
 ) {
   const { workflowId, opening } = LIFECYCLES[kind];
   return {
@@ -29,15 +29,14 @@ export function firstRun(
     taskQueue: environmentQueue(lifecycleQueue, input.livemode),
     args: [input],
     workflowTaskTimeout: TASK_MS_MAX,
-    ...(mark === undefined ? {} : { memo: { [CLAIM_MEMO]: mark } }),
+    ...(idempotencyMemo === undefined ? {} : { memo: { [IDEMPOTENCY_MEMO]: idempotencyMemo } }),
     ...lifecycleLabels(kind, input, opening),
   };
 }
 
-/** Facts of a stored resource that its workflow is started and labelled with. */
-export type StoredFacts = LabelledFacts & Pick<Resource, '_id' | 'status'>;
+export type StoredFacts = LabeledFacts & Pick<Resource, '_id' | 'status'>;
 
-/** Options that start the workflow of a stored resource again. */
+/** Builds the options that resume the workflow of a stored resource. */
 export function nextRun(
   kind: CallbackResource,
   resource: StoredFacts,

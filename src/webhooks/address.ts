@@ -1,14 +1,14 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { cidrsOf, networksOf } from '../networks';
+import { createNetworkMatcher, splitCidrs } from '../base/networks';
 
-/** Part of IPv6 that is handed out as public addresses (RFC 4291 §2.4, IANA). */
+/** The range of public IPv6 addresses (RFC 4291 §2.4, IANA). */
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
 
-/** Address by which machines of Azure reach its platform, though it looks public. */
+/** Azure's platform address for its virtual machines, which looks public. */
 const PLATFORM = '168.63.129.16';
 
-const IN_WORDS: Partial<Record<string, string>> = {
+const RANGE_NAMES: Partial<Record<string, string>> = {
   private: 'a private',
   uniqueLocal: 'a private',
   loopback: 'a loopback',
@@ -19,44 +19,38 @@ const IN_WORDS: Partial<Record<string, string>> = {
 };
 
 /**
- * Says why an address may not be posted to; null when it is plain public unicast. Tunnels to other
- * addresses (6to4, Teredo, NAT64) and ranges set aside (documentation, benchmarks) are refused; an
- * IPv4-mapped address is judged by its IPv4 one.
+ * Returns why an address is refused; null for public unicast. Tunnels (6to4, Teredo, NAT64) and
+ * reserved ranges (documentation, benchmarks) are refused. An IPv4-mapped address is checked as IPv4.
  */
-export function addressRefusal(address: string): string | null {
+export function findAddressFault(address: string): string | null {
   const parsed = parse(address);
   if (parsed === null) return `"${address}" is not an IP address`;
   if (parsed.toString() === PLATFORM) return `${address} is a cloud platform's address`;
   const range = parsed.range();
   const isPublic = parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST);
   if (range === 'unicast' && isPublic) return null;
-  return `${address} is ${IN_WORDS[range] ?? 'a reserved'} address`;
+  return `${address} is ${RANGE_NAMES[range] ?? 'a reserved'} address`;
 }
 
 /**
- * Makes a test for addresses that an operator keeps from webhooks, however they are written.
+ * Creates a check for addresses that an operator blocks, in any notation.
  * @param cidrs separated by commas
  * @see docs/operations.md#on-servers-of-your-own
  */
-export function createDenial(cidrs: string): (address: string) => boolean {
-  const isInside = networksOf(cidrsOf(cidrs));
+export function createDenyCheck(cidrs: string): (address: string) => boolean {
+  const isInside = createNetworkMatcher(splitCidrs(cidrs));
   return (address) => {
     const parsed = parse(address);
     return parsed !== null && isInside(parsed.toString());
   };
 }
 
-/** Whether the address is this machine's own, however it is written. */
-export function isLoopback(address: string): boolean {
-  return parse(address)?.range() === 'loopback';
-}
-
 function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
-  // Four plain numbers only, as connecting takes them: no octal, no short forms.
+  // Four decimal numbers only, no octal or short forms, because sockets accept only these.
   if (isIPv4(address)) return ipaddr.IPv4.parse(address);
-  // A zone (`fe80::1%eth0`) names an interface of this machine: never a public address.
+  // A zone (`fe80::1%eth0`) names an interface of this machine, so the address is not public.
   if (!isIPv6(address) || address.includes('%')) return null;
-  // In hex, as `ipaddr` takes the obsolete `::8.8.8.8` for the mapped `::ffff:8.8.8.8`.
+  // In hex, because `ipaddr` reads the obsolete `::8.8.8.8` as the mapped `::ffff:8.8.8.8`.
   const hex = new URL(`http://[${address}]`).hostname.slice(1, -1);
   return ipaddr.process(hex);
 }

@@ -1,4 +1,4 @@
-import type { DeliveredEvent, WebhookDeliveryInput } from '../domain/delivery';
+import type { DeliveredEvent, WebhookDeliveryInput } from '../domain/webhook/delivery';
 import type { DeliveryDocument } from '../store/deliveries';
 import type { PostWebhook } from './post';
 import type { PostResult } from './post-result';
@@ -8,18 +8,17 @@ import { signPayload } from './signature';
 const ATTEMPT_TIMEOUT_MS = 10_000;
 const USER_AGENT = 'durable-payments-webhooks/1';
 
-/** An attempt that is about to be made. */
 interface Attempt {
   event: DeliveredEvent;
   url: string;
-  /** The endpoint's signing secret, opened. */
+  /** The endpoint's signing secret, decrypted. */
   secret: string;
   /** Unix time in ms. */
   atMs: number;
   allowPrivate: boolean;
 }
 
-/** Posts the frozen body, signed anew. */
+/** Posts the stored body with a new signature. */
 export function postEvent(
   post: PostWebhook,
   { event, url, secret, atMs, allowPrivate }: Attempt,
@@ -43,8 +42,7 @@ export function isAcknowledged(result: PostResult): boolean {
   return result.outcome === 'response' && result.status >= 200 && result.status < 300;
 }
 
-/** An attempt that was made. */
-interface AttemptMade {
+interface AttemptResult {
   /** 1 to 12. */
   attempt: number;
   url: string;
@@ -54,10 +52,10 @@ interface AttemptMade {
   nextAtMs: number | null;
 }
 
-/** The attempt as it is kept and shown. */
-export function rowOf(
-  { event_id, run }: WebhookDeliveryInput,
-  { attempt, url, atMs, result, nextAtMs }: AttemptMade,
+/** Builds the stored document of an attempt. */
+export function toRow(
+  { event_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'run'>,
+  { attempt, url, atMs, result, nextAtMs }: AttemptResult,
 ): DeliveryDocument {
   const isResponse = result.outcome === 'response';
   return {
@@ -75,16 +73,16 @@ export function rowOf(
   };
 }
 
-/** Whether a heartbeat holds an attempt of this delivery. */
-export function isRowOf(
+/** Whether a heartbeat contains an attempt of this delivery. */
+export function matchesDelivery(
   value: unknown,
-  { event_id, run }: WebhookDeliveryInput,
+  { event_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'run'>,
 ): value is DeliveryDocument {
   const row = Object(value);
   return row.event_id === event_id && row.run === run && typeof row.attempt === 'number';
 }
 
-/** The failure of a kept attempt in words, without the receiver's answer. */
+/** Describes the failure of a stored attempt, without the receiver's response. */
 export function describeRow({ url, status_code, error }: DeliveryDocument): string {
   const { host } = new URL(url);
   return status_code === null

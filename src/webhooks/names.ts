@@ -2,77 +2,76 @@ import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 
-/** Finds all addresses of a host name; rejects when it has none, or can't be looked up. */
+/** Resolves all addresses of a host name; rejects if there are none or the lookup fails. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 interface NameOptions {
-  /** Name servers, `address:port`; those of the system when not given. */
+  /** Name servers, `address:port`; by default the system's. */
   servers?: string[];
-  /** The machine's own table of names. */
+  /** The machine's hosts file. */
   hostsFile?: string;
-  /** Time for a whole look-up; it is given up then, not left to go on. */
+  /** Deadline of a lookup. */
   timeoutMs?: number;
-  /** Milliseconds of a clock that only goes forward. */
+  /** Monotonic time in milliseconds. */
   now?: () => number;
 }
 
 const HOSTS_FILE =
   process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 const LOOK_UP_MS = 4_000;
-/** Time for one name server, which doubles each time around. */
+/** Timeout of one name server, which doubles in each round. */
 const SERVER_MS = 1_000;
 const SERVER_TRIES = 2;
-/** How long an answer is kept, and how long a failure. */
-const FOUND_MS = 10_000;
-const FAILED_MS = 5_000;
+const CACHE_MS = 10_000;
+const FAILURE_CACHE_MS = 5_000;
 const NAMES_MAX = 10_000;
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-interface Kept {
+interface CacheEntry {
   answer: Promise<string[]>;
-  /** Infinity while the look-up is under way. */
+  /** Infinity during the lookup. */
   until: number;
 }
 
 /**
- * Makes a resolver of which no name can take the turn of another: it waits on sockets of its own and
- * not on the few threads of the process, gives up in time, and has one look-up under way for a name,
- * however many ask. Answers are kept for seconds.
+ * Creates a resolver in which a slow lookup does not block others: it uses sockets instead of the few
+ * threads of the process, has a deadline, and shares one lookup among all callers of a name. Results
+ * are cached for seconds.
  */
 export function createResolver(options: NameOptions = {}): Resolve {
   const { timeoutMs = LOOK_UP_MS, hostsFile = HOSTS_FILE, servers } = options;
   const now = options.now ?? (() => performance.now());
-  const kept = new Map<string, Kept>();
+  const cache = new Map<string, CacheEntry>();
   const lookUp = async (host: string): Promise<string[]> => {
-    const own = ownNames(host, hostsFile);
-    return own.length > 0 ? own : await ask(host, servers, timeoutMs);
+    const localAddresses = findLocalAddresses(host, hostsFile);
+    return localAddresses.length > 0 ? localAddresses : await queryDns(host, servers, timeoutMs);
   };
   return (host) => {
     const name = host.toLowerCase();
-    const before = kept.get(name);
-    if (before !== undefined && before.until > now()) return before.answer;
-    const entry: Kept = { answer: lookUp(name), until: Number.POSITIVE_INFINITY };
-    kept.delete(name);
-    kept.set(name, entry);
+    const existing = cache.get(name);
+    if (existing !== undefined && existing.until > now()) return existing.answer;
+    const entry: CacheEntry = { answer: lookUp(name), until: Number.POSITIVE_INFINITY };
+    cache.delete(name);
+    cache.set(name, entry);
     entry.answer.then(
       () => {
-        entry.until = now() + FOUND_MS;
+        entry.until = now() + CACHE_MS;
       },
       () => {
-        entry.until = now() + FAILED_MS;
+        entry.until = now() + FAILURE_CACHE_MS;
       },
     );
-    // The oldest goes first; who waits for it has its answer all the same.
-    for (const oldest of kept.keys()) {
-      if (kept.size <= NAMES_MAX) break;
-      kept.delete(oldest);
+    // Evicts the oldest entries; their callers still get the result.
+    for (const oldest of cache.keys()) {
+      if (cache.size <= NAMES_MAX) break;
+      cache.delete(oldest);
     }
     return entry.answer;
   };
 }
 
-/** Addresses that this machine gives a name by itself. */
-function ownNames(host: string, hostsFile: string): string[] {
+/** Finds the addresses of a name in this machine's hosts file. */
+function findLocalAddresses(host: string, hostsFile: string): string[] {
   const listed = readHosts(hostsFile)
     .filter(([, ...names]) => names.includes(host))
     .flatMap(([address = '']) => (isIP(address) === 0 ? [] : [address]));
@@ -80,7 +79,7 @@ function ownNames(host: string, hostsFile: string): string[] {
   return [...new Set(isLocal ? [...listed, ...LOOPBACK] : listed)];
 }
 
-/** Lines of the table in words; a machine need not have one. */
+/** Splits the lines into words; a missing file is empty. */
 function readHosts(hostsFile: string): string[][] {
   try {
     const lines = readFileSync(hostsFile, 'utf8').split('\n');
@@ -90,8 +89,8 @@ function readHosts(hostsFile: string): string[][] {
   }
 }
 
-/** Asks for both kinds of address; one that fails is nothing while the other is there. */
-async function ask(
+/** Queries both address families; one may fail if the other succeeds. */
+async function queryDns(
   host: string,
   servers: string[] | undefined,
   timeoutMs: number,
@@ -100,11 +99,13 @@ async function ask(
   if (servers !== undefined) resolver.setServers(servers);
   const timer = setTimeout(() => resolver.cancel(), timeoutMs);
   try {
-    const asked = [resolver.resolve4(host), resolver.resolve6(host)];
-    const answers = await Promise.allSettled(asked);
-    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-    if (found.length === 0) throw new Error(`No address of ${host} was found.`);
-    return found;
+    const queries = [resolver.resolve4(host), resolver.resolve6(host)];
+    const answers = await Promise.allSettled(queries);
+    const addresses = answers.flatMap((answer) =>
+      answer.status === 'fulfilled' ? answer.value : [],
+    );
+    if (addresses.length === 0) throw new Error(`${host} has no address.`);
+    return addresses;
   } finally {
     clearTimeout(timer);
   }

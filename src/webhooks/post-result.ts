@@ -1,4 +1,4 @@
-/** Faults before a whole answer was there. */
+/** Faults before the response was complete. */
 export type PostErrorKind =
   | 'timeout'
   | 'refused_address'
@@ -8,7 +8,7 @@ export type PostErrorKind =
   | 'reset'
   | 'protocol';
 
-/** Answer of the receiver; only a 2xx acknowledges. */
+/** Response of the receiver; only a 2xx acknowledges. */
 interface PostResponse {
   outcome: 'response';
   status: number;
@@ -21,14 +21,13 @@ interface PostResponse {
 interface PostError {
   outcome: 'error';
   kind: PostErrorKind;
-  /** A sentence for the merchant, without addresses of ours or anything that was sent. */
+  /** For the merchant, without our addresses and without the request. */
   message: string;
   durationMs: number;
 }
 
 export type PostResult = PostResponse | PostError;
 
-/** Error that carries the kind of fault out of a failed step. */
 export class PostFault extends Error {
   readonly kind: PostErrorKind;
   constructor(kind: PostErrorKind, message: string) {
@@ -37,10 +36,10 @@ export class PostFault extends Error {
   }
 }
 
-/** Meaning of a socket's or the parser's error; the runtime's own texts stay inside. */
+/** Maps an error of the socket or the parser, without the runtime's text. */
 export function classify(error: unknown, connected: boolean): PostFault {
   if (error instanceof PostFault) return error;
-  const code = codeOf(error);
+  const code = getCode(error);
   if (code.startsWith('HPE_')) {
     return new PostFault('protocol', `The answer was not valid HTTP (${code}).`);
   }
@@ -53,15 +52,14 @@ function isTls(code: string): boolean {
   return /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_)/.test(code);
 }
 
-function codeOf(error: unknown): string {
+function getCode(error: unknown): string {
   const isObject = typeof error === 'object' && error !== null;
   const code = isObject && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : 'no code';
 }
 
 /**
- * Seconds to wait by a `Retry-After` header, a number of seconds or an HTTP date; undefined for any
- * other text, and for none.
+ * Parses a `Retry-After` header, a number of seconds or an HTTP date; undefined for anything else.
  */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   const text = header?.trim() ?? '';

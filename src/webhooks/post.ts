@@ -3,42 +3,41 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { connect as connectTls } from 'node:tls';
-import { defined } from '../domain/defined';
+import { omitUndefined } from '../domain/defined';
 import type { Resolve } from './names';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
 import { type AdmittedUrl, admitUrl } from './url';
 
-/** Bytes of an answer that are read before the connection is dropped. */
-const ANSWER_BYTES_MAX = 64 * 1_024;
+/** Bytes of a response that are read before the connection is closed. */
+const RESPONSE_BYTES_MAX = 64 * 1_024;
 const EXCERPT_BYTES_MAX = 1_024;
-/** Time for one of several addresses before the next is tried beside it. */
+/** Time for one of several addresses before the next is tried in parallel. */
 const ADDRESS_ATTEMPT_MS = 1_500;
 
 export interface WebhookPost {
   url: string;
   headers: Record<string, string>;
   body: string | Buffer;
-  /** Time for the whole post: name, connection, TLS, answer. */
+  /** Deadline of the whole post: name lookup, connection, TLS, response. */
   timeoutMs: number;
-  /** Whether this machine may be posted to. */
+  /** Whether posting to this machine is allowed. */
   allowPrivate: boolean;
-  /** Says which addresses the operator keeps from webhooks; none when not given. */
+  /** Whether the operator blocks an address for webhooks; by default none. */
   isDenied?: (address: string) => boolean;
   resolve?: Resolve;
-  /** Certificate authority to trust instead of the system's. */
+  /** Replaces the system's certificate authorities. */
   ca?: string;
 }
 
 export type PostWebhook = (post: WebhookPost) => Promise<PostResult>;
 
 /**
- * Posts to an address that strangers chose. The host is resolved and judged here, and the
- * connection goes to one of the judged addresses only, so a name that changes its mind gains
- * nothing. No redirect is followed, no proxy used, nothing decompressed, and no connection kept:
- * each attempt is judged anew.
+ * Posts to an untrusted address. The host is resolved and checked here, and the connection uses one
+ * of the checked addresses, so DNS rebinding has no effect. It follows no redirects, uses no proxy,
+ * decompresses nothing and reuses no connection: every attempt is checked again.
  *
- * Never rejects because of a receiver. An answer that is not whole within the time is an error,
- * also when its status was 2xx: a receiver that broke off may not have kept the event.
+ * Never rejects because of a receiver. A response that is incomplete at the deadline is an error, even
+ * with status 2xx: the receiver may not have stored the event.
  */
 export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const startedAt = performance.now();
@@ -46,23 +45,23 @@ export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const timer = setTimeout(() => deadline.abort(), post.timeoutMs);
   const progress = { connected: false };
   try {
-    const admitted = await admit(post, deadline.signal);
-    const socket = await open(admitted, post.ca, deadline.signal);
+    const target = await admit(post, deadline.signal);
+    const socket = await open(target, post.ca, deadline.signal);
     progress.connected = true;
-    const answer = await exchange(socket, admitted.url, post, deadline.signal);
-    return { outcome: 'response', ...answer, durationMs: since(startedAt) };
+    const answer = await exchange(socket, target.url, post, deadline.signal);
+    return { outcome: 'response', ...answer, durationMs: getElapsedMs(startedAt) };
   } catch (error) {
     const fault = deadline.signal.aborted
       ? new PostFault('timeout', `No complete answer within ${post.timeoutMs / 1_000} s.`)
       : classify(error, progress.connected);
     const { kind, message } = fault;
-    return { outcome: 'error', kind, message, durationMs: since(startedAt) };
+    return { outcome: 'error', kind, message, durationMs: getElapsedMs(startedAt) };
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Posts to no address that the operator keeps from webhooks. */
+/** Creates a post function that refuses the addresses that the operator blocks. */
 export function postOutside(isDenied: (address: string) => boolean): PostWebhook {
   return (post) => postWebhook({ ...post, isDenied });
 }
@@ -71,13 +70,13 @@ async function admit(post: WebhookPost, deadline: AbortSignal): Promise<Admitted
   const aborted = once(deadline, 'abort').then(() => {
     throw new PostFault('timeout', 'The host name was not resolved in time.');
   });
-  const admitted = await Promise.race([admitUrl(post.url, post), aborted]);
-  if (admitted.ok) return admitted;
-  const kind = admitted.code === 'url_host_unknown' ? 'dns' : 'refused_address';
-  throw new PostFault(kind, admitted.message);
+  const result = await Promise.race([admitUrl(post.url, post), aborted]);
+  if (result.ok) return result;
+  const kind = result.code === 'url_host_unknown' ? 'dns' : 'refused_address';
+  throw new PostFault(kind, result.message);
 }
 
-/** Connects to one of the judged addresses, up to the end of TLS, without sending a byte. */
+/** Connects to one of the checked addresses and completes TLS, without sending data. */
 async function open(
   { url, host, addresses }: AdmittedUrl,
   ca: string | undefined,
@@ -87,7 +86,7 @@ async function open(
   const target = {
     host,
     port: Number(url.port) || (isSecure ? 443 : 80),
-    lookup: pinned(addresses),
+    lookup: pinLookup(addresses),
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
   };
@@ -100,7 +99,7 @@ async function open(
         ca,
       })
     : connect(target);
-  // Errors are caught by the awaits; an error between them must not end the process.
+  // The awaits handle errors; an error between them must not end the process.
   socket.on('error', () => undefined);
   deadline.addEventListener('abort', () => socket.destroy(), { once: true });
   try {
@@ -112,8 +111,8 @@ async function open(
   }
 }
 
-/** Looks up the judged addresses, for any name. Not called when the host is an address. */
-function pinned(addresses: string[]): LookupFunction {
+/** Returns the checked addresses for any name. It is not called if the host is an address. */
+function pinLookup(addresses: string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, options, callback) => {
     const first = all[0];
@@ -124,7 +123,7 @@ function pinned(addresses: string[]): LookupFunction {
 
 async function exchange(socket: Socket, url: URL, post: WebhookPost, deadline: AbortSignal) {
   const body = Buffer.from(post.body);
-  const posting = request({
+  const clientRequest = request({
     createConnection: () => socket,
     method: 'POST',
     path: `${url.pathname}${url.search}`,
@@ -135,21 +134,21 @@ async function exchange(socket: Socket, url: URL, post: WebhookPost, deadline: A
       'Content-Length': body.length,
     },
   });
-  posting.on('error', () => undefined);
+  clientRequest.on('error', () => undefined);
   try {
-    const answered = once(posting, 'response', { signal: deadline });
-    const closed = once(posting, 'close').then(() => {
+    const answered = once(clientRequest, 'response', { signal: deadline });
+    const closed = once(clientRequest, 'close').then(() => {
       throw new PostFault('reset', 'The connection was closed before the answer.');
     });
-    posting.end(body);
+    clientRequest.end(body);
     const [response]: IncomingMessage[] = await Promise.race([answered, closed]);
     if (response === undefined) throw new PostFault('protocol', 'There was no answer.');
     const retryAfterSeconds = parseRetryAfter(response.headers['retry-after'], Date.now());
     const excerpt = await readExcerpt(response);
     const status = response.statusCode ?? 0;
-    return defined({ status, excerpt, retryAfterSeconds });
+    return omitUndefined({ status, excerpt, retryAfterSeconds });
   } finally {
-    posting.destroy();
+    clientRequest.destroy();
     socket.destroy();
   }
 }
@@ -161,13 +160,13 @@ async function readExcerpt(response: IncomingMessage): Promise<string> {
     if (!Buffer.isBuffer(chunk)) continue;
     if (bytes < EXCERPT_BYTES_MAX) head.push(chunk);
     bytes += chunk.length;
-    if (bytes >= ANSWER_BYTES_MAX) break;
+    if (bytes >= RESPONSE_BYTES_MAX) break;
   }
   const excerpt = Buffer.concat(head).subarray(0, EXCERPT_BYTES_MAX);
-  // In streaming mode a character cut in half at the end is left out.
+  // Streaming mode omits an incomplete character at the end.
   return new TextDecoder().decode(excerpt, { stream: true });
 }
 
-function since(startedAt: number): number {
+function getElapsedMs(startedAt: number): number {
   return Math.round(performance.now() - startedAt);
 }

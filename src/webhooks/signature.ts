@@ -1,16 +1,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Age, or lead, that a signature may have, in seconds.
+ * Allowed clock difference of a signature, in either direction.
  * @see docs/webhooks.md#verify-the-signature
  */
 const SIGNATURE_TOLERANCE_SECONDS = 300;
 
-/** Delivery as its receiver has it. */
+/** Delivery as the receiver sees it. */
 export interface SignedDelivery {
   /** The `Service-Signature` header; undefined when it was not sent. */
   header: string | undefined;
-  /** The raw bytes received, not a re-serialised body. */
+  /** The raw bytes received, not a re-serialized body. */
   body: string | Buffer;
   /** The endpoint's signing secret, `whsec_…`. */
   secret: string;
@@ -20,8 +20,8 @@ export interface SignedDelivery {
 }
 
 /**
- * Makes the `Service-Signature` header of an attempt: `t=<unix seconds>,v1=<hex HMAC-SHA256>`.
- * The key is the whole secret as text, its `whsec_` included.
+ * Builds the `Service-Signature` header of an attempt: `t=<unix seconds>,v1=<hex HMAC-SHA256>`.
+ * The key is the whole secret as text, including `whsec_`.
  * @see docs/webhooks.md#verify-the-signature
  */
 export function signPayload(secret: string, body: string | Buffer, atSeconds: number): string {
@@ -29,8 +29,7 @@ export function signPayload(secret: string, body: string | Buffer, atSeconds: nu
 }
 
 /**
- * Whether a delivery is genuine and fresh. A header with anything but one `t` and one `v1` is
- * refused: nobody honest sends it.
+ * Verifies the signature and its age. A header with anything but one `t` and one `v1` is refused.
  * @see docs/webhooks.md#verify-the-signature
  */
 export function verifySignature(delivery: SignedDelivery): boolean {
@@ -38,15 +37,15 @@ export function verifySignature(delivery: SignedDelivery): boolean {
   const tolerance = delivery.toleranceSeconds ?? SIGNATURE_TOLERANCE_SECONDS;
   const parts = parseHeader(header ?? '');
   if (parts === undefined) return false;
-  const genuine = timingSafeEqual(hmac(secret, body, parts.t), Buffer.from(parts.v1, 'hex'));
-  return genuine && Math.abs(now - Number(parts.t)) <= tolerance;
+  const isGenuine = timingSafeEqual(hmac(secret, body, parts.t), Buffer.from(parts.v1, 'hex'));
+  return isGenuine && Math.abs(now - Number(parts.t)) <= tolerance;
 }
 
 function parseHeader(header: string): { t: string; v1: string } | undefined {
-  const found = /^(?:t=(\d{1,12}),v1=([0-9a-f]{64})|v1=([0-9a-f]{64}),t=(\d{1,12}))$/.exec(header);
-  if (found === null) return undefined;
-  const t = found[1] ?? found[4];
-  const v1 = found[2] ?? found[3];
+  const match = /^(?:t=(\d{1,12}),v1=([0-9a-f]{64})|v1=([0-9a-f]{64}),t=(\d{1,12}))$/.exec(header);
+  if (match === null) return undefined;
+  const t = match[1] ?? match[4];
+  const v1 = match[2] ?? match[3];
   return t === undefined || v1 === undefined ? undefined : { t, v1 };
 }
 

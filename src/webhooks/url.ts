@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
-import { addressRefusal, isLoopback } from './address';
+import { isLoopback } from '../base/networks';
+import { findAddressFault } from './address';
 import { createResolver, type Resolve } from './names';
 
 const URL_LENGTH_MAX = 2_048;
@@ -19,14 +20,14 @@ export interface UrlRefusal {
 }
 
 export interface UrlPolicy {
-  /** Allows endpoints on this machine, over plain http too; for the sandbox. */
+  /** Allows endpoints on this machine, also over plain http; for the sandbox. */
   allowPrivate: boolean;
-  /** Says which addresses the operator keeps from webhooks; none when not given. */
+  /** Whether the operator blocks an address for webhooks; by default none. */
   isDenied?: (address: string) => boolean;
   resolve?: Resolve;
 }
 
-/** URL that may be posted to, and the only addresses to post it at. */
+/** An accepted URL, and the only addresses to connect to. */
 export interface AdmittedUrl {
   ok: true;
   url: URL;
@@ -37,35 +38,35 @@ export interface AdmittedUrl {
 
 const LOCAL_SUFFIXES = ['.local', '.internal', '.localdomain', '.home.arpa', '.lan', '.intranet'];
 
-/** Serves the whole process, since what it keeps is of use to every merchant. */
+/** Shared by all merchants, with its cache. */
 const resolveName = createResolver();
 
 /**
- * Checks the URL of an endpoint: https, no userinfo, up to 2,048 characters, every address of its
- * host public. With `allowPrivate`, this machine is allowed too, over http as well.
- * @returns the URL as it is to be stored, or the reason in words for the merchant
+ * Checks the URL of an endpoint: https, no userinfo, up to 2,048 characters, only public addresses.
+ * With `allowPrivate`, this machine is allowed too, also over http.
+ * @returns the URL to store, or the reason for the merchant
  */
 export async function checkWebhookUrl(
   text: string,
   policy: UrlPolicy,
 ): Promise<{ ok: true; url: string } | UrlRefusal> {
-  const admitted = await admitUrl(text, policy);
-  return admitted.ok ? { ok: true, url: admitted.url.href } : admitted;
+  const result = await admitUrl(text, policy);
+  return result.ok ? { ok: true, url: result.url.href } : result;
 }
 
-/** Checks a URL at registration and at each attempt, by addresses that are seconds old at most. */
+/** Checks a URL at registration and at each attempt; addresses are at most seconds old. */
 export async function admitUrl(text: string, policy: UrlPolicy): Promise<AdmittedUrl | UrlRefusal> {
   const url = parseUrl(text, policy.allowPrivate);
   if ('code' in url) return url;
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.+$/, '');
-  const named = hostRefusal(host, policy.allowPrivate);
-  if (named !== null) return named;
+  const hostFault = findHostFault(host, policy.allowPrivate);
+  if (hostFault !== null) return hostFault;
   const resolve = policy.resolve ?? resolveName;
   const addresses = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
   if (addresses.length === 0) {
     return refuse('url_host_unknown', `The host name ${host} could not be resolved.`);
   }
-  // A single forbidden address is enough, since we do not choose which one is connected to.
+  // One forbidden address is enough, because any of them may be connected to.
   for (const address of addresses) {
     const refusal = addressFault(address, url.protocol, policy);
     if (refusal !== null) return refusal;
@@ -77,8 +78,8 @@ function parseUrl(text: string, allowPrivate: boolean): URL | UrlRefusal {
   if (text.length > URL_LENGTH_MAX) {
     return refuse('url_too_long', `The URL is longer than ${URL_LENGTH_MAX} characters.`);
   }
-  // The URL parser would drop or turn these silently, and another URL would be registered.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are to be found.
+  // The URL parser would drop or convert these silently and register another URL.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the regex detects them.
   if (/[\s\\\u0000-\u001f\u007f]/.test(text) || !URL.canParse(text)) {
     return refuse(
       'url_invalid',
@@ -87,10 +88,10 @@ function parseUrl(text: string, allowPrivate: boolean): URL | UrlRefusal {
   }
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) {
-    return refuse('url_not_https', 'The URL has to begin with https://.');
+    return refuse('url_not_https', 'The URL must begin with https://.');
   }
   if (url.username !== '' || url.password !== '') {
-    return refuse('url_userinfo', 'The URL must not carry a user name or password.');
+    return refuse('url_userinfo', 'The URL must not contain a user name or password.');
   }
   if (url.href.length > URL_LENGTH_MAX) {
     return refuse('url_too_long', `The URL is longer than ${URL_LENGTH_MAX} characters.`);
@@ -98,7 +99,7 @@ function parseUrl(text: string, allowPrivate: boolean): URL | UrlRefusal {
   return url;
 }
 
-function hostRefusal(host: string, allowPrivate: boolean): UrlRefusal | null {
+function findHostFault(host: string, allowPrivate: boolean): UrlRefusal | null {
   if (isIP(host) !== 0) return null;
   const isThisMachine = host === 'localhost' || host.endsWith('.localhost');
   if (isThisMachine && allowPrivate) return null;
@@ -113,10 +114,10 @@ function addressFault(
   { allowPrivate, isDenied }: UrlPolicy,
 ): UrlRefusal | null {
   if (isDenied?.(address) === true) {
-    return refuse('url_host_not_public', `The host is at ${address}, which is not posted to here.`);
+    return refuse('url_host_not_public', `The host is at ${address}, which this service blocks.`);
   }
   if (allowPrivate && isLoopback(address)) return null;
-  const refusal = addressRefusal(address);
+  const refusal = findAddressFault(address);
   if (refusal !== null) {
     return refuse('url_host_not_public', `The host is not on the public internet: ${refusal}.`);
   }

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StackFailure } from '../../src/os/failure';
+import { StackFailure } from '../../src/base/failure';
 import type { Task } from '../terminal';
 import { download, unpackTar } from './download';
 
@@ -32,14 +32,14 @@ export async function fetchArchive(
     throw new StackFailure(`no archive for ${PLATFORM} is known by its SHA-256`);
   }
   const file = join(folder, 'archive.tar.gz');
-  needKnown(await download(archive.url, file, task, signal), archive);
+  checkHash(await download(archive.url, file, task, signal), archive);
   await unpackTar(file, folder, signal);
   await rm(file);
   return archive;
 }
 
 /** @throws StackFailure when a file is not the known one; it must not be unpacked then */
-export function needKnown(sha256: string, archive: Archive): void {
+export function checkHash(sha256: string, archive: Archive): void {
   if (sha256 === archive.sha256) return;
   throw new StackFailure(`${archive.url} has the SHA-256 ${sha256}, not the known one`);
 }

@@ -4,10 +4,10 @@ import { stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { StackFailure } from '../../src/os/failure';
-import { tryLock } from '../../src/os/lock';
+import { StackFailure } from '../../src/base/failure';
+import { tryLock } from '../../src/base/file-lock';
 import type { Task } from '../terminal';
-import { sha256Of } from './download';
+import { hashFile } from './download';
 
 const LOCK_POLL_MS = 500;
 const PARTIAL = '.partial-';
@@ -22,7 +22,7 @@ export interface CacheEntry {
   executable: string;
 }
 
-export interface Cached {
+export interface CachedServer {
   path: string;
   from: string;
 }
@@ -30,14 +30,17 @@ export interface Cached {
 /**
  * Finds the executable of a complete entry; undefined when it is absent or not what was put there.
  */
-export async function readEntry(cacheDir: string, entry: CacheEntry): Promise<Cached | undefined> {
+export async function readEntry(
+  cacheDir: string,
+  entry: CacheEntry,
+): Promise<CachedServer | undefined> {
   const folder = join(cacheDir, entry.folder);
   const path = join(folder, entry.executable);
   const manifest = readManifest(join(folder, 'manifest.json'));
-  const found = await stat(path).catch(() => undefined);
+  const stats = await stat(path).catch(() => undefined);
   for (const each of [cacheDir, folder, path]) if (!(await isOwn(each))) return undefined;
-  if (manifest === undefined || found?.size !== manifest.bytes) return undefined;
-  if ((await sha256Of(path)) !== manifest.sha256) return undefined;
+  if (manifest === undefined || stats?.size !== manifest.bytes) return undefined;
+  if ((await hashFile(path)) !== manifest.sha256) return undefined;
   return { path, from: manifest.from };
 }
 
@@ -50,15 +53,19 @@ export async function writeEntry(
   entry: CacheEntry,
   from: string,
   make: (folder: string) => Promise<void>,
-): Promise<Cached> {
+): Promise<CachedServer> {
   const folder = join(cacheDir, entry.folder);
   const partial = join(cacheDir, `${PARTIAL}${entry.folder}-${randomUUID()}`);
   sweepPartials(cacheDir, entry);
   mkdirSync(partial);
   try {
     await make(partial);
-    const made = join(partial, entry.executable);
-    const manifest = { from, bytes: (await stat(made)).size, sha256: await sha256Of(made) };
+    const executable = join(partial, entry.executable);
+    const manifest = {
+      from,
+      bytes: (await stat(executable)).size,
+      sha256: await hashFile(executable),
+    };
     await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
     rmSync(folder, { recursive: true, force: true });
     renameSync(partial, folder);
@@ -80,8 +87,8 @@ export async function withCacheLock<T>(
   const path = join(cacheDir, `${name}.lock`);
   // Several tasks of one process never share a name, so the process id is enough.
   let lock = tryLock(path);
-  while (lock.held !== undefined) {
-    task.say(`process ${lock.held.pid} is fetching it, waiting`);
+  while (lock.holder !== undefined) {
+    task.say(`process ${lock.holder.pid} is fetching it, waiting`);
     await sleep(LOCK_POLL_MS, undefined, { signal });
     lock = tryLock(path);
   }
@@ -99,7 +106,7 @@ export async function needSpace(folder: string, megabytes: number, why: string):
   if (free >= megabytes) return;
   throw new StackFailure(
     `The disk of ${folder} has ${free} MB free, ${why} needs ${megabytes} MB. ` +
-      'Free some space, or name a folder on another disk (CACHE_DIR, DATA_DIR).',
+      'Free some space, or name a folder on another disk (XDG_CACHE_HOME, DATA_DIR).',
   );
 }
 
@@ -109,11 +116,11 @@ export async function needSpace(folder: string, megabytes: number, why: string):
  */
 async function isOwn(path: string): Promise<boolean> {
   const me = process.getuid?.();
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) return false;
+  const stats = await stat(path).catch(() => undefined);
+  if (stats === undefined) return false;
   if (me === undefined) return true;
-  const isShared = (found.mode & (WRITABLE_BY_OTHERS | STICKY)) === WRITABLE_BY_OTHERS;
-  return (found.uid === me || found.uid === 0) && !isShared;
+  const isShared = (stats.mode & (WRITABLE_BY_OTHERS | STICKY)) === WRITABLE_BY_OTHERS;
+  return (stats.uid === me || stats.uid === 0) && !isShared;
 }
 
 const WRITABLE_BY_OTHERS = 0o002;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { StackFailure } from '../../src/os/failure';
+import { StackFailure } from '../../src/base/failure';
 
 const OUTPUT_LINES_MAX = 12;
 
@@ -52,9 +52,9 @@ export async function runCommand(
     child.once('error', (error) => fail(`could not be run: ${error.message}`));
     child.once('close', (code, killedBy) => {
       if (code === 0) return resolve(stdout);
-      const said = lastLines.length === 0 ? '' : `:\n    ${lastLines.join('\n    ')}`;
+      const output = lastLines.length === 0 ? '' : `:\n    ${lastLines.join('\n    ')}`;
       const how = killedBy === null ? `failed with exit code ${code}` : `was ended by ${killedBy}`;
-      fail(`${how}${said}`);
+      fail(`${how}${output}`);
     });
   });
 }
@@ -83,8 +83,8 @@ export function isExecutable(path: string): boolean {
  */
 export function needTool(name: string, ...others: string[]): string {
   for (const candidate of [name, ...others]) {
-    const found = findOnPath(candidate);
-    if (found !== undefined) return found;
+    const path = findOnPath(candidate);
+    if (path !== undefined) return path;
   }
   throw new StackFailure(`${name} is not installed`);
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { EnvHttpProxyAgent, request } from 'undici';
-import { StackFailure } from '../../src/os/failure';
+import { StackFailure } from '../../src/base/failure';
 import type { Task } from '../terminal';
 import { needTool, runCommand } from './command';
 
@@ -48,7 +48,7 @@ export async function unpackTar(archive: string, into: string, signal: AbortSign
 }
 
 /** SHA-256 of a file, in hex. */
-export async function sha256Of(file: string): Promise<string> {
+export async function hashFile(file: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), hash);
   return hash.digest('hex');

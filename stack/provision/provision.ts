@@ -1,4 +1,4 @@
-import { reasonOf, StackFailure } from '../../src/os/failure';
+import { describeError, StackFailure } from '../../src/base/failure';
 import type { Progress, Task } from '../terminal';
 import { type CacheEntry, needSpace, readEntry, withCacheLock, writeEntry } from './cache';
 
@@ -17,7 +17,7 @@ export interface Server {
   /**
    * Finds a usable executable that is there already (environment or PATH), and tells what it is.
    */
-  installed(context: ProvisionContext): Promise<Found | undefined>;
+  installed(context: ProvisionContext): Promise<ServerExecutable | undefined>;
   /** Routes in the order in which they are tried. */
   routes: readonly Route[];
   /** Ways for a developer to help when no route worked, one per line. */
@@ -31,7 +31,7 @@ export interface ProvisionContext {
   signal: AbortSignal;
 }
 
-export interface Found {
+export interface ServerExecutable {
   path: string;
   /** Origin in words. */
   from: string;
@@ -42,8 +42,11 @@ export interface Found {
  * route.
  * @throws StackFailure saying what was tried and how to help it.
  */
-export async function provision(server: Server, context: ProvisionContext): Promise<Found> {
-  const found = await context.progress.during(server.name, async (task) => {
+export async function provision(
+  server: Server,
+  context: ProvisionContext,
+): Promise<ServerExecutable> {
+  const executable = await context.progress.during(server.name, async (task) => {
     const ready = (await server.installed(context)) ?? (await inCache(server, context));
     if (ready !== undefined) return ready;
     return await withCacheLock(
@@ -57,14 +60,17 @@ export async function provision(server: Server, context: ProvisionContext): Prom
       },
     );
   });
-  context.progress.line(`${server.name}: ${found.from} (${found.path})`);
-  return found;
+  context.progress.line(`${server.name}: ${executable.from} (${executable.path})`);
+  return executable;
 }
 
-async function inCache(server: Server, context: ProvisionContext): Promise<Found | undefined> {
+async function inCache(
+  server: Server,
+  context: ProvisionContext,
+): Promise<ServerExecutable | undefined> {
   for (const route of server.routes) {
-    const cached = await readEntry(context.cacheDir, route);
-    if (cached !== undefined) return { path: cached.path, from: `${cached.from}, cached` };
+    const entry = await readEntry(context.cacheDir, route);
+    if (entry !== undefined) return { path: entry.path, from: `${entry.from}, cached` };
   }
   return undefined;
 }
@@ -73,7 +79,7 @@ async function fetchByRoutes(
   server: Server,
   task: Task,
   context: ProvisionContext,
-): Promise<Found> {
+): Promise<ServerExecutable> {
   const failures: string[] = [];
   for (const route of server.routes) {
     try {
@@ -84,11 +90,11 @@ async function fetchByRoutes(
       );
     } catch (error) {
       context.signal.throwIfAborted();
-      failures.push(`  ${route.name}: ${reasonOf(error)}`);
+      failures.push(`  ${route.name}: ${describeError(error)}`);
       context.progress.line(`${server.name}: ${route.name} did not work, trying on`);
     }
   }
-  const help = server.help.map((way) => `  - ${way}`);
+  const help = server.help.map((hint) => `  - ${hint}`);
   throw new StackFailure(
     [`${server.name} could not be had.`, ...failures, 'Any one of these helps:', ...help].join(
       '\n',

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { StackFailure } from '../../src/os/failure';
+import { StackFailure } from '../../src/base/failure';
 import { fetchArchive, PLATFORM, TEMPORAL_ARCHIVES } from './archives';
 import { findOnPath, needTool, runCommand } from './command';
-import type { Found, ProvisionContext, Route, Server } from './provision';
+import type { ProvisionContext, Route, Server, ServerExecutable } from './provision';
 
 const VERSION = '1.5.1';
 const GO_MODULE = 'github.com/temporalio/cli';
@@ -27,17 +27,17 @@ export const temporalCli: Server = {
   ],
 };
 
-async function temporalOnPath({ env }: ProvisionContext): Promise<Found | undefined> {
+async function temporalOnPath({ env }: ProvisionContext): Promise<ServerExecutable | undefined> {
   const path = findOnPath('temporal', env['PATH']);
   if (path === undefined) return undefined;
-  const said = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
-  return isUsableTemporal(said) ? { path, from: `on PATH, ${said.trim()}` } : undefined;
+  const output = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
+  return isUsableTemporal(output) ? { path, from: `on PATH, ${output.trim()}` } : undefined;
 }
 
 /** Whether `temporal --version` tells of a CLI 1.x (or a build from source) that can serve us. */
-export function isUsableTemporal(said: string): boolean {
-  const cli = /version (\d+)\.\d+\.\d+(-DEV)?/.exec(said);
-  const server = /Server (\d+)\.(\d+)/.exec(said);
+export function isUsableTemporal(output: string): boolean {
+  const cli = /version (\d+)\.\d+\.\d+(-DEV)?/.exec(output);
+  const server = /Server (\d+)\.(\d+)/.exec(output);
   if (cli === null || server === null) return false;
   const isCliUsable = cli[1] === '1' || cli[2] === '-DEV';
   return isCliUsable && server[1] === '1' && Number(server[2]) >= SERVER_MINOR_MIN;

@@ -1,12 +1,12 @@
 import { MongoServerError } from 'mongodb';
-import { openedOnce } from '../../activities/record';
+import { openWithRetry } from '../../activities/shared/record';
 
 const taken = () =>
   new MongoServerError({ code: 11_000, message: 'E11000 duplicate key error index: position' });
 
 test('a key that was taken is looked at again', async () => {
   let tries = 0;
-  const opened = openedOnce(async () => {
+  const opened = openWithRetry(async () => {
     tries += 1;
     if (tries < 3) throw taken();
     return 'open';
@@ -16,7 +16,7 @@ test('a key that was taken is looked at again', async () => {
 
 test('keys that are taken again and again end the attempt: no loop without a pause', async () => {
   let tries = 0;
-  const attempt = openedOnce(async () => {
+  const attempt = openWithRetry(async () => {
     tries += 1;
     throw taken();
   });
@@ -26,7 +26,7 @@ test('keys that are taken again and again end the attempt: no loop without a pau
 
 test('any other error is not repeated here', async () => {
   let tries = 0;
-  const attempt = openedOnce(async () => {
+  const attempt = openWithRetry(async () => {
     tries += 1;
     throw new Error('the database is away');
   });

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { atTheBank, idealPayment } from '../support/http';
+import { idealPayment, waitForBank } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { type Exchange, exchange } from './exchange';
 import { expectRefusal } from './refusal';
@@ -158,7 +158,7 @@ test('the size counts in bytes, not in characters', async () => {
 
 test('a cancel takes no body, an empty one or {}, and nothing else', async () => {
   const { body } = await post(good);
-  await atTheBank(service, key, body.id);
+  await waitForBank(service, key, body.id);
   const path = `/v1/payments/${body.id}/cancel`;
   expectRefusal(await post('{"reason":"x"}', { path }), 'invalid_request', ['reason']);
   expectRefusal(await post('[]', { path }), 'invalid_request');

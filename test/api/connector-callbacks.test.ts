@@ -199,7 +199,7 @@ test('one that was kept by a process that died before the signal is delivered by
   const resource_id = await setting.payment();
   const authorized = report('payment', resource_id, 'authorized');
   const { callback_id, occurred_at } = authorized;
-  await setting.service.stores.callbacks.keep({
+  await setting.service.stores.callbacks.insertOnce({
     connector: bank,
     resource: 'payment',
     resource_id,

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { actOn } from '../../src/cli/act';
-import type { CallbackName } from '../../src/domain/callback';
-import { createSealer } from '../../src/keys/seal';
-import { verifyLedger } from '../../src/ledger/verify/verify';
+import { deliverCallback } from '../../src/callbacks/deliver';
+import type { CallbackName } from '../../src/domain/callback/callback';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { verifyLedger } from '../../src/ledger-check/verify';
 import { LIFECYCLES } from '../../src/lifecycles';
-import { makeSigningSecret } from '../../src/merchants/endpoint';
+import { makeSigningSecret } from '../../src/service/endpoints';
+import { actOn } from '../../src/service/operators/act';
 import { endpointOwner } from '../../src/store/endpoints';
-import { deliverCallback } from '../../src/temporal/bank-callbacks';
 import { call, eventually } from '../support/http';
 import type { Service } from '../support/service';
 import { type Receiver, receiveHttp } from '../webhooks/receiver';
@@ -157,7 +157,7 @@ export async function openHook({ stores, keys }: Service, account_id: string): P
   const secret = makeSigningSecret();
   await stores.endpoints.set({
     ...{ account_id, livemode: false, url: receiver.url, now: new Date() },
-    sealed: await createSealer(keys.seal).seal(secret, endpointOwner(account_id, false)),
+    sealed: await createEncrypter(keys.seal).encrypt(secret, endpointOwner(account_id, false)),
   });
   return { ...receiver, secret, received };
 }

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { readPage } from '../../src/cli/resource-page';
-import { pageText } from '../../src/cli/resource-text';
-import { createConnectorKey } from '../../src/connectors/keys';
-import { signMessage } from '../../src/connectors/signature';
-import { createSealer } from '../../src/keys/seal';
+import { createConnectorKey } from '../../src/callbacks/keys';
+import { signMessage } from '../../src/callbacks/signature';
+import { pageText } from '../../src/cli/commands/resource-text';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { readPage } from '../../src/service/operators/page';
 import {
   ensureSettlementSchedule,
   settlementScheduleId,
 } from '../../src/temporal/settlement-schedule';
 import { operatorsAudit } from '../support/audit';
-import { keepHistory } from '../support/histories';
+import { saveHistory } from '../support/histories';
 import { call, eventually } from '../support/http';
-import { insist } from '../support/insist';
+import { retryUntilDone } from '../support/insist';
 import { scriptedChain } from '../support/scripted-chain';
 import { openKey, type Service, startService } from '../support/service';
 import {
@@ -150,7 +150,7 @@ describe('a crypto payment', () => {
   test('is paid over HTTP by its connector, and by no other', async () => {
     const { url, stores, mongo, keys, coins, connector } = service;
     const acting = { stores, mongo, now: () => new Date(), audit: operatorsAudit(stores) };
-    const deps = { ...acting, sealer: createSealer(keys.seal) };
+    const deps = { ...acting, encrypter: createEncrypter(keys.seal) };
     const { id } = await shop.pay();
     const report = JSON.stringify({
       callback_id: `cb-${randomUUID()}`,
@@ -247,7 +247,7 @@ describe('a crypto payment', () => {
     expect(shown).toMatch(/crypto_payment_credited +clearing.* -1.000000000000000007 ETH/);
     const handle = shop.handle('crypto_payment', id);
     expect(await handle.result()).toMatchObject({ status: 'received' });
-    await keepHistory(handle, 'crypto-payment-received');
+    await saveHistory(handle, 'crypto-payment-received');
   });
 
   test('that is underpaid is topped up within the window', async () => {
@@ -259,7 +259,7 @@ describe('a crypto payment', () => {
     expect(await shop.events(id)).toEqual(['crypto.payment.underpaid', 'crypto.payment.received']);
     const handle = shop.handle('crypto_payment', id);
     await handle.result();
-    await keepHistory(handle, 'crypto-payment-topped-up');
+    await saveHistory(handle, 'crypto-payment-topped-up');
   });
 
   test('that is underpaid is accepted as it is by an operator', async () => {
@@ -272,7 +272,7 @@ describe('a crypto payment', () => {
     expect(kept?.audit).toMatchObject([{ who: 'mia', what: 'accept', after: 'received' }]);
     const handle = shop.handle('crypto_payment', id);
     await handle.result();
-    await keepHistory(handle, 'crypto-payment-accepted');
+    await saveHistory(handle, 'crypto-payment-accepted');
   });
 
   test('of a source that fails screening is held, then released once', async () => {
@@ -289,7 +289,7 @@ describe('a crypto payment', () => {
     expect(BigInt((await shop.balance()).available)).toBe(BigInt(before.available) + ETHER);
     expect(await shop.events(id)).toEqual(['crypto.payment.held', 'crypto.payment.received']);
     const handle = shop.handle('crypto_payment', id);
-    await keepHistory(handle, 'crypto-payment-released');
+    await saveHistory(handle, 'crypto-payment-released');
   });
 
   test('whose held deposit is rejected is what its other deposits make it', async () => {
@@ -304,7 +304,7 @@ describe('a crypto payment', () => {
     await shop.until(id, 'received', ({ status }) => status === 'received');
     const handle = shop.handle('crypto_payment', id);
     await handle.result();
-    await keepHistory(handle, 'crypto-payment-rejected');
+    await saveHistory(handle, 'crypto-payment-rejected');
   });
 
   test('that has expired keeps what comes late for an operator', async () => {
@@ -325,7 +325,7 @@ describe('a crypto payment', () => {
     expect(await shop.events(id)).toEqual(['crypto.payment.expired', 'crypto.payment.received']);
     const handle = shop.handle('crypto_payment', id);
     await handle.result();
-    await keepHistory(handle, 'crypto-payment-credited-late');
+    await saveHistory(handle, 'crypto-payment-credited-late');
   });
 
   test('forgets a deposit that the chain undoes before it counts, and shows one after', async () => {
@@ -343,7 +343,7 @@ describe('a crypto payment', () => {
     await shop.deposit(id, 'tx-7', ETHER, 1);
     await shop.attention(id, null);
     const handle = shop.handle('crypto_payment', id);
-    await keepHistory(handle, 'crypto-payment-undone');
+    await saveHistory(handle, 'crypto-payment-undone');
   });
 
   test('counts the same report once, and moves nothing by one that lacks its fields', async () => {
@@ -417,7 +417,7 @@ describe('a settlement', () => {
     expect(await handle.result()).toMatchObject({ status: 'completed' });
     expect(await shop.events(id)).toEqual(['crypto.settlement.completed']);
     expect(await shop.balance()).toEqual({ available: '0', reserved: '1' });
-    await keepHistory(handle, 'crypto-settlement-completed');
+    await saveHistory(handle, 'crypto-settlement-completed');
 
     const { id: failing } = part.body;
     const refusal = { code: 'dust', reason: 'Too small to send.' };
@@ -427,7 +427,7 @@ describe('a settlement', () => {
     const { body } = await shop.get(`/v1/crypto/settlements/${failing}`);
     expect(body.failure).toEqual({ code: 'dust', message: 'Too small to send.' });
     expect(await shop.events(failing)).toEqual(['crypto.settlement.failed']);
-    await keepHistory(shop.handle('crypto_settlement', failing), 'crypto-settlement-failed');
+    await saveHistory(shop.handle('crypto_settlement', failing), 'crypto-settlement-failed');
     const listed = (await shop.get('/v1/crypto/settlements?status=failed')).body;
     expect(listed.data).toEqual([body]);
   });
@@ -457,7 +457,7 @@ test('the schedule pays out what is worth it, to wallets that count', async () =
   const other = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
   await stores.wallets.set({ ...wallet, address: other }, { now, counts_from: now });
   expect(await ensureSettlementSchedule(temporal, taskQueue)).toBe('made');
-  expect(await insist(() => ensureSettlementSchedule(temporal, taskQueue))).toBe('kept');
+  expect(await retryUntilDone(() => ensureSettlementSchedule(temporal, taskQueue))).toBe('kept');
   const schedule = temporal.schedule.getHandle(settlementScheduleId(taskQueue));
   const daily = { every: 86_400_000, offset: 7_200_000 };
   expect((await schedule.describe()).spec.intervals).toMatchObject([daily]);

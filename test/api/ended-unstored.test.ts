@@ -1,4 +1,4 @@
-import type { ClaimDocument } from '../../src/store/idempotency';
+import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call, idealPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { expectRefusal } from './refusal';
@@ -16,7 +16,8 @@ afterAll(async () => service?.stop());
 
 const create = (idempotencyKey: string, once = true) =>
   call(service.url, 'POST', '/v1/payments', { key, body: idealPayment(), idempotencyKey, once });
-const claims = () => service.mongo.db(service.database).collection<ClaimDocument>('idempotency');
+const claims = () =>
+  service.mongo.db(service.database).collection<IdempotencyRecord>('idempotency');
 const claimOf = (idempotencyKey: string) => claims().findOne({ account_id, key: idempotencyKey });
 
 test('ended from outside before it was stored: the key is free again, and makes a new payment', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { LEGS } from '../../src/ledger/legs';
-import { inTransaction } from '../../src/mongo';
+import { inTransaction } from '../../src/base/mongo';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import type { Service } from '../support/service';
 
 /**
@@ -13,7 +13,7 @@ export async function fund(
   amount: number,
 ): Promise<void> {
   const at = new Date().toISOString();
-  const legs = LEGS.funded('main', amount);
+  const legs = ENTRY_LINES.funded('main', amount);
   const facts = { account_id, livemode, currency: 'EUR', at, legs };
   await inTransaction(mongo, (session) =>
     stores.ledger.post({ kind: 'funded', resource_id: randomUUID(), ...facts }, session),

@@ -76,15 +76,15 @@ const fields: Record<string, fc.Arbitrary<Judged>> = {
 };
 const REQUIRED = ['amount', 'method', 'currency', 'success_url', 'error_url'];
 
-/** A refusal names what was sent: a word that must not leak could come from there by chance. */
-const isTheirs = (text: string) => !/mongo|temporal|zod|stack|at \/|node_modules/i.test(text);
+/** A refusal names the fields that were sent: a word that must not leak may come from there. */
+const holdsWordOfOurs = (raw: string) => /mongo|temporal|zod|stack|at \/|node_modules/i.test(raw);
 
 /** A body of these fields, one perhaps left out, one perhaps too many; and whether it is valid. */
 function bodies(of: Record<string, fc.Arbitrary<Judged>>, required: readonly string[]) {
   return fc
     .record({
       all: fc.record(of),
-      extra: rarely(fc.string().filter((name) => !(name in of) && isTheirs(name))),
+      extra: rarely(fc.string().filter((name) => !(name in of))),
       leftOut: rarely(fc.constantFrom(...Object.keys(of))),
     })
     .map(({ all, extra, leftOut }) => {
@@ -109,6 +109,7 @@ async function expectJudged(
 ): Promise<void> {
   await fc.assert(
     fc.asyncProperty(requests, async ({ raw, ok }) => {
+      fc.pre(!holdsWordOfOurs(raw));
       const before = await count(collection);
       const answer = await post(raw, path);
       expect({ ok, refused: [400, 404, 422].includes(answer.status), text: answer.text }).toEqual({
@@ -178,8 +179,9 @@ test('any other JSON, and any text, is refused as a whole', async () => {
   const before = await count('payments');
   await fc.assert(
     fc.asyncProperty(
-      fc.oneof(fc.json(), fc.string({ unit: 'binary' }), mangled()).filter(isTheirs),
+      fc.oneof(fc.json(), fc.string({ unit: 'binary' }), mangled()),
       async (text) => {
+        fc.pre(!holdsWordOfOurs(text));
         const answer = await post(text);
         expect([400, 415, 422]).toContain(answer.status);
         expectErrorShape(answer);

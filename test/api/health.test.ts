@@ -5,9 +5,9 @@ import Router from '@koa/router';
 import { Client, Connection } from '@temporalio/client';
 import Koa from 'koa';
 import { mountHealth } from '../../src/api/health';
-import { connectMongo } from '../../src/mongo';
+import { connectMongo } from '../../src/base/mongo';
 import { createStores } from '../../src/store';
-import { createTemporalDoor } from '../../src/temporal/door';
+import { createTemporalClient } from '../../src/temporal/client';
 import { eventually } from '../support/http';
 import { mongodbUri } from '../support/servers';
 import { type Service, startService } from '../support/service';
@@ -87,7 +87,7 @@ test('with Temporal away readyz names it, and answers in time', async () => {
   const router = new Router();
   mountHealth(router, {
     mongo: service.mongo,
-    temporal: createTemporalDoor({ ...doorDeps(), client }),
+    temporal: createTemporalClient({ ...doorDeps(), client }),
     heartbeats: service.stores.heartbeats,
     now: () => new Date(),
   });
@@ -103,7 +103,7 @@ test('with MongoDB away readyz names it and what is kept there, and answers in t
   const router = new Router();
   mountHealth(router, {
     mongo,
-    temporal: createTemporalDoor({ ...doorDeps(), client: service.temporal }),
+    temporal: createTemporalClient({ ...doorDeps(), client: service.temporal }),
     heartbeats: stores.heartbeats,
     now: () => new Date(),
   });
@@ -114,7 +114,7 @@ test('a process that is about to end says so, whatever else is up', async () => 
   const stopping = new AbortController();
   const router = new Router();
   const { mongo, stores } = service;
-  const temporal = createTemporalDoor({ ...doorDeps(), client: service.temporal });
+  const temporal = createTemporalClient({ ...doorDeps(), client: service.temporal });
   const now = () => new Date();
   const { signal } = stopping;
   mountHealth(router, { mongo, temporal, heartbeats: stores.heartbeats, now, stopping: signal });

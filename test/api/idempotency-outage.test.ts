@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
-import type { ClaimDocument } from '../../src/store/idempotency';
+import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call, eventually, idealPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { expectRefusal } from './refusal';
@@ -13,7 +13,7 @@ let workers: Awaited<ReturnType<Service['startWorkers']>> | undefined;
 let account_id: string;
 let key: string;
 /** The claim of a call that no worker has taken up, as a pattern for others. */
-let open: ClaimDocument | null = null;
+let open: IdempotencyRecord | null = null;
 
 beforeAll(async () => {
   service = await startService({ worker: false });
@@ -28,7 +28,8 @@ const create = (idempotencyKey: string, once = true) =>
   call(service.url, 'POST', '/v1/payments', { key, body: idealPayment(), idempotencyKey, once });
 /** Asks again while a busy machine answers too late. */
 const insist = (idempotencyKey: string) => create(idempotencyKey, false);
-const claims = () => service.mongo.db(service.database).collection<ClaimDocument>('idempotency');
+const claims = () =>
+  service.mongo.db(service.database).collection<IdempotencyRecord>('idempotency');
 const claimOf = (idempotencyKey: string) => claims().findOne({ account_id, key: idempotencyKey });
 const payments = () => service.mongo.db(service.database).collection('payments');
 
@@ -37,7 +38,7 @@ async function leaveClaim(idempotencyKey: string): Promise<string> {
   if (open === null) throw new Error('There is no open claim to copy.');
   const { fingerprint, livemode, operation, request } = open;
   const resource_id = randomUUID();
-  await service.stores.idempotency.claim(
+  await service.stores.idempotency.reserveKey(
     {
       account_id,
       livemode,

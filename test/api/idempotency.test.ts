@@ -1,4 +1,4 @@
-import type { ClaimDocument } from '../../src/store/idempotency';
+import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { CREATES, type Creator } from './create-setting';
@@ -28,7 +28,7 @@ describe.each(CREATES)('a key of $name', (creating) => {
     database().collection(collection).countDocuments({ account_id: creator.account_id });
   const claimOf = (key: string) =>
     database()
-      .collection<ClaimDocument>('idempotency')
+      .collection<IdempotencyRecord>('idempotency')
       .findOne({ account_id: creator.account_id, operation, key });
 
   test('gives the first answer again, also after a move, and makes nothing more', async () => {

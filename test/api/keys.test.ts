@@ -1,6 +1,6 @@
-import { SCOPES } from '../../src/domain/api-key';
+import { inTransaction } from '../../src/base/mongo';
+import { SCOPES } from '../../src/domain/account/api-key';
 import { ENDPOINTS } from '../../src/domain/wire';
-import { inTransaction } from '../../src/mongo';
 import { makeKey } from '../../src/store/keys';
 import { call, eventually, idealPayment } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';

@@ -1,11 +1,11 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
-import { positionOf } from '../../src/domain/cursor';
-import { PAYMENT_STATUSES } from '../../src/domain/payment';
-import { PAYOUT_STATUSES } from '../../src/domain/payout';
-import { REFUND_STATUSES } from '../../src/domain/refund';
-import { payTokenHash } from '../../src/keys/pay-token';
-import { inTransaction } from '../../src/mongo';
+import { inTransaction } from '../../src/base/mongo';
+import { buildPosition } from '../../src/domain/cursor';
+import { PAYMENT_STATUSES } from '../../src/domain/payment/payment';
+import { PAYOUT_STATUSES } from '../../src/domain/payout/payout';
+import { REFUND_STATUSES } from '../../src/domain/refund/refund';
+import { hashPayToken } from '../../src/encryption/pay-token';
 import { call, settledPayment } from '../support/http';
 import type { Service } from '../support/service';
 import { storedPayout } from './payout-setting';
@@ -44,7 +44,7 @@ function insertOf<R extends Row>(
     const ties = new Set<number>();
     while (ties.size < count) ties.add(randomInt(1_000_000));
     const rows = [...ties].map((tie) => {
-      const position = positionOf(Date.parse(created_at), tie);
+      const position = buildPosition(Date.parse(created_at), tie);
       return { ...make({ _id: randomUUID(), position, created_at }), ...changes };
     });
     for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
@@ -80,7 +80,7 @@ export const payments: Open = async (service, like) => {
     ...like.payment,
     ...row,
     account_id: owner.account_id,
-    token_hash: payTokenHash(row._id),
+    token_hash: hashPayToken(row._id),
   });
   return { ...owner, path: '/v1/payments', insert: insertOf(service, make, insert) };
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { NETWORKS } from '../../src/domain/crypto';
-import { RAIL_IDS } from '../../src/domain/rails';
+import { NETWORKS } from '../../src/domain/crypto/assets';
+import { RAIL_IDS } from '../../src/domain/payout/rails';
 import { ENDPOINTS } from '../../src/domain/wire';
 import { call, eventually } from '../support/http';
 import { type Service, startService } from '../support/service';

@@ -152,11 +152,3 @@ test('who pays is shown wherever it was, and stands nowhere in clear', async () 
     expect(stored).not.toContain(secret);
   }
 });
-
-test('a payer from before payers were sealed is read as it stands', async () => {
-  const { id } = (await post('/v1/payments', idealPayment())).body;
-  const customer = { email: 'a@b.nl', first_name: 'A', last_name: null, reference: null };
-  const payments = service.mongo.db(service.database).collection<{ _id: string }>('payments');
-  await payments.updateOne({ _id: id }, { $set: { customer } });
-  expect((await get(`/v1/payments/${id}`)).body.customer).toEqual(customer);
-});

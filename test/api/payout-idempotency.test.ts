@@ -1,5 +1,5 @@
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
-import type { ClaimDocument } from '../../src/store/idempotency';
+import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call, eventually } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { credit, FUNDS, openShop, type Shop } from './payout-setting';
@@ -8,7 +8,7 @@ import { expectRefusal } from './refusal';
 const claimOf = (service: Service, shop: Shop, key: string) =>
   service.mongo
     .db(service.database)
-    .collection<ClaimDocument>('idempotency')
+    .collection<IdempotencyRecord>('idempotency')
     .findOne({ account_id: shop.account_id, operation: 'createPayout', key });
 const payoutsOf = (service: Service, { account_id }: Shop) =>
   service.mongo.db(service.database).collection('payouts').countDocuments({ account_id });
@@ -80,7 +80,6 @@ describe('a key', () => {
       recipient_id: shop.recipients.sepa_instant,
       balance_account: 'main',
       connector: service.connector,
-      can_be_returned: true,
       caller_waits: true,
       request_id: expect.any(String),
     });

@@ -1,7 +1,7 @@
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
-import type { PayoutCallbackName } from '../../src/domain/callback';
-import { createSealer } from '../../src/keys/seal';
+import type { PayoutCallbackName } from '../../src/domain/callback/callback';
+import { createEncrypter } from '../../src/encryption/encrypter';
 import { endpointOwner } from '../../src/store/endpoints';
 import { eventually } from '../support/http';
 import { type Service, startService } from '../support/service';
@@ -49,7 +49,7 @@ test.each<[PayoutCallbackName, string[]]>([
   ['returned', ['payout.returned']],
 ])('a payout that is %s tells the endpoint of every step, once', async (event, last) => {
   const owner = endpointOwner(shop.account_id, false);
-  const sealed = await createSealer(service.keys.seal).seal('whsec_any', owner);
+  const sealed = await createEncrypter(service.keys.seal).encrypt('whsec_any', owner);
   await service.stores.endpoints.set({
     account_id: shop.account_id,
     livemode: false,

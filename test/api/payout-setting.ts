@@ -1,8 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { fundBalance } from '../../src/cli/fund';
-import { positionOf } from '../../src/domain/cursor';
-import { RAILS, type RailId } from '../../src/domain/rails';
-import type { RecipientDetails, RecipientFacts } from '../../src/domain/recipient';
+import { buildPosition } from '../../src/domain/cursor';
+import { RAILS, type RailId } from '../../src/domain/payout/rails';
+import type { RecipientDetails, RecipientFacts } from '../../src/domain/payout/recipient';
+import { fundBalance } from '../../src/service/balances/fund';
 import type { PayoutDocument } from '../../src/store/payouts';
 import { operatorsAudit } from '../support/audit';
 import { call, eventually } from '../support/http';
@@ -58,7 +58,7 @@ const DETAILS: Record<RailId, Partial<RecipientDetails>> = {
 
 /** Written as the service writes it, so that a test may also have one that has grown old. */
 export async function insertRecipient(
-  { stores, recipientSealer: sealer }: Pick<Service, 'stores' | 'recipientSealer'>,
+  { stores, recipientEncrypters }: Pick<Service, 'stores' | 'recipientEncrypters'>,
   owner: { account_id: string; livemode?: boolean },
   rail: RailId,
   changes: Partial<RecipientFacts> = {},
@@ -66,7 +66,8 @@ export async function insertRecipient(
   const _id = randomUUID();
   const details: RecipientDetails = { ...NONE, ...DETAILS[rail] };
   const isCard = details.type === 'card';
-  const sealed = await sealer.seal(JSON.stringify(details), `recipient/${_id}`);
+  const sealer = recipientEncrypters.sandbox;
+  const sealed = await sealer.encrypt(JSON.stringify(details), `recipient/${_id}`);
   await stores.recipients.insert({
     _id,
     livemode: false,
@@ -78,8 +79,9 @@ export async function insertRecipient(
     iban_in_sepa: details.iban === null ? null : true,
     last4: (details.card_number ?? details.iban ?? details.account_number ?? '').slice(-4),
     sealed,
-    kid: sealer.kidOf(sealed),
+    kid: sealer.getKid(sealed),
     created_at: new Date().toISOString(),
+    used_at: new Date().toISOString(),
     request_id: 'some-request',
     ...changes,
   });
@@ -195,7 +197,7 @@ export function storedPayout(
     livemode: false,
     version: 3,
     status: 'sent',
-    position: positionOf(Date.parse(created_at), randomInt(1_000_000)),
+    position: buildPosition(Date.parse(created_at), randomInt(1_000_000)),
     amount: 1_000,
     fee: 0,
     currency: 'EUR',

@@ -1,5 +1,5 @@
-import { RAIL_IDS, type RAILS } from '../../src/domain/rails';
-import type { RecipientFacts } from '../../src/domain/recipient';
+import { RAIL_IDS, type RAILS } from '../../src/domain/payout/rails';
+import type { RecipientFacts } from '../../src/domain/payout/recipient';
 import { call, eventually } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
 import { insertRecipient, openShop, RAIL_CURRENCY, type Shop } from './payout-setting';

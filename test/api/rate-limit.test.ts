@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { createConnectorKey } from '../../src/connectors/keys';
-import { signMessage } from '../../src/connectors/signature';
-import { createSealer } from '../../src/keys/seal';
+import { createConnectorKey } from '../../src/callbacks/keys';
+import { signMessage } from '../../src/callbacks/signature';
+import { createEncrypter } from '../../src/encryption/encrypter';
 import { makeKey } from '../../src/store/keys';
 import { operatorsAudit } from '../support/audit';
 import { call, eventually, idealPayment } from '../support/http';
@@ -108,8 +108,8 @@ test(
     const { stores, mongo, keys, url } = service;
     const connector = `limited-${randomUUID().slice(0, 8)}`;
     const deps = { stores, mongo, now: () => new Date(), audit: operatorsAudit(stores) };
-    const sealer = createSealer(keys.seal);
-    const { secret } = await createConnectorKey({ ...deps, sealer }, connector);
+    const sealer = createEncrypter(keys.seal);
+    const { secret } = await createConnectorKey({ ...deps, encrypter: sealer }, connector);
     const body = '{}';
     const post = async () => {
       const signature = signMessage(secret, body, Math.floor(Date.now() / 1_000));

@@ -3,13 +3,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import pino from 'pino';
 import { createApp } from '../../src/api/app';
-import { createSealer, SealError, type Sealer } from '../../src/keys/seal';
+import { createCallbackInbox } from '../../src/callbacks/inbox';
+import { createEncrypter, DecryptionError, type Encrypter } from '../../src/encryption/encrypter';
+import { createDetailsDecrypter, followPairs } from '../../src/encryption/recipient-keys';
 import { createConnectors } from '../../src/routing';
-import { createTemporalDoor } from '../../src/temporal/door';
-import { createRedeliveries } from '../../src/temporal/redeliveries';
+import { createRedeliveries } from '../../src/service/events/redeliveries';
+import { createTemporalClient } from '../../src/temporal/client';
 import { everythingStored } from '../cli/cli';
 import { call } from '../support/http';
-import { recipientOpener } from '../support/recipient-opener';
+import { recipientDecrypter } from '../support/recipient-decrypter';
 import { NO_LIMITS, type Service, startService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
@@ -38,8 +40,8 @@ const counts = () =>
       service.mongo.db(service.database).collection(name).countDocuments(),
     ),
   );
-const opener = (sealer: Sealer) => recipientOpener(service.stores.recipients, sealer);
-const sealer = () => createSealer(service.keys.seal);
+const open = (id: string, decrypter: Pick<Encrypter, 'decrypt'> = service.recipientDecrypter) =>
+  recipientDecrypter(service.stores.recipients, decrypter)(id);
 
 const OWN = {
   first_name: 'Zebedee',
@@ -88,9 +90,9 @@ test('a creation that was cut off keeps it sealed in its claim, and goes on with
   insert.mockRejectedValueOnce(new Error('cut off'));
   expectRefusal(await create(CARD, 'cut'), 'internal_error');
   const claims = service.mongo.db(service.database).collection('idempotency');
-  const open = await claims.findOne({ key: 'cut' });
-  expect(Object.keys(open?.['request'])).toEqual(['recipient']);
-  expect(Object.keys(open?.['request'].recipient).sort()).toEqual([
+  const record = await claims.findOne({ key: 'cut' });
+  expect(Object.keys(record?.['request'])).toEqual(['recipient']);
+  expect(Object.keys(record?.['request'].recipient).sort()).toEqual([
     'card_expires',
     'has',
     'iban_in_sepa',
@@ -103,15 +105,15 @@ test('a creation that was cut off keeps it sealed in its claim, and goes on with
   expectNoSecret(await stored());
   const again = await create(CARD, 'cut');
   expect(again.status).toBe(201);
-  expect(again.body.id).toBe(open?.['resource_id']);
+  expect(again.body.id).toBe(record?.['resource_id']);
   expect(await claims.findOne({ key: 'cut' })).toMatchObject({ request: null });
-  expect(await opener(sealer())(again.body.id)).toMatchObject({ last_name: 'Quillfeather' });
+  expect(await open(again.body.id)).toMatchObject({ last_name: 'Quillfeather' });
 });
 
 test('a connector opens what was sent, normalised', async () => {
   const sent = { ...SEPA, iban: 'de89 3704 0044 0532 0130 00', last4: '3000' };
   const { id } = (await create(sent)).body;
-  expect(await opener(sealer())(id)).toEqual({
+  expect(await open(id)).toEqual({
     ...SEPA,
     card_number: null,
     expiry_month: null,
@@ -119,7 +121,17 @@ test('a connector opens what was sent, normalised', async () => {
     sort_code: null,
     account_number: null,
   });
-  await expect(opener(sealer())(randomUUID())).rejects.toThrow('no such recipient');
+  await expect(open(randomUUID())).rejects.toThrow('no such recipient');
+});
+
+test('the keys of the API decrypt no recipient', async () => {
+  const { id } = (await create(SEPA)).body;
+  const { keys, keysDir } = service;
+  await expect(open(id, createEncrypter(keys.seal))).rejects.toThrow(DecryptionError);
+  const publicKeys = createEncrypter(followPairs(keysDir, 'sandbox', 'public'));
+  await expect(open(id, publicKeys)).rejects.toThrow(DecryptionError);
+  const live = createDetailsDecrypter(keysDir, 'live');
+  await expect(open(id, live)).rejects.toThrow(DecryptionError);
 });
 
 test('ciphertexts that were swapped open for neither', async () => {
@@ -132,15 +144,16 @@ test('ciphertexts that were swapped open for neither', async () => {
   ];
   await recipients.updateOne({ _id: first }, { $set: { sealed: Object(b).sealed } });
   await recipients.updateOne({ _id: second }, { $set: { sealed: Object(a).sealed } });
-  await expect(opener(sealer())(first)).rejects.toThrow(SealError);
-  await expect(opener(sealer())(second)).rejects.toThrow(SealError);
+  await expect(open(first)).rejects.toThrow(DecryptionError);
+  await expect(open(second)).rejects.toThrow(DecryptionError);
 });
 
 test('details that are not what was expected are not quoted', async () => {
   const { id } = (await create(CARD)).body;
   for (const text of ['not JSON: Quillfeather', '{"last_name": "Quillfeather"}']) {
-    const open = opener({ ...sealer(), open: async () => text });
-    const error: unknown = await open(id).catch((cause: unknown) => cause);
+    const error: unknown = await open(id, { decrypt: async () => text }).catch(
+      (cause: unknown) => cause,
+    );
     expect(error).toBeInstanceOf(Error);
     expect(Object(error).message).not.toContain('Quill');
     expect(error).not.toHaveProperty('cause');
@@ -149,18 +162,27 @@ test('details that are not what was expected are not quoted', async () => {
 
 describe('with every log line and every field of an error on show', () => {
   /** The API as it is, but for a log that keeps all it is given. */
-  async function watched(broken: Sealer, run: (url: string) => Promise<void>): Promise<string> {
+  async function watched(
+    encrypt: Encrypter['encrypt'] | undefined,
+    run: (url: string) => Promise<void>,
+  ): Promise<string> {
     const lines: string[] = [];
-    const { stores, mongo, rings, temporal: client, queues } = service;
+    const { stores, mongo, keys, temporal: client, queues } = service;
+    const { sandbox } = service.recipientEncrypters;
     const now = () => new Date();
     const app = createApp({
       stores,
       mongo,
-      keys: rings,
+      keys,
       now,
-      sealer: broken,
+      encrypter: createEncrypter(keys.seal),
+      recipientEncrypters: {
+        ...service.recipientEncrypters,
+        sandbox: { ...sandbox, encrypt: encrypt ?? sandbox.encrypt },
+      },
       config: { PUBLIC_URL: 'http://localhost', WEBHOOK_ALLOW_PRIVATE: '', ...NO_LIMITS },
-      temporal: createTemporalDoor({ client, lifecycleQueue: queues.lifecycle, stores, now }),
+      temporal: createTemporalClient({ client, lifecycleQueue: queues.lifecycle, stores, now }),
+      callbacks: createCallbackInbox({ client, lifecycleQueue: queues.lifecycle, stores, now }),
       redeliveries: createRedeliveries({
         temporal: client,
         webhookQueue: queues.webhooks,
@@ -183,7 +205,7 @@ describe('with every log line and every field of an error on show', () => {
   }
 
   test('refusals and successes log nothing of the body', async () => {
-    const log = await watched(sealer(), async (url) => {
+    const log = await watched(undefined, async (url) => {
       expect((await create(CARD, randomUUID(), url)).status).toBe(201);
       const refused = await create({ ...CARD, iban: 'DE89370400440532013000' }, randomUUID(), url);
       expectRefusal(refused, 'invalid_request', ['iban']);
@@ -197,7 +219,7 @@ describe('with every log line and every field of an error on show', () => {
     const seal = async () => {
       throw new Error('no key');
     };
-    const log = await watched({ ...sealer(), seal }, async (url) => {
+    const log = await watched(seal, async (url) => {
       const before = await counts();
       const answer = await create(CARD, 'no key', url, true);
       expectRefusal(answer, 'temporarily_unavailable');
@@ -209,11 +231,11 @@ describe('with every log line and every field of an error on show', () => {
   });
 
   test('an error that nobody expected carries nothing of it', async () => {
-    const log = await watched(sealer(), async (url) => {
+    const log = await watched(undefined, async (url) => {
       const { recipients, idempotency } = service.stores;
       jest.spyOn(recipients, 'insert').mockRejectedValueOnce(new Error('unexpected'));
       expectRefusal(await create(CARD, randomUUID(), url), 'internal_error');
-      jest.spyOn(idempotency, 'claim').mockRejectedValueOnce(new Error('unexpected'));
+      jest.spyOn(idempotency, 'reserveKey').mockRejectedValueOnce(new Error('unexpected'));
       expectRefusal(await create(SEPA, randomUUID(), url), 'internal_error');
     });
     expect(log).toContain('unexpected');

@@ -1,9 +1,10 @@
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
-import { createOnce } from '../../src/api/idempotency';
-import { methodRules } from '../../src/domain/catalogue';
+import { parseJson } from '../../src/base/json';
 import { Refusal } from '../../src/domain/errors';
-import { parseJson } from '../../src/json';
-import type { ClaimDocument } from '../../src/store/idempotency';
+import { methodRules } from '../../src/domain/payment/catalog';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { answerOnce, type CreatedResource, reserveKey } from '../../src/service/create-once';
+import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call, eventually, settledPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { fund } from './fund';
@@ -29,7 +30,8 @@ const refund = (idempotencyKey: string, changes: object = {}) =>
     idempotencyKey,
     body: { payment_id, amount: 100, ...changes },
   });
-const claims = () => service.mongo.db(service.database).collection<ClaimDocument>('idempotency');
+const claims = () =>
+  service.mongo.db(service.database).collection<IdempotencyRecord>('idempotency');
 const claimOf = (idempotencyKey: string) =>
   claims().findOne({ account_id, operation: 'createRefund', key: idempotencyKey });
 const refunds = () =>
@@ -66,21 +68,18 @@ describe('what only the reservation can refuse', () => {
   });
 });
 
-/** A call as it is after its checks, with the rest of its life in the test's hands. */
+/** A call as it is after its checks; the test decides how its resource is created. */
 const callOnce = async (
   idempotencyKey: string,
   { canonical = '{}', accepted_at = new Date().toISOString() },
-  create: (resource_id: string) => Promise<string>,
+  create: (resource_id: string) => Promise<CreatedResource>,
 ) => {
-  const { idempotency } = service.stores;
-  const call = {
-    canonical,
-    fingerprints: service.rings.fingerprint,
-    claimKey: { account_id, livemode: false, operation: 'createRefund', key: idempotencyKey },
-    requestId: 'some-request',
-    now: () => new Date(),
-  };
-  const once = await createOnce(idempotency, call, async () => ({
+  const { stores, keys } = service;
+  const deps = { stores, keys, encrypter: createEncrypter(keys.seal), now: () => new Date() };
+  const caller = { account_id, livemode: false };
+  const parseBody = () => null;
+  const request = { caller, idempotencyKey, canonical, requestId: 'some-request', parseBody };
+  const reservation = await reserveKey(deps, 'createRefund', request, () => ({
     refund: { reason: null },
     routing: {
       payment_id,
@@ -94,9 +93,8 @@ const callOnce = async (
       due_seconds: 60,
     },
   }));
-  if ('replay' in once) return { ...once.replay, replayed: true };
-  const body = await create(once.claim.resource_id);
-  return { ...(await idempotency.complete(once.claim, 201, body)), replayed: once.joined };
+  const { firstAnswer, record } = reservation;
+  return firstAnswer ?? (await answerOnce(deps, reservation, create(record.resource_id)));
 };
 
 test('a caller who joined a claim that is then refused neither answers for it nor keeps it', async () => {
@@ -105,7 +103,7 @@ test('a caller who joined a claim that is then refused neither answers for it no
   const resources = new Set<string>();
   const refuse = (id: string) => {
     resources.add(id);
-    return new Promise<string>((_, reject) => waiting.push(reject));
+    return new Promise<CreatedResource>((_, reject) => waiting.push(reject));
   };
   const calls = [callOnce('joined', {}, refuse), callOnce('joined', {}, refuse)];
   const outcomes = Promise.allSettled(calls);
@@ -114,16 +112,16 @@ test('a caller who joined a claim that is then refused neither answers for it no
   // The workflow frees the key, then answers; between the two another call takes it.
   for (const id of resources) await service.stores.idempotency.release(id);
   const other = { canonical: '{"amount":1}' };
-  const next = await callOnce('joined', other, async () => 'the other body');
+  const next = await callOnce('joined', other, async () => ({ answer: { amount: 1 } }));
   for (const reject of waiting) reject(refused);
   expect(await outcomes).toEqual([
     { status: 'rejected', reason: refused },
     { status: 'rejected', reason: refused },
   ]);
-  expect(next).toEqual({ status: 201, body: 'the other body', replayed: false });
+  expect(next).toMatchObject({ body: '{"amount":1}', isReplayed: false });
   const claim = await claimOf('joined');
   expect(resources).not.toContain(claim?.resource_id);
-  expect(claim).toMatchObject({ status: 201, body: 'the other body', request: null });
+  expect(claim).toMatchObject({ status: 201, body: '{"amount":1}', request: null });
 });
 
 test('a retry is judged by the time of the first call, also when the window has passed since', async () => {

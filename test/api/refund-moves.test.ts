@@ -1,6 +1,6 @@
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
-import { createSealer } from '../../src/keys/seal';
+import { createEncrypter } from '../../src/encryption/encrypter';
 import { endpointOwner } from '../../src/store/endpoints';
 import { call, eventually, settledPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   service = await startService();
   ({ account_id, key } = await service.account());
   const owner = endpointOwner(account_id, false);
-  const sealed = await createSealer(service.keys.seal).seal('whsec_any', owner);
+  const sealed = await createEncrypter(service.keys.seal).encrypt('whsec_any', owner);
   await service.stores.endpoints.set({
     account_id,
     livemode: false,

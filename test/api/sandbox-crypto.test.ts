@@ -1,5 +1,5 @@
-import { WebhookEvent } from '../../src/domain/event';
-import { makeSigningSecret } from '../../src/merchants/endpoint';
+import { WebhookEvent } from '../../src/domain/webhook/event';
+import { makeSigningSecret } from '../../src/service/endpoints';
 import { verifySignature } from '../../src/webhooks/signature';
 import { assertWebhook } from '../support/contract';
 import { call, eventually } from '../support/http';

@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Stripe from 'stripe';
-import type { EventType } from '../../src/domain/event';
-import { createSealer } from '../../src/keys/seal';
-import { makeSigningSecret } from '../../src/merchants/endpoint';
+import type { EventType } from '../../src/domain/webhook/event';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { makeSigningSecret } from '../../src/service/endpoints';
 import { endpointOwner } from '../../src/store/endpoints';
 import { assertWebhook } from '../support/contract';
 import { call, eventually, idealPayment, settledPayment } from '../support/http';
@@ -35,7 +35,7 @@ async function register(owner: string, enabled_events?: EventType[]): Promise<vo
     account_id: owner,
     livemode: false,
     url: `http://localhost:${port}/webhooks`,
-    sealed: await createSealer(service.keys.seal).seal(secret, endpointOwner(owner, false)),
+    sealed: await createEncrypter(service.keys.seal).encrypt(secret, endpointOwner(owner, false)),
     now: new Date(),
     enabled_events,
   });

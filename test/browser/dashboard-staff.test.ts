@@ -95,11 +95,11 @@ test('an invited person joins by the link, once, and sees what their role allows
   await look(page, 'password-again');
   await page.getByLabel('Password').fill(PASSWORD);
   await press(page, 'Remove');
-  await page.getByText('The person is removed.').waitFor();
+  await page.getByText('The member is removed.').waitFor();
   await guest.goto(`${service.url}/dashboard/sandbox/team`);
   await guest.waitForURL(/sign-in/);
   await follow(page, 'Audit log');
-  for (const words of ['Person invited', 'Person joined', 'Person removed']) {
+  for (const words of ['Team member invited', 'Team member joined', 'Team member removed']) {
     await page.getByRole('cell', { name: words }).first().waitFor();
   }
   await look(page, 'audit-log');

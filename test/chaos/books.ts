@@ -1,8 +1,12 @@
 import { Client, Connection } from '@temporalio/client';
-import type { WebhookEvent } from '../../src/domain/event';
-import { PAYMENT_EVENTS, PAYMENT_MOVES, type PaymentStatus } from '../../src/domain/payment';
-import { eventId } from '../../src/ids';
-import { connectMongo } from '../../src/mongo';
+import { eventId } from '../../src/base/ids';
+import { connectMongo } from '../../src/base/mongo';
+import {
+  PAYMENT_EVENTS,
+  PAYMENT_TRANSITIONS,
+  type PaymentStatus,
+} from '../../src/domain/payment/payment';
+import type { WebhookEvent } from '../../src/domain/webhook/event';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import type { EventDocument } from '../../src/store/events';
 import type { PaymentDocument } from '../../src/store/payments';
@@ -70,6 +74,6 @@ function nextStatus(
   status: PaymentStatus,
   type: WebhookEvent['type'] | undefined,
 ): PaymentStatus | undefined {
-  const lawful: readonly PaymentStatus[] = PAYMENT_MOVES[status];
+  const lawful: readonly PaymentStatus[] = PAYMENT_TRANSITIONS[status];
   return lawful.find((next) => type !== undefined && PAYMENT_EVENTS[next] === type);
 }

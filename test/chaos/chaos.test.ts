@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { DELIVERY_STATUSES } from '../../src/domain/event';
-import { isAlive } from '../../src/os/process-table';
+import { isAlive } from '../../src/base/process-table';
+import { DELIVERY_STATUSES } from '../../src/domain/webhook/event';
 import { eventually } from '../support/http';
 import { type Books, faultsOfMoves, openBooks } from './books';
 import { type Acknowledged, startLoad } from './load';

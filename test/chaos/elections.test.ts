@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { verifyLedger } from '../../src/ledger/verify/verify';
+import { verifyLedger } from '../../src/ledger-check/verify';
 import { eventually } from '../support/http';
-import { insist } from '../support/insist';
+import { retryUntilDone } from '../support/insist';
 import { openProcesses, type Processes } from '../support/processes';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set';
 import { type MerchantBook, openMerchantBook } from './merchant-book';
@@ -100,7 +100,9 @@ test('settlements that no majority takes over are given up in seconds, and repea
   const account_id = `acct_${randomUUID()}`;
   const ids = Array.from({ length: 3 }, () => randomUUID());
   const payments = await Promise.all(
-    ids.map((payment_id) => insist(() => authorizedPayment(records, { account_id, payment_id }))),
+    ids.map((payment_id) =>
+      retryUntilDone(() => authorizedPayment(records, { account_id, payment_id })),
+    ),
   );
   await set.holdBack(true);
   const began = Date.now();
@@ -110,7 +112,7 @@ test('settlements that no majority takes over are given up in seconds, and repea
   expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   expect(gaveUpAfter).toBeLessThan(GIVEN_UP_MS_MAX);
 
-  await Promise.all(payments.map((facts) => insist(() => settle(records, facts))));
+  await Promise.all(payments.map((facts) => retryUntilDone(() => settle(records, facts))));
   expect(await records.stores.ledger.balances(account_id, false)).toMatchObject([
     { available: 3_000, reserved: 0 },
   ]);

@@ -4,8 +4,8 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import type { ConnectorKey } from '../../connectors/contract/callbacks';
 import type { Deposit } from '../../connectors/evm/deposits';
 import type { Settlement } from '../../connectors/evm/settlements';
-import { createConnectorKey } from '../../src/connectors/keys';
-import { createSealer } from '../../src/keys/seal';
+import { createConnectorKey } from '../../src/callbacks/keys';
+import { createEncrypter } from '../../src/encryption/encrypter';
 import { type CryptoShop, ETHER, IN_ETHER, openCryptoShop } from '../api/crypto-setting';
 import { startEthereum } from '../connectors/evm/ethereum';
 import { operatorsAudit } from '../support/audit';
@@ -52,7 +52,7 @@ async function signingKey(): Promise<ConnectorKey> {
   const { mongo, stores, keys } = service;
   const now = () => new Date();
   const acting = { mongo, stores, audit: operatorsAudit(stores), now };
-  return await createConnectorKey({ ...acting, sealer: createSealer(keys.seal) }, CONNECTOR);
+  return await createConnectorKey({ ...acting, encrypter: createEncrypter(keys.seal) }, CONNECTOR);
 }
 
 const due = 5n * 10n ** 16n;
@@ -76,8 +76,7 @@ test('a deposit is credited once, whenever process and node are killed', async (
 
   await chain.restart();
   await chain.mine();
-  await evm.start();
-  await told(hash, 2);
+  await evm.follow();
   expect(await shop.balance()).toEqual({ available: '0', reserved: '0' });
   await evm.kill();
 

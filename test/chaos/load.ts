@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { PaymentCallbackName } from '../../src/domain/callback';
-import { PAYMENT_STATUSES, type PaymentStatus } from '../../src/domain/payment';
+import type { PaymentCallbackName } from '../../src/domain/callback/callback';
+import { PAYMENT_STATUSES, type PaymentStatus } from '../../src/domain/payment/payment';
 import type { Answer, PatientClient, Request } from './patient-client';
 
 /** State that each wish for a payment leads to: an event of its bank, or a cancellation. */

@@ -93,7 +93,8 @@ async function send(url: string, apiKey: string, request: Request): Promise<Outc
     });
     const { status } = response;
     const text = await response.text();
-    if (status >= 500 || status === 409 || status === 429) {
+    // 408: a stalled machine did not read the request in time, so nothing was done.
+    if (status >= 500 || status === 408 || status === 409 || status === 429) {
       return { known: false, why: `${status} ${/"code":"(\w+)"/.exec(text)?.[1] ?? ''}`.trim() };
     }
     return { known: true, answer: { status, headers: response.headers, text } };

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { commandLine, isAlive, processIds, signal } from '../../src/os/process-table';
+import { isAlive, listProcessIds, readCommandLine, signal } from '../../src/base/process-table';
 import { freePort, isPortFree } from '../../stack/ports';
 import { runCommand } from '../../stack/provision/command';
 import { PART_NAMES, readState, type StackState } from '../../stack/state-file';
@@ -120,7 +120,7 @@ function assertNothingRefused(dataDir: string): void {
 
 /** Processes of this machine whose command line names the stack's folder: its servers. */
 export function serversOn(dataDir: string): number[] {
-  return processIds().filter((pid) => isAlive(pid) && commandLine(pid).includes(dataDir));
+  return listProcessIds().filter((pid) => isAlive(pid) && readCommandLine(pid).includes(dataDir));
 }
 
 function pidsOf(state: StackState | undefined): number[] {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import { WebhookEvent } from '../../src/domain/event';
+import { WebhookEvent } from '../../src/domain/webhook/event';
 import { verifySignature } from '../../src/webhooks/signature';
 
 /** Event as the merchant has it: with the same bytes, however often it came. */

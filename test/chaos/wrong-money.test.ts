@@ -117,7 +117,7 @@ async function clawBack(id: string, operator: string, index: number): Promise<vo
     try {
       return await stack.cli('payment', 'act', id, 'claw_back', ...by);
     } catch (error) {
-      if (/has been clawed back already/.test(String(error))) return 'booked';
+      if (/chargeback of the payment is posted already/.test(String(error))) return 'booked';
       if (/outcome_unknown|_unavailable/.test(String(error))) return undefined;
       throw error;
     }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { verify } from '@node-rs/argon2';
-import { SCOPES } from '../../src/domain/api-key';
-import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
-import { RAIL_IDS } from '../../src/domain/rails';
+import { SCOPES } from '../../src/domain/account/api-key';
+import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
+import { RAIL_IDS } from '../../src/domain/payout/rails';
 import { hashKey } from '../../src/store/keys';
 import { CreatedAccount, everythingStored, openProvisioning, type Provisioning } from './cli';
 

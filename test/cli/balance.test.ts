@@ -1,9 +1,8 @@
 import { Long } from 'mongodb';
 import { z } from 'zod';
-import { fundSandbox } from '../../src/cli/fund';
-import { LEGS } from '../../src/ledger/legs';
-import { inTransaction } from '../../src/mongo';
-import { eventually } from '../support/http';
+import { inTransaction } from '../../src/base/mongo';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { fundSandbox } from '../../src/service/balances/fund';
 import { CliError, openProvisioning, type Provisioning, run } from './cli';
 
 const Row = z.strictObject({
@@ -124,7 +123,7 @@ describe('balance show', () => {
     const { exit, stdout } = await service.cli('balance', 'show', account_id, '--env', 'live');
     expect({ exit, stdout }).toEqual({
       exit: 0,
-      stdout: 'The live account holds nothing yet: main is there, and empty.\n',
+      stdout: 'The live account holds nothing yet: main exists and is empty.\n',
     });
   });
 });
@@ -146,7 +145,7 @@ describe('balance fund', () => {
     expect(second.operation_id).not.toBe(first.operation_id);
     const { operation_id, ...row } = second;
     expect(await balances(account_id, 'live')).toEqual([row]);
-    expect(await service.stores.ledger.posting(operation_id)).toMatchObject({
+    expect(await service.stores.ledger.findEntry(operation_id)).toMatchObject({
       book: `${account_id}:live:EUR`,
       kind: 'funded',
       legs: [
@@ -196,7 +195,7 @@ describe('balance fund', () => {
     { currency: 'USD' },
     { env: 'sandbox' },
     { 'balance-account': 'main' },
-  ])('refuses an id that stands for another funding: %p', async (changes) => {
+  ])('refuses the id of another funding: %p', async (changes) => {
     const { account_id } = await service.account();
     const id = { 'operation-id': `wire-${account_id}`, 'balance-account': 'ads' };
     await service.json(...funding(account_id, id));
@@ -204,7 +203,7 @@ describe('balance fund', () => {
     expect(await service.refusal(...funding(account_id, { ...id, ...changes }))).toEqual({
       code: 'operation_id_used',
       message: expect.stringMatching(
-        /^funded:wire-\S+ stands for another funding, of .+: external\.funding -100000, .+credited\.$/,
+        /^funded:wire-\S+ is the id of another funding, of .+: external\.funding -100000, .+credited\.$/,
       ),
     });
     expect(await balances(account_id, 'sandbox')).toEqual(before);
@@ -217,9 +216,9 @@ describe('balance fund', () => {
     const { account_id } = await service.account();
     const said = { operator: 'mia', reason: 'Wire of 1 March' };
     const { operation_id } = Funded.parse(await service.json(...funding(account_id, said)));
-    expect(await service.stores.ledger.posting(operation_id)).toMatchObject({ note: said });
+    expect(await service.stores.ledger.findEntry(operation_id)).toMatchObject({ note: said });
     const plain = Funded.parse(await service.json(...funding(account_id)));
-    expect(await service.stores.ledger.posting(plain.operation_id)).not.toHaveProperty('note');
+    expect(await service.stores.ledger.findEntry(plain.operation_id)).not.toHaveProperty('note');
     expect(await service.json('ledger', 'verify')).toMatchObject({ data: { differences: [] } });
   });
 
@@ -233,14 +232,7 @@ describe('balance fund', () => {
 
   test('many at once all count', async () => {
     const { account_id } = await service.account();
-    // One that meets the others for too long has done nothing, and says so.
-    const fund = () =>
-      eventually('a funding', async () => {
-        const { exit, stdout, stderr } = await service.cli(...funding(account_id), '--json');
-        if (exit === 0) return JSON.parse(stdout);
-        expect(JSON.parse(stderr).error.code).toBe('busy');
-        return undefined;
-      });
+    const fund = () => service.jsonAfterConflicts(...funding(account_id));
     const all = Array.from({ length: 8 }, fund);
     const seen = (await Promise.all(all)).map((row) => Funded.parse(row).available);
     expect(seen.sort((a, b) => a - b)).toEqual(
@@ -425,7 +417,7 @@ describe('balance adjust and balance reverse', () => {
     await service.json(...funding(account_id));
     const owner = { account_id, livemode: true, currency: 'EUR', at: new Date().toISOString() };
     const resource_id = `payment-of-${account_id}`;
-    const legs = LEGS.payment_clawed_back('bank', 0, 700);
+    const legs = ENTRY_LINES.payment_clawed_back('bank', 0, 700);
     const { mongo, stores } = service;
     await inTransaction(mongo, (session) =>
       stores.ledger.post({ kind: 'payment_clawed_back', resource_id, ...owner, legs }, session),

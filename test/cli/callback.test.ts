@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { deliverCallback, type ResourceCallback } from '../../src/callbacks/deliver';
 import type { CallbackDocument, WaitingFilter } from '../../src/store/callbacks';
-import { deliverCallback, type ResourceCallback } from '../../src/temporal/bank-callbacks';
 import { eventually } from '../support/http';
 import { openResourceSetting, type ResourceSetting } from './resource-setting';
 
@@ -17,7 +17,7 @@ const OCCURRED_AT = '2026-03-01T12:00:00.000Z';
 
 /** As it is kept when its connector dies before the signal. */
 function keep(resource_id: string, { connector = setting.service.connector, day = 1 } = {}) {
-  return setting.service.stores.callbacks.keep({
+  return setting.service.stores.callbacks.insertOnce({
     connector,
     resource: 'payout',
     resource_id,
@@ -78,13 +78,13 @@ test('one that was never signalled is listed, delivered once, and refused from t
   });
   expect(await setting.refusal('callback', 'deliver', kept._id)).toEqual({
     code: 'callback_signalled',
-    message: `${kept._id} was signalled to its workflow: \`callback show ${kept._id}\` tells when.`,
+    message: `${kept._id} was signalled to its workflow: \`callback show ${kept._id}\` shows when.`,
   });
   expect(await listed()).toEqual({ data: [], has_more: false });
   expect((await setting.cli('callback', 'list')).stdout).toBe('No callback waits.\n');
   const { stdout } = await setting.cli('callback', 'show', kept._id);
   expect(stdout).toMatch(/\nReason: +It arrived\n/);
-  expect(stdout).toMatch(/\nOutcome: +taken in\n/);
+  expect(stdout).toMatch(/\nOutcome: +signalled\n/);
 });
 
 test('a parked one stays so until its resource is there, and its connector is warned', async () => {

@@ -1,12 +1,14 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Db } from 'mongodb';
 import { z } from 'zod';
+import { connectMongo } from '../../src/base/mongo';
 import { runCli } from '../../src/cli/program';
-import { connectMongo } from '../../src/mongo';
+import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { createStores } from '../../src/store';
+import { eventually } from '../support/http';
 import { openRebuilder } from '../support/rebuilder';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
@@ -50,7 +52,7 @@ export type Provisioning = Awaited<ReturnType<typeof openProvisioning>>;
 /** A command line with a database and a key file of its own. */
 export async function openProvisioning() {
   const folder = mkdtempSync(join(tmpdir(), 'cli-test-'));
-  const keysFile = writeKeys(join(folder, 'keys.json'));
+  const keys = ensureKeys(folder);
   const mongo = await connectMongo(mongodbUri(), 'cli-test');
   const name = `cli_${randomUUID()}`;
   const db = mongo.db(name);
@@ -59,7 +61,7 @@ export async function openProvisioning() {
     MONGODB_URI: mongodbUri(),
     MONGODB_DB: name,
     TEMPORAL_ADDRESS: temporalAddress(),
-    KEYS_FILE: keysFile,
+    ...keys,
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
   };
   const cli = (...args: string[]) => run(env, ...args);
@@ -71,6 +73,14 @@ export async function openProvisioning() {
   return {
     cli,
     json,
+    /** As `json`, again when write conflicts lasted too long: such a command has done nothing. */
+    jsonAfterConflicts: (...args: string[]): Promise<unknown> =>
+      eventually(`${args[0]} ${args[1]}`, async () => {
+        const { exit, stdout, stderr } = await cli(...args, '--json');
+        if (exit === 0) return JSON.parse(stdout);
+        expect(CliError.parse(JSON.parse(stderr)).error.code).toBe('busy');
+        return undefined;
+      }),
     env,
     folder,
     db,
@@ -94,14 +104,6 @@ export async function openProvisioning() {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** A key file with fresh keys. */
-export function writeKeys(path: string): string {
-  const key = () => randomBytes(32).toString('base64url');
-  const keys = { pay_token: key(), fingerprint: key() };
-  writeFileSync(path, JSON.stringify({ ...keys, seal: { current: 'k1', keys: { k1: key() } } }));
-  return path;
 }
 
 /** Everything that the database holds, as text to search in. */

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { isPassword } from '../../src/keys/password';
-import { join as joinTeam } from '../../src/merchants/staff';
+import { isPassword } from '../../src/encryption/password';
+import { acceptInvitation as joinTeam } from '../../src/service/team/members';
 import { openProvisioning, type Provisioning } from './cli';
 
 let service: Provisioning;
@@ -153,7 +153,7 @@ describe('the chains of the audit log', () => {
     expect(await verify()).toMatchObject({ exit: 0, broken: [] });
     const { stdout, stderr, exit } = await service.cli('audit', 'verify', '--against', kept);
     expect(exit).toBe(1);
-    expect(stdout).toContain('the line is gone');
+    expect(stdout).toContain('the line is missing');
     expect(stderr).toBe('The audit log has 1 broken chain.\n');
   });
 });

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { createWebhookActivities } from '../../activities/webhooks';
-import { readKeys } from '../../src/config';
-import { webhookWorkflowId } from '../../src/domain/event';
-import { createSealer } from '../../src/keys/seal';
+import { createWebhookActivities } from '../../activities/webhooks/deliver';
+import { webhookWorkflowId } from '../../src/domain/webhook/event';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { followKeyFile } from '../../src/encryption/service-keys';
 import type { EventDelivery, EventDocument } from '../../src/store/events';
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../src/webhooks/post';
@@ -78,7 +78,7 @@ export async function openDeliverySetting() {
         workflowsPath: require.resolve('../../workflows/webhook/delivery'),
         activities: createWebhookActivities({
           ...stores,
-          sealer: createSealer(readKeys(service.env['KEYS_FILE'] ?? '').seal),
+          encrypter: createEncrypter(followKeyFile(service.env['KEYS_FILE'] ?? '').seal),
           limits: createEndpointLimits({ slots: 200 }),
           allowPrivate: true,
           post: postWebhook,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { eventsOf } from '../../activities/events';
-import type { EventType, Subscription } from '../../src/domain/event';
+import { buildEvents } from '../../activities/shared/events';
+import type { EventType, Subscription } from '../../src/domain/webhook/event';
 import type { EventDocument } from '../../src/store/events';
 import type { Provisioning } from './cli';
 
@@ -18,7 +18,7 @@ export async function recordEvents(
   subscription: Subscription = 'all',
 ): Promise<EventDocument[]> {
   const resource_id = randomUUID();
-  const events = eventsOf(
+  const events = buildEvents(
     {
       resource: 'payment',
       resource_id,
@@ -27,7 +27,7 @@ export async function recordEvents(
       at: '2026-03-01T12:00:00.000Z',
       data: { payment_id: resource_id },
       request_id: 'req_1',
-      moves: types.map((type, version) => ({ type, version })),
+      transitions: types.map((type, version) => ({ type, version })),
     },
     subscription,
   );

@@ -123,13 +123,13 @@ test('event show tells every attempt, the first one first', async () => {
     outcome: 'failed' as const,
     next_attempt_at: null,
   };
-  await service.stores.deliveries.keep({
+  await service.stores.deliveries.addAttempt({
     ...attempt,
     attempt: 2,
     status_code: null,
     error: 'x\u0007',
   });
-  await service.stores.deliveries.keep(attempt);
+  await service.stores.deliveries.addAttempt(attempt);
   const shown = z
     .looseObject({ attempts: z.array(z.looseObject({})) })
     .parse(await service.json('event', 'show', event_id));

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SCOPES } from '../../src/domain/api-key';
+import { SCOPES } from '../../src/domain/account/api-key';
 import { hashKey } from '../../src/store/keys';
 import { everythingStored, openProvisioning, type Provisioning } from './cli';
 

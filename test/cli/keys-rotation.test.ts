@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { readKeys } from '../../src/config';
-import { followKeys } from '../../src/keys/ring';
-import { createSealer, Sealed } from '../../src/keys/seal';
+import { createEncrypter, Encrypted } from '../../src/encryption/encrypter';
+import { readPairs } from '../../src/encryption/recipient-key-files';
+import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
+import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
 import { endpointOwner } from '../../src/store/endpoints';
 import { cardRecipient } from '../api/recipient-bodies';
 import { call } from '../support/http';
-import { recipientOpener } from '../support/recipient-opener';
+import { recipientDecrypter } from '../support/recipient-decrypter';
 import { mongodbUri } from '../support/servers';
 import { type Service, startService } from '../support/service';
 import { type Outcome, run } from './cli';
@@ -32,6 +33,7 @@ const cli = (...args: string[]) =>
       MONGODB_URI: mongodbUri(),
       MONGODB_DB: service.database,
       KEYS_FILE: service.keysFile,
+      KEYS_DIR: service.keysDir,
     },
     ...args,
   );
@@ -50,40 +52,47 @@ async function creatingWhile(work: Promise<Outcome>): Promise<{ outcome: Outcome
   return { outcome, ids };
 }
 
-test('a rotation beside a service at work leaves nothing behind, and loses nothing', async () => {
-  // As a worker that has only ever opened, since before the rotation.
-  const worker = createSealer(followKeys(service.keysFile));
+test('rotations next to a running service leave nothing behind and lose nothing', async () => {
+  // As a worker and a bank that have only decrypted since before the rotations.
+  const worker = createEncrypter(followKeyFile(service.keysFile).seal);
+  const bank = createDetailsDecrypter(service.keysDir, 'sandbox');
   const before = [await create(), await create()];
   const owner = endpointOwner('acct_1', false);
-  const sealed = await createSealer(service.keys.seal).seal('whsec_old', owner);
+  const sealed = await createEncrypter(service.keys.seal).encrypt('whsec_old', owner);
   const place = { account_id: 'acct_1', livemode: false, url: 'https://shop.example/' };
   await service.stores.endpoints.set({ ...place, sealed, now: new Date() });
-
-  const { outcome, ids } = await creatingWhile(cli('keys', 'rotate'));
-  expect(outcome).toMatchObject({ exit: 0, stdout: expect.stringMatching(/Remaining: +0\n$/) });
-  expect(outcome.stderr).toMatch(/is the current key\nwaiting 1\d s: .*\nrecipients sealed anew: /);
-  const { current, keys } = readKeys(service.keysFile).seal;
-  expect(Object.keys(keys)).toEqual(['k1', current]);
-
   const { recipients, endpoints } = service.stores;
-  const open = recipientOpener(recipients, worker);
+  const first = (await recipients.get(before[0] ?? ''))?.kid ?? '';
+
+  const ring = ['--ring', 'recipients.sandbox'];
+  const { outcome, ids } = await creatingWhile(cli('keys', 'rotate', ...ring));
+  expect(outcome).toMatchObject({ exit: 0, stdout: expect.stringMatching(/Remaining: +0\n$/) });
+  expect(outcome.stderr).toMatch(
+    /is the current key\nwaiting 1\d s: .*\nrecipients re-encrypted: /,
+  );
+  const { current, keys } = readPairs(service.keysDir, 'sandbox');
+  expect(Object.keys(keys)).toEqual([first, current]);
+
+  const open = recipientDecrypter(recipients, bank);
   expect(ids.length).toBeGreaterThan(20);
   for (const id of [...before, ...ids]) {
     const recipient = await recipients.get(id);
     expect(recipient?.kid).toBe(current);
-    expect(worker.kidOf(Sealed.parse(recipient?.sealed))).toBe(current);
+    expect(worker.getKid(Encrypted.parse(recipient?.sealed))).toBe(current);
     expect(await open(id)).toMatchObject({ card_number: '4111111111111111' });
   }
-  const secret = (await endpoints.get('acct_1', false))?.secrets[0]?.sealed;
-  expect(worker.kidOf(Sealed.parse(secret))).toBe(current);
-  expect(await worker.open(Sealed.parse(secret), owner)).toBe('whsec_old');
 
-  const retired = await cli('keys', 'retire', 'k1', '--json');
+  const retired = await cli('keys', 'retire', first, '--json');
   expect({ ...retired, stdout: JSON.parse(retired.stdout) }).toEqual({
     exit: 0,
     stderr: '',
-    stdout: { retired: 'k1', keys: [current] },
+    stdout: { retired: first, keys: [current] },
   });
   expect(await open(before[0] ?? '')).toMatchObject({ first_name: 'Ada' });
   expect((await recipients.get(await create()))?.kid).toBe(current);
+
+  expect(await cli('keys', 'rotate')).toMatchObject({ exit: 0 });
+  const secret = (await endpoints.get('acct_1', false))?.secrets[0]?.sealed;
+  expect(worker.getKid(Encrypted.parse(secret))).toBe(readKeys(service.keysFile).seal.current);
+  expect(await worker.decrypt(Encrypted.parse(secret), owner)).toBe('whsec_old');
 });

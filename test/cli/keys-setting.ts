@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { KeyDeps } from '../../src/cli/keys';
-import type { LinkKeyDeps } from '../../src/cli/link-keys';
-import { readKeys } from '../../src/config';
-import { followKeys } from '../../src/keys/ring';
-import { createSealer } from '../../src/keys/seal';
-import { createPayers } from '../../src/merchants/payers';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { readPairs } from '../../src/encryption/recipient-key-files';
+import { createRecipientEncrypters } from '../../src/encryption/recipient-keys';
+import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
+import type { KeyDeps } from '../../src/service/encryption-keys/keys';
+import { createPayers } from '../../src/service/payers';
 import { ensureIndexes, type Stores } from '../../src/store';
 import { connectorKeyOwner } from '../../src/store/connector-keys';
 import { endpointOwner } from '../../src/store/endpoints';
-import { recipientFrom, recipientOwner } from '../../src/store/recipients';
+import { buildRecipient, recipientOwner } from '../../src/store/recipients';
 import { totpOwner } from '../../src/store/users';
 import { operatorsAudit } from '../support/audit';
 import { openUser } from '../support/dashboard';
@@ -24,14 +24,14 @@ export type KeysSetting = Awaited<ReturnType<typeof openKeysSetting>>;
 export async function openKeysSetting() {
   const { stores, db, env, cli, refusal, close } = await openProvisioning();
   await ensureIndexes(stores);
-  const keysFile = env['KEYS_FILE'] ?? '';
+  const [keysFile = '', keysDir = ''] = [env['KEYS_FILE'], env['KEYS_DIR']];
   const lines: string[] = [];
   const waits: number[] = [];
-  const deps: KeyDeps & LinkKeyDeps = {
+  const deps: KeyDeps = {
     stores,
     audit: operatorsAudit(stores),
     keysFile,
-    keysDir: undefined,
+    keysDir,
     now: () => new Date(),
     wait: async (ms) => {
       waits.push(ms);
@@ -39,13 +39,14 @@ export async function openKeysSetting() {
     progress: (line) => lines.push(line),
   };
   /** As a process that has just been started. */
-  const sealer = () => createSealer(followKeys(keysFile));
+  const sealer = () => createEncrypter(followKeyFile(keysFile).seal);
   const account_id = 'acct_keys';
   const sealedRecipient = async (id: string) => {
-    const sealed = await sealer().seal(DETAILS, recipientOwner(id));
+    const { sandbox } = createRecipientEncrypters(keysDir);
+    const sealed = await sandbox.encrypt(DETAILS, recipientOwner(id));
     const facts = { scheme: null, has: [], card_expires: null, iban_in_sepa: null };
     const clear = { ...facts, type: 'bank_account', last4: '0000' } as const;
-    return { recipient: { ...clear, sealed, kid: sealer().kidOf(sealed) } };
+    return { recipient: { ...clear, sealed, kid: sandbox.getKid(sealed) } };
   };
   return {
     stores,
@@ -54,15 +55,18 @@ export async function openKeysSetting() {
     refusal,
     close,
     keysFile,
+    keysDir,
     env,
     deps,
     lines,
     waits,
     sealer,
     current: () => readKeys(keysFile).seal.current,
+    /** Current key of recipients of the sandbox. */
+    currentPair: () => readPairs(keysDir, 'sandbox').current,
     recipient: async (id: string = randomUUID()): Promise<string> => {
       const owner = { id, account_id, livemode: false, request_id: 'req' };
-      await stores.recipients.insert(recipientFrom(owner, await sealedRecipient(id), new Date()));
+      await stores.recipients.insert(buildRecipient(owner, await sealedRecipient(id), new Date()));
       return id;
     },
     /** Accepted, and its writer killed. */
@@ -71,24 +75,24 @@ export async function openKeysSetting() {
       const use = { account_id, livemode: false, operation: 'createRecipient', key: resource_id };
       const request = await sealedRecipient(resource_id);
       const rest = { fingerprint: 'f', resource_id, request, request_id: 'req' };
-      await stores.idempotency.claim({ ...use, ...rest }, new Date());
+      await stores.idempotency.reserveKey({ ...use, ...rest }, new Date());
       return resource_id;
     },
     endpoint: async (account: string): Promise<void> => {
-      const sealed = await sealer().seal(SECRET, endpointOwner(account, false));
+      const sealed = await sealer().encrypt(SECRET, endpointOwner(account, false));
       const place = { account_id: account, livemode: false, url: 'https://shop.example/hook' };
       await stores.endpoints.set({ ...place, sealed, now: new Date() });
     },
     /** Person with a second factor. */
     user: async (): Promise<void> => {
       const user = await openUser(stores, account_id);
-      const sealed = await sealer().seal(SECRET, totpOwner(user._id));
+      const sealed = await sealer().encrypt(SECRET, totpOwner(user._id));
       await stores.users.offerTotp(user._id, sealed);
     },
     /** Key that a connector signs with. */
     connectorKey: async (): Promise<void> => {
       const _id = `cnkey_${randomUUID()}`;
-      const sealed = await sealer().seal(SECRET, connectorKeyOwner(_id));
+      const sealed = await sealer().encrypt(SECRET, connectorKeyOwner(_id));
       const created_at = new Date().toISOString();
       const key = { _id, connector: 'sandbox', sealed, created_at, revoked_at: null };
       await stores.connectorKeys.insert(key);
@@ -99,9 +103,9 @@ export async function openKeysSetting() {
       const rest = { name: 'Keys', crypto: false, enabled_methods: [], dashboard };
       await stores.accounts.insert({ _id: account_id, ...rest, created_at: '2026-03-01' });
       const log = { error: () => undefined };
-      const payers = createPayers({ accounts: stores.accounts, sealer: sealer(), log });
+      const payers = createPayers({ accounts: stores.accounts, encrypter: sealer(), log });
       const jan = { email: 'jan@example.com', first_name: null, last_name: null, reference: null };
-      await payers.seal({ account_id, livemode: false }, 'some-payment', jan);
+      await payers.encrypt({ account_id, livemode: false }, 'some-payment', jan);
     },
     /** Empties the database, keys stay. */
     clear: async () => {
@@ -123,16 +127,16 @@ export async function openKeysSetting() {
   };
 }
 
-/** Stores whose `calls`-th re-sealing of a recipient, and every later one, fails: killed there. */
+/** Stores whose `calls`-th re-encryption of a recipient, and every later one, fails: killed there. */
 export function killedAfter(stores: Stores, calls: number): Stores {
   let made = 0;
-  const { reseal } = stores.recipients;
+  const { reencrypt } = stores.recipients;
   const recipients = {
     ...stores.recipients,
-    reseal: (...args: Parameters<typeof reseal>) => {
+    reencrypt: (...args: Parameters<typeof reencrypt>) => {
       made += 1;
       if (made > calls) throw new Error('killed');
-      return reseal(...args);
+      return reencrypt(...args);
     },
   };
   return { ...stores, recipients };

@@ -1,18 +1,18 @@
 import { type Document, Long } from 'mongodb';
 import { z } from 'zod';
-import { CHECKS } from '../../src/ledger/verify/compare';
-import { inTransaction } from '../../src/mongo';
+import { inTransaction } from '../../src/base/mongo';
+import { CHECKS } from '../../src/ledger-check/compare';
 import {
   authorizedPayment,
   fund,
-  movePayout,
-  moveRefund,
   openPayout,
   openRecords,
   openRefund,
   payoutFacts,
   type Records,
   settle,
+  transitionPayout,
+  transitionRefund,
 } from '../support/records';
 import { mongodbUri } from '../support/servers';
 import { CliError, CreatedAccount, run } from './cli';
@@ -44,7 +44,6 @@ const COLLECTIONS = [
   'refunds',
   'payouts',
   'events',
-  'deliveries',
   'idempotency',
   'recipients',
   'ledger_checkpoints',
@@ -69,7 +68,7 @@ export async function openLedgerSetting() {
   const paidOut = await payOut(records, account_id);
   for (const currency of ['EUR', 'CHF']) {
     const whole = `${account_id}:sandbox:${currency}`;
-    await inTransaction(records.mongo, (session) => stores.ledger.fold(whole, session));
+    await inTransaction(records.mongo, (session) => stores.ledger.applyPending(whole, session));
   }
   const documents = (name: (typeof COLLECTIONS)[number]) => db.collection<Stored>(name);
   const keep = COLLECTIONS.map(async (name) => ({
@@ -130,7 +129,7 @@ async function liveALittle(records: Records, account_id: string) {
   const refund = async (amount: number | null, to?: 'settled' | 'failed') => {
     const { refund_id, opening } = await openRefund(records, small, amount);
     expect(opening.outcome).toBe('accepted');
-    if (to !== undefined) await moveRefund(records, small, refund_id, to);
+    if (to !== undefined) await transitionRefund(records, small, refund_id, to);
     return refund_id;
   };
   const open = await payment(700);
@@ -152,12 +151,12 @@ async function liveALittle(records: Records, account_id: string) {
 async function payOut(records: Records, account_id: string) {
   const francs = { account_id, currency: 'CHF', balance_account: 'ads' };
   await fund(records, payoutFacts(francs), 10_000);
-  const payout = async (...to: Parameters<typeof movePayout>[3]) => {
+  const payout = async (...to: Parameters<typeof transitionPayout>[3]) => {
     const facts = payoutFacts({ ...francs, amount: 1_000, fee: 50 });
     const { opening } = await openPayout(records, facts);
     expect(opening.outcome).toBe('accepted');
-    let from: Parameters<typeof movePayout>[2] = { status: 'created', version: 1 };
-    for (const status of to) from = await movePayout(records, facts, from, [status]);
+    let from: Parameters<typeof transitionPayout>[2] = { status: 'created', version: 1 };
+    for (const status of to) from = await transitionPayout(records, facts, from, [status]);
     return facts.payout_id;
   };
   return {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type Document, Long, MongoClient } from 'mongodb';
-import { verifyLedger } from '../../src/ledger/verify/verify';
+import { verifyLedger } from '../../src/ledger-check/verify';
 import { mongodbUri } from '../support/servers';
 import { openProvisioning } from './cli';
 import { type LedgerSetting, openLedgerSetting, Report } from './ledger-setting';

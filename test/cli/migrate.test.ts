@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { msToTs } from '@temporalio/common/lib/time';
+import { createLogger } from '../../src/base/log';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
-import { createLogger } from '../../src/log';
 import { checkIndexes } from '../../src/store';
 import { checkTemporal } from '../../src/temporal/attributes';
+import { createTemporalClient } from '../../src/temporal/client';
 import { connectTemporal } from '../../src/temporal/connect';
-import { createTemporalDoor } from '../../src/temporal/door';
 import { temporalAddress } from '../support/servers';
 import { CliError, openProvisioning, type Provisioning, run } from './cli';
 
@@ -69,6 +69,18 @@ test('an index that only makes lists quick is no reason to refuse', async () => 
   expect(await shop.json('migrate')).toMatchObject({ indexes: ['payments.status_position'] });
 });
 
+test('a database of version 1 is refused by migrate and by the processes', async () => {
+  const payments = shop.db.collection('payments');
+  await payments.createIndex({ 'customer.email': 1 }, { name: 'clear_payer' });
+  const { error } = await refused(shop.env, 'migrate');
+  expect(error).toEqual({
+    code: 'version_1_data',
+    message: expect.stringContaining('version 2 starts over'),
+  });
+  await expect(checkIndexes(shop.stores, log)).rejects.toThrow('holds data of version 1');
+  await payments.dropIndex('clear_payer');
+});
+
 test('a namespace that is not there is told as a fault of the settings', async () => {
   const elsewhere = { ...shop.env, TEMPORAL_NAMESPACE: 'elsewhere' };
   const { error } = await refused(elsewhere, 'migrate');
@@ -82,7 +94,7 @@ test('the API tells no caller to try again what only an operator can mend', asyn
   const client = connectTemporal({ address: temporalAddress(), namespace: 'elsewhere' });
   const { stores } = shop;
   const deps = { client, stores, lifecycleQueue: 'none', now: () => new Date() };
-  const cancelled = createTemporalDoor(deps).cancelPayment(randomUUID(), 'customer');
+  const cancelled = createTemporalClient(deps).cancelPayment(randomUUID(), 'customer');
   await expect(cancelled).rejects.toMatchObject({ name: 'ConfigFault' });
   await client.connection.close();
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { findOrphans, type Orphan, restart } from '../../src/temporal/orphans';
+import { findOrphans, type Orphan, restart } from '../../src/service/orphans';
 import { storedPayout } from '../api/payout-setting';
 import { eventually } from '../support/http';
 import { openResourceSetting, type ResourceSetting } from './resource-setting';
@@ -171,7 +171,7 @@ test('restart refuses what is no orphan by name', async () => {
   const unknown = randomUUID();
   expect(await setting.refusal('orphan', 'restart', running, unknown)).toEqual({
     code: 'not_an_orphan',
-    message: `Not under way, or with a workflow that runs: ${running}, ${unknown}.`,
+    message: `Not in progress, or with a running workflow: ${running}, ${unknown}.`,
   });
 });
 
@@ -184,7 +184,7 @@ test('a long walk tells a person how far it is, and a script nothing', async () 
   const { exit, stdout, stderr } = await setting.cli('orphan', 'list', '--limit', '10000');
   expect(exit).toBe(0);
   expect(stdout.split('\n').length).toBeGreaterThan(1_010);
-  expect(stderr).toMatch(/^10\d\d looked at, \d+ without a workflow so far\n$/);
+  expect(stderr).toMatch(/^10\d\d checked, \d+ without a workflow so far\n$/);
   expect((await setting.cli('orphan', 'list', '--json')).stderr).toBe('');
   await payouts.deleteMany({ _id: { $in: many.map(({ _id }) => _id) } });
 });

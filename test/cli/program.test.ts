@@ -73,8 +73,8 @@ afterAll(async () => await service.close());
 
 test('the commands are these, and no other', () => {
   const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
-  const { context } = createContext(io, false);
-  const program = createProgram(context, io, false, openRebuilder);
+  const { context } = createContext(io, false, openRebuilder);
+  const program = createProgram(context, io, false);
   const found = program.commands.flatMap((group) =>
     group.commands.length === 0
       ? [group.name()]

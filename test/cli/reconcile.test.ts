@@ -33,7 +33,12 @@ test('differences are listed with what would be done, with exit code 1', async (
   await db.collection<{ _id: string }>('payouts').insertOne(lost);
   const body = { callback_id: 'cb-9', occurred_at: created_at };
   const about = { connector: 'bank', resource: 'payout', name: 'completed' } as const;
-  await stores.callbacks.keep({ ...about, resource_id: 'unknown', body, received_at: created_at });
+  await stores.callbacks.insertOnce({
+    ...about,
+    resource_id: 'unknown',
+    body,
+    received_at: created_at,
+  });
 
   const { exit, stdout, stderr } = await setting.cli('reconcile', '--json', ...SINCE);
   expect(exit).toBe(1);

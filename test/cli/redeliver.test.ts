@@ -1,6 +1,6 @@
-import { webhookWorkflowId } from '../../src/domain/event';
+import { webhookWorkflowId } from '../../src/domain/webhook/event';
+import { redeliverEvent } from '../../src/service/events/redeliver';
 import type { EventDocument } from '../../src/store/events';
-import { redeliverEvent } from '../../src/temporal/redeliver';
 import { eventually } from '../support/http';
 import { run } from './cli';
 import { type DeliverySetting, openDeliverySetting } from './delivery-setting';
@@ -80,12 +80,15 @@ test('of several asked for at once one ends up running: that which the event nam
 test('one that starts after a later one gives way to it', async () => {
   const event = await exhaustedEvent();
   const { events, endpoints } = setting.deps.stores;
-  const claimRun: typeof events.claimRun = async (...claim) => {
-    const claimed = await events.claimRun(...claim);
+  const claimRun: typeof events.reserveRun = async (...claim) => {
+    const claimed = await events.reserveRun(...claim);
     expect((await redeliverEvent(setting.deps, event._id)).delivery.run).toBe(2);
     return claimed;
   };
-  const slow = { ...setting.deps, stores: { events: { ...events, claimRun }, endpoints } };
+  const slow = {
+    ...setting.deps,
+    stores: { events: { ...events, reserveRun: claimRun }, endpoints },
+  };
   await redeliverEvent(slow, event._id);
   expect(await setting.inputOf(event)).toMatchObject({ run: 2, resume: true });
   expect(await setting.deliveryOf(event)).toMatchObject({ status: 'pending', run: 2 });
@@ -97,7 +100,7 @@ test('it is refused when another redelivery came between', async () => {
   const { events, endpoints } = setting.deps.stores;
   const get: typeof events.get = async (id) => {
     const found = await events.get(id);
-    await events.claimRun(id, 0, new Date().toISOString());
+    await events.reserveRun(id, 0, new Date().toISOString());
     return found;
   };
   const late = { ...setting.deps, stores: { events: { ...events, get }, endpoints } };

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import { actOn } from '../../src/cli/act';
-import type { CallbackResource } from '../../src/domain/callback';
+import type { CallbackResource } from '../../src/domain/callback/callback';
+import { actOn } from '../../src/service/operators/act';
 import { run } from './cli';
 import { openResourceSetting, type ResourceSetting } from './resource-setting';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { CallbackResource } from '../../src/domain/callback';
+import type { CallbackResource } from '../../src/domain/callback/callback';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { IN_ETHER } from '../api/crypto-setting';
 import { openShop } from '../api/payout-setting';

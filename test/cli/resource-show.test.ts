@@ -1,4 +1,4 @@
-import { deliverCallback } from '../../src/temporal/bank-callbacks';
+import { deliverCallback } from '../../src/callbacks/deliver';
 import { eventually } from '../support/http';
 import { openResourceSetting, type ResourceSetting } from './resource-setting';
 

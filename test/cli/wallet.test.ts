@@ -1,5 +1,5 @@
-import { LEGS } from '../../src/ledger/legs';
-import { inTransaction } from '../../src/mongo';
+import { inTransaction } from '../../src/base/mongo';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { openProvisioning, type Provisioning, run } from './cli';
 
 const FIRST = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
@@ -76,7 +76,7 @@ test('balance show has a row for each coin, exact at any size', async () => {
   const at = new Date().toISOString();
   const about = { account_id, livemode: true, at, resource_id: 'deposit', step: 'tx' };
   const sum = 10n ** 25n + 1n;
-  const legs = LEGS.crypto_payment_credited('chain', sum);
+  const legs = ENTRY_LINES.crypto_payment_credited('chain', sum);
   const posting = { kind: 'crypto_payment_credited', currency: 'ETH.ethereum', legs } as const;
   await inTransaction(mongo, (session) => ledger.post({ ...about, ...posting }, session));
   expect(await service.json('balance', 'show', account_id, '--env', 'live')).toEqual({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { createKeyFile } from '../../src/encryption/key-file';
 import { hashKey } from '../../src/store/keys';
-import { everythingStored, openProvisioning, type Provisioning, run, writeKeys } from './cli';
+import { everythingStored, openProvisioning, type Provisioning, run } from './cli';
 
 const Endpoint = z.strictObject({ url: z.string(), signing_secret: z.string() });
 const Rolled = Endpoint.extend({ active_from: z.iso.datetime() });
@@ -39,9 +40,11 @@ describe('webhook set', () => {
   test('leaves one endpoint with one secret when several register it at once', async () => {
     const { account_id } = await service.account();
     const made = await Promise.all(
-      Array.from({ length: 8 }, (_, port) =>
-        setUrl(account_id, 'sandbox', `http://localhost:${5000 + port}/`),
-      ),
+      Array.from({ length: 8 }, async (_, port) => {
+        const url = ['--url', `http://localhost:${5000 + port}/`];
+        const set = ['webhook', 'set', account_id, '--env', 'sandbox', ...url];
+        return Endpoint.parse(await service.jsonAfterConflicts(...set));
+      }),
     );
     expect(new Set(made.map(({ signing_secret }) => signing_secret)).size).toBe(1);
     const stored = await service.db.collection('webhook_endpoints').find({ account_id }).toArray();
@@ -75,11 +78,12 @@ describe('webhook set', () => {
   test('changes nothing when the present secret was sealed with other keys', async () => {
     const { account_id } = await service.account();
     const before = await setUrl(account_id, 'sandbox', LOCAL);
-    const env = { ...service.env, KEYS_FILE: writeKeys(`${service.folder}/other-keys.json`) };
+    const env = { ...service.env, KEYS_FILE: `${service.folder}/other-keys.json` };
+    createKeyFile(env.KEYS_FILE);
     const place = [account_id, '--env', 'sandbox'];
     const { exit, stderr } = await run(env, 'webhook', 'set', ...place, '--url', `${LOCAL}/2`);
     expect(exit).toBe(1);
-    expect(stderr).toContain('can not be opened with this KEYS_FILE');
+    expect(stderr).toContain('can not be decrypted with this KEYS_FILE');
     expect(await service.json('webhook', 'show', ...place)).toEqual(before);
   });
 });

@@ -11,18 +11,18 @@ import {
   createSandboxBank,
   type SandboxBank,
   type SandboxBankDeps,
-} from '../../connectors/sandbox-bank/bank';
-import type { RecipientDetails } from '../../src/domain/recipient';
-import { createLogger } from '../../src/log';
+} from '../../connectors/sandbox/bank';
+import { createLogger } from '../../src/base/log';
+import type { CallbackDeps } from '../../src/callbacks/deliver';
+import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { createStores } from '../../src/store';
-import type { CallbackDeps } from '../../src/temporal/bank-callbacks';
 import { quietTemporal } from '../support/quiet';
 import { temporalAddress } from '../support/servers';
 
 type Change = Partial<
   Pick<
     SandboxBankDeps,
-    'autoplay' | 'temporal' | 'openRecipient' | 'readReference' | 'slowSessionMs'
+    'autoplay' | 'temporal' | 'decryptRecipient' | 'readReference' | 'slowSessionMs'
   >
 >;
 
@@ -66,7 +66,7 @@ export async function startBankServer(mongo: MongoClient, database: string): Pro
       host: '127.0.0.1',
       port: 0,
       autoplay: true,
-      openRecipient: async () => RECIPIENT,
+      decryptRecipient: async () => RECIPIENT,
       readReference: async () => null,
       slowSessionMs: 300,
       log: createLogger('test-bank', process.env['TEST_LOG_LEVEL'] ?? 'silent'),
@@ -110,6 +110,7 @@ export function instruction(change: Partial<SessionInstruction> = {}): SessionIn
 export function refundInstruction(change: Partial<RefundInstruction> = {}): RefundInstruction {
   return {
     refund_id: randomUUID(),
+    version: 1,
     payment_id: randomUUID(),
     payment_bank_reference: 'SBX0123456789AB',
     amount: 1_250,
@@ -123,7 +124,7 @@ export function refundInstruction(change: Partial<RefundInstruction> = {}): Refu
 export function payoutInstruction(change: Partial<PayoutInstruction> = {}): PayoutInstruction {
   return {
     payout_id: randomUUID(),
-    recipient_id: randomUUID(),
+    version: 1,
     amount: 3_400,
     currency: 'EUR',
     method: 'sepa_instant',

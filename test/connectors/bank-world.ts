@@ -5,14 +5,14 @@ import type {
   RefundInstruction,
   SessionInstruction,
 } from '../../connectors/contract/activities';
-import type { BookEntry } from '../../connectors/sandbox-bank/book';
-import type { OutboxRow } from '../../connectors/sandbox-bank/outbox';
-import type { BankSession } from '../../connectors/sandbox-bank/sessions';
-import type { BankResource } from '../../src/domain/callback';
-import { paymentWorkflowId } from '../../src/domain/payment';
-import { payoutWorkflowId } from '../../src/domain/payout';
-import { refundWorkflowId } from '../../src/domain/refund';
-import { connectMongo } from '../../src/mongo';
+import type { BookEntry } from '../../connectors/sandbox/book';
+import type { OutboxRow } from '../../connectors/sandbox/outbox';
+import type { BankSession } from '../../connectors/sandbox/sessions';
+import { connectMongo } from '../../src/base/mongo';
+import type { BankResource } from '../../src/domain/callback/callback';
+import { paymentWorkflowId } from '../../src/domain/payment/payment';
+import { payoutWorkflowId } from '../../src/domain/payout/payout';
+import { refundWorkflowId } from '../../src/domain/refund/refund';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
@@ -32,8 +32,8 @@ type Routing = 'amount' | 'currency' | 'method' | 'livemode' | keyof typeof ROUT
 
 /** Fields of a payment that a callback about it needs. */
 type KnownPayment = Pick<PaymentDocument, '_id' | 'status' | Routing>;
-type KnownRefund = Pick<RefundDocument, '_id' | 'status' | Routing>;
-type KnownPayout = Pick<PayoutDocument, '_id' | 'status' | Routing>;
+type KnownRefund = Pick<RefundDocument, '_id' | 'status' | 'version' | Routing>;
+type KnownPayout = Pick<PayoutDocument, '_id' | 'status' | 'version' | Routing>;
 
 const WORKFLOW_IDS = {
   payment: paymentWorkflowId,
@@ -135,7 +135,7 @@ export async function startBankWorld(): Promise<BankWorld> {
       const input = refundInstruction(change);
       const { refund_id: _id, amount, currency, method, livemode } = input;
       const routed = { amount, currency, method, livemode, ...ROUTED, connector };
-      const known: KnownRefund = { _id, status: 'processing', ...routed };
+      const known: KnownRefund = { _id, status: 'processing', version: 1, ...routed };
       await product.collection<KnownRefund>('refunds').insertOne(known);
       return { input, id: _id };
     },
@@ -143,7 +143,7 @@ export async function startBankWorld(): Promise<BankWorld> {
       const input = payoutInstruction(change);
       const { payout_id: _id, amount, currency, method, livemode } = input;
       const routed = { amount, currency, method, livemode, ...ROUTED, connector };
-      const known: KnownPayout = { _id, status: 'sent', ...routed };
+      const known: KnownPayout = { _id, status: 'sent', version: 1, ...routed };
       await product.collection<KnownPayout>('payouts').insertOne(known);
       return { input, id: _id };
     },

@@ -1,4 +1,4 @@
-import type { OutboxRow } from '../../connectors/sandbox-bank/outbox';
+import type { OutboxRow } from '../../connectors/sandbox/outbox';
 import { FUNDS, openShop, type Shop } from '../api/payout-setting';
 import { expectRefusal } from '../api/refusal';
 import { call, eventually } from '../support/http';
@@ -7,7 +7,7 @@ import { type Service, startService } from '../support/service';
 /** The whole product, with a sandbox bank that plays by itself and has the sandbox's ring alone. */
 let service: Service;
 beforeAll(async () => {
-  service = await startService({ autoplay: true, split: true });
+  service = await startService({ autoplay: true });
 });
 afterAll(async () => {
   await service?.stop();
@@ -85,13 +85,13 @@ describe('a payout in the sandbox', () => {
     const { sepa_instant, card_payout } = shop.recipients;
     const [own, another] = [await recipient(sepa_instant), await recipient(card_payout)];
     const { recipients } = service.stores;
-    await recipients.reseal(own.id, own.sealed, another.sealed, own.kid);
+    await recipients.reencrypt(own.id, own.sealed, another.sealed, own.kid);
     const { body } = await shop.pay();
     expect(body.status).toBe('created');
     expect(await service.bank.activities.lookUpPayout({ payout_id: body.id })).toEqual({
       outcome: 'not_found',
     });
-    await recipients.reseal(own.id, another.sealed, own.sealed, own.kid);
+    await recipients.reencrypt(own.id, another.sealed, own.sealed, own.kid);
     await standsAt(body.id, 'completed');
     expect(await eventsOf(shop, body.id)).toEqual(['submitted', 'sent', 'completed']);
   });
@@ -103,7 +103,7 @@ describe('a recipient that is deleted', () => {
     const { sepa_instant, card_payout } = shop.recipients;
     const [own, another] = [await recipient(sepa_instant), await recipient(card_payout)];
     const { recipients } = service.stores;
-    await recipients.reseal(own.id, own.sealed, another.sealed, own.kid);
+    await recipients.reencrypt(own.id, own.sealed, another.sealed, own.kid);
     const { id } = (await shop.pay()).body;
     const path = `/v1/payout-recipients/${sepa_instant}`;
     const gone = await call(service.url, 'DELETE', path, { key: shop.key });

@@ -1,10 +1,9 @@
-import type { PayoutAnswer } from '../../connectors/contract/activities';
 import {
   MAGIC_AMOUNTS,
   PAYOUT_MAGIC_AMOUNTS,
   REFUND_MAGIC_AMOUNTS,
-} from '../../connectors/sandbox-bank/magic-amounts';
-import { planApproval, planPayout, planRefund } from '../../connectors/sandbox-bank/plan';
+} from '../../connectors/sandbox/magic-amounts';
+import { planApproval, planPayout, planRefund } from '../../connectors/sandbox/plan';
 import { type BankWorld, startBankWorld } from './bank-world';
 
 let world: BankWorld;
@@ -86,7 +85,7 @@ describe('magic amounts of payouts', () => {
     [66_624, 'submitted'],
   ])('%i is answered as %s now, and nothing is ever said', async (amount, outcome) => {
     const { input, id } = await world.knowPayout({ amount });
-    const answers: PayoutAnswer[] = [];
+    const answers: object[] = [];
     for (let tries = 0; tries < 2; tries += 1) answers.push(await activities().sendPayout(input));
     expect(answers).toEqual(Array(2).fill({ outcome, bank_reference }));
     expect(await lookUp(id)).toEqual(answers[0]);

@@ -1,5 +1,5 @@
-import { MAGIC_AMOUNTS, REFUND_MAGIC_AMOUNTS } from '../../connectors/sandbox-bank/magic-amounts';
-import { planApproval, planRefund } from '../../connectors/sandbox-bank/plan';
+import { MAGIC_AMOUNTS, REFUND_MAGIC_AMOUNTS } from '../../connectors/sandbox/magic-amounts';
+import { planApproval, planRefund } from '../../connectors/sandbox/plan';
 import { instruction } from './bank-server';
 import { type BankWorld, startBankWorld } from './bank-world';
 

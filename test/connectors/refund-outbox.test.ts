@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
-import type { EntryStatus } from '../../connectors/sandbox-bank/book';
-import type { OutboxRow } from '../../connectors/sandbox-bank/outbox';
+import type { EntryStatus } from '../../connectors/sandbox/book';
+import type { OutboxRow } from '../../connectors/sandbox/outbox';
 
 import { type BankWorld, startBankWorld, until } from './bank-world';
 

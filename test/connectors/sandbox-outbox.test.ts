@@ -1,5 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
-import { insist } from '../support/insist';
+import { retryUntilDone } from '../support/insist';
 import { instruction } from './bank-server';
 import { type BankWorld, startBankWorld, until } from './bank-world';
 
@@ -47,7 +47,7 @@ describe('void against settlement', () => {
         const wait = (settles?.due_at.getTime() ?? 0) - Date.now() + index * 20;
         await new Promise((resolve) => setTimeout(resolve, wait));
         const void_ = { payment_id: id, instruction_id: `void:${id}` };
-        return await insist(() => activities().voidPayment(void_));
+        return await retryUntilDone(() => activities().voidPayment(void_));
       }),
     );
     for (const [index, { id }] of opened.entries()) {

@@ -1,6 +1,6 @@
 import { RecipientDeleted } from '../../connectors/contract/recipients';
-import { PAYOUT_MAGIC_AMOUNTS } from '../../connectors/sandbox-bank/magic-amounts';
-import { SealError } from '../../src/keys/seal';
+import { PAYOUT_MAGIC_AMOUNTS } from '../../connectors/sandbox/magic-amounts';
+import { DecryptionError } from '../../src/encryption/encrypter';
 import { payoutInstruction, RECIPIENT } from './bank-server';
 import { type BankWorld, startBankWorld } from './bank-world';
 
@@ -30,7 +30,7 @@ describe('sendPayout', () => {
 
   it('refuses live payouts without opening the recipient', async () => {
     const openRecipient = jest.fn(async () => RECIPIENT);
-    await world.server.restart({ openRecipient });
+    await world.server.restart({ decryptRecipient: openRecipient });
     const input = payoutInstruction({ livemode: true });
     expect(await activities().sendPayout(input)).toMatchObject({
       outcome: 'refused',
@@ -48,7 +48,7 @@ describe('sendPayout', () => {
 describe('the recipient of a payout', () => {
   it('is opened by the payout, and nothing of it is kept, answered or told', async () => {
     const openRecipient = jest.fn(async () => RECIPIENT);
-    await world.server.restart({ openRecipient });
+    await world.server.restart({ decryptRecipient: openRecipient });
     const amounts = [3_400, ...Object.keys(PAYOUT_MAGIC_AMOUNTS).map(Number)];
     const said: string[] = [];
     for (const amount of amounts) {
@@ -67,7 +67,7 @@ describe('the recipient of a payout', () => {
     const openRecipient = async () => {
       throw new SyntaxError(`Unexpected token in JSON: ${JSON.stringify(RECIPIENT)}`);
     };
-    await world.server.restart({ openRecipient });
+    await world.server.restart({ decryptRecipient: openRecipient });
     const { input, id } = await world.knowPayout();
     const error = await activities()
       .sendPayout(input)
@@ -87,7 +87,7 @@ describe('the recipient of a payout', () => {
       opened = () => resolve(RECIPIENT);
     });
     const openRecipient = jest.fn<Promise<typeof RECIPIENT>, [string]>(() => slow);
-    await world.server.restart({ openRecipient });
+    await world.server.restart({ decryptRecipient: openRecipient });
     const earlier = activities().sendPayout(input);
     while (openRecipient.mock.calls.length === 0) await new Promise(setImmediate);
     openRecipient.mockImplementation(() => Promise.reject(new RecipientDeleted()));
@@ -105,8 +105,8 @@ describe('the recipient of a payout', () => {
   it('need not be opened for the repeat of a payout that was taken', async () => {
     const { input, id } = await world.knowPayout();
     const answer = await activities().sendPayout(input);
-    const openRecipient = () => Promise.reject(new SealError());
-    await world.server.restart({ openRecipient });
+    const openRecipient = () => Promise.reject(new DecryptionError());
+    await world.server.restart({ decryptRecipient: openRecipient });
     expect(await activities().sendPayout(input)).toEqual(answer);
     expect(await lookUp(id)).toEqual(answer);
     await world.server.restart();

@@ -1,13 +1,11 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { paymentAt } from '../../bench/lists/fill';
-import type { Route } from '../../src/dashboard/route';
+import type { Route } from '../../src/dashboard/frame/route';
 import { ROUTES } from '../../src/dashboard/routes';
-import { mayAct, ROLES, type Role } from '../../src/domain/dashboard-role';
+import { mayAct, ROLES, type Role } from '../../src/domain/account/dashboard-role';
 import { auditBy } from '../../src/store/audit';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import type { CryptoPaymentDocument } from '../../src/store/crypto-payments';
 import type { CryptoSettlementDocument } from '../../src/store/crypto-settlements';
-import type { DeliveryDocument } from '../../src/store/deliveries';
 import type { EndpointDocument } from '../../src/store/endpoints';
 import { makeKey } from '../../src/store/keys';
 import type { PaymentDocument } from '../../src/store/payments';
@@ -16,8 +14,9 @@ import type { RefundDocument } from '../../src/store/refunds';
 import type { UserDocument } from '../../src/store/users';
 import { storedPayout } from '../api/payout-setting';
 import { recordEvents } from '../cli/event-log';
-import { openUser, PASSWORD, signedIn, type Visitor } from '../support/dashboard';
+import { openUser, openVisitor, PASSWORD, type Visitor } from '../support/dashboard';
 import { eventually } from '../support/http';
+import { paymentAt } from '../support/list-rows';
 import { openKey, type Service, startService } from '../support/service';
 import { coinsOf } from './coins';
 
@@ -53,10 +52,10 @@ async function openStaff(): Promise<Staff> {
     read_only: await person('read_only'),
   };
   const browsers = {
-    owner: await signedIn(service, people.owner),
-    developer: await signedIn(service, people.developer),
-    finance: await signedIn(service, people.finance),
-    read_only: await signedIn(service, people.read_only),
+    owner: await openVisitor(service, people.owner),
+    developer: await openVisitor(service, people.developer),
+    finance: await openVisitor(service, people.finance),
+    read_only: await openVisitor(service, people.read_only),
   };
   const [key] = await stores.keys.forAccount(account_id);
   const ids = {
@@ -181,12 +180,12 @@ describe.each(acts)('%s', (_name, route) => {
   });
 
   test('an act that asks is not done before it is answered', async () => {
-    if (route.ask === undefined) return;
+    if (route.confirmation === undefined) return;
     const before = await everything();
     const asked = await ours.browsers.owner.post(path());
     expect(asked.status).toBe(200);
-    expect(asked.html).toContain(`>${route.ask.button}</button>`);
-    if (route.ask.password) {
+    expect(asked.html).toContain(`>${route.confirmation.button}</button>`);
+    if (route.confirmation.password) {
       for (const password of ['', 'wrong']) {
         const refused = await ours.browsers.owner.confirm(path(), { password });
         expect(refused.status).toBe(403);
@@ -246,7 +245,7 @@ test('a frozen account is read and made safer; every other act is refused, with 
   const { stores, mongo } = service;
   const { account_id, browsers, ids } = theirs;
   const { owner } = browsers;
-  const isFrozen = async () => (await stores.accounts.known(account_id))?.frozen !== undefined;
+  const isFrozen = async () => (await stores.accounts.get(account_id))?.frozen !== undefined;
   const at = new Date().toISOString();
   await mongo.withSession((session) =>
     stores.accounts.freeze(account_id, { at, reason: 'Ticket 42: secret' }, session),
@@ -275,7 +274,7 @@ test('a frozen account is read and made safer; every other act is refused, with 
   }
   expect(await everything()).toEqual(before);
   const { status, html } = await owner.get('/dashboard/live/payments');
-  expect([status, html.includes('This account is frozen: nothing can be made')]).toEqual([
+  expect([status, html.includes('This account is frozen: nothing can be created')]).toEqual([
     200,
     true,
   ]);
@@ -342,11 +341,11 @@ test('a script that banks, chains or receivers put anywhere is shown, and not ru
     ...said,
     wallet_address: script,
   });
-  await put('events', webhooks, { body: script });
-  await db.collection<DeliveryDocument>('deliveries').insertOne({
-    ...{ event_id: webhooks, run: 0, attempt: 1, at, url: script, status_code: 500, error: script },
+  const attempt = {
+    ...{ run: 0, attempt: 1, at, url: script, status_code: 500, error: script },
     ...{ duration_ms: 1, response_excerpt: script, outcome: 'failed', next_attempt_at: null },
-  });
+  };
+  await put('events', webhooks, { body: script, attempts: [attempt] });
   const owner = { account_id, livemode: true };
   const found = await service.stores.payments.find(payments, account_id, true);
   await db.collection<CallbackDocument>('bank_callbacks').insertOne({

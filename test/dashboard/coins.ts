@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { positionOf } from '../../src/domain/cursor';
-import type { Deposit } from '../../src/domain/deposit';
+import type { Deposit } from '../../src/domain/crypto/deposit';
+import { buildPosition } from '../../src/domain/cursor';
 import type { CryptoPaymentDocument } from '../../src/store/crypto-payments';
 import type { CryptoSettlementDocument } from '../../src/store/crypto-settlements';
 
@@ -27,8 +27,8 @@ export function coinsOf(owner: { account_id: string; livemode: boolean }): {
   return {
     payment: {
       ...shared,
-      ...{ _id: randomUUID(), position: positionOf(at.getTime(), 0), status: 'received' },
-      ...{ amount: 10_000, currency: 'EUR', rate: '100.00', accepted: false, told: [] },
+      ...{ _id: randomUUID(), position: buildPosition(at.getTime(), 0), status: 'received' },
+      ...{ amount: 10_000, currency: 'EUR', rate: '100.00', accepted: false, reported: [] },
       ...{ amount_due: deposit.amount, amount_received: deposit.amount, address: '0xcafe' },
       ...{ payment_uri: 'ethereum:0xcafe', required_confirmations: 3, deposits: [deposit] },
       ...{ reference: 'coins-1', metadata: '{}', expires_at: now, received_at: now },
@@ -36,7 +36,7 @@ export function coinsOf(owner: { account_id: string; livemode: boolean }): {
     },
     settlement: {
       ...shared,
-      ...{ _id: randomUUID(), position: positionOf(at.getTime(), 0), status: 'sent' },
+      ...{ _id: randomUUID(), position: buildPosition(at.getTime(), 0), status: 'sent' },
       ...{ amount: '5', fee: '0', currency: 'ETH.ethereum', wallet_address: '0xbeef' },
       ...{ transaction_id: null, completed_at: null, due_at: now },
     },

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type CryptoShop, ETHER, openCryptoShop } from '../api/crypto-setting';
-import { openUser, signedIn, type Visitor } from '../support/dashboard';
+import { openUser, openVisitor, type Visitor } from '../support/dashboard';
 import { eventually } from '../support/http';
 import { scriptedChain } from '../support/scripted-chain';
 import { type Service, startService } from '../support/service';
@@ -16,7 +16,7 @@ let owner: Visitor;
 beforeAll(async () => {
   service = await startService({ chain });
   shop = await openCryptoShop(service);
-  owner = await signedIn(service, await openUser(service.stores, shop.account_id));
+  owner = await openVisitor(service, await openUser(service.stores, shop.account_id));
 });
 afterAll(async () => service?.stop());
 
@@ -79,9 +79,9 @@ test('a wallet is registered with its checksum, for the password, and counts aft
   const live = async () => (await owner.get('/dashboard/live/crypto/wallets')).html;
   expect(await live()).not.toContain(WALLET);
   await register('live', OTHER_WALLET);
-  expect(await live()).toContain('The wallet is registered, and counts after 24 hours.');
+  expect(await live()).toContain('The wallet is registered, and takes effect after 24 hours.');
   expect(await live()).toContain('nothing is settled until then');
-  const [wallet] = await service.stores.wallets.ofAccount(shop.account_id, true);
+  const [wallet] = await service.stores.wallets.listForAccount(shop.account_id, true);
   const hours = (Date.parse(wallet?.counts_from ?? '') - Date.now()) / 3_600_000;
   expect(hours).toBeGreaterThan(23.9);
   expect((await page('/audit-log?act=wallet.set')).text).toContain(WALLET);
@@ -116,7 +116,7 @@ test('a balance is settled once however often its form is sent', async () => {
     key: key.replace(/.$/, (end) => (end === '0' ? '1' : '0')),
   });
   expect(late.location).toBe('/dashboard/sandbox/crypto/wallets');
-  expect((await page('/crypto/wallets')).text).toContain('The balance holds 0 ETH.');
+  expect((await page('/crypto/wallets')).text).toContain('The balance has 0 ETH;');
 });
 
 test('a frozen account settles nothing', async () => {
@@ -124,7 +124,7 @@ test('a frozen account settles nothing', async () => {
   const { accounts } = service.stores;
   const frozen = { at: new Date().toISOString(), reason: 'looked at' };
   await service.mongo.withSession((session) => accounts.freeze(shop.account_id, frozen, session));
-  await eventually('the API to know', async () => (await accounts.known(shop.account_id))?.frozen);
+  await eventually('the API to know', async () => (await accounts.get(shop.account_id))?.frozen);
   const key = `dashboard-${randomUUID()}`;
   const before = chain.told.length;
   const settle = '/dashboard/sandbox/crypto/settle';

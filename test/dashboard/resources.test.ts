@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { openShop, type Shop } from '../api/payout-setting';
-import { openUser, signedIn, type Visitor } from '../support/dashboard';
+import { openUser, openVisitor, type Visitor } from '../support/dashboard';
 import { call, eventually, idealPayment, settledPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
 
@@ -13,8 +13,8 @@ beforeAll(async () => {
   service = await startService();
   shop = await openShop(service);
   const { account_id } = shop;
-  owner = await signedIn(service, await openUser(service.stores, account_id));
-  reader = await signedIn(service, await openUser(service.stores, account_id, 'read_only'));
+  owner = await openVisitor(service, await openUser(service.stores, account_id));
+  reader = await openVisitor(service, await openUser(service.stores, account_id, 'read_only'));
 });
 afterAll(async () => service?.stop());
 
@@ -50,7 +50,7 @@ const pay = (changes: object = {}) =>
 
 test('a list is searched by id and reference, narrowed, and paged both ways', async () => {
   const { account_id, key } = await service.account();
-  const by = await signedIn(service, await openUser(service.stores, account_id));
+  const by = await openVisitor(service, await openUser(service.stores, account_id));
   const made: string[] = [];
   for (let n = 0; n < 30; n += 1) {
     const reference = n === 3 ? 'order <3>' : `order-${n}`;
@@ -82,7 +82,7 @@ test('a list is searched by id and reference, narrowed, and paged both ways', as
 
 test('an export holds every row of the list, and no formula', async () => {
   const { account_id, key } = await service.account();
-  const by = await signedIn(service, await openUser(service.stores, account_id));
+  const by = await openVisitor(service, await openUser(service.stores, account_id));
   const reference = '=HYPERLINK("https://evil.example","x")';
   const body = idealPayment({ reference });
   const { body: payment } = await call(service.url, 'POST', '/v1/payments', { key, body });
@@ -134,6 +134,38 @@ test('a payment is refunded once however often its form is sent, and shows it al
     expect(wrong.location).toBe(`/dashboard/sandbox${path}`);
   }
   expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
+});
+
+test('the audit log says what came of each refund and cancellation', async () => {
+  const { account_id, key } = await service.account();
+  const by = await openVisitor(service, await openUser(service.stores, account_id));
+  const payment = await settledPayment(service, key);
+  const path = `/dashboard/sandbox/payments/${payment.id}`;
+  const form = { key: `dashboard-${randomUUID()}`, amount: '4.20' };
+  const refunded = await by.confirm(`${path}/refund`, form);
+  await by.confirm(`${path}/refund`, form);
+  await by.confirm(`${path}/refund`, { key: `dashboard-${randomUUID()}`, amount: '6.31' });
+  await by.confirm(`${path}/refund`, { ...form, amount: 'all' });
+  await by.confirm(`${path}/cancel`);
+  const open = await call(service.url, 'POST', '/v1/payments', { key, body: idealPayment() });
+  await by.confirm(`/dashboard/sandbox/payments/${open.body.id}/cancel`);
+  const lines = await service.stores.auditLog.list({ account_id, livemode: false, limit: 100 });
+  const id = refunded.location?.split('/').at(-1);
+  const refund = { amount: 420, currency: 'EUR', idempotency_key: form.key };
+  expect(lines.toReversed().map(({ act, target, after }) => [act, target, after])).toEqual([
+    ['refund.created', payment.id, { ...refund, outcome: 'done', id }],
+    ['refund.created', payment.id, { ...refund, outcome: 'replayed', id }],
+    [
+      'refund.created',
+      payment.id,
+      {
+        ...{ amount: 631, currency: 'EUR', idempotency_key: expect.any(String) },
+        outcome: 'refund_amount_exceeds_balance',
+      },
+    ],
+    ['payment.cancelled', payment.id, { outcome: 'cannot_cancel' }],
+    ['payment.cancelled', open.body.id, { outcome: 'done' }],
+  ]);
 });
 
 test('the timeline tells of the call, the bank, the moves, the ledger and each attempt', async () => {

@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
-import { enterHalf, enterWhole } from '../../src/dashboard/enter';
-import { sessionCookie } from '../../src/dashboard/session';
-import { followKeys } from '../../src/keys/ring';
-import { createSealer } from '../../src/keys/seal';
-import { inTransaction } from '../../src/mongo';
+import { inTransaction } from '../../src/base/mongo';
+import { createEncrypter } from '../../src/encryption/encrypter';
 import { hashSecret } from '../../src/pages/browser';
+import { startSession } from '../../src/service/team/sessions';
 import type { SessionDocument } from '../../src/store/sessions';
 import { totpOwner, type UserDocument } from '../../src/store/users';
-import { ask, openUser, PASSWORD, signedIn, visitor } from '../support/dashboard';
+import { fetchPage, openUser, openVisitor, PASSWORD, visitor } from '../support/dashboard';
 import { type Service, startService } from '../support/service';
 
 const START = '/dashboard/live/getting-started';
@@ -29,7 +27,7 @@ async function owner(): Promise<UserDocument> {
 }
 
 const signIn = (form: Record<string, string>, headers?: Record<string, string>) =>
-  ask(service.url, 'POST', '/dashboard/sign-in', { form, ...(headers && { headers }) });
+  fetchPage(service.url, 'POST', '/dashboard/sign-in', { form, ...(headers && { headers }) });
 
 const setSessions = (user_id: string, change: Partial<SessionDocument>) =>
   service.mongo
@@ -39,7 +37,7 @@ const setSessions = (user_id: string, change: Partial<SessionDocument>) =>
 
 test('a right password leads to the page that was asked for, until sign-out', async () => {
   const { email, _id } = await owner();
-  const turned = await ask(service.url, 'GET', START);
+  const turned = await fetchPage(service.url, 'GET', START);
   expect(turned.location).toBe(`/dashboard/sign-in?next=${encodeURIComponent(START)}`);
   const entered = await signIn({ email: email.toUpperCase(), password: PASSWORD, next: START });
   expect(entered).toMatchObject({ status: 303, location: START });
@@ -55,12 +53,9 @@ test('a password that changes while it is checked begins no session', async () =
   const user = await owner();
   const { stores, mongo } = service;
   await inTransaction(mongo, (session) => stores.users.setPassword(user._id, 'other', session));
-  const ctx = Object({ cookies: { get: () => undefined }, append: jest.fn() });
-  const cookie = sessionCookie(service.url);
-  const dashboard = Object({ stores, mongo, cookie, now: () => new Date() });
-  expect(await enterHalf(ctx, dashboard, user)).toBe(false);
-  expect(await enterWhole(ctx, dashboard, user, undefined)).toBe(false);
-  expect(ctx.append).not.toHaveBeenCalled();
+  const deps = { stores, mongo, now: () => new Date() };
+  expect(await startSession(deps, user, 'password', null)).toBeNull();
+  expect(await startSession(deps, user, 'whole', null)).toBeNull();
 });
 
 test('a wrong password and an unknown e-mail are answered alike', async () => {
@@ -96,7 +91,7 @@ test('right passwords are not counted', async () => {
 test('a session that was planted before sign-in is worth nothing after it', async () => {
   const user = await owner();
   const made = randomBytes(32).toString('base64url');
-  const real = await signedIn(service, await owner());
+  const real = await openVisitor(service, await owner());
   for (const planted of [made, real.secret]) {
     const headers = { Cookie: `dashboard=${planted}` };
     const entered = await signIn({ email: user.email, password: PASSWORD }, headers);
@@ -107,7 +102,7 @@ test('a session that was planted before sign-in is worth nothing after it', asyn
 });
 
 test('only hashes of sessions are stored', async () => {
-  const { secret } = await signedIn(service, await owner());
+  const { secret } = await openVisitor(service, await owner());
   const db = service.mongo.db(service.database);
   const stored = JSON.stringify(await db.collection('dashboard_sessions').find().toArray());
   expect(stored).toContain(hashSecret(secret));
@@ -116,7 +111,7 @@ test('only hashes of sessions are stored', async () => {
 
 test('a session ends when it was not used, and its end is moved on by use up to the last', async () => {
   const user = await owner();
-  const browser = await signedIn(service, user);
+  const browser = await openVisitor(service, user);
   const soon = new Date(Date.now() + 600_000);
   await setSessions(user._id, { expires_at: soon });
   expect((await browser.get(START)).status).toBe(200);
@@ -132,7 +127,7 @@ test('a session ends when it was not used, and its end is moved on by use up to 
 
 test('a person who signs out everywhere, or changes the password, ends other sessions', async () => {
   const user = await owner();
-  const [here, there] = [await signedIn(service, user), await signedIn(service, user)];
+  const [here, there] = [await openVisitor(service, user), await openVisitor(service, user)];
   const path = '/dashboard/live/profile';
   const short = await here.confirm(`${path}/password`, { new_password: 'short' });
   expect(short.status).toBe(303);
@@ -148,7 +143,7 @@ test('a person who signs out everywhere, or changes the password, ends other ses
 });
 
 test('a page that asks for the password again never repeats a new one', async () => {
-  const browser = await signedIn(service, await owner());
+  const browser = await openVisitor(service, await owner());
   const form = { password: 'wrong', new_password: 'another good password' };
   const { html } = await browser.confirm('/dashboard/live/profile/password', form);
   expect(html).toContain('The password is wrong.');
@@ -159,8 +154,8 @@ describe('a second factor', () => {
   async function guarded() {
     const user = await owner();
     const secret = new Secret({ size: 20 }).base32;
-    const sealer = createSealer(followKeys(service.keysFile));
-    const sealed = await sealer.seal(secret, totpOwner(user._id));
+    const sealer = createEncrypter(service.keys.seal);
+    const sealed = await sealer.encrypt(secret, totpOwner(user._id));
     await service.mongo
       .db(service.database)
       .collection<UserDocument>('users')
@@ -206,24 +201,10 @@ describe('a second factor', () => {
   });
 });
 
-test('a login from before there were users becomes the owner’s, once', async () => {
-  const { account_id } = await service.account();
-  const { password_hash } = await owner();
-  const email = `old-${account_id}@example.com`;
-  await service.mongo
-    .db(service.database)
-    .collection<{ _id: string }>('accounts')
-    .updateOne({ _id: account_id }, { $set: { dashboard: { email, password_hash } } });
-  const both = [signIn({ email, password: PASSWORD }), signIn({ email, password: PASSWORD })];
-  expect((await Promise.all(both)).map(({ status }) => status)).toEqual([303, 303]);
-  const people = await service.stores.users.forAccount(account_id);
-  expect(people).toMatchObject([{ email, role: 'owner' }]);
-});
-
 test.each(['/dashboard/sandbox/nowhere', '/dashboard/prod/getting-started', '/dashboard/x'])(
   '%s is no page',
   async (path) => {
-    const browser = await signedIn(service, await owner());
+    const browser = await openVisitor(service, await owner());
     expect((await browser.get(path)).status).toBe(404);
   },
 );

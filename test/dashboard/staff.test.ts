@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import pino from 'pino';
 import { createApp } from '../../src/api/app';
-import { followKeys } from '../../src/keys/ring';
-import { createSealer } from '../../src/keys/seal';
+import { createCallbackInbox } from '../../src/callbacks/inbox';
+import { createEncrypter } from '../../src/encryption/encrypter';
 import { createConnectors } from '../../src/routing';
+import { createRedeliveries } from '../../src/service/events/redeliveries';
 import { hashKey } from '../../src/store/keys';
-import { createTemporalDoor } from '../../src/temporal/door';
-import { createRedeliveries } from '../../src/temporal/redeliveries';
-import { ask, openUser, PASSWORD, signedIn, visitor } from '../support/dashboard';
+import { createTemporalClient } from '../../src/temporal/client';
+import { fetchPage, openUser, openVisitor, PASSWORD, visitor } from '../support/dashboard';
 import { NO_LIMITS, type Service, startService } from '../support/service';
 
 let service: Service;
@@ -21,7 +21,7 @@ afterAll(() => service?.stop());
 async function shop() {
   const { account_id } = await service.account();
   const owner = await openUser(service.stores, account_id);
-  return { account_id, owner, browser: await signedIn(service, owner) };
+  return { account_id, owner, browser: await openVisitor(service, owner) };
 }
 
 const audited = async (account_id: string) =>
@@ -32,7 +32,7 @@ const audited = async (account_id: string) =>
 test('of two owners who remove each other at once, one stays', async () => {
   const { account_id, owner, browser } = await shop();
   const second = await openUser(service.stores, account_id);
-  const other = await signedIn(service, second);
+  const other = await openVisitor(service, second);
   await Promise.all([
     browser.confirm(`/dashboard/sandbox/team/${second._id}/remove`),
     other.confirm(`/dashboard/sandbox/team/${owner._id}/remove`),
@@ -54,7 +54,7 @@ test('the last owner is neither removed nor given another role', async () => {
 test('a new role counts from the next request on', async () => {
   const { account_id, browser } = await shop();
   const person = await openUser(service.stores, account_id, 'developer');
-  const theirs = await signedIn(service, person);
+  const theirs = await openVisitor(service, person);
   expect((await theirs.get('/dashboard/sandbox/api-keys')).html).toContain('Create key');
   await browser.confirm(`/dashboard/sandbox/team/${person._id}/role`, { role: 'read_only' });
   expect((await theirs.get('/dashboard/sandbox/api-keys')).html).not.toContain('Create key');
@@ -76,8 +76,8 @@ test('an invitation’s link works once; a later one for the same address replac
     return /\/dashboard\/invitation\/[\w-]{43}/.exec(html)?.[0] ?? '';
   };
   const [older, newer] = [await invite(), await invite()];
-  expect((await ask(service.url, 'GET', older)).status).toBe(410);
-  const join = (form: Record<string, string>) => ask(service.url, 'POST', newer, { form });
+  expect((await fetchPage(service.url, 'GET', older)).status).toBe(410);
+  const join = (form: Record<string, string>) => fetchPage(service.url, 'POST', newer, { form });
   expect((await join({ password: 'short' })).status).toBe(422);
   const both = [join({ password: PASSWORD }), join({ password: PASSWORD })];
   const statuses = (await Promise.all(both)).map(({ status }) => status);
@@ -89,7 +89,7 @@ test('an invitation’s link works once; a later one for the same address replac
   ]);
   const again = await invite();
   const form = { password: PASSWORD };
-  const taken = await ask(service.url, 'POST', again, { form });
+  const taken = await fetchPage(service.url, 'POST', again, { form });
   expect(taken.html).toContain('has a login already');
 });
 
@@ -99,9 +99,9 @@ test('an invitation that is withdrawn or too old is over', async () => {
   const path = '/dashboard/sandbox/team/invitations';
   const { html } = await browser.confirm(path, form);
   const link = /\/dashboard\/invitation\/[\w-]{43}/.exec(html)?.[0] ?? '';
-  expect((await ask(service.url, 'GET', link)).status).toBe(200);
+  expect((await fetchPage(service.url, 'GET', link)).status).toBe(200);
   await browser.post(`${path}/withdraw`, { email: form.email });
-  expect((await ask(service.url, 'GET', link)).status).toBe(410);
+  expect((await fetchPage(service.url, 'GET', link)).status).toBe(410);
   expect(await audited(account_id)).toEqual(['user.invitation_withdrawn', 'user.invited']);
 });
 
@@ -109,7 +109,7 @@ test('a form that is sent twice makes one key, which is shown once', async () =>
   const { account_id, browser } = await shop();
   const once = crypto.randomUUID();
   const send = () =>
-    ask(service.url, 'POST', '/dashboard/sandbox/api-keys', {
+    fetchPage(service.url, 'POST', '/dashboard/sandbox/api-keys', {
       headers: { Cookie: `dashboard=${browser.secret}` },
       form: { csrf: browser.csrf, scope: 'payments:read', once },
     });
@@ -157,13 +157,14 @@ test('the audit log is read by pages, each line once', async () => {
 test('passwords, codes, tokens, links and keys reach neither the log nor the audit log', async () => {
   const { account_id, owner } = await shop();
   const lines: string[] = [];
-  const { stores, mongo, rings: keys, temporal: client, queues, database } = service;
+  const { stores, mongo, keys, recipientEncrypters, temporal: client, queues, database } = service;
   const now = () => new Date();
   const app = createApp({
-    ...{ stores, mongo, keys, now },
-    sealer: createSealer(followKeys(service.keysFile)),
+    ...{ stores, mongo, keys, recipientEncrypters, now },
+    encrypter: createEncrypter(service.keys.seal),
     config: { PUBLIC_URL: 'http://localhost', WEBHOOK_ALLOW_PRIVATE: '', ...NO_LIMITS },
-    temporal: createTemporalDoor({ client, lifecycleQueue: queues.lifecycle, stores, now }),
+    temporal: createTemporalClient({ client, lifecycleQueue: queues.lifecycle, stores, now }),
+    callbacks: createCallbackInbox({ client, lifecycleQueue: queues.lifecycle, stores, now }),
     redeliveries: createRedeliveries({
       temporal: client,
       webhookQueue: queues.webhooks,
@@ -179,7 +180,7 @@ test('passwords, codes, tokens, links and keys reach neither the log nor the aud
   const url = `http://localhost:${typeof address === 'object' ? address?.port : ''}`;
   try {
     const form = { email: owner.email, password: PASSWORD };
-    const { cookie = '' } = await ask(url, 'POST', '/dashboard/sign-in', { form });
+    const { cookie = '' } = await fetchPage(url, 'POST', '/dashboard/sign-in', { form });
     const browser = visitor(url, cookie);
     const made = await browser.post('/dashboard/live/api-keys', {
       scope: 'payments:read',
@@ -189,7 +190,7 @@ test('passwords, codes, tokens, links and keys reach neither the log nor the aud
     const wish = { email: 'x@example.com', role: 'owner' };
     const invited = await browser.confirm('/dashboard/live/team/invitations', wish);
     const token = /invitation\/([\w-]{43})/.exec(invited.html)?.[1] ?? '';
-    await ask(url, 'GET', `/dashboard/invitation/${token}`);
+    await fetchPage(url, 'GET', `/dashboard/invitation/${token}`);
     const kept = JSON.stringify(await mongo.db(database).collection('audit_log').find().toArray());
     expect(kept).toContain('x@example.com');
     expect(lines.length).toBeGreaterThan(3);

@@ -1,10 +1,10 @@
-import { readKeys } from '../../src/config';
-import { EVENT_TYPES, type EventType, webhookEventOf } from '../../src/domain/event';
-import { createSealer } from '../../src/keys/seal';
+import { buildEventSchema, EVENT_TYPES, type EventType } from '../../src/domain/webhook/event';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { followKeyFile } from '../../src/encryption/service-keys';
+import { sendTestEvent, type TestEventDeps } from '../../src/service/events/test-event';
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../src/webhooks/post';
 import { verifySignature } from '../../src/webhooks/signature';
-import { sendTestEvent, type TestEventDeps } from '../../src/webhooks/test-event';
 import { openProvisioning, type Provisioning } from '../cli/cli';
 import { type Receiver, receiveHttp } from '../webhooks/receiver';
 
@@ -39,10 +39,11 @@ beforeAll(async () => {
   secret = Object(await service.json('webhook', 'set', ...place)).signing_secret;
   deps = {
     stores: service.stores,
-    sealer: createSealer(readKeys(service.env['KEYS_FILE'] ?? '').seal),
+    encrypter: createEncrypter(followKeyFile(service.env['KEYS_FILE'] ?? '').seal),
     limits: createEndpointLimits({ slots: 20 }),
     allowPrivate: true,
     post: postWebhook,
+    audit: async () => {},
     now: () => new Date(),
   };
 });
@@ -65,7 +66,7 @@ test.each(EVENT_TYPES)('a test of %s is signed, says that it is one, and is kept
   expect(headers['service-event-type']).toBe(type);
   const header = String(headers['service-signature']);
   expect(verifySignature({ header, body, secret, now: Date.now() / 1_000 })).toBe(true);
-  const event = webhookEventOf(type).strict().parse(JSON.parse(body));
+  const event = buildEventSchema(type).strict().parse(JSON.parse(body));
   expect(event.data).toMatchObject({ test: true });
   expect(await service.json('event', 'show', event.id)).toMatchObject({
     delivery: { status: 'delivered', attempts: 1, next_attempt_at: null },

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verifySignature } from '../../src/webhooks/signature';
-import { openUser, signedIn, type Visitor } from '../support/dashboard';
+import { openUser, openVisitor, type Visitor } from '../support/dashboard';
 import { call, eventually, idealPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
   hook = `http://localhost:${portOf(receiver.address())}/hook`;
   ({ account_id, key } = await service.account());
-  owner = await signedIn(service, await openUser(service.stores, account_id));
+  owner = await openVisitor(service, await openUser(service.stores, account_id));
 });
 afterAll(async () => {
   receiver?.close();
@@ -197,7 +197,7 @@ test('without an endpoint nothing is sent, and the page says so', async () => {
 
 test('the overview tells of balances, today, webhooks and what needs attention', async () => {
   const { account_id, key } = await service.account();
-  const by = await signedIn(service, await openUser(service.stores, account_id));
+  const by = await openVisitor(service, await openUser(service.stores, account_id));
   const empty = textOf((await by.get('/dashboard/sandbox/overview')).html);
   expect(empty).toContain('No payment has settled in the last thirty days.');
   expect(empty).toContain('No endpoint is registered.');
@@ -210,6 +210,7 @@ test('the overview tells of balances, today, webhooks and what needs attention',
     version: stored?.version ?? 0,
     attention: 'settlement_overdue',
     audit: null,
+    attention_at: Date.now(),
   });
   const html = (await by.get('/dashboard/sandbox/overview')).html;
   const text = textOf(html);

@@ -1,7 +1,7 @@
 import { assertLawful, assertNever } from '../../src/domain/assert';
-import { PAYMENT_MOVES } from '../../src/domain/payment';
-import { PAYOUT_MOVES } from '../../src/domain/payout';
-import { REFUND_MOVES } from '../../src/domain/refund';
+import { PAYMENT_TRANSITIONS } from '../../src/domain/payment/payment';
+import { PAYOUT_TRANSITIONS } from '../../src/domain/payout/payout';
+import { REFUND_TRANSITIONS } from '../../src/domain/refund/refund';
 
 test('a case that no switch knows is refused by name', () => {
   const unknown = JSON.parse('{"kind":"news"}') as never;
@@ -10,15 +10,15 @@ test('a case that no switch knows is refused by name', () => {
 
 describe('lawful moves', () => {
   test('are taken step by step', () => {
-    assertLawful(PAYMENT_MOVES, 'created', ['awaiting_customer', 'authorized', 'settled']);
-    assertLawful(REFUND_MOVES, 'processing', ['settled']);
-    assertLawful(PAYOUT_MOVES, 'created', ['submitted', 'sent', 'completed', 'returned']);
+    assertLawful(PAYMENT_TRANSITIONS, 'created', ['awaiting_customer', 'authorized', 'settled']);
+    assertLawful(REFUND_TRANSITIONS, 'processing', ['settled']);
+    assertLawful(PAYOUT_TRANSITIONS, 'created', ['submitted', 'sent', 'completed', 'returned']);
   });
 
   test.each([
-    ['a step left out', () => assertLawful(PAYMENT_MOVES, 'awaiting_customer', ['settled'])],
-    ['a final state left', () => assertLawful(REFUND_MOVES, 'failed', ['settled'])],
-    ['a way back', () => assertLawful(PAYOUT_MOVES, 'sent', ['completed', 'sent'])],
+    ['a step left out', () => assertLawful(PAYMENT_TRANSITIONS, 'awaiting_customer', ['settled'])],
+    ['a final state left', () => assertLawful(REFUND_TRANSITIONS, 'failed', ['settled'])],
+    ['a way back', () => assertLawful(PAYOUT_TRANSITIONS, 'sent', ['completed', 'sent'])],
   ])('%s is refused', (_, move) => {
     expect(move).toThrow(RangeError);
   });

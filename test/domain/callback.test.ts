@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { differenceOf, readCallback } from '../../src/domain/callback';
+import { describeDifference, readCallback } from '../../src/domain/callback/callback';
 import { readAct } from '../../src/domain/lifecycle';
 import { Faults } from '../../src/domain/shape';
 import { BankCallback } from '../../src/domain/wire/callback';
@@ -56,10 +56,10 @@ test('the workflow and the connector kit accept and refuse the same payloads', (
 
 test('a bank speaks of other money only where it names another amount or currency', () => {
   const asked = { amount: 1_050, currency: 'EUR' };
-  expect(differenceOf({}, asked)).toBeUndefined();
-  expect(differenceOf({ amount: 1_050, currency: 'EUR' }, asked)).toBeUndefined();
-  expect(differenceOf({ amount: 1_049 }, asked)).toContain('1049 EUR');
-  expect(differenceOf({ currency: 'USD' }, asked)).toContain('1050 USD');
+  expect(describeDifference({}, asked)).toBeUndefined();
+  expect(describeDifference({ amount: 1_050, currency: 'EUR' }, asked)).toBeUndefined();
+  expect(describeDifference({ amount: 1_049 }, asked)).toContain('1049 EUR');
+  expect(describeDifference({ currency: 'USD' }, asked)).toContain('1050 USD');
 });
 
 test('an operator has to say who acts and why', () => {

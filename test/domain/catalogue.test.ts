@@ -1,13 +1,13 @@
+import { COUNTRIES } from '../../src/domain/countries';
+import { CURRENCIES, isCurrency } from '../../src/domain/currencies';
 import {
   availableEntry,
-  catalogueEntry,
+  catalogEntry,
   isPaymentMethodId,
   methodRules,
   PAYMENT_METHOD_IDS,
-} from '../../src/domain/catalogue';
-import { COUNTRIES } from '../../src/domain/countries';
-import { CURRENCIES, isCurrency } from '../../src/domain/currencies';
-import { checkMethodRequirements, type MethodRequest } from '../../src/domain/payment-rules';
+} from '../../src/domain/payment/catalog';
+import { checkMethodRequirements, type MethodRequest } from '../../src/domain/payment/rules';
 import { REFUNDS } from '../support/promises';
 
 const ALL = new Set<string>(PAYMENT_METHOD_IDS);
@@ -32,7 +32,7 @@ describe('the catalogue', () => {
   });
 
   test('shows exactly the fields of docs/api.md#methods, and none that stays inside', () => {
-    expect(catalogueEntry('ideal')).toEqual({
+    expect(catalogEntry('ideal')).toEqual({
       method: 'ideal',
       display_name: 'iDEAL',
       currencies: ['EUR'],
@@ -45,10 +45,10 @@ describe('the catalogue', () => {
       chargebacks: false,
       notes: null,
     });
-    const fields = Object.keys(catalogueEntry('ideal')).sort();
+    const fields = Object.keys(catalogEntry('ideal')).sort();
     for (const id of PAYMENT_METHOD_IDS) {
-      expect(Object.keys(catalogueEntry(id)).sort()).toEqual(fields);
-      expect(catalogueEntry(id).method).toBe(id);
+      expect(Object.keys(catalogEntry(id)).sort()).toEqual(fields);
+      expect(catalogEntry(id).method).toBe(id);
     }
   });
 
@@ -61,11 +61,11 @@ describe('the catalogue', () => {
   });
 
   test.each(PAYMENT_METHOD_IDS)('refunds %s as merchants are promised', (id) => {
-    expect(catalogueEntry(id).refunds).toEqual(REFUNDS[id]);
+    expect(catalogEntry(id).refunds).toEqual(REFUNDS[id]);
   });
 
   test.each(PAYMENT_METHOD_IDS)('names real currencies and countries for %s, each once', (id) => {
-    const { currencies, countries } = catalogueEntry(id);
+    const { currencies, countries } = catalogEntry(id);
     expect(currencies.filter((code) => !isCurrency(code))).toEqual([]);
     expect(countries.filter((code) => !COUNTRIES.includes(code))).toEqual([]);
     expect([...currencies]).toEqual([...new Set(currencies)].sort());
@@ -75,7 +75,7 @@ describe('the catalogue', () => {
 
   test('takes cards in every currency and country', () => {
     for (const id of ['visa', 'mastercard', 'amex'] as const) {
-      expect(catalogueEntry(id)).toMatchObject({ currencies: CURRENCIES, countries: COUNTRIES });
+      expect(catalogEntry(id)).toMatchObject({ currencies: CURRENCIES, countries: COUNTRIES });
     }
   });
 

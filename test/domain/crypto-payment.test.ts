@@ -1,36 +1,36 @@
 import fc from 'fast-check';
 import { assertLawful, assertNever } from '../../src/domain/assert';
 import {
-  CRYPTO_PAYMENT_ACTS,
-  CRYPTO_PAYMENT_MOVES,
-  type CryptoPaymentStatus,
-} from '../../src/domain/crypto-payment';
-import {
   amountReceived,
-  creditedBy,
   type Deposit,
-  returnedBy,
-  unscreened,
-} from '../../src/domain/deposit';
+  findCredited,
+  findReturned,
+  findUnscreened,
+} from '../../src/domain/crypto/deposit';
 import {
   actOnDeposits,
-  attentionOf,
+  applyDeposit,
+  applyReorg,
+  applyScreening,
+  computeStatus,
   DEPOSITS_MAX,
-  type DepositBook,
   type DepositChange,
+  type DepositSet,
   depositActFault,
-  screenDeposit,
-  statusOf,
-  takeDeposit,
-  undoDeposit,
-} from '../../src/domain/deposit-book';
+  getDepositAttention,
+} from '../../src/domain/crypto/deposit-book';
+import {
+  CRYPTO_PAYMENT_ACTS,
+  CRYPTO_PAYMENT_TRANSITIONS,
+  type CryptoPaymentStatus,
+} from '../../src/domain/crypto/payment';
 
 const DUE = 10n ** 18n;
 const IN_TIME = '2026-11-22T10:00:00.000Z';
 const TERMS = { required_confirmations: 2, expires_at: '2026-11-22T10:30:00.000Z' };
 const LATE = '2026-11-22T10:30:00.001Z';
 
-const EMPTY: DepositBook = {
+const EMPTY: DepositSet = {
   status: 'awaiting_deposit',
   amount_due: String(DUE),
   deposits: [],
@@ -42,35 +42,38 @@ function report(transaction_id: string, amount: bigint, confirmations: number, s
 }
 
 /** Book after a change, with the state that follows from it. */
-function upon(book: DepositBook, change: DepositChange, isOpen = true): DepositBook {
+function upon(book: DepositSet, change: DepositChange, isOpen = true): DepositSet {
   if (change.kind === 'unapplied') return book;
   const { deposits, accepted = book.accepted } = change;
   const next = { ...book, deposits, accepted };
-  return { ...next, status: statusOf(next, isOpen) };
+  return { ...next, status: computeStatus(next, isOpen) };
 }
 
 /** Book with one deposit more, as deep as it must be and screened. */
-function paid(book: DepositBook, id: string, amount: bigint, seen_at = IN_TIME, isOpen = true) {
-  const seen = upon(book, takeDeposit(book, report(id, amount, 2, seen_at), TERMS), isOpen);
-  return upon(seen, screenDeposit(seen, id, 'passed'), isOpen);
+function paid(book: DepositSet, id: string, amount: bigint, seen_at = IN_TIME, isOpen = true) {
+  const seen = upon(book, applyDeposit(book, report(id, amount, 2, seen_at), TERMS), isOpen);
+  return upon(seen, applyScreening(seen, id, 'passed'), isOpen);
 }
 
-const statuses = ({ deposits }: DepositBook) => deposits.map(({ status }) => status);
+const statuses = ({ deposits }: DepositSet) => deposits.map(({ status }) => status);
 
 describe('a deposit', () => {
   test('counts once it is deep enough and its source has passed', () => {
-    const seen = upon(EMPTY, takeDeposit(EMPTY, report('a', DUE, 1), TERMS));
+    const seen = upon(EMPTY, applyDeposit(EMPTY, report('a', DUE, 1), TERMS));
     expect([seen.status, statuses(seen)]).toEqual(['awaiting_deposit', ['pending']]);
-    const deep = upon(seen, takeDeposit(seen, report('a', DUE, 2), TERMS));
-    expect([deep.status, unscreened(deep.deposits).length]).toEqual(['awaiting_deposit', 1]);
-    const counted = upon(deep, screenDeposit(deep, 'a', 'passed'));
+    const deep = upon(seen, applyDeposit(seen, report('a', DUE, 2), TERMS));
+    expect([deep.status, findUnscreened(deep.deposits).length]).toEqual(['awaiting_deposit', 1]);
+    const counted = upon(deep, applyScreening(deep, 'a', 'passed'));
     expect([counted.status, amountReceived(counted.deposits)]).toEqual(['received', DUE]);
   });
 
   test('too small makes it underpaid, and a top-up received', () => {
     const short = paid(EMPTY, 'a', DUE - 1n);
     expect(short.status).toBe('underpaid');
-    expect([attentionOf(short, true), attentionOf(short, false)]).toEqual([null, 'underpaid']);
+    expect([getDepositAttention(short, true), getDepositAttention(short, false)]).toEqual([
+      null,
+      'underpaid',
+    ]);
     expect(paid(short, 'b', 1n).status).toBe('received');
     const asItIs = upon(short, actOnDeposits(short, 'accept'));
     expect([asItIs.status, amountReceived(asItIs.deposits)]).toEqual(['received', DUE - 1n]);
@@ -79,7 +82,7 @@ describe('a deposit', () => {
   test('too small goes back once the window is over, and only once', () => {
     const short = paid(EMPTY, 'a', DUE - 1n);
     expect(depositActFault(short, 'return', true)).toMatch(/may still send the rest/);
-    const seen = upon(short, takeDeposit(short, report('b', 1n, 0), TERMS), false);
+    const seen = upon(short, applyDeposit(short, report('b', 1n, 0), TERMS), false);
     expect(depositActFault(seen, 'return', false)).toMatch(/not confirmed yet/);
     expect(depositActFault(short, 'return', false)).toBeUndefined();
     const back = upon(short, actOnDeposits(short, 'return'), false);
@@ -88,29 +91,29 @@ describe('a deposit', () => {
       ['rejected'],
       0n,
     ]);
-    expect(returnedBy(short.deposits, back.deposits)).toHaveLength(1);
-    expect(returnedBy(back.deposits, upon(back, actOnDeposits(back, 'return')).deposits)).toEqual(
+    expect(findReturned(short.deposits, back.deposits)).toHaveLength(1);
+    expect(findReturned(back.deposits, upon(back, actOnDeposits(back, 'return')).deposits)).toEqual(
       [],
     );
-    expect(undoDeposit(back, 'a').kind).toBe('unapplied');
+    expect(applyReorg(back, 'a').kind).toBe('unapplied');
   });
 
   test('of a source that fails is held, then released once', () => {
-    const seen = upon(EMPTY, takeDeposit(EMPTY, report('a', DUE, 2), TERMS));
-    const held = upon(seen, screenDeposit(seen, 'a', 'failed'));
-    expect([held.status, attentionOf(held, true)]).toEqual(['held', 'deposit_held']);
+    const seen = upon(EMPTY, applyDeposit(EMPTY, report('a', DUE, 2), TERMS));
+    const held = upon(seen, applyScreening(seen, 'a', 'failed'));
+    expect([held.status, getDepositAttention(held, true)]).toEqual(['held', 'deposit_held']);
     const released = upon(held, actOnDeposits(held, 'release'));
     expect([released.status, statuses(released)]).toEqual(['received', ['confirmed']]);
     expect(depositActFault(released, 'release', true)).toMatch(/No deposit is held/);
     const rejected = upon(held, actOnDeposits(held, 'reject'));
     expect([rejected.status, statuses(rejected)]).toEqual(['awaiting_deposit', ['rejected']]);
-    expect(statusOf(rejected, false)).toBe('expired');
+    expect(computeStatus(rejected, false)).toBe('expired');
   });
 
   test('that comes late waits for an operator', () => {
-    const expired: DepositBook = { ...EMPTY, status: 'expired' };
+    const expired: DepositSet = { ...EMPTY, status: 'expired' };
     const late = paid(expired, 'a', DUE, LATE, false);
-    expect([late.status, statuses(late), attentionOf(late, false)]).toEqual([
+    expect([late.status, statuses(late), getDepositAttention(late, false)]).toEqual([
       'expired',
       ['held'],
       'late_deposit',
@@ -124,19 +127,22 @@ describe('a deposit', () => {
   });
 
   test('seen in time keeps the window open, and is forgotten when the chain gives it up', () => {
-    const seen = upon(EMPTY, takeDeposit(EMPTY, report('a', DUE, 1), TERMS), false);
+    const seen = upon(EMPTY, applyDeposit(EMPTY, report('a', DUE, 1), TERMS), false);
     expect(seen.status).toBe('awaiting_deposit');
-    const forgotten = upon(seen, undoDeposit(seen, 'a'), false);
+    const forgotten = upon(seen, applyReorg(seen, 'a'), false);
     expect([forgotten.status, forgotten.deposits]).toEqual(['expired', []]);
   });
 
   test('given up after it counted is kept, for a person', () => {
     const counted = paid(EMPTY, 'a', DUE);
-    const undone = upon(counted, undoDeposit(counted, 'a'));
-    expect([undone.status, attentionOf(undone, true)]).toEqual(['received', 'deposit_undone']);
-    const back = upon(undone, takeDeposit(undone, report('a', DUE, 1), TERMS));
-    expect(attentionOf(back, true)).toBeNull();
-    expect(takeDeposit(back, report('a', 1n, 3), TERMS)).toMatchObject({
+    const undone = upon(counted, applyReorg(counted, 'a'));
+    expect([undone.status, getDepositAttention(undone, true)]).toEqual([
+      'received',
+      'deposit_undone',
+    ]);
+    const back = upon(undone, applyDeposit(undone, report('a', DUE, 1), TERMS));
+    expect(getDepositAttention(back, true)).toBeNull();
+    expect(applyDeposit(back, report('a', 1n, 3), TERMS)).toMatchObject({
       attention: 'amount_differs',
     });
   });
@@ -144,7 +150,7 @@ describe('a deposit', () => {
   test('is one of a bounded number', () => {
     let book = EMPTY;
     for (let n = 0; n <= DEPOSITS_MAX; n += 1) {
-      book = upon(book, takeDeposit(book, report(`dust ${n}`, 1n, 0), TERMS));
+      book = upon(book, applyDeposit(book, report(`dust ${n}`, 1n, 0), TERMS));
     }
     expect(book.deposits).toHaveLength(DEPOSITS_MAX);
   });
@@ -182,22 +188,22 @@ test('any interleaving credits what is confirmed and released, to the unit, and 
   fc.assert(
     fc.property(fc.array(steps, { maxLength: 40 }), amounts, units, (world, sizes, due) => {
       const sizeOf = new Map(Object.entries(sizes));
-      let book: DepositBook = { ...EMPTY, amount_due: String(due) };
+      let book: DepositSet = { ...EMPTY, amount_due: String(due) };
       let isOpen = true;
       let credited = 0n;
       const told: CryptoPaymentStatus[] = [];
       for (const step of world) {
         if (step.kind === 'closed') isOpen = false;
         const next = upon(book, changeBy(book, step, sizeOf, isOpen), isOpen);
-        const moved = { ...next, status: statusOf(next, isOpen) };
+        const moved = { ...next, status: computeStatus(next, isOpen) };
         if (moved.status !== book.status) {
-          assertLawful(CRYPTO_PAYMENT_MOVES, book.status, [moved.status]);
+          assertLawful(CRYPTO_PAYMENT_TRANSITIONS, book.status, [moved.status]);
           told.push(moved.status);
         }
-        for (const { amount } of creditedBy(book.deposits, moved.deposits)) {
+        for (const { amount } of findCredited(book.deposits, moved.deposits)) {
           credited += BigInt(amount);
         }
-        const returned = returnedBy(book.deposits, moved.deposits);
+        const returned = findReturned(book.deposits, moved.deposits);
         for (const { amount } of returned) credited -= BigInt(amount);
         const named = (deposits: readonly Deposit[]) => deposits.map((each) => each.transaction_id);
         expect(named(lost(book, moved))).toEqual(named(returned));
@@ -212,7 +218,7 @@ test('any interleaving credits what is confirmed and released, to the unit, and 
 });
 
 function changeBy(
-  book: DepositBook,
+  book: DepositSet,
   step: Step,
   sizeOf: Map<string, bigint>,
   isOpen: boolean,
@@ -222,12 +228,12 @@ function changeBy(
       const { id, confirmations, late } = step;
       const seen_at = late ? LATE : IN_TIME;
       const size = sizeOf.get(id) ?? 0n;
-      return takeDeposit(book, report(id, size, confirmations, seen_at), TERMS);
+      return applyDeposit(book, report(id, size, confirmations, seen_at), TERMS);
     }
     case 'undone':
-      return undoDeposit(book, step.id);
+      return applyReorg(book, step.id);
     case 'screened':
-      return screenDeposit(book, step.id, step.verdict);
+      return applyScreening(book, step.id, step.verdict);
     case 'act': {
       const { act } = step;
       const nothing = { kind: 'unapplied', reason: 'not possible' } as const;
@@ -243,6 +249,6 @@ function changeBy(
 }
 
 /** Deposits that counted and don't any more: only those that go back. */
-function lost(before: DepositBook, now: DepositBook): Deposit[] {
-  return creditedBy(now.deposits, before.deposits);
+function lost(before: DepositSet, now: DepositSet): Deposit[] {
+  return findCredited(now.deposits, before.deposits);
 }

@@ -1,4 +1,4 @@
-import { type SimulatedDeposit, simulatedReport } from '../../src/domain/crypto-simulation';
+import { type SimulatedDeposit, simulateReport } from '../../src/domain/crypto/simulation';
 
 const fresh = { transaction_id: '0xfresh', now: '2026-01-01T00:00:10.000Z' };
 const seen = { transaction_id: '0xseen', amount: '40', seen_at: '2026-01-01T00:00:05.000Z' };
@@ -10,7 +10,7 @@ const payment = {
 };
 
 const report = (wish: SimulatedDeposit, change = {}) =>
-  simulatedReport({ ...payment, ...change }, wish, fresh);
+  simulateReport({ ...payment, ...change }, wish, fresh);
 
 it.each([
   ['the amount alone', { amount: '7' }, '7', 'passed'],

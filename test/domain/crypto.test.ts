@@ -17,20 +17,20 @@ import {
   assetRules,
   CRYPTO_METHODS,
   cryptoMethod,
+  formatDecimalUnits,
   formatUnits,
   NETWORKS,
+  parseUnits,
   paymentUri,
   readWindows,
-  unitsOf,
-  wholeCoins,
-} from '../../src/domain/crypto';
+} from '../../src/domain/crypto/assets';
 import {
   CRYPTO_PAYMENT_CALLBACKS,
   CRYPTO_SETTLEMENT_CALLBACKS,
   type CryptoPaymentCallbackName,
   type CryptoSettlementCallbackName,
   readCryptoCallback,
-} from '../../src/domain/crypto-callback';
+} from '../../src/domain/crypto/callback';
 import { Faults } from '../../src/domain/shape';
 import { CryptoReport } from '../../src/domain/wire/callback';
 
@@ -60,16 +60,16 @@ describe('amounts', () => {
     const amounts = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
     fc.assert(
       fc.property(amounts, fc.nat(18), (units, decimals) => {
-        const [whole = '', fraction = ''] = wholeCoins(units, decimals).split('.');
+        const [whole = '', fraction = ''] = formatDecimalUnits(units, decimals).split('.');
         expect(BigInt(whole + fraction.padEnd(decimals, '0'))).toBe(units);
-        expect(unitsOf(String(units))).toBe(units);
+        expect(parseUnits(String(units))).toBe(units);
       }),
     );
   });
 
   test('are integers and nothing else', () => {
     for (const text of ['', '1.0', '1e3', ' 1', '0x1']) {
-      expect(() => unitsOf(text)).toThrow(RangeError);
+      expect(() => parseUnits(text)).toThrow(RangeError);
     }
   });
 });

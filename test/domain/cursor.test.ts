@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { parseCreatedBefore, positionOf } from '../../src/domain/cursor';
+import { buildPosition, parseCreatedBefore } from '../../src/domain/cursor';
 
 const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
@@ -12,11 +12,11 @@ const tie = fc.oneof(fc.integer({ min: 0, max: 999_999 }), fc.integer({ min: 0, 
 
 describe('the position of a row', () => {
   test('is its creation time with the tie-break as six more digits', () => {
-    expect(positionOf(Date.UTC(2026, 1, 28, 9, 5, 7, 8), 42)).toBe(
+    expect(buildPosition(Date.UTC(2026, 1, 28, 9, 5, 7, 8), 42)).toBe(
       '2026-02-28T09:05:07.008000042Z',
     );
-    expect(positionOf(0, 0)).toBe('1970-01-01T00:00:00.000000000Z');
-    expect(positionOf(LAST_MS, 999_999)).toBe('9999-12-31T23:59:59.999999999Z');
+    expect(buildPosition(0, 0)).toBe('1970-01-01T00:00:00.000000000Z');
+    expect(buildPosition(LAST_MS, 999_999)).toBe('9999-12-31T23:59:59.999999999Z');
   });
 
   test('sorts as text as it does in time', () => {
@@ -25,8 +25,10 @@ describe('the position of a row', () => {
     fc.assert(
       fc.property(moment, tie, moment, tie, (leftMs, leftTie, rightMs, rightTie) => {
         const inTime = order(leftMs, rightMs) || order(leftTie, rightTie);
-        expect(order(positionOf(leftMs, leftTie), positionOf(rightMs, rightTie))).toBe(inTime);
-        expect(order(positionOf(leftMs, leftTie), positionOf(leftMs, rightTie))).toBe(
+        expect(order(buildPosition(leftMs, leftTie), buildPosition(rightMs, rightTie))).toBe(
+          inTime,
+        );
+        expect(order(buildPosition(leftMs, leftTie), buildPosition(leftMs, rightTie))).toBe(
           order(leftTie, rightTie),
         );
       }),
@@ -36,7 +38,7 @@ describe('the position of a row', () => {
   test('is a created_before that stands for itself', () => {
     fc.assert(
       fc.property(moment, tie, (ms, last) => {
-        const position = positionOf(ms, last);
+        const position = buildPosition(ms, last);
         expect(parseCreatedBefore(position)).toBe(position);
       }),
     );
@@ -51,7 +53,7 @@ describe('the position of a row', () => {
     [FIRST_MS - 1, 0],
     [LAST_MS + 1, 0],
   ])('is refused for %d ms and tie %d', (ms, last) => {
-    expect(() => positionOf(ms, last)).toThrow(RangeError);
+    expect(() => buildPosition(ms, last)).toThrow(RangeError);
   });
 });
 
@@ -122,11 +124,11 @@ describe('created_before', () => {
     const inside = fc.integer({ min: FIRST_MS + dayMs, max: LAST_MS - dayMs });
     fc.assert(
       fc.property(inside, tie, minutes, (ms, last, offset) => {
-        const local = positionOf(ms + offset * 60_000, last).slice(0, -1);
+        const local = buildPosition(ms + offset * 60_000, last).slice(0, -1);
         const pad = (number: number) => String(number).padStart(2, '0');
         const [hours, rest] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60];
         const shifted = `${local}${offset < 0 ? '-' : '+'}${pad(hours)}:${pad(rest)}`;
-        expect(parseCreatedBefore(shifted)).toBe(positionOf(ms, last));
+        expect(parseCreatedBefore(shifted)).toBe(buildPosition(ms, last));
       }),
     );
   });
@@ -156,7 +158,7 @@ describe('a walk through a list', () => {
     fc.assert(
       fc.property(rows, sizes, (all, pageSizes) => {
         const newestFirst = all
-          .map((r) => positionOf(r.ms, r.tie))
+          .map((r) => buildPosition(r.ms, r.tie))
           .sort()
           .reverse();
         const seen: string[] = [];

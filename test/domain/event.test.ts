@@ -1,4 +1,4 @@
-import { EVENT_TYPES, firstDeliveryStatus } from '../../src/domain/event';
+import { EVENT_TYPES, firstDeliveryStatus } from '../../src/domain/webhook/event';
 
 test('an event is sent where an endpoint wants all types or this one', () => {
   for (const type of EVENT_TYPES) {

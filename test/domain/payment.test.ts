@@ -1,14 +1,14 @@
 import fc from 'fast-check';
-import { PAYMENT_CALLBACKS, type PaymentCallbackName } from '../../src/domain/callback';
+import { PAYMENT_CALLBACKS, type PaymentCallbackName } from '../../src/domain/callback/callback';
 import {
   decidePayment,
   isCancellable,
   isFinal,
   PAYMENT_EVENTS,
-  PAYMENT_MOVES,
   PAYMENT_STATUSES,
+  PAYMENT_TRANSITIONS,
   type PaymentStatus,
-} from '../../src/domain/payment';
+} from '../../src/domain/payment/payment';
 
 const CHAIN = { awaiting_customer: 'awaiting_customer', authorized: 'authorized' };
 
@@ -102,7 +102,7 @@ test('any sequence of callbacks makes only lawful moves, ends at most once, neve
         const decision = decidePayment(status, callback);
         if (decision.kind !== 'move') continue;
         for (const next of decision.to) {
-          const lawful: readonly PaymentStatus[] = PAYMENT_MOVES[status];
+          const lawful: readonly PaymentStatus[] = PAYMENT_TRANSITIONS[status];
           if (!lawful.includes(next)) return false;
           status = next;
         }

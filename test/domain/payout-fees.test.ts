@@ -1,4 +1,4 @@
-import { feeNameOf, payoutFee } from '../../src/domain/payout-fees';
+import { parseFeeName, payoutFee } from '../../src/domain/payout/fees';
 
 test('a fee is that of the currency, else that of the rail, else nothing', () => {
   const fees = { card_payout: 50, 'card_payout:JPY': 80, 'card_payout:KWD': 0 } as const;
@@ -19,5 +19,5 @@ test.each([
   ['ideal', undefined],
   ['', undefined],
 ])('"%s" names the fee %s', (text, name) => {
-  expect(feeNameOf(text)).toBe(name);
+  expect(parseFeeName(text)).toBe(name);
 });

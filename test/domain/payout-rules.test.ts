@@ -1,7 +1,7 @@
-import { balanceAccountOf, balanceFault, railFault } from '../../src/domain/payout-rules';
-import { RAIL_IDS, type RecipientField } from '../../src/domain/rails';
-import type { RecipientFacts } from '../../src/domain/recipient';
-import { RawJson } from '../../src/json';
+import { RawJson } from '../../src/base/json';
+import { RAIL_IDS, type RecipientField } from '../../src/domain/payout/rails';
+import type { RecipientFacts } from '../../src/domain/payout/recipient';
+import { payoutBalanceFault, railFault, readBalanceAccount } from '../../src/domain/payout/rules';
 
 const ALL = new Set<string>(RAIL_IDS);
 const AT = new Date('2026-11-30T23:59:59.999Z');
@@ -150,18 +150,18 @@ describe('the balance account of a payout', () => {
     ['a name that is null', new RawJson('{"balance_account": null}')],
     ['main itself', new RawJson('{"balance_account": "main"}')],
   ])('is main for %s', (_, metadata) => {
-    expect(balanceAccountOf(metadata)).toEqual({ name: 'main' });
+    expect(readBalanceAccount(metadata)).toEqual({ name: 'main' });
   });
 
   test.each(['marketing', 'Payroll_2026-11', '0'])('is %s where it is named', (name) => {
     const metadata = new RawJson(`{"x": 1.10, "balance_\\u0061ccount": ${JSON.stringify(name)}}`);
-    expect(balanceAccountOf(metadata)).toEqual({ name });
+    expect(readBalanceAccount(metadata)).toEqual({ name });
   });
 
   test.each(['1', '1.5', 'true', '[]', '{}', '["main"]', '{"$ne": null}'])(
     'cannot be %s',
     (value) => {
-      expect(balanceAccountOf(new RawJson(`{"balance_account": ${value}}`))).toEqual({
+      expect(readBalanceAccount(new RawJson(`{"balance_account": ${value}}`))).toEqual({
         fault: {
           code: 'invalid_request',
           message: 'metadata.balance_account: must be a string',
@@ -177,7 +177,7 @@ describe('the balance account of a payout', () => {
     'is not found under the name "%s", which no balance account can have',
     (name) => {
       const metadata = new RawJson(`{"balance_account": "${name}"}`);
-      expect(balanceAccountOf(metadata)).toMatchObject({
+      expect(readBalanceAccount(metadata)).toMatchObject({
         fault: { code: 'balance_account_not_found' },
       });
     },
@@ -193,25 +193,29 @@ describe('what the balance bears', () => {
   const draw = { balance_account: 'main', currency: 'EUR', amount: 900, fee: 100 };
 
   test('is amount and fee to the last minor unit', () => {
-    expect(balanceFault(rows, draw)).toBeUndefined();
-    expect(balanceFault(rows, { ...draw, amount: 901 })).toEqual({
+    expect(payoutBalanceFault(rows, draw)).toBeUndefined();
+    expect(payoutBalanceFault(rows, { ...draw, amount: 901 })).toEqual({
       code: 'insufficient_balance',
-      message: 'The balance holds €10.00; the payout and its fee draw €10.01.',
+      message: 'The balance has €10.00; €10.01 is needed.',
     });
-    expect(balanceFault(rows, { ...draw, fee: 101 })?.code).toBe('insufficient_balance');
+    expect(payoutBalanceFault(rows, { ...draw, fee: 101 })?.code).toBe('insufficient_balance');
   });
 
   test('counts by account and currency', () => {
     const other = { ...draw, balance_account: 'marketing' };
-    expect(balanceFault(rows, other)?.code).toBe('insufficient_balance');
-    expect(balanceFault(rows, { ...other, currency: 'GBP', amount: 500, fee: 0 })).toBeUndefined();
-    expect(balanceFault(rows, { ...other, currency: 'USD' })?.code).toBe('insufficient_balance');
-    expect(balanceFault(rows, { ...draw, currency: 'JPY' })?.message).toContain('¥1,000');
+    expect(payoutBalanceFault(rows, other)?.code).toBe('insufficient_balance');
+    expect(
+      payoutBalanceFault(rows, { ...other, currency: 'GBP', amount: 500, fee: 0 }),
+    ).toBeUndefined();
+    expect(payoutBalanceFault(rows, { ...other, currency: 'USD' })?.code).toBe(
+      'insufficient_balance',
+    );
+    expect(payoutBalanceFault(rows, { ...draw, currency: 'JPY' })?.message).toContain('¥1,000');
   });
 
   test('is nothing of an account that was never credited; main always is one', () => {
     const unknown = { ...draw, balance_account: 'Marketing' };
-    expect(balanceFault(rows, unknown)?.code).toBe('balance_account_not_found');
-    expect(balanceFault([], draw)?.code).toBe('insufficient_balance');
+    expect(payoutBalanceFault(rows, unknown)?.code).toBe('balance_account_not_found');
+    expect(payoutBalanceFault([], draw)?.code).toBe('insufficient_balance');
   });
 });

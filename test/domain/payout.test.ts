@@ -1,17 +1,17 @@
 import fc from 'fast-check';
-import { PAYOUT_CALLBACKS, type PayoutCallbackName } from '../../src/domain/callback';
+import { PAYOUT_CALLBACKS, type PayoutCallbackName } from '../../src/domain/callback/callback';
 import {
   decidePayout,
   isEnded,
-  OVERDUE,
+  OVERDUE_ATTENTION,
   PAYOUT_EVENTS,
-  PAYOUT_MOVES,
   PAYOUT_STATUSES,
+  PAYOUT_TRANSITIONS,
   type PayoutStatus,
+  pathTo,
   payoutWorkflowId,
   type Returnable,
-  wayTo,
-} from '../../src/domain/payout';
+} from '../../src/domain/payout/payout';
 
 const SENT_AT = '2026-03-01T12:00:00.000Z';
 const COMPLETED_AT = '2026-03-02T12:00:00.000Z';
@@ -98,7 +98,7 @@ describe.each(PAYOUT_STATUSES)('a payout that is %s', (status) => {
   test.each(['submitted', 'sent', 'completed', 'returned'] as const)('the way to %s', (to) => {
     const usual = DECIDED[status][to];
     const way = usual.startsWith('move') ? usual.split(' ').slice(1) : [];
-    expect(wayTo(status, to)).toEqual(way);
+    expect(pathTo(status, to)).toEqual(way);
   });
 });
 
@@ -139,7 +139,7 @@ test('any callbacks, at any time, make lawful moves only, and none twice', () =>
         const decision = decidePayout(status, callback, facts, at);
         if (decision.kind === 'unapplied') continue;
         for (const to of decision.to) {
-          const lawful: readonly PayoutStatus[] = PAYOUT_MOVES[status];
+          const lawful: readonly PayoutStatus[] = PAYOUT_TRANSITIONS[status];
           if (!lawful.includes(to)) return false;
           if (to === 'returned' && !can_be_returned) return false;
           if (to === 'sent') sent_at = new Date(at).toISOString();
@@ -156,7 +156,7 @@ test('any callbacks, at any time, make lawful moves only, and none twice', () =>
 test('it ends at completed, failed and returned; only a completed one is left again', () => {
   expect(PAYOUT_STATUSES.filter(isEnded)).toEqual(['completed', 'failed', 'returned']);
   const left = PAYOUT_STATUSES.filter(
-    (status) => isEnded(status) && PAYOUT_MOVES[status].length > 0,
+    (status) => isEnded(status) && PAYOUT_TRANSITIONS[status].length > 0,
   );
   expect(left).toEqual(['completed']);
 });
@@ -165,6 +165,8 @@ test('each state has the event of its name, created has none; each that waits ha
   const named = PAYOUT_STATUSES.filter((status) => status !== 'created');
   expect(PAYOUT_EVENTS.created).toBeUndefined();
   for (const status of named) expect(PAYOUT_EVENTS[status]).toBe(`payout.${status}`);
-  expect(Object.keys(OVERDUE)).toEqual(PAYOUT_STATUSES.filter((status) => !isEnded(status)));
+  expect(Object.keys(OVERDUE_ATTENTION)).toEqual(
+    PAYOUT_STATUSES.filter((status) => !isEnded(status)),
+  );
   expect(payoutWorkflowId('some-id')).toBe('payout:some-id');
 });

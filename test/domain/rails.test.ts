@@ -1,6 +1,6 @@
-import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
 import { CURRENCIES } from '../../src/domain/currencies';
-import { isRailId, RAIL_IDS, railEntry, railRules } from '../../src/domain/rails';
+import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
+import { isRailId, RAIL_IDS, railEntry, railRules } from '../../src/domain/payout/rails';
 import { availableRails, createConnectors } from '../../src/routing';
 import { RAIL_ENTRIES } from '../support/promises';
 
@@ -49,11 +49,11 @@ describe('which rails an account can use', () => {
     const connectors = createConnectors('sandbox', live);
     expect(availableRails(connectors, [], true)).toEqual(['sepa_instant', 'faster_payments']);
     expect(availableRails(connectors, ['sepa_instant'], true)).toEqual(['faster_payments']);
-    expect(connectors.serving('sepa_instant', true)).toBe('acme');
-    expect(connectors.serving('faster_payments', true)).toBe('other');
-    expect(connectors.serving('ideal', true)).toBe('acme');
-    expect(connectors.serving('sepa_instant', false)).toBe('sandbox');
-    expect(connectors.serving('card_payout', true)).toBeUndefined();
+    expect(connectors.findConnector('sepa_instant', true)).toBe('acme');
+    expect(connectors.findConnector('faster_payments', true)).toBe('other');
+    expect(connectors.findConnector('ideal', true)).toBe('acme');
+    expect(connectors.findConnector('sepa_instant', false)).toBe('sandbox');
+    expect(connectors.findConnector('card_payout', true)).toBeUndefined();
   });
 
   test.each(['acme=sepa', 'acme=', 'acme', 'acme=ideal|toString'])(

@@ -1,14 +1,14 @@
-import type { RecipientDetails } from '../../src/domain/recipient';
+import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import {
+  detectScheme,
   faultsAt,
+  getLast4,
   isBirthDate,
   isCardNumber,
   isIban,
-  last4Of,
   recipientDetails,
   recipientFacts,
-  schemeOf,
-} from '../../src/domain/recipient-check';
+} from '../../src/domain/payout/recipient-check';
 
 const CARD = {
   type: 'card',
@@ -53,7 +53,7 @@ test.each([
   ['370000000000000', 'amex'],
   ['6011000000000000', null],
 ])('the network of %s is %s', (number, scheme) => {
-  expect(schemeOf(number)).toBe(scheme);
+  expect(detectScheme(number)).toBe(scheme);
 });
 
 test.each([
@@ -123,13 +123,13 @@ test.each([
     card_expires: null,
     iban_in_sepa,
   });
-  expect(last4Of(details)).toBe(last4);
+  expect(getLast4(details)).toBe(last4);
 });
 
 test('an account of both kinds is known by its IBAN; one without, by its number', () => {
   const uk = { sort_code: '601613', account_number: '31926819' };
-  expect(last4Of(bank(uk))).toBe('6819');
-  expect(last4Of(bank({ ...uk, iban: 'NL91ABNA0417164300' }))).toBe('4300');
+  expect(getLast4(bank(uk))).toBe('6819');
+  expect(getLast4(bank({ ...uk, iban: 'NL91ABNA0417164300' }))).toBe('4300');
   expect(recipientFacts(bank(uk)).iban_in_sepa).toBeNull();
 });
 

@@ -1,4 +1,4 @@
-import { monthsBefore } from '../../src/domain/retention';
+import { monthsBefore } from '../../src/domain/account/retention';
 
 test.each([
   ['2026-11-22T10:00:00.000Z', 13, '2025-10-22T10:00:00.000Z'],

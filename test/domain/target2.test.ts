@@ -1,4 +1,4 @@
-import { endOfNextBusinessDay, isBusinessDay } from '../../src/domain/target2';
+import { endOfNextBusinessDay, isBusinessDay } from '../../src/domain/payout/target2';
 
 /** Good Friday and Easter Monday as the European Central Bank publishes them; month and day. */
 const EASTER: Record<number, [friday: string, monday: string]> = {

@@ -1,7 +1,7 @@
 import {
   connectorQueue,
   environmentQueue,
-  prefixOf,
+  readPrefix,
   taskQueues,
 } from '../../src/domain/task-queues';
 
@@ -10,7 +10,7 @@ test.each(['', 'shop', 'eu_2-a', 'lifecycle', 'a-lifecycle', 'a-lifecycle-live']
   (prefix) => {
     const { lifecycleQueue } = taskQueues(prefix);
     for (const livemode of [false, true]) {
-      expect(prefixOf(environmentQueue(lifecycleQueue, livemode))).toBe(prefix);
+      expect(readPrefix(environmentQueue(lifecycleQueue, livemode))).toBe(prefix);
     }
   },
 );

@@ -5,7 +5,7 @@ import {
   FIRST_WAIT_MS,
   JITTER_MAX_MS,
   nextAttemptDelayMs,
-} from '../../src/domain/webhook-schedule';
+} from '../../src/domain/webhook/schedule';
 
 const FIRST_AT = 1_770_000_000_000;
 /** Time that all attempts must fit into, as merchants are promised it. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { createPatientClient, type PatientClient } from '../chaos/patient-client';
 import { madeBy } from '../chaos/race';
 import { type RunningStack, startStack } from '../chaos/running-stack';
-import { ask } from '../support/dashboard';
+import { fetchPage } from '../support/dashboard';
 import { eventually } from '../support/http';
 import { filePlaces, findings, historyPlaces, mongoPlaces, type Place } from './scan';
 
@@ -162,7 +162,7 @@ async function doors(): Promise<string[]> {
   const rolled = await stack.cli('webhook', 'roll', account_id, '--env', 'sandbox');
   const next = z.object({ signing_secret: z.string() }).parse(rolled).signing_secret;
   const form = { email: dashboard_email, password: dashboard_password };
-  const { cookie = '' } = await ask(stack.url, 'POST', '/dashboard/sign-in', { form });
+  const { cookie = '' } = await fetchPage(stack.url, 'POST', '/dashboard/sign-in', { form });
   expect(cookie.length).toBeGreaterThan(20);
   return [sandbox_key, live_key, dashboard_password, signing_secret, next, cookie];
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
-import { connectMongo } from '../../src/mongo';
+import { connectMongo } from '../../src/base/mongo';
 import type { StackState } from '../../stack/state-file';
 
 /** A place that was searched, and what it holds as one text. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
+import { connectMongo, inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import { createLedgerStore, type LedgerStore } from '../../src/ledger/book';
-import { LEGS } from '../../src/ledger/legs';
-import { InsufficientBalance, type NewPosting, operationId } from '../../src/ledger/postings';
-import { connectMongo, inTransaction, isDuplicateKey } from '../../src/mongo';
-import { inTheEnd } from '../support/in-the-end';
+import { InsufficientBalance, type NewEntry, operationId } from '../../src/ledger/entries';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { retryTransient } from '../support/eventually';
 import { mongodbUri } from '../support/servers';
 
 const MOST = 99_999_999_999;
@@ -28,24 +28,24 @@ afterAll(async () => {
 function opened(currency = 'EUR') {
   const account_id = `acct_${randomUUID()}`;
   const of = { account_id, livemode: false, currency, at: '2026-03-01T12:00:00.000Z' };
-  const post = (...postings: NewPosting[]) =>
+  const post = (...postings: NewEntry[]) =>
     inTransaction(mongo, async (session) => {
       for (const posting of postings) await ledger.post(posting, session);
     });
   const funding = (amount: number, balance = 'main', resource_id = `fund_${randomUUID()}`) =>
-    ({ ...of, kind: 'funded', resource_id, legs: LEGS.funded(balance, amount) }) as const;
-  const refund = (amount: number): NewPosting => ({
+    ({ ...of, kind: 'funded', resource_id, legs: ENTRY_LINES.funded(balance, amount) }) as const;
+  const refund = (amount: number): NewEntry => ({
     ...of,
     kind: 'refund_accepted',
     resource_id: randomUUID(),
-    legs: LEGS.refund_accepted(amount),
+    legs: ENTRY_LINES.refund_accepted(amount),
   });
   const rows = () => ledger.balances(account_id, false);
   const available = async () => (await rows())[0]?.available;
   const posted = () => ledger.collections.postings.countDocuments({ book: bookName });
   const bookName = `${account_id}:sandbox:${currency}`;
   const kept = () => ledger.collections.books.findOne({ _id: bookName });
-  const foldAll = () => inTransaction(mongo, (session) => ledger.fold(bookName, session));
+  const foldAll = () => inTransaction(mongo, (session) => ledger.applyPending(bookName, session));
   return {
     of,
     post,
@@ -65,8 +65,13 @@ test('a posting moves every balance that it names, and is kept as it was', async
   const { of, post, funding, kept, foldAll, bookName, account_id } = opened();
   const posting = funding(1_000);
   const settled = { ...of, kind: 'payment_settled', resource_id: randomUUID() } as const;
-  await post(posting, { ...settled, legs: LEGS.payment_settled('bank', 500) });
-  await post({ ...of, kind: 'refund_accepted', resource_id: 'r', legs: LEGS.refund_accepted(300) });
+  await post(posting, { ...settled, legs: ENTRY_LINES.payment_settled('bank', 500) });
+  await post({
+    ...of,
+    kind: 'refund_accepted',
+    resource_id: 'r',
+    legs: ENTRY_LINES.refund_accepted(300),
+  });
   await foldAll();
   expect(await kept()).toEqual({
     _id: bookName,
@@ -79,7 +84,7 @@ test('a posting moves every balance that it names, and is kept as it was', async
     external: { funding: -1_000 },
   });
   const { kind, resource_id, at, legs } = posting;
-  expect(await ledger.posting(operationId(posting))).toEqual({
+  expect(await ledger.findEntry(operationId(posting))).toEqual({
     _id: operationId(posting),
     book: bookName,
     kind,
@@ -155,7 +160,7 @@ test('50 debits at once take what is there and no more, and the balance is exact
   const { post, funding, refund, kept, posted } = opened();
   await post(funding(1_000));
   const debits = Array.from({ length: 50 }, () => refund(30));
-  const all = await Promise.allSettled(debits.map((debit) => inTheEnd(() => post(debit))));
+  const all = await Promise.allSettled(debits.map((debit) => retryTransient(() => post(debit))));
   const refused = all.filter(({ status }) => status === 'rejected');
   expect(all.length - refused.length).toBe(33);
   for (const each of refused)
@@ -170,7 +175,7 @@ test('50 debits at once take what is there and no more, and the balance is exact
 test('50 credits at once to a book that is new all count', async () => {
   const { post, funding, available } = opened();
   const credits = Array.from({ length: 50 }, () => funding(7));
-  await Promise.all(credits.map((credit) => inTheEnd(() => post(credit))));
+  await Promise.all(credits.map((credit) => retryTransient(() => post(credit))));
   expect(await available()).toBe(350);
 });
 

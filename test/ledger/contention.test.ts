@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { bookId } from '../../src/ledger/postings';
-import { inTurn } from '../../src/ledger/turns';
-import { verifyLedger } from '../../src/ledger/verify/verify';
+import { bookId } from '../../src/ledger/entries';
+import { withLock } from '../../src/ledger/locks';
+import { verifyLedger } from '../../src/ledger-check/verify';
 import {
   authorizedPayment,
-  claimPayout,
   fund,
   openPayout,
   openRecords,
   openRefund,
   payoutFacts,
   type Records,
+  recordPayoutKey,
   settle,
 } from '../support/records';
 
@@ -59,45 +59,42 @@ describe('payouts that wait for one book', () => {
     const facts = Array.from({ length: count }, () => payoutFacts(of));
     const book = bookId(payoutFacts(of));
     await fund(records, payoutFacts(of), funded);
-    const inputs = await Promise.all(facts.map((each) => claimPayout(records, each)));
+    const inputs = await Promise.all(facts.map((each) => recordPayoutKey(records, each)));
     return async (change: (all: typeof inputs) => typeof inputs = (all) => all) => {
-      const together = jest.spyOn(records.stores.ledger, 'postTogether');
       // They have found the turn taken, and stand in line, before it ends.
-      const taken = inTurn({ book, by: 0 }, () => new Promise((resolve) => setImmediate(resolve)));
+      const taken = withLock(
+        { book, by: 0 },
+        () => new Promise((resolve) => setImmediate(resolve)),
+      );
       const opening = change(inputs).map((input) => records.payouts.openPayout(input));
       await taken;
       const outcomes = (await Promise.all(opening)).map((opened) =>
         opened.outcome === 'refused' ? opened.code : opened.outcome,
       );
-      const groups = together.mock.calls.map(([postings]) => postings.length);
-      together.mockRestore();
       const [row] = await records.stores.ledger.balances(of.account_id, false);
       const { differences_total } = await verifyLedger(records.mongo, records.db.databaseName);
       expect(differences_total).toBe(0);
-      return { outcomes, groups, reserved: row?.reserved, available: row?.available };
+      return { outcomes, reserved: row?.reserved, available: row?.available };
     };
   }
 
-  test('are reserved together, but for one that is late', async () => {
+  test('are all reserved, but for one that is late', async () => {
     const open = await openAll(1_000, 6);
     const opened = await open(([first, ...others]) =>
       first === undefined ? [] : [{ ...first, accept_by_ms: Date.now() - 1 }, ...others],
     );
     expect(opened).toEqual({
       outcomes: ['temporarily_unavailable', ...Array(5).fill('accepted')],
-      groups: [5],
       reserved: 5 * (AMOUNT + FEE),
       available: 1_000 - 5 * (AMOUNT + FEE),
     });
   });
 
-  test('are reserved one by one where the balance does not hold all of them', async () => {
+  test('are reserved as far as the balance holds them', async () => {
     const open = await openAll(2 * (AMOUNT + FEE) + 1, 3);
     const { outcomes, ...made } = await open();
-    // Those due first are made first.
     expect(outcomes.sort()).toEqual(['accepted', 'accepted', 'insufficient_balance']);
     expect(made).toEqual({
-      groups: [3],
       reserved: 2 * (AMOUNT + FEE),
       available: 1,
     });
@@ -107,7 +104,6 @@ describe('payouts that wait for one book', () => {
     const open = await openAll(1_000, 2);
     expect(await open(([first, ...others]) => (first ? [first, first, ...others] : []))).toEqual({
       outcomes: ['accepted', 'accepted', 'accepted'],
-      groups: [],
       reserved: 2 * (AMOUNT + FEE),
       available: 1_000 - 2 * (AMOUNT + FEE),
     });

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { inTheEnd } from '../support/in-the-end';
+import { retryTransient } from '../support/eventually';
 import {
   authorizedPayment,
-  moveRefund,
   openRecords,
   openRefund,
   type PaymentFacts,
   type Records,
   settle,
+  transitionRefund,
 } from '../support/records';
 import { expectWholeBook } from './whole-books';
 
@@ -61,7 +61,7 @@ interface World {
 async function run(world: World, taken: Step): Promise<void> {
   if (taken.kind === 'settle') {
     const facts = world.payments[taken.payment];
-    if (facts) await inTheEnd(() => settle(records, facts));
+    if (facts) await retryTransient(() => settle(records, facts));
     return;
   }
   const refund = world.refunds[taken.refund];
@@ -73,12 +73,14 @@ async function run(world: World, taken: Step): Promise<void> {
   } else if (refund.payment) {
     // A report on a refund that is not there, or that has ended otherwise, is refused.
     const { id, payment } = refund;
-    await inTheEnd(() => moveRefund(records, payment, id, taken.to)).catch(expectOutOfTurn);
+    await retryTransient(() => transitionRefund(records, payment, id, taken.to)).catch(
+      expectOutOfTurn,
+    );
   }
 }
 
 function expectOutOfTurn(error: unknown): void {
-  expect(String(error)).toMatch(/is not where this move begins/);
+  expect(String(error)).toMatch(/is not where this transition begins/);
 }
 
 async function expectWhole({ payments }: World, account_id: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { verifyLedger } from '../../src/ledger/verify/verify';
-import { insist } from '../support/insist';
+import { verifyLedger } from '../../src/ledger-check/verify';
+import { retryUntilDone } from '../support/insist';
 import { openProcesses, type Processes, type WorkerProcess } from '../support/processes';
 import { payoutFacts } from '../support/records';
 import { expectWholeBook } from './whole-books';
@@ -23,7 +23,7 @@ test('settlements of one merchant never conflict, and beside them every payout t
   const authorized = async (worker: WorkerProcess) => {
     const one = () => worker.authorizedPayment(worker.records, { account_id, amount: AMOUNT });
     const made = await Promise.all(Array.from({ length: SETTLEMENTS / 2 }, one));
-    return made.map((facts) => () => insist(() => worker.settle(worker.records, facts)));
+    return made.map((facts) => () => retryUntilDone(() => worker.settle(worker.records, facts)));
   };
   const settleAll = async () => {
     const settlements = (await Promise.all([authorized(left), authorized(right)])).flat();
@@ -36,10 +36,12 @@ test('settlements of one merchant never conflict, and beside them every payout t
     const worker = n % 2 === 0 ? left : right;
     const facts = payoutFacts({ account_id, amount: DRAWN });
     return async () => {
-      const { opening } = await insist(() => worker.openPayout(worker.records, facts));
+      const { opening } = await retryUntilDone(() => worker.openPayout(worker.records, facts));
       const created = { status: 'created', version: 1 } as const;
       const sent = ['submitted', 'sent'] as const;
-      await insist(() => worker.movePayout(worker.records, facts, created, [...sent]));
+      await retryUntilDone(() =>
+        worker.transitionPayout(worker.records, facts, created, [...sent]),
+      );
       return opening.outcome;
     };
   });

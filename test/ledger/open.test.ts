@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { LEGS } from '../../src/ledger/legs';
-import { InsufficientBalance, type NewPosting } from '../../src/ledger/postings';
-import { verifyLedger } from '../../src/ledger/verify/verify';
-import { inTransaction } from '../../src/mongo';
+import { inTransaction } from '../../src/base/mongo';
+import { InsufficientBalance, type NewEntry } from '../../src/ledger/entries';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { verifyLedger } from '../../src/ledger-check/verify';
 import {
   authorizedPayment,
   fund,
-  movePayout,
   openPayout,
   openRecords,
   payoutFacts,
   type Records,
   settle,
+  transitionPayout,
 } from '../support/records';
 import { expectWholeBook } from './whole-books';
 
@@ -34,20 +34,20 @@ async function merchantWith(...settled: number[]) {
   const book = `${account_id}:sandbox:EUR`;
   const { ledger } = records.stores;
   const { postings, books } = ledger.collections;
-  const post = (posting: NewPosting) =>
+  const post = (posting: NewEntry) =>
     inTransaction(records.mongo, (session) => ledger.post(posting, session));
   return {
     account_id,
     open: () => postings.countDocuments({ book, open: true }),
     kept: () => books.findOne({ _id: book }),
     rows: () => ledger.balances(account_id, false),
-    fold: () => inTransaction(records.mongo, (session) => ledger.fold(book, session)),
+    fold: () => inTransaction(records.mongo, (session) => ledger.applyPending(book, session)),
     refund: (amount: number) =>
       post({
         kind: 'refund_accepted',
         resource_id: randomUUID(),
         ...{ account_id, livemode: false, currency: 'EUR', at: '2026-03-01T12:00:00.000Z' },
-        legs: LEGS.refund_accepted(amount),
+        legs: ENTRY_LINES.refund_accepted(amount),
       }),
   };
 }
@@ -117,8 +117,8 @@ test('a payout holds a balance once, when it is accepted; its later steps meet n
   expect(await open()).toBe(0);
   const book = await kept();
   const created = { status: 'created', version: 1 } as const;
-  const sent = await movePayout(records, facts, created, ['submitted', 'sent']);
-  await movePayout(records, facts, sent, ['failed']);
+  const sent = await transitionPayout(records, facts, created, ['submitted', 'sent']);
+  await transitionPayout(records, facts, sent, ['failed']);
   expect(await open()).toBe(2);
   expect(await kept()).toEqual(book);
   expect(await records.stores.ledger.balances(account_id, false)).toEqual(main(1_000));

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import type { PayoutStatus } from '../../src/domain/payout';
-import { verifyLedger } from '../../src/ledger/verify/verify';
-import { inTheEnd } from '../support/in-the-end';
+import type { PayoutStatus } from '../../src/domain/payout/payout';
+import { verifyLedger } from '../../src/ledger-check/verify';
+import { retryTransient } from '../support/eventually';
 import {
   fund,
-  movePayout,
   openPayout,
   openRecords,
   type PayoutFacts,
   payoutFacts,
   type Records,
+  transitionPayout,
 } from '../support/records';
 import { expectWholeBook } from './whole-books';
 
@@ -100,7 +100,7 @@ async function run({ account_id, payouts }: World, taken: Step): Promise<void> {
     const facts = payoutFacts({ account_id, balance_account: nameOf(taken.balance) });
     const id = `fund_${account_id}_${nameOf(taken.balance)}_${taken.funding}`;
     // Once: a second posting of the same id is refused by the server.
-    await inTheEnd(() => fund(records, facts, FUNDED, id)).catch(expectTaken);
+    await retryTransient(() => fund(records, facts, FUNDED, id)).catch(expectTaken);
     return;
   }
   const facts = payouts[taken.payout];
@@ -120,7 +120,7 @@ async function run({ account_id, payouts }: World, taken: Step): Promise<void> {
   const to = ways[taken.way % ways.length];
   // Another of the same batch may be first; then this one does not begin where the record is.
   if (to === undefined) return;
-  await inTheEnd(() => movePayout(records, facts, stored, to)).catch(expectOutOfTurn);
+  await retryTransient(() => transitionPayout(records, facts, stored, to)).catch(expectOutOfTurn);
 }
 
 function nameOf(balance: number): string {
@@ -132,7 +132,7 @@ function expectTaken(error: unknown): void {
 }
 
 function expectOutOfTurn(error: unknown): void {
-  expect(String(error)).toMatch(/is not where this move begins/);
+  expect(String(error)).toMatch(/is not where this transition begins/);
 }
 
 /** Kept balances are the sums of their legs, none of a merchant's below 0; all is bound up. */

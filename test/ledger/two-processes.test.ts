@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { verifyLedger } from '../../src/ledger/verify/verify';
-import { insist } from '../support/insist';
+import { verifyLedger } from '../../src/ledger-check/verify';
+import { retryUntilDone } from '../support/insist';
 import { openProcesses, type Processes, type WorkerProcess } from '../support/processes';
 import { type PayoutFacts, payoutFacts } from '../support/records';
 
@@ -30,10 +30,10 @@ test('two processes settle and pay out on one book at once, and every posting is
   async function authorized(worker: WorkerProcess) {
     const one = () => worker.authorizedPayment(worker.records, { account_id, amount: AMOUNT });
     const made = await Promise.all(Array.from({ length: SETTLEMENTS }, one));
-    return made.map((facts) => () => insist(() => worker.settle(worker.records, facts)));
+    return made.map((facts) => () => retryUntilDone(() => worker.settle(worker.records, facts)));
   }
   const open = (worker: WorkerProcess) =>
-    ids.map((id) => () => insist(() => worker.openPayout(worker.records, of(id))));
+    ids.map((id) => () => retryUntilDone(() => worker.openPayout(worker.records, of(id))));
 
   const asked = [...open(left), ...open(right)];
   const settling = settlements.map((settle) => settle());

@@ -1,7 +1,7 @@
-import { integerOf } from '../../src/ledger/integers';
-import { mustNotBeNegative, mustNotBePositive } from '../../src/ledger/legs';
-import { EXACT, type Sums, sumsOf, withOpen } from '../../src/ledger/open';
-import { isOpen } from '../../src/ledger/postings';
+import { isPending } from '../../src/ledger/entries';
+import { mustNotBeNegative, mustNotBePositive } from '../../src/ledger/entry-lines';
+import { toBigInt } from '../../src/ledger/integers';
+import { addPending, EXACT, type Sums, sumEntryLines } from '../../src/ledger/pending';
 import type { Records } from '../support/records';
 
 export interface WholeBook {
@@ -24,11 +24,11 @@ export async function expectWholeBook(
   const posted = await postings.find({ book }, EXACT).toArray();
   const open = posted.filter((posting) => posting.open);
   for (const { legs } of posted) expect(total(legs)).toBe(0);
-  for (const posting of open) expect(isOpen(posting)).toBe(true);
-  const taken = sumsOf(posted.filter((posting) => !posting.open));
-  const kept = withOpen(await books.findOne({ _id: book }, EXACT));
+  for (const posting of open) expect(isPending(posting)).toBe(true);
+  const taken = sumEntryLines(posted.filter((posting) => !posting.open));
+  const kept = addPending(await books.findOne({ _id: book }, EXACT));
   expect(sorted(kept)).toEqual(sorted(taken));
-  const sums = sumsOf(posted);
+  const sums = sumEntryLines(posted);
   expectOnTheirSide(taken);
   expectOnTheirSide(sums);
   return {
@@ -38,7 +38,7 @@ export async function expectWholeBook(
 }
 
 function total(legs: readonly { amount: unknown }[]): number {
-  return legs.reduce((sum, { amount }) => sum + Number(integerOf(amount)), 0);
+  return legs.reduce((sum, { amount }) => sum + Number(toBigInt(amount)), 0);
 }
 
 function sorted(balances: ReadonlyMap<string, unknown>): [string, unknown][] {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { verifyLedger } from '../../src/ledger/verify/verify';
+import { verifyLedger } from '../../src/ledger-check/verify';
 import { openProcesses, type Processes } from '../support/processes';
 import { openRecords, type Records } from '../support/records';
 import { createWorld, LATE, OPERATIONS, PAYMENTS, REFUNDS, type Step } from './wrong-money-world';

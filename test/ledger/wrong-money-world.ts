@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { adjustBalance, reverseOperation } from '../../src/cli/adjust';
-import { CliFailure } from '../../src/cli/failure';
-import { fundBalance } from '../../src/cli/fund';
 import { assertNever } from '../../src/domain/assert';
+import { ServiceError } from '../../src/domain/errors';
+import { adjustBalance, reverseOperation } from '../../src/service/balances/adjust';
+import { fundBalance } from '../../src/service/balances/fund';
 import { operatorsAudit } from '../support/audit';
-import { insist } from '../support/insist';
+import { retryUntilDone } from '../support/insist';
 import type { WorkerProcess } from '../support/processes';
 import type { PaymentFacts, Records } from '../support/records';
 import { expectWholeBook } from './whole-books';
@@ -66,7 +66,9 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
   async function run(worker: WorkerProcess, step: Step): Promise<void> {
     switch (step.kind) {
       case 'settle':
-        return await insist(() => worker.settle(worker.records, of(payments, step.payment)));
+        return await retryUntilDone(() =>
+          worker.settle(worker.records, of(payments, step.payment)),
+        );
       case 'dispute':
         return await dispute(worker, of(payments, step.payment));
       case 'claw_back':
@@ -105,7 +107,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
   }
 
   async function dispute({ records }: WorkerProcess, { payment_id }: PaymentFacts): Promise<void> {
-    await insist(() => records.payments.recordDispute({ payment_id, at: now() }));
+    await retryUntilDone(() => records.payments.recordDispute({ payment_id, at: now() }));
     disputed.add(payment_id);
   }
 
@@ -115,8 +117,8 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     const id = `claw_back_${n}_${payment_id}`;
     const audit = { who: 'ana', what: 'mark_clawed_back', why: 'the bank says so' };
     const call = { payment_id, at: now(), id, amount, audit };
-    const answer = await insist(() => records.payments.clawBack(call));
-    if (answer.outcome !== 'booked') return;
+    const answer = await retryUntilDone(() => records.payments.clawBack(call));
+    if (answer.outcome !== 'posted') return;
     disputed.add(payment_id);
     const { clawed_back } = await stored(payment_id);
     expect(clawed_back).toMatchObject({ held: answer.held, owed: answer.owed });
@@ -135,7 +137,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     const of = asked.payment;
     const isShutOut = asked.asked === 0 && disputed.has(of.payment_id);
     asked.asked += 1;
-    const { opening } = await insist(() => openRefund(records, of, amount, asked.id));
+    const { opening } = await retryUntilDone(() => openRefund(records, of, amount, asked.id));
     if (opening.outcome === 'refused') asked.asked -= 1;
     if (!isShutOut) return;
     expect(opening.outcome).toBe('refused');
@@ -155,7 +157,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     amount: number,
   ): Promise<void> {
     const call = { payment_id, at: now(), amount };
-    const standing = await insist(() => records.payments.recordLateMoney(call));
+    const standing = await retryUntilDone(() => records.payments.recordLateMoney(call));
     expect(standing.amount).toBe((await stored(payment_id)).late?.amount);
   }
 
@@ -165,7 +167,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     amount: number | null,
   ): Promise<void> {
     const call = { payment_id, at: now(), ...(amount === null ? {} : { amount }) };
-    const standing = await insist(() => records.payments.recordLateReversed(call));
+    const standing = await retryUntilDone(() => records.payments.recordLateReversed(call));
     expect(standing.amount).toBe((await stored(payment_id)).late?.amount);
   }
 
@@ -205,16 +207,16 @@ function of<T>(all: readonly T[], index: number): T {
 
 /** Reports on a refund; refused for one that is not there, or has ended otherwise. */
 async function report(
-  { records, moveRefund }: WorkerProcess,
+  { records, transitionRefund }: WorkerProcess,
   { id, payment }: Refund,
   to: 'settled' | 'failed',
 ): Promise<void> {
   if (payment === undefined) return;
   const outOfTurn = (error: unknown) => {
-    if (!String(error).includes('is not where this move begins')) throw error;
+    if (!String(error).includes('is not where this transition begins')) throw error;
   };
-  await insist(async () => {
-    await moveRefund(records, payment, id, to).catch(outOfTurn);
+  await retryUntilDone(async () => {
+    await transitionRefund(records, payment, id, to).catch(outOfTurn);
   });
 }
 
@@ -228,8 +230,8 @@ const REFUSALS = [
 /** Runs an operator's command; a refusal has posted nothing. */
 async function asOperator(command: () => Promise<unknown>): Promise<void> {
   const refusal = (error: unknown) => {
-    if (error instanceof CliFailure && REFUSALS.includes(error.code)) return;
+    if (error instanceof ServiceError && REFUSALS.includes(error.code)) return;
     throw error;
   };
-  await insist(() => command().catch(refusal));
+  await retryUntilDone(() => command().catch(refusal));
 }

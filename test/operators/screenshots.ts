@@ -35,7 +35,7 @@ export async function openCamera(ui: string): Promise<Camera | undefined> {
       await page.goto(`${ui}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`);
       await page.getByText('User Metadata').first().click();
       const details = page.locator('iframe[src*="Waits"]');
-      await details.contentFrame().getByText('Waits for').waitFor();
+      await details.contentFrame().getByText('Waiting for').waitFor();
       await shoot(`${name}-details`);
       await page.getByRole('button', { name: 'More Actions' }).click();
       await page.getByRole('menuitem', { name: 'Send an Update' }).click();

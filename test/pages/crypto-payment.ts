@@ -1,4 +1,4 @@
-import { paymentUri } from '../../src/domain/crypto';
+import { paymentUri } from '../../src/domain/crypto/assets';
 import type { CryptoPagePayment, ShownDeposit } from '../../src/pages/crypto-stage';
 
 const DUE = '21342120000000000';

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import Koa from 'koa';
 import type { MongoClient } from 'mongodb';
-import type { PaymentStatus } from '../../src/domain/payment';
-import { createLogger } from '../../src/log';
-import { connectMongo } from '../../src/mongo';
+import { createLogger } from '../../src/base/log';
+import { connectMongo } from '../../src/base/mongo';
+import type { PaymentStatus } from '../../src/domain/payment/payment';
 import { hashSecret } from '../../src/pages/browser';
 import type { CryptoPagePayment } from '../../src/pages/crypto-stage';
 import { createPayPages } from '../../src/pages/pay';
@@ -56,7 +56,7 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
   const pages = createPayPages({
     payments,
     cryptoPayments: { byToken: async (hash) => cryptoByHash(hash) },
-    merchantName: async () => MERCHANT,
+    getMerchantName: async () => MERCHANT,
     cancelPayment: async (id) => {
       cancelled.push(id);
       const open: PaymentStatus[] = ['created', 'awaiting_customer'];
@@ -110,7 +110,7 @@ function newPayment(token_hash: string): PaymentDocument {
     method: 'ideal',
     country: 'NL',
     reference: 'order-1042',
-    customer: { email: null, first_name: null, last_name: null, reference: null },
+    customer: { reference: null, sealed: null },
     metadata: '{}',
     failure: null,
     refunded: 0,

@@ -1,14 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tryLock } from '../../src/os/lock';
-import { commandLine, isAlive } from '../../src/os/process-table';
+import { tryLock } from '../../src/base/file-lock';
+import { connectMongo } from '../../src/base/mongo';
+import { isAlive, readCommandLine } from '../../src/base/process-table';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { PART_NAMES, readState, type StackState, stateFile } from '../../stack/state-file';
-import { VARIABLES } from '../../stack/variables';
+import { listVariables } from '../../stack/usage';
 import { eventually } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
@@ -111,6 +112,28 @@ describe('the launcher refuses in words', () => {
     await new Promise((done) => other.close(done));
   });
 
+  test('data of version 1', async () => {
+    writeFileSync(join(dataDir, 'ports.json'), '{}');
+    const launcher = start();
+    expect(await launcher.exited).toBe(1);
+    expect(launcher.said()).toContain(`DATA_DIR ${dataDir} holds data of version 1`);
+  });
+
+  test('a database of version 1', async () => {
+    const mongo = await connectMongo(mongodbUri(), 'launcher');
+    const db = mongo.db(`version_1_${process.pid}`);
+    await db.collection('payments').createIndex({ 'customer.email': 1 }, { name: 'clear_payer' });
+    const launcher = start({
+      MONGODB_URI: mongodbUri(),
+      MONGODB_DB: db.databaseName,
+      TEMPORAL_ADDRESS: temporalAddress(),
+    });
+    expect(await launcher.exited).toBe(1);
+    expect(launcher.said()).toContain(`The database ${db.databaseName} holds data of version 1`);
+    await db.dropDatabase();
+    await mongo.close();
+  });
+
   test('a variable that makes no sense', async () => {
     const launcher = start({ PORT: 'http' });
     expect(await launcher.exited).toBe(1);
@@ -136,8 +159,8 @@ describe('the launcher refuses in words', () => {
 test('--help lists every variable', async () => {
   const launcher = start({}, ['--help']);
   expect(await launcher.exited).toBe(0);
-  for (const { name, decided } of VARIABLES) {
-    if (decided !== true) expect(launcher.said()).toContain(`  ${name} `);
+  for (const { name, isLauncher } of listVariables()) {
+    if (!isLauncher) expect(launcher.said()).toContain(`  ${name} `);
   }
 });
 
@@ -173,7 +196,7 @@ test('a debugger can attach to the part that was named, and to no other', async 
     expect.objectContaining({ title: resolve('dist/worker/main.js') }),
   ]);
   for (const part of ['api', 'sandbox_bank'] as const) {
-    expect(commandLine(Number(state[part].pid))).not.toContain('--inspect');
+    expect(readCommandLine(Number(state[part].pid))).not.toContain('--inspect');
   }
   launcher.process.kill('SIGTERM');
   expect(await launcher.exited).toBe(0);

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Db, type MongoClient, MongoServerError } from 'mongodb';
-import { connectMongo, inTransaction } from '../../src/mongo';
+import { connectMongo, inTransaction } from '../../src/base/mongo';
 import { type MongoLogin, type MongoUser, mongoLogin } from '../../stack/mongo-login';
 import { type MongoServer, mongoUri, startMongo } from '../../stack/mongo-server';
 import { freePort } from '../../stack/ports';

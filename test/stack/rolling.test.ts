@@ -5,12 +5,11 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { MongoClient } from 'mongodb';
 import { z } from 'zod';
-import { keysFile } from '../../src/keys/file';
-import { makeRecipientRings } from '../../src/keys/recipient-files';
-import { followKeys } from '../../src/keys/ring';
-import { createSealer } from '../../src/keys/seal';
-import { makeSigningSecret } from '../../src/merchants/endpoint';
-import { connectMongo } from '../../src/mongo';
+import { connectMongo } from '../../src/base/mongo';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { ensureKeys } from '../../src/encryption/ensure-keys';
+import { followKeyFile } from '../../src/encryption/service-keys';
+import { makeSigningSecret } from '../../src/service/endpoints';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { endpointOwner } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';
@@ -48,8 +47,7 @@ let ports: { api: readonly [number, number]; bank: number };
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), `${name}-`));
-  keysFile(folder);
-  makeRecipientRings(join(folder, 'rings'), new Date());
+  const { KEYS_FILE } = ensureKeys(folder);
   mongo = await connectMongo(mongodbUri(), name);
   stores = createStores(mongo.db(name));
   await ensureIndexes(stores);
@@ -64,7 +62,7 @@ beforeAll(async () => {
   await stores.endpoints.set({
     ...owner,
     url: receiver.url,
-    sealed: await createSealer(followKeys(join(folder, 'keys.json'))).seal(
+    sealed: await createEncrypter(followKeyFile(KEYS_FILE).seal).encrypt(
       makeSigningSecret(),
       endpointOwner(owner.account_id, owner.livemode),
     ),
@@ -106,14 +104,13 @@ async function begin(part: string): Promise<void> {
       TEMPORAL_ADDRESS: temporalAddress(),
       TASK_QUEUE_PREFIX: name,
       ...(role === 'sandbox_bank' ? {} : { KEYS_FILE: join(folder, 'keys.json') }),
-      KEYS_DIR: join(folder, 'rings'),
+      KEYS_DIR: join(folder, 'keys'),
       PORT: String(ports.api[part === 'api-2' ? 1 : 0]),
       SANDBOX_BANK_PORT: String(ports.bank),
       SANDBOX_AUTOPLAY: 'off',
       WEBHOOK_ALLOW_PRIVATE: 'sandbox',
       DRAIN_MS: String(DRAIN_MS),
       // The usual 5 s and a busy machine's own time are more than a create waits.
-      STICKY_TIMEOUT_MS: '1000',
     },
     logFile: join(folder, `${part}.log`),
     ipc: true,

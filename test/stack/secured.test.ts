@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { createLogger } from '../../src/log';
+import { createLogger } from '../../src/base/log';
 import { temporalAccess } from '../../src/temporal/access';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { connectTemporal } from '../../src/temporal/connect';
@@ -11,16 +11,16 @@ import { type RunningStack, startStack } from '../chaos/running-stack';
 import { type Authority, createAuthority, SERVER_NAME } from '../support/certificates';
 import { call, eventually, idealPayment } from '../support/http';
 import { expressions, metricsIn, metricsOn } from '../support/monitoring';
-import { startSecuredMongo, startTlsDoor } from '../support/secured-servers';
+import { startSecuredMongo, startTlsProxy } from '../support/secured-servers';
 import { temporalAddress } from '../support/servers';
 
-/** Holds docs/operations.md#servers-that-ask-who-calls: all processes and the command line. */
+/** Holds docs/operations.md#servers-with-authentication: all processes and the command line. */
 const Account = z.object({ sandbox_key: z.string() });
 const LOAD = 40;
 
 let folder: string;
 let authority: Authority;
-let door: Awaited<ReturnType<typeof startTlsDoor>>;
+let door: Awaited<ReturnType<typeof startTlsProxy>>;
 let mongo: Awaited<ReturnType<typeof startSecuredMongo>>;
 let env: NodeJS.ProcessEnv;
 let stack: RunningStack | undefined;
@@ -29,7 +29,7 @@ let key: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'secured-'));
   authority = createAuthority(folder);
-  door = await startTlsDoor(authority, temporalAddress());
+  door = await startTlsProxy(authority, temporalAddress());
   mongo = await startSecuredMongo(authority, folder);
   const { cert, key } = authority.sign('process');
   env = {
@@ -180,7 +180,7 @@ describe('the launcher refuses in words', () => {
 
   test('servers beyond this machine without TLS', async () => {
     expect(await startedWith({ MONGODB_URI: 'mongodb://192.0.2.1/?replicaSet=a' })).toContain(
-      'MongoDB at 192.0.2.1 would be spoken to in clear',
+      'The connection to MongoDB at 192.0.2.1 would be without TLS',
     );
   });
 });

@@ -17,7 +17,6 @@ beforeAll(async () => {
   mongo = new MongoClient(mongodbUri(), { monitorCommands: true, runtimeAdapters: { os } });
   db = mongo.db(`deliveries_${randomUUID()}`);
   deliveries = createDeliveryStore(db);
-  await deliveries.ensureIndexes();
 });
 afterAll(async () => {
   await db.dropDatabase();
@@ -75,62 +74,42 @@ async function commandsOf(work: () => Promise<unknown>): Promise<string[]> {
 
 test('an attempt is kept, counted and told in one write, and once', async () => {
   const id = await event();
-  const commands = await commandsOf(() => deliveries.keep(row(id)));
+  const commands = await commandsOf(() => deliveries.addAttempt(row(id)));
   expect(commands).toEqual(['update']);
-  expect(await deliveries.keep(row(id, { status_code: 503 }))).toBe('known');
+  expect(await deliveries.addAttempt(row(id, { status_code: 503 }))).toBe('known');
   expect(await deliveries.forEvent(id)).toEqual([row(id)]);
   expect(await standing(id)).toEqual({ ...PENDING, attempts: 1, next_attempt_at: NEXT });
 });
 
 test('of twenty at once that keep the same attempt one counts', async () => {
   const id = await event();
-  await Promise.all(Array.from({ length: 20 }, () => deliveries.keep(row(id))));
+  await Promise.all(Array.from({ length: 20 }, () => deliveries.addAttempt(row(id))));
   expect((await standing(id))?.attempts).toBe(1);
   expect(await deliveries.forEvent(id)).toHaveLength(1);
 });
 
 test('an attempt of an earlier run counts, and changes only what is still pending', async () => {
   const id = await event({ status: 'delivered', next_attempt_at: null, run: 2, attempts: 3 });
-  await deliveries.keep(row(id, { run: 1 }));
+  await deliveries.addAttempt(row(id, { run: 1 }));
   const ended = { status: 'delivered', attempts: 4, next_attempt_at: null, run: 2 };
   expect(await standing(id)).toEqual(ended);
   const waiting = await event({ run: 2 });
-  await deliveries.keep(row(waiting, { run: 1, outcome: 'delivered', next_attempt_at: null }));
+  await deliveries.addAttempt(
+    row(waiting, { run: 1, outcome: 'delivered', next_attempt_at: null }),
+  );
   expect(await standing(waiting)).toMatchObject({ status: 'delivered', next_attempt_at: null });
 });
 
 test('no event, nothing kept', async () => {
-  expect(await deliveries.keep(row('evt_none'))).toBe('no_event');
+  expect(await deliveries.addAttempt(row('evt_none'))).toBe('no_event');
   expect(await db.collection<Event>('events').findOne({ _id: 'evt_none' })).toBeNull();
-});
-
-test('attempts that an earlier version kept beside the event go on counting', async () => {
-  const id = await event({ attempts: 2 });
-  const earlier = [row(id), row(id, { attempt: 2 })];
-  await db
-    .collection<DeliveryDocument>('deliveries')
-    .insertMany(earlier.map((one) => ({ ...one })));
-  expect(await deliveries.last(id, 0)).toEqual(earlier[1]);
-  await deliveries.keep(row(id, { attempt: 3 }));
-  await deliveries.keep(row(id, { attempt: 1, run: 1 }));
-  expect(await deliveries.last(id, 0)).toEqual(row(id, { attempt: 3 }));
-  expect(await deliveries.last(id, 1)).toEqual(row(id, { run: 1 }));
-  expect(await deliveries.last(id, 2)).toBeNull();
-  const kept = (await deliveries.forEvent(id)).map(({ run, attempt }) => [run, attempt]);
-  expect(kept).toEqual([
-    [1, 1],
-    [0, 3],
-    [0, 2],
-    [0, 1],
-  ]);
-  expect((await standing(id))?.attempts).toBe(4);
 });
 
 test('an event holds its latest 200 attempts, and counts them all', async () => {
   const id = await event({ run: 16 });
   for (let run = 0; run <= 16; run += 1) {
     for (let attempt = 1; attempt <= 12; attempt += 1)
-      await deliveries.keep(row(id, { run, attempt }));
+      await deliveries.addAttempt(row(id, { run, attempt }));
   }
   expect((await deliveries.forEvent(id)).at(-1)).toMatchObject({ run: 0, attempt: 5 });
   expect((await standing(id))?.attempts).toBe(204);

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
-import type { EventType } from '../../src/domain/event';
-import { Sealed } from '../../src/keys/seal';
-import { connectMongo } from '../../src/mongo';
+import { connectMongo } from '../../src/base/mongo';
+import type { EventType } from '../../src/domain/webhook/event';
+import { Encrypted } from '../../src/encryption/encrypter';
 import { createEndpointStore, type EndpointStore, signingSecret } from '../../src/store/endpoints';
 import { mongodbUri } from '../support/servers';
 
 const HOUR = 3_600_000;
 const T0 = new Date('2026-03-01T12:00:00.000Z');
 const after = (ms: number) => new Date(T0.getTime() + ms);
-const secret = (name: string) => Sealed.parse(`${name}.a.a.a.a`);
+const secret = (name: string) => Encrypted.parse(`${name}.a.a.a.a`);
 
 let mongo: MongoClient;
 let endpoints: EndpointStore;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient } from 'mongodb';
+import { connectMongo } from '../../src/base/mongo';
 import { KINDS, LIFECYCLES } from '../../src/lifecycles';
-import { connectMongo } from '../../src/mongo';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { mongodbUri } from '../support/servers';
 

@@ -2,13 +2,10 @@ import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Collection, type Db, MongoClient } from 'mongodb';
-import { createLogger } from '../../src/log';
-import { connectToBuild, makeIndexes, type TakeBuild } from '../../src/mongo-indexes';
-import { beginIndexes, createStores, ensureIndexes } from '../../src/store';
+import { connectToBuild, makeIndexes } from '../../src/base/mongo-indexes';
 import { mongodbUri } from '../support/servers';
 
 const SOCKET_MS = 400;
-const LARGE = 20_001;
 const UNIQUE = { key: { token: 1 }, name: 'token', unique: true } as const;
 const PLAIN = { key: { status: 1 }, name: 'status' } as const;
 
@@ -40,38 +37,6 @@ async function filled(name: string, count: number): Promise<Collection> {
 async function namesOf(collection: Collection): Promise<(string | undefined)[]> {
   return (await collection.indexes()).map(({ name }) => name);
 }
-
-function taken() {
-  const builds: Parameters<TakeBuild>[0][] = [];
-  return { builds, take: (build: Parameters<TakeBuild>[0]) => void builds.push(build) };
-}
-
-test('a large collection gets its unique indexes first, and the others in the background', async () => {
-  const collection = await filled('large', LARGE);
-  const { builds, take } = taken();
-  await makeIndexes(collection, [PLAIN, UNIQUE], take);
-  expect(await namesOf(collection)).toContain('token');
-  expect(builds).toMatchObject([{ collection: 'large', names: ['status'] }]);
-  await Promise.all(builds.map(({ done }) => done));
-  expect(await namesOf(collection)).toEqual(expect.arrayContaining(['_id_', 'token', 'status']));
-
-  const again = taken();
-  await makeIndexes(collection, [PLAIN, UNIQUE], again.take);
-  expect(again.builds).toMatchObject([{ names: [] }]);
-  await Promise.all(again.builds.map(({ done }) => done));
-});
-
-test('a small collection, and one that nobody takes the builds of, has all when it returns', async () => {
-  const { builds, take } = taken();
-  const small = await filled('small', 10);
-  await makeIndexes(small, [PLAIN, UNIQUE], take);
-  expect(builds).toEqual([]);
-  expect(await namesOf(small)).toEqual(['_id_', 'status', 'token']);
-
-  const large = await filled('waited', LARGE);
-  await makeIndexes(large, [PLAIN]);
-  expect(await namesOf(large)).toEqual(['_id_', 'status']);
-});
 
 /** Does work anew whose transaction the server has ended for its age, as on a busy machine. */
 async function uninterrupted(work: (nth: number) => Promise<boolean>): Promise<void> {
@@ -108,28 +73,6 @@ test('a build that outlasts the time-out of sockets is waited for', async () => 
     await making;
     await patient.close();
     expect(await namesOf(collection)).toEqual(['_id_', 'token']);
-    return isHeld;
-  });
-});
-
-test('a service begins while an index of a large collection is being built', async () => {
-  await ensureIndexes(createStores(db));
-  const payments = await filled('payments', LARGE);
-  await uninterrupted(async () => {
-    await payments.dropIndex('status_position');
-    const log = createLogger('test', 'silent');
-    const built = new Promise<void>((resolve) => {
-      jest.spyOn(log, 'info').mockImplementation((line) => {
-        if (String(line) === 'built the indexes status_position of payments') resolve();
-      });
-    });
-    const release = await held(payments);
-    await beginIndexes({ uri: mongodbUri(), database }, log);
-    const told = jest.mocked(log.info).mock.calls.length;
-    const isHeld = await release();
-    await built;
-    expect(await namesOf(payments)).toContain('status_position');
-    if (isHeld) expect(told).toBe(1);
     return isHeld;
   });
 });

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type ClientSession, type Collection, MongoClient, MongoError } from 'mongodb';
-import { abandon, connectMongo, inTransaction } from '../../src/mongo';
-import { insist } from '../support/insist';
+import { abandon, connectMongo, inTransaction } from '../../src/base/mongo';
+import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 
 const database = `test_${randomUUID().slice(0, 8)}`;
@@ -28,8 +28,8 @@ const occupy = (rows: Collection<Row>) => rows.find({ $where: 'sleep(1000) || tr
 /** Rows behind the two connections, which are open from then on, however long the machine takes. */
 async function warmRows() {
   const rows = narrow.db(database).collection<Row>('rows');
-  await insist(() => Promise.all([rows.countDocuments(), rows.countDocuments()]));
-  await insist(() => rows.updateOne({ _id: 'first' }, { $set: {} }, { upsert: true }));
+  await retryUntilDone(() => Promise.all([rows.countDocuments(), rows.countDocuments()]));
+  await retryUntilDone(() => rows.updateOne({ _id: 'first' }, { $set: {} }, { upsert: true }));
   return rows;
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
-import { connectMongo } from '../../src/mongo';
+import { connectMongo } from '../../src/base/mongo';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { mongodbUri } from '../support/servers';
 

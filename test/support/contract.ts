@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats';
 import { z } from 'zod';
 
 /** Parts of an answer that the check needs. */
-interface Seen {
+interface ApiResponse {
   status: number;
   headers: Headers;
   body: unknown;
@@ -35,7 +35,7 @@ export async function assertContract(
   url: string,
   method: string,
   path: string,
-  answer: Seen,
+  answer: ApiResponse,
 ): Promise<void> {
   const pathname = path.split('?', 1)[0] ?? path;
   if (!pathname.startsWith('/v1/')) return;
@@ -67,13 +67,13 @@ export async function assertWebhook(url: string, type: string, body: unknown): P
 }
 
 function documentAt(url: string): Promise<Document> {
-  const known = documents.get(url);
-  if (known !== undefined) return known;
-  const asked = fetch(`${url}/openapi.json`)
+  const existing = documents.get(url);
+  if (existing !== undefined) return existing;
+  const request = fetch(`${url}/openapi.json`)
     .then((response) => response.json())
     .then((json) => Document.parse(json));
-  documents.set(url, asked);
-  return asked;
+  documents.set(url, request);
+  return request;
 }
 
 /** `/available` before `/{id}`: a template without parameters wins by standing first in `find`. */

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { beginSession, csrfToken } from '../../src/dashboard/session';
-import type { Role } from '../../src/domain/dashboard-role';
-import { hashPassword } from '../../src/keys/password';
+import { csrfToken } from '../../src/dashboard/frame/session-cookie';
+import type { Role } from '../../src/domain/account/dashboard-role';
+import { hashPassword } from '../../src/encryption/password';
+import { insertSession } from '../../src/service/team/sessions';
 import type { Stores } from '../../src/store';
 import type { UserDocument } from '../../src/store/users';
 
 export const PASSWORD = 'correct horse battery staple';
 
-let hashed: Promise<string> | undefined;
+let passwordHash: Promise<string> | undefined;
 
 /** Person of an account's staff, with `PASSWORD`. */
 export async function openUser(
@@ -15,13 +16,13 @@ export async function openUser(
   account_id: string,
   role: Role = 'owner',
 ): Promise<UserDocument> {
-  hashed ??= hashPassword(PASSWORD);
+  passwordHash ??= hashPassword(PASSWORD);
   const user: UserDocument = {
     _id: `user_${randomUUID()}`,
     account_id,
     email: `${role}-${randomUUID().slice(0, 8)}@example.com`,
     role,
-    password_hash: await hashed,
+    password_hash: await passwordHash,
     totp: null,
     totp_offered: null,
     recovery_hashes: [],
@@ -33,7 +34,7 @@ export async function openUser(
 }
 
 /** Answer of the dashboard as a browser sees it. */
-export interface Seen {
+export interface PageResponse {
   status: number;
   location: string | null;
   /** Value of the session's cookie that it set; undefined when it set none. */
@@ -43,12 +44,12 @@ export interface Seen {
 }
 
 /** Asks for a page, redirects not followed. */
-export async function ask(
+export async function fetchPage(
   url: string,
   method: 'GET' | 'POST',
   path: string,
   { headers = {}, form }: { headers?: Record<string, string>; form?: Record<string, string> } = {},
-): Promise<Seen> {
+): Promise<PageResponse> {
   const response = await fetch(`${url}${path}`, {
     method,
     headers,
@@ -73,13 +74,13 @@ export function visitor(url: string, secret: string) {
   return {
     secret,
     csrf: csrfToken(secret),
-    get: (path: string) => ask(url, 'GET', path, { headers }),
+    get: (path: string) => fetchPage(url, 'GET', path, { headers }),
     /** Sends a form with the session's token. */
     post: (path: string, form: Record<string, string> = {}) =>
-      ask(url, 'POST', path, { headers, form: { csrf: csrfToken(secret), ...form } }),
+      fetchPage(url, 'POST', path, { headers, form: { csrf: csrfToken(secret), ...form } }),
     /** Sends it again with what a page that asks once more wants. */
     confirm: (path: string, form: Record<string, string> = {}) =>
-      ask(url, 'POST', path, {
+      fetchPage(url, 'POST', path, {
         headers,
         form: { csrf: csrfToken(secret), confirmed: 'yes', password: PASSWORD, ...form },
       }),
@@ -87,9 +88,9 @@ export function visitor(url: string, secret: string) {
 }
 
 /** Browser of a person who has signed in. */
-export async function signedIn(
+export async function openVisitor(
   { url, stores }: { url: string; stores: Pick<Stores, 'sessions'> },
   user: UserDocument,
 ): Promise<Visitor> {
-  return visitor(url, await beginSession(stores.sessions, user, 'whole', new Date()));
+  return visitor(url, await insertSession(stores.sessions, user, 'whole', new Date()));
 }

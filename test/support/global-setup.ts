@@ -4,19 +4,14 @@ import { join } from 'node:path';
 import type { Child } from '../../stack/child-process';
 import { startMongo } from '../../stack/mongo-server';
 import { freePort } from '../../stack/ports';
-import {
-  cacheDirectory,
-  mongod,
-  provision,
-  provisionChromium,
-  temporalCli,
-  testServer,
-} from '../../stack/provision';
+import { cacheDirectory, mongod, provision, temporalCli } from '../../stack/provision';
 import { startTemporal } from '../../stack/temporal-server';
 import { showProgress } from '../../stack/terminal';
 import { writeBundles } from '../../worker/bundle';
 import { startWatchdog, type Watchdog } from '../stack/watchdog';
+import { provisionChromium } from './chromium';
 import { LONG_HISTORY, publishServers } from './servers';
+import { testServer } from './test-server';
 
 export interface TestStack {
   folder: string;
@@ -43,7 +38,7 @@ export default async function globalSetup(): Promise<void> {
     provision(testServer, context),
     provisionChromium(context),
   ]);
-  const folder = mkdtempSync(join(placeForServers(), 'durable-payments-test-'));
+  const folder = mkdtempSync(join(chooseFolder(), 'durable-payments-test-'));
   const workflowBundles = join(folder, 'workflow-bundles');
   // Once for all files: it takes seconds. From the sources, so that a stale build can't be tested.
   await writeBundles(workflowBundles);
@@ -55,14 +50,14 @@ export default async function globalSetup(): Promise<void> {
         dbPath: join(folder, 'mongodb'),
         port: await freePort(),
         logFile: join(folder, 'mongodb.log'),
-      }).then((server) => keep(servers, server)),
+      }).then((server) => track(servers, server)),
       startTemporal({
         executable: temporal.path,
         dbFile: join(folder, 'temporal.db'),
         port: await freePort(),
         logFile: join(folder, 'temporal.log'),
         settings: [`limit.historyCount.suggestContinueAsNew=${LONG_HISTORY}`],
-      }).then((server) => keep(servers, server)),
+      }).then((server) => track(servers, server)),
     ]);
     const watchdog = startWatchdog(
       servers.map(({ pid }) => pid),
@@ -92,7 +87,7 @@ const MEMORY_BYTES_MIN = 8 * 1_024 ** 3;
  * Folder for the shared servers: in memory, where a machine has room and nobody has named another.
  * Their data ends with the run, and would wait for the disk at each commit.
  */
-function placeForServers(): string {
+function chooseFolder(): string {
   if (process.env['TMPDIR'] !== undefined) return tmpdir();
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
@@ -103,7 +98,7 @@ function placeForServers(): string {
   }
 }
 
-function keep<T extends Child>(servers: Child[], server: T): T {
+function track<T extends Child>(servers: Child[], server: T): T {
   servers.push(server);
   return server;
 }

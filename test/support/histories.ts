@@ -7,7 +7,7 @@ const ROOT = join(__dirname, '../..');
 const HISTORIES = join(ROOT, 'test/replay/histories');
 
 /** Kept for the replay test, only when asked; one that is in the tree stays as it is. */
-export async function keepHistory(handle: WorkflowHandle, name: string): Promise<void> {
+export async function saveHistory(handle: WorkflowHandle, name: string): Promise<void> {
   if (process.env['RECORD_HISTORIES'] === undefined) return;
   mkdirSync(HISTORIES, { recursive: true });
   const file = join(HISTORIES, `${name}.json`);

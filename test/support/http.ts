@@ -33,15 +33,15 @@ export async function call(
   url: string,
   method: string,
   path: string,
-  asked: Call = {},
+  request: Call = {},
 ): Promise<Answer> {
-  if (method !== 'POST' || asked.once === true) return await callOnce(url, method, path, asked);
-  const insisting = { idempotencyKey: randomUUID(), ...asked };
+  if (method !== 'POST' || request.once === true) return await callOnce(url, method, path, request);
+  const keyedRequest = { idempotencyKey: randomUUID(), ...request };
   const giveUpAt = Date.now() + PATIENCE_MS;
   while (true) {
-    const answer = await callOnce(url, method, path, insisting);
-    if (!isToRepeat(answer) || Date.now() > giveUpAt) {
-      return isEarly(path, asked, answer) ? await readLater(url, asked, answer) : answer;
+    const answer = await callOnce(url, method, path, keyedRequest);
+    if (!shouldRepeat(answer) || Date.now() > giveUpAt) {
+      return isEarly(path, request, answer) ? await readLater(url, request, answer) : answer;
     }
     await sleep(1_000 * Number(answer.headers.get('Retry-After')));
   }
@@ -54,12 +54,12 @@ function isEarly(path: string, { idempotencyKey }: Call, { status, body }: Answe
 }
 
 /** The payment as a read shows it once it is at its bank: on a busy machine that is after the create. */
-async function readLater(url: string, { key = '' }: Call, made: Answer): Promise<Answer> {
-  const { status, headers } = made;
-  return { ...(await atTheBank({ url }, key, made.body.id)), status, headers };
+async function readLater(url: string, { key = '' }: Call, createAnswer: Answer): Promise<Answer> {
+  const { status, headers } = createAnswer;
+  return { ...(await waitForBank({ url }, key, createAnswer.body.id)), status, headers };
 }
 
-function isToRepeat({ status, body }: Answer): boolean {
+function shouldRepeat({ status, body }: Answer): boolean {
   return status === 503 || (status === 409 && body.error.code === IN_PROGRESS);
 }
 
@@ -71,23 +71,29 @@ async function callOnce(
   path: string,
   { key, body, raw, headers = {}, idempotencyKey = null }: Call,
 ): Promise<Answer> {
-  const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
-  const all = new Headers(headers);
-  if (key !== undefined) all.set('Authorization', `Bearer ${key}`);
-  if (sent !== undefined && !all.has('Content-Type')) all.set('Content-Type', 'application/json');
-  if (idempotencyKey !== null) all.set('Idempotency-Key', idempotencyKey);
-  const init: RequestInit = { method, redirect: 'manual', headers: all };
+  const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+  const allHeaders = new Headers(headers);
+  if (key !== undefined) allHeaders.set('Authorization', `Bearer ${key}`);
+  if (payload !== undefined && !allHeaders.has('Content-Type'))
+    allHeaders.set('Content-Type', 'application/json');
+  if (idempotencyKey !== null) allHeaders.set('Idempotency-Key', idempotencyKey);
+  const init: RequestInit = { method, redirect: 'manual', headers: allHeaders };
   const response = await fetch(
     `${url}${path}`,
-    sent === undefined ? init : { ...init, body: sent },
+    payload === undefined ? init : { ...init, body: payload },
   );
   const text = await response.text();
-  const answer = { status: response.status, headers: response.headers, text, body: parsed(text) };
+  const answer = {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: parseJson(text),
+  };
   await assertContract(url, method, path, answer);
   return answer;
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -110,7 +116,7 @@ export function idealPayment(changes: Record<string, unknown> = {}) {
 }
 
 /** Waits until a payment has left `created`, and reads it. */
-export async function atTheBank(
+export async function waitForBank(
   { url }: { url: string },
   key: string,
   id: string,
@@ -146,8 +152,8 @@ export async function eventually<T>(
 ): Promise<T> {
   const giveUpAt = Date.now() + timeoutMs;
   while (Date.now() < giveUpAt) {
-    const found = await look();
-    if (found) return found;
+    const result = await look();
+    if (result) return result;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   throw new Error(`Waited ${timeoutMs} ms in vain for: ${what}`);

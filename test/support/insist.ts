@@ -5,7 +5,7 @@ const PATIENCE_MS = 200_000;
 const PAUSE_MS = 50;
 
 /** Repeats a call until it answers, as Temporal does with an activity. */
-export async function insist<T>(call: () => Promise<T>): Promise<T> {
+export async function retryUntilDone<T>(call: () => Promise<T>): Promise<T> {
   const giveUpAt = Date.now() + PATIENCE_MS;
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-import type { PaymentMethodId } from '../../src/domain/catalogue';
+import type { PaymentMethodId } from '../../src/domain/payment/catalog';
 
 /** Refunds of each method as merchants are promised them, written out apart from the product. */
 export const REFUNDS: Record<PaymentMethodId, { kind: string; withinDays: number }> = {

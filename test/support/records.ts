@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities, type RecordPayoutMove } from '../../activities/payouts';
 import { createRefundActivities } from '../../activities/refunds';
-import { LEGS } from '../../src/ledger/legs';
-import { createLogger } from '../../src/log';
-import { connectMongo, inTransaction } from '../../src/mongo';
+import { createLogger } from '../../src/base/log';
+import { connectMongo, inTransaction } from '../../src/base/mongo';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { createStores, ensureIndexes } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
-import { insist } from './insist';
-import { newRing } from './rings';
+import { retryUntilDone } from './insist';
 import { mongodbUri, temporalAddress } from './servers';
 
 /**
@@ -22,11 +21,11 @@ export async function openRecords(
   const mongo = await connectMongo(uri, 'records');
   const db = mongo.db(database);
   const stores = createStores(db);
-  await insist(() => ensureIndexes(stores));
+  await retryUntilDone(() => ensureIndexes(stores));
   const temporal = connectTemporal({ address: temporalAddress(), namespace: 'default' });
   const log = createLogger('test', 'silent');
   const deps = { mongo, stores, temporal, log, webhookQueue: 'unused' };
-  const payments = createPaymentActivities({ ...deps, payTokens: newRing() });
+  const payments = createPaymentActivities({ ...deps, payTokenKey: randomBytes(32) });
   const refunds = createRefundActivities(deps);
   const payouts = createPayoutActivities(deps);
   const close = async () => {
@@ -83,11 +82,13 @@ async function paymentAt(
     request_id: 'req-1',
     ...changes,
   };
-  const customer = { email: null, first_name: null, last_name: null, reference: null };
+  const customer = { reference: null, sealed: null };
   const urls = { success_url: 'https://s.example', error_url: 'https://e.example' };
   const routing = { ...facts, country: null, expires_in_seconds: 60, settlement_due_seconds: 60 };
   const stored = { reference: null, customer, metadata: '{}', ...urls };
-  await insist(() => claim(stores, 'createPayment', payment_id, facts, { stored, routing }));
+  await retryUntilDone(() =>
+    recordKey(stores, 'createPayment', payment_id, facts, { stored, routing }),
+  );
   const at = new Date().toISOString();
   const session = {
     outcome: 'opened',
@@ -96,13 +97,22 @@ async function paymentAt(
   } as const;
   const { expires_in_seconds, ...opening } = routing;
   const return_url = 'https://pay.example/return';
-  await insist(() =>
+  await retryUntilDone(() =>
     payments.openPayment({ ...opening, return_url, created_at: at, expires_at: at, session }),
   );
   const from = { status: 'awaiting_customer', version: 2 } as const;
   const { account_id, livemode, request_id } = facts;
-  const move = { resource_id: payment_id, account_id, livemode, request_id, at, attention: null };
-  await insist(() => payments.recordPaymentMove({ ...move, from, to: [status], change: {} }));
+  const transition = {
+    resource_id: payment_id,
+    account_id,
+    livemode,
+    request_id,
+    at,
+    attention: null,
+  };
+  await retryUntilDone(() =>
+    payments.recordPaymentMove({ ...transition, from, to: [status], change: {} }),
+  );
   return facts;
 }
 
@@ -111,8 +121,8 @@ export async function settle({ payments }: Records, facts: PaymentFacts): Promis
   const from = { status: 'authorized', version: 3 } as const;
   const at = new Date().toISOString();
   const { payment_id: resource_id, account_id, livemode, request_id } = facts;
-  const move = { resource_id, account_id, livemode, request_id, at, attention: null };
-  await payments.recordPaymentMove({ ...move, from, to: ['settled'], change: {} });
+  const transition = { resource_id, account_id, livemode, request_id, at, attention: null };
+  await payments.recordPaymentMove({ ...transition, from, to: ['settled'], change: {} });
 }
 
 /** Asks for a refund as its workflow does; a repeat with the same id, or under the same key, joins it. */
@@ -137,15 +147,15 @@ export async function openRefund(
     due_seconds: 60,
   };
   const request = { refund: { reason: null }, routing };
-  const refund_id = await insist(() =>
-    claim(stores, 'createRefund', fresh_id, facts, request, key),
+  const refund_id = await retryUntilDone(() =>
+    recordKey(stores, 'createRefund', fresh_id, facts, request, key),
   );
   const input = { ...routing, refund_id, request_id, created_at: at };
-  return { refund_id, opening: await insist(() => refunds.openRefund(input)) };
+  return { refund_id, opening: await retryUntilDone(() => refunds.openRefund(input)) };
 }
 
 /** Moves a refund that is processing, as its workflow does. */
-export async function moveRefund(
+export async function transitionRefund(
   { refunds }: Records,
   { account_id, livemode, request_id }: PaymentFacts,
   refund_id: string,
@@ -204,21 +214,21 @@ const ACCEPT_WITHIN_MS = 220_000;
 
 /** Asks for a payout as its workflow does; a repeat with the same id, or under the same key, joins it. */
 export async function openPayout(records: Records, facts: PayoutFacts, key?: string) {
-  const input = await claimPayout(records, facts, key);
-  const opening = await insist(() => records.payouts.openPayout(input));
+  const input = await recordPayoutKey(records, facts, key);
+  const opening = await retryUntilDone(() => records.payouts.openPayout(input));
   return { payout_id: input.payout_id, opening };
 }
 
 /** Claims the key of a payout, which is to be opened at once. */
-export async function claimPayout(
+export async function recordPayoutKey(
   { stores }: Records,
   facts: PayoutFacts,
   key: string = facts.payout_id,
 ) {
   const { payout_id: fresh_id, request_id, ...routing } = facts;
   const request = { payout: { reference: null, metadata: '{}' }, routing };
-  const payout_id = await insist(() =>
-    claim(stores, 'createPayout', fresh_id, facts, request, key),
+  const payout_id = await retryUntilDone(() =>
+    recordKey(stores, 'createPayout', fresh_id, facts, request, key),
   );
   const created_at = new Date().toISOString();
   const accept_by_ms = Date.now() + ACCEPT_WITHIN_MS;
@@ -226,7 +236,7 @@ export async function claimPayout(
 }
 
 /** Moves a payout on, as its workflow does. */
-export async function movePayout(
+export async function transitionPayout(
   { payouts }: Records,
   { payout_id, account_id, livemode, request_id }: PayoutFacts,
   from: RecordPayoutMove['from'],
@@ -255,16 +265,16 @@ export async function fund(
   amount: number,
   id: string = randomUUID(),
 ): Promise<void> {
-  const legs = LEGS.funded(balance_account, amount);
+  const lines = ENTRY_LINES.funded(balance_account, amount);
   const at = new Date().toISOString();
-  const posting = { resource_id: id, account_id, livemode, currency, at, legs };
+  const entry = { resource_id: id, account_id, livemode, currency, at, legs: lines };
   await inTransaction(mongo, (session) =>
-    stores.ledger.post({ kind: 'funded', ...posting }, session),
+    stores.ledger.post({ kind: 'funded', ...entry }, session),
   );
 }
 
 /** @returns id of the resource that the key stands for: it may have been claimed before */
-async function claim(
+async function recordKey(
   { idempotency }: Records['stores'],
   operation: string,
   resource_id: string,
@@ -273,10 +283,10 @@ async function claim(
     livemode,
     request_id,
   }: Pick<PaymentFacts, 'account_id' | 'livemode' | 'request_id'>,
-  request: Parameters<Records['stores']['idempotency']['claim']>[0]['request'],
+  request: Parameters<Records['stores']['idempotency']['reserveKey']>[0]['request'],
   key: string = resource_id,
 ): Promise<string> {
-  const first = await idempotency.claim(
+  const first = await idempotency.reserveKey(
     {
       account_id,
       livemode,

@@ -61,19 +61,19 @@ export async function startReplicaSet(): Promise<ReplicaSet> {
     await stop();
     throw error;
   }
-  let met = 0;
+  let failureCount = 0;
   return {
-    uri: `mongodb://${nodes.map(hostOf).join()}/?replicaSet=${NAME}`,
+    uri: `mongodb://${nodes.map(getHost).join()}/?replicaSet=${NAME}`,
     elections: async () => {
-      const { term } = await adminOf(await primaryOf(nodes), { replSetGetStatus: 1 });
+      const { term } = await runAdmin(await waitForPrimary(nodes), { replSetGetStatus: 1 });
       return Number(term);
     },
     stepDown: async () => {
       const command = { replSetStepDown: STEP_DOWN_SECONDS, secondaryCatchUpPeriodSecs: 0 };
-      await adminOf(await primaryOf(nodes), { ...command, force: true });
+      await runAdmin(await waitForPrimary(nodes), { ...command, force: true });
     },
     killPrimary: async () => {
-      const node = await primaryOf(nodes);
+      const node = await waitForPrimary(nodes);
       node.running?.child.kill();
       await node.running?.child.exited;
       node.running?.watchdog.dismiss();
@@ -82,18 +82,21 @@ export async function startReplicaSet(): Promise<ReplicaSet> {
     },
     restart: (node) => startNode(path, folder, node),
     failNext: async (times, data) => {
-      met = await failures(nodes, { mode: { times }, data: { ...data, appName: 'records' } });
+      failureCount = await setFailPoint(nodes, {
+        mode: { times },
+        data: { ...data, appName: 'records' },
+      });
     },
     holdBack: async (isHeld) => {
       const mode = isHeld ? 'alwaysOn' : 'off';
-      await onAll(nodes, { configureFailPoint: 'stopReplProducer', mode });
+      await runOnAll(nodes, { configureFailPoint: 'stopReplProducer', mode });
     },
-    failNoMore: async () => (await failures(nodes, { mode: 'off' })) - met,
+    failNoMore: async () => (await setFailPoint(nodes, { mode: 'off' })) - failureCount,
     stop,
   };
 }
 
-const hostOf = ({ port }: Node) => `${LOOPBACK}:${port}`;
+const getHost = ({ port }: Node) => `${LOOPBACK}:${port}`;
 
 async function startNode(command: string, folder: string, node: Node): Promise<void> {
   const { port } = node;
@@ -114,45 +117,45 @@ async function startNode(command: string, folder: string, node: Node): Promise<v
     graceMs: 0,
   });
   node.running = { child, watchdog: startWatchdog([child.pid], folder) };
-  await waitUntilUp(child, logFile, UP_MS_MAX, () => adminOf(node, { ping: 1 }));
+  await waitUntilUp(child, logFile, UP_MS_MAX, () => runAdmin(node, { ping: 1 }));
 }
 
 async function initiate(nodes: readonly Node[]): Promise<void> {
-  const members = nodes.map((node, _id) => ({ _id, host: hostOf(node) }));
+  const members = nodes.map((node, _id) => ({ _id, host: getHost(node) }));
   const settings = { electionTimeoutMillis: 2_000, heartbeatIntervalMillis: 500 };
   const [first] = nodes;
   if (first === undefined) throw new Error('The set has no node.');
-  await adminOf(first, { replSetInitiate: { _id: NAME, members, settings } });
-  await primaryOf(nodes);
+  await runAdmin(first, { replSetInitiate: { _id: NAME, members, settings } });
+  await waitForPrimary(nodes);
 }
 
 /** The node that takes writes, as soon as there is one. */
-async function primaryOf(nodes: readonly Node[]): Promise<Node> {
+async function waitForPrimary(nodes: readonly Node[]): Promise<Node> {
   return await eventually('a primary', () => currentPrimary(nodes), ELECTED_MS_MAX);
 }
 
 async function currentPrimary(nodes: readonly Node[]): Promise<Node | undefined> {
   for (const node of nodes) {
     if (node.running === undefined) continue;
-    const hello: Document | null = await adminOf(node, { hello: 1 }).catch(() => null);
+    const hello: Document | null = await runAdmin(node, { hello: 1 }).catch(() => null);
     if (hello?.['isWritablePrimary'] === true) return node;
   }
   return undefined;
 }
 
 /** Sets the fail point of each node; says how often it was met before. */
-async function failures(nodes: readonly Node[], setting: Document): Promise<number> {
-  const answers = await onAll(nodes, { configureFailPoint: 'failCommand', ...setting });
+async function setFailPoint(nodes: readonly Node[], setting: Document): Promise<number> {
+  const answers = await runOnAll(nodes, { configureFailPoint: 'failCommand', ...setting });
   return answers.reduce((sum, answer) => sum + Number(answer['count']), 0);
 }
 
-function onAll(nodes: readonly Node[], command: Document): Promise<Document[]> {
-  return Promise.all(nodes.map((node) => adminOf(node, command)));
+function runOnAll(nodes: readonly Node[], command: Document): Promise<Document[]> {
+  return Promise.all(nodes.map((node) => runAdmin(node, command)));
 }
 
 /** Runs a command on one node, primary or not. */
-async function adminOf(node: Node, command: Document): Promise<Document> {
-  const client = new MongoClient(`mongodb://${hostOf(node)}/?directConnection=true`, {
+async function runAdmin(node: Node, command: Document): Promise<Document> {
+  const client = new MongoClient(`mongodb://${getHost(node)}/?directConnection=true`, {
     serverSelectionTimeoutMS: CALL_MS_MAX,
     connectTimeoutMS: CALL_MS_MAX,
     socketTimeoutMS: CALL_MS_MAX * 5,

@@ -2,11 +2,11 @@ import type { ConnectorActivities } from '../../connectors/contract/activities';
 
 /** A bank that says yes to everything and remembers what it was told. */
 export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
-  const told: string[] = [];
-  const remember =
+  const instructions: string[] = [];
+  const record =
     <Input extends object, Answer>(name: string, act: (input: Input) => Promise<Answer>) =>
     (input: Input): Promise<Answer> => {
-      told.push(`${name}${instructionOf(input)}`);
+      instructions.push(`${name}${getInstructionId(input)}`);
       return act(input);
     };
   const bank: ConnectorActivities = {
@@ -31,16 +31,16 @@ export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
     ...changes,
   };
   return {
-    told,
+    told: instructions,
     activities: {
-      openSession: remember('openSession', bank.openSession),
-      closeSession: remember('closeSession', bank.closeSession),
-      voidPayment: remember('voidPayment', bank.voidPayment),
-      reversePayment: remember('reversePayment', bank.reversePayment),
-      sendRefund: remember('sendRefund', bank.sendRefund),
-      lookUpRefund: remember('lookUpRefund', bank.lookUpRefund),
-      sendPayout: remember('sendPayout', bank.sendPayout),
-      lookUpPayout: remember('lookUpPayout', bank.lookUpPayout),
+      openSession: record('openSession', bank.openSession),
+      closeSession: record('closeSession', bank.closeSession),
+      voidPayment: record('voidPayment', bank.voidPayment),
+      reversePayment: record('reversePayment', bank.reversePayment),
+      sendRefund: record('sendRefund', bank.sendRefund),
+      lookUpRefund: record('lookUpRefund', bank.lookUpRefund),
+      sendPayout: record('sendPayout', bank.sendPayout),
+      lookUpPayout: record('lookUpPayout', bank.lookUpPayout),
     } satisfies ConnectorActivities,
   };
 }
@@ -48,7 +48,7 @@ export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
 export type ScriptedBank = ReturnType<typeof scriptedBank>;
 
 /** Id of an instruction, where its name does not identify it. */
-function instructionOf(input: object): string {
+function getInstructionId(input: object): string {
   if ('instruction_id' in input) return ` ${input.instruction_id}`;
   if ('refund_id' in input) return ` ${input.refund_id}`;
   return 'payout_id' in input ? ` ${input.payout_id}` : '';

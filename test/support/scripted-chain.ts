@@ -2,7 +2,7 @@ import type { CryptoConnectorActivities } from '../../connectors/contract/crypto
 
 /** A chain that gives every address, passes every source, and remembers what it was told. */
 export function scriptedChain(changes: Partial<CryptoConnectorActivities> = {}) {
-  const told: string[] = [];
+  const instructions: string[] = [];
   const sent = new Map<string, string>();
   const activities: CryptoConnectorActivities = {
     quoteRate: async ({ amount }) => ({
@@ -22,7 +22,7 @@ export function scriptedChain(changes: Partial<CryptoConnectorActivities> = {}) 
         ? { outcome: 'failed', code: 'listed', reason: 'The source is on a list.' }
         : { outcome: 'passed' },
     sendSettlement: async ({ crypto_settlement_id, amount, wallet_address }) => {
-      told.push(`${amount} to ${wallet_address}`);
+      instructions.push(`${amount} to ${wallet_address}`);
       const transaction_id = sent.get(crypto_settlement_id) ?? `out-${crypto_settlement_id}`;
       sent.set(crypto_settlement_id, transaction_id);
       return { outcome: 'sent', transaction_id };
@@ -36,7 +36,7 @@ export function scriptedChain(changes: Partial<CryptoConnectorActivities> = {}) 
     ...changes,
   };
   // A worker registers the activities that an object holds itself.
-  return { told, activities: { ...activities } };
+  return { told: instructions, activities: { ...activities } };
 }
 
 export type ScriptedChain = ReturnType<typeof scriptedChain>;

@@ -16,10 +16,10 @@ import type { Authority } from './certificates';
  * Door to a Temporal server that lets in only who shows a certificate of the authority, by HTTP/2
  * over TLS; the development server has no TLS of its own.
  */
-export async function startTlsDoor(authority: Authority, address: string) {
+export async function startTlsProxy(authority: Authority, address: string) {
   const { cert, key } = authority.sign('temporal');
   const [host, port] = address.split(':');
-  const open = new Set<Socket>();
+  const sockets = new Set<Socket>();
   const server = createServer(
     {
       cert: readFileSync(cert),
@@ -35,10 +35,10 @@ export async function startTlsDoor(authority: Authority, address: string) {
         [inside, outside],
         [outside, inside],
       ] as const) {
-        open.add(one);
+        sockets.add(one);
         one.on('error', () => other.destroy());
         one.on('close', () => {
-          open.delete(one);
+          sockets.delete(one);
           other.destroy();
         });
         one.pipe(other);
@@ -47,14 +47,14 @@ export async function startTlsDoor(authority: Authority, address: string) {
   );
   // A caller without a certificate is told so by the handshake.
   server.on('tlsClientError', () => {});
-  const listened = await freePort();
-  server.listen(listened, LOOPBACK);
+  const listenPort = await freePort();
+  server.listen(listenPort, LOOPBACK);
   await once(server, 'listening');
   return {
-    address: `${LOOPBACK}:${listened}`,
+    address: `${LOOPBACK}:${listenPort}`,
     close: () => {
       server.close();
-      for (const socket of open) socket.destroy();
+      for (const socket of sockets) socket.destroy();
     },
   };
 }

@@ -1,41 +1,46 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { createRecipientOpener, createReferenceReader } from '../../connectors/contract/recipients';
-import { createSandboxBank } from '../../connectors/sandbox-bank/bank';
+import {
+  createRecipientDecrypter,
+  createReferenceReader,
+} from '../../connectors/contract/recipients';
+import { createSandboxBank } from '../../connectors/sandbox/bank';
 import { createApp } from '../../src/api/app';
 import type { LimitConfig } from '../../src/api/rate-limit';
 import { closeServer, createHttpServer } from '../../src/api/server';
-import { readKeys } from '../../src/config';
-import { SCOPES, type Scope } from '../../src/domain/api-key';
-import { PAYMENT_METHOD_IDS } from '../../src/domain/catalogue';
-import { CRYPTO_METHODS } from '../../src/domain/crypto';
-import { defined } from '../../src/domain/defined';
+import { createLogger } from '../../src/base/log';
+import { connectMongo } from '../../src/base/mongo';
+import { traceStarts } from '../../src/base/tracing/temporal';
+import type { Tracing } from '../../src/base/tracing/tracing';
+import { createCallbackInbox } from '../../src/callbacks/inbox';
+import { SCOPES, type Scope } from '../../src/domain/account/api-key';
+import { CRYPTO_METHODS } from '../../src/domain/crypto/assets';
+import { omitUndefined } from '../../src/domain/defined';
+import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { connectorQueue, type Environment, taskQueues } from '../../src/domain/task-queues';
-import { makeRecipientRings } from '../../src/keys/recipient-files';
-import { createRecipientSealers, recipientOpener } from '../../src/keys/recipient-rings';
-import { followRings } from '../../src/keys/ring';
-import { createSealer } from '../../src/keys/seal';
-import { createLogger } from '../../src/log';
-import { connectMongo } from '../../src/mongo';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { ensureKeys } from '../../src/encryption/ensure-keys';
+import {
+  createDetailsDecrypter,
+  createRecipientEncrypters,
+} from '../../src/encryption/recipient-keys';
+import { followKeyFile } from '../../src/encryption/service-keys';
 import { type Connectors, createConnectors } from '../../src/routing';
+import { createRedeliveries } from '../../src/service/events/redeliveries';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { hashKey, makeKey } from '../../src/store/keys';
-import { followSettings } from '../../src/store/settings';
+import { createTemporalClient } from '../../src/temporal/client';
 import { connectTemporal } from '../../src/temporal/connect';
-import { createTemporalDoor } from '../../src/temporal/door';
-import { createRedeliveries } from '../../src/temporal/redeliveries';
-import { traceStarts } from '../../src/tracing/temporal';
-import type { Tracing } from '../../src/tracing/tracing';
 import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
-import { insist } from './insist';
+import { retryUntilDone } from './insist';
 import { quietTemporal } from './quiet';
 import type { ScriptedChain } from './scripted-chain';
 import { mongodbUri, temporalAddress } from './servers';
@@ -53,7 +58,7 @@ export interface ServiceOptions {
   temporal?: string;
   /** Chain behind a connector of its own for all coins; the sandbox bank by default. */
   chain?: ScriptedChain;
-  /** As its processes run: settings are remembered, and commands can be counted. */
+  /** As its processes run: settings are cached, and commands can be counted. */
   economical?: boolean;
   /** Traces of the API and the worker; none by default. */
   tracing?: Tracing;
@@ -61,8 +66,6 @@ export interface ServiceOptions {
   logged?: (line: string) => void;
   /** Live connectors, as `LIVE_CONNECTORS` names them, and `TASK_QUEUE_PREFIX`; none by default. */
   live?: { connectors: string; prefix: string };
-  /** Recipients have rings of their own: the API seals and can't open, the bank has no other key. */
-  split?: boolean;
   /** Whose lifecycles are worked on; the sandbox's by default, since each takes a second to start. */
   environments?: Environment[];
 }
@@ -72,6 +75,9 @@ interface AccountOptions {
   scopes?: Scope[];
   methods?: string[];
 }
+
+/** Longer than a test counts commands: under load a document is read once for many requests. */
+const CACHE_MS = 60_000;
 
 export const NO_LIMITS: LimitConfig = {
   RATE_LIMIT_PER_SECOND: 5_000,
@@ -85,31 +91,30 @@ export async function startService(options: ServiceOptions = {}) {
   const address = options.temporal ?? temporalAddress();
   quietTemporal();
   const name = randomUUID().slice(0, 8);
-  const queues = queuesOf(name, options.live?.prefix);
+  const queues = buildQueues(name, options.live?.prefix);
   const economical = options.economical === true;
   const mongo = await connectMongo(mongodbUri(), name, economical);
   const database = `test_${name}`;
   const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
-  const settings = economical ? followSettings(mongo.db(database), log) : undefined;
-  const stores = createStores(mongo.db(database), settings);
-  await insist(() => ensureIndexes(stores));
+  const stores = createStores(mongo.db(database), economical ? CACHE_MS : 0);
+  await retryUntilDone(() => ensureIndexes(stores));
   const connection = await NativeConnection.connect({ address });
   // As in production: the native connection is for workers only.
   const { tracing } = options;
   const starts = tracing === undefined ? [] : [traceStarts(tracing)];
   const temporal = connectTemporal({ address, namespace: 'default' }, undefined, starts);
   const folder = mkdtempSync(join(tmpdir(), 'service-keys-'));
-  const keysFile = writeKeys(join(folder, 'keys.json'));
-  const keys = readKeys(keysFile);
-  const rings = followRings(keysFile);
-  const sealer = createSealer(rings.seal);
+  const { KEYS_FILE: keysFile, KEYS_DIR: keysDir } = ensureKeys(folder);
+  const keys = followKeyFile(keysFile);
+  const encrypter = createEncrypter(keys.seal);
+  const recipientEncrypters = createRecipientEncrypters(keysDir);
+  const recipientDecrypter = createDetailsDecrypter(keysDir, 'sandbox');
   const now = () => new Date();
-  const split = options.split === true ? splitIn(join(folder, 'rings'), now()) : undefined;
   const lifecycleQueue = queues.lifecycle;
   const connector = `sandbox-${name}`;
-  const coins = `chain-${name}`;
+  const chainConnector = `chain-${name}`;
   const connectors = options.chain
-    ? coinsOver(coins, connector)
+    ? routeCrypto(chainConnector, connector)
     : createConnectors(connector, options.live?.connectors);
   const startWorkers = async (version?: WorkerVersion) => {
     // A version is a process of its own.
@@ -121,7 +126,7 @@ export async function startService(options: ServiceOptions = {}) {
       namespace: 'default',
       mongo,
       stores,
-      rings,
+      keys,
       log,
       queues,
       allowPrivateWebhooks: true,
@@ -139,7 +144,7 @@ export async function startService(options: ServiceOptions = {}) {
     };
   };
   const workers = options.worker === false ? undefined : await startWorkers();
-  const chain = options.chain && (await startChain(connection, coins, options.chain));
+  const chain = options.chain && (await startChain(connection, chainConnector, options.chain));
   const bank = await createSandboxBank({
     mongo,
     stores,
@@ -148,9 +153,9 @@ export async function startService(options: ServiceOptions = {}) {
     lifecycleQueue,
     now,
     log,
-    openRecipient: createRecipientOpener({
+    decryptRecipient: createRecipientDecrypter({
       ...{ ...stores, connector, log },
-      sealer: split?.opener ?? sealer,
+      encrypter: recipientDecrypter,
     }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
     database: `${database}_bank`,
@@ -164,15 +169,15 @@ export async function startService(options: ServiceOptions = {}) {
   const server = createHttpServer((request, response) => handle(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const url = `http://localhost:${portOf(server.address())}`;
+  const url = `http://localhost:${getPort(server.address())}`;
   const { logged } = options;
-  const recipientSealers = split?.sealers;
   const app = createApp({
-    ...defined({ tracing, recipientSealers }),
+    ...omitUndefined({ tracing }),
+    recipientEncrypters,
     mongo,
     stores,
-    keys: rings,
-    sealer,
+    keys,
+    encrypter,
     now,
     log: logged === undefined ? log : createLogger(name, 'info', { write: logged }),
     config: {
@@ -182,7 +187,8 @@ export async function startService(options: ServiceOptions = {}) {
       ...(options.ratePerSecond && { RATE_LIMIT_PER_SECOND: options.ratePerSecond }),
       ...options.limits,
     },
-    temporal: createTemporalDoor({ client: temporal, lifecycleQueue, stores, now }),
+    temporal: createTemporalClient({ client: temporal, lifecycleQueue, stores, now }),
+    callbacks: createCallbackInbox({ client: temporal, lifecycleQueue, stores, now }),
     redeliveries: createRedeliveries({ temporal, webhookQueue: queues.webhooks, stores, now }),
     connectors,
   });
@@ -194,14 +200,16 @@ export async function startService(options: ServiceOptions = {}) {
     temporal,
     bank,
     keys,
-    rings,
-    /** Seals recipients of the sandbox as the API does. */
-    recipientSealer: recipientSealers?.sandbox ?? sealer,
+    /** Encrypt recipients as the API does. */
+    recipientEncrypters,
+    /** Decrypts recipients of the sandbox as its bank does. */
+    recipientDecrypter,
     keysFile,
+    keysDir,
     database,
     connector,
     /** Connector of the coins, where there is a chain. */
-    coins,
+    coins: chainConnector,
     queues,
     startWorkers,
     /** A merchant with a key; each has its own lists and endpoints. */
@@ -213,7 +221,6 @@ export async function startService(options: ServiceOptions = {}) {
       await workers?.stop();
       await connection.close();
       await temporal.connection.close();
-      await settings?.close();
       await mongo.db(database).dropDatabase();
       await mongo.db(`${database}_bank`).dropDatabase();
       await mongo.close();
@@ -222,16 +229,7 @@ export async function startService(options: ServiceOptions = {}) {
   };
 }
 
-/** Rings of recipients, as the API and a bank have them. */
-function splitIn(dir: string, now: Date) {
-  makeRecipientRings(dir, now);
-  return {
-    sealers: createRecipientSealers(dir),
-    opener: recipientOpener({ KEYS_DIR: dir }, ['sandbox']),
-  };
-}
-
-function queuesOf(name: string, prefix: string | undefined) {
+function buildQueues(name: string, prefix: string | undefined) {
   if (prefix === undefined) return { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
   const { lifecycleQueue, webhookQueue } = taskQueues(prefix);
   return { lifecycle: lifecycleQueue, webhooks: webhookQueue };
@@ -255,25 +253,17 @@ async function startChain(
 }
 
 /** Routes the coins of the sandbox to another connector than all else. */
-function coinsOver(coins: string, sandbox: string): Connectors {
-  const { serving, names } = createConnectors(sandbox);
+function routeCrypto(chainConnector: string, sandbox: string): Connectors {
+  const { findConnector: serving, names } = createConnectors(sandbox);
   return {
     sandbox,
-    names: [...names, coins],
-    serving: (method, livemode) =>
-      !livemode && CRYPTO_METHODS.includes(method) ? coins : serving(method, livemode),
+    names: [...names, chainConnector],
+    findConnector: (method, livemode) =>
+      !livemode && CRYPTO_METHODS.includes(method) ? chainConnector : serving(method, livemode),
   };
 }
 
-/** A key file with fresh keys, as the service's processes share it. */
-function writeKeys(path: string): string {
-  const key = () => randomBytes(32).toString('base64url');
-  const seal = { current: 'k1', keys: { k1: key() } };
-  writeFileSync(path, JSON.stringify({ pay_token: key(), fingerprint: key(), seal }));
-  return path;
-}
-
-function portOf(address: AddressInfo | string | null): number {
+function getPort(address: AddressInfo | string | null): number {
   if (address === null || typeof address === 'string') throw new Error('The server has no port.');
   return address.port;
 }
@@ -289,7 +279,7 @@ export async function openAccount(
     name: 'Test Shop',
     crypto: false,
     enabled_methods: methods,
-    dashboard: { email: `${account_id}@example.com`, password_hash: '' },
+    dashboard: { email: `${account_id}@example.com` },
     created_at,
   });
   return { account_id, key: await openKey(stores, account_id, livemode, scopes) };

@@ -57,7 +57,7 @@ function freeClock(env: TestWorkflowEnvironment): void {
   const { testService } = env.connection;
   if (testService === undefined) throw new Error('This server skips no time.');
   const freeing = async <T>(wait: () => Promise<T>): Promise<T> => {
-    const freed: Promise<boolean>[] = [];
+    const attempts: Promise<boolean>[] = [];
     let before = await aheadMs(env);
     const freeOne = async (): Promise<boolean> => {
       const ahead = await aheadMs(env);
@@ -68,20 +68,20 @@ function freeClock(env: TestWorkflowEnvironment): void {
       return true;
     };
     // Refused where nothing holds the clock: then it is not time that is waited for.
-    const free = () => freed.push(freeOne().catch(() => false));
+    const free = () => attempts.push(freeOne().catch(() => false));
     const timer = setInterval(free, STANDSTILL_MS);
     try {
       return await wait();
     } finally {
       clearInterval(timer);
-      for (const each of freed) if (await each) await testService.lockTimeSkipping({});
+      for (const each of attempts) if (await each) await testService.lockTimeSkipping({});
     }
   };
   const { sleep } = env;
   env.sleep = (duration) => freeing(() => sleep(duration));
   const { workflow } = env.client;
   const result = workflow.result.bind(workflow);
-  workflow.result = (...asked) => freeing(() => result(...asked));
+  workflow.result = (...args) => freeing(() => result(...args));
 }
 
 /** Time that the server has skipped since it began. */

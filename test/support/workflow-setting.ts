@@ -3,15 +3,15 @@ import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/cli
 import type { UpdateDefinition } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import { createConnectorKey } from '../../src/connectors/keys';
-import type { CallbackResource } from '../../src/domain/callback';
-import type { ClaimedRequest } from '../../src/domain/creation';
-import type { PaymentInput, PaymentState } from '../../src/domain/payment-workflow';
-import type { RefundInput, RefundState } from '../../src/domain/refund-workflow';
+import { createLogger } from '../../src/base/log';
+import { connectMongo } from '../../src/base/mongo';
+import { createConnectorKey } from '../../src/callbacks/keys';
+import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { AcceptedRequest } from '../../src/domain/creation';
+import type { PaymentInput, PaymentState } from '../../src/domain/payment/workflow';
+import type { RefundInput, RefundState } from '../../src/domain/refund/workflow';
 import { connectorQueue, type Environment } from '../../src/domain/task-queues';
-import { createSealer } from '../../src/keys/seal';
-import { createLogger } from '../../src/log';
-import { connectMongo } from '../../src/mongo';
+import { createEncrypter } from '../../src/encryption/encrypter';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { TASK_MS_MAX } from '../../src/temporal/start';
 import { createWorkers } from '../../worker/create-worker';
@@ -19,9 +19,9 @@ import { messages as paymentMessages } from '../../workflows/payment/messages';
 import { messages as refundMessages } from '../../workflows/refund/messages';
 import { operatorsAudit } from './audit';
 import { workflowBundles } from './bundle';
-import { insist } from './insist';
+import { retryUntilDone } from './insist';
+import { newServiceKeys } from './key-rings';
 import { quietTemporal } from './quiet';
-import { newRings } from './rings';
 import { mongodbUri, temporalAddress } from './servers';
 import { askTwice, skippingServer } from './skipping-server';
 
@@ -44,9 +44,9 @@ export async function openWorkflowSetting(
   const mongo = await connectMongo(uri, name);
   const db = mongo.db(`workflows_${name}`);
   const stores = createStores(db);
-  await insist(() => ensureIndexes(stores));
+  await retryUntilDone(() => ensureIndexes(stores));
   const queues = { lifecycle: `lifecycle-${name}`, webhooks: `webhooks-${name}` };
-  const rings = newRings();
+  const keys = newServiceKeys();
   const startWorkers = async (
     lifecycle: string,
     own: Stores = stores,
@@ -58,7 +58,7 @@ export async function openWorkflowSetting(
       mongo,
       stores: own,
       queues: { lifecycle, webhooks },
-      rings,
+      keys,
       allowPrivateWebhooks: true,
       environments,
       log: createLogger(name, 'silent'),
@@ -80,7 +80,13 @@ export async function openWorkflowSetting(
   /** A key of a connector, which may be revoked by its id. */
   const connectorKey = (connector: string) =>
     createConnectorKey(
-      { mongo, stores, audit: operatorsAudit(stores), sealer: createSealer(rings.seal), now },
+      {
+        mongo,
+        stores,
+        audit: operatorsAudit(stores),
+        encrypter: createEncrypter(keys.seal),
+        now,
+      },
       connector,
     );
   /** `startWorkers` serves one more queue, on other stores if need be, until its answer is called. */
@@ -133,20 +139,23 @@ export async function openPayment(
   setting: WorkflowSetting,
   input: PaymentInput,
 ): Promise<{ handle: WorkflowHandle; opened: PaymentState }> {
-  await claimPayment(setting, input);
+  await recordPaymentKey(setting, input);
   return await open(setting, 'payment', input.payment_id, input, paymentMessages.open);
 }
 
-export async function claimPayment(setting: WorkflowSetting, input: PaymentInput): Promise<void> {
+export async function recordPaymentKey(
+  setting: WorkflowSetting,
+  input: PaymentInput,
+): Promise<void> {
   const { payment_id, return_url, request_id, ...routing } = input;
   const stored = {
     reference: 'order-1',
-    customer: { email: null, first_name: null, last_name: null, reference: null },
+    customer: { reference: null, sealed: null },
     metadata: '{}',
     success_url: 'https://shop.example/thanks',
     error_url: 'https://shop.example/sorry',
   };
-  await claim(setting, 'createPayment', payment_id, input, { stored, routing });
+  await recordKey(setting, 'createPayment', payment_id, input, { stored, routing });
 }
 
 /** A payment that can be refunded. */
@@ -190,12 +199,12 @@ export async function openRefund(
 ): Promise<{ handle: WorkflowHandle; opened: RefundState }> {
   const { refund_id, request_id, ...routing } = input;
   const refund = { reason: 'returned goods' };
-  await claim(setting, 'createRefund', refund_id, input, { refund, routing });
+  await recordKey(setting, 'createRefund', refund_id, input, { refund, routing });
   return await open(setting, 'refund', refund_id, input, refundMessages.open);
 }
 
 /** Claims a key as the API does first: fixes the id and keeps what Temporal must not hold. */
-export async function claim(
+export async function recordKey(
   { stores }: WorkflowSetting,
   operation: string,
   resource_id: string,
@@ -204,9 +213,9 @@ export async function claim(
     livemode,
     request_id,
   }: Pick<PaymentInput, 'account_id' | 'livemode' | 'request_id'>,
-  request: ClaimedRequest,
+  request: AcceptedRequest,
 ): Promise<void> {
-  await stores.idempotency.claim(
+  await stores.idempotency.reserveKey(
     {
       account_id,
       livemode,

@@ -1,8 +1,9 @@
-import { addressRefusal, isLoopback } from '../../src/webhooks/address';
+import { isLoopback } from '../../src/base/networks';
+import { findAddressFault } from '../../src/webhooks/address';
 
 test.each(['8.8.8.8', '93.184.216.34', '2606:4700:4700::1111', '::ffff:8.8.8.8', '172.32.0.1'])(
   '%s is public',
-  (address) => expect(addressRefusal(address)).toBeNull(),
+  (address) => expect(findAddressFault(address)).toBeNull(),
 );
 
 test.each([
@@ -52,7 +53,7 @@ test.each([
   ['5f00::1', 'a reserved'],
   ['4000::1', 'a reserved'],
 ])('%s is refused as %s address', (address, kind) => {
-  expect(addressRefusal(address)).toBe(`${address} is ${kind} address`);
+  expect(findAddressFault(address)).toBe(`${address} is ${kind} address`);
 });
 
 test.each([
@@ -65,7 +66,7 @@ test.each([
   'fe80::1%eth0',
   '2606::%1',
 ])('%p is no plain address, and refused', (text) =>
-  expect(addressRefusal(text)).toBe(`"${text}" is not an IP address`),
+  expect(findAddressFault(text)).toBe(`"${text}" is not an IP address`),
 );
 
 test('this machine is known in every way of writing it', () => {

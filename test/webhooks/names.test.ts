@@ -26,7 +26,7 @@ test('a name is asked for at the name server, both kinds of address', async () =
 });
 
 test('a name that is not there is refused', async () => {
-  await expect(resolver()('none.example.com')).rejects.toThrow('No address of none.example.com');
+  await expect(resolver()('none.example.com')).rejects.toThrow('none.example.com has no address');
 });
 
 test('six names whose server is silent hold up no other name, and are given up', async () => {

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { createDenial } from '../../src/webhooks/address';
+import { createDenyCheck } from '../../src/webhooks/address';
 import { postOutside } from '../../src/webhooks/post';
 import { LOCALHOST_CERTIFICATE } from './certificate';
 import { post, receivers } from './posting';
@@ -131,10 +131,12 @@ describe('nothing is connected to', () => {
     const receiver = await started(receiveHttp((_request, response) => response.end()));
     const { url } = receiver;
     const posts = { headers: {}, body: '', timeoutMs: 60_000, allowPrivate: true, url };
-    const outside = postOutside(createDenial('127.0.0.0/8,::1'));
+    const outside = postOutside(createDenyCheck('127.0.0.0/8,::1'));
     expect(await outside(posts)).toMatchObject({ kind: 'refused_address' });
     expect(receiver.connections()).toBe(0);
-    expect(await postOutside(createDenial('198.18.7.0/24'))(posts)).toMatchObject({ status: 200 });
+    expect(await postOutside(createDenyCheck('198.18.7.0/24'))(posts)).toMatchObject({
+      status: 200,
+    });
   });
 
   test('on this machine for a live endpoint, though the sandbox may', async () => {

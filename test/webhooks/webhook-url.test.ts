@@ -1,4 +1,4 @@
-import { createDenial } from '../../src/webhooks/address';
+import { createDenyCheck } from '../../src/webhooks/address';
 import type { Resolve } from '../../src/webhooks/names';
 import { checkWebhookUrl } from '../../src/webhooks/url';
 
@@ -96,7 +96,7 @@ test('a host without addresses is refused', async () => {
 });
 
 describe('where an operator keeps networks from webhooks', () => {
-  const isDenied = createDenial('198.18.7.0/24, 93.184.216.0/24,2606:4700::/32');
+  const isDenied = createDenyCheck('198.18.7.0/24, 93.184.216.0/24,2606:4700::/32');
   const checked = (url: string, addresses: string[] = [], allowPrivate = false) =>
     checkWebhookUrl(url, { allowPrivate, isDenied, resolve: async () => addresses });
 
@@ -108,7 +108,7 @@ describe('where an operator keeps networks from webhooks', () => {
     expect(await checked(url)).toEqual({
       ok: false,
       code: 'url_host_not_public',
-      message: `The host is at ${address}, which is not posted to here.`,
+      message: `The host is at ${address}, which this service blocks.`,
     });
   });
 
@@ -119,14 +119,14 @@ describe('where an operator keeps networks from webhooks', () => {
   });
 
   test('this machine, too, where it would be allowed', async () => {
-    const own = { allowPrivate: true, isDenied: createDenial('127.0.0.0/8') };
+    const own = { allowPrivate: true, isDenied: createDenyCheck('127.0.0.0/8') };
     const refused = { ok: false, code: 'url_host_not_public' };
     expect(await checkWebhookUrl('http://127.0.0.1:4000/', own)).toMatchObject(refused);
     expect(await checked('http://127.0.0.1:4000/', [], true)).toMatchObject({ ok: true });
   });
 
   test('an empty list keeps nothing', () => {
-    expect(createDenial('')('93.184.216.34')).toBe(false);
+    expect(createDenyCheck('')('93.184.216.34')).toBe(false);
   });
 });
 

@@ -1,8 +1,8 @@
 import { temporal as proto } from '@temporalio/proto';
-import { webhookWorkflowId } from '../../src/domain/event';
-import { paymentWorkflowId } from '../../src/domain/payment';
-import { createSealer } from '../../src/keys/seal';
-import { makeSigningSecret } from '../../src/merchants/endpoint';
+import { paymentWorkflowId } from '../../src/domain/payment/payment';
+import { webhookWorkflowId } from '../../src/domain/webhook/event';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { makeSigningSecret } from '../../src/service/endpoints';
 import { endpointOwner } from '../../src/store/endpoints';
 import { call, eventually, idealPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
@@ -26,7 +26,7 @@ beforeAll(async () => {
     account_id,
     livemode: false,
     url: receiver.url,
-    sealed: await createSealer(service.keys.seal).seal(
+    sealed: await createEncrypter(service.keys.seal).encrypt(
       makeSigningSecret(),
       endpointOwner(account_id, false),
     ),

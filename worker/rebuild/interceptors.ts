@@ -12,7 +12,11 @@ export interface StepSinks extends Sinks {
  */
 export function interceptors(): WorkflowInterceptors {
   const { steps } = proxySinks<StepSinks>();
-  const told = async (activity: string, [input]: readonly unknown[], ending: Promise<unknown>) => {
+  const reportStep = async (
+    activity: string,
+    [input]: readonly unknown[],
+    ending: Promise<unknown>,
+  ) => {
     const result = await ending;
     steps.ended({ activity, input, result });
     return result;
@@ -20,8 +24,8 @@ export function interceptors(): WorkflowInterceptors {
   return {
     outbound: [
       {
-        scheduleActivity: (call, next) => told(call.activityType, call.args, next(call)),
-        scheduleLocalActivity: (call, next) => told(call.activityType, call.args, next(call)),
+        scheduleActivity: (call, next) => reportStep(call.activityType, call.args, next(call)),
+        scheduleLocalActivity: (call, next) => reportStep(call.activityType, call.args, next(call)),
       },
     ],
   };

@@ -3,18 +3,23 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { WorkflowBundleOption } from '@temporalio/worker';
 import { MongoError } from 'mongodb';
 import { createLifecycleActivities, type LifecycleActivities } from '../../activities';
+import { createLogger } from '../../src/base/log';
 import { assertNever } from '../../src/domain/assert';
-import type { CallbackResource } from '../../src/domain/callback';
-import { InsufficientBalance } from '../../src/ledger/postings';
+import type { CallbackResource } from '../../src/domain/callback/callback';
+import { InsufficientBalance } from '../../src/ledger/entries';
 import { LIFECYCLES } from '../../src/lifecycles';
-import { createLogger } from '../../src/log';
-import type { Part, Rebuilder, RebuilderDeps, Rebuilt } from '../../src/reconcile/rebuilder';
-import { claimFor, isKeyLost, type Opening, takeBack } from './claims';
-import { Left, type Past, pastOf } from './past';
-import { isWrite, partOf, type Write } from './steps';
+import type {
+  Part,
+  Rebuilder,
+  RebuilderDeps,
+  RebuildResult,
+} from '../../src/service/reconcile/rebuilder';
+import { NotRebuilt, type RunHistory, readHistory } from './history';
+import { ensureRecord, isKeyLost, type Opening, releaseRecord } from './idempotency-records';
+import { getPart, isWrite, type Write } from './steps';
 
 /** Refusals of a balance that lacks the money, or was never credited. */
-const LACKING = ['insufficient_balance', 'balance_account_not_found'];
+const INSUFFICIENT_CODES = ['insufficient_balance', 'balance_account_not_found'];
 
 interface Deps extends RebuilderDeps {
   activities: LifecycleActivities;
@@ -45,38 +50,39 @@ async function rebuild(
   kind: CallbackResource,
   id: string,
   part: Part,
-): Promise<Rebuilt> {
+): Promise<RebuildResult> {
   try {
-    const past = await pastOf(deps, LIFECYCLES[kind].workflowId(id));
-    const writes = past.steps.filter(isWrite);
-    const due = writes.filter((step) => partOf(step) === part);
-    for (const step of due) await writeOrLeave(deps, kind, step, past);
+    const history = await readHistory(deps, LIFECYCLES[kind].workflowId(id));
+    const writes = history.steps.filter(isWrite);
+    const due = writes.filter((step) => getPart(step) === part);
+    for (const step of due) await repeatWrite(deps, kind, step, history);
     return { outcome: 'rebuilt', key_lost: await isKeyLost(deps.stores, id) };
   } catch (error) {
-    if (!(error instanceof Left)) throw error;
+    if (!(error instanceof NotRebuilt)) throw error;
     return { outcome: error.outcome, reason: error.message };
   }
 }
 
 /** @throws Left when the record refuses the write; errors of the two stores themselves pass */
-async function writeOrLeave(
+async function repeatWrite(
   deps: Deps,
   kind: CallbackResource,
   step: Write,
-  past: Past,
+  history: RunHistory,
 ): Promise<void> {
   try {
-    await write(deps, kind, step, past);
+    await write(deps, kind, step, history);
   } catch (error) {
-    if (error instanceof Left || error instanceof MongoError || isServiceError(error)) throw error;
+    if (error instanceof NotRebuilt || error instanceof MongoError || isServiceError(error))
+      throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Left(isLackOfMoney(error) ? 'short' : 'unreadable', reason);
+    throw new NotRebuilt(isInsufficientBalance(error) ? 'short' : 'unreadable', reason);
   }
 }
 
-function isLackOfMoney(error: unknown): boolean {
+function isInsufficientBalance(error: unknown): boolean {
   if (error instanceof InsufficientBalance) return true;
-  return error instanceof ApplicationFailure && LACKING.includes(error.type ?? '');
+  return error instanceof ApplicationFailure && INSUFFICIENT_CODES.includes(error.type ?? '');
 }
 
 function isServiceError(error: unknown): boolean {
@@ -84,52 +90,57 @@ function isServiceError(error: unknown): boolean {
 }
 
 /** Makes one write again. @throws Error when the record refuses it */
-async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past): Promise<void> {
+async function write(
+  deps: Deps,
+  kind: CallbackResource,
+  step: Write,
+  history: RunHistory,
+): Promise<void> {
   const { activities } = deps;
   switch (step.activity) {
     case 'openPayment':
-      await needClaim(deps, kind, step.input.payment_id, step, past);
+      await requireRecord(deps, kind, step.input.payment_id, step, history);
       await activities.openPayment(step.input);
       return;
     case 'openRefund':
     case 'abandonRefund': {
       if (step.result?.outcome !== 'accepted') return;
-      await needClaim(deps, kind, step.input.refund_id, step, past);
+      await requireRecord(deps, kind, step.input.refund_id, step, history);
       // The amount that was reserved, where all that remained was asked for.
       const { amount } = step.result.facts;
-      const again = await activities.openRefund({ ...step.input, amount });
-      return await assertAccepted(deps, step.input.refund_id, again);
+      const reopening = await activities.openRefund({ ...step.input, amount });
+      return await assertAccepted(deps, step.input.refund_id, reopening);
     }
     case 'openPayout':
     case 'abandonPayout': {
       if (step.result.outcome !== 'accepted') return;
-      await needClaim(deps, kind, step.input.payout_id, step, past);
+      await requireRecord(deps, kind, step.input.payout_id, step, history);
       // It was accepted in its time, whatever the time is now.
       const accept_by_ms = Number.MAX_SAFE_INTEGER;
-      const again = await activities.openPayout({
+      const reopening = await activities.openPayout({
         ...step.input,
         accept_by_ms,
         rebuilding: true,
       });
-      return await assertAccepted(deps, step.input.payout_id, again);
+      return await assertAccepted(deps, step.input.payout_id, reopening);
     }
     case 'openCryptoPayment':
-      await needClaim(deps, kind, step.input.crypto_payment_id, step, past);
+      await requireRecord(deps, kind, step.input.crypto_payment_id, step, history);
       await activities.openCryptoPayment(step.input);
       return;
     case 'openCryptoSettlement': {
       const { input, result } = step;
       if (result.outcome !== 'accepted') return;
       const { crypto_settlement_id: id } = input;
-      if (input.scheduled !== true) await needClaim(deps, kind, id, step, past);
+      if (input.scheduled !== true) await requireRecord(deps, kind, id, step, history);
       const { amount, wallet_address } = result.facts;
-      const again = { ...input, amount, wallet_address };
-      return await assertAccepted(deps, id, await activities.openCryptoSettlement(again));
+      const reopenInput = { ...input, amount, wallet_address };
+      return await assertAccepted(deps, id, await activities.openCryptoSettlement(reopenInput));
     }
     case 'recordCryptoPaymentMove':
-      return await assertMoved(step, () => activities.recordCryptoPaymentMove(step.input));
+      return await assertTransition(step, () => activities.recordCryptoPaymentMove(step.input));
     case 'recordCryptoSettlementMove':
-      return await assertMoved(step, () => activities.recordCryptoSettlementMove(step.input));
+      return await assertTransition(step, () => activities.recordCryptoSettlementMove(step.input));
     case 'recordCryptoPaymentAttention':
       await activities.recordCryptoPaymentAttention(step.input);
       return;
@@ -137,11 +148,11 @@ async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past
       await activities.recordCryptoSettlementAttention(step.input);
       return;
     case 'recordPaymentMove':
-      return await assertMoved(step, () => activities.recordPaymentMove(step.input));
+      return await assertTransition(step, () => activities.recordPaymentMove(step.input));
     case 'recordRefundMove':
-      return await assertMoved(step, () => activities.recordRefundMove(step.input));
+      return await assertTransition(step, () => activities.recordRefundMove(step.input));
     case 'recordPayoutMove':
-      return await assertMoved(step, () => activities.recordPayoutMove(step.input));
+      return await assertTransition(step, () => activities.recordPayoutMove(step.input));
     case 'recordPaymentAttention':
       await activities.recordPaymentAttention(step.input);
       return;
@@ -164,7 +175,7 @@ async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past
     case 'recordDispute':
       return await activities.recordDispute(step.input);
     case 'clawBack':
-      if (step.result.outcome === 'booked') await activities.clawBack(step.input);
+      if (step.result.outcome === 'posted') await activities.clawBack(step.input);
       return;
     default:
       assertNever(step);
@@ -175,39 +186,42 @@ async function write(deps: Deps, kind: CallbackResource, step: Write, past: Past
  * Sees to the claim of a resource that the record does not hold.
  * @throws Left when it was used up: the collections are not of one moment
  */
-async function needClaim(
+async function requireRecord(
   { stores }: Deps,
   kind: CallbackResource,
   id: string,
   opening: Opening,
-  past: Past,
+  history: RunHistory,
 ): Promise<void> {
   if ((await LIFECYCLES[kind].get(stores, id)) !== null) return;
-  await claimFor(stores, id, opening, past);
-  const claim = await stores.idempotency.forResource(id);
-  if (claim?.request) return;
-  throw new Left('unreadable', 'Its key is used up, and its document is missing.');
+  await ensureRecord(stores, id, opening, history);
+  const record = await stores.idempotency.forResource(id);
+  if (record?.request) return;
+  throw new NotRebuilt('unreadable', 'Its key is used up, and its document is missing.');
 }
 
 /** @throws Left when the balance does not hold what was taken, or something else refuses it */
 async function assertAccepted(
   { stores }: Deps,
   id: string,
-  again: { outcome: 'accepted' } | { outcome: 'refused'; code: string; message: string },
+  reopening: { outcome: 'accepted' } | { outcome: 'refused'; code: string; message: string },
 ): Promise<void> {
-  if (again.outcome === 'accepted') return;
-  await takeBack(stores, id);
-  throw new Left(LACKING.includes(again.code) ? 'short' : 'unreadable', again.message);
+  if (reopening.outcome === 'accepted') return;
+  await releaseRecord(stores, id);
+  throw new NotRebuilt(
+    INSUFFICIENT_CODES.includes(reopening.code) ? 'short' : 'unreadable',
+    reopening.message,
+  );
 }
 
 /** @throws Left when the record does not stand where the move began, or has gone another way */
-async function assertMoved(
-  { result }: { result: { ahead?: unknown } },
-  move: () => Promise<{ ahead?: unknown }>,
+async function assertTransition(
+  { result }: { result: { stale?: unknown } },
+  repeat: () => Promise<{ stale?: unknown }>,
 ): Promise<void> {
   // It moved nothing then, either.
-  if (result.ahead !== undefined) return;
-  const { ahead } = await move();
-  if (ahead !== undefined)
-    throw new Left('unreadable', 'The record has made other moves than the workflow.');
+  if (result.stale !== undefined) return;
+  const { stale } = await repeat();
+  if (stale !== undefined)
+    throw new NotRebuilt('unreadable', 'The record has made other moves than the workflow.');
 }

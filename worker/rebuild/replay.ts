@@ -24,7 +24,7 @@ export function quietRuntime(): void {
  * @param workflowBundle with the interceptors that tell of steps
  * @throws DeterminismViolationError when the history is of other code
  */
-export async function stepsOf(
+export async function replaySteps(
   workflowBundle: WorkflowBundleOption,
   workflowId: string,
   history: History,

@@ -1,5 +1,5 @@
 import type { LifecycleActivities } from '../../activities';
-import type { Part } from '../../src/reconcile/rebuilder';
+import type { Part } from '../../src/service/reconcile/rebuilder';
 
 /**
  * Part of a rebuilding in which each activity is repeated; null where it writes nothing that a
@@ -32,11 +32,8 @@ const PARTS = {
   loadPayment: null,
   loadRefund: null,
   loadPayout: null,
-  readRefundStanding: null,
-  readPayoutStanding: null,
   loadCryptoPayment: null,
   loadCryptoSettlement: null,
-  readCryptoSettlementStanding: null,
   releaseCryptoClaim: null,
 } as const satisfies Record<keyof LifecycleActivities, Part | null>;
 
@@ -67,6 +64,6 @@ export function isWrite(step: Step | Write): step is Write {
 }
 
 /** Part of a rebuilding that repeats a write: refunds come before the dispute of their payment. */
-export function partOf({ activity }: Write): Part | null {
+export function getPart({ activity }: Write): Part | null {
   return PARTS[activity];
 }

@@ -1,16 +1,16 @@
 import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
+import { actOnDeposits, depositActFault } from '../../src/domain/crypto/deposit-book';
 import {
   CRYPTO_PAYMENT_IN_FLIGHT,
   CRYPTO_PAYMENT_STATUSES,
   type CryptoPaymentAct,
   type CryptoPaymentStatus,
-} from '../../src/domain/crypto-payment';
-import type { CryptoPaymentState } from '../../src/domain/crypto-workflow';
-import { actOnDeposits, depositActFault } from '../../src/domain/deposit-book';
-import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
+} from '../../src/domain/crypto/payment';
+import type { CryptoPaymentState } from '../../src/domain/crypto/workflow';
+import { type ActRule, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
-import { apply, bookOf, isOpen, orReload } from './deposits';
-import { type CryptoPayment, record, stateOf } from './life';
+import { applyChange, getDepositBook, isOpen, orReload } from './deposits';
+import { type CryptoPayment, getState, record } from './state';
 
 const neverLeft = (status: CryptoPaymentStatus) =>
   `The payment is ${status}; nothing is awaited any more.`;
@@ -36,11 +36,11 @@ export const ACTS: Record<CryptoPaymentAct, ActRule<CryptoPaymentStatus>> = {
 export function actFault(payment: CryptoPayment, what: CryptoPaymentAct): string | undefined {
   return (
     stateFault(ACTS[what], payment.status) ??
-    depositActFault(bookOf(payment), what, isOpen(payment))
+    depositActFault(getDepositBook(payment), what, isOpen(payment))
   );
 }
 
-/** Decides an operator's act anew: the state may have changed since its update was accepted. */
+/** Decides an operator's act again: the state may have changed since its update was accepted. */
 export async function applyAct(
   payment: CryptoPayment,
   item: OperatorItem<CryptoPaymentAct, CryptoPaymentState>,
@@ -48,22 +48,22 @@ export async function applyAct(
   const { what, act, hours, answer } = item;
   const fault = actFault(payment, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
-  record.tell(payment, `operator ${act.operator}: ${what} (${act.reason})`);
-  const audit = auditOf(item);
+  record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);
+  const audit = buildAudit(item);
   if (what === 'snooze') await orReload(payment, record.snooze(payment, audit, hours));
   else {
     try {
-      await apply(payment, actOnDeposits(bookOf(payment), what), { audit });
+      await applyChange(payment, actOnDeposits(getDepositBook(payment), what), { audit });
     } catch (error) {
-      if (!isLackOfMoney(error)) throw error;
-      const lack = 'The merchant’s balance does not hold it any more; nothing was booked.';
-      return rejectUpdate(answer, 'insufficient_balance', lack);
+      if (!isInsufficientBalance(error)) throw error;
+      const message = 'The merchant’s balance does not hold it any more; nothing was booked.';
+      return rejectUpdate(answer, 'insufficient_balance', message);
     }
   }
-  answer.resolve(stateOf(payment));
+  answer.resolve(getState(payment));
 }
 
-function isLackOfMoney(error: unknown): boolean {
+function isInsufficientBalance(error: unknown): boolean {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   return cause instanceof ApplicationFailure && cause.type === 'insufficient_balance';
 }

@@ -4,37 +4,37 @@ import type {
   CryptoConnectorActivities,
   RateAnswer,
 } from '../../connectors/contract/crypto';
-import type { CryptoPaymentInput } from '../../src/domain/crypto-workflow';
-import { unscreened } from '../../src/domain/deposit';
+import { findUnscreened } from '../../src/domain/crypto/deposit';
+import type { CryptoPaymentInput } from '../../src/domain/crypto/workflow';
 import { bankQueue } from '../shared/bank-queue';
-import type { CryptoPayment } from './life';
+import type { CryptoPayment } from './state';
 
-type Given = Extract<AddressAnswer, { outcome: 'given' }>;
-type Quoted = Extract<RateAnswer, { outcome: 'quoted' }>;
+type IssuedAddress = Extract<AddressAnswer, { outcome: 'given' }>;
+type Quote = Extract<RateAnswer, { outcome: 'quoted' }>;
 
 /** Rate and address of a payment. */
-export interface Terms extends Pick<Quoted, 'amount_due' | 'rate'>, Omit<Given, 'outcome'> {
+export interface Terms extends Pick<Quote, 'amount_due' | 'rate'>, Omit<IssuedAddress, 'outcome'> {
   /** ISO 8601, ms: the window begins with the rate. */
   expires_at: string;
 }
 
 /** Asks the connector for rate and address; a string says why it gave none. */
-export async function askTerms(input: CryptoPaymentInput): Promise<Terms | string> {
-  const { quoteRate, giveAddress } = opening(input.connector);
+export async function requestTerms(input: CryptoPaymentInput): Promise<Terms | string> {
+  const { quoteRate, giveAddress } = openingActivities(input.connector);
   const { crypto_payment_id, amount, currency, asset, network, livemode } = input;
   const about = { crypto_payment_id, asset, network, livemode };
   const quote = await quoteRate({ ...about, amount, currency });
   if (quote.outcome === 'declined') return quote.message;
   const { amount_due, rate } = quote;
   const expires_at = new Date(Date.now() + input.expires_in_seconds * 1_000).toISOString();
-  const given = await giveAddress({ ...about, amount_due, expires_at });
-  if (given.outcome === 'declined') return given.message;
-  const { outcome, ...place } = given;
-  return { amount_due, rate, expires_at, ...place };
+  const addressAnswer = await giveAddress({ ...about, amount_due, expires_at });
+  if (addressAnswer.outcome === 'declined') return addressAnswer.message;
+  const { outcome, ...addressFields } = addressAnswer;
+  return { amount_due, rate, expires_at, ...addressFields };
 }
 
 /** The merchant waits: after two minutes nothing is opened, and the key is free again. */
-function opening(connector: string) {
+function openingActivities(connector: string) {
   return proxyActivities<CryptoConnectorActivities>({
     taskQueue: bankQueue(connector),
     startToCloseTimeout: '10s',
@@ -44,7 +44,7 @@ function opening(connector: string) {
   });
 }
 
-/** Asks for a verdict on each deposit that is deep enough; the answers go into the inbox. */
+/** Asks for a verdict on each deposit that is confirmed; the answers go into the inbox. */
 export function screenDeposits(payment: CryptoPayment): void {
   const { id: crypto_payment_id, facts, inbox, screenings } = payment;
   const { asset, network, livemode, connector } = facts;
@@ -54,7 +54,7 @@ export function screenDeposits(payment: CryptoPayment): void {
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '2 minutes' },
     summary: 'Screen the source of a deposit',
   });
-  for (const { transaction_id } of unscreened(payment.deposits)) {
+  for (const { transaction_id } of findUnscreened(payment.deposits)) {
     if (screenings.has(transaction_id)) continue;
     screenings.add(transaction_id);
     const about = { crypto_payment_id, transaction_id, asset, network, livemode };
@@ -62,7 +62,7 @@ export function screenDeposits(payment: CryptoPayment): void {
       (answer) => inbox.push({ kind: 'screened', transaction_id, answer }),
       (error) => {
         if (!(error instanceof ActivityFailure)) throw error;
-        // Refused for good: held for a person, since an unscreened deposit must not count.
+        // Refused for good: held for an operator, since an unscreened deposit must not count.
         const reason = 'The connector refused to screen it.';
         const answer = { outcome: 'failed', code: 'not_screened', reason } as const;
         inbox.push({ kind: 'screened', transaction_id, answer });

@@ -1,21 +1,20 @@
-import { patched } from '@temporalio/workflow';
-import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto-callback';
+import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
+import { amountReceived, findCredited, findReturned } from '../../src/domain/crypto/deposit';
+import {
+  computeStatus,
+  type DepositChange,
+  type DepositSet,
+  getDepositAttention,
+} from '../../src/domain/crypto/deposit-book';
 import {
   CRYPTO_PAYMENT_EVENTS,
   type CryptoPaymentAttention,
-} from '../../src/domain/crypto-payment';
-import { amountReceived, creditedBy, returnedBy } from '../../src/domain/deposit';
-import {
-  attentionOf,
-  type DepositBook,
-  type DepositChange,
-  statusOf,
-} from '../../src/domain/deposit-book';
+} from '../../src/domain/crypto/payment';
 import type { AuditedAct } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
-import { RecordAhead } from '../shared/record';
+import { StaleState } from '../shared/record';
 import { screenDeposits } from './bank';
-import { type CryptoPayment, record } from './life';
+import { type CryptoPayment, record } from './state';
 
 /** Cause of a change. */
 interface Cause {
@@ -24,7 +23,7 @@ interface Cause {
   audit?: AuditedAct;
 }
 
-export function bookOf(payment: CryptoPayment): DepositBook {
+export function getDepositBook(payment: CryptoPayment): DepositSet {
   const { status, deposits, accepted, facts } = payment;
   return { status, deposits, accepted, amount_due: facts.amount_due };
 }
@@ -35,10 +34,10 @@ export function isOpen({ facts }: CryptoPayment): boolean {
 }
 
 /**
- * Brings deposits, state, credits and event about in one write, and then the mark.
- * @throws RecordAhead once the payment stands where the record does; nothing was moved
+ * Brings deposits, state, credits and event about in one write, and then the attention reason.
+ * @throws StaleState once the payment is as it is stored; nothing was moved
  */
-export async function apply(
+export async function applyChange(
   payment: CryptoPayment,
   change: DepositChange,
   { name, callback, audit }: Cause,
@@ -51,26 +50,29 @@ export async function apply(
     return;
   }
   const { deposits, accepted = payment.accepted } = change;
-  const status = statusOf({ ...bookOf(payment), deposits, accepted }, isOpen(payment));
+  const status = computeStatus({ ...getDepositBook(payment), deposits, accepted }, isOpen(payment));
   const isSame = status === payment.status && accepted === payment.accepted;
   if (isSame && JSON.stringify(deposits) === JSON.stringify(payment.deposits)) {
     const cause = { ...(name && { name }), ...(callback && { callback }) };
-    return await apply(payment, { kind: 'unapplied', reason: 'it is known already' }, cause);
+    return await applyChange(payment, { kind: 'unapplied', reason: 'it is known already' }, cause);
   }
-  const isNew = !payment.told.some((each) => each.status === status);
-  const tells = status !== payment.status && isNew && CRYPTO_PAYMENT_EVENTS[status] !== undefined;
-  const told = tells ? [...payment.told, { status, version: payment.version + 1 }] : payment.told;
-  const credited = creditedBy(payment.deposits, deposits).map((each) => each.transaction_id);
-  const returned = returnedBy(payment.deposits, deposits).map((each) => each.transaction_id);
+  const isNew = !payment.reported.some((each) => each.status === status);
+  const isReported =
+    status !== payment.status && isNew && CRYPTO_PAYMENT_EVENTS[status] !== undefined;
+  const reportedStates = isReported
+    ? [...payment.reported, { status, version: payment.version + 1 }]
+    : payment.reported;
+  const credited = findCredited(payment.deposits, deposits).map((each) => each.transaction_id);
+  const returned = findReturned(payment.deposits, deposits).map((each) => each.transaction_id);
   const amount_received = String(amountReceived(deposits));
-  const write = record.move(payment, [status], {
+  const write = record.transition(payment, [status], {
     change: {
       deposits,
       accepted,
       amount_received,
-      told: [...told],
+      reported: [...reportedStates],
       credited,
-      tells,
+      is_reported: isReported,
       ...(returned.length > 0 ? { returned } : {}),
     },
     ...(callback === undefined ? {} : { callback_id: callback.callback_id }),
@@ -81,51 +83,48 @@ export async function apply(
   await orReload(payment, write);
   payment.deposits = deposits;
   payment.accepted = accepted;
-  payment.told = told;
-  await mark(payment);
+  payment.reported = reportedStates;
+  await updateAttention(payment);
   screenDeposits(payment);
 }
 
-/** Marks of what no deposit tells: they stay until an operator has looked. */
-const BESIDE_DEPOSITS: readonly CryptoPaymentAttention[] = [
+/** Attention reasons that no deposit sets: they stay until an operator acts. */
+const NON_DEPOSIT_REASONS: readonly CryptoPaymentAttention[] = [
   'amount_differs',
   'too_many_deposits',
   'malformed_callback',
 ];
 
-/** Brings the mark in line with the deposits. */
-export async function mark(payment: CryptoPayment): Promise<void> {
-  const attention = attentionOf(bookOf(payment), isOpen(payment));
-  if (attention === null && isBesideDeposits(payment.attention)) return record.show(payment);
+/** Brings the attention reason in line with the deposits. */
+export async function updateAttention(payment: CryptoPayment): Promise<void> {
+  const attention = getDepositAttention(getDepositBook(payment), isOpen(payment));
+  const current = payment.attention;
+  const isOtherReason = current !== null && NON_DEPOSIT_REASONS.includes(current);
+  if (attention === null && isOtherReason) return record.show(payment);
   await record.setAttention(payment, attention);
 }
 
-function isBesideDeposits(attention: CryptoPaymentAttention | null): boolean {
-  const isBeside = attention !== null && BESIDE_DEPOSITS.includes(attention);
-  return isBeside && patched('marks-beside-deposits');
-}
-
 /**
- * Waits for a write, and reads the deposits again where the record is ahead of it.
- * @throws RecordAhead once the payment stands where the record does, with its deposits
+ * Waits for a write; where the state is stale, loads the deposits again.
+ * @throws StaleState once the payment is as it is stored, with its deposits
  */
 export async function orReload(payment: CryptoPayment, write: Promise<void>): Promise<void> {
   try {
     await write;
   } catch (error) {
-    if (error instanceof RecordAhead) await reload(payment);
+    if (error instanceof StaleState) await reload(payment);
     throw error;
   }
 }
 
-/** Takes the deposits over as the record has them. */
+/** Syncs the deposits from the database. */
 async function reload(payment: CryptoPayment): Promise<void> {
   const { id: resource_id, facts } = payment;
-  const loaded = await writeScheduled((activities) =>
+  const snapshot = await writeScheduled((activities) =>
     activities.loadCryptoPayment({ resource_id, request_id: facts.request_id }),
   );
-  const { status, version, attention, deposits, accepted, told } = loaded;
-  Object.assign(payment, { status, version, attention, deposits, accepted, told });
+  const { status, version, attention, deposits, accepted, reported } = snapshot;
+  Object.assign(payment, { status, version, attention, deposits, accepted, reported });
   record.show(payment);
   screenDeposits(payment);
 }

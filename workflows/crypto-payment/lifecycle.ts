@@ -3,43 +3,42 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
-  patched,
 } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
-import { formatUnits } from '../../src/domain/crypto';
-import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto-callback';
-import { cryptoPaymentWorkflowId } from '../../src/domain/crypto-payment';
+import { formatUnits } from '../../src/domain/crypto/assets';
+import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
+import { isAnyPending } from '../../src/domain/crypto/deposit';
+import {
+  applyDeposit,
+  applyReorg,
+  applyScreening,
+  type DepositChange,
+} from '../../src/domain/crypto/deposit-book';
+import { cryptoPaymentWorkflowId } from '../../src/domain/crypto/payment';
 import type {
   CryptoPaymentResult,
   CryptoPaymentResume,
   CryptoPaymentStart,
-} from '../../src/domain/crypto-workflow';
-import { isAnyPending } from '../../src/domain/deposit';
-import {
-  type DepositChange,
-  screenDeposit,
-  takeDeposit,
-  undoDeposit,
-} from '../../src/domain/deposit-book';
+} from '../../src/domain/crypto/workflow';
 import type { Due } from '../shared/alarm';
 import { listen, untilOpened } from '../shared/handlers';
-import { note } from '../shared/life';
 import { openMailbox } from '../shared/mailbox';
 import { assertIdentity } from '../shared/refusal';
 import { runUntilFinal } from '../shared/run-loop';
+import { note } from '../shared/state';
 import { actFault, applyAct } from './acts';
-import { apply, bookOf, isOpen, mark } from './deposits';
+import { applyChange, getDepositBook, isOpen, updateAttention } from './deposits';
+import { messages } from './messages';
+import { load, open } from './opening';
 import {
   type CryptoPayment,
   type CryptoPaymentItem,
   type CryptoPaymentMailbox,
+  getResult,
+  getState,
   isWaiting,
   record,
-  resultIn,
-  stateOf,
-} from './life';
-import { messages } from './messages';
-import { load, open } from './opening';
+} from './state';
 
 /**
  * The life of one crypto payment: opened with a rate and an address, then moved by the deposits that
@@ -52,30 +51,30 @@ export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPa
   listen(mail, messages, {
     noun: 'crypto payment',
     resumed: 'resume' in start,
-    state: () => resultIn(mail, start.crypto_payment_id),
-    opened: async () => stateOf(await untilOpened(mail)),
+    state: () => getResult(mail, start.crypto_payment_id),
+    opened: async () => getState(await untilOpened(mail)),
     actFault,
   });
-  // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.
+  // A cancel request from the Temporal UI must not leave money half moved: it is ignored.
   return await CancellationScope.nonCancellable(async () => {
     const opening = 'resume' in start ? await load(mail, start) : await open(mail, start);
     mail.opening = opening;
     if (opening.outcome === 'refused') await condition(allHandlersFinished);
-    else await live(mail, opening.resource);
-    return resultIn(mail, start.crypto_payment_id);
+    else await runLifecycle(mail, opening.resource);
+    return getResult(mail, start.crypto_payment_id);
   });
 }
 
 type Resuming = (start: CryptoPaymentResume) => Promise<CryptoPaymentResult>;
 
-function live({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): Promise<void> {
+function runLifecycle({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): Promise<void> {
   return runUntilFinal({
     inbox,
     handle: (item) => handle(payment, item),
     isFinal: () => !isWaiting(payment) && payment.screenings.size === 0,
     nextDue: () => nextDue(payment),
     isIdle: () => payment.screenings.size === 0,
-    startAfresh: () =>
+    continueInNewRun: () =>
       continueAsNew<Resuming>({
         crypto_payment_id: payment.id,
         resume: true,
@@ -88,19 +87,19 @@ function live({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): Promise<
 async function handle(payment: CryptoPayment, item: CryptoPaymentItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
-      return await record.heed(payment, item, () =>
+      return await record.applyVerified(payment, item, () =>
         applyCallback(payment, item.name, item.callback),
       );
     case 'malformed':
       note(payment, `unreadable callback \`${item.name}\`: ${item.fault}`);
-      return await record.markMalformed(payment);
+      return await record.flagMalformed(payment);
     case 'screened': {
       const { transaction_id, answer } = item;
       payment.screenings.delete(transaction_id);
-      record.tell(payment, `screening of ${transaction_id}: ${answer.outcome}`);
-      return await apply(
+      record.logActivity(payment, `screening of ${transaction_id}: ${answer.outcome}`);
+      return await applyChange(
         payment,
-        screenDeposit(bookOf(payment), transaction_id, answer.outcome),
+        applyScreening(getDepositBook(payment), transaction_id, answer.outcome),
         {},
       );
     }
@@ -117,16 +116,16 @@ async function applyCallback(
   callback: CryptoCallback,
 ): Promise<void> {
   const { callback_id } = callback;
-  if (payment.applied.has(callback_id)) {
-    return record.tell(payment, `callback \`${name}\` (${callback_id}): applied before`);
+  if (payment.appliedIds.has(callback_id)) {
+    return record.logActivity(payment, `callback \`${name}\` (${callback_id}): applied before`);
   }
-  const change = changeBy(payment, name, callback);
+  const change = buildChange(payment, name, callback);
   if (change === undefined) {
     note(payment, `callback \`${name}\` (${callback_id}) lacks fields that it must have`);
-    return await record.markMalformed(payment);
+    return await record.flagMalformed(payment);
   }
   note(payment, `callback \`${name}\` (${callback_id}): ${describe(payment, callback)}`);
-  await apply(payment, change, { name, callback });
+  await applyChange(payment, change, { name, callback });
 }
 
 function describe({ facts }: CryptoPayment, callback: CryptoCallback): string {
@@ -137,12 +136,12 @@ function describe({ facts }: CryptoPayment, callback: CryptoCallback): string {
 }
 
 /** Undefined where a field is missing. */
-function changeBy(
+function buildChange(
   payment: CryptoPayment,
   name: CryptoPaymentCallbackName,
   { transaction_id, amount, confirmations, occurred_at, screening }: CryptoCallback,
 ): DepositChange | undefined {
-  const book = bookOf(payment);
+  const book = getDepositBook(payment);
   switch (name) {
     case 'deposit': {
       if (transaction_id === undefined || amount === undefined) return undefined;
@@ -150,18 +149,18 @@ function changeBy(
       const seen_at = new Date(occurred_at).toISOString();
       const verdict = { screening: screening ?? null };
       const report = { transaction_id, amount, confirmations, seen_at, ...verdict };
-      return takeDeposit(book, report, payment.facts);
+      return applyDeposit(book, report, payment.facts);
     }
     case 'deposit_undone':
-      return transaction_id === undefined ? undefined : undoDeposit(book, transaction_id);
+      return transaction_id === undefined ? undefined : applyReorg(book, transaction_id);
     case 'expired':
-      return closedEarly(payment);
+      return closeEarly(payment);
     default:
       return assertNever(name);
   }
 }
 
-function closedEarly(payment: CryptoPayment): DepositChange {
+function closeEarly(payment: CryptoPayment): DepositChange {
   const isEmpty = payment.status === 'awaiting_deposit' && !isAnyPending(payment.deposits);
   if (!isEmpty) return { kind: 'unapplied', reason: 'a deposit is there, or it has ended' };
   payment.facts.expires_at = new Date().toISOString();
@@ -172,34 +171,30 @@ function closedEarly(payment: CryptoPayment): DepositChange {
 const UNCONFIRMED_MS = 24 * 3_600_000;
 
 function nextDue(payment: CryptoPayment): Due | undefined {
-  const { facts, snoozedUntil, closed, status, overdueTold } = payment;
+  const { facts, snoozedUntil, closed, status, isOverdueReported } = payment;
   const closes = Date.parse(facts.expires_at);
   const isClosing = isWaiting(payment) && !closed;
-  if (snoozedUntil !== undefined && !(isClosing && closesWithin(snoozedUntil, closes))) {
+  // A snooze only silences the attention reason: the window closes on time.
+  if (snoozedUntil !== undefined && !(isClosing && closes < snoozedUntil)) {
     return { at: snoozedUntil, summary: 'The snooze ends', act: () => wake(payment) };
   }
   if (isClosing) {
     return { at: closes, summary: 'The window closes', act: () => close(payment) };
   }
-  if (!isWaiting(payment) || overdueTold || status !== 'awaiting_deposit') return undefined;
-  const act = () => record.markOverdue(payment, 'deposit_unconfirmed');
+  if (!isWaiting(payment) || isOverdueReported || status !== 'awaiting_deposit') return undefined;
+  const act = () => record.flagOverdue(payment, 'deposit_unconfirmed');
   return { at: closes + UNCONFIRMED_MS, summary: 'The deposit should be confirmed', act };
 }
 
-/** Whether the window closes before a snooze ends, which only silences a mark. */
-function closesWithin(snoozedUntil: number, closes: number): boolean {
-  return closes < snoozedUntil && patched('window-closes-while-snoozed');
-}
-
-/** Ends the window: without a deposit it expires, and with too little a person is told. */
+/** Ends the window: without a deposit it expires, and an underpaid payment needs an operator. */
 async function close(payment: CryptoPayment): Promise<void> {
   if (isOpen(payment)) return;
-  await apply(payment, { kind: 'changed', deposits: [...payment.deposits] }, {});
+  await applyChange(payment, { kind: 'changed', deposits: [...payment.deposits] }, {});
   payment.closed = true;
-  if (isWaiting(payment) && payment.snoozedUntil === undefined) await mark(payment);
+  if (isWaiting(payment) && payment.snoozedUntil === undefined) await updateAttention(payment);
 }
 
 async function wake(payment: CryptoPayment): Promise<void> {
   payment.snoozedUntil = undefined;
-  await mark(payment);
+  await updateAttention(payment);
 }

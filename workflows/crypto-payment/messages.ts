@@ -1,8 +1,8 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import { CRYPTO_PAYMENT_CALLBACKS, readCryptoCallback } from '../../src/domain/crypto-callback';
-import { CRYPTO_PAYMENT_ACTS } from '../../src/domain/crypto-payment';
-import type { CryptoPaymentResult, CryptoPaymentState } from '../../src/domain/crypto-workflow';
-import type { SentAct } from '../../src/domain/lifecycle';
+import { CRYPTO_PAYMENT_CALLBACKS, readCryptoCallback } from '../../src/domain/crypto/callback';
+import { CRYPTO_PAYMENT_ACTS } from '../../src/domain/crypto/payment';
+import type { CryptoPaymentResult, CryptoPaymentState } from '../../src/domain/crypto/workflow';
+import type { ActPayload } from '../../src/domain/lifecycle';
 import { OPERATOR } from '../shared/operator-acts';
 
 /** Messages of the `cryptoPayment` workflow: a contract, changed only by addition. */
@@ -12,7 +12,7 @@ export const messages = {
   /** Operators' acts. */
   acts: CRYPTO_PAYMENT_ACTS.map((name) => ({
     name,
-    update: defineUpdate<CryptoPaymentState, [SentAct]>(name),
+    update: defineUpdate<CryptoPaymentState, [ActPayload]>(name),
   })),
   /** Reports of the connector; payload `CryptoCallback`, parsed by the handler. */
   callbacks: CRYPTO_PAYMENT_CALLBACKS.map((name) => ({
@@ -20,20 +20,20 @@ export const messages = {
     signal: defineSignal<[unknown]>(name),
   })),
   read: readCryptoCallback,
-  /** Texts that the Temporal UI shows beside each message. */
+  /** Texts that the Temporal UI shows with each message. */
   descriptions: {
     open: 'Waits until rate and address are given and stored. Sent by the API with the start.',
     release: `Counts the deposits that screening holds: ${OPERATOR}}. Credits them, for good.`,
     reject:
       `Gives the waiting deposits up: ${OPERATOR}}. They are never credited; what becomes of the ` +
-      'coins is settled outside.',
+      'asset is settled outside.',
     accept: `Takes an underpaid payment as it is: ${OPERATOR}}. It becomes received.`,
     return:
       `Takes an underpaid payment off the balance, once its window is over: ${OPERATOR}}. It becomes ` +
-      'expired; the coins are sent back outside.',
+      'expired; the asset is sent back outside.',
     credit_late: `Counts the deposits that came late: ${OPERATOR}}. Credits them, for good.`,
-    snooze: `Clears the attention mark for a while: ${OPERATOR}, "hours": 24}.`,
-    state: 'Where the crypto payment stands.',
+    snooze: `Clears the attention reason for a while: ${OPERATOR}, "hours": 24}.`,
+    state: 'The state of the crypto payment.',
     deposit: 'From the chain: a deposit was seen, or has more confirmations.',
     deposit_undone: 'From the chain: a deposit is in no block any more.',
     expired: 'From the connector: nothing more is coming.',

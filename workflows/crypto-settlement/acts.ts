@@ -3,13 +3,13 @@ import {
   CRYPTO_SETTLEMENT_FAILURES,
   type CryptoSettlementAct,
   type CryptoSettlementStatus,
-  settlementWayTo,
-} from '../../src/domain/crypto-settlement';
+  settlementPathTo,
+} from '../../src/domain/crypto/settlement';
 import { stopInstructing } from '../shared/bank-instruction';
-import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
+import { type ActRule, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
 import { instructSettlement } from './bank';
-import { record, type Settlement, type SettlementActed, stateOf } from './life';
+import { getState, record, type Settlement, type SettlementActResult } from './state';
 
 const IN_FLIGHT = ['pending', 'sent'] as const;
 
@@ -33,16 +33,16 @@ export function actFault(settlement: Settlement, what: CryptoSettlementAct): str
   return stateFault(ACTS[what], settlement.status);
 }
 
-/** Decides an operator's act anew: the state may have changed since its update was accepted. */
+/** Decides an operator's act again: the state may have changed since its update was accepted. */
 export async function applyAct(
   settlement: Settlement,
-  item: OperatorItem<CryptoSettlementAct, SettlementActed>,
+  item: OperatorItem<CryptoSettlementAct, SettlementActResult>,
 ): Promise<void> {
   const { what, act, hours, answer } = item;
   const fault = actFault(settlement, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
-  record.tell(settlement, `operator ${act.operator}: ${what} (${act.reason})`);
-  const audit = auditOf(item);
+  record.logActivity(settlement, `operator ${act.operator}: ${what} (${act.reason})`);
+  const audit = buildAudit(item);
   switch (what) {
     case 'resubmit':
       await record.recordAct(settlement, audit, settlement.attention);
@@ -52,16 +52,16 @@ export async function applyAct(
       return record.show(settlement);
     case 'mark_failed': {
       if (settlement.status === 'pending' && (await stopInstructing(settlement))) {
-        const taken = 'The connector has just taken the settlement; look again.';
-        return rejectUpdate(answer, 'wrong_state', taken);
+        const message = 'The connector has just taken the settlement; look again.';
+        return rejectUpdate(answer, 'wrong_state', message);
       }
       const change = { failure: CRYPTO_SETTLEMENT_FAILURES.operator };
-      await record.move(settlement, ['failed'], { change, audit, scheduled: true });
+      await record.transition(settlement, ['failed'], { change, audit, scheduled: true });
       break;
     }
     case 'mark_completed': {
-      const way = settlementWayTo(settlement.status, 'completed');
-      await record.move(settlement, way, { audit, scheduled: true });
+      const path = settlementPathTo(settlement.status, 'completed');
+      await record.transition(settlement, path, { audit, scheduled: true });
       break;
     }
     case 'snooze':
@@ -70,5 +70,5 @@ export async function applyAct(
     default:
       assertNever(what);
   }
-  answer.resolve(stateOf(settlement));
+  answer.resolve(getState(settlement));
 }

@@ -1,13 +1,13 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import { CRYPTO_SETTLEMENT_CALLBACKS, readCryptoCallback } from '../../src/domain/crypto-callback';
-import { CRYPTO_SETTLEMENT_ACTS } from '../../src/domain/crypto-settlement';
+import { CRYPTO_SETTLEMENT_CALLBACKS, readCryptoCallback } from '../../src/domain/crypto/callback';
+import { CRYPTO_SETTLEMENT_ACTS } from '../../src/domain/crypto/settlement';
 import type {
   CryptoSettlementResult,
   CryptoSettlementState,
-} from '../../src/domain/crypto-workflow';
-import type { SentAct } from '../../src/domain/lifecycle';
+} from '../../src/domain/crypto/workflow';
+import type { ActPayload } from '../../src/domain/lifecycle';
 import { OPERATOR } from '../shared/operator-acts';
-import type { SettlementActed } from './life';
+import type { SettlementActResult } from './state';
 
 /** Messages of the `cryptoSettlement` workflow: a contract, changed only by addition. */
 export const messages = {
@@ -16,7 +16,7 @@ export const messages = {
   /** Operators' acts. */
   acts: CRYPTO_SETTLEMENT_ACTS.map((name) => ({
     name,
-    update: defineUpdate<SettlementActed, [SentAct]>(name),
+    update: defineUpdate<SettlementActResult, [ActPayload]>(name),
   })),
   /** Reports of the connector; payload `CryptoCallback`, parsed by the handler. */
   callbacks: CRYPTO_SETTLEMENT_CALLBACKS.map((name) => ({
@@ -24,7 +24,7 @@ export const messages = {
     signal: defineSignal<[unknown]>(name),
   })),
   read: readCryptoCallback,
-  /** Texts that the Temporal UI shows beside each message. */
+  /** Texts that the Temporal UI shows with each message. */
   descriptions: {
     open: 'Waits until the settlement is accepted or refused. Sent by the API with the start.',
     resubmit:
@@ -32,10 +32,10 @@ export const messages = {
       `only when it is unknown there: ${OPERATOR}}. Answers with what the connector said.`,
     mark_failed: `The chain shows that nothing left, and nothing will: ${OPERATOR}}. Gives it back.`,
     mark_completed: `The chain shows that the wallet has it: ${OPERATOR}}.`,
-    snooze: `Clears the attention mark for a while: ${OPERATOR}, "hours": 24}.`,
-    state: 'Where the settlement stands.',
+    snooze: `Clears the attention reason for a while: ${OPERATOR}, "hours": 24}.`,
+    state: 'The state of the settlement.',
     sent: 'From the connector: the transaction is broadcast.',
-    completed: 'From the chain: the transaction is deep enough.',
+    completed: 'From the chain: the transaction is confirmed.',
     failed: 'From the connector: nothing has left, and nothing will.',
   },
 };

@@ -3,13 +3,13 @@ import {
   PAYMENT_FAILURES,
   type PaymentAct,
   type PaymentStatus,
-  wayTo,
-} from '../../src/domain/payment';
-import type { PaymentState } from '../../src/domain/payment-workflow';
-import { type ActRule, auditOf, type OperatorItem, stateFault } from '../shared/operator-acts';
+  pathTo,
+} from '../../src/domain/payment/payment';
+import type { PaymentState } from '../../src/domain/payment/workflow';
+import { type ActRule, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
-import { type Payment, record, stateOf } from './life';
-import { bookClawBack, bookReversal } from './money';
+import { bookChargeback, bookReversal } from './money';
+import { getState, type Payment, record } from './state';
 
 const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized'] as const;
 
@@ -26,7 +26,7 @@ export const ACTS: Record<PaymentAct, ActRule<PaymentStatus>> = {
   },
   mark_reversed: {
     from: ['failed', 'cancelled', 'expired'],
-    refusal: (status) => `The payment is ${status}; only late money is sent back.`,
+    refusal: (status) => `The payment is ${status}; only late funds are sent back.`,
   },
   snooze: {
     from: ['authorized'],
@@ -39,7 +39,7 @@ export function actFault(payment: Payment, what: PaymentAct): string | undefined
   return stateFault(ACTS[what], payment.status);
 }
 
-/** Decides an operator's act anew: the state may have changed since its update was accepted. */
+/** Decides an operator's act again: the state may have changed since its update was accepted. */
 export async function applyAct(
   payment: Payment,
   item: OperatorItem<PaymentAct, PaymentState>,
@@ -47,28 +47,28 @@ export async function applyAct(
   const { what, act, hours, amount, answer } = item;
   const fault = actFault(payment, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
-  record.tell(payment, `operator ${act.operator}: ${what} (${act.reason})`);
-  const audit = auditOf(item);
+  record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);
+  const audit = buildAudit(item);
   switch (what) {
     case 'mark_settled': {
       const change = amount === undefined ? {} : { settled_amount: amount };
-      const way = wayTo(payment.status, 'settled');
-      await record.move(payment, way, { change, audit, scheduled: true });
+      const path = pathTo(payment.status, 'settled');
+      await record.transition(payment, path, { change, audit, scheduled: true });
       break;
     }
     case 'mark_failed': {
       const change = { failure: PAYMENT_FAILURES.operator };
-      await record.move(payment, ['failed'], { change, audit, scheduled: true });
+      await record.transition(payment, ['failed'], { change, audit, scheduled: true });
       break;
     }
     case 'claw_back': {
-      const refused = await bookClawBack(payment, audit, amount);
-      if (refused !== undefined) return rejectUpdate(answer, 'wrong_state', refused);
+      const refusalReason = await bookChargeback(payment, audit, amount);
+      if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
       break;
     }
     case 'mark_reversed': {
-      const refused = await bookReversal(payment, audit);
-      if (refused !== undefined) return rejectUpdate(answer, 'wrong_state', refused);
+      const refusalReason = await bookReversal(payment, audit);
+      if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
       break;
     }
     case 'snooze':
@@ -77,5 +77,5 @@ export async function applyAct(
     default:
       assertNever(what);
   }
-  answer.resolve(stateOf(payment));
+  answer.resolve(getState(payment));
 }

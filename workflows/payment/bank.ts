@@ -5,11 +5,11 @@ import type {
   SessionAnswer,
   SessionInstruction,
 } from '../../connectors/contract/activities';
-import type { PaymentInput } from '../../src/domain/payment-workflow';
+import type { PaymentInput } from '../../src/domain/payment/workflow';
 import { bankQueue } from '../shared/bank-queue';
-import { note } from '../shared/life';
-import { type Payment, type PaymentItem, record } from './life';
-import { takeLateMoney } from './money';
+import { note } from '../shared/state';
+import { holdLateFunds } from './money';
+import { type Payment, type PaymentItem, record } from './state';
 
 /**
  * A bank that takes longer lets the API answer `created`, within 5 s.
@@ -67,42 +67,42 @@ export async function closeAtBank(
 }
 
 /**
- * Goes on asking the bank to close the session of a payment that has ended, beside the loop: money
+ * Goes on asking the bank to close the session of a payment that has ended, in the background: money
  * that comes meanwhile must be sent back. The answer comes by the inbox.
  */
-export async function closeBeside(payment: Payment): Promise<void> {
+export async function closeInBackground(payment: Payment): Promise<void> {
   payment.closing = true;
   await record.setAttention(payment, 'session_not_closed');
-  const bank = untilAnswered(payment, 'Close the session at the bank');
+  const bank = getPatientActivities(payment, 'Close the session at the bank');
   void unlessFailed(bank.closeSession({ payment_id: payment.id })).then((answer) =>
     payment.inbox.push({ kind: 'closed', answer }),
   );
 }
 
-/** Takes in what the bank answered to a closing that was asked for beside the end. */
+/** Applies the bank's answer to a closing in the background. */
 export async function applyClosing(
   payment: Payment,
   { answer }: Extract<PaymentItem, { kind: 'closed' }>,
 ): Promise<void> {
   payment.closing = false;
   note(payment, `session at the bank: ${answer?.outcome ?? 'not closed, refused for good'}`);
-  // A connector that refuses for good leaves its mark: the customer may still be able to pay.
+  // A connector that refuses for good leaves its attention reason: the customer may still be able to pay.
   if (answer === undefined) return record.show(payment);
   if (payment.attention === 'session_not_closed') await record.setAttention(payment, null);
   // Also after a callback has said so: the instruction to void has one id.
-  if (answer.outcome === 'already_authorized') await voidLate(payment);
+  if (answer.outcome === 'already_authorized') await voidLateAuthorization(payment);
 }
 
 /** Releases the money of a customer who authorised after the end. */
-export async function voidLate(payment: Payment): Promise<void> {
+export async function voidLateAuthorization(payment: Payment): Promise<void> {
   const { id: payment_id } = payment;
   await record.setAttention(payment, 'late_money_pending');
-  const bank = untilAnswered(payment, 'Void the late authorisation');
+  const bank = getPatientActivities(payment, 'Void the late authorisation');
   const instruction_id = `void:${payment_id}`;
   const answer = await unlessFailed(bank.voidPayment({ payment_id, instruction_id }));
   note(payment, `void at the bank: ${answer?.outcome ?? 'refused'}`);
   if (answer?.outcome === 'already_settled') {
-    return await reverseLate(payment, await takeLateMoney(payment, payment.facts.amount));
+    return await reverseLateFunds(payment, await holdLateFunds(payment, payment.facts.amount));
   }
   const voided = answer !== undefined;
   await record.setAttention(
@@ -112,15 +112,18 @@ export async function voidLate(payment: Payment): Promise<void> {
 }
 
 /**
- * Sends back money that moved after the end; a callback tells whether it arrived.
+ * Sends back money that moved after the end; a callback reports whether it arrived.
  * @param amount minor units; undefined where it is back already
  */
-export async function reverseLate(payment: Payment, amount: number | undefined): Promise<void> {
+export async function reverseLateFunds(
+  payment: Payment,
+  amount: number | undefined,
+): Promise<void> {
   if (amount === undefined) return;
   const { id: payment_id } = payment;
   const { currency } = payment.facts;
   await record.setAttention(payment, 'late_money_pending');
-  const bank = untilAnswered(payment, 'Send the late money back');
+  const bank = getPatientActivities(payment, 'Send the late funds back');
   const instruction_id = `reversal:${payment_id}`;
   const answer = await unlessFailed(
     bank.reversePayment({ payment_id, instruction_id, amount, currency }),
@@ -134,7 +137,7 @@ export async function reverseLate(payment: Payment, amount: number | undefined):
 }
 
 /** The bank for what must happen in the end, however long it is away. */
-function untilAnswered(payment: Payment, summary: string) {
+function getPatientActivities(payment: Payment, summary: string) {
   return proxyActivities<ConnectorActivities>({
     taskQueue: bankQueue(payment.facts.connector),
     startToCloseTimeout: '60s',

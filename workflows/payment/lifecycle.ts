@@ -1,16 +1,11 @@
-import {
-  CancellationScope,
-  continueAsNew,
-  patched,
-  setHandler,
-  Trigger,
-} from '@temporalio/workflow';
+import { CancellationScope, continueAsNew, setHandler, Trigger } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
 import {
   type BankCallback,
-  differenceOf,
+  describeDifference,
+  describeFailure,
   type PaymentCallbackName,
-} from '../../src/domain/callback';
+} from '../../src/domain/callback/callback';
 import {
   CANCELLATIONS,
   type CancelledBy,
@@ -18,31 +13,31 @@ import {
   isCancellable,
   isFinal,
   PAYMENT_FAILURES,
+  pathTo,
   paymentWorkflowId,
-  wayTo,
-} from '../../src/domain/payment';
-import type { PaymentResume, PaymentStart, PaymentState } from '../../src/domain/payment-workflow';
+} from '../../src/domain/payment/payment';
+import type { PaymentResume, PaymentStart, PaymentState } from '../../src/domain/payment/workflow';
 import type { Due } from '../shared/alarm';
 import { listen, uncancelled, untilOpened } from '../shared/handlers';
-import { note } from '../shared/life';
 import { openMailbox } from '../shared/mailbox';
 import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
 import { runUntilFinal } from '../shared/run-loop';
+import { note } from '../shared/state';
 import { actFault, applyAct } from './acts';
 import * as bank from './bank';
-import {
-  openedOf,
-  type Payment,
-  type PaymentItem,
-  type PaymentMailbox,
-  record,
-  settlementDue,
-  stateIn,
-  stateOf,
-} from './life';
 import { messages } from './messages';
 import * as money from './money';
 import { applySession, load, open } from './opening';
+import {
+  buildOpened,
+  getState,
+  type Payment,
+  type PaymentItem,
+  type PaymentMailbox,
+  readState,
+  record,
+  settlementDue,
+} from './state';
 
 /**
  * The life of one payment: opened at the bank and stored, then moved by callbacks, a cancellation or
@@ -53,7 +48,7 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
   const { payment_id } = start;
   const mail: PaymentMailbox = openMailbox();
   takeMessages(mail, start);
-  // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.
+  // A cancel request from the Temporal UI must not leave money half moved: it is ignored.
   return await CancellationScope.nonCancellable(async () => {
     const payment = 'resume' in start ? await load(mail, start) : await open(mail, start);
     mail.opening = { outcome: 'accepted', resource: payment };
@@ -64,10 +59,10 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
       nextDue: () => nextDue(payment),
       endsSoon: payment.facts.settles_soon === true,
       isIdle: () => !payment.closing,
-      startAfresh: () =>
+      continueInNewRun: () =>
         continueAsNew<Resuming>({ payment_id, resume: true, request_id: payment.facts.request_id }),
     });
-    return stateOf(payment);
+    return getState(payment);
   });
 }
 
@@ -77,8 +72,8 @@ function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
   listen(mail, messages, {
     noun: 'payment',
     resumed: 'resume' in start,
-    state: () => stateIn(mail, start.payment_id),
-    opened: async () => openedOf(await untilOpened(mail)),
+    state: () => readState(mail, start.payment_id),
+    opened: async () => buildOpened(await untilOpened(mail)),
     actFault,
   });
   const enqueue = async (by: CancelledBy): Promise<PaymentState> => {
@@ -96,7 +91,7 @@ function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
         if (by !== 'merchant' && by !== 'customer') {
           refuse('invalid_request', 'by: must be "merchant" or "customer"');
         }
-        const { status } = stateIn(mail, start.payment_id);
+        const { status } = readState(mail, start.payment_id);
         if (!isCancellable(status)) refuse('cannot_cancel', `The payment is ${status}.`);
       },
     },
@@ -107,12 +102,12 @@ function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
 async function handle(payment: Payment, item: PaymentItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
-      return await record.heed(payment, item, () =>
+      return await record.applyVerified(payment, item, () =>
         applyCallback(payment, item.name, item.callback),
       );
     case 'malformed':
       note(payment, `unreadable callback \`${item.name}\`: ${item.fault}`);
-      return await record.markMalformed(payment);
+      return await record.flagMalformed(payment);
     case 'cancel':
       return await cancel(payment, item);
     case 'session':
@@ -133,35 +128,34 @@ async function applyCallback(
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { callback_id, code, reason, bank_reference, value_date } = callback;
-  if (payment.applied.has(callback_id)) {
-    return record.tell(payment, `callback \`${name}\` (${callback_id}): applied before`);
+  const { callback_id, bank_reference, value_date } = callback;
+  if (payment.appliedIds.has(callback_id)) {
+    return record.logActivity(payment, `callback \`${name}\` (${callback_id}): applied before`);
   }
   const decision = decidePayment(payment.status, name);
   note(payment, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
   const unapplied = (why: string) => record.recordUnapplied(payment, name, callback, why);
   switch (decision.kind) {
     case 'move': {
-      const differs = differenceOf(callback, payment.facts);
+      const differs = describeDifference(callback, payment.facts);
       if (differs !== undefined && (name === 'authorized' || name === 'settled')) {
         await unapplied(differs);
         return await record.setAttention(payment, 'amount_differs');
       }
-      const { bank: ours } = PAYMENT_FAILURES;
-      const failure = { code: code ?? ours.code, message: reason ?? ours.message };
+      const failure = describeFailure(callback, PAYMENT_FAILURES.bank);
       const change = {
         ...(name === 'failed' ? { failure } : {}),
         ...(bank_reference ? { bank_reference } : {}),
       };
-      return await record.move(payment, decision.to, { change, callback_id, value_date });
+      return await record.transition(payment, decision.to, { change, callback_id, value_date });
     }
     case 'void':
       await unapplied(`late: the payment is ${payment.status}; to be voided`);
-      return await bank.voidLate(payment);
+      return await bank.voidLateAuthorization(payment);
     case 'reverse':
-      return await takeLate(payment, name, callback);
+      return await reverseLatePayment(payment, name, callback);
     case 'reversed':
-      return await money.lateMoneyLeft(payment, name, callback);
+      return await money.applyReversal(payment, name, callback);
     case 'not_reversed':
       return await record.setAttention(payment, 'late_settlement_not_reversed');
     case 'dispute':
@@ -176,8 +170,8 @@ async function applyCallback(
   }
 }
 
-/** Holds money that came after the end, and sends it back; other money than ours is for a person. */
-async function takeLate(
+/** Holds funds that came after the end, and sends them back; an operator decides on another currency. */
+async function reverseLatePayment(
   payment: Payment,
   name: PaymentCallbackName,
   callback: BankCallback,
@@ -187,58 +181,57 @@ async function takeLate(
   const why = isForeign ? `late, and in ${callback.currency}` : about;
   await record.recordUnapplied(payment, name, callback, why);
   if (isForeign) return await record.setAttention(payment, 'amount_differs');
-  const late = await money.takeLateMoney(
+  const late = await money.holdLateFunds(
     payment,
     callback.amount ?? payment.facts.amount,
     callback,
   );
-  await bank.reverseLate(payment, late);
+  await bank.reverseLateFunds(payment, late);
 }
 
 /** Asks the bank to close first: where the customer was faster, the payment is not cancelled. */
 async function cancel(payment: Payment, item: Item<'cancel'>): Promise<void> {
   const { by, answer } = item;
   const closed = isCancellable(payment.status) ? await bank.closeAtBank(payment, '3s') : undefined;
-  if (closed === 'unreachable' && isPaidUnread(payment)) {
+  if (closed === 'unreachable' && hasUnprocessedPayment(payment)) {
     payment.inbox.push(item);
     return;
   }
   if (closed === 'already_authorized') {
-    await record.move(payment, wayTo(payment.status, 'authorized'));
+    await record.transition(payment, pathTo(payment.status, 'authorized'));
   } else if (closed) {
-    await record.move(payment, ['cancelled'], { change: { failure: CANCELLATIONS[by] } });
+    await record.transition(payment, ['cancelled'], { change: { failure: CANCELLATIONS[by] } });
   }
-  if (payment.status === 'cancelled') answer.resolve(stateOf(payment));
+  if (payment.status === 'cancelled') answer.resolve(getState(payment));
   else rejectUpdate(answer, 'cannot_cancel', `The payment is ${payment.status}.`);
-  if (closed === 'unreachable') await bank.closeBeside(payment);
+  if (closed === 'unreachable') await bank.closeInBackground(payment);
 }
 
 /**
  * Whether a callback that has come meanwhile says that the customer has paid: it is read before the
  * payment ends by our own will, which the bank could not be asked about.
  */
-function isPaidUnread({ inbox }: Payment): boolean {
-  const isPaid = inbox.some(
+function hasUnprocessedPayment({ inbox }: Payment): boolean {
+  return inbox.some(
     (item) => item.kind === 'callback' && (item.name === 'authorized' || item.name === 'settled'),
   );
-  return isPaid && patched('read-before-end');
 }
 
 function nextDue(payment: Payment): Due | undefined {
-  const { status, facts, overdueTold } = payment;
+  const { status, facts, isOverdueReported } = payment;
   if (isCancellable(status)) {
     return { at: facts.expires_at_ms, summary: 'Payment expires', act: () => expire(payment) };
   }
-  if (status !== 'authorized' || overdueTold) return undefined;
-  const act = () => record.markOverdue(payment, 'settlement_overdue');
+  if (status !== 'authorized' || isOverdueReported) return undefined;
+  const act = () => record.flagOverdue(payment, 'settlement_overdue');
   return { at: settlementDue(payment), summary: 'Settlement is due', act };
 }
 
 async function expire(payment: Payment): Promise<void> {
   const closed = await bank.closeAtBank(payment, '5 minutes');
   // Due still, should the callback move nothing.
-  if (closed === 'unreachable' && isPaidUnread(payment)) return;
+  if (closed === 'unreachable' && hasUnprocessedPayment(payment)) return;
   const authorized = closed === 'already_authorized';
-  await record.move(payment, authorized ? wayTo(payment.status, 'authorized') : ['expired']);
-  if (closed === 'unreachable') await bank.closeBeside(payment);
+  await record.transition(payment, authorized ? pathTo(payment.status, 'authorized') : ['expired']);
+  if (closed === 'unreachable') await bank.closeInBackground(payment);
 }

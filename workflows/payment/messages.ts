@@ -1,8 +1,8 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import { PAYMENT_CALLBACKS, readCallback } from '../../src/domain/callback';
-import type { SentAct } from '../../src/domain/lifecycle';
-import { PAYMENT_ACTS } from '../../src/domain/payment';
-import type { CancelInput, PaymentOpened, PaymentState } from '../../src/domain/payment-workflow';
+import { PAYMENT_CALLBACKS, readCallback } from '../../src/domain/callback/callback';
+import type { ActPayload } from '../../src/domain/lifecycle';
+import { PAYMENT_ACTS } from '../../src/domain/payment/payment';
+import type { CancelInput, PaymentOpened, PaymentState } from '../../src/domain/payment/workflow';
 import { OPERATOR } from '../shared/operator-acts';
 
 /** Messages of the `payment` workflow: a contract, changed only by addition. */
@@ -13,31 +13,31 @@ export const messages = {
   /** Operators' acts. */
   acts: PAYMENT_ACTS.map((name) => ({
     name,
-    update: defineUpdate<PaymentState, [SentAct]>(name),
+    update: defineUpdate<PaymentState, [ActPayload]>(name),
   })),
   /** Bank callbacks; payload `BankCallback`, parsed by the handler. */
   callbacks: PAYMENT_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
   read: readCallback,
-  /** Texts that the Temporal UI shows beside each message. */
+  /** Texts that the Temporal UI shows with each message. */
   descriptions: {
     open: 'Waits until the payment is stored. Sent by the API with the start.',
     cancel: 'Calls the payment off: {"by": "merchant"}. Refused once the customer has paid.',
     mark_settled:
       `The bank confirmed elsewhere that the money moved: ${OPERATOR}}. Only in flight. ` +
-      'An "amount" in minor units books what really came.',
+      'An "amount" in minor units posts what really came.',
     mark_failed: `The bank confirmed elsewhere that no money moves: ${OPERATOR}}. Only in flight.`,
     claw_back:
       `Books what the bank took back from a settled payment: ${OPERATOR}}. The balance gives what ` +
-      'it holds, the merchant owes the rest. An "amount" in minor units books a part.',
-    mark_reversed: `Late money was sent back to the customer elsewhere: ${OPERATOR}}.`,
-    snooze: `Clears the attention mark for a while: ${OPERATOR}, "hours": 24}. Only when authorised.`,
-    state: 'Where the payment stands.',
+      'it holds, the merchant owes the rest. An "amount" in minor units posts a part.',
+    mark_reversed: `Late funds were sent back to the customer elsewhere: ${OPERATOR}}.`,
+    snooze: `Clears the attention reason for a while: ${OPERATOR}, "hours": 24}. Only when authorised.`,
+    state: 'The state of the payment.',
     authorized: 'From the bank: the customer paid, the money has not moved yet.',
     settled: 'From the bank: the money moved.',
     failed: 'From the bank: declined or errored.',
     expired: 'From the bank: the session closed unpaid.',
-    reversed: 'From the bank: late money is back with the customer.',
-    reversal_failed: 'From the bank: late money could not be sent back.',
+    reversed: 'From the bank: late funds are back with the customer.',
+    reversal_failed: 'From the bank: late funds could not be sent back.',
     clawed_back: 'From the bank: it takes settled money back.',
   },
 };

@@ -1,16 +1,16 @@
-import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback';
-import type { PaymentAttention } from '../../src/domain/payment';
-import { note } from '../shared/life';
+import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback/callback';
+import type { PaymentAttention } from '../../src/domain/payment/payment';
 import { type AuditedAct, datedAudit } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
-import { type Payment, record } from './life';
+import { note } from '../shared/state';
+import { type Payment, record } from './state';
 
 /** Day of the bank's booking, as the bookings take it. */
-function valueDateOf({ value_date }: Pick<BankCallback, 'value_date'>) {
+function pickValueDate({ value_date }: Pick<BankCallback, 'value_date'>) {
   return value_date === undefined ? {} : { value_date };
 }
 
-/** Whether the bank speaks of another currency than was asked for, which is for a person. */
+/** Whether the bank reports another currency than was requested, which an operator decides. */
 export function isForeign(
   { facts }: Payment,
   { currency }: Pick<BankCallback, 'currency'>,
@@ -24,7 +24,7 @@ const now = () => new Date().toISOString();
  * Posts money that came after the end to suspense.
  * @returns minor units that are to be sent back; undefined once they were
  */
-export async function takeLateMoney(
+export async function holdLateFunds(
   payment: Payment,
   amount: number,
   callback: Pick<BankCallback, 'value_date'> = {},
@@ -33,13 +33,13 @@ export async function takeLateMoney(
   const at = now();
   payment.late = true;
   const late = await writeScheduled((activities) =>
-    activities.recordLateMoney({ payment_id, at, amount, ...valueDateOf(callback) }),
+    activities.recordLateMoney({ payment_id, at, amount, ...pickValueDate(callback) }),
   );
   return late.reversed ? undefined : late.amount;
 }
 
-/** The bank has sent late money back: it leaves suspense. */
-export async function lateMoneyLeft(
+/** The bank has sent late funds back: they leave suspense. */
+export async function applyReversal(
   payment: Payment,
   name: PaymentCallbackName,
   callback: BankCallback,
@@ -49,12 +49,17 @@ export async function lateMoneyLeft(
     await record.recordUnapplied(payment, name, callback, `sent back in ${currency}`);
     return await record.setAttention(payment, 'amount_differs');
   }
-  const told = amount === undefined ? {} : { amount };
+  const reportedAmount = amount === undefined ? {} : { amount };
   const at = now();
   const { id: payment_id } = payment;
   payment.late = true;
   const late = await writeScheduled((activities) =>
-    activities.recordLateReversed({ payment_id, at, ...told, ...valueDateOf(callback) }),
+    activities.recordLateReversed({
+      payment_id,
+      at,
+      ...reportedAmount,
+      ...pickValueDate(callback),
+    }),
   );
   if (late.reversed) return await record.setAttention(payment, 'late_settlement_reversed');
   const why = `the bank sent ${amount} of ${late.amount} back (minor units)`;
@@ -62,7 +67,7 @@ export async function lateMoneyLeft(
   await record.setAttention(payment, 'amount_differs');
 }
 
-/** The bank wants settled money back: nothing is booked by itself, and nothing is refunded. */
+/** The bank takes settled money back: nothing is posted automatically, and nothing is refunded. */
 export async function dispute(payment: Payment, attention: PaymentAttention): Promise<void> {
   const { id: payment_id } = payment;
   const at = now();
@@ -70,8 +75,8 @@ export async function dispute(payment: Payment, attention: PaymentAttention): Pr
   await record.setAttention(payment, attention);
 }
 
-/** Books what the bank took back. @returns why it can't be, in words */
-export async function bookClawBack(
+/** Posts what the bank took back. @returns why it can't be posted, in words */
+export async function bookChargeback(
   payment: Payment,
   audit: AuditedAct,
   amount: number | undefined,
@@ -81,17 +86,18 @@ export async function bookClawBack(
   const answer = await writeScheduled((activities) =>
     activities.clawBack({ payment_id, at, amount: amount ?? null, id, audit: act }),
   );
-  if (answer.outcome === 'booked_before') return 'The payment has been clawed back already.';
-  if (answer.outcome === 'too_much') {
+  if (answer.outcome === 'already_posted')
+    return 'The chargeback of the payment is posted already.';
+  if (answer.outcome === 'amount_too_large') {
     return `The payment has brought ${answer.settled}; no more can be taken back (minor units).`;
   }
   payment.attention = null;
-  note(payment, `clawed back: ${answer.held} from the balance, ${answer.owed} owed (minor units)`);
+  note(payment, `chargeback: ${answer.held} from the balance, ${answer.owed} owed (minor units)`);
   record.show(payment);
   return undefined;
 }
 
-/** Books that late money was sent back elsewhere. @returns why it can't be, in words */
+/** Posts that late funds were sent back elsewhere. @returns why it can't be, in words */
 export async function bookReversal(
   payment: Payment,
   audit: AuditedAct,

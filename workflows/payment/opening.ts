@@ -1,10 +1,10 @@
 import { ActivityFailure } from '@temporalio/workflow';
-import { isFinal } from '../../src/domain/payment';
-import type { PaymentInput, PaymentResume } from '../../src/domain/payment-workflow';
-import { note } from '../shared/life';
+import { isFinal } from '../../src/domain/payment/payment';
+import type { PaymentInput, PaymentResume } from '../../src/domain/payment/workflow';
 import { writeLocally, writeScheduled } from '../shared/persist';
+import { note } from '../shared/state';
 import * as bank from './bank';
-import { newPayment, type Payment, type PaymentItem, type PaymentMailbox, record } from './life';
+import { newPayment, type Payment, type PaymentItem, type PaymentMailbox, record } from './state';
 
 /** Opens a payment at the bank and stores it; one whose bank is slow goes on without a session. */
 export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
@@ -15,13 +15,13 @@ export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<P
   const created_at = new Date(startedAt).toISOString();
   const expires_at = new Date(facts.expires_at_ms).toISOString();
   const session = await bank.quickSession(input, expires_at);
-  const { opening: first, ...standing } = await writeLocally((activities) =>
+  const { opening: first, ...state } = await writeLocally((activities) =>
     activities.openPayment({ ...opening, created_at, expires_at, session: session ?? null }),
   );
-  const stored = { facts, ...standing, attention: null };
-  const payment = newPayment(mail, facts.payment_id, stored, false);
+  const snapshot = { facts, ...state, attention: null };
+  const payment = newPayment(mail, facts.payment_id, snapshot, false);
   payment.opening = first;
-  payment.since = startedAt;
+  payment.enteredAt = startedAt;
   record.show(payment);
   if (session === undefined) awaitSession(payment, input, expires_at);
   // Opened before, when the bank was slow: this run has its answer.
@@ -32,21 +32,21 @@ export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<P
 /** Takes up a payment that is stored. */
 export async function load(mail: PaymentMailbox, start: PaymentResume): Promise<Payment> {
   const { payment_id: resource_id, request_id } = start;
-  const loaded = await writeScheduled((activities) =>
+  const snapshot = await writeScheduled((activities) =>
     activities.loadPayment({ resource_id, request_id }),
   );
-  const payment = newPayment(mail, resource_id, loaded, true);
-  payment.overdueTold = payment.attention === 'settlement_overdue';
-  payment.late = loaded.late;
-  const { return_url, expires_at, authorized_at } = loaded;
+  const payment = newPayment(mail, resource_id, snapshot, true);
+  payment.isOverdueReported = payment.attention === 'settlement_overdue';
+  payment.late = snapshot.late;
+  const { return_url, expires_at, authorized_at } = snapshot;
   if (payment.status === 'authorized' && authorized_at !== null) {
-    payment.since = Date.parse(authorized_at);
+    payment.enteredAt = Date.parse(authorized_at);
   }
   if (payment.status === 'created' && return_url !== null) {
     awaitSession(payment, { ...payment.facts, return_url }, expires_at);
   }
   const ended = isFinal(payment.status);
-  record.tell(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
+  record.logActivity(payment, ended ? 'Started again after the end.' : 'Started again in flight.');
   return payment;
 }
 
@@ -70,9 +70,9 @@ export async function applySession(
   if (payment.status !== 'created') return;
   if (answer.outcome === 'declined') {
     const failure = { code: answer.code, message: answer.message };
-    return await record.move(payment, ['failed'], { change: { failure }, scheduled: true });
+    return await record.transition(payment, ['failed'], { change: { failure }, scheduled: true });
   }
   const { bank_reference, session_url } = answer;
   const change = { bank_reference, session_url };
-  await record.move(payment, ['awaiting_customer'], { change, scheduled: true });
+  await record.transition(payment, ['awaiting_customer'], { change, scheduled: true });
 }

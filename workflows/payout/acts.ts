@@ -4,20 +4,20 @@ import {
   PAYOUT_FAILURES,
   type PayoutAct,
   type PayoutStatus,
+  pathTo,
   RETURNS,
-  wayTo,
-} from '../../src/domain/payout';
+} from '../../src/domain/payout/payout';
 import { stopInstructing } from '../shared/bank-instruction';
 import {
   type ActRule,
   amountFault,
-  auditOf,
+  buildAudit,
   type OperatorItem,
   stateFault,
 } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
 import { instructPayout } from './bank';
-import { type Payout, type PayoutActed, record, stateOf } from './life';
+import { getState, type Payout, type PayoutActResult, record } from './state';
 
 const IN_FLIGHT = ['created', 'submitted', 'sent'] as const;
 
@@ -49,7 +49,7 @@ export function actFault(payout: Payout, what: PayoutAct): string | undefined {
   const fault = stateFault(ACTS[what], payout.status);
   if (fault !== undefined || what !== 'mark_returned') return fault;
   const { attention, facts } = payout;
-  // A bank's report against the rail's rules may still be true: a person decides.
+  // A bank's report against the rail's rules may still be true: an operator decides.
   const isContradicted =
     attention === 'return_not_possible' || attention === 'failed_after_completed';
   return facts.can_be_returned || isContradicted
@@ -57,18 +57,18 @@ export function actFault(payout: Payout, what: PayoutAct): string | undefined {
     : `Nothing comes back on the rail ${facts.method}.`;
 }
 
-/** Decides an operator's act anew: the state may have changed since its update was accepted. */
+/** Decides an operator's act again: the state may have changed since its update was accepted. */
 export async function applyAct(
   payout: Payout,
-  item: OperatorItem<PayoutAct, PayoutActed>,
+  item: OperatorItem<PayoutAct, PayoutActResult>,
 ): Promise<void> {
   const { what, act, hours, amount, answer } = item;
   const fault = actFault(payout, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
   const tooMuch = amountFault(amount, payout.facts.amount);
   if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
-  record.tell(payout, `operator ${act.operator}: ${what} (${act.reason})`);
-  const audit = auditOf(item);
+  record.logActivity(payout, `operator ${act.operator}: ${what} (${act.reason})`);
+  const audit = buildAudit(item);
   switch (what) {
     case 'resubmit':
       await record.recordAct(payout, audit, payout.attention);
@@ -78,22 +78,25 @@ export async function applyAct(
       return record.show(payout);
     case 'mark_failed': {
       if (isUnsent(payout.status) && (await stopInstructing(payout))) {
-        const taken = 'The bank has just taken the payout; look again.';
-        return rejectUpdate(answer, 'wrong_state', taken);
+        const message = 'The bank has just taken the payout; look again.';
+        return rejectUpdate(answer, 'wrong_state', message);
       }
       const change = { failure: PAYOUT_FAILURES.operator };
-      await record.move(payout, ['failed'], { change, audit, scheduled: true });
+      await record.transition(payout, ['failed'], { change, audit, scheduled: true });
       break;
     }
     case 'mark_returned': {
-      const short = amount === undefined ? {} : { returned_amount: amount };
-      const change = { returned: RETURNS.operator, ...short };
-      const way = wayTo(payout.status, 'returned');
-      await record.move(payout, way, { change, audit, scheduled: true });
+      const amountChange = amount === undefined ? {} : { returned_amount: amount };
+      const change = { returned: RETURNS.operator, ...amountChange };
+      const path = pathTo(payout.status, 'returned');
+      await record.transition(payout, path, { change, audit, scheduled: true });
       break;
     }
     case 'mark_completed':
-      await record.move(payout, wayTo(payout.status, 'completed'), { audit, scheduled: true });
+      await record.transition(payout, pathTo(payout.status, 'completed'), {
+        audit,
+        scheduled: true,
+      });
       break;
     case 'snooze':
       await record.snooze(payout, audit, hours);
@@ -101,5 +104,5 @@ export async function applyAct(
     default:
       assertNever(what);
   }
-  answer.resolve(stateOf(payout));
+  answer.resolve(getState(payout));
 }

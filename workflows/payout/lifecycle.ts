@@ -1,61 +1,64 @@
-import {
-  allHandlersFinished,
-  CancellationScope,
-  condition,
-  continueAsNew,
-  workflowInfo,
-} from '@temporalio/workflow';
-import { assertNever } from '../../src/domain/assert';
+import { workflowInfo } from '@temporalio/workflow';
+import type { PayoutChange } from '../../activities/payouts';
+import type { PayoutAnswer } from '../../connectors/contract/activities';
 import {
   type BankCallback,
-  differenceOf,
+  describeDifference,
+  describeFailure,
   type PayoutCallbackName,
-} from '../../src/domain/callback';
+} from '../../src/domain/callback/callback';
 import {
   decidePayout,
   isEnded,
   isUnsent,
-  OVERDUE,
+  OVERDUE_ATTENTION,
   PAYOUT_FAILURES,
+  type PayoutDecision,
+  type PayoutStatus,
+  pathTo,
   payoutWorkflowId,
   RETURNS,
-  wayTo,
-} from '../../src/domain/payout';
+} from '../../src/domain/payout/payout';
 import type {
   PayoutInput,
   PayoutResult,
   PayoutResume,
   PayoutStart,
-} from '../../src/domain/payout-workflow';
+} from '../../src/domain/payout/workflow';
 import type { Due } from '../shared/alarm';
-import { givenBefore, takingBack } from '../shared/bank-instruction';
+import { cancelUnstartedSends, getEarlierInstruction } from '../shared/bank-instruction';
 import { listen } from '../shared/handlers';
-import { note } from '../shared/life';
+import {
+  answerResubmits,
+  beginInstructed,
+  differs,
+  type InstructedRules,
+  runInstructed,
+} from '../shared/instructed';
 import type { Opening } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { runUntilFinal } from '../shared/run-loop';
+import { note } from '../shared/state';
 import { showRefusal } from '../shared/view';
 import { actFault, applyAct } from './acts';
 import { instructPayout } from './bank';
+import { messages } from './messages';
+import { openPayoutMailbox, reserve, untilSent } from './opening';
 import {
   dueAt,
+  getResult,
+  getState,
   newPayout,
   OVERDUE_AGAIN_MS,
   type Payout,
-  type PayoutActed,
-  type PayoutItem,
+  type PayoutKind,
   type PayoutMailbox,
   record,
-  resultIn,
-  stateOf,
-} from './life';
-import { messages } from './messages';
-import { openPayoutMailbox, reserve, untilSent } from './opening';
+} from './state';
 
 /**
- * The life of one payout: accepted in time with its money reserved, or refused for good; then sent
- * by the bank and moved by its word until it has completed, failed or come back.
+ * The lifecycle of one payout: accepted in time with its money reserved, or refused for good; then
+ * sent by the bank, whose callbacks move it until it has completed, failed or come back.
  * @see docs/api.md#states-of-a-payout
  */
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
@@ -65,19 +68,30 @@ export async function payout(start: PayoutStart): Promise<PayoutResult> {
   listen(mail, messages, {
     noun: 'payout',
     resumed: 'resume' in start,
-    state: () => resultIn(mail, start.payout_id),
-    opened: async () => stateOf(await untilSent(mail, callerWaits)),
+    state: () => getResult(mail, start.payout_id),
+    opened: async () => getState(await untilSent(mail, callerWaits)),
     actFault,
   });
-  // A cancel request from the Temporal UI must not leave money half moved: it is not heeded.
-  return await CancellationScope.nonCancellable(async () => {
-    const opening = 'resume' in start ? await load(mail, start) : await open(mail, start);
-    mail.opening = opening;
-    if (opening.outcome === 'refused') await condition(allHandlersFinished);
-    else await live(mail, opening.resource);
-    return resultIn(mail, start.payout_id);
-  });
+  await runInstructed(rules, mail, () =>
+    'resume' in start ? load(mail, start) : open(mail, start),
+  );
+  return getResult(mail, start.payout_id);
 }
+
+const rules: InstructedRules<PayoutKind, Payout> = {
+  record,
+  isEnded,
+  isUnsent,
+  instruct: instructPayout,
+  readSnapshot: (input) => (activities) => activities.loadPayout(input),
+  decide,
+  buildChange,
+  applyAnswer,
+  applyAct,
+  nextDue,
+  getState,
+  buildResume: (payout_id, request_id) => ({ payout_id, resume: true, request_id }),
+};
 
 async function open(mail: PayoutMailbox, input: PayoutInput): Promise<Opening<Payout>> {
   const created_at = new Date().toISOString();
@@ -86,153 +100,76 @@ async function open(mail: PayoutMailbox, input: PayoutInput): Promise<Opening<Pa
     showRefusal({ status: 'created', attention: null }, opening);
     return opening;
   }
-  const payout = newPayout(mail, input.payout_id, { ...opening, attention: null }, false);
-  record.show(payout);
-  const writtenAt = opening.isFresh === true ? Date.parse(created_at) : undefined;
-  void instructPayout(payout, undefined, writtenAt);
-  return { outcome: 'accepted', resource: payout };
+  const snapshot = { ...opening, attention: null };
+  return beginInstructed(rules, newPayout(mail, input.payout_id, snapshot, false));
 }
 
 async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<Payout>> {
   const { payout_id: resource_id, request_id } = start;
-  const loaded = await writeScheduled((activities) =>
+  const snapshot = await writeScheduled((activities) =>
     activities.loadPayout({ resource_id, request_id }),
   );
-  const payout = newPayout(mail, resource_id, loaded, true);
-  payout.sentAt = loaded.sent_at;
-  payout.completedAt = loaded.completed_at;
-  if (isEnded(payout.status)) record.tell(payout, 'Started again after the end.');
-  else await goOn(payout);
+  const payout = newPayout(mail, resource_id, snapshot, true);
+  payout.sentAt = snapshot.sent_at;
+  payout.completedAt = snapshot.completed_at;
+  if (isEnded(payout.status)) record.logActivity(payout, 'Started again after the end.');
+  else await resumeInFlight(payout);
   return { outcome: 'accepted', resource: payout };
 }
 
-/** A run that was ended from outside is told to operators; the bank is asked what it knows. */
-async function goOn(payout: Payout): Promise<void> {
+/** Reports a run that was ended from outside to operators; the bank is asked what it knows. */
+async function resumeInFlight(payout: Payout): Promise<void> {
   if (workflowInfo().continuedFromExecutionRunId !== undefined) {
-    record.tell(payout, 'Goes on in a new run, since the history was long.');
+    record.logActivity(payout, 'Goes on in a new run, since the history was long.');
   } else {
     note(payout, 'Started again in flight: its workflow was ended from outside.');
     payout.notOverdueBefore = Date.now() + OVERDUE_AGAIN_MS;
     await record.setAttention(payout, 'restarted_in_flight');
   }
-  if (isUnsent(payout.status)) void instructPayout(payout, givenBefore());
+  if (isUnsent(payout.status)) void instructPayout(payout, getEarlierInstruction());
 }
 
-type Resuming = (start: PayoutResume) => Promise<PayoutResult>;
-
-function live({ inbox }: PayoutMailbox, payout: Payout): Promise<void> {
-  return runUntilFinal({
-    inbox,
-    handle: async (item) => {
-      await handle(payout, item);
-      // Those who wait for the bank's answer need not wait for one that no longer matters.
-      if (!isUnsent(payout.status)) answerResubmits(payout, {});
-    },
-    isFinal: () => isEnded(payout.status) && payout.sendings.size === 0,
-    nextDue: () => nextDue(payout),
-    isIdle: () => payout.sendings.size === 0 && payout.resubmits.length === 0,
-    startAfresh: () =>
-      continueAsNew<Resuming>({
-        payout_id: payout.id,
-        resume: true,
-        request_id: payout.facts.request_id,
-      }),
-  });
+function decide(payout: Payout, name: PayoutCallbackName, callback: BankCallback): PayoutDecision {
+  const { status, facts, sentAt: sent_at, completedAt: completed_at } = payout;
+  const { can_be_returned } = facts;
+  const returnable = { can_be_returned, sent_at, completed_at };
+  const decision = decidePayout(status, name, returnable, Date.now());
+  const difference = describeDifference(callback, facts);
+  const isDifferent = decision.kind === 'move' && name !== 'failed' && difference !== undefined;
+  return isDifferent ? differs(difference) : decision;
 }
 
-/** Handles an item whole: all that it changes is written when this returns. */
-async function handle(payout: Payout, item: PayoutItem): Promise<void> {
-  switch (item.kind) {
-    case 'callback':
-      return await record.heed(payout, item, () => applyCallback(payout, item.name, item.callback));
-    case 'malformed':
-      note(payout, `unreadable callback \`${item.name}\`: ${item.fault}`);
-      return await record.markMalformed(payout);
-    case 'answer':
-      return await applyAnswer(payout, item);
-    case 'outdated':
-      return await adopt(payout);
-    case 'operator':
-      return await applyAct(payout, item);
-    default:
-      assertNever(item);
-  }
+function buildChange(to: readonly PayoutStatus[], callback: BankCallback): Partial<PayoutChange> {
+  const { bank_reference, code, reason } = callback;
+  const { bank: byDefault } = RETURNS;
+  const failure = describeFailure(callback, PAYOUT_FAILURES.bank);
+  const returned = { code: code ?? byDefault.code, reason: reason ?? byDefault.reason };
+  return {
+    ...(to.includes('failed') ? { failure } : {}),
+    ...(to.includes('returned') ? { returned } : {}),
+    ...(bank_reference ? { bank_reference } : {}),
+  };
 }
 
-async function applyCallback(
-  payout: Payout,
-  name: PayoutCallbackName,
-  callback: BankCallback,
-): Promise<void> {
-  const { callback_id, code, reason, bank_reference, value_date } = callback;
-  if (payout.applied.has(callback_id)) {
-    return record.tell(payout, `callback \`${name}\` (${callback_id}): applied before`);
-  }
-  const { can_be_returned } = payout.facts;
-  const returnable = { can_be_returned, sent_at: payout.sentAt, completed_at: payout.completedAt };
-  const decision = decidePayout(payout.status, name, returnable, Date.now());
-  note(payout, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
-  switch (decision.kind) {
-    case 'move': {
-      const differs = differenceOf(callback, payout.facts);
-      if (differs !== undefined && name !== 'failed') {
-        await record.recordUnapplied(payout, name, callback, differs);
-        return await record.setAttention(payout, 'amount_differs');
-      }
-      // Nothing is sent behind the bank's own word, also while that is being written.
-      if (decision.to.includes('failed')) payout.instruction += 1;
-      const failed = PAYOUT_FAILURES.bank;
-      const back = RETURNS.bank;
-      const failure = { code: code ?? failed.code, message: reason ?? failed.message };
-      const returned = { code: code ?? back.code, reason: reason ?? back.reason };
-      const change = {
-        ...(decision.to.includes('failed') ? { failure } : {}),
-        ...(decision.to.includes('returned') ? { returned } : {}),
-        ...(bank_reference ? { bank_reference } : {}),
-      };
-      return await record.move(payout, decision.to, { change, callback_id, value_date });
-    }
-    case 'unapplied':
-      await record.recordUnapplied(payout, name, callback, decision.reason);
-      if (decision.attention !== undefined) await record.setAttention(payout, decision.attention);
-      return;
-    default:
-      assertNever(decision);
-  }
-}
-
-async function applyAnswer(
-  payout: Payout,
-  { answer }: Extract<PayoutItem, { kind: 'answer' }>,
-): Promise<void> {
-  record.tell(payout, `instruction at the bank: ${answer.outcome}`);
+async function applyAnswer(payout: Payout, answer: PayoutAnswer): Promise<void> {
+  record.logActivity(payout, `instruction at the bank: ${answer.outcome}`);
   if (payout.status === 'failed' && answer.outcome !== 'refused') {
     return await record.setAttention(payout, 'moved_after_failed');
   }
   if (!isUnsent(payout.status)) return;
   if (answer.outcome === 'refused') {
     const failure = { code: answer.code, message: answer.message };
-    await record.move(payout, ['failed'], { change: { failure }, scheduled: true });
-  } else await record.move(payout, wayTo(payout.status, answer.outcome));
-  answerResubmits(payout, { bank: answer.outcome });
-}
-
-function answerResubmits(payout: Payout, said: Pick<PayoutActed, 'bank'>): void {
-  for (const answer of payout.resubmits.splice(0)) answer.resolve({ ...stateOf(payout), ...said });
+    await record.transition(payout, ['failed'], { change: { failure }, scheduled: true });
+  } else await record.transition(payout, pathTo(payout.status, answer.outcome));
+  answerResubmits(rules, payout, { bank: answer.outcome });
 }
 
 function nextDue(payout: Payout): Due | undefined {
-  const { status, overdueTold } = payout;
+  const { status, isOverdueReported } = payout;
   if (status !== 'created' && status !== 'submitted' && status !== 'sent') {
-    return takingBack(payout);
+    return cancelUnstartedSends(payout);
   }
-  if (overdueTold) return undefined;
-  const act = () => record.markOverdue(payout, OVERDUE[status]);
+  if (isOverdueReported) return undefined;
+  const act = () => record.flagOverdue(payout, OVERDUE_ATTENTION[status]);
   return { at: dueAt(payout), summary: 'The payout is due', act };
-}
-
-/** Goes on from where the record stands; the bank is asked before anything is sent again. */
-async function adopt(payout: Payout): Promise<void> {
-  await record.adopt(payout);
-  if (isUnsent(payout.status)) void instructPayout(payout, givenBefore());
 }

@@ -1,10 +1,10 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import { PAYOUT_CALLBACKS, readCallback } from '../../src/domain/callback';
-import type { SentAct } from '../../src/domain/lifecycle';
-import { PAYOUT_ACTS } from '../../src/domain/payout';
-import type { PayoutResult, PayoutState } from '../../src/domain/payout-workflow';
+import { PAYOUT_CALLBACKS, readCallback } from '../../src/domain/callback/callback';
+import type { ActPayload } from '../../src/domain/lifecycle';
+import { PAYOUT_ACTS } from '../../src/domain/payout/payout';
+import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
 import { OPERATOR } from '../shared/operator-acts';
-import type { PayoutActed } from './life';
+import type { PayoutActResult } from './state';
 
 /** Messages of the `payout` workflow: a contract, changed only by addition. */
 export const messages = {
@@ -13,12 +13,12 @@ export const messages = {
   /** Operators' acts. */
   acts: PAYOUT_ACTS.map((name) => ({
     name,
-    update: defineUpdate<PayoutActed, [SentAct]>(name),
+    update: defineUpdate<PayoutActResult, [ActPayload]>(name),
   })),
   /** Bank callbacks; payload `BankCallback`, parsed by the handler. */
   callbacks: PAYOUT_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
   read: readCallback,
-  /** Texts that the Temporal UI shows beside each message. */
+  /** Texts that the Temporal UI shows with each message. */
   descriptions: {
     open: 'Waits until the payout is sent or refused, 5 s at most. Sent by the API with the start.',
     resubmit:
@@ -27,10 +27,10 @@ export const messages = {
     mark_failed: `The bank confirmed elsewhere that no money left: ${OPERATOR}}. Gives it back.`,
     mark_returned:
       `The bank confirmed elsewhere that the money came back: ${OPERATOR}}. Credits it. ` +
-      'An "amount" in minor units books what really came.',
+      'An "amount" in minor units posts what really came.',
     mark_completed: `The bank confirmed elsewhere that the recipient has the money: ${OPERATOR}}.`,
-    snooze: `Clears the attention mark for a while: ${OPERATOR}, "hours": 24}.`,
-    state: 'Where the payout stands.',
+    snooze: `Clears the attention reason for a while: ${OPERATOR}, "hours": 24}.`,
+    state: 'The state of the payout.',
     submitted: 'From the bank: taken, and queued there.',
     sent: 'From the bank: handed to the scheme.',
     completed: 'From the bank: the money reached the recipient.',

@@ -9,14 +9,14 @@ import {
 import type { LifecycleActivities } from '../../activities';
 import type { OpenPayout } from '../../activities/payout-reservation';
 import type { PayoutOpening } from '../../activities/payouts';
-import { isUnsent } from '../../src/domain/payout';
-import { ACCEPT_WITHIN_MS } from '../../src/domain/payout-workflow';
-import { NO_TURN } from '../../src/domain/turn';
-import { acceptedOf } from '../shared/handlers';
-import { openedIn, openMailbox } from '../shared/mailbox';
+import { NO_LOCK } from '../../src/domain/no-lock';
+import { isUnsent } from '../../src/domain/payout/payout';
+import { ACCEPT_WITHIN_MS } from '../../src/domain/payout/workflow';
+import { requireAccepted } from '../shared/handlers';
+import { getResource, openMailbox } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { refuse } from '../shared/refusal';
-import type { Payout, PayoutMailbox } from './life';
+import type { Payout, PayoutMailbox } from './state';
 
 /** How much longer the opening may take to become known. */
 const GRACE_MS = 1_000;
@@ -24,8 +24,8 @@ const GRACE_MS = 1_000;
 /** Longer than the slowest acceptance seen, short enough for a second attempt. */
 const ATTEMPT_MS_MAX = 3_000;
 const PAUSE_MS = 200;
-/** Pause of a debit without a turn, with as much again by chance, so that all do not meet again. */
-const NO_TURN_PAUSE_MS = 300;
+/** Pause of a debit without the lock, with random jitter, so that not all retry at once. */
+const NO_LOCK_PAUSE_MS = 300;
 
 /** @param resumed accepted already */
 export function openPayoutMailbox(resumed: boolean): PayoutMailbox {
@@ -34,40 +34,40 @@ export function openPayoutMailbox(resumed: boolean): PayoutMailbox {
 }
 
 /**
- * Waits until the bank has sent it, but no longer than a request may take: then where it stands.
+ * Waits until the bank has sent it, but no longer than a request may take: then the state reached.
  * @param callerWaits the caller goes when its time is over, and reads the record
  */
 export async function untilSent(mail: PayoutMailbox, callerWaits: boolean): Promise<Payout> {
   const isKnown = () => mail.opening !== undefined;
   const isSent = () => {
-    const payout = openedIn(mail);
+    const payout = getResource(mail);
     return isKnown() && (payout === undefined || !isUnsent(payout.status));
   };
   if (callerWaits) {
     // A handler that waits would keep a long history from going on in a new run.
     await condition(() => isSent() || workflowInfo().continueAsNewSuggested);
-    return acceptedOf(mail.opening);
+    return requireAccepted(mail.opening);
   }
   // A timer would only start when the local activity that accepts has ended, and run on after it.
   await condition(() => mail.attempted);
   const left = Math.max(1, mail.acceptBy - Date.now());
   await condition(isSent, left, { summary: 'The API answers' });
   if (!isKnown()) await condition(isKnown, GRACE_MS, { summary: 'The API answers' });
-  if (isKnown()) return acceptedOf(mail.opening);
+  if (isKnown()) return requireAccepted(mail.opening);
   return refuse('temporarily_unavailable', 'It is not known yet whether the payout was accepted.');
 }
 
 /**
  * Reserves in time or never. Without an acceptance the idempotency key is released; an attempt that
  * was given up may still succeed, so its document is looked for; scheduled, since an opening whose
- * task is repeated must find its claim.
+ * task is repeated must find its idempotency record.
  */
 export async function reserve(mail: PayoutMailbox, input: OpenPayout): Promise<PayoutOpening> {
   const opening = await reserveInTime(input);
   mail.attempted = true;
   if (opening?.outcome === 'accepted') return opening;
-  const behind = await writeScheduled((activities) => activities.abandonPayout(input));
-  return behind.outcome === 'accepted' ? behind : (opening ?? behind);
+  const lateOpening = await writeScheduled((activities) => activities.abandonPayout(input));
+  return lateOpening.outcome === 'accepted' ? lateOpening : (opening ?? lateOpening);
 }
 
 /**
@@ -93,6 +93,6 @@ async function reserveInTime(input: OpenPayout): Promise<PayoutOpening | undefin
 }
 
 function pauseAfter({ cause }: TemporalFailure): number {
-  const hasNoTurn = cause instanceof ApplicationFailure && cause.type === NO_TURN;
-  return hasNoTurn ? NO_TURN_PAUSE_MS * (1 + Math.random()) : PAUSE_MS;
+  const hasNoLock = cause instanceof ApplicationFailure && cause.type === NO_LOCK;
+  return hasNoLock ? NO_LOCK_PAUSE_MS * (1 + Math.random()) : PAUSE_MS;
 }

@@ -1,16 +1,16 @@
 import { assertNever } from '../../src/domain/assert';
-import { REFUND_FAILURES, type RefundAct, type RefundStatus } from '../../src/domain/refund';
-import type { RefundState } from '../../src/domain/refund-workflow';
+import { REFUND_FAILURES, type RefundAct, type RefundStatus } from '../../src/domain/refund/refund';
+import type { RefundState } from '../../src/domain/refund/workflow';
 import { stopInstructing } from '../shared/bank-instruction';
 import {
   type ActRule,
   amountFault,
-  auditOf,
+  buildAudit,
   type OperatorItem,
   stateFault,
 } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
-import { type Refund, record, stateOf } from './life';
+import { getState, type Refund, record } from './state';
 
 const IN_FLIGHT: ActRule<RefundStatus> = {
   from: ['processing'],
@@ -29,7 +29,7 @@ export function actFault(refund: Refund, what: RefundAct): string | undefined {
   return stateFault(ACTS[what], refund.status);
 }
 
-/** Decides an operator's act anew: the state may have changed since its update was accepted. */
+/** Decides an operator's act again: the state may have changed since its update was accepted. */
 export async function applyAct(
   refund: Refund,
   item: OperatorItem<RefundAct, RefundState>,
@@ -39,21 +39,21 @@ export async function applyAct(
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
   const tooMuch = amountFault(amount, refund.facts.amount);
   if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
-  record.tell(refund, `operator ${act.operator}: ${what} (${act.reason})`);
-  const audit = auditOf(item);
+  record.logActivity(refund, `operator ${act.operator}: ${what} (${act.reason})`);
+  const audit = buildAudit(item);
   switch (what) {
     case 'mark_settled': {
       const change = amount === undefined ? {} : { settled_amount: amount };
-      await record.move(refund, ['settled'], { change, audit, scheduled: true });
+      await record.transition(refund, ['settled'], { change, audit, scheduled: true });
       break;
     }
     case 'mark_failed': {
       if (await stopInstructing(refund)) {
-        const taken = 'The bank has just taken the refund; look again.';
-        return rejectUpdate(answer, 'wrong_state', taken);
+        const message = 'The bank has just taken the refund; look again.';
+        return rejectUpdate(answer, 'wrong_state', message);
       }
       const change = { failure: REFUND_FAILURES.operator };
-      await record.move(refund, ['failed'], { change, audit, scheduled: true });
+      await record.transition(refund, ['failed'], { change, audit, scheduled: true });
       break;
     }
     case 'snooze':
@@ -62,5 +62,5 @@ export async function applyAct(
     default:
       assertNever(what);
   }
-  answer.resolve(stateOf(refund));
+  answer.resolve(getState(refund));
 }

@@ -1,8 +1,8 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import { REFUND_CALLBACKS, readCallback } from '../../src/domain/callback';
-import type { SentAct } from '../../src/domain/lifecycle';
-import { REFUND_ACTS } from '../../src/domain/refund';
-import type { RefundResult, RefundState } from '../../src/domain/refund-workflow';
+import { REFUND_CALLBACKS, readCallback } from '../../src/domain/callback/callback';
+import type { ActPayload } from '../../src/domain/lifecycle';
+import { REFUND_ACTS } from '../../src/domain/refund/refund';
+import type { RefundResult, RefundState } from '../../src/domain/refund/workflow';
 import { OPERATOR } from '../shared/operator-acts';
 
 /** Messages of the `refund` workflow: a contract, changed only by addition. */
@@ -12,20 +12,20 @@ export const messages = {
   /** Operators' acts. */
   acts: REFUND_ACTS.map((name) => ({
     name,
-    update: defineUpdate<RefundState, [SentAct]>(name),
+    update: defineUpdate<RefundState, [ActPayload]>(name),
   })),
   /** Bank callbacks; payload `BankCallback`, parsed by the handler. */
   callbacks: REFUND_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
   read: readCallback,
-  /** Texts that the Temporal UI shows beside each message. */
+  /** Texts that the Temporal UI shows with each message. */
   descriptions: {
     open: 'Waits until the refund is accepted or refused. Sent by the API with the start.',
     mark_settled:
       `The bank confirmed elsewhere that the customer has the money: ${OPERATOR}}. ` +
-      'An "amount" in minor units books what was really sent.',
+      'An "amount" in minor units posts what was really sent.',
     mark_failed: `The bank confirmed elsewhere that no money goes out: ${OPERATOR}}. Gives it back.`,
-    snooze: `Clears the attention mark for a while: ${OPERATOR}, "hours": 24}.`,
-    state: 'Where the refund stands.',
+    snooze: `Clears the attention reason for a while: ${OPERATOR}, "hours": 24}.`,
+    state: 'The state of the refund.',
     settled: 'From the bank: the money reached the customer.',
     failed: 'From the bank: refused or sent back.',
   },

@@ -8,7 +8,7 @@ export interface Due {
   act: () => Promise<void>;
 }
 
-interface Armed {
+interface Timer {
   at: number;
   rang: boolean;
   cancel: () => void;
@@ -21,31 +21,31 @@ interface Armed {
  *   saves two lines where the end usually comes first, and costs five where it doesn't
  */
 export function createAlarm(isLazy: boolean) {
-  let armed: Armed | undefined;
-  const isKept = ({ at, rang }: Armed, due: Due) =>
+  let timer: Timer | undefined;
+  const canStay = ({ at, rang }: Timer, due: Due) =>
     !rang && (at === due.at || (isLazy && at < due.at));
   return {
     /** Brings the timer in line with what is due; undefined: nothing is. */
     set: (due: Due | undefined): void => {
-      if (due !== undefined && armed !== undefined && isKept(armed, due)) return;
-      if (armed?.rang === false) armed.cancel();
-      armed = due === undefined ? undefined : arm(due);
+      if (due !== undefined && timer !== undefined && canStay(timer, due)) return;
+      if (timer?.rang === false) timer.cancel();
+      timer = due === undefined ? undefined : arm(due);
     },
     /** Whether it has rung since it was set. */
-    rings: (): boolean => armed?.rang === true,
+    rings: (): boolean => timer?.rang === true,
   };
 }
 
-function arm({ at, summary }: Due): Armed {
+function arm({ at, summary }: Due): Timer {
   const scope = new CancellationScope();
-  const armed = { at, rang: false, cancel: () => scope.cancel() };
+  const timer = { at, rang: false, cancel: () => scope.cancel() };
   const ring = () => {
-    armed.rang = true;
+    timer.rang = true;
   };
   const unlessCancelled = (error: unknown) => {
     if (!isCancellation(error)) throw error;
   };
   const left = Math.max(1, at - Date.now());
   void scope.run(() => sleep(left, { summary })).then(ring, unlessCancelled);
-  return armed;
+  return timer;
 }

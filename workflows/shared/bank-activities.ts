@@ -18,7 +18,7 @@ export function moneyActivities<Activities extends object = ConnectorActivities>
       taskQueue,
       startToCloseTimeout: SEND_MS_MAX,
       retry: { maximumAttempts: 1 },
-      // An attempt that a connector has begun is waited for: only its end tells what became of it.
+      // An attempt that a connector has started is waited for: only its end has the outcome.
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
       summary: `Send the ${name} to the bank`,
     }),

@@ -1,14 +1,14 @@
 import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
-import type { AnyCallback } from '../../src/domain/callback';
-import { readMac } from '../../src/domain/callback-mac';
-import { readAct, type SentAct } from '../../src/domain/lifecycle';
+import type { AnyCallback } from '../../src/domain/callback/callback';
+import { readSignature } from '../../src/domain/callback/signature';
+import { type ActPayload, readAct } from '../../src/domain/lifecycle';
 import type { Faults } from '../../src/domain/shape';
 import {
   type CallbackItem,
+  getResource,
   type Mailbox,
   type Opening,
-  openedIn,
   receiveCallback,
 } from './mailbox';
 import { enqueueAct, type OperatorItem } from './operator-acts';
@@ -20,27 +20,27 @@ interface Contract<
   Callback extends AnyCallback,
   Act extends string,
   Result,
-  Opened,
-  Acted,
+  OpenResult,
+  ActResult,
 > {
   state: QueryDefinition<Result>;
-  open: UpdateDefinition<Opened>;
+  open: UpdateDefinition<OpenResult>;
   callbacks: readonly { name: Name; signal: SignalDefinition<[unknown]> }[];
   /** Reads the payload of every callback; it never throws. */
   read: (raw: unknown) => Callback | Faults;
-  acts: readonly { name: Act; update: UpdateDefinition<Acted, [SentAct]> }[];
-  /** Texts that the Temporal UI shows beside each message. */
+  acts: readonly { name: Act; update: UpdateDefinition<ActResult, [ActPayload]> }[];
+  /** Texts that the Temporal UI shows with each message. */
   descriptions: Record<'open' | 'state' | Name | Act, string>;
 }
 
 /** The answers in which one lifecycle differs from the others. */
-interface Answers<Resource, Act extends string, Result, Opened> {
+interface Answers<Resource, Act extends string, Result, OpenResult> {
   noun: string;
   /** Started again: until it is loaded, nothing is known of its state. */
   resumed: boolean;
   state: () => Result;
   /** Resolves once the opening is known. @throws ApplicationFailure when it was refused */
-  opened: () => Promise<Opened>;
+  opened: () => Promise<OpenResult>;
   /** Why an act can't be done now, in words; undefined when it can. */
   actFault: (resource: Resource, act: Act) => string | undefined;
 }
@@ -55,11 +55,11 @@ export function listen<
   Callback extends AnyCallback,
   Act extends string,
   Result,
-  Opened,
-  Acted,
+  OpenResult,
+  ActResult,
   Item,
 >(
-  mail: Mailbox<Item | CallbackItem<Name, Callback> | OperatorItem<Act, Acted>, Resource>,
+  mail: Mailbox<Item | CallbackItem<Name, Callback> | OperatorItem<Act, ActResult>, Resource>,
   {
     state,
     open,
@@ -67,25 +67,29 @@ export function listen<
     read,
     acts,
     descriptions,
-  }: Contract<Name, Callback, Act, Result, Opened, Acted>,
-  answers: Answers<Resource, Act, Result, Opened>,
+  }: Contract<Name, Callback, Act, Result, OpenResult, ActResult>,
+  answers: Answers<Resource, Act, Result, OpenResult>,
 ): void {
   setHandler(state, answers.state, { description: descriptions.state });
   setHandler(open, uncancelled(answers.opened), { description: descriptions.open });
   for (const { name, signal } of callbacks) {
-    const receive = (raw: unknown) => receiveCallback(mail, name, read(raw), readMac(raw));
+    const receive = (raw: unknown) => receiveCallback(mail, name, read(raw), readSignature(raw));
     setHandler(signal, receive, { description: descriptions[name] });
   }
   for (const { name, update } of acts) {
-    const enqueue = uncancelled((act: SentAct) => enqueueAct(mail.inbox, name, act));
-    setHandler<Acted, [SentAct], UpdateDefinition<Acted, [SentAct]>>(update, enqueue, {
-      description: descriptions[name],
-      validator: (act) => {
-        assertWellFormed(readAct(name, act));
-        const fault = actFaultIn(mail, name, answers);
-        if (fault !== undefined) refuse('wrong_state', fault);
+    const enqueue = uncancelled((act: ActPayload) => enqueueAct(mail.inbox, name, act));
+    setHandler<ActResult, [ActPayload], UpdateDefinition<ActResult, [ActPayload]>>(
+      update,
+      enqueue,
+      {
+        description: descriptions[name],
+        validator: (act) => {
+          assertWellFormed(readAct(name, act));
+          const fault = actFaultIn(mail, name, answers);
+          if (fault !== undefined) refuse('wrong_state', fault);
+        },
       },
-    });
+    );
   }
 }
 
@@ -95,7 +99,7 @@ function actFaultIn<Resource, Act extends string>(
   act: Act,
   { noun, resumed, actFault }: Answers<Resource, Act, unknown, unknown>,
 ): string | undefined {
-  const resource = openedIn(mail);
+  const resource = getResource(mail);
   if (resource !== undefined) return actFault(resource, act);
   return resumed ? undefined : `The ${noun} has not been accepted.`;
 }
@@ -112,11 +116,11 @@ export async function untilOpened<Item, Resource>(
   mail: Mailbox<Item, Resource>,
 ): Promise<Resource> {
   await condition(() => mail.opening !== undefined);
-  return acceptedOf(mail.opening);
+  return requireAccepted(mail.opening);
 }
 
 /** @throws ApplicationFailure when it was refused */
-export function acceptedOf<Resource>(opening: Opening<Resource> | undefined): Resource {
+export function requireAccepted<Resource>(opening: Opening<Resource> | undefined): Resource {
   if (opening?.outcome === 'accepted') return opening.resource;
   return refuse(opening?.code ?? 'temporarily_unavailable', opening?.message ?? 'Not known yet.');
 }

@@ -1,5 +1,5 @@
-import type { AnyCallback, BankCallback } from '../../src/domain/callback';
-import type { CallbackMac } from '../../src/domain/callback-mac';
+import type { AnyCallback, BankCallback } from '../../src/domain/callback/callback';
+import type { CallbackSignature } from '../../src/domain/callback/signature';
 import type { RuleViolation } from '../../src/domain/lifecycle';
 import { Faults } from '../../src/domain/shape';
 
@@ -7,7 +7,7 @@ import { Faults } from '../../src/domain/shape';
 export interface Mailbox<Item, Resource> {
   /** In order of arrival. Handlers only enqueue; the loop decides. */
   readonly inbox: Item[];
-  /** Signals of this run: a repeat is not taken in. */
+  /** Signals of this run: a repeat is not added. */
   readonly seen: Set<string>;
   /** Undefined until it is known. */
   opening: Opening<Resource> | undefined;
@@ -23,7 +23,7 @@ export function openMailbox<Item, Resource>(): Mailbox<Item, Resource> {
 }
 
 /** The resource, once it is opened or loaded. */
-export function openedIn<Resource>({
+export function getResource<Resource>({
   opening,
 }: {
   opening: Opening<Resource> | undefined;
@@ -31,14 +31,32 @@ export function openedIn<Resource>({
   return opening?.outcome === 'accepted' ? opening.resource : undefined;
 }
 
+interface State {
+  status: string;
+  version: number;
+}
+
+/** Result of a workflow, also before the resource is known, or when it is refused. */
+export function readResult<Resource, Known extends State>(
+  { opening }: { opening: Opening<Resource> | undefined },
+  first: NoInfer<Known>,
+  getState: (resource: Resource) => Known,
+): Known | (Omit<Known, keyof State> & { status: 'refused'; code: string; message: string }) {
+  if (opening?.outcome === 'accepted') return getState(opening.resource);
+  if (opening === undefined) return first;
+  const { status, version, ...id } = first;
+  const { code, message } = opening;
+  return { ...id, status: 'refused', code, message };
+}
+
 /** A bank's signal in the inbox. */
 export type CallbackItem<Name extends string, Callback extends AnyCallback = BankCallback> =
-  | { kind: 'callback'; name: Name; callback: Callback; mac: CallbackMac | undefined }
+  | { kind: 'callback'; name: Name; callback: Callback; signature: CallbackSignature | undefined }
   | { kind: 'malformed'; name: Name; fault: string };
 
 /**
- * Takes a signal in. A malformed one is kept too; it never throws. Each `callback_id` comes in once
- * without a mac, and once with each that it comes with: a false one must not stand for the true one.
+ * Adds a signal to the inbox, also a malformed one; it never throws. Each `callback_id` comes in once
+ * without a signature, and once with each signature: a false one must not replace the true one.
  */
 export function receiveCallback<Name extends string, Callback extends AnyCallback>(
   {
@@ -47,16 +65,16 @@ export function receiveCallback<Name extends string, Callback extends AnyCallbac
   }: { inbox: { push(item: CallbackItem<Name, Callback>): unknown }; seen: Set<string> },
   name: Name,
   callback: Callback | Faults,
-  mac: CallbackMac | undefined | Faults,
+  signature: CallbackSignature | undefined | Faults,
 ): void {
-  if (callback instanceof Faults || mac instanceof Faults) {
-    const faults = [callback, mac].filter((read) => read instanceof Faults);
+  if (callback instanceof Faults || signature instanceof Faults) {
+    const faults = [callback, signature].filter((read) => read instanceof Faults);
     inbox.push({ kind: 'malformed', name, fault: faults.map(({ text }) => text).join('; ') });
     return;
   }
   const { callback_id } = callback;
-  const key = mac === undefined ? callback_id : JSON.stringify([name, callback, mac]);
+  const key = signature === undefined ? callback_id : JSON.stringify([name, callback, signature]);
   if (seen.has(key)) return;
   seen.add(key);
-  inbox.push({ kind: 'callback', name, callback, mac });
+  inbox.push({ kind: 'callback', name, callback, signature });
 }

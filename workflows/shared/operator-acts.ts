@@ -1,5 +1,5 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
-import type { OperatorAct, SentAct, SentBy } from '../../src/domain/lifecycle';
+import type { ActPayload, ActSender, OperatorAct } from '../../src/domain/lifecycle';
 
 /** The fields that every act has, as the Temporal UI describes them: an object left open. */
 export const OPERATOR = '{"operator": "your name", "reason": "how you know"';
@@ -34,7 +34,7 @@ export interface OperatorItem<What extends string, State> {
 export async function enqueueAct<What extends string, State>(
   inbox: { push(item: OperatorItem<What, State>): unknown },
   what: What,
-  { hours = 0, amount, ...act }: SentAct,
+  { hours = 0, amount, ...act }: ActPayload,
 ): Promise<State> {
   const answer = new Trigger<State>();
   inbox.push({ kind: 'operator', what, act, hours, amount, answer });
@@ -42,21 +42,24 @@ export async function enqueueAct<What extends string, State>(
 }
 
 /** Why an amount can't be booked, in words; undefined when it can, also where none is named. */
-export function amountFault(amount: number | undefined, asked: number): string | undefined {
-  if (amount === undefined || amount <= asked) return undefined;
-  return `amount: must be at most ${asked}, as it was asked for (minor units)`;
+export function amountFault(
+  amount: number | undefined,
+  requestedAmount: number,
+): string | undefined {
+  if (amount === undefined || amount <= requestedAmount) return undefined;
+  return `amount: must be at most ${requestedAmount}, as it was asked for (minor units)`;
 }
 
-/** An operator's act as the audit trail keeps it. */
+/** An operator's act as the audit trail stores it. */
 export interface AuditedAct {
   who: string;
   what: string;
   why: string;
   approved_by?: string;
-  by?: SentBy;
+  by?: ActSender;
 }
 
-export function auditOf({
+export function buildAudit({
   what,
   act,
 }: Pick<OperatorItem<string, unknown>, 'what' | 'act'>): AuditedAct {
@@ -64,7 +67,7 @@ export function auditOf({
   return { who, what, why, ...more };
 }
 
-/** An act that moves nothing, as the audit trail keeps it; by its id it is kept once. */
+/** An act that moves nothing, as the audit trail stores it; by its id it is stored once. */
 export function datedAudit(audit: AuditedAct) {
   const at = new Date().toISOString();
   return { ...audit, at, id: `${workflowInfo().runId}:${at}` };

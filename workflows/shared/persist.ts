@@ -6,26 +6,26 @@ import {
   proxyLocalActivities,
 } from '@temporalio/workflow';
 import type { LifecycleActivities } from '../../activities';
-import type { SenderActivities } from '../../activities/senders';
-import { NO_TURN } from '../../src/domain/turn';
+import type { SenderActivities } from '../../activities/shared/verification';
+import { NO_LOCK } from '../../src/domain/no-lock';
 
 type Activities = LifecycleActivities & SenderActivities;
 
-/** A write of a lifecycle to the record, or a look at what stands there. */
+/** A write of a lifecycle to the database, or a read. */
 export type Write<T> = (activities: Pick<Activities, keyof Activities>) => Promise<T>;
 
 /** In the worker's own process and cheap in history; given up soon, so that messages don't stall. */
 const quick = proxyLocalActivities<Activities>({
   startToCloseTimeout: '3s',
-  // A debit without a turn waits outside the slots of a workflow task.
-  retry: { maximumAttempts: 2, initialInterval: '200ms', nonRetryableErrorTypes: [NO_TURN] },
+  // A debit without the lock waits outside the slots of a workflow task.
+  retry: { maximumAttempts: 2, initialInterval: '200ms', nonRetryableErrorTypes: [NO_LOCK] },
 });
 
 /** MongoDB is away: wait for it in the open, where the pending activity shows in the UI. */
 const patient = proxyActivities<Activities>({
   startToCloseTimeout: '15s',
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s' },
-  summary: 'Write to the record',
+  summary: 'Write to the database',
 });
 
 /**

@@ -23,12 +23,12 @@ export function assertWellFormed(read: object): void {
 export function assertIdentity(
   field: string,
   id: unknown,
-  workflowIdOf: (id: string) => string,
+  getWorkflowId: (id: string) => string,
 ): void {
   const fault = uuid(id);
   if (fault !== undefined) refuse('invalid_request', `${field}: ${fault}`);
   const { workflowId } = workflowInfo();
-  if (workflowId !== workflowIdOf(String(id))) {
+  if (workflowId !== getWorkflowId(String(id))) {
     refuse('invalid_request', `${field}: must be the id that ${workflowId} names`);
   }
 }

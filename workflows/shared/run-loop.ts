@@ -1,6 +1,6 @@
 import { allHandlersFinished, condition, workflowInfo } from '@temporalio/workflow';
 import { createAlarm, type Due } from './alarm';
-import { RecordAhead } from './record';
+import { StaleState } from './record';
 
 interface Lifecycle<Item> {
   inbox: Item[];
@@ -13,42 +13,45 @@ interface Lifecycle<Item> {
   endsSoon?: boolean;
   /** Whether nothing is under way that a new run would not take up. */
   isIdle: () => boolean;
-  /** Goes on in a new run, which loads the record, before the history grows beyond its limit. */
-  startAfresh: () => Promise<never>;
+  /** Goes on in a new run, which loads the stored state, before the history grows beyond its limit. */
+  continueInNewRun: () => Promise<never>;
 }
 
 /** Takes in one item after the other; ends when the state is final and nothing is left to answer. */
 export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
-  const { inbox, handle, isFinal, nextDue, isIdle, startAfresh, endsSoon = false } = lifecycle;
+  const { inbox, handle, isFinal, nextDue, isIdle, continueInNewRun, endsSoon = false } = lifecycle;
   const alarm = createAlarm(endsSoon);
   const ended = () => isFinal() && allHandlersFinished();
   const mail = () => inbox.length > 0 || ended();
   while (true) {
     for (let item = inbox.shift(); item !== undefined; item = inbox.shift()) {
-      const taken = item;
-      await onTheRecord(() => handle(taken));
+      const current = item;
+      await retryWhenStale(() => handle(current));
     }
     if (ended()) return;
     const isLong = workflowInfo().continueAsNewSuggested;
-    if (isLong && isIdle() && allHandlersFinished()) await startAfresh();
+    if (isLong && isIdle() && allHandlersFinished()) await continueInNewRun();
     alarm.set(nextDue());
     await condition(() => mail() || alarm.rings());
     const due = mail() ? undefined : nextDue();
-    // Decided anew by the next turn, should the record be ahead.
-    if (due !== undefined && due.at <= Date.now()) await onTheRecord(due.act, 1);
+    // Where the state is stale, the next iteration decides again.
+    if (due !== undefined && due.at <= Date.now()) await retryWhenStale(due.act, 1);
   }
 }
 
-/** Moves that a record can be ahead by while one item is handled: a resource makes a handful. */
-const AHEAD_MAX = 10;
+/** Transitions that others can make while one item is handled: a resource makes a handful. */
+const STALE_RETRIES_MAX = 10;
 
-/** Decides again on the state that the record says, as often as the record is found ahead. */
-async function onTheRecord(act: () => Promise<void>, attempts = AHEAD_MAX): Promise<void> {
+/** Decides again on the stored state, as often as the state is stale. */
+async function retryWhenStale(
+  act: () => Promise<void>,
+  attempts = STALE_RETRIES_MAX,
+): Promise<void> {
   for (let left = attempts; left > 0; left -= 1) {
     try {
       return await act();
     } catch (error) {
-      if (!(error instanceof RecordAhead)) throw error;
+      if (!(error instanceof StaleState)) throw error;
     }
   }
 }

@@ -2,56 +2,56 @@ import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { RuleViolation } from '../../src/domain/lifecycle';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
-import type { CommonFacts, Life, UpsertedLabels } from './life';
+import type { CommonFacts, UpsertedLabels, WorkflowState } from './state';
 
-/** A state in an operator's words: the thing it waits for, and the updates that are possible. */
+/** A state in words for operators: what it waits for, and the possible updates. */
 export interface Waiting {
   what: string;
-  levers: string;
+  updates: string;
 }
 
-export const FINAL: Waiting = { what: 'nothing: final', levers: 'none' };
+export const FINAL: Waiting = { what: 'nothing: final', updates: 'none' };
 
-export const MALFORMED_CURE =
-  'A callback could not be read; it is in the journal. Ask the connector team.';
+export const MALFORMED_REMEDY =
+  'A callback could not be read; it is in the activity log. Ask the connector team.';
 
-export const SENDER_CURE =
-  'A callback came whose sender is not known; it is kept, and moved nothing. The journal says why. ' +
-  'If the bank says that it is true, let its connector send it again, signed under a key that counts.';
+export const SENDER_REMEDY =
+  'A callback came whose sender is not verified; it was stored but not applied. The activity log ' +
+  'says why. If the bank confirms it, let its connector send it again, signed with a valid key.';
 
-/** The words in which operators are told of one kind of resource. */
+/** The texts of one kind of resource for operators. */
 export interface View<Status extends string, Attention extends string> {
-  waitsFor: Record<Status, Waiting>;
-  /** The cure for each reason to need a person. */
-  cures: Record<Attention, string>;
+  waitingFor: Record<Status, Waiting>;
+  /** The remedy for each attention reason. */
+  remedies: Record<Attention, string>;
 }
 
 /**
  * Brings the list (search attributes) and the details up to date.
  * @param until how long it waits, as the end of a clause; empty where nothing is due
  */
-export function showLife<
+export function updateDetails<
   Status extends string,
   Attention extends string,
   Facts extends CommonFacts,
 >(
-  life: Life<Status, Attention, Facts>,
-  { waitsFor, cures }: View<Status, Attention>,
+  state: WorkflowState<Status, Attention, Facts>,
+  { waitingFor, remedies }: View<Status, Attention>,
   until: string,
 ): void {
-  const { status, attention, labels } = life;
+  const { status, attention, labels } = state;
   const { amount, assetAmount } = labels;
-  upsertLabels(life, { status, attention, amount, assetAmount });
-  const { what, levers } = waitsFor[status];
+  upsertLabels(state, { status, attention, amount, assetAmount });
+  const { what, updates } = waitingFor[status];
   const lines = [
-    `**${status}** since ${new Date(life.since).toISOString()} (version ${life.version})`,
+    `**${status}** since ${new Date(state.enteredAt).toISOString()} (version ${state.version})`,
     '',
-    `Waits for: ${what}${until}. Updates: ${levers}.`,
+    `Waiting for: ${what}${until}. Updates: ${updates}.`,
   ];
-  if (attention !== null) lines.push('', `⚠ **${attention}**: ${cures[attention]}`);
+  if (attention !== null) lines.push('', `⚠ **${attention}**: ${remedies[attention]}`);
   // Newest first: the UI's frame cuts off the end.
-  const journal = [...life.journal].reverse();
-  if (journal.length > 0) lines.push('', ...journal.map((line) => `- ${line}`));
+  const activityLog = [...state.activityLog].reverse();
+  if (activityLog.length > 0) lines.push('', ...activityLog.map((line) => `- ${line}`));
   setCurrentDetails(lines.join('\n'));
 }
 
@@ -64,19 +64,19 @@ export function showRefusal(labels: UpsertedLabels, { code, message }: RuleViola
 }
 
 /** Sets only what changed: each is a line of history. */
-export function upsertLabels(life: { labels: UpsertedLabels }, now: UpsertedLabels): void {
+export function upsertLabels(state: { labels: UpsertedLabels }, now: UpsertedLabels): void {
   const { status, attention, amount, assetAmount } = now;
   const pairs: SearchAttributeUpdatePair[] = [];
-  if (life.labels.status !== status) pairs.push({ key: SEARCH_KEYS.status, value: status });
-  if (life.labels.attention !== attention) {
+  if (state.labels.status !== status) pairs.push({ key: SEARCH_KEYS.status, value: status });
+  if (state.labels.attention !== attention) {
     pairs.push({ key: SEARCH_KEYS.attention, value: attention }); // null unsets it
   }
-  if (amount !== undefined && life.labels.amount !== amount) {
+  if (amount !== undefined && state.labels.amount !== amount) {
     pairs.push({ key: SEARCH_KEYS.amount, value: amount });
   }
-  if (assetAmount !== undefined && life.labels.assetAmount !== assetAmount) {
+  if (assetAmount !== undefined && state.labels.assetAmount !== assetAmount) {
     pairs.push({ key: SEARCH_KEYS.assetAmount, value: assetAmount });
   }
   if (pairs.length > 0) upsertSearchAttributes(pairs);
-  life.labels = now;
+  state.labels = now;
 }

@@ -8,11 +8,11 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { DeliveryOutcome } from '../../activities/webhook-next';
-import type { WebhookActivities } from '../../activities/webhooks';
-import { WEBHOOK_EXHAUSTED, type WebhookDeliveryInput } from '../../src/domain/delivery';
+import type { WebhookActivities } from '../../activities/webhooks/deliver';
+import type { DeliveryOutcome } from '../../activities/webhooks/next-attempt';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
-import { ATTEMPTS_MAX } from '../../src/domain/webhook-schedule';
+import { WEBHOOK_EXHAUSTED, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
+import { ATTEMPTS_MAX } from '../../src/domain/webhook/schedule';
 
 export interface WebhookDeliveryResult {
   outcome: 'delivered' | 'no_endpoint' | 'exhausted';
@@ -51,7 +51,7 @@ const { recordExhausted } = proxyActivities<WebhookActivities>({
 
 /** Delivers one event; started on the webhooks queue as `webhook:{event id}`. */
 export function webhookDelivery(input: WebhookDeliveryInput): Promise<WebhookDeliveryResult> {
-  // A cancel request from the Temporal UI would leave the event untold for ever: it is not heeded.
+  // A cancel request from the Temporal UI would leave the event undelivered for ever: it is ignored.
   return CancellationScope.nonCancellable(() => deliver(input));
 }
 
@@ -74,8 +74,6 @@ async function deliver(input: WebhookDeliveryInput): Promise<WebhookDeliveryResu
 }
 
 async function attempts(input: WebhookDeliveryInput): Promise<DeliveryOutcome> {
-  // Deliveries that an earlier version started begin with the activity, and go on with it.
-  if (input.event === undefined) return await deliverWebhook(input);
   const resumed = { ...input, resume: true } as const;
   // A task that is made again, after its worker was lost, may have posted.
   const isRepeat = workflowInfo().historyLength > FIRST_TASK_EVENTS;
@@ -83,12 +81,12 @@ async function attempts(input: WebhookDeliveryInput): Promise<DeliveryOutcome> {
   const first_at_ms = Date.now();
   const first = await firstAttempt(started).catch(unlessUnknown);
   if (first === 'delivered' || first === 'no_endpoint') return first;
-  if (first === 'not_made') return await deliverWebhook(started);
-  const posted = typeof first === 'object' ? first : {};
-  return await deliverWebhook({ ...resumed, first_at_ms, ...posted });
+  if (first === 'skipped') return await deliverWebhook(started);
+  const postedResult = typeof first === 'object' ? first : {};
+  return await deliverWebhook({ ...resumed, first_at_ms, ...postedResult });
 }
 
-/** A lost attempt may have been made: the record knows. An event that it lacks ends the delivery. */
+/** A lost attempt may have been made: the database knows. An event that it lacks ends the delivery. */
 function unlessUnknown(error: unknown): 'failed' {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   if (cause instanceof ApplicationFailure && cause.nonRetryable === true) throw error;
@@ -100,7 +98,7 @@ function end(
   outcome: WebhookDeliveryResult['outcome'],
   lastFailure?: string,
 ): WebhookDeliveryResult {
-  const said = {
+  const details = {
     delivered: `**Delivered** \`${event_id}\`.`,
     no_endpoint: `**No endpoint** is registered for \`${event_id}\`: nothing was sent.`,
     exhausted:
@@ -108,7 +106,7 @@ function end(
       `Last failure: ${lastFailure}\n\n` +
       `Once the endpoint works, send it again: \`event redeliver ${event_id}\`.`,
   }[outcome];
-  setCurrentDetails(said);
+  setCurrentDetails(details);
   return { outcome };
 }
 

@@ -1,151 +1,110 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import { assetRules, bookCurrency } from '../../domain/crypto';
-import { type Env, isLive } from '../../domain/environment';
-import { findAccount } from '../account';
-import {
-  type AdjustDeps,
-  type Adjustment,
-  adjustBalance,
-  type Correction,
-  reverseOperation,
-} from '../adjust';
-import { APPROVAL_LIMIT } from '../approval';
-import { movedText, rowInJson } from '../balance-text';
+import { z } from 'zod';
+import { assetRules, bookCurrency } from '../../domain/crypto/assets';
+import { isLive } from '../../domain/environment';
+import { ServiceError } from '../../domain/errors';
+import { findAccount } from '../../service/accounts';
+import { adjustBalance, reverseOperation } from '../../service/balances/adjust';
+import { APPROVAL_LIMIT } from '../../service/balances/approval';
+import { defineCommand, parseInput } from '../command';
 import type { CliContext } from '../context';
-import { CliFailure } from '../failure';
 import {
-  approvedByOption,
-  envOption,
-  operatorOption,
-  parseBalanceAccount,
-  parseCurrency,
-  parseOperationId,
-  parseSignedAmount,
-  parseSignedUnits,
-  reasonOption,
+  AccountId,
+  ApprovedBy,
+  BalanceAccount,
+  Currency,
+  Env,
+  OperationId,
+  Operator,
+  Reason,
+  SignedAmount,
+  SignedUnits,
 } from '../options';
+import { printBalanceChange } from './balance-text';
 
-const EXAMPLES = {
-  adjust: `
-Amounts are in minor units; one below 0 debits, and never more than the balance holds. On live, above
-APPROVAL_LIMIT (${APPROVAL_LIMIT} minor units by default), a second operator approves.
+const AdjustOptions = z.object({
+  account_id: AccountId,
+  env: Env,
+  balance_account: BalanceAccount,
+  currency: Currency.optional(),
+  asset: z.string().optional().describe('a crypto asset, instead of a currency'),
+  network: z.string().optional().describe('network of the asset'),
+  amount: z.string().describe('how much; below 0 debits').meta({ placeholder: 'minor' }),
+  against: z
+    .enum(['adjustments', 'receivable'])
+    .default('adjustments')
+    .describe('account on the other side')
+    .meta({ placeholder: 'account' }),
+  operation_id: OperationId.optional().describe('makes a repeat post nothing'),
+  operator: Operator,
+  reason: Reason,
+  approved_by: ApprovedBy,
+});
 
-Coins are named by --asset and --network, and counted in their smallest unit; on live a second operator
-approves each correction of theirs.
-
-With --against receivable, a debit collects what the merchant owes.
-
-Example:
-  npm run -s cli -- balance adjust acct_… --env live --balance-account main --currency EUR \\
-    --amount -5000 --operator mia --reason "Ticket 42: wire booked twice" --json
-  {"balance_account", "currency", "available", "reserved", "operation_id"}
-  npm run -s cli -- balance adjust acct_… --env live --balance-account main --asset ETH \\
-    --network ethereum --amount -5000000000000000000 --operator mia --approved-by ada \\
-    --reason "Ticket 43: deposit undone by a reorganisation"`,
-  reverse: `
-Posts the opposite of a funding, an adjustment or a claw-back, once.
-
-Example:
-  npm run -s cli -- balance reverse funded:wire-2026-03-01 --operator mia --reason "Typo" --json
-  {"balance_account", "currency", "available", "reserved", "operation_id"}`,
-};
-
-interface AdjustOptions extends Correction {
-  env: Env;
-  balanceAccount: string;
-  currency?: string;
-  asset?: string;
-  network?: string;
-  amount: string;
-  against: Adjustment['against'];
-  operationId?: string;
-}
-
-/** Adds the commands that correct a balance. */
-export function addCorrections(group: Command, context: CliContext): void {
-  group
-    .command('adjust')
-    .description('correct a balance, and show it as it is then')
-    .argument('<account_id>')
-    .addOption(envOption())
-    .requiredOption('--balance-account <name>', 'which balance', parseBalanceAccount)
-    .option('--currency <currency>', 'ISO 4217 code', parseCurrency)
-    .option('--asset <asset>', 'a coin, in place of a currency')
-    .option('--network <network>', 'network of the coin')
-    .requiredOption('--amount <minor>', 'how much; below 0 debits')
-    .addOption(
-      new Option('--against <account>', 'account on the other side')
-        .choices(['adjustments', 'receivable'])
-        .default('adjustments'),
-    )
-    .option('--operation-id <id>', 'makes a repeat post nothing', parseOperationId)
-    .addOption(operatorOption().makeOptionMandatory())
-    .addOption(reasonOption().makeOptionMandatory())
-    .addOption(approvedByOption())
-    .addHelpText('after', EXAMPLES.adjust)
-    .action((id: string, options: AdjustOptions) => adjust(context, id, options));
-  group
-    .command('reverse')
-    .description('undo a funding, an adjustment or a claw-back, and show the balance then')
-    .argument('<operation_id>')
-    .addOption(operatorOption().makeOptionMandatory())
-    .addOption(reasonOption().makeOptionMandatory())
-    .addOption(approvedByOption())
-    .addHelpText('after', EXAMPLES.reverse)
-    .action((id: string, options: Correction) => reverse(context, id, options));
-}
-
-async function adjust(
-  context: CliContext,
-  accountId: string,
+export const adjust = defineCommand({
+  name: 'adjust',
+  description: 'correct a balance, and show it after that',
   options: AdjustOptions,
-): Promise<void> {
-  const { env, balanceAccount: balance_account, against } = options;
-  const money = moneyOf(options);
-  const { _id: account_id } = await findAccount(await context.stores(), accountId);
-  const adjustment = { account_id, livemode: isLive(env), balance_account, ...money };
-  const adjusted = await adjustBalance(
-    await adjusting(context),
-    { ...adjustment, against },
-    options,
-    options.operationId,
-  );
-  context.print({
-    json: rowInJson(adjusted),
-    text: movedText(adjusted, ['Adjusted', money.amount]),
-  });
-}
+  notes: `
+A debit never exceeds the balance. --against receivable collects what the merchant owes. An asset counts
+in its smallest unit. On live a second operator approves more than APPROVAL_LIMIT (${APPROVAL_LIMIT} minor
+units by default), and each correction of an asset.`,
+  example: `balance adjust acct_… --env live --balance-account main --currency EUR --amount -5000 \\
+    --operator mia --reason "Ticket 42: wire booked twice"`,
+  run: async (context, { account_id, env, balance_account, against, operation_id, ...options }) => {
+    const money = readMoney({ ...options, against });
+    const { stores } = await context.readDeps();
+    const account = await findAccount(stores, account_id);
+    const balance = await adjustBalance(
+      await createAdjustDeps(context),
+      { account_id: account._id, livemode: isLive(env), balance_account, ...money, against },
+      options,
+      operation_id,
+    );
+    printBalanceChange(context, balance, ['Adjusted', money.amount]);
+  },
+});
 
-/** Money, or coins, of a correction. @throws CliFailure `invalid_usage` */
-function moneyOf(options: AdjustOptions) {
-  try {
-    return readMoney(options);
-  } catch (error) {
-    if (!(error instanceof InvalidArgumentError)) throw error;
-    throw new CliFailure('invalid_usage', error.message);
+/** Money or asset of a correction. @throws ServiceError `invalid_usage` */
+function readMoney({
+  currency,
+  asset,
+  network,
+  amount,
+  against,
+}: Pick<z.infer<typeof AdjustOptions>, 'currency' | 'asset' | 'network' | 'amount' | 'against'>) {
+  if (currency !== undefined && asset === undefined && network === undefined) {
+    return { currency, amount: parseInput(SignedAmount, amount) };
   }
-}
-
-/** @throws InvalidArgumentError */
-function readMoney({ currency, asset = '', network = '', amount, against }: AdjustOptions) {
-  if (currency !== undefined && asset === '' && network === '') {
-    return { currency, amount: parseSignedAmount(amount) };
+  const rules = currency === undefined ? assetRules(asset ?? '', network ?? '') : undefined;
+  if (rules === undefined) {
+    const message = 'Give --currency, or a crypto asset by --asset and --network.';
+    throw new ServiceError('invalid_usage', message);
   }
-  const coin = currency === undefined ? assetRules(asset, network) : undefined;
-  if (coin === undefined) {
-    throw new InvalidArgumentError('Give --currency, or a coin by --asset and --network.');
+  if (against === 'receivable') {
+    throw new ServiceError('invalid_usage', 'No merchant owes a crypto asset.');
   }
-  if (against === 'receivable') throw new InvalidArgumentError('No merchant owes coins.');
-  return { currency: bookCurrency(coin), amount: parseSignedUnits(amount) };
+  return { currency: bookCurrency(rules), amount: parseInput(SignedUnits, amount) };
 }
 
-async function reverse(context: CliContext, id: string, correction: Correction): Promise<void> {
-  const deps = await adjusting(context);
-  const { amount, ...reversed } = await reverseOperation(deps, id, correction);
-  context.print({ json: rowInJson(reversed), text: movedText(reversed, ['Reversed', amount]) });
-}
+export const reverse = defineCommand({
+  name: 'reverse',
+  description:
+    'undo a funding, an adjustment or a chargeback once, and show the balance after that',
+  options: z.object({
+    operation_id: z.string().meta({ argument: true }),
+    operator: Operator,
+    reason: Reason,
+    approved_by: ApprovedBy,
+  }),
+  example: 'balance reverse funded:wire-2026-03-01 --operator mia --reason "Typo"',
+  run: async (context, { operation_id, ...correction }) => {
+    const deps = await createAdjustDeps(context);
+    const { amount, ...balance } = await reverseOperation(deps, operation_id, correction);
+    printBalanceChange(context, balance, ['Reversed', amount]);
+  },
+});
 
-async function adjusting(context: CliContext): Promise<AdjustDeps> {
+async function createAdjustDeps(context: CliContext) {
   const { approvalLimit } = context.settings();
-  return { ...(await context.acting()), approvalLimit };
+  return { ...(await context.actingDeps()), approvalLimit };
 }

@@ -1,126 +1,96 @@
-import type { Command } from 'commander';
-import { MAIN_BALANCE } from '../../domain/balance-account';
-import { type Env, isLive } from '../../domain/environment';
+import { z } from 'zod';
+import { MAIN_BALANCE } from '../../domain/account/balance-account';
+import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
-import { findAccount } from '../account';
-import { balanceText, movedText, rowInJson } from '../balance-text';
-import type { CliContext } from '../context';
-import { fundBalance } from '../fund';
+import { findAccount } from '../../service/accounts';
+import { fundBalance } from '../../service/balances/fund';
+import { readBalances } from '../../service/balances/read';
+import { defineCommand, defineGroup } from '../command';
 import {
-  approvedByOption,
-  envOption,
-  operatorOption,
-  parseAmount,
-  parseBalanceAccount,
-  parseCurrency,
-  parseOperationId,
-  reasonOption,
+  AccountId,
+  Amount,
+  ApprovedBy,
+  BalanceAccount,
+  Currency,
+  Env,
+  OperationId,
+  Operator,
+  Reason,
 } from '../options';
 import { table } from '../output';
-import { addCorrections } from './balance-corrections';
+import { adjust, reverse } from './balance-corrections';
+import { formatBalance, presentBalance, printBalanceChange } from './balance-text';
 
-const FUND_EXAMPLE = `npm run -s cli -- balance fund acct_… --env sandbox --balance-account main \\
-    --currency EUR --amount 100000`;
-const EXAMPLES = {
-  group: `
-Examples:
-  npm run -s cli -- balance show acct_… --env sandbox
-  ${FUND_EXAMPLE}`,
-  show: `
-Example:
-  npm run -s cli -- balance show acct_… --env live --json
-  {"data": [{"balance_account", "currency", "available", "reserved"}]}
+const show = defineCommand({
+  name: 'show',
+  description: 'show every balance of an account in one environment',
+  options: z.object({ account_id: AccountId, env: Env }),
+  notes: `
+A crypto asset has a row of its own, in its smallest unit. What a merchant owes, since a balance did not
+hold what a bank took back, is listed as receivables.`,
+  example: 'balance show acct_… --env sandbox',
+  run: async (context, { account_id, env }) => {
+    const { stores } = await context.readDeps();
+    const { _id } = await findAccount(stores, account_id);
+    const { balances, receivables } = await readBalances(
+      { stores },
+      { account_id: _id, livemode: isLive(env) },
+    );
+    const rows = balances.map(({ balance_account, currency, available, reserved }) => [
+      balance_account,
+      currency,
+      formatBalance(available, currency),
+      formatBalance(reserved, currency),
+    ]);
+    const heading = ['BALANCE ACCOUNT', 'CURRENCY', 'AVAILABLE', 'RESERVED'];
+    const none = `The ${env} account holds nothing yet: ${MAIN_BALANCE} exists and is empty.`;
+    const owed = receivables.map(
+      (row) => `The merchant owes ${formatMoney(row.owed, row.currency)}.`,
+    );
+    const data = balances.map(presentBalance);
+    context.print({
+      json: receivables.length === 0 ? { data } : { data, receivables },
+      text: [table(heading, rows, none), ...owed].join('\n\n'),
+    });
+  },
+});
 
-A coin has a row of its own, in its smallest unit as a text:
-  {"balance_account", "asset", "network", "available", "reserved"}
+const fund = defineCommand({
+  name: 'fund',
+  description: 'credit a balance, and show it after that',
+  options: z.object({
+    account_id: AccountId,
+    env: Env,
+    balance_account: BalanceAccount,
+    currency: Currency,
+    amount: Amount.describe('how much, in minor units'),
+    operation_id: OperationId.optional().describe('makes a repeat credit nothing'),
+    operator: Operator.optional(),
+    reason: Reason.optional(),
+    approved_by: ApprovedBy,
+  }),
+  notes: `
+It records in the ledger what came in from outside; no money moves. The first funding creates a balance
+account. Where the outcome is unknown, repeat it with the same --operation-id. On live, above
+APPROVAL_LIMIT where it is set, a second operator approves.`,
+  example:
+    'balance fund acct_… --env sandbox --balance-account main --currency EUR --amount 100000',
+  run: async (context, { account_id, env, operation_id: id, ...options }) => {
+    const { balance_account, currency, amount, operator, reason, approved_by } = options;
+    const { creditLimit } = context.settings();
+    const deps = await context.actingDeps();
+    const account = await findAccount(deps.stores, account_id);
+    const balance = await fundBalance(
+      { ...deps, creditLimit },
+      { account_id: account._id, livemode: isLive(env), balance_account, currency, amount },
+      { id, note: { operator, reason, approved_by } },
+    );
+    printBalanceChange(context, balance, ['Credited', amount]);
+  },
+});
 
-What a merchant owes, since a balance did not hold what a bank took back, is shown beside them:
-  "receivables": [{"currency", "owed"}]`,
-  fund: `
-Amounts are in minor units: 100000 EUR is €1,000.00. A balance account is made by its first funding.
-No money moves anywhere: this records in the ledger what came in from outside.
-
-With an --operation-id of your own it credits once: should the outcome be unknown, repeat it with the
-same id, and it says what the balance is. Another funding under the same id is refused. On live, above
-APPROVAL_LIMIT where it is set, a second operator approves.
-
-Example:
-  ${FUND_EXAMPLE} --operation-id wire-2026-03-01 --operator mia --reason "Wire of 1 March" --json
-  {"balance_account", "currency", "available", "reserved", "operation_id"}`,
-};
-
-interface FundOptions {
-  env: Env;
-  balanceAccount: string;
-  currency: string;
-  amount: number;
-  operationId?: string;
-  operator?: string;
-  reason?: string;
-  approvedBy?: string;
-}
-
-export function addBalanceCommands(program: Command, context: CliContext): void {
-  const group = program
-    .command('balance')
-    .description('what an account holds, crediting it and correcting it')
-    .addHelpText('after', EXAMPLES.group);
-  group
-    .command('show')
-    .description('show every balance of an account in one environment')
-    .argument('<account_id>')
-    .addOption(envOption())
-    .addHelpText('after', EXAMPLES.show)
-    .action((id: string, options: { env: Env }) => show(context, id, options.env));
-  group
-    .command('fund')
-    .description('credit a balance, and show it as it is then')
-    .argument('<account_id>')
-    .addOption(envOption())
-    .requiredOption('--balance-account <name>', 'which balance', parseBalanceAccount)
-    .requiredOption('--currency <currency>', 'ISO 4217 code', parseCurrency)
-    .requiredOption('--amount <minor>', 'how much, in minor units', parseAmount)
-    .option('--operation-id <id>', 'makes a repeat credit nothing', parseOperationId)
-    .addOption(operatorOption())
-    .addOption(reasonOption())
-    .addOption(approvedByOption())
-    .addHelpText('after', EXAMPLES.fund)
-    .action((id: string, options: FundOptions) => fund(context, id, options));
-  addCorrections(group, context);
-}
-
-async function show(context: CliContext, accountId: string, env: Env): Promise<void> {
-  const stores = await context.stores();
-  const account = await findAccount(stores, accountId);
-  const data = await stores.ledger.balances(account._id, isLive(env));
-  const rows = data.map((row) => [
-    row.balance_account,
-    row.currency,
-    balanceText(row.available, row.currency),
-    balanceText(row.reserved, row.currency),
-  ]);
-  const receivables = await stores.ledger.receivables(account._id, isLive(env));
-  const none = `The ${env} account holds nothing yet: ${MAIN_BALANCE} is there, and empty.`;
-  const heading = ['BALANCE ACCOUNT', 'CURRENCY', 'AVAILABLE', 'RESERVED'];
-  const owed = receivables.map(
-    (row) => `The merchant owes ${formatMoney(row.owed, row.currency)}.`,
-  );
-  context.print({
-    json: { data: data.map(rowInJson), ...(receivables.length === 0 ? {} : { receivables }) },
-    text: [table(heading, rows, none), ...owed].join('\n\n'),
-  });
-}
-
-async function fund(context: CliContext, accountId: string, options: FundOptions): Promise<void> {
-  const { env, balanceAccount: balance_account, currency, amount } = options;
-  const { operationId: id, operator, reason, approvedBy } = options;
-  const { creditLimit } = context.settings();
-  const acting = await context.acting();
-  const account = await findAccount(acting.stores, accountId);
-  const funded = await fundBalance(
-    { ...acting, creditLimit },
-    { account_id: account._id, livemode: isLive(env), balance_account, currency, amount },
-    { id, note: { operator, reason, approvedBy } },
-  );
-  context.print({ json: rowInJson(funded), text: movedText(funded, ['Credited', amount]) });
-}
+export const balanceCommands = defineGroup({
+  name: 'balance',
+  description: 'what an account holds, crediting it and correcting it',
+  commands: [show, fund, adjust, reverse],
+});

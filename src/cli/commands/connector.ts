@@ -1,98 +1,88 @@
-import type { Command } from 'commander';
-import { createConnectorKey, revokeConnectorKey } from '../../connectors/keys';
-import { assertConnectorName, isRouted } from '../connectors';
-import type { CliContext } from '../context';
-import { CliFailure } from '../failure';
-import { fields, table, when } from '../output';
+import { z } from 'zod';
+import { createConnectorKey, listConnectorKeys, revokeConnectorKey } from '../../callbacks/keys';
+import { ServiceError } from '../../domain/errors';
+import { assertConnectorName, isRouted } from '../../service/connectors';
+import { defineCommand, defineGroup } from '../command';
+import { fields, formatTime, printList } from '../output';
 
-const EXAMPLES = {
-  group: `
-A connector signs its callbacks with a key of its own, be they signals or posts to
-/connectors/NAME/callbacks: the sandbox's, or a bank's, also before LIVE_CONNECTORS names it. On live
-a callback that is not signed moves nothing.
+const ConnectorName = z.string().describe('the connector').meta({ argument: true });
 
-Examples:
-  npm run -s cli -- connector key create sandbox
-  npm run -s cli -- connector key list sandbox
-  npm run -s cli -- connector key revoke cnkey_…`,
-  create: `
-To change a key: make another, let the bank sign with it, then revoke the old one.
+const create = defineCommand({
+  name: 'create',
+  description: 'create a key, and show its secret once',
+  options: z.object({ name: ConnectorName }),
+  notes: 'To replace a key, create another, let the bank sign with it, then revoke the old one.',
+  example: 'connector key create sandbox',
+  run: async (context, { name }) => {
+    assertConnectorName(name);
+    const isKnown = isRouted(context.settings().liveConnectors, name);
+    const deps = await context.actingDeps();
+    const key = await createConnectorKey({ ...deps, encrypter: context.encrypter() }, name);
+    const text = fields([
+      ['Key id', key.key_id],
+      ['Secret', key.secret],
+    ]);
+    const hint = isKnown ? '' : `\nNothing is routed to ${name} yet: see LIVE_CONNECTORS.`;
+    const note = `The secret is not shown again: save it now.${hint}`;
+    context.print({ json: key, text: `${text}\n\n${note}` });
+  },
+});
 
-Example:
-  npm run -s cli -- connector key create sandbox --json
-  {"key_id", "secret"}`,
-  list: `
-Example:
-  npm run -s cli -- connector key list sandbox --json
-  {"data": [{"key_id", "connector", "created_at", "revoked_at"}]}`,
-};
+const list = defineCommand({
+  name: 'list',
+  description: 'list the keys of a connector, oldest first, without their secrets',
+  options: z.object({ name: ConnectorName }),
+  example: 'connector key list sandbox',
+  run: async (context, { name }) => {
+    assertConnectorName(name);
+    const rows = await listConnectorKeys(await context.readDeps(), name);
+    printList(
+      context,
+      { rows },
+      {
+        present: ({ _id, connector, created_at, revoked_at }) => ({
+          key_id: _id,
+          connector,
+          created_at,
+          revoked_at,
+        }),
+        columns: ['KEY', 'CREATED', 'REVOKED'],
+        cells: ({ key_id, created_at, revoked_at }) => [
+          key_id,
+          formatTime(created_at),
+          formatTime(revoked_at),
+        ],
+        none: 'This connector has no keys.',
+      },
+    );
+  },
+});
 
-export function addConnectorCommands(program: Command, context: CliContext): void {
-  const keys = program
-    .command('connector')
-    .description('banks and chains that report')
-    .addHelpText('after', EXAMPLES.group)
-    .command('key')
-    .description('keys that a connector signs its callbacks with: several each, each shown once')
-    .addHelpText('after', EXAMPLES.group);
-  keys
-    .command('create')
-    .description('make a key and show its secret once')
-    .argument('<name>', 'the connector')
-    .addHelpText('after', EXAMPLES.create)
-    .action((name: string) => create(context, name));
-  keys
-    .command('list')
-    .description('list the keys of a connector, oldest first, without their secrets')
-    .argument('<name>', 'the connector')
-    .addHelpText('after', EXAMPLES.list)
-    .action((name: string) => list(context, name));
-  keys
-    .command('revoke')
-    .description('end a key at once; again changes nothing')
-    .argument('<key_id>')
-    .action((id: string) => revoke(context, id));
-}
+const revoke = defineCommand({
+  name: 'revoke',
+  description: 'revoke a key at once; again changes nothing',
+  options: z.object({ key_id: z.string().meta({ argument: true }) }),
+  example: 'connector key revoke cnkey_…',
+  run: async (context, { key_id }) => {
+    const key = await revokeConnectorKey(await context.actingDeps(), key_id);
+    if (key === null) throw new ServiceError('key_not_found', `There is no key ${key_id}.`);
+    const { revoked_at } = key;
+    const text = `The key ${key_id} is revoked since ${formatTime(revoked_at)}.`;
+    context.print({ json: { key_id, revoked_at }, text });
+  },
+});
 
-async function create(context: CliContext, name: string): Promise<void> {
-  assertConnectorName(name);
-  const isKnown = isRouted(context.settings(), name);
-  const acting = await context.acting();
-  const made = await createConnectorKey({ ...acting, sealer: context.sealer() }, name);
-  const text = fields([
-    ['Key id', made.key_id],
-    ['Secret', made.secret],
-  ]);
-  const keep = 'The secret is not shown again: keep it now.';
-  const note = isKnown ? keep : `${keep}\nNothing is routed to ${name} yet: see LIVE_CONNECTORS.`;
-  context.print({ json: made, text: `${text}\n\n${note}` });
-}
+const keys = defineGroup({
+  name: 'key',
+  description: 'keys that a connector signs its callbacks with: several each, each shown once',
+  commands: [create, list, revoke],
+});
 
-async function list(context: CliContext, name: string): Promise<void> {
-  assertConnectorName(name);
-  const stores = await context.stores();
-  const keys = await stores.connectorKeys.forConnector(name);
-  const data = keys.map(({ _id: key_id, connector, created_at, revoked_at }) => ({
-    key_id,
-    connector,
-    created_at,
-    revoked_at,
-  }));
-  const rows = data.map(({ key_id, created_at, revoked_at }) => [
-    key_id,
-    when(created_at),
-    when(revoked_at),
-  ]);
-  const heading = ['KEY', 'CREATED', 'REVOKED'];
-  context.print({ json: { data }, text: table(heading, rows, 'This connector has no keys.') });
-}
-
-async function revoke(context: CliContext, id: string): Promise<void> {
-  const key = await revokeConnectorKey(await context.acting(), id);
-  if (key === null) throw new CliFailure('key_not_found', `There is no key ${id}.`);
-  const { revoked_at } = key;
-  context.print({
-    json: { key_id: id, revoked_at },
-    text: `The key ${id} is revoked since ${when(revoked_at)}.`,
-  });
-}
+export const connectorCommands = defineGroup({
+  name: 'connector',
+  description: 'banks and chains that report',
+  notes: `
+A connector signs its callbacks with a key of its own, which may exist before LIVE_CONNECTORS names the
+connector. On live a callback that is not signed changes nothing.`,
+  commands: [keys],
+});

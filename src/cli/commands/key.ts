@@ -1,131 +1,118 @@
-import { type Command, InvalidArgumentError } from 'commander';
-import { SCOPES, type Scope } from '../../domain/api-key';
-import { defined } from '../../domain/defined';
-import { type Env, envOf, isLive } from '../../domain/environment';
-import { createKey, revokeKey } from '../../merchants/api-keys';
-import { parseCidr } from '../../networks';
-import { findAccount } from '../account';
-import type { CliContext } from '../context';
-import { CliFailure } from '../failure';
-import { envOption, parseCursor, parseScopes } from '../options';
-import { fields, table, when } from '../output';
+import { z } from 'zod';
+import { parseCidr } from '../../base/networks';
+import { SCOPES } from '../../domain/account/api-key';
+import { omitUndefined } from '../../domain/defined';
+import { isLive, toEnv } from '../../domain/environment';
+import { ServiceError } from '../../domain/errors';
+import { findAccount } from '../../service/accounts';
+import { createKey, listKeys, revokeKey } from '../../service/keys';
+import { defineCommand, defineGroup } from '../command';
+import { AccountId, Env, names, Time } from '../options';
+import { fields, formatTime, printList } from '../output';
 
-const EXAMPLES = {
-  group: `
-Examples:
-  npm run -s cli -- key create acct_… --env sandbox
-  npm run -s cli -- key list acct_…
-  npm run -s cli -- key revoke key_…`,
-  create: `
-Scopes: ${SCOPES.join(', ')}
-
-Example:
-  npm run -s cli -- key create acct_… --env live --scopes payments:read,refunds:read --json
-  {"key_id", "key"}
-  npm run -s cli -- key create acct_… --env live --expires-at 2027-01-01T00:00:00Z \\
-    --allow-cidr 203.0.113.0/24`,
-};
-
-interface CreateOptions {
-  env: Env;
-  scopes?: Scope[];
-  expiresAt?: string;
-  allowCidr?: string[];
-}
-
-export function addKeyCommands(program: Command, context: CliContext): void {
-  const group = program
-    .command('key')
-    .description('API keys: several per environment, each shown once')
-    .addHelpText('after', EXAMPLES.group);
-  group
-    .command('create')
-    .description('make a key and show it once')
-    .argument('<account_id>')
-    .addOption(envOption())
-    .option('--scopes <a,b>', 'what the key may do (default: everything)', parseScopes)
-    .option('--expires-at <time>', 'when it ends by itself', parseCursor)
-    .option('--allow-cidr <cidr>', 'network that it may be used from (repeatable)', collectCidr)
-    .addHelpText('after', EXAMPLES.create)
-    .action((id: string, options: CreateOptions) => create(context, id, options));
-  group
-    .command('list')
-    .description('list the keys of an account, oldest first, without their secrets')
-    .argument('<account_id>')
-    .action((id: string) => list(context, id));
-  group
-    .command('revoke')
-    .description('end a key at once; again changes nothing')
-    .argument('<key_id>')
-    .action((id: string) => revoke(context, id));
-}
-
-async function create(
-  context: CliContext,
-  accountId: string,
-  { env, scopes = [...SCOPES], expiresAt, allowCidr: allowed_cidrs }: CreateOptions,
-): Promise<void> {
-  const expires_at = expiresAt && new Date(expiresAt).toISOString();
-  if (expires_at !== undefined && expires_at <= context.now().toISOString()) {
-    throw new CliFailure('invalid_usage', '--expires-at has to be in the future.');
-  }
-  const acting = await context.acting();
-  const { _id: account_id } = await findAccount(acting.stores, accountId);
-  const bounds = { expires_at, allowed_cidrs };
-  const made = await createKey(acting, { account_id, livemode: isLive(env), scopes, ...bounds });
-  const text = fields([
-    ['Key id', made.key_id],
-    ['Key', made.key],
-    ['Scopes', scopes.join(', ')],
-    ...(expires_at === undefined ? [] : ([['Expires', when(expires_at)]] as const)),
-    ...(allowed_cidrs === undefined ? [] : ([['Only from', allowed_cidrs.join(', ')]] as const)),
-  ]);
-  const note = 'The key is not stored and not shown again: keep it now.';
-  context.print({ json: made, text: `${text}\n\n${note}` });
-}
-
-async function list(context: CliContext, accountId: string): Promise<void> {
-  const stores = await context.stores();
-  const account = await findAccount(stores, accountId);
-  const keys = await stores.keys.forAccount(account._id);
-  const data = keys.map(
-    ({ _id, livemode, last4, scopes, created_at, last_used_at, revoked_at, ...bounds }) => ({
-      key_id: _id,
-      env: envOf(livemode),
-      last4,
-      scopes,
-      created_at,
-      last_used_at,
-      revoked_at,
-      ...defined({ expires_at: bounds.expires_at, allowed_cidrs: bounds.allowed_cidrs }),
-    }),
+const Cidr = z
+  .string()
+  .refine(
+    (text) => parseCidr(text) !== undefined,
+    'It must be a network, such as 203.0.113.0/24 or 2001:db8::/32.',
   );
-  const rows = data.map((key) => [
-    key.key_id,
-    key.env,
-    `…${key.last4}`,
-    when(key.created_at),
-    key.last_used_at === null ? 'never' : when(key.last_used_at),
-    when(key.revoked_at),
-    key.scopes.length === SCOPES.length ? 'all' : key.scopes.join(','),
-  ]);
-  const heading = ['KEY', 'ENV', 'ENDS', 'CREATED', 'LAST USED', 'REVOKED', 'SCOPES'];
-  context.print({ json: { data }, text: table(heading, rows, 'This account has no keys.') });
-}
 
-async function revoke(context: CliContext, id: string): Promise<void> {
-  const key = await revokeKey(await context.acting(), id);
-  if (key === null || key.revoked_at === null) {
-    throw new CliFailure('key_not_found', `There is no key ${id}.`);
-  }
-  const { revoked_at } = key;
-  context.print({
-    json: { key_id: id, revoked_at },
-    text: `The key ${id} is revoked since ${when(revoked_at)}.`,
-  });
-}
+const create = defineCommand({
+  name: 'create',
+  description: 'create a key, and show it once',
+  options: z.object({
+    account_id: AccountId,
+    env: Env,
+    scopes: names(SCOPES)
+      .optional()
+      .describe('what the key may do (default: everything)')
+      .meta({ placeholder: 'a,b' }),
+    expires_at: Time.optional().describe('when it expires'),
+    allow_cidr: z
+      .array(Cidr)
+      .optional()
+      .describe('network that it may be used from')
+      .meta({ placeholder: 'cidr' }),
+  }),
+  notes: `Scopes: ${SCOPES.join(', ')}`,
+  example: 'key create acct_… --env live --scopes payments:read,refunds:read',
+  run: async (context, { account_id, env, scopes = [...SCOPES], ...options }) => {
+    const { allow_cidr: allowed_cidrs } = options;
+    const expires_at = options.expires_at && new Date(options.expires_at).toISOString();
+    if (expires_at !== undefined && expires_at <= context.now().toISOString()) {
+      throw new ServiceError('invalid_usage', '--expires-at has to be in the future.');
+    }
+    const deps = await context.actingDeps();
+    const account = await findAccount(deps.stores, account_id);
+    const bounds = { scopes, expires_at, allowed_cidrs };
+    const owner = { account_id: account._id, livemode: isLive(env) };
+    const key = await createKey(deps, { ...owner, ...bounds });
+    const text = fields([
+      ['Key id', key.key_id],
+      ['Key', key.key],
+      ['Scopes', scopes.join(', ')],
+      ...(expires_at ? [['Expires', formatTime(expires_at)] as const] : []),
+      ...(allowed_cidrs ? [['Only from', allowed_cidrs.join(', ')] as const] : []),
+    ]);
+    const note = 'The key is not stored and not shown again: save it now.';
+    context.print({ json: key, text: `${text}\n\n${note}` });
+  },
+});
 
-function collectCidr(text: string, before: string[] = []): string[] {
-  if (parseCidr(text) !== undefined) return [...before, text];
-  throw new InvalidArgumentError('It must be a network, such as 203.0.113.0/24 or 2001:db8::/32.');
-}
+const list = defineCommand({
+  name: 'list',
+  description: 'list the keys of an account, oldest first, without their secrets',
+  options: z.object({ account_id: AccountId }),
+  example: 'key list acct_…',
+  run: async (context, { account_id }) => {
+    const { stores } = await context.readDeps();
+    const { _id } = await findAccount(stores, account_id);
+    const keys = await listKeys({ stores }, { account_id: _id });
+    printList(
+      context,
+      { rows: keys.toReversed() },
+      {
+        present: ({ _id: key_id, livemode, last4, scopes, created_at, ...key }) => ({
+          key_id,
+          env: toEnv(livemode),
+          last4,
+          scopes,
+          created_at,
+          last_used_at: key.last_used_at,
+          revoked_at: key.revoked_at,
+          ...omitUndefined({ expires_at: key.expires_at, allowed_cidrs: key.allowed_cidrs }),
+        }),
+        columns: ['KEY', 'ENV', 'ENDS', 'CREATED', 'LAST USED', 'REVOKED', 'SCOPES'],
+        cells: (key) => [
+          key.key_id,
+          key.env,
+          `…${key.last4}`,
+          formatTime(key.created_at),
+          key.last_used_at === null ? 'never' : formatTime(key.last_used_at),
+          formatTime(key.revoked_at),
+          key.scopes.length === SCOPES.length ? 'all' : key.scopes.join(','),
+        ],
+        none: 'This account has no keys.',
+      },
+    );
+  },
+});
+
+const revoke = defineCommand({
+  name: 'revoke',
+  description: 'revoke a key at once; again changes nothing',
+  options: z.object({ key_id: z.string().meta({ argument: true }) }),
+  example: 'key revoke key_…',
+  run: async (context, { key_id }) => {
+    const { revoked_at = null } = (await revokeKey(await context.actingDeps(), key_id)) ?? {};
+    if (revoked_at === null) throw new ServiceError('key_not_found', `There is no key ${key_id}.`);
+    const text = `The key ${key_id} is revoked since ${formatTime(revoked_at)}.`;
+    context.print({ json: { key_id, revoked_at }, text });
+  },
+});
+
+export const keyCommands = defineGroup({
+  name: 'key',
+  description: 'API keys: several per environment, each shown once',
+  commands: [create, list, revoke],
+});

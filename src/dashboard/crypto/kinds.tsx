@@ -1,34 +1,36 @@
-import { assetRules, CRYPTO_METHODS, formatUnits, unitsOf, wholeCoins } from '../../domain/crypto';
-import { CRYPTO_PAYMENT_STATUSES } from '../../domain/crypto-payment';
-import { CRYPTO_SETTLEMENT_STATUSES } from '../../domain/crypto-settlement';
+import {
+  assetRules,
+  CRYPTO_METHODS,
+  formatDecimalUnits,
+  formatUnits,
+  parseUnits,
+} from '../../domain/crypto/assets';
+import { CRYPTO_PAYMENT_STATUSES } from '../../domain/crypto/payment';
+import { CRYPTO_SETTLEMENT_STATUSES } from '../../domain/crypto/settlement';
 import { decimalMoney, formatMoney } from '../../domain/money';
-import type { CryptoPaymentDocument } from '../../store/crypto-payments';
-import type { CryptoSettlementDocument } from '../../store/crypto-settlements';
-import { type Kind, usual } from '../resources/kinds';
+import type { Call } from '../frame/route';
+import { commonColumns, type ResourceList } from '../resources/kinds';
 
-/** Amount as a plain decimal of whole coins, for a spreadsheet. */
-function decimalCoins(units: string, { asset, network }: { asset: string; network: string }) {
-  return wholeCoins(unitsOf(units), assetRules(asset, network)?.decimals ?? 0);
+/** Amount as a plain decimal of whole units, for a spreadsheet. */
+function decimalAssetAmount(units: string, { asset, network }: { asset: string; network: string }) {
+  return formatDecimalUnits(parseUnits(units), assetRules(asset, network)?.decimals ?? 0);
 }
 
-export const CRYPTO_PAYMENTS: Kind<CryptoPaymentDocument> = {
+export const CRYPTO_PAYMENTS: ResourceList<'crypto_payment'> = {
+  kind: 'crypto_payment',
   title: 'Crypto payments',
   path: '/crypto/payments',
   statuses: CRYPTO_PAYMENT_STATUSES,
   methodLabel: 'Coin',
   methods: CRYPTO_METHODS,
   hint: 'Payment id or your reference',
-  find: ({ crypto_payments }, ...owned) => crypto_payments.find(...owned),
-  list: ({ crypto_payments }, filter) => crypto_payments.list(filter),
-  export: ({ crypto_payments }, filter) => crypto_payments.export(filter),
-  bySearch: (reference) => ({ reference }),
   columns: [
-    usual.id,
+    commonColumns.id,
     ['Amount', ({ amount, currency }) => formatMoney(amount, currency)],
     ['Due', (row) => formatUnits(row.amount_due, row)],
-    usual.status,
+    commonColumns.status,
     ['Reference', ({ reference }) => reference ?? '–'],
-    usual.created,
+    commonColumns.created,
   ],
   csv: [
     ['id', ({ _id }) => _id],
@@ -38,8 +40,8 @@ export const CRYPTO_PAYMENTS: Kind<CryptoPaymentDocument> = {
     ['currency', ({ currency }) => currency],
     ['asset', ({ asset }) => asset],
     ['network', ({ network }) => network],
-    ['amount_due', (row) => decimalCoins(row.amount_due, row)],
-    ['amount_received', (row) => decimalCoins(row.amount_received, row)],
+    ['amount_due', (row) => decimalAssetAmount(row.amount_due, row)],
+    ['amount_received', (row) => decimalAssetAmount(row.amount_received, row)],
     ['rate', ({ rate }) => rate],
     ['address', ({ address }) => address],
     ['reference', ({ reference }) => reference],
@@ -47,30 +49,27 @@ export const CRYPTO_PAYMENTS: Kind<CryptoPaymentDocument> = {
   ],
 };
 
-export const CRYPTO_SETTLEMENTS: Kind<CryptoSettlementDocument> = {
+export const CRYPTO_SETTLEMENTS: ResourceList<'crypto_settlement'> = {
+  kind: 'crypto_settlement',
   title: 'Settlements',
   path: '/crypto/settlements',
   statuses: CRYPTO_SETTLEMENT_STATUSES,
   methodLabel: 'Coin',
   methods: CRYPTO_METHODS,
   hint: 'Settlement or transaction id',
-  find: ({ crypto_settlements }, ...owned) => crypto_settlements.find(...owned),
-  list: ({ crypto_settlements }, filter) => crypto_settlements.list(filter),
-  export: ({ crypto_settlements }, filter) => crypto_settlements.export(filter),
-  bySearch: (transaction_id) => ({ transaction_id }),
   columns: [
-    usual.id,
+    commonColumns.id,
     ['Amount', (row) => formatUnits(row.amount, row)],
-    usual.status,
+    commonColumns.status,
     ['Wallet', ({ wallet_address }) => <code>{wallet_address}</code>],
-    usual.created,
+    commonColumns.created,
   ],
   csv: [
     ['id', ({ _id }) => _id],
     ['created_at', ({ created_at }) => created_at],
     ['status', ({ status }) => status],
-    ['amount', (row) => decimalCoins(row.amount, row)],
-    ['fee', (row) => decimalCoins(row.fee, row)],
+    ['amount', (row) => decimalAssetAmount(row.amount, row)],
+    ['fee', (row) => decimalAssetAmount(row.fee, row)],
     ['asset', ({ asset }) => asset],
     ['network', ({ network }) => network],
     ['wallet_address', ({ wallet_address }) => wallet_address],
@@ -79,3 +78,26 @@ export const CRYPTO_SETTLEMENTS: Kind<CryptoSettlementDocument> = {
     ['completed_at', ({ completed_at }) => completed_at],
   ],
 };
+
+const TABS = [
+  { name: 'Crypto payments', path: '/crypto/payments' },
+  { name: 'Settlements', path: '/crypto/settlements' },
+  { name: 'Wallets', path: '/crypto/wallets' },
+] as const;
+
+/** Links between the pages of crypto. */
+export function CryptoTabs({ call }: { call: Call }) {
+  return (
+    <nav class="tabs" aria-label="Crypto">
+      {TABS.map(({ name, path }) => (
+        <a
+          key={path}
+          href={call.href(path)}
+          aria-current={call.path.startsWith(path) ? 'page' : undefined}
+        >
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}

@@ -1,16 +1,14 @@
-import { formatUnits } from '../../domain/crypto';
-import type { Deposit } from '../../domain/deposit';
+import { formatUnits } from '../../domain/crypto/assets';
+import type { Deposit } from '../../domain/crypto/deposit';
 import { formatMoney } from '../../domain/money';
-import { cryptoPageUrl } from '../../keys/pay-token';
-import type { CryptoPaymentDocument } from '../../store/crypto-payments';
-import type { DashboardDeps } from '../deps';
-import { Facts, InNeedNote, PageHead, Panel, Table, When } from '../parts';
+import { buildCryptoPageUrl } from '../../encryption/pay-token';
+import type { Documents } from '../../service/resources/list';
+import { readResource } from '../../service/resources/read';
+import { Facts, NeedsAttentionNote, PageHead, Panel, Status, Table, When } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { methodName } from '../resources/kinds';
-import type { Answer, Call, Route } from '../route';
-import { Status } from '../status';
-import { readTimeline } from '../timeline/read';
-import { Timeline } from '../timeline/view';
-import { CryptoTabs } from './tabs';
+import { Timeline } from '../resources/timeline';
+import { CryptoTabs } from './kinds';
 
 export const CRYPTO_PAYMENT_ROUTE: Route = {
   method: 'get',
@@ -20,23 +18,21 @@ export const CRYPTO_PAYMENT_ROUTE: Route = {
   handle: showPayment,
 };
 
-async function showPayment(call: Call, deps: DashboardDeps): Promise<Answer> {
-  const { stores, publicUrl, keys } = deps;
-  const { account_id, livemode } = call.scope;
+async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
   const { id = '' } = call.params;
-  const payment = await stores.crypto_payments.find(id, account_id, livemode);
-  if (payment === null) return 'not_found';
-  const timeline = await readTimeline(stores, 'crypto_payment', payment);
+  const result = await readResource(deps, 'crypto_payment', call.scope, id);
+  if (result === null) return 'not_found';
+  const { resource: payment, timeline } = result;
   const title = `Crypto payment of ${formatMoney(payment.amount, payment.currency)}`;
   const page = (
     <>
       <CryptoTabs call={call} />
       <PageHead title={title} badge={<Status of={payment.status} />} />
-      <InNeedNote attention={payment.attention} />
+      <NeedsAttentionNote attention={payment.attention} />
       <Panel>
         <PaymentFacts
           payment={payment}
-          payerPage={cryptoPageUrl(publicUrl, keys.pay_token, payment)}
+          payerPage={buildCryptoPageUrl(deps.publicUrl, deps.keys.pay_token, payment._id)}
         />
       </Panel>
       <Panel title="Deposits">
@@ -52,7 +48,7 @@ function PaymentFacts({
   payment,
   payerPage,
 }: {
-  payment: CryptoPaymentDocument;
+  payment: Documents['crypto_payment'];
   payerPage: string;
 }) {
   const { _id, currency, asset, rate } = payment;
@@ -81,7 +77,7 @@ function PaymentFacts({
   );
 }
 
-function Deposits({ payment }: { payment: CryptoPaymentDocument }) {
+function Deposits({ payment }: { payment: Documents['crypto_payment'] }) {
   return (
     <Table
       label="Deposits"
@@ -92,22 +88,18 @@ function Deposits({ payment }: { payment: CryptoPaymentDocument }) {
           <code key="id">{deposit.transaction_id}</code>,
           formatUnits(deposit.amount, payment),
           <span key="status">
-            <Status of={deposit.status} /> {marksOf(deposit)}
+            <Status of={deposit.status} /> {describeFlags(deposit)}
           </span>,
           `${deposit.confirmations} of ${deposit.required_confirmations}`,
           <When key="seen" at={deposit.seen_at} />,
         ],
       }))}
-      none="None was seen yet."
+      none="No deposit was seen yet."
     />
   );
 }
 
-function marksOf({ late, undone, screening }: Deposit): string {
-  const marks = [
-    late && 'came late',
-    undone && 'undone by the chain',
-    screening === 'failed' && 'failed screening',
-  ];
-  return marks.filter((mark) => mark !== false).join(', ');
+function describeFlags({ late, undone, screening }: Deposit): string {
+  const flags = [late && 'late', undone && 'reorged', screening === 'failed' && 'failed screening'];
+  return flags.filter((flag) => flag !== false).join(', ');
 }

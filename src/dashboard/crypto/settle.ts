@@ -1,9 +1,11 @@
-import { assetRules } from '../../domain/crypto';
+import { assetRules } from '../../domain/crypto/assets';
 import { Refusal } from '../../domain/errors';
+import { CreateCryptoSettlement } from '../../domain/wire/crypto';
+import { createCryptoSettlement } from '../../service/crypto';
 import type { DashboardDeps } from '../deps';
-import { field } from '../form';
-import { FORM_KEY, isUnknown } from '../once';
-import type { Answer, Call, Route } from '../route';
+import { auditOutcome, buildCreateRequest } from '../frame/audited-act';
+import { FORM_KEY, field, isOutcomeUnknown } from '../frame/form';
+import type { Answer, Call, Route } from '../frame/route';
 
 export const SETTLE_PATH = '/crypto/settle';
 
@@ -12,7 +14,7 @@ export const SETTLE_ROUTE: Route = {
   path: SETTLE_PATH,
   act: 'crypto.settle',
   title: 'Settle now',
-  ask: {
+  confirmation: {
     question: (form) =>
       `Pay the whole balance of ${field(form, 'asset')} out to the wallet on ` +
       `${field(form, 'network')}? What was sent can't be taken back.`,
@@ -24,19 +26,20 @@ export const SETTLE_ROUTE: Route = {
 
 /** Settles by the key of the form, so that a form that is sent twice settles once. */
 async function settle(call: Call, deps: DashboardDeps): Promise<Answer> {
-  const { scope, form, href, requestId } = call;
+  const { form, href } = call;
   const [asset, network, key] = [field(form, 'asset'), field(form, 'network'), field(form, 'key')];
   if (assetRules(asset, network) === undefined || !FORM_KEY.test(key)) return 'not_found';
   const back = href('/crypto/wallets');
+  const request = buildCreateRequest(call, key, CreateCryptoSettlement, { asset, network });
+  const facts = { asset, network, idempotency_key: key };
+  const act = { act: 'settlement.created', target: null, facts } as const;
   try {
-    const after = { asset, network, idempotency_key: key };
-    await call.audit({ act: 'settlement.created', ...scope, target: null, after });
-    const id = await deps.acts.settle({ ...scope, key, requestId, asset, network });
+    const { id } = await auditOutcome(call, act, () => createCryptoSettlement(deps, request));
     const text = 'The settlement is on its way. Its status tells when it has completed.';
     return { go: href(`/crypto/settlements/${id}`), flash: { tone: 'good', text } };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const text = isUnknown(error)
+    const text = isOutcomeUnknown(error)
       ? 'It is not known yet whether it was settled. Look at the settlements before you try again.'
       : error.message;
     return { go: back, flash: { tone: 'bad', text } };

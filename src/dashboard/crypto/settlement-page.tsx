@@ -1,12 +1,10 @@
-import { formatUnits } from '../../domain/crypto';
-import type { DashboardDeps } from '../deps';
-import { Facts, InNeedNote, PageHead, Panel, When } from '../parts';
+import { formatUnits } from '../../domain/crypto/assets';
+import { readResource } from '../../service/resources/read';
+import { Facts, NeedsAttentionNote, PageHead, Panel, Status, When } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { methodName } from '../resources/kinds';
-import type { Answer, Call, Route } from '../route';
-import { Status } from '../status';
-import { readTimeline } from '../timeline/read';
-import { Timeline } from '../timeline/view';
-import { CryptoTabs } from './tabs';
+import { Timeline } from '../resources/timeline';
+import { CryptoTabs } from './kinds';
 
 export const CRYPTO_SETTLEMENT_ROUTE: Route = {
   method: 'get',
@@ -16,19 +14,18 @@ export const CRYPTO_SETTLEMENT_ROUTE: Route = {
   handle: showSettlement,
 };
 
-async function showSettlement(call: Call, { stores }: DashboardDeps): Promise<Answer> {
-  const { account_id, livemode } = call.scope;
+async function showSettlement(call: Call, deps: PageDeps): Promise<Answer> {
   const { id = '' } = call.params;
-  const settlement = await stores.crypto_settlements.find(id, account_id, livemode);
-  if (settlement === null) return 'not_found';
-  const timeline = await readTimeline(stores, 'crypto_settlement', settlement);
+  const result = await readResource(deps, 'crypto_settlement', call.scope, id);
+  if (result === null) return 'not_found';
+  const { resource: settlement, timeline } = result;
   const { amount, fee, failure } = settlement;
   const title = `Settlement of ${formatUnits(amount, settlement)}`;
   const page = (
     <>
       <CryptoTabs call={call} />
       <PageHead title={title} badge={<Status of={settlement.status} />} />
-      <InNeedNote attention={settlement.attention} />
+      <NeedsAttentionNote attention={settlement.attention} />
       <Panel>
         <Facts
           rows={[

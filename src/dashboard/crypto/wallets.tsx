@@ -1,15 +1,19 @@
-import { ActFailure } from '../../domain/act-failure';
-import { ASSETS, bookCurrency, formatUnits, NETWORKS, type Network } from '../../domain/crypto';
-import type { BalanceRow } from '../../ledger/book';
-import { type ShownWallet, setWallet, walletsOf } from '../../merchants/wallet';
-import type { DashboardDeps } from '../deps';
-import { Field } from '../fields';
-import { field } from '../form';
-import { newFormKey } from '../once';
-import { Note, PageHead, Panel, PostForm, Table, When } from '../parts';
-import type { Answer, Call, Route } from '../route';
+import {
+  ASSETS,
+  bookCurrency,
+  formatUnits,
+  NETWORKS,
+  type Network,
+} from '../../domain/crypto/assets';
+import { ServiceError } from '../../domain/errors';
+import { type BalanceRow, readBalances } from '../../service/balances/read';
+import { listWallets, type ShownWallet, setWallet } from '../../service/wallets';
+import { Field } from '../frame/fields';
+import { field, newFormKey } from '../frame/form';
+import { Note, PageHead, Panel, PostForm, Table, When } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { CryptoTabs } from './kinds';
 import { SETTLE_PATH } from './settle';
-import { CryptoTabs } from './tabs';
 
 const PATH = '/crypto/wallets';
 
@@ -20,10 +24,10 @@ export const WALLET_ROUTES: readonly Route[] = [
     path: PATH,
     act: 'wallets.change',
     title: 'Register a wallet',
-    ask: {
+    confirmation: {
       question: (form) =>
-        `Settlements of every coin on ${field(form, 'network')} go to ${field(form, 'address')}. ` +
-        'Coins that are sent to a wrong address are lost.',
+        `Settlements of every asset on ${field(form, 'network')} go to ${field(form, 'address')}. ` +
+        'Assets that are sent to a wrong address are lost.',
       button: 'Register wallet',
       password: true,
     },
@@ -31,17 +35,17 @@ export const WALLET_ROUTES: readonly Route[] = [
   },
 ];
 
-async function showWallets(call: Call, { stores, now }: DashboardDeps): Promise<Answer> {
+async function showWallets(call: Call, deps: PageDeps): Promise<Answer> {
   const { account_id, livemode } = call.scope;
-  const [wallets, balances] = await Promise.all([
-    walletsOf({ stores, now }, account_id, livemode),
-    stores.ledger.balances(account_id, livemode),
+  const [wallets, { balances }] = await Promise.all([
+    listWallets(deps, account_id, livemode),
+    readBalances(deps, call.scope),
   ]);
   const page = (
     <>
       <CryptoTabs call={call} />
       <PageHead title="Wallets" />
-      <CoinBalances call={call} balances={balances} />
+      <AssetBalances call={call} balances={balances} />
       {NETWORKS.map((network) => (
         <WalletPanel
           key={network}
@@ -55,19 +59,19 @@ async function showWallets(call: Call, { stores, now }: DashboardDeps): Promise<
   return { page };
 }
 
-/** Balance of each coin, with the button that pays it out. */
-function CoinBalances({ call, balances }: { call: Call; balances: readonly BalanceRow[] }) {
-  const rows = ASSETS.flatMap((coin) => {
-    const row = balances.find(({ currency }) => currency === bookCurrency(coin));
+/** Balance of each asset, with the button that pays it out. */
+function AssetBalances({ call, balances }: { call: Call; balances: readonly BalanceRow[] }) {
+  const rows = ASSETS.flatMap((cryptoAsset) => {
+    const row = balances.find(({ currency }) => currency === bookCurrency(cryptoAsset));
     if (row === undefined) return [];
-    const { asset, network } = coin;
+    const { asset, network } = cryptoAsset;
     return [
       {
         key: asset,
         cells: [
-          coin.display_name,
-          formatUnits(BigInt(row.available), coin),
-          formatUnits(BigInt(row.reserved), coin),
+          cryptoAsset.display_name,
+          formatUnits(BigInt(row.available), cryptoAsset),
+          formatUnits(BigInt(row.reserved), cryptoAsset),
           call.may('crypto.settle') && row.available > 0 && (
             <PostForm
               key="settle"
@@ -88,9 +92,9 @@ function CoinBalances({ call, balances }: { call: Call; balances: readonly Balan
         label="Balances of coins"
         head={['Coin', 'Available', 'Reserved', 'Act']}
         rows={rows}
-        none="No coins have been received yet."
+        none="No crypto payments have been received yet."
       />
-      <p class="muted small">Each balance is paid out to its wallet every day by itself.</p>
+      <p class="muted small">Each balance is paid out to its wallet automatically every day.</p>
     </Panel>
   );
 }
@@ -106,7 +110,7 @@ function WalletPanel({ call, network, wallet }: WalletPanelProps) {
   return (
     <Panel title={`Wallet on ${network}`}>
       {wallet === undefined ? (
-        <p class="muted">None is registered: its coins stay in their balances.</p>
+        <p class="muted">None is registered: its assets stay in their balances.</p>
       ) : (
         <p>
           <code>{wallet.address}</code>
@@ -114,11 +118,11 @@ function WalletPanel({ call, network, wallet }: WalletPanelProps) {
       )}
       {wallet !== undefined && wallet.counts_from > now.toISOString() && (
         <Note tone="note">
-          {'It counts from '}
+          {'It takes effect on '}
           <When at={wallet.counts_from} />
           {wallet.counting === null
-            ? ' on; nothing is settled until then.'
-            : ` on; until then settlements go to ${wallet.counting}.`}
+            ? '; nothing is settled until then.'
+            : `; until then settlements go to ${wallet.counting}.`}
         </Note>
       )}
       {may('wallets.change') && (
@@ -136,7 +140,7 @@ function WalletPanel({ call, network, wallet }: WalletPanelProps) {
             maxLength={100}
             hint={
               scope.livemode
-                ? 'Its checksum is verified. It counts after 24 hours.'
+                ? 'Its checksum is verified. It takes effect after 24 hours.'
                 : 'Its checksum is verified.'
             }
             required
@@ -147,21 +151,21 @@ function WalletPanel({ call, network, wallet }: WalletPanelProps) {
   );
 }
 
-async function register(call: Call, deps: DashboardDeps): Promise<Answer> {
-  const { scope, form, href, audit } = call;
+async function register(call: Call, deps: PageDeps): Promise<Answer> {
+  const { scope, form, href } = call;
   const network = NETWORKS.find((one) => one === field(form, 'network'));
   if (network === undefined) return 'not_found';
   const go = href(PATH);
   try {
     const address = field(form, 'address');
-    const wallet = await setWallet({ ...deps, audit }, { ...scope, network, address });
+    const wallet = await setWallet(deps, { ...scope, network, address });
     const text =
       wallet.counting === wallet.address
         ? 'The wallet is registered.'
-        : 'The wallet is registered, and counts after 24 hours.';
+        : 'The wallet is registered, and takes effect after 24 hours.';
     return { go, flash: { tone: 'good', text } };
   } catch (error) {
-    if (!(error instanceof ActFailure)) throw error;
+    if (!(error instanceof ServiceError)) throw error;
     return { go, flash: { tone: 'bad', text: `Nothing was changed: ${error.message}` } };
   }
 }

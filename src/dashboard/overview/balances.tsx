@@ -1,9 +1,8 @@
-import { MAIN_BALANCE } from '../../domain/balance-account';
-import type { BalanceRow } from '../../ledger/book';
-import { amountText, currencyText } from '../amounts';
-import type { DashboardDeps } from '../deps';
-import { Note, PageHead, Panel, Table } from '../parts';
-import type { Answer, Call, Route } from '../route';
+import { MAIN_BALANCE } from '../../domain/account/balance-account';
+import { formatAmount, formatCurrency } from '../../domain/amount';
+import { type BalanceRow, readBalances } from '../../service/balances/read';
+import { Note, PageHead, Panel, Table } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 
 export const BALANCES_ROUTE: Route = {
   method: 'get',
@@ -13,19 +12,15 @@ export const BALANCES_ROUTE: Route = {
   handle: showBalances,
 };
 
-async function showBalances({ scope }: Call, { stores }: DashboardDeps): Promise<Answer> {
-  const { account_id, livemode } = scope;
-  const [balances, receivables] = await Promise.all([
-    stores.ledger.balances(account_id, livemode),
-    stores.ledger.receivables(account_id, livemode),
-  ]);
+async function showBalances({ scope }: Call, deps: PageDeps): Promise<Answer> {
+  const { balances, receivables } = await readBalances(deps, scope);
   return {
     page: (
       <>
         <PageHead title="Balances" />
         {receivables.map(({ currency, owed }) => (
           <Note key={currency} tone="bad">
-            {`You owe ${amountText(owed, currency)}: a bank took back more than the balance held.`}
+            {`You owe ${formatAmount(owed, currency)}: a bank took back more than the balance held.`}
           </Note>
         ))}
         <Panel>
@@ -50,9 +45,9 @@ export function BalanceTable({ balances }: { balances: readonly BalanceRow[] }) 
         key: `${balance_account} ${currency}`,
         cells: [
           balance_account,
-          currencyText(currency),
-          amountText(available, currency),
-          amountText(reserved, currency),
+          formatCurrency(currency),
+          formatAmount(available, currency),
+          formatAmount(reserved, currency),
         ],
       }))}
       none={`Nothing yet: ${MAIN_BALANCE} is there, and empty.`}

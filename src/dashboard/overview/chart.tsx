@@ -1,5 +1,5 @@
 import { formatMoney } from '../../domain/money';
-import type { Day } from './figures';
+import type { Day } from '../../service/overview';
 
 const WIDTH = 720;
 const HEIGHT = 160;
@@ -14,12 +14,12 @@ interface Bar {
 }
 
 /** Places the bars; the highest fills the height, and a day with any volume is seen. */
-export function barsOf(days: readonly Day[]): Bar[] {
-  const most = Math.max(1, ...days.map(({ amount }) => amount));
+export function buildBars(days: readonly Day[]): Bar[] {
+  const maxAmount = Math.max(1, ...days.map(({ amount }) => amount));
   const step = WIDTH / Math.max(1, days.length);
-  const room = HEIGHT - TOP;
+  const plotHeight = HEIGHT - TOP;
   return days.map(({ amount }, at) => {
-    const height = amount <= 0 ? 0 : Math.max(2, Math.round((amount / most) * room));
+    const height = amount <= 0 ? 0 : Math.max(2, Math.round((amount / maxAmount) * plotHeight));
     return {
       x: Math.round(at * step),
       y: HEIGHT - height,
@@ -31,9 +31,9 @@ export function barsOf(days: readonly Day[]): Bar[] {
 
 /** Volume of each day as an SVG with its figures in words, and as a table. */
 export function VolumeChart({ days, currency }: { days: readonly Day[]; currency: string }) {
-  const bars = barsOf(days);
+  const bars = buildBars(days);
   const total = days.reduce((sum, { amount }) => sum + amount, 0);
-  const most = days.reduce<Day | undefined>(
+  const busiestDay = days.reduce<Day | undefined>(
     (a, b) => (a && a.amount >= b.amount ? a : b),
     undefined,
   );
@@ -43,7 +43,7 @@ export function VolumeChart({ days, currency }: { days: readonly Day[]; currency
     <>
       <div class="plot">
         <p class="scale" aria-hidden="true">
-          <span>{money(most?.amount ?? 0)}</span>
+          <span>{money(busiestDay?.amount ?? 0)}</span>
           <span>{`${money(total)} in all`}</span>
         </p>
         <svg
@@ -55,7 +55,7 @@ export function VolumeChart({ days, currency }: { days: readonly Day[]; currency
         >
           <title id="chart-title">{`Settled volume in ${currency}, ${days.length} days`}</title>
           <desc id="chart-about">
-            {`From ${first} to ${last}: ${money(total)} in all; most on ${most?.day ?? ''}, ${money(most?.amount ?? 0)}.`}
+            {`From ${first} to ${last}: ${money(total)} in all; most on ${busiestDay?.day ?? ''}, ${money(busiestDay?.amount ?? 0)}.`}
           </desc>
           {[TOP, HEIGHT / 2, HEIGHT].map((y) => (
             <line key={y} x1="0" y1={y} x2={WIDTH} y2={y} />

@@ -1,19 +1,19 @@
-import { counted } from '../../domain/counted';
+import { formatAmount } from '../../domain/amount';
+import { formatCount } from '../../domain/counted';
 import { formatMoney } from '../../domain/money';
-import { amountText } from '../amounts';
-import type { DashboardDeps } from '../deps';
-import { PageHead, Panel } from '../parts';
-import type { Answer, Call, Route } from '../route';
-import { BalanceTable } from './balances';
-import { VolumeChart } from './chart';
 import {
-  currenciesOf,
+  buildDays,
   type Day,
-  daysOf,
+  listCurrencies,
   type Overview,
   readOverview,
   successRate,
-} from './figures';
+} from '../../service/overview';
+import { PageHead, Panel } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { ResourceLink } from '../resources/kinds';
+import { BalanceTable } from './balances';
+import { VolumeChart } from './chart';
 
 export const OVERVIEW_ROUTE: Route = {
   method: 'get',
@@ -23,12 +23,13 @@ export const OVERVIEW_ROUTE: Route = {
   handle: showOverview,
 };
 
-async function showOverview(call: Call, { stores }: DashboardDeps): Promise<Answer> {
-  const overview = await readOverview(stores, call.scope, call);
-  const currencies = currenciesOf(overview.settled);
-  const asked = call.query.get('currency');
-  const currency = currencies.find((one) => one === asked) ?? currencies[0];
-  const days = currency === undefined ? [] : daysOf(overview.settled, currency, call.now);
+async function showOverview(call: Call, deps: PageDeps): Promise<Answer> {
+  const { now, viewer } = call;
+  const overview = await readOverview(deps, call.scope, { now, crypto: viewer.account.crypto });
+  const currencies = listCurrencies(overview.settledDays);
+  const requestedCurrency = call.query.get('currency');
+  const currency = currencies.find((one) => one === requestedCurrency) ?? currencies[0];
+  const days = currency === undefined ? [] : buildDays(overview.settledDays, currency, now);
   return {
     page: (
       <>
@@ -48,13 +49,16 @@ async function showOverview(call: Call, { stores }: DashboardDeps): Promise<Answ
 }
 
 function Attention({ call, overview }: { call: Call; overview: Overview }) {
-  const { inNeed, receivables, webhooks } = overview;
-  const owed = receivables.map(({ currency, owed: amount }) => amountText(amount, currency));
-  if (inNeed.length === 0 && owed.length === 0 && webhooks.exhausted === 0) return null;
+  const { needsAttention, receivables, webhooks } = overview;
+  const owedAmounts = receivables.map(({ currency, owed: amount }) =>
+    formatAmount(amount, currency),
+  );
+  if (needsAttention.length === 0 && owedAmounts.length === 0 && webhooks.exhausted === 0)
+    return null;
   return (
     <Panel title="Needs attention">
       <ul class="plainlist">
-        {owed.map((money) => (
+        {owedAmounts.map((money) => (
           <li key={money}>{`You owe ${money}: a bank took back more than your balance held.`}</li>
         ))}
         {webhooks.exhausted > 0 && (
@@ -64,12 +68,9 @@ function Attention({ call, overview }: { call: Call; overview: Overview }) {
             </a>
           </li>
         )}
-        {inNeed.map(({ noun, path, id, attention }) => (
+        {needsAttention.map(({ kind, id, attention }) => (
           <li key={id}>
-            <a href={call.href(`${path}/${id}`)}>
-              {`The ${noun} `}
-              <code>{id}</code>
-            </a>
+            <ResourceLink call={call} kind={kind} id={id} />
             {`: ${attention.replaceAll('_', ' ')}. Our operators look into it.`}
           </li>
         ))}
@@ -87,7 +88,7 @@ interface TodayProps {
 function Today({ overview, days, currency }: TodayProps) {
   const today = days.at(-1);
   const rate = successRate(overview.today);
-  const made = overview.today.reduce((total, { payments }) => total + payments, 0);
+  const paymentCount = overview.today.reduce((total, { payments }) => total + payments, 0);
   return (
     <Panel title="Today">
       <p>
@@ -95,12 +96,12 @@ function Today({ overview, days, currency }: TodayProps) {
           {currency === undefined ? '–' : formatMoney(today?.amount ?? 0, currency)}
         </span>
         <br />
-        <span class="muted">{`settled, ${counted(today?.payments ?? 0, 'payment')}`}</span>
+        <span class="muted">{`settled, ${formatCount(today?.payments ?? 0, 'payment')}`}</span>
       </p>
       <p>
         <span class="figure">{rate === null ? '–' : `${(rate * 100).toFixed(1)} %`}</span>
         <br />
-        <span class="muted">{`success rate; ${counted(made, 'payment')} made today`}</span>
+        <span class="muted">{`success rate; ${formatCount(paymentCount, 'payment')} created today`}</span>
       </p>
       <p class="muted small">Days are those of UTC.</p>
     </Panel>
@@ -123,8 +124,8 @@ function Webhooks({ call, overview }: { call: Call; overview: Overview }) {
         </>
       ) : (
         <p>
-          No endpoint is registered. <a href={call.href('/webhooks')}>Save one</a> to be told of
-          what happens.
+          No endpoint is registered. <a href={call.href('/webhooks')}>Save one</a> to receive
+          events.
         </p>
       )}
     </Panel>

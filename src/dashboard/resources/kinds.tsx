@@ -1,39 +1,43 @@
 import type { ComponentChildren } from 'preact';
-import { isPaymentMethodId, methodRules, PAYMENT_METHOD_IDS } from '../../domain/catalogue';
-import { ASSETS, cryptoMethod } from '../../domain/crypto';
+import { ASSETS, cryptoMethod } from '../../domain/crypto/assets';
 import { decimalMoney, formatMoney } from '../../domain/money';
-import { PAYMENT_STATUSES } from '../../domain/payment';
-import { PAYOUT_STATUSES } from '../../domain/payout';
-import { isRailId, RAIL_IDS, railRules } from '../../domain/rails';
-import { REFUND_STATUSES } from '../../domain/refund';
-import type { Stores } from '../../store';
-import type { PaymentDocument } from '../../store/payments';
-import type { PayoutDocument } from '../../store/payouts';
-import type { RefundDocument } from '../../store/refunds';
-import type { ListFilter, ResourceDocument } from '../../store/resource';
-import { When } from '../parts';
-import { Status } from '../status';
-import type { CsvColumn } from './csv';
+import { isPaymentMethodId, methodRules, PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
+import { PAYMENT_STATUSES } from '../../domain/payment/payment';
+import { PAYOUT_STATUSES } from '../../domain/payout/payout';
+import { isRailId, RAIL_IDS, railRules } from '../../domain/payout/rails';
+import { REFUND_STATUSES } from '../../domain/refund/refund';
+import type { Documents, Kind, ResourceDocument } from '../../service/resources/list';
+import { Status, When } from '../frame/parts';
+import type { Call } from '../frame/route';
+import type { CsvColumn } from './export';
 
-/** Filters of a list beside its place. */
-interface Narrowed {
-  status?: string | undefined;
-  method?: string | undefined;
+/** Names and addresses of the kinds of resource. */
+const PAGES: Readonly<Record<Kind, { noun: string; path: string }>> = {
+  payment: { noun: 'payment', path: '/payments' },
+  refund: { noun: 'refund', path: '/refunds' },
+  payout: { noun: 'payout', path: '/payouts' },
+  crypto_payment: { noun: 'crypto payment', path: '/crypto/payments' },
+  crypto_settlement: { noun: 'settlement', path: '/crypto/settlements' },
+};
+
+/** Link to the page of a resource, with its kind in words. */
+export function ResourceLink({ call, kind, id }: { call: Call; kind: Kind; id: string }) {
+  const { noun, path } = PAGES[kind];
+  return (
+    <a href={call.href(`${path}/${id}`)}>
+      {`The ${noun} `}
+      <code>{id}</code>
+    </a>
+  );
 }
 
-/** Text that no id is, by which rows of a kind are found. */
-interface Searched {
-  reference?: string;
-  payment_id?: string;
-  transaction_id?: string;
-}
+type Column<D> = readonly [heading: string, cell: (row: D) => ComponentChildren];
 
-type Filter = ListFilter & Narrowed & Searched;
-
-/** Facts by which one kind of resource is listed, shown and exported. */
-export interface Kind<D extends ResourceDocument> {
+/** Facts by which one kind of resource is listed and exported. */
+export interface ResourceList<K extends Kind> {
+  kind: K;
   title: string;
-  /** Path of the list; each row's page stands below it. */
+  /** Path of the list; each row's page is below it. */
   path: string;
   statuses: readonly string[];
   methods: readonly string[];
@@ -41,27 +45,22 @@ export interface Kind<D extends ResourceDocument> {
   methodLabel?: string;
   /** Words in the empty field `Search`. */
   hint: string;
-  find: (stores: Stores, id: string, account_id: string, livemode: boolean) => Promise<D | null>;
-  list: (stores: Stores, filter: Filter) => Promise<D[]>;
-  export: (stores: Stores, filter: Omit<Filter, 'limit'>) => AsyncIterable<D>;
-  /** Filter of rows that go by a text that is no id of theirs. */
-  bySearch: (text: string) => Searched;
-  columns: readonly (readonly [heading: string, cell: (row: D) => ComponentChildren])[];
-  csv: readonly CsvColumn<D>[];
+  columns: readonly Column<Documents[K]>[];
+  csv: readonly CsvColumn<Documents[K]>[];
 }
 
 /** Resource whose amount is in minor units of a currency. */
 type MoneyDocument = ResourceDocument & { amount: number };
 
-/** Name of a payment method, a rail or a coin. */
+/** Name of a payment method, a rail or an asset. */
 export function methodName(method: string): string {
   if (isPaymentMethodId(method)) return methodRules(method).display_name;
   if (isRailId(method)) return railRules(method).display_name;
-  return ASSETS.find((coin) => cryptoMethod(coin) === method)?.display_name ?? method;
+  return ASSETS.find((cryptoAsset) => cryptoMethod(cryptoAsset) === method)?.display_name ?? method;
 }
 
 /** Columns of every list. */
-export const usual = {
+export const commonColumns = {
   id: ['Id', ({ _id }: ResourceDocument) => <code>{_id}</code>],
   amount: ['Amount', ({ amount, currency }: MoneyDocument) => formatMoney(amount, currency)],
   status: ['Status', ({ status }: ResourceDocument) => <Status of={status} />],
@@ -70,11 +69,18 @@ export const usual = {
 } as const;
 
 /** Columns of a list of money, with the one that a kind has of its own. */
-function columnsWith<D extends MoneyDocument>(own: Kind<D>['columns'][number]): Kind<D>['columns'] {
-  return [usual.id, usual.amount, usual.status, usual.method, own, usual.created];
+function columnsWith<D extends MoneyDocument>(own: Column<D>): Column<D>[] {
+  return [
+    commonColumns.id,
+    commonColumns.amount,
+    commonColumns.status,
+    commonColumns.method,
+    own,
+    commonColumns.created,
+  ];
 }
 
-const facts: readonly CsvColumn<MoneyDocument>[] = [
+const commonCsvColumns: readonly CsvColumn<MoneyDocument>[] = [
   ['id', ({ _id }) => _id],
   ['created_at', ({ created_at }) => created_at],
   ['status', ({ status }) => status],
@@ -85,19 +91,16 @@ const facts: readonly CsvColumn<MoneyDocument>[] = [
   ['failure_code', ({ failure }) => failure?.code],
 ];
 
-export const PAYMENTS: Kind<PaymentDocument> = {
+export const PAYMENTS: ResourceList<'payment'> = {
+  kind: 'payment',
   title: 'Payments',
   path: '/payments',
   statuses: PAYMENT_STATUSES,
   methods: PAYMENT_METHOD_IDS,
   hint: 'Payment id or your reference',
-  find: ({ payments }, ...owned) => payments.find(...owned),
-  list: ({ payments }, filter) => payments.list(filter),
-  export: ({ payments }, filter) => payments.export(filter),
-  bySearch: (reference) => ({ reference }),
   columns: columnsWith(['Reference', ({ reference }) => reference ?? '–']),
   csv: [
-    ...facts,
+    ...commonCsvColumns,
     ['reference', ({ reference }) => reference],
     ['country', ({ country }) => country],
     ['refunded', ({ refunded, currency }) => decimalMoney(refunded ?? 0, currency)],
@@ -107,38 +110,32 @@ export const PAYMENTS: Kind<PaymentDocument> = {
   ],
 };
 
-export const REFUNDS: Kind<RefundDocument> = {
+export const REFUNDS: ResourceList<'refund'> = {
+  kind: 'refund',
   title: 'Refunds',
   path: '/refunds',
   statuses: REFUND_STATUSES,
   methods: PAYMENT_METHOD_IDS,
   hint: 'Refund id or payment id',
-  find: ({ refunds }, ...owned) => refunds.find(...owned),
-  list: ({ refunds }, filter) => refunds.list(filter),
-  export: ({ refunds }, filter) => refunds.export(filter),
-  bySearch: (payment_id) => ({ payment_id }),
   columns: columnsWith(['Reason', ({ reason }) => reason ?? '–']),
   csv: [
-    ...facts,
+    ...commonCsvColumns,
     ['payment_id', ({ payment_id }) => payment_id],
     ['reason', ({ reason }) => reason],
     ['settled_at', ({ settled_at }) => settled_at],
   ],
 };
 
-export const PAYOUTS: Kind<PayoutDocument> = {
+export const PAYOUTS: ResourceList<'payout'> = {
+  kind: 'payout',
   title: 'Payouts',
   path: '/payouts',
   statuses: PAYOUT_STATUSES,
   methods: RAIL_IDS,
   hint: 'Payout id or your reference',
-  find: ({ payouts }, ...owned) => payouts.find(...owned),
-  list: ({ payouts }, filter) => payouts.list(filter),
-  export: ({ payouts }, filter) => payouts.export(filter),
-  bySearch: (reference) => ({ reference }),
   columns: columnsWith(['Reference', ({ reference }) => reference ?? '–']),
   csv: [
-    ...facts,
+    ...commonCsvColumns,
     ['reference', ({ reference }) => reference],
     ['fee', ({ fee, currency }) => decimalMoney(fee, currency)],
     ['balance_account', ({ balance_account }) => balance_account],

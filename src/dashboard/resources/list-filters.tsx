@@ -1,9 +1,55 @@
-import { Field, Filters, Select } from '../fields';
-import { statusName } from '../status';
-import type { ListWish } from './filter';
+import { parseCreatedBefore } from '../../domain/cursor';
+import { type ListPage, type ListQuery, startOfDay } from '../../service/paging';
+import { Field, Filters, Select } from '../frame/fields';
+import { Pager, statusName } from '../frame/parts';
+
+const SEARCH_LENGTH_MAX = 255;
+
+interface Choices {
+  statuses: readonly string[];
+  methods: readonly string[];
+}
+
+/** Reads the query of a list; what is malformed or unknown is left out. */
+export function parseListQuery(query: URLSearchParams, { statuses, methods }: Choices): ListQuery {
+  const get = (name: string) => query.get(name)?.trim() ?? '';
+  const findAllowed = (allowed: readonly string[], value: string) =>
+    allowed.find((one) => one === value);
+  const before = parseCursor(get('before'));
+  return {
+    search: get('search').slice(0, SEARCH_LENGTH_MAX),
+    status: findAllowed(statuses, get('status')),
+    method: findAllowed(methods, get('method')),
+    from: parseDay(get('from')),
+    to: parseDay(get('to')),
+    before,
+    after: before === undefined ? parseCursor(get('after')) : undefined,
+  };
+}
+
+/** Query that asks for the same list, with other cursors. */
+export function toQueryString(
+  { search, status, method, from, to }: ListQuery,
+  cursor: { before?: string | undefined; after?: string | undefined } = {},
+): string {
+  const query = new URLSearchParams();
+  const all = { search, status, method, from, to, ...cursor };
+  for (const [name, value] of Object.entries(all)) if (value) query.set(name, value);
+  return query.size === 0 ? '' : `?${query}`;
+}
+
+function parseCursor(text: string): string | undefined {
+  const cursor = parseCreatedBefore(text);
+  return cursor === text ? cursor : undefined;
+}
+
+/** Reads a day, UTC, `YYYY-MM-DD`. */
+export function parseDay(text: string): string | undefined {
+  return startOfDay(text) === undefined ? undefined : text;
+}
 
 interface ListFiltersProps {
-  wish: ListWish;
+  listQuery: ListQuery;
   /** Address of the list. */
   action: string;
   /** Words in the empty field `Search`. */
@@ -14,24 +60,43 @@ interface ListFiltersProps {
 }
 
 /** Filters of every list: a text, a status, one more choice, and days. */
-export function ListFilters({ wish, action, hint, statuses, choice }: ListFiltersProps) {
+export function ListFilters({ listQuery, action, hint, statuses, choice }: ListFiltersProps) {
   return (
     <Filters action={action}>
-      <Field label="Search" name="search" type="search" value={wish.search} placeholder={hint} />
+      <Field
+        label="Search"
+        name="search"
+        type="search"
+        value={listQuery.search}
+        placeholder={hint}
+      />
       <Select
         label="Status"
         name="status"
-        value={wish.status ?? ''}
+        value={listQuery.status ?? ''}
         options={[['', 'All'], ...statuses.map((one) => [one, statusName(one)] as const)]}
       />
       <Select
         label={choice.label}
         name="method"
-        value={wish.method ?? ''}
+        value={listQuery.method ?? ''}
         options={[['', 'All'], ...choice.values]}
       />
-      <Field label="From" name="from" type="date" value={wish.from ?? ''} />
-      <Field label="To" name="to" type="date" value={wish.to ?? ''} />
+      <Field label="From" name="from" type="date" value={listQuery.from ?? ''} />
+      <Field label="To" name="to" type="date" value={listQuery.to ?? ''} />
     </Filters>
   );
+}
+
+/** Links to the pages beside this one. */
+export function ListPager({
+  listQuery,
+  page: { older, newer },
+  action,
+}: Pick<ListFiltersProps, 'listQuery' | 'action'> & {
+  page: Pick<ListPage<unknown>, 'older' | 'newer'>;
+}) {
+  const link = (cursor: { before?: string; after?: string }) =>
+    `${action}${toQueryString(listQuery, cursor)}`;
+  return <Pager older={older && link({ before: older })} newer={newer && link({ after: newer })} />;
 }

@@ -1,9 +1,13 @@
+import { omitUndefined } from '../../domain/defined';
 import { Refusal } from '../../domain/errors';
 import { parseMoney } from '../../domain/money';
+import { CreateRefund } from '../../domain/wire/refunds';
+import { cancelPayment, findPayment } from '../../service/payments';
+import { createRefund } from '../../service/refunds';
 import type { DashboardDeps } from '../deps';
-import { field } from '../form';
-import { FORM_KEY, isUnknown } from '../once';
-import type { Answer, Call, Route } from '../route';
+import { auditOutcome, buildCreateRequest } from '../frame/audited-act';
+import { FORM_KEY, field, isOutcomeUnknown } from '../frame/form';
+import type { Answer, Call, Route } from '../frame/route';
 
 export const PAYMENT_ACT_ROUTES: readonly Route[] = [
   {
@@ -11,7 +15,7 @@ export const PAYMENT_ACT_ROUTES: readonly Route[] = [
     path: '/payments/:id/refund',
     act: 'payments.refund',
     title: 'Refund the payment',
-    ask: {
+    confirmation: {
       question: (form) =>
         `Refund ${field(form, 'amount')} to the customer? A refund can't be taken back.`,
       button: 'Refund',
@@ -23,7 +27,7 @@ export const PAYMENT_ACT_ROUTES: readonly Route[] = [
     path: '/payments/:id/cancel',
     act: 'payments.cancel',
     title: 'Cancel the payment',
-    ask: {
+    confirmation: {
       question: "Cancel this payment? Its customer can't pay it any more.",
       button: 'Cancel payment',
     },
@@ -33,31 +37,30 @@ export const PAYMENT_ACT_ROUTES: readonly Route[] = [
 
 /** Refunds by the key of the form, so that a form that is sent twice refunds once. */
 async function refund(call: Call, deps: DashboardDeps): Promise<Answer> {
-  const { scope, params, form, href, requestId } = call;
-  const { account_id, livemode } = scope;
+  const { scope, params, form, href } = call;
   const { id: payment_id = '' } = params;
-  const payment = await deps.stores.payments.find(payment_id, account_id, livemode);
+  const payment = await findPayment(deps, scope, payment_id);
   if (payment === null) return 'not_found';
+  const { currency } = payment;
   const key = field(form, 'key');
-  const amount = parseMoney(field(form, 'amount'), payment.currency);
+  const amount = parseMoney(field(form, 'amount'), currency);
   const back = href(`/payments/${payment_id}`);
   if (amount === undefined || !FORM_KEY.test(key)) {
     const text = `Write the amount as a number, such as 10.50. Nothing was refunded.`;
     return { go: back, flash: { tone: 'bad', text } };
   }
   const reason = field(form, 'reason') || undefined;
+  const fields = omitUndefined({ payment_id, amount, reason });
+  const request = buildCreateRequest(call, key, CreateRefund, fields);
+  const facts = { amount, currency, idempotency_key: key };
+  const act = { act: 'refund.created', target: payment_id, facts } as const;
   try {
-    const wish = { account_id, livemode, key, requestId, payment_id, amount, reason };
-    const { currency } = payment;
-    const after = { amount, currency, idempotency_key: key };
-    const line = { act: 'refund.created', account_id, livemode, target: payment_id } as const;
-    await call.audit({ ...line, after });
-    const refund_id = await deps.acts.refund(wish);
+    const { id } = await auditOutcome(call, act, () => createRefund(deps, request));
     const text = 'The refund is on its way. Its status tells when it has settled.';
-    return { go: href(`/refunds/${refund_id}`), flash: { tone: 'good', text } };
+    return { go: href(`/refunds/${id}`), flash: { tone: 'good', text } };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    if (!isUnknown(error)) return { go: back, flash: { tone: 'bad', text: error.message } };
+    if (!isOutcomeUnknown(error)) return { go: back, flash: { tone: 'bad', text: error.message } };
     const text =
       'It is not known yet whether the refund was made. Press Refund again with the same amount ' +
       'and reason: it is not made twice.';
@@ -68,19 +71,18 @@ async function refund(call: Call, deps: DashboardDeps): Promise<Answer> {
 async function cancel(call: Call, deps: DashboardDeps): Promise<Answer> {
   const { scope, params, href } = call;
   const { id: payment_id = '' } = params;
-  const { account_id, livemode } = scope;
-  if ((await deps.stores.payments.find(payment_id, account_id, livemode)) === null) {
-    return 'not_found';
-  }
+  if ((await findPayment(deps, scope, payment_id)) === null) return 'not_found';
   const go = href(`/payments/${payment_id}`);
+  const act = { act: 'payment.cancelled', target: payment_id } as const;
   try {
-    const line = { act: 'payment.cancelled', account_id, livemode, target: payment_id } as const;
-    await call.audit(line);
-    await deps.acts.cancel({ account_id, livemode, payment_id });
+    await auditOutcome(call, act, async () => {
+      await cancelPayment(deps, scope, payment_id);
+      return {};
+    });
     return { go, flash: { tone: 'good', text: 'The payment is cancelled.' } };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const text = isUnknown(error)
+    const text = isOutcomeUnknown(error)
       ? 'It is not known yet whether the payment was cancelled. Look at its status, and try again.'
       : error.message;
     return { go, flash: { tone: 'bad', text } };

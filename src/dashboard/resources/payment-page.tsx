@@ -1,59 +1,44 @@
-import type { Customer } from '../../domain/creation';
 import { decimalMoney, formatMoney, minorUnitDigits } from '../../domain/money';
-import { isCancellable } from '../../domain/payment';
-import { refundableAmount, refundFault } from '../../domain/refund-rules';
-import type { PaymentDocument } from '../../store/payments';
-import type { RefundDocument } from '../../store/refunds';
-import type { DashboardDeps } from '../deps';
-import { Field } from '../fields';
-import { FORM_KEY, newFormKey } from '../once';
-import { Facts, InNeedNote, PageHead, Panel, PostForm, Table, When } from '../parts';
-import type { Answer, Call, Route } from '../route';
-import { Status } from '../status';
-import type { Entry } from '../timeline/assemble';
-import { readTimeline } from '../timeline/read';
-import { Timeline } from '../timeline/view';
+import { isCancellable } from '../../domain/payment/payment';
+import { refundableAmount, refundFault } from '../../domain/refund/rules';
+import { type ReadPayment, readPayment } from '../../service/resources/read';
+import { Field } from '../frame/fields';
+import { FORM_KEY, newFormKey } from '../frame/form';
+import {
+  Facts,
+  NeedsAttentionNote,
+  PageHead,
+  Panel,
+  PostForm,
+  Status,
+  Table,
+  When,
+} from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { methodName } from './kinds';
 import { PAYMENT_ACT_ROUTES } from './payment-acts';
-
-const REFUNDS_MAX = 100;
+import { Timeline } from './timeline';
 
 export const PAYMENT_ROUTES: readonly Route[] = [
   { method: 'get', path: '/payments/:id', act: 'view', title: 'Payment', handle: showPayment },
   ...PAYMENT_ACT_ROUTES,
 ];
 
-interface PaymentView {
+interface PaymentView extends Pick<ReadPayment, 'customer' | 'refunds'> {
   call: Call;
-  payment: PaymentDocument;
-  customer: Customer;
-  refunds: readonly RefundDocument[];
-  timeline: readonly Entry[];
+  payment: ReadPayment['resource'];
 }
 
-async function showPayment(call: Call, { stores, payers }: DashboardDeps): Promise<Answer> {
-  const { account_id, livemode } = call.scope;
-  const { id = '' } = call.params;
-  const payment = await stores.payments.find(id, account_id, livemode);
-  if (payment === null) return 'not_found';
-  const [customer, refunds, timeline] = await Promise.all([
-    payers.open(payment),
-    stores.refunds.list({ account_id, livemode, payment_id: id, limit: REFUNDS_MAX }),
-    readTimeline(stores, 'payment', payment),
-  ]);
-  const title = `Payment of ${formatMoney(payment.amount, payment.currency)}`;
-  return { title, page: <PaymentPage {...{ call, payment, customer, refunds, timeline }} /> };
-}
-
-function PaymentPage({ call, payment, customer, refunds, timeline }: PaymentView) {
+async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
+  const result = await readPayment(deps, call.scope, call.params['id'] ?? '');
+  if (result === null) return 'not_found';
+  const { resource: payment, customer, refunds, timeline } = result;
   const { amount, currency, status, attention } = payment;
-  return (
+  const title = `Payment of ${formatMoney(amount, currency)}`;
+  const page = (
     <>
-      <PageHead
-        title={`Payment of ${formatMoney(amount, currency)}`}
-        badge={<Status of={status} />}
-      />
-      <InNeedNote attention={attention} />
+      <PageHead title={title} badge={<Status of={status} />} />
+      <NeedsAttentionNote attention={attention} />
       <Panel>
         <PaymentFacts payment={payment} customer={customer} />
       </Panel>
@@ -62,12 +47,13 @@ function PaymentPage({ call, payment, customer, refunds, timeline }: PaymentView
       <Timeline entries={timeline} href={call.href} />
     </>
   );
+  return { title, page };
 }
 
 function PaymentFacts({ payment, customer }: Pick<PaymentView, 'payment' | 'customer'>) {
   const { _id, currency, failure, refunded = 0, settled_amount } = payment;
   const name = [customer.first_name, customer.last_name].filter((part) => part !== null).join(' ');
-  const rare: [string, string][] = [
+  const optionalRows: [string, string][] = [
     ...(refunded > 0 ? [['Refunded', formatMoney(refunded, currency)] as [string, string]] : []),
     ...(settled_amount == null
       ? []
@@ -84,7 +70,7 @@ function PaymentFacts({ payment, customer }: Pick<PaymentView, 'payment' | 'cust
         ['Method', methodName(payment.method)],
         ['Country', payment.country ?? '–'],
         ['Customer', [name, customer.email].filter((part) => part).join(', ') || '–'],
-        ...rare,
+        ...optionalRows,
         ['Bank reference', payment.bank_reference ?? '–'],
         ['Metadata', <code key="metadata">{payment.metadata}</code>],
         ['Created', <When key="created" at={payment.created_at} />],
@@ -98,10 +84,10 @@ function PaymentFacts({ payment, customer }: Pick<PaymentView, 'payment' | 'cust
 function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
   const { viewer, href, now, may } = call;
   const { _id, currency, status } = payment;
-  const refunded = payment.refunded ?? 0;
+  const refunded = payment.refunded;
   const isRefundable = refundFault({ ...payment, refunded }, null, now) === undefined;
   if (isRefundable && may('payments.refund')) {
-    const left = refundableAmount(payment) - refunded;
+    const remaining = refundableAmount(payment) - refunded;
     return (
       <Panel title="Refund">
         <PostForm
@@ -109,14 +95,14 @@ function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
           action={href(`/payments/${_id}/refund`)}
           button="Refund"
           busy="Refunding…"
-          hidden={{ key: keyOf(call) }}
+          hidden={{ key: getFormKey(call) }}
         >
           <Field
             label={`Amount in ${currency}`}
             name="amount"
             inputmode={minorUnitDigits(currency) === 0 ? 'numeric' : 'decimal'}
-            value={decimalMoney(left, currency)}
-            hint={`Up to ${formatMoney(left, currency)}.`}
+            value={decimalMoney(remaining, currency)}
+            hint={`Up to ${formatMoney(remaining, currency)}.`}
             required
           />
           <Field label="Reason" name="reason" maxLength={500} hint="For your own reporting." />
@@ -139,9 +125,9 @@ function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
 }
 
 /** Key of the form's refund: a new one, or that of a refund whose outcome is not known. */
-function keyOf({ query }: Call): string {
-  const given = query.get('refund_key') ?? '';
-  return FORM_KEY.test(given) ? given : newFormKey();
+function getFormKey({ query }: Call): string {
+  const key = query.get('refund_key') ?? '';
+  return FORM_KEY.test(key) ? key : newFormKey();
 }
 
 function Refunds({ call, refunds }: Pick<PaymentView, 'call' | 'refunds'>) {

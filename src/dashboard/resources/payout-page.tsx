@@ -1,12 +1,9 @@
 import { formatMoney } from '../../domain/money';
-import type { RecipientDocument } from '../../store/recipients';
-import type { DashboardDeps } from '../deps';
-import { Facts, PageHead, Panel, When } from '../parts';
-import type { Answer, Call, Route } from '../route';
-import { Status } from '../status';
-import { readTimeline } from '../timeline/read';
-import { Timeline } from '../timeline/view';
+import { type ReadPayout, readPayout } from '../../service/resources/read';
+import { Facts, PageHead, Panel, Status, When } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { methodName } from './kinds';
+import { Timeline } from './timeline';
 
 export const PAYOUT_ROUTE: Route = {
   method: 'get',
@@ -16,16 +13,12 @@ export const PAYOUT_ROUTE: Route = {
   handle: showPayout,
 };
 
-async function showPayout(call: Call, { stores }: DashboardDeps): Promise<Answer> {
-  const { account_id, livemode } = call.scope;
-  const payout = await stores.payouts.find(call.params['id'] ?? '', account_id, livemode);
-  if (payout === null) return 'not_found';
-  const [timeline, recipient] = await Promise.all([
-    readTimeline(stores, 'payout', payout),
-    stores.recipients.find(payout.recipient_id, account_id, livemode),
-  ]);
+async function showPayout(call: Call, deps: PageDeps): Promise<Answer> {
+  const result = await readPayout(deps, call.scope, call.params['id'] ?? '');
+  if (result === null) return 'not_found';
+  const { resource: payout, recipient, timeline } = result;
   const { _id, amount, fee, currency, status, failure, returned } = payout;
-  const why = failure ?? returned;
+  const problem = failure ?? returned;
   const title = `Payout of ${formatMoney(amount, currency)}`;
   const page = (
     <>
@@ -39,7 +32,9 @@ async function showPayout(call: Call, { stores }: DashboardDeps): Promise<Answer
             ['Recipient', recipientText(recipient)],
             ['Fee', formatMoney(fee, currency)],
             ['Balance account', payout.balance_account],
-            ...(why === null ? [] : ([['Reason', `${reasonOf(why)} (${why.code})`]] as const)),
+            ...(problem === null
+              ? []
+              : ([['Reason', `${getReason(problem)} (${problem.code})`]] as const)),
             ['Bank reference', payout.bank_reference ?? '–'],
             ['Metadata', <code key="metadata">{payout.metadata}</code>],
             ['Created', <When key="created" at={payout.created_at} />],
@@ -54,15 +49,15 @@ async function showPayout(call: Call, { stores }: DashboardDeps): Promise<Answer
   return { title, page };
 }
 
-function reasonOf(why: { message: string } | { reason: string }): string {
-  return 'message' in why ? why.message : why.reason;
+function getReason(problem: { message: string } | { reason: string }): string {
+  return 'message' in problem ? problem.message : problem.reason;
 }
 
-/** Facts that identify nobody: the details stay sealed. */
-function recipientText(recipient: RecipientDocument | null): string {
+/** Facts that identify nobody: the details stay encrypted. */
+function recipientText(recipient: ReadPayout['recipient']): string {
   if (recipient === null) return '–';
   const { type, scheme, last4, deleted_at } = recipient;
   const kind = type === 'card' ? 'Card' : 'Bank account';
-  const named = [kind, scheme, `…${last4}`].filter((part) => part !== null).join(' ');
-  return deleted_at ? `${named}, deleted` : named;
+  const name = [kind, scheme, `…${last4}`].filter((part) => part !== null).join(' ');
+  return deleted_at ? `${name}, deleted` : name;
 }

@@ -1,11 +1,9 @@
 import { formatMoney } from '../../domain/money';
-import type { DashboardDeps } from '../deps';
-import { Facts, PageHead, Panel, When } from '../parts';
-import type { Answer, Call, Route } from '../route';
-import { Status } from '../status';
-import { readTimeline } from '../timeline/read';
-import { Timeline } from '../timeline/view';
+import { readResource } from '../../service/resources/read';
+import { Facts, PageHead, Panel, Status, When } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { methodName } from './kinds';
+import { Timeline } from './timeline';
 
 export const REFUND_ROUTE: Route = {
   method: 'get',
@@ -15,11 +13,10 @@ export const REFUND_ROUTE: Route = {
   handle: showRefund,
 };
 
-async function showRefund(call: Call, { stores }: DashboardDeps): Promise<Answer> {
-  const { account_id, livemode } = call.scope;
-  const refund = await stores.refunds.find(call.params['id'] ?? '', account_id, livemode);
-  if (refund === null) return 'not_found';
-  const timeline = await readTimeline(stores, 'refund', refund);
+async function showRefund(call: Call, deps: PageDeps): Promise<Answer> {
+  const result = await readResource(deps, 'refund', call.scope, call.params['id'] ?? '');
+  if (result === null) return 'not_found';
+  const { resource: refund, timeline } = result;
   const { _id, amount, currency, status, payment_id, failure } = refund;
   const title = `Refund of ${formatMoney(amount, currency)}`;
   const page = (

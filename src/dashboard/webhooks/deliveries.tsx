@@ -1,25 +1,9 @@
-import {
-  DELIVERY_STATUSES,
-  type DeliveryStatus,
-  EVENT_TYPES,
-  type EventType,
-} from '../../domain/event';
-import type { Stores } from '../../store';
-import type { EventDocument } from '../../store/events';
-import type { DashboardDeps } from '../deps';
-import { PageHead, Pager, Panel, PostForm, Table, When } from '../parts';
-import {
-  boundsOf,
-  type ListPage,
-  type ListWish,
-  PAGE_ROWS,
-  pageOf,
-  queryOf,
-  readWish,
-} from '../resources/filter';
-import { ListFilters } from '../resources/list-filters';
-import type { Answer, Call, Route } from '../route';
-import { Status } from '../status';
+import { DELIVERY_STATUSES, EVENT_TYPES } from '../../domain/webhook/event';
+import { type EventDocument, listEvents } from '../../service/events/list';
+import type { ListPage, ListQuery } from '../../service/paging';
+import { PageHead, Panel, PostForm, Status, Table, When } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { ListFilters, ListPager, parseListQuery } from '../resources/list-filters';
 
 export const DELIVERIES_ROUTE: Route = {
   method: 'get',
@@ -29,58 +13,24 @@ export const DELIVERIES_ROUTE: Route = {
   handle: showDeliveries,
 };
 
-/** The select `Event type` stands where lists of resources have the method. */
+/** The select `Event type` has the place of the method in lists of resources. */
 const CHOICES = { statuses: DELIVERY_STATUSES, methods: EVENT_TYPES };
 
-async function showDeliveries(call: Call, { stores }: DashboardDeps): Promise<Answer> {
-  const wish = readWish(call.query, CHOICES);
-  const page = await readDeliveries(stores, call.scope, wish);
-  return { page: <Deliveries call={call} wish={wish} page={page} /> };
-}
-
-async function readDeliveries(
-  { events }: Pick<Stores, 'events'>,
-  { account_id, livemode }: Call['scope'],
-  wish: ListWish,
-): Promise<ListPage<EventDocument>> {
-  const { search, before, after } = wish;
-  if (search.startsWith('evt_')) {
-    const found = await events.get(search);
-    const isOwn = found?.account_id === account_id && found.livemode === livemode;
-    return { rows: isOwn ? [found] : [], older: undefined, newer: undefined };
-  }
-  const found = await events.list({
-    account_id,
-    livemode,
-    resource_id: search === '' ? undefined : search,
-    type: typeOf(wish.method),
-    statuses: statusesOf(wish.status),
-    ...boundsOf(wish),
-    before,
-    after,
-    limit: PAGE_ROWS + 1,
-  });
-  return pageOf(found, wish);
-}
-
-function statusesOf(text: string | undefined): readonly DeliveryStatus[] | undefined {
-  return text === undefined ? undefined : DELIVERY_STATUSES.filter((status) => status === text);
-}
-
-function typeOf(text: string | undefined): EventType | undefined {
-  return EVENT_TYPES.find((type) => type === text);
+async function showDeliveries(call: Call, deps: PageDeps): Promise<Answer> {
+  const listQuery = parseListQuery(call.query, CHOICES);
+  const page = await listEvents(deps, call.scope, listQuery);
+  return { page: <Deliveries call={call} listQuery={listQuery} page={page} /> };
 }
 
 interface DeliveriesProps {
   call: Call;
-  wish: ListWish;
+  listQuery: ListQuery;
   page: ListPage<EventDocument>;
 }
 
-function Deliveries({ call, wish, page }: DeliveriesProps) {
+function Deliveries({ call, listQuery, page }: DeliveriesProps) {
   const { href } = call;
   const path = '/webhooks/deliveries';
-  const to = (cursor: Parameters<typeof queryOf>[1]) => href(`${path}${queryOf(wish, cursor)}`);
   return (
     <>
       <PageHead title="Deliveries">
@@ -92,7 +42,7 @@ function Deliveries({ call, wish, page }: DeliveriesProps) {
       </PageHead>
       <Panel>
         <ListFilters
-          wish={wish}
+          listQuery={listQuery}
           action={href(path)}
           hint="Id of an event or payment"
           statuses={DELIVERY_STATUSES}
@@ -104,20 +54,17 @@ function Deliveries({ call, wish, page }: DeliveriesProps) {
           rows={page.rows.map((event) => ({
             key: event._id,
             href: href(`${path}/${event._id}`),
-            cells: cellsOf(call, event),
+            cells: renderCells(call, event),
           }))}
           none="Nothing matches."
         />
-        <Pager
-          older={page.older === undefined ? undefined : to({ before: page.older })}
-          newer={page.newer === undefined ? undefined : to({ after: page.newer })}
-        />
+        <ListPager listQuery={listQuery} page={page} action={href(path)} />
       </Panel>
     </>
   );
 }
 
-function cellsOf(call: Call, event: EventDocument) {
+function renderCells(call: Call, event: EventDocument) {
   const { _id, type, created, delivery } = event;
   return [
     <code key="id">{_id}</code>,
@@ -132,7 +79,7 @@ function cellsOf(call: Call, event: EventDocument) {
   ];
 }
 
-/** Button that sends an event again; a test event is sent anew instead. */
+/** Button that sends an event again; of a test event another one is sent instead. */
 export function SendAgain({ call, event }: { call: Call; event: EventDocument }) {
   if (!call.may('events.send') || event.data['test'] === true) return null;
   return (

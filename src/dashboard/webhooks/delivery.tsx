@@ -1,13 +1,10 @@
-import { ActFailure } from '../../domain/act-failure';
-import type { Stores } from '../../store';
-import type { DeliveryDocument } from '../../store/deliveries';
-import type { EventDocument } from '../../store/events';
-import type { DashboardDeps } from '../deps';
-import { Facts, PageHead, Panel, When } from '../parts';
-import type { Answer, Call, Route } from '../route';
-import { Status } from '../status';
-import { deliveryText } from '../timeline/assemble';
-import { AttemptFacts } from './attempt';
+import { ServiceError } from '../../domain/errors';
+import { type DeliveryDocument, type EventDocument, readEvent } from '../../service/events/list';
+import { sendEventAgain } from '../../service/events/redeliveries';
+import { deliveryText } from '../../service/resources/timeline';
+import { Facts, PageHead, Panel, Status, When } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { ResourceLink } from '../resources/kinds';
 import { SendAgain } from './deliveries';
 
 export const DELIVERY_ROUTES: readonly Route[] = [
@@ -28,47 +25,32 @@ export const DELIVERY_ROUTES: readonly Route[] = [
   },
 ];
 
-/** Finds an event of this account and environment. */
-async function ownEvent(
-  { events }: Pick<Stores, 'events'>,
-  { params, scope }: Call,
-): Promise<EventDocument | null> {
-  const event = await events.get(params['id'] ?? '');
-  const isOwn = event?.account_id === scope.account_id && event.livemode === scope.livemode;
-  return isOwn ? event : null;
+async function showDelivery(call: Call, deps: PageDeps): Promise<Answer> {
+  const result = await readEvent(deps, call.scope, call.params['id'] ?? '');
+  if (result === null) return 'not_found';
+  return { title: result.event.type, page: <DeliveryPage call={call} {...result} /> };
 }
 
-async function showDelivery(call: Call, { stores }: DashboardDeps): Promise<Answer> {
-  const event = await ownEvent(stores, call);
-  if (event === null) return 'not_found';
-  const attempts = await stores.deliveries.forEvent(event._id);
-  return { title: event.type, page: <DeliveryPage {...{ call, event, attempts }} /> };
-}
-
-/** Sends it with twelve new attempts, to the endpoint as it is now. */
-async function sendAgain(call: Call, { stores, redeliveries }: DashboardDeps): Promise<Answer> {
-  const event = await ownEvent(stores, call);
-  if (event === null) return 'not_found';
-  const go = call.href(`/webhooks/deliveries/${event._id}`);
+async function sendAgain(call: Call, deps: PageDeps): Promise<Answer> {
+  const { id = '' } = call.params;
+  const go = call.href(`/webhooks/deliveries/${id}`);
   try {
-    const line = { act: 'event.sent', ...call.scope, target: event._id } as const;
-    await call.audit({ ...line, after: { type: event.type } });
-    await redeliveries.one(event._id);
-    const text = 'It is being sent again. Load this page anew to see the answer.';
+    if (!(await sendEventAgain(deps, call.scope, id))) return 'not_found';
+    const text = 'It is being sent again. Reload this page to see the answer.';
     return { go, flash: { tone: 'good', text } };
   } catch (error) {
-    if (!(error instanceof ActFailure)) throw error;
+    if (!(error instanceof ServiceError)) throw error;
     return { go, flash: { tone: 'bad', text: error.message } };
   }
 }
 
-/** Pages of what events tell of, by the starts of their types. */
+/** Kinds of resource that events are about, by the starts of their types. */
 const ABOUT = [
-  { of: 'payment.', noun: 'payment', path: '/payments' },
-  { of: 'refund.', noun: 'refund', path: '/refunds' },
-  { of: 'payout.', noun: 'payout', path: '/payouts' },
-  { of: 'crypto.payment.', noun: 'crypto payment', path: '/crypto/payments' },
-  { of: 'crypto.settlement.', noun: 'settlement', path: '/crypto/settlements' },
+  ['payment.', 'payment'],
+  ['refund.', 'refund'],
+  ['payout.', 'payout'],
+  ['crypto.payment.', 'crypto_payment'],
+  ['crypto.settlement.', 'crypto_settlement'],
 ] as const;
 
 interface DeliveryProps {
@@ -80,7 +62,7 @@ interface DeliveryProps {
 
 function DeliveryPage({ call, event, attempts }: DeliveryProps) {
   const { _id, type, created, delivery, body, resource_id, data } = event;
-  const about = data['test'] === true ? undefined : ABOUT.find(({ of }) => type.startsWith(of));
+  const [, kind] = ABOUT.find(([start]) => type.startsWith(start)) ?? [];
   return (
     <>
       <PageHead title={type} badge={<Status of={delivery.status} />}>
@@ -92,13 +74,10 @@ function DeliveryPage({ call, event, attempts }: DeliveryProps) {
             ['Id', <code key="id">{_id}</code>],
             [
               'About',
-              about ? (
-                <a key="about" href={call.href(`${about.path}/${resource_id}`)}>
-                  {`The ${about.noun} `}
-                  <code>{resource_id}</code>
-                </a>
-              ) : (
+              kind === undefined || data['test'] === true ? (
                 'A test: what it names does not exist.'
+              ) : (
+                <ResourceLink key="about" call={call} kind={kind} id={resource_id} />
               ),
             ],
             ['Created', <When key="created" at={created} />],
@@ -125,4 +104,31 @@ function DeliveryPage({ call, event, attempts }: DeliveryProps) {
 
 function attemptTitle({ run, attempt }: DeliveryDocument): string {
   return run === 0 ? `Attempt ${attempt}` : `Attempt ${attempt}, sent again ${run}`;
+}
+
+/** Attempt with its request and the receiver's answer. */
+export function AttemptFacts({ row }: { row: DeliveryDocument }) {
+  const { outcome, at, url, status_code, error, duration_ms, response_excerpt } = row;
+  return (
+    <>
+      <Facts
+        rows={[
+          ['Outcome', <Status key="outcome" of={outcome} />],
+          ['At', <When key="at" at={at} />],
+          ['URL', <code key="url">{url}</code>],
+          ['Answer', status_code === null ? (error ?? 'None') : `HTTP ${status_code}`],
+          ['Took', `${duration_ms} ms`],
+        ]}
+      />
+      {response_excerpt !== '' && (
+        <details>
+          <summary>Body of the answer</summary>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
+          <pre class="wrap" tabIndex={0}>
+            {response_excerpt}
+          </pre>
+        </details>
+      )}
+    </>
+  );
 }

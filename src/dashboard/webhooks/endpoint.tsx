@@ -1,14 +1,12 @@
-import { EVENT_TYPES, type EventType } from '../../domain/event';
-import { setEndpoint } from '../../merchants/endpoint';
-import type { EndpointDocument } from '../../store/endpoints';
+import { EVENT_TYPES, type EventType } from '../../domain/webhook/event';
+import { type EndpointSummary, getEndpoint, setEndpoint } from '../../service/endpoints';
 import { checkWebhookUrl } from '../../webhooks/url';
-import type { DashboardDeps } from '../deps';
-import { Checks, Field } from '../fields';
-import { field } from '../form';
-import { Note, PageHead, Panel, PostForm } from '../parts';
-import type { Answer, Call, Route } from '../route';
-import { endpointDeps } from './acting';
-import { SecretPanel, Snippets, TestPanel } from './panels';
+import { Checks, Field } from '../frame/fields';
+import { field } from '../frame/form';
+import { Note, PageHead, Panel, PostForm } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { SecretPanel } from './secret';
+import { TestPanel } from './test-event';
 
 export const ENDPOINT_ROUTES: readonly Route[] = [
   { method: 'get', path: '/webhooks', act: 'view', title: 'Webhooks', handle: showWebhooks },
@@ -21,38 +19,33 @@ export const ENDPOINT_ROUTES: readonly Route[] = [
   },
 ];
 
-async function showWebhooks(call: Call, { stores }: DashboardDeps): Promise<Answer> {
-  const { account_id, livemode } = call.scope;
-  const endpoint = await stores.endpoints.get(account_id, livemode);
+async function showWebhooks(call: Call, deps: PageDeps): Promise<Answer> {
+  const endpoint = await getEndpoint(deps, call.scope);
   return { page: <WebhooksPage call={call} endpoint={endpoint} /> };
 }
 
-async function saveEndpoint(call: Call, deps: DashboardDeps): Promise<Answer> {
+async function saveEndpoint(call: Call, deps: PageDeps): Promise<Answer> {
   const { scope, form, href } = call;
-  const { account_id: accountId, livemode } = scope;
-  const wanted = form.getAll('events');
-  const events = EVENT_TYPES.filter((type) => wanted.includes(type));
-  const given = field(form, 'url');
-  const allowPrivate = deps.allowPrivateWebhooks && !livemode;
+  const requestedTypes = form.getAll('events');
+  const events = EVENT_TYPES.filter((type) => requestedTypes.includes(type));
+  const url = field(form, 'url');
+  const allowPrivate = deps.allowPrivateWebhooks && !scope.livemode;
   const policy = { allowPrivate, isDenied: deps.isDeniedAddress };
-  const checked = await checkWebhookUrl(given, policy);
-  const fault = checked.ok ? undefined : checked.message;
-  if (!checked.ok || events.length === 0) {
-    const endpoint = await deps.stores.endpoints.get(accountId, livemode);
-    const refused = { url: given, fault, events };
+  const urlCheck = await checkWebhookUrl(url, policy);
+  const fault = urlCheck.ok ? undefined : urlCheck.message;
+  if (!urlCheck.ok || events.length === 0) {
+    const endpoint = await getEndpoint(deps, scope);
+    const refused = { url, fault, events };
     return { page: <WebhooksPage {...{ call, endpoint, refused }} />, status: 400 };
   }
-  await setEndpoint(
-    endpointDeps(call, deps),
-    { accountId, livemode },
-    { url: checked.url, events: events.length === EVENT_TYPES.length ? 'all' : events },
-  );
+  const isAll = events.length === EVENT_TYPES.length;
+  await setEndpoint(deps, scope, { url: urlCheck.url, events: isAll ? 'all' : events });
   const text = 'The endpoint is saved. Send a test event to see that it answers.';
   return { go: href('/webhooks'), flash: { tone: 'good', text } };
 }
 
-/** Form as it was sent, and why it was refused. */
-interface Refused {
+/** Values of a refused form, and the reason. */
+interface RefusedForm {
   url: string;
   fault: string | undefined;
   events: readonly EventType[];
@@ -60,8 +53,8 @@ interface Refused {
 
 interface PageProps {
   call: Call;
-  endpoint: EndpointDocument | null;
-  refused?: Refused;
+  endpoint: EndpointSummary | null;
+  refused?: RefusedForm;
 }
 
 function WebhooksPage({ call, endpoint, refused }: PageProps) {
@@ -75,7 +68,7 @@ function WebhooksPage({ call, endpoint, refused }: PageProps) {
       <EndpointPanel {...{ call, endpoint }} {...(refused && { refused })} />
       {endpoint !== null && <SecretPanel call={call} endpoint={endpoint} />}
       {endpoint !== null && call.may('events.send') && <TestPanel call={call} />}
-      <Snippets />
+      <VerifyPanel />
     </>
   );
 }
@@ -114,9 +107,26 @@ function EndpointPanel({ call, endpoint, refused }: PageProps) {
           name="events"
           options={EVENT_TYPES.map((type) => [type, type] as const)}
           checked={events}
-          hint="Others are recorded and listed, and can be sent by hand."
+          hint="Other events are recorded and listed, and can be sent manually."
         />
       </PostForm>
+    </Panel>
+  );
+}
+
+/** Panel that says how a receiver verifies a delivery. */
+function VerifyPanel() {
+  return (
+    <Panel title="Verify a delivery">
+      <p>
+        The header <code>Service-Signature</code> is <code>t=…,v1=…</code>: the seconds since 1970,
+        and the hex HMAC-SHA256 of <code>t</code>, a full stop and the body, under the signing
+        secret.
+      </p>
+      <p class="muted">
+        Use the raw body as received, compare in constant time, and refuse a time more than 300
+        seconds away. The documentation has a complete receiver. Never put the secret in your code.
+      </p>
     </Panel>
   );
 }

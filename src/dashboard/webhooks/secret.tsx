@@ -1,9 +1,14 @@
-import { AFTER_MS, type After, rollSecret, showEndpoint } from '../../merchants/endpoint';
-import type { DashboardDeps } from '../deps';
-import { field } from '../form';
-import { Copyable, Note, PageHead, Panel, When } from '../parts';
-import type { Answer, Call, Route } from '../route';
-import { endpointDeps } from './acting';
+import {
+  type EndpointSummary,
+  ROLL_DELAYS_MS,
+  type RollDelay,
+  rollSecret,
+  showEndpoint,
+} from '../../service/endpoints';
+import { Select } from '../frame/fields';
+import { field } from '../frame/form';
+import { Copyable, Note, PageHead, Panel, PostForm, When } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 
 export const SECRET_ROUTES: readonly Route[] = [
   {
@@ -11,8 +16,8 @@ export const SECRET_ROUTES: readonly Route[] = [
     path: '/webhooks/secret',
     act: 'webhooks.secret',
     title: 'Signing secret',
-    ask: {
-      question: 'The secret signs every delivery. Who has it can forge them.',
+    confirmation: {
+      question: 'The secret signs every delivery. Anyone who has it can forge them.',
       button: 'Show signing secret',
       password: true,
     },
@@ -23,9 +28,9 @@ export const SECRET_ROUTES: readonly Route[] = [
     path: '/webhooks/roll',
     act: 'webhooks.change',
     title: 'Roll the signing secret',
-    ask: {
+    confirmation: {
       question: (form) =>
-        `Make a new secret that signs ${WORDS[afterOf(form)]}? The present one can't be had back.`,
+        `Create a new secret that signs ${WORDS[parseAfter(form)]}? The current one cannot be restored.`,
       button: 'Roll signing secret',
       password: true,
     },
@@ -33,22 +38,69 @@ export const SECRET_ROUTES: readonly Route[] = [
   },
 ];
 
-const WORDS: Readonly<Record<After, string>> = {
+const WORDS: Readonly<Record<RollDelay, string>> = {
   now: 'from now on',
   '1h': 'in one hour',
   '24h': 'in 24 hours',
 };
 
-function afterOf(form: URLSearchParams): After {
-  const given = field(form, 'after');
-  return given === '1h' || given === '24h' ? given : 'now';
+function parseAfter(form: URLSearchParams): RollDelay {
+  const text = field(form, 'after');
+  return text === '1h' || text === '24h' ? text : 'now';
 }
 
-async function showSecret(call: Call, deps: DashboardDeps): Promise<Answer> {
-  const { account_id: accountId, livemode } = call.scope;
-  const shown = await showEndpoint(endpointDeps(call, deps), { accountId, livemode });
-  if (shown === null) return 'not_found';
-  const { signing_secret, next_secret, next_active_from } = shown;
+/** Panel in which the secret is shown and rolled. */
+export function SecretPanel({ call, endpoint }: { call: Call; endpoint: EndpointSummary }) {
+  const { viewer, href, may } = call;
+  const { next_active_from } = endpoint;
+  return (
+    <Panel title="Signing secret">
+      <p class="muted">
+        Each delivery is signed with it, in the header <code>Service-Signature</code>.
+      </p>
+      {next_active_from !== undefined && (
+        <Note tone="note">
+          {'A new secret signs from '}
+          <When at={next_active_from} />
+          {' on.'}
+        </Note>
+      )}
+      <div class="buttons">
+        {may('webhooks.secret') && (
+          <PostForm
+            viewer={viewer}
+            action={href('/webhooks/secret')}
+            button="Show signing secret"
+            tone="plain"
+          />
+        )}
+        {may('webhooks.change') && (
+          <PostForm
+            viewer={viewer}
+            action={href('/webhooks/roll')}
+            button="Roll signing secret"
+            tone="danger"
+          >
+            <Select
+              label="New secret signs"
+              name="after"
+              options={[
+                ['now', 'Now'],
+                ['1h', 'In 1 hour'],
+                ['24h', 'In 24 hours'],
+              ]}
+            />
+          </PostForm>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+async function showSecret(call: Call, deps: PageDeps): Promise<Answer> {
+  const endpoint = await showEndpoint(deps, call.scope);
+  if (endpoint === null) return 'not_found';
+  const { signing_secret, next_secret, next_active_from } = endpoint;
   return {
     page: (
       <>
@@ -72,15 +124,10 @@ async function showSecret(call: Call, deps: DashboardDeps): Promise<Answer> {
   };
 }
 
-async function roll(call: Call, deps: DashboardDeps): Promise<Answer> {
-  const { account_id: accountId, livemode } = call.scope;
-  const after = afterOf(call.form);
-  const rolled = await rollSecret(
-    endpointDeps(call, deps),
-    { accountId, livemode },
-    AFTER_MS[after],
-  );
-  if (rolled === null) return 'not_found';
+async function roll(call: Call, deps: PageDeps): Promise<Answer> {
+  const after = parseAfter(call.form);
+  const newSecret = await rollSecret(deps, call.scope, ROLL_DELAYS_MS[after]);
+  if (newSecret === null) return 'not_found';
   return {
     page: (
       <>
@@ -91,13 +138,13 @@ async function roll(call: Call, deps: DashboardDeps): Promise<Answer> {
           ) : (
             <>
               {'It signs from '}
-              <When at={rolled.active_from} />
-              {' on; until then the present one does.'}
+              <When at={newSecret.active_from} />
+              {' on; until then the current one does.'}
             </>
           )}
         </Note>
         <Panel>
-          <Copyable label="signing secret" text={rolled.signing_secret} />
+          <Copyable label="signing secret" text={newSecret.signing_secret} />
           <a href={call.href('/webhooks')}>Back to webhooks</a>
         </Panel>
       </>

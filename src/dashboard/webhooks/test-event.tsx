@@ -1,11 +1,11 @@
-import { ActFailure } from '../../domain/act-failure';
-import { EVENT_TYPES } from '../../domain/event';
-import { sendTestEvent } from '../../webhooks/test-event';
-import type { DashboardDeps } from '../deps';
-import { field } from '../form';
-import { PageHead, Panel } from '../parts';
-import type { Answer, Call, Route } from '../route';
-import { AttemptFacts } from './attempt';
+import { ServiceError } from '../../domain/errors';
+import { EVENT_TYPES } from '../../domain/webhook/event';
+import { sendTestEvent } from '../../service/events/test-event';
+import { Select } from '../frame/fields';
+import { field } from '../frame/form';
+import { PageHead, Panel, PostForm } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { AttemptFacts } from './delivery';
 
 export const TEST_EVENT_ROUTE: Route = {
   method: 'post',
@@ -15,15 +15,39 @@ export const TEST_EVENT_ROUTE: Route = {
   handle: sendTest,
 };
 
+/** Panel that sends a test event. */
+export function TestPanel({ call }: { call: Call }) {
+  return (
+    <Panel title="Test">
+      <p class="muted">
+        A test is signed and listed as any other event, says <code>"test": true</code> in its data,
+        and is tried once.
+      </p>
+      <PostForm
+        viewer={call.viewer}
+        action={call.href('/webhooks/test')}
+        button="Send test event"
+        busy="Waiting for the answer…"
+      >
+        <Select
+          label="Event type"
+          name="type"
+          value="payment.settled"
+          options={EVENT_TYPES.map((type) => [type, type] as const)}
+        />
+      </PostForm>
+    </Panel>
+  );
+}
+
 /** Sends it and waits for the answer, ten seconds at most. */
-async function sendTest(call: Call, deps: DashboardDeps): Promise<Answer> {
+async function sendTest(call: Call, deps: PageDeps): Promise<Answer> {
   const { scope, form, href, requestId: request_id } = call;
-  const asked = field(form, 'type');
-  const type = EVENT_TYPES.find((one) => one === asked);
+  const requestedType = field(form, 'type');
+  const type = EVENT_TYPES.find((one) => one === requestedType);
   if (type === undefined) return 'not_found';
   const { allowPrivateWebhooks: allowPrivate } = deps;
   try {
-    await call.audit({ act: 'event.sent', ...scope, target: null, after: { type, test: true } });
     const row = await sendTestEvent({ ...deps, allowPrivate }, { ...scope, type, request_id });
     const isGood = row.outcome === 'delivered';
     return {
@@ -41,7 +65,7 @@ async function sendTest(call: Call, deps: DashboardDeps): Promise<Answer> {
       ),
     };
   } catch (error) {
-    if (!(error instanceof ActFailure)) throw error;
+    if (!(error instanceof ServiceError)) throw error;
     return { go: href('/webhooks'), flash: { tone: 'bad', text: error.message } };
   }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isBalanceAccountName } from '../balance-account';
+import { isBalanceAccountName } from '../account/balance-account';
 import {
   AMOUNT_MAX,
   type AnyCallback,
@@ -12,16 +12,16 @@ import {
   PAYMENT_CALLBACKS,
   PAYOUT_CALLBACKS,
   REFUND_CALLBACKS,
-} from '../callback';
-import { UNITS } from '../crypto';
+} from '../callback/callback';
+import { UNITS } from '../crypto/assets';
 import {
   BLOCKS_MAX,
   CRYPTO_PAYMENT_CALLBACKS,
   CRYPTO_SETTLEMENT_CALLBACKS,
   type CryptoCallback as CryptoPayload,
-} from '../crypto-callback';
+} from '../crypto/callback';
 
-/** Payload of every bank callback, as it is published to connector teams. */
+/** Payload of every bank callback, published to connector teams. */
 export const BankCallback = z
   .object({
     callback_id: z.string().min(1).max(200),
@@ -40,7 +40,7 @@ export const BankCallback = z
 
 const Count = z.int().min(0).max(BLOCKS_MAX).optional();
 
-/** Payload of every callback of a crypto connector, as it is published to connector teams. */
+/** Payload of every callback of a crypto connector, published to connector teams. */
 const CryptoCallback = z
   .object({
     callback_id: z.string().min(1).max(200),
@@ -57,31 +57,26 @@ const CryptoCallback = z
   })
   .meta({ id: 'CryptoCallback' }) satisfies z.ZodType<CryptoPayload>;
 
-/** Report of a crypto connector: the resource, and what happened to it. */
 export const CryptoReport = z.object({
   connector: z.string().refine(isBalanceAccountName, 'must be the name of a connector'),
   resource: z.enum(CRYPTO_RESOURCES),
   resource_id: z.uuid(),
-  /** Name of a callback that the resource has. */
   name: z.enum([...CRYPTO_PAYMENT_CALLBACKS, ...CRYPTO_SETTLEMENT_CALLBACKS]),
   callback: CryptoCallback,
 });
 
-/** Report of a bank's connector: the resource, and what happened to it. */
 const BankReport = z.object({
-  /** Name of the connector, which is part of a field's path in the ledger. */
+  /** Part of a field path in the ledger. */
   connector: z.string().refine(isBalanceAccountName, 'must be the name of a connector'),
   resource: z.enum(BANK_RESOURCES),
   resource_id: z.uuid(),
-  /** Name of a callback that the resource has. */
   name: z.enum([...PAYMENT_CALLBACKS, ...REFUND_CALLBACKS, ...PAYOUT_CALLBACKS]),
   callback: BankCallback,
 });
 
-/** Report of any connector. */
 export const ResourceCallback = z.discriminatedUnion('resource', [BankReport, CryptoReport]);
 
-/** Report as it is handed over: it is parsed before anything is done about it. */
+/** Wider than the schema: callers build it, and the receiver parses it. */
 export interface ResourceCallback {
   connector: string;
   resource: CallbackResource;
@@ -90,8 +85,7 @@ export interface ResourceCallback {
   callback: AnyCallback;
 }
 
-/** Facts that each callback over HTTP has, named as the wire names them. */
-function overHttp<
+function buildHttpCallback<
   R extends CallbackResource,
   N extends CallbackName,
   Payload extends z.ZodRawShape,
@@ -108,11 +102,11 @@ function overHttp<
 export const HttpCallback = z.discriminatedUnion(
   'resource',
   [
-    overHttp('payment', PAYMENT_CALLBACKS, BankCallback),
-    overHttp('refund', REFUND_CALLBACKS, BankCallback),
-    overHttp('payout', PAYOUT_CALLBACKS, BankCallback),
-    overHttp('crypto_payment', CRYPTO_PAYMENT_CALLBACKS, CryptoCallback),
-    overHttp('crypto_settlement', CRYPTO_SETTLEMENT_CALLBACKS, CryptoCallback),
+    buildHttpCallback('payment', PAYMENT_CALLBACKS, BankCallback),
+    buildHttpCallback('refund', REFUND_CALLBACKS, BankCallback),
+    buildHttpCallback('payout', PAYOUT_CALLBACKS, BankCallback),
+    buildHttpCallback('crypto_payment', CRYPTO_PAYMENT_CALLBACKS, CryptoCallback),
+    buildHttpCallback('crypto_settlement', CRYPTO_SETTLEMENT_CALLBACKS, CryptoCallback),
   ],
   { error: `must be one of ${CALLBACK_RESOURCES.join(', ')}` },
 );

@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { PAYMENT_METHOD_IDS } from '../catalogue';
+import { availableEntry, catalogEntry, PAYMENT_METHOD_IDS } from '../payment/catalog';
 import { endpoint } from './endpoint';
+
+/** The example is shortened: all methods would fill pages. */
+const SAMPLE_METHODS = PAYMENT_METHOD_IDS.slice(0, 2);
 
 const RefundRules = z
   .object({
@@ -10,7 +13,7 @@ const RefundRules = z
   .meta({ id: 'RefundRules' });
 
 /** @see docs/api.md#methods */
-const CatalogueEntry = z
+const CatalogEntry = z
   .object({
     method: z.enum(PAYMENT_METHOD_IDS),
     display_name: z.string(),
@@ -35,7 +38,7 @@ const AvailableEntry = z
   })
   .meta({ id: 'AvailablePaymentMethod' });
 
-function listOf<T extends z.ZodType>(item: T, id: string) {
+function buildListSchema<T extends z.ZodType>(item: T, id: string) {
   return z.object({ object: z.literal('list'), data: z.array(item) }).meta({ id });
 }
 
@@ -44,13 +47,14 @@ export const listPaymentMethods = endpoint({
   path: '/v1/payment-methods',
   operation: 'listPaymentMethods',
   summary: 'Every payment method and its rules',
-  description: 'Alike for every account, whether it can use the method or not.',
+  description: 'The same for every account, whether it can use the method or not.',
   scope: null,
   query: z.strictObject({}),
   success: {
     status: 200,
-    description: 'The catalogue.',
-    schema: listOf(CatalogueEntry, 'PaymentMethodList'),
+    description: 'The catalog.',
+    schema: buildListSchema(CatalogEntry, 'PaymentMethodList'),
+    example: { data: SAMPLE_METHODS.map(catalogEntry) },
   },
   codes: [],
 });
@@ -60,13 +64,14 @@ export const listAvailablePaymentMethods = endpoint({
   path: '/v1/payment-methods/available',
   operation: 'listAvailablePaymentMethods',
   summary: 'The methods that this account can create a payment with now',
-  description: 'Those that it has, and that a bank of the environment of the key serves.',
+  description: "The account's methods that a bank supports in the environment of the key.",
   scope: null,
   query: z.strictObject({}),
   success: {
     status: 200,
     description: 'The methods.',
-    schema: listOf(AvailableEntry, 'AvailablePaymentMethodList'),
+    schema: buildListSchema(AvailableEntry, 'AvailablePaymentMethodList'),
+    example: { data: SAMPLE_METHODS.map(availableEntry) },
   },
   codes: [],
 });

@@ -1,26 +1,30 @@
 import { z } from 'zod';
-import { ASSET_CODES, NETWORKS, UNITS } from '../crypto';
-import { CRYPTO_PAYMENT_STATUSES } from '../crypto-payment';
-import { CRYPTO_SETTLEMENT_STATUSES } from '../crypto-settlement';
-import { DEPOSIT_STATUSES } from '../deposit';
+import { ASSET_CODES, NETWORKS, UNITS } from '../crypto/assets';
+import { DEPOSIT_STATUSES } from '../crypto/deposit';
+import { CRYPTO_PAYMENT_STATUSES } from '../crypto/payment';
+import { CRYPTO_SETTLEMENT_STATUSES } from '../crypto/settlement';
 import { endpoint } from './endpoint';
 import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
-import { BY_PAGES, CreatedBefore, Limit, pageOf } from './lists';
+import { BY_PAGES, buildPageSchema, CreatedBefore, Limit } from './lists';
 import { Metadata } from './payments';
+import { SAMPLE_ADDRESS, SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_TOKEN, SAMPLE_UNITS } from './samples';
 
 const NAME_LENGTH_MAX = 50;
 
 const Asset = text(NAME_LENGTH_MAX).meta({ description: `One of ${ASSET_CODES.join(', ')}.` });
 const NetworkName = text(NAME_LENGTH_MAX).meta({ description: `One of ${NETWORKS.join(', ')}.` });
 
-/** Amount of a coin, in an answer. */
+/** Amount of an asset in a response. */
 const Units = z
   .string()
   .regex(/^\d+$/)
-  .meta({ description: "An integer in the asset's smallest unit, as a text." });
+  .meta({
+    description: "An integer in the asset's smallest unit, as a string.",
+    examples: [SAMPLE_UNITS],
+  });
 
-/** Amount of a coin, in a request. */
-export const AskedUnits = z
+/** Amount of an asset in a request. */
+export const RequestUnits = z
   .string()
   .regex(UNITS, "must be an integer in the asset's smallest unit, as a text");
 
@@ -49,27 +53,39 @@ const Deposit = z
   })
   .meta({ id: 'CryptoDeposit' });
 
-const pair = { asset: z.enum(ASSET_CODES), network: z.enum(NETWORKS) };
+const pair = {
+  asset: z.enum(ASSET_CODES).meta({ examples: ['ETH'] }),
+  network: z.enum(NETWORKS).meta({ examples: ['ethereum'] }),
+};
 
 /** @see docs/api.md#crypto */
 export const CryptoPayment = z
   .object({
-    id: z.uuid(),
+    id: z.uuid().meta({ examples: [SAMPLE_IDS.crypto_payment] }),
     object: z.literal('crypto_payment'),
-    status: z.enum(CRYPTO_PAYMENT_STATUSES),
-    amount: Amount,
-    currency: z.string(),
+    status: z.enum(CRYPTO_PAYMENT_STATUSES).meta({ examples: ['awaiting_deposit'] }),
+    amount: Amount.meta({ examples: [10_000] }),
+    currency: z.string().meta({ examples: ['EUR'] }),
     ...pair,
     amount_due: Units,
-    amount_received: Units.meta({ description: 'Confirmed deposits that count.' }),
-    address: z.string(),
-    payment_uri: z.string().meta({ description: 'BIP-21 or EIP-681, for wallets.' }),
-    redirect_url: z.string().meta({ format: 'uri', description: "The payer's page." }),
-    deposits: z.array(Deposit),
-    reference: z.string().nullable(),
+    amount_received: Units.meta({ description: 'Confirmed deposits that count.', examples: ['0'] }),
+    address: z.string().meta({ examples: [SAMPLE_ADDRESS] }),
+    payment_uri: z.string().meta({
+      description: 'BIP-21 or EIP-681, for wallets.',
+      examples: [`ethereum:${SAMPLE_ADDRESS}@1?value=${SAMPLE_UNITS}`],
+    }),
+    redirect_url: z.string().meta({
+      ...{ format: 'uri', description: "The payer's page." },
+      examples: [`${SAMPLE_ORIGIN}/pay/crypto/${SAMPLE_TOKEN}`],
+    }),
+    deposits: z.array(Deposit).meta({ examples: [[]] }),
+    reference: z
+      .string()
+      .nullable()
+      .meta({ examples: ['order-1001'] }),
     livemode: z.boolean(),
     metadata: z.record(z.string(), z.unknown()),
-    expires_at: Timestamp,
+    expires_at: Timestamp.meta({ examples: ['2026-03-01T13:04:56.789Z'] }),
     received_at: Timestamp.nullable(),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -82,7 +98,7 @@ export const CreateCryptoSettlement = z
     asset: Asset,
     network: NetworkName,
     amount: optional(
-      AskedUnits.meta({ description: 'Smallest units; left out: the whole balance.' }),
+      RequestUnits.meta({ description: 'Smallest units. Default: the whole balance.' }),
     ),
   })
   .meta({ id: 'CreateCryptoSettlement' });
@@ -91,13 +107,13 @@ export type CreateCryptoSettlement = z.infer<typeof CreateCryptoSettlement>;
 /** @see docs/api.md#settlements */
 export const CryptoSettlement = z
   .object({
-    id: z.uuid(),
+    id: z.uuid().meta({ examples: [SAMPLE_IDS.crypto_settlement] }),
     object: z.literal('crypto_settlement'),
-    status: z.enum(CRYPTO_SETTLEMENT_STATUSES),
+    status: z.enum(CRYPTO_SETTLEMENT_STATUSES).meta({ examples: ['pending'] }),
     ...pair,
     amount: Units,
-    fee: Units,
-    wallet_address: z.string(),
+    fee: Units.meta({ examples: ['0'] }),
+    wallet_address: z.string().meta({ examples: [SAMPLE_ADDRESS] }),
     transaction_id: z.string().nullable(),
     failure: Failure.nullable(),
     livemode: z.boolean(),
@@ -110,8 +126,8 @@ export const createCryptoPayment = endpoint({
   method: 'post',
   path: '/v1/crypto/payments',
   operation: 'createCryptoPayment',
-  summary: 'Take a payment in a coin',
-  description: 'The rate is fixed for the window, and the address is of this payment alone.',
+  summary: 'Create a crypto payment',
+  description: 'The rate is fixed for the window. The address is used for this payment only.',
   scope: 'crypto:write',
   crypto: true,
   creates: true,
@@ -126,7 +142,7 @@ export const getCryptoPayment = endpoint({
   path: '/v1/crypto/payments/{id}',
   operation: 'getCryptoPayment',
   summary: 'Read a crypto payment',
-  description: 'For reconciliation, not for polling: webhooks tell of every change of state.',
+  description: 'For reconciliation, not for polling: webhooks report every change of state.',
   scope: 'crypto:read',
   crypto: true,
   params: ById,
@@ -150,7 +166,7 @@ export const listCryptoPayments = endpoint({
   success: {
     status: 200,
     description: 'A page.',
-    schema: pageOf(CryptoPayment, 'CryptoPaymentList'),
+    schema: buildPageSchema(CryptoPayment, 'CryptoPaymentList'),
   },
   codes: ['crypto_not_enabled', 'invalid_cursor'],
 });
@@ -160,7 +176,7 @@ export const createCryptoSettlement = endpoint({
   path: '/v1/crypto/settlements',
   operation: 'createCryptoSettlement',
   summary: 'Pay a balance out to the registered wallet',
-  description: 'Balances are paid out daily by themselves; this asks for it now.',
+  description: 'Balances are paid out automatically every day; this pays out now.',
   scope: 'crypto:write',
   crypto: true,
   creates: true,
@@ -181,7 +197,7 @@ export const getCryptoSettlement = endpoint({
   path: '/v1/crypto/settlements/{id}',
   operation: 'getCryptoSettlement',
   summary: 'Read a settlement',
-  description: 'For reconciliation, not for polling: webhooks tell of every end.',
+  description: 'For reconciliation, not for polling: webhooks report every final state.',
   scope: 'crypto:read',
   crypto: true,
   params: ById,
@@ -205,7 +221,7 @@ export const listCryptoSettlements = endpoint({
   success: {
     status: 200,
     description: 'A page.',
-    schema: pageOf(CryptoSettlement, 'CryptoSettlementList'),
+    schema: buildPageSchema(CryptoSettlement, 'CryptoSettlementList'),
   },
   codes: ['crypto_not_enabled', 'invalid_cursor'],
 });

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { Scope } from '../api-key';
+import type { Scope } from '../account/api-key';
 import type { ErrorCode } from '../errors';
 
-/** An endpoint of the API; its schemas validate a request and document it. */
+/** An endpoint of the API; its schemas validate requests and document them. */
 export interface Endpoint {
   method: 'get' | 'post' | 'delete';
   /** Path with `{name}` for parameters. */
@@ -11,23 +11,29 @@ export interface Endpoint {
   operation: string;
   summary: string;
   description: string;
-  /** Permission that the key must have; null where any valid key will do. */
+  /** Permission that the key needs; null if any valid key suffices. */
   scope: Scope | null;
   /** Whether crypto must be enabled on the account. */
   crypto?: boolean;
-  /** Whether it creates a resource and so needs an Idempotency-Key. */
+  /** Whether it creates a resource and therefore needs an Idempotency-Key. */
   creates?: boolean;
-  /** Fields of the body that are kept as they were written. */
+  /** Fields of the body that are stored byte for byte. */
   raw?: readonly string[];
   params?: z.ZodObject;
   query?: z.ZodObject;
   body?: z.ZodObject;
-  success: { status: 200 | 201; description: string; schema: z.ZodType };
-  /** Codes beyond those that every endpoint can answer. */
+  success: {
+    status: 200 | 201;
+    description: string;
+    schema: z.ZodType;
+    /** Overrides the examples of the schema. */
+    example?: Record<string, unknown>;
+  };
+  /** Error codes in addition to those of every endpoint. */
   codes: readonly ErrorCode[];
 }
 
-/** Defines an endpoint and keeps the schemas' own types. */
+/** Keeps the literal types of the schemas. */
 export function endpoint<const E extends Endpoint>(definition: E): E {
   return definition;
 }

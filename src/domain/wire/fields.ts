@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { AMOUNT_MAX } from '../callback';
+import { AMOUNT_MAX } from '../callback/callback';
 import { fits } from '../characters';
 import { COUNTRIES } from '../countries';
 import { CURRENCIES } from '../currencies';
+import { SAMPLE_CREATED } from './samples';
 
 const REFERENCE_LENGTH_MAX = 255;
 const NAME_LENGTH_MAX = 100;
@@ -23,7 +24,7 @@ export const Amount = z
   .int('must be an integer in minor units')
   .min(1, 'must be at least 1')
   .max(AMOUNT_MAX, `must be at most ${AMOUNT_MAX}`)
-  .meta({ description: 'Minor units: 10.50 is 1050.', format: 'int64' });
+  .meta({ description: 'Minor units: 10.50 is 1050.', format: 'int64', examples: [1050] });
 
 const currencies = new Set<string>(CURRENCIES);
 const countries = new Set<string>(COUNTRIES);
@@ -39,19 +40,19 @@ export const Country = z
   .meta({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2.' });
 
 export const Reference = text(REFERENCE_LENGTH_MAX);
-export const PersonName = text(NAME_LENGTH_MAX);
+export const NamePart = text(NAME_LENGTH_MAX);
 
 /** Absolute https URL without user name or password. @see docs/api.md#create-a-payment */
 export const HttpsUrl = text(URL_LENGTH_MAX)
   .refine(isHttpsUrl, 'must be an absolute https URL without user name or password')
   .meta({ format: 'uri', pattern: '^https://' });
 
-/** Host that is a name or an address: others hold marks that mean more in a header. */
+/** A name or an address; other hosts can contain characters with a meaning in a header. */
 const PLAIN_HOST = /^([\w.-]+|\[[\da-f:.]+\])$/;
 
 function isHttpsUrl(value: string): boolean {
-  // White space, control characters and back slashes are refused, since the URL parser forgives
-  // them but a browser is sent to this text.
+  // White space, control characters and backslashes are refused: the URL parser accepts them, but a
+  // browser is redirected to this exact text.
   if (!/^https:\/\/[^\s\p{Cc}\\]+$/iu.test(value) || !URL.canParse(value)) return false;
   const { protocol, username, password, hostname } = new URL(value);
   const userinfo = /^https:\/\/[^/?#]*@/i.test(value) || username !== '' || password !== '';
@@ -59,18 +60,17 @@ function isHttpsUrl(value: string): boolean {
 }
 
 /** Time in UTC with millisecond precision. @see docs/api.md#money-json-text */
-export const Timestamp = z.iso.datetime({ precision: 3 });
+export const Timestamp = z.iso.datetime({ precision: 3 }).meta({ examples: [SAMPLE_CREATED] });
 
 /**
- * Reason why a payment or a refund came to nothing.
+ * Why a payment or a refund failed.
  * @see docs/api.md#states, docs/api.md#refunds
  */
 export const Failure = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Failure' });
 
-/** Parameter of a path that names a resource. */
 export const ById = z.object({ id: z.string() });
 
-/** Makes a field optional in a request; null means absent. */
+/** In a request, null means absent. */
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();
 }

@@ -20,7 +20,7 @@ import {
   simulateRefund,
 } from './sandbox';
 
-/** Every endpoint, in the order of the document; a new one is added here and in `src/api`. */
+/** In the order of the OpenAPI document; a new endpoint is added here and in `src/api`. */
 export const ENDPOINTS: readonly Endpoint[] = [
   createPayment,
   getPayment,

@@ -32,13 +32,12 @@ export const CreatedBefore = z
   .pipe(z.string().meta({ format: 'date-time' }))
   .optional();
 
-/** Description of an operation that lists. */
 export const BY_PAGES =
-  'A page at a time: give `next_cursor` as `created_before` for the next one. No row is lost or ' +
+  'Returns a page. For the next page, send `next_cursor` as `created_before`: no row is lost or ' +
   'repeated.';
 
 /** A page, newest first; `next_cursor` continues it. @see docs/api.md#cancel-read-list */
-export function pageOf<T extends z.ZodType>(item: T, id: string) {
+export function buildPageSchema<T extends z.ZodType>(item: T, id: string) {
   return z
     .object({
       object: z.literal('list'),

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { RawJson } from '../../json';
-import { PAYMENT_METHOD_IDS } from '../catalogue';
-import { PAYMENT_STATUSES } from '../payment';
+import { RawJson } from '../../base/json';
+import { PAYMENT_METHOD_IDS } from '../payment/catalog';
+import { CANCELLATIONS, PAYMENT_STATUSES } from '../payment/payment';
+import { SAMPLE_PAYMENT } from '../payment/sample';
 import { endpoint } from './endpoint';
 import {
   Amount,
@@ -10,20 +11,21 @@ import {
   Currency,
   Failure,
   HttpsUrl,
+  NamePart,
   optional,
-  PersonName,
   Reference,
   Timestamp,
   text,
 } from './fields';
-import { BY_PAGES, CreatedBefore, Limit, pageOf } from './lists';
+import { BY_PAGES, buildPageSchema, CreatedBefore, Limit } from './lists';
+import { SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_TOKEN, SAMPLE_UPDATED } from './samples';
 
 const METADATA_KEYS_MAX = 50;
 const METADATA_BYTES_MAX = 8 * 1_024;
 const METHOD_LENGTH_MAX = 100;
 
 /**
- * Arbitrary JSON object, returned exactly as it was written; null means absent.
+ * Arbitrary JSON object, returned byte for byte; null means absent.
  * @see docs/api.md#metadata
  */
 export const Metadata = z
@@ -41,8 +43,8 @@ export const Metadata = z
 const CustomerRequest = z
   .strictObject({
     email: optional(z.email().max(254)),
-    first_name: optional(PersonName),
-    last_name: optional(PersonName),
+    first_name: optional(NamePart),
+    last_name: optional(NamePart),
     reference: optional(Reference),
   })
   .meta({ id: 'CustomerRequest' });
@@ -50,7 +52,7 @@ const CustomerRequest = z
 /** @see docs/api.md#create-a-payment */
 export const CreatePayment = z
   .strictObject({
-    method: text(METHOD_LENGTH_MAX).meta({ description: 'A method id from the catalogue.' }),
+    method: text(METHOD_LENGTH_MAX).meta({ description: 'A method id from the catalog.' }),
     amount: Amount,
     currency: Currency,
     success_url: HttpsUrl,
@@ -77,17 +79,18 @@ const Customer = z
 /** @see docs/api.md#create-a-payment */
 export const Payment = z
   .object({
-    id: z.uuid(),
+    id: z.uuid().meta({ examples: [SAMPLE_IDS.payment] }),
     object: z.literal('payment'),
-    status: z.enum(PAYMENT_STATUSES),
-    amount: Amount,
-    currency: z.string(),
-    method: z.enum(PAYMENT_METHOD_IDS),
-    country: nullable,
-    reference: nullable,
+    status: z.enum(PAYMENT_STATUSES).meta({ examples: ['awaiting_customer'] }),
+    amount: Amount.meta({ examples: [SAMPLE_PAYMENT.amount] }),
+    currency: z.string().meta({ examples: [SAMPLE_PAYMENT.currency] }),
+    method: z.enum(PAYMENT_METHOD_IDS).meta({ examples: [SAMPLE_PAYMENT.method] }),
+    country: nullable.meta({ examples: [SAMPLE_PAYMENT.country] }),
+    reference: nullable.meta({ examples: [SAMPLE_PAYMENT.reference] }),
     redirect_url: z.url().meta({
       description:
-        'Send the customer here. Opens once and expires. Never in an iframe, never e-mailed later.',
+        'Redirect the customer here. Opens once and expires. Do not use it in an iframe or e-mail it.',
+      examples: [`${SAMPLE_ORIGIN}/pay/${SAMPLE_TOKEN}`],
     }),
     customer: Customer,
     failure: Failure.nullable(),
@@ -107,8 +110,8 @@ export const createPayment = endpoint({
   operation: 'createPayment',
   summary: 'Create a payment',
   description:
-    'Answers as soon as the customer can be sent to `redirect_url`; where the bank is slow, after ' +
-    '5 seconds with status `created` and a `redirect_url` that works.',
+    'Responds as soon as the customer can be redirected to `redirect_url`; if the bank is slow, ' +
+    'after 5 seconds, with status `created` and a `redirect_url` that works.',
   scope: 'payments:write',
   creates: true,
   raw: ['metadata'],
@@ -122,7 +125,7 @@ export const getPayment = endpoint({
   path: '/v1/payments/{id}',
   operation: 'getPayment',
   summary: 'Read a payment',
-  description: 'For reconciliation, not for polling: webhooks tell of every change.',
+  description: 'For reconciliation, not for polling: webhooks report every change.',
   scope: 'payments:read',
   params: ById,
   success: { status: 200, description: 'The payment.', schema: Payment },
@@ -143,7 +146,7 @@ export const listPayments = endpoint({
     reference: Reference.optional(),
     created_before: CreatedBefore,
   }),
-  success: { status: 200, description: 'A page.', schema: pageOf(Payment, 'PaymentList') },
+  success: { status: 200, description: 'A page.', schema: buildPageSchema(Payment, 'PaymentList') },
   codes: ['invalid_cursor'],
 });
 
@@ -152,10 +155,18 @@ export const cancelPayment = endpoint({
   path: '/v1/payments/{id}/cancel',
   operation: 'cancelPayment',
   summary: 'Cancel a payment the customer has not paid',
-  description: 'Safe to repeat: a payment that is cancelled already is returned as it is.',
+  description: 'Safe to repeat: a cancelled payment is returned unchanged.',
   scope: 'payments:write',
   params: ById,
   body: z.strictObject({}),
-  success: { status: 200, description: 'The cancelled payment.', schema: Payment },
+  success: {
+    status: 200,
+    description: 'The cancelled payment.',
+    schema: Payment,
+    example: {
+      ...{ status: 'cancelled', cancelled_at: SAMPLE_UPDATED, updated_at: SAMPLE_UPDATED },
+      failure: CANCELLATIONS.merchant,
+    },
+  },
   codes: ['payment_not_found', 'cannot_cancel'],
 });

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { PAYOUT_STATUSES } from '../payout';
-import { RAIL_IDS } from '../rails';
+import { PAYOUT_STATUSES } from '../payout/payout';
+import { RAIL_IDS, railEntry } from '../payout/rails';
 import { endpoint } from './endpoint';
 import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
-import { BY_PAGES, CreatedBefore, Limit, pageOf } from './lists';
+import { BY_PAGES, buildPageSchema, CreatedBefore, Limit } from './lists';
 import { Metadata } from './payments';
+import { SAMPLE_IDS } from './samples';
 
 const RECIPIENT_ID_LENGTH_MAX = 100;
 const METHOD_LENGTH_MAX = 100;
@@ -12,17 +13,19 @@ const METHOD_LENGTH_MAX = 100;
 /** @see docs/api.md#payouts */
 export const CreatePayout = z
   .strictObject({
-    recipient_id: text(RECIPIENT_ID_LENGTH_MAX).meta({ description: 'Who is paid.' }),
+    recipient_id: text(RECIPIENT_ID_LENGTH_MAX).meta({
+      description: 'The recipient of the payout.',
+    }),
     method: text(METHOD_LENGTH_MAX).meta({ description: 'A rail id from the list of rails.' }),
     amount: Amount,
     currency: Currency,
     reference: optional(Reference).meta({
-      description: "Shown on the recipient's statement where the rail carries it.",
+      description: "Shown on the recipient's statement if the rail supports it.",
     }),
     metadata: optional(Metadata).meta({
       description:
-        'Stored and returned unchanged. `balance_account` in it names the balance account that the ' +
-        'payout and its fee draw from; left out: `main`.',
+        'Stored and returned unchanged. Its field `balance_account` is the balance account that ' +
+        'pays the amount and the fee. Default: `main`.',
     }),
   })
   .meta({ id: 'CreatePayout' });
@@ -31,21 +34,24 @@ export type CreatePayout = z.infer<typeof CreatePayout>;
 const Return = z
   .object({
     code: z.string(),
-    reason: z.string().meta({ description: 'The one given by the receiving bank.' }),
+    reason: z.string().meta({ description: "The receiving bank's reason." }),
   })
   .meta({ id: 'PayoutReturn' });
 
 /** @see docs/api.md#payouts */
 export const Payout = z
   .object({
-    id: z.uuid(),
+    id: z.uuid().meta({ examples: [SAMPLE_IDS.payout] }),
     object: z.literal('payout'),
-    status: z.enum(PAYOUT_STATUSES),
-    amount: Amount,
-    currency: z.string(),
-    method: z.enum(RAIL_IDS),
-    recipient_id: z.uuid(),
-    reference: z.string().nullable(),
+    status: z.enum(PAYOUT_STATUSES).meta({ examples: ['sent'] }),
+    amount: Amount.meta({ examples: [1000] }),
+    currency: z.string().meta({ examples: ['EUR'] }),
+    method: z.enum(RAIL_IDS).meta({ examples: ['card_payout'] }),
+    recipient_id: z.uuid().meta({ examples: [SAMPLE_IDS.recipient] }),
+    reference: z
+      .string()
+      .nullable()
+      .meta({ examples: ['invoice-2002'] }),
     metadata: z.record(z.string(), z.unknown()),
     failure: Failure.nullable(),
     returned: Return.nullable(),
@@ -72,8 +78,8 @@ export const createPayout = endpoint({
   operation: 'createPayout',
   summary: 'Pay out to a recipient',
   description:
-    'Answers as soon as the bank has sent it; where the bank is slow, after 5 seconds with the ' +
-    'state reached. Amount and fee are reserved first.',
+    'Responds as soon as the bank has sent the payout; if the bank is slow, after 5 seconds with ' +
+    'the current state. Amount and fee are reserved first.',
   scope: 'payouts:write',
   creates: true,
   raw: ['metadata'],
@@ -96,7 +102,7 @@ export const getPayout = endpoint({
   path: '/v1/payouts/{id}',
   operation: 'getPayout',
   summary: 'Read a payout',
-  description: 'For reconciliation, not for polling: webhooks tell of every change.',
+  description: 'For reconciliation, not for polling: webhooks report every change.',
   scope: 'payouts:read',
   params: ById,
   success: { status: 200, description: 'The payout.', schema: Payout },
@@ -115,7 +121,7 @@ export const listPayouts = endpoint({
     status: z.enum(PAYOUT_STATUSES).optional(),
     created_before: CreatedBefore,
   }),
-  success: { status: 200, description: 'A page.', schema: pageOf(Payout, 'PayoutList') },
+  success: { status: 200, description: 'A page.', schema: buildPageSchema(Payout, 'PayoutList') },
   codes: ['invalid_cursor'],
 });
 
@@ -123,8 +129,8 @@ export const listPayoutMethods = endpoint({
   method: 'get',
   path: '/v1/payout-methods',
   operation: 'listPayoutMethods',
-  summary: 'The rails that this account can pay out over now',
-  description: 'Those that it has, and that a bank of the environment of the key serves.',
+  summary: 'The rails that this account can use for payouts now',
+  description: "The account's rails that a bank supports in the environment of the key.",
   scope: null,
   query: z.strictObject({}),
   success: {
@@ -133,6 +139,7 @@ export const listPayoutMethods = endpoint({
     schema: z
       .object({ object: z.literal('list'), data: z.array(PayoutMethod) })
       .meta({ id: 'PayoutMethodList' }),
+    example: { data: RAIL_IDS.map(railEntry) },
   },
   codes: [],
 });

@@ -1,46 +1,47 @@
 import { z } from 'zod';
-import { CARD_SCHEMES } from '../recipient';
+import { CARD_SCHEMES } from '../payout/recipient';
 import {
-  type GivenRecipient,
   isBic,
   isBirthDate,
   isCardNumber,
   isIban,
+  type RecipientInput,
   recipientFaults,
-} from '../recipient-check';
+} from '../payout/recipient-check';
 import { endpoint } from './endpoint';
-import { ById, Country, optional, PersonName, Reference, Timestamp, text } from './fields';
+import { ById, Country, NamePart, optional, Reference, Timestamp, text } from './fields';
+import { SAMPLE_IDS } from './samples';
 
 const ADDRESS_LINE_LENGTH_MAX = 200;
 const CITY_LENGTH_MAX = 100;
 const POSTAL_CODE_LENGTH_MAX = 20;
 const EMAIL_LENGTH_MAX = 254;
-/** Room for 34 characters with a space after each. */
+/** 34 characters with a space after each. */
 const IBAN_LENGTH_MAX = 68;
 const TYPES = ['card', 'bank_account'] as const;
 
-/** Refuses an empty text, which would pass for a field that a rail asks for. */
-function filled(schema: z.ZodString) {
+/** Refuses empty text, which would satisfy a rail's required field. */
+function requireText(schema: z.ZodString) {
   return schema.refine((value) => value.trim() !== '', 'must not be blank');
 }
 
-/** Checks a text by a pattern, with a message that does not repeat it. */
-function formed(pattern: RegExp, message: string) {
+/** The message must not contain the value. */
+function matchPattern(pattern: RegExp, message: string) {
   return z.string().regex(pattern, message);
 }
 
 const Fields = z.strictObject({
   type: z.enum(TYPES),
-  first_name: filled(PersonName).meta({ description: 'As held by the bank.' }),
-  last_name: filled(PersonName).meta({ description: 'As held by the bank.' }),
+  first_name: requireText(NamePart).meta({ description: 'As the bank knows it.' }),
+  last_name: requireText(NamePart).meta({ description: 'As the bank knows it.' }),
   card_number: optional(
     z
       .string()
       .refine(isCardNumber, 'must be a card number of 12 to 19 digits')
       .meta({ pattern: '^[0-9]{12,19}$', description: 'Cards: required.' }),
   ),
-  expiry_month: optional(formed(/^(0[1-9]|1[0-2])$/, 'must be a month, 01 to 12')),
-  expiry_year: optional(formed(/^\d{4}$/, 'must be a year of four digits')),
+  expiry_month: optional(matchPattern(/^(0[1-9]|1[0-2])$/, 'must be a month, 01 to 12')),
+  expiry_year: optional(matchPattern(/^\d{4}$/, 'must be a year of four digits')),
   date_of_birth: optional(
     z
       .string()
@@ -51,8 +52,8 @@ const Fields = z.strictObject({
     z
       .string()
       .max(IBAN_LENGTH_MAX)
-      .refine(isIban, 'must be an IBAN with right check digits')
-      .meta({ description: 'Spaces and small letters are accepted.' }),
+      .refine(isIban, 'must be an IBAN with valid check digits')
+      .meta({ description: 'Spaces and lower case are accepted.' }),
   ),
   bic: optional(
     z
@@ -60,18 +61,18 @@ const Fields = z.strictObject({
       .refine(isBic, 'must be a BIC of 8 or 11 characters')
       .meta({ description: 'Required with an IBAN outside the SEPA area.' }),
   ),
-  sort_code: optional(formed(/^\d{6}$/, 'must be six digits')),
-  account_number: optional(formed(/^\d{8}$/, 'must be eight digits')),
-  address_line1: optional(filled(text(ADDRESS_LINE_LENGTH_MAX))),
-  city: optional(filled(text(CITY_LENGTH_MAX))),
-  postal_code: optional(filled(text(POSTAL_CODE_LENGTH_MAX))),
+  sort_code: optional(matchPattern(/^\d{6}$/, 'must be six digits')),
+  account_number: optional(matchPattern(/^\d{8}$/, 'must be eight digits')),
+  address_line1: optional(requireText(text(ADDRESS_LINE_LENGTH_MAX))),
+  city: optional(requireText(text(CITY_LENGTH_MAX))),
+  postal_code: optional(requireText(text(POSTAL_CODE_LENGTH_MAX))),
   last4: optional(
-    formed(/^[0-9A-Z]{4}$/, 'must be four characters').meta({
-      description: 'Has to agree with the number.',
+    matchPattern(/^[0-9A-Z]{4}$/, 'must be four characters').meta({
+      description: 'Must match the number.',
     }),
   ),
   scheme: optional(
-    z.enum(CARD_SCHEMES).meta({ description: 'Cards only. Has to agree with the number.' }),
+    z.enum(CARD_SCHEMES).meta({ description: 'Cards only. Must match the number.' }),
   ),
   country: optional(Country),
   email: optional(z.email().max(EMAIL_LENGTH_MAX)),
@@ -80,43 +81,47 @@ const Fields = z.strictObject({
 });
 
 /**
- * Rules for each field by itself, then for the fields together. The second set runs also when the
- * first has found faults, so that an answer names them all.
+ * Checks each field, then the fields together. The second check also runs if the first has found
+ * faults, so one response lists all of them.
  * @see docs/api.md#recipients
  */
-const CreateRecipient = Fields.superRefine(
-  (given, ctx) => {
+export const CreateRecipient = Fields.superRefine(
+  (input, ctx) => {
     const atFault = new Set(ctx.issues.map(({ path }) => path?.[0]));
     if (atFault.has('type')) return;
-    for (const { field, message } of recipientFaults(soundOf(given, atFault))) {
+    for (const { field, message } of recipientFaults(clearInvalidFields(input, atFault))) {
       if (!atFault.has(field)) ctx.addIssue({ code: 'custom', path: [field], message });
     }
   },
   { when: ({ value }) => typeof value === 'object' && value !== null },
 ).meta({ id: 'CreatePayoutRecipient' });
-type CreateRecipient = z.infer<typeof Fields>;
+export type CreateRecipient = z.infer<typeof Fields>;
 
-/** Blanks the fields at fault, which count as given but may hold a value of any kind. */
-function soundOf(given: CreateRecipient, atFault: ReadonlySet<unknown>): GivenRecipient {
-  const blanked = Object.keys(given).filter((field) => atFault.has(field));
-  return { ...given, ...Object.fromEntries(blanked.map((field) => [field, ''])) };
+/** Invalid fields count as present, but their value may have any type. */
+function clearInvalidFields(input: CreateRecipient, atFault: ReadonlySet<unknown>): RecipientInput {
+  const invalidFields = Object.keys(input).filter((field) => atFault.has(field));
+  return { ...input, ...Object.fromEntries(invalidFields.map((field) => [field, ''])) };
 }
 
 /** @see docs/api.md#recipients */
 const Recipient = z
   .object({
-    id: z.uuid(),
+    id: z.uuid().meta({ examples: [SAMPLE_IDS.recipient] }),
     object: z.literal('payout_recipient'),
-    type: z.enum(TYPES),
-    scheme: z.enum(CARD_SCHEMES).nullable().meta({
-      description: 'Null for bank accounts, and for cards that no payout goes to.',
-    }),
-    last4: z.string(),
+    type: z.enum(TYPES).meta({ examples: ['card'] }),
+    scheme: z
+      .enum(CARD_SCHEMES)
+      .nullable()
+      .meta({
+        description: 'Null for bank accounts, and for cards of networks without payouts.',
+        examples: ['visa'],
+      }),
+    last4: z.string().meta({ examples: ['1111'] }),
     created_at: Timestamp,
     deleted: z
       .literal(true)
       .optional()
-      .meta({ description: 'Only where what identifies the recipient was deleted.' }),
+      .meta({ description: 'Present if the identifying data of the recipient was deleted.' }),
   })
   .meta({ id: 'PayoutRecipient' });
 
@@ -125,8 +130,7 @@ export const createRecipient = endpoint({
   path: '/v1/payout-recipients',
   operation: 'createRecipient',
   summary: 'Create a payout recipient',
-  description:
-    'What identifies the person and the account is encrypted on arrival and never returned.',
+  description: 'The identifying data of the recipient is encrypted on arrival and never returned.',
   scope: 'payouts:write',
   creates: true,
   body: CreateRecipient,
@@ -140,10 +144,15 @@ export const deleteRecipient = endpoint({
   operation: 'deleteRecipient',
   summary: 'Delete a payout recipient',
   description:
-    'Deletes what identifies the person and the account, for good. Past payouts keep the id. A ' +
-    'repeat answers the same.',
+    'Permanently deletes the identifying data of the recipient. Past payouts keep the id. Safe to ' +
+    'repeat.',
   scope: 'payouts:write',
   params: ById,
-  success: { status: 200, description: 'The recipient, deleted.', schema: Recipient },
+  success: {
+    status: 200,
+    description: 'The recipient, deleted.',
+    schema: Recipient,
+    example: { deleted: true },
+  },
   codes: ['recipient_not_found'],
 });

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { REFUND_STATUSES } from '../refund';
+import { REFUND_STATUSES } from '../refund/refund';
 import { endpoint } from './endpoint';
 import { Amount, ById, Failure, optional, Timestamp, text } from './fields';
-import { BY_PAGES, CreatedBefore, Limit, pageOf } from './lists';
+import { BY_PAGES, buildPageSchema, CreatedBefore, Limit } from './lists';
+import { SAMPLE_IDS } from './samples';
 
 const PAYMENT_ID_LENGTH_MAX = 100;
 /** @see docs/api.md#refunds */
@@ -13,7 +14,7 @@ export const CreateRefund = z
   .strictObject({
     payment_id: text(PAYMENT_ID_LENGTH_MAX).meta({ description: 'A settled payment.' }),
     amount: optional(Amount).meta({
-      description: 'Minor units, up to what remains. Left out: all that remains.',
+      description: 'Minor units, up to the rest of the payment. Default: the rest.',
     }),
     reason: optional(text(REASON_LENGTH_MAX)).meta({ description: 'For your own reporting.' }),
   })
@@ -23,22 +24,24 @@ export type CreateRefund = z.infer<typeof CreateRefund>;
 /** @see docs/api.md#refunds */
 export const Refund = z
   .object({
-    id: z.uuid(),
+    id: z.uuid().meta({ examples: [SAMPLE_IDS.refund] }),
     object: z.literal('refund'),
-    payment_id: z.uuid(),
-    amount: Amount,
-    currency: z.string(),
-    status: z.enum(REFUND_STATUSES),
-    reason: z.string().nullable(),
+    payment_id: z.uuid().meta({ examples: [SAMPLE_IDS.payment] }),
+    amount: Amount.meta({ examples: [500] }),
+    currency: z.string().meta({ examples: ['EUR'] }),
+    status: z.enum(REFUND_STATUSES).meta({ examples: ['processing'] }),
+    reason: z
+      .string()
+      .nullable()
+      .meta({ examples: ['One item came back.'] }),
     failure: Failure.nullable(),
     settled_at: Timestamp.nullable(),
     created_at: Timestamp,
   })
   .meta({ id: 'Refund' });
 
-const RefundPage = pageOf(Refund, 'RefundList');
+const RefundPage = buildPageSchema(Refund, 'RefundList');
 
-/** Both lists of refunds take the same query. */
 const RefundQuery = z.strictObject({
   limit: Limit,
   status: z.enum(REFUND_STATUSES).optional(),
@@ -51,8 +54,8 @@ export const createRefund = endpoint({
   operation: 'createRefund',
   summary: 'Refund a payment, in full or in part',
   description:
-    'Answers when the amount is taken from the balance and from what remains of the payment. ' +
-    'Whether it reached the customer is told by a webhook.',
+    'Responds when the amount is debited from the balance and from the rest of the payment. A ' +
+    'webhook reports whether it reached the customer.',
   scope: 'refunds:write',
   creates: true,
   body: CreateRefund,
@@ -74,7 +77,7 @@ export const getRefund = endpoint({
   path: '/v1/refunds/{id}',
   operation: 'getRefund',
   summary: 'Read a refund',
-  description: 'For reconciliation, not for polling: webhooks tell of every change.',
+  description: 'For reconciliation, not for polling: webhooks report every change.',
   scope: 'refunds:read',
   params: ById,
   success: { status: 200, description: 'The refund.', schema: Refund },

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { createClientAddress, isTrustedProxies } from '../../../src/client-address';
-import { networksOf, parseCidr } from '../../../src/networks';
+import { createClientAddress, isTrustedProxies } from '../../../src/base/client-address';
+import { createNetworkMatcher, parseCidr } from '../../../src/base/networks';
 
 /** Request of a socket, with what proxies have added. */
 function requestFrom(remote: string, forwarded: string | undefined): IncomingMessage {
@@ -52,7 +52,7 @@ test('proxies are a number or networks, and nothing else', () => {
 });
 
 test('an address is in a network however it is written', () => {
-  const isIn = networksOf(['203.0.113.0/24', '2001:db8::/32', '198.51.100.7']);
+  const isIn = createNetworkMatcher(['203.0.113.0/24', '2001:db8::/32', '198.51.100.7']);
   for (const address of ['203.0.113.9', '::ffff:203.0.113.9', '2001:db8:1::1', '198.51.100.7']) {
     expect(isIn(address)).toBe(true);
   }

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { UnreadableKey } from '../../../src/connectors/secrets';
-import { createSignatureCheck, signMessage } from '../../../src/connectors/signature';
+import { UnreadableKey } from '../../../src/callbacks/secrets';
+import { createSignatureCheck, signMessage } from '../../../src/callbacks/signature';
 import { HttpCallback } from '../../../src/domain/wire/callback';
-import { createSealer } from '../../../src/keys/seal';
+import { createEncrypter } from '../../../src/encryption/encrypter';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/connector-keys';
 
-const sealerOf = () => createSealer({ current: 'k1', keys: { k1: randomBytes(32) } });
+const sealerOf = () => createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
 const sealer = sealerOf();
 const AT = 1_770_000_000;
 const BODY = '{"reason":"Zoë — 10.50 €"}';
 const SECRETS = { cnkey_1: 'cnsec_one', cnkey_2: 'cnsec_two' };
 
 async function keyOf(_id: string, secret: string, by = sealer): Promise<ConnectorKeyDocument> {
-  const sealed = await by.seal(secret, connectorKeyOwner(_id));
+  const sealed = await by.encrypt(secret, connectorKeyOwner(_id));
   return { _id, connector: 'acme', sealed, created_at: '', revoked_at: null };
 }
 
@@ -22,10 +22,10 @@ async function setting() {
   let opened = 0;
   const deps = {
     now: () => new Date(AT * 1_000 + 999),
-    sealer: {
-      open: (...args: Parameters<typeof sealer.open>) => {
+    encrypter: {
+      decrypt: (...args: Parameters<typeof sealer.decrypt>) => {
         opened += 1;
-        return sealer.open(...args);
+        return sealer.decrypt(...args);
       },
     },
     stores: {

@@ -44,7 +44,7 @@ test('without an environment everything is taken from the stack that runs here',
     approvalLimit: 100_000,
     creditLimit: Number.POSITIVE_INFINITY,
     publicUrl: 'https://pay.example',
-    allowClearText: false,
+    allowPlainText: false,
     liveConnectors: 'acme=visa',
     source: join(DATA_DIR, 'stack.json'),
   });
@@ -61,7 +61,7 @@ test('without a stack everything is taken from the environment, with its default
     approvalLimit: 100_000,
     creditLimit: Number.POSITIVE_INFINITY,
     publicUrl: 'http://localhost:8080',
-    allowClearText: false,
+    allowPlainText: false,
     liveConnectors: '',
     source: 'the environment',
   });

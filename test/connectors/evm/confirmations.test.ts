@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { CONFIRMATIONS, ETHER, type EvmWorld, startEvmWorld } from './world';
 
-/** Deposits to addresses that were given under another `EVM_CONFIRMATIONS` than today's. */
+/** Deposits to addresses that were given under another `confirmations` than today's. */
 let world: EvmWorld;
 beforeAll(async () => {
   world = await startEvmWorld();
@@ -18,33 +18,30 @@ const told = (id: string) => world.product.about(id).map(({ callback }) => callb
 const isOpen = async (crypto_payment_id: string) =>
   (await world.db.collection('deposits').findOne({ crypto_payment_id }))?.['is_open'];
 
-/** Removes what earlier versions did not write. */
-async function forgetTerms(): Promise<void> {
-  const unset = { $unset: { required_confirmations: '' } };
-  await world.db.collection('addresses').updateMany({}, unset);
-}
-
 describe('after the setting was lowered', () => {
-  it.each(['ETH', 'USDC'] as const)('a deposit of %s is told until it counts', async (asset) => {
-    const { id, address } = await world.address(asset);
-    await world.restart({ confirmations: 1 });
-    if (asset === 'ETH') await world.chain.pay(address, ETHER);
-    else await world.chain.payToken(address, 7n);
-    await world.blocks(1);
-    expect(told(id)).toEqual([1]);
-    expect(await isOpen(id)).toBe(true);
-    await world.blocks(CONFIRMATIONS);
-    expect(told(id)).toEqual([1, 2, CONFIRMATIONS]);
-    expect(await isOpen(id)).toBe(false);
-  });
+  it.each(['ETH', 'USDC'] as const)(
+    'a deposit of %s is reported until it counts',
+    async (asset) => {
+      const { id, address } = await world.address(asset);
+      await world.restart({ confirmations: 1 });
+      if (asset === 'ETH') await world.chain.pay(address, ETHER);
+      else await world.chain.payToken(address, 7n);
+      await world.blocks(1);
+      expect(told(id)).toEqual([1]);
+      expect(await isOpen(id)).toBe(true);
+      await world.blocks(CONFIRMATIONS);
+      expect(told(id)).toEqual([1, CONFIRMATIONS]);
+      expect(await isOpen(id)).toBe(false);
+    },
+  );
 
-  it('a deposit that was seen before is told until it counts', async () => {
+  it('a deposit that was seen before is reported until it counts', async () => {
     const { id, address } = await world.address('ETH');
     await world.chain.pay(address, ETHER);
     await world.blocks(1);
     await world.restart({ confirmations: 1 });
     await world.blocks(CONFIRMATIONS);
-    expect(told(id)).toEqual([1, 2, CONFIRMATIONS]);
+    expect(told(id)).toEqual([1, CONFIRMATIONS]);
   });
 
   it('a repeat answers the number that was given, and a new address has the new one', async () => {
@@ -58,26 +55,16 @@ describe('after the setting was lowered', () => {
     expect(told(fresh.id)).toEqual([1]);
     expect(await isOpen(fresh.id)).toBe(false);
   });
-
-  it('an address of an earlier version goes by the setting', async () => {
-    const { id, address } = await world.address('ETH');
-    await forgetTerms();
-    await world.restart({ confirmations: 2 });
-    expect((await world.address('ETH', id)).answer.required_confirmations).toBe(2);
-    await world.chain.pay(address, ETHER);
-    await world.blocks(CONFIRMATIONS);
-    expect(told(id)).toEqual([1, 2]);
-    expect(await isOpen(id)).toBe(false);
-  });
 });
 
-test('after the setting was raised a deposit is told until the new number', async () => {
+test('after the setting was raised a payment keeps its number', async () => {
   const { id, address, answer } = await world.address('ETH');
   await world.restart({ confirmations: CONFIRMATIONS + 1 });
   expect((await world.address('ETH', id)).answer).toEqual(answer);
   await world.chain.pay(address, ETHER);
   await world.blocks(CONFIRMATIONS + 2);
-  expect(told(id)).toEqual([1, 2, CONFIRMATIONS, CONFIRMATIONS + 1]);
+  expect(told(id)).toEqual([1, CONFIRMATIONS]);
+  expect(await isOpen(id)).toBe(false);
 });
 
 test('two processes with different settings give a payment one number', async () => {

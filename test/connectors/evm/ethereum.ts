@@ -14,9 +14,10 @@ import {
 import { anvil as chain } from 'viem/chains';
 import { type Child, startChild, waitUntilUp } from '../../../stack/child-process';
 import { freePort, LOOPBACK } from '../../../stack/ports';
-import { anvil, cacheDirectory, provision } from '../../../stack/provision';
+import { cacheDirectory, provision } from '../../../stack/provision';
 import { silentProgress } from '../../../stack/terminal';
 import { startWatchdog, type Watchdog } from '../../stack/watchdog';
+import { anvil } from '../../support/anvil';
 import { FORWARDER, REVERTING_FORWARDER, TOKEN_ABI, TOKEN_BYTECODE } from './token';
 
 export const CHAIN_ID = chain.id;

@@ -179,7 +179,7 @@ describe('a settlement is not taken yet, and nothing is kept', () => {
   it('once the record says that it has ended', async () => {
     const input = world.settle('ETH', 1n, wallet());
     world.product.endInRecord(input.crypto_settlement_id);
-    await expect(send(input)).rejects.toThrow('has ended in the record');
+    expect(await send(input)).toEqual({ outcome: 'outdated' });
   });
 });
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const guard = createInstructionGuard(stores);
   world = await startEvmWorld({
     deliver: (report) => deliverCallback(inbox, { connector, ...report }),
-    assertCurrent: ({ crypto_settlement_id: id, version }) =>
+    findOutdated: ({ crypto_settlement_id: id, version }) =>
       guard({ resource: 'crypto_settlement', id, version }),
   });
   shop = await openCryptoShop(service);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Address, getAddress } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import type { Outdated } from '../../../connectors/contract/activities';
 import { createEvm, type Evm, type EvmDeps, type EvmSettings } from '../../../connectors/evm/evm';
 import { readExtendedKey } from '../../../connectors/evm/extended-key';
 import { createNode } from '../../../connectors/evm/node';
@@ -11,8 +12,8 @@ import { createRates } from '../../../connectors/evm/rates';
 import type { Report } from '../../../connectors/evm/report';
 import { createScreening } from '../../../connectors/evm/screening';
 import type { Step } from '../../../connectors/evm/steps';
-import { createLogger } from '../../../src/log';
-import { connectMongo } from '../../../src/mongo';
+import { createLogger } from '../../../src/base/log';
+import { connectMongo } from '../../../src/base/mongo';
 import { mongodbUri } from '../../support/servers';
 import { CHAIN_ID, LISTED, startEthereum } from './ethereum';
 import { ACCOUNT } from './words';
@@ -37,7 +38,7 @@ type Change = Partial<EvmSettings & Pick<EvmDeps, 'node'>>;
 export type EvmWorld = Awaited<ReturnType<typeof startEvmWorld>>;
 
 /** A connector on a real chain and a real database, and the product that it tells. */
-export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'assertCurrent'>) {
+export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdated'>) {
   const [chain, mongo] = await Promise.all([
     startEthereum(),
     connectMongo(mongodbUri(), 'test-evm'),
@@ -75,11 +76,10 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'assertCurr
       database,
       key: readExtendedKey(ACCOUNT.publicExtendedKey),
       account,
-      rates: createRates({ place: ratesFile, ageSecondsMax: 600 }, () => new Date()),
+      rates: createRates({ location: ratesFile, ageSecondsMax: 600 }, () => new Date()),
       screening: createScreening(screeningFile),
       deliver: async (report) => product.take(report),
-      assertCurrent: async ({ crypto_settlement_id }) =>
-        product.assertCurrent(crypto_settlement_id),
+      findOutdated: async ({ crypto_settlement_id }) => product.findOutdated(crypto_settlement_id),
       ...real,
       pass,
       now,
@@ -174,9 +174,8 @@ function createProduct() {
       if (before === undefined) reports.push(report);
       heard.set(report.callback.callback_id, said);
     },
-    assertCurrent: (id: string) => {
-      if (ended.has(id)) throw new Error('The settlement has ended in the record.');
-    },
+    findOutdated: (id: string): Outdated | undefined =>
+      ended.has(id) ? { outcome: 'outdated' } : undefined,
     /** The record says that a settlement has ended. */
     endInRecord: (id: string) => ended.add(id),
     away: (is: boolean) => {

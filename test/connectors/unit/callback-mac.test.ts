@@ -4,20 +4,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { readConnectorKey, signCallback } from '../../../connectors/contract/callbacks';
-import { macFits } from '../../../src/connectors/mac';
-import { UnreadableKey } from '../../../src/connectors/secrets';
-import { createSenderCheck } from '../../../src/connectors/senders';
-import type { AnyCallback } from '../../../src/domain/callback';
-import { callbackText, readMac, type ToldCallback } from '../../../src/domain/callback-mac';
+import { isSignatureValid } from '../../../src/callbacks/mac';
+import { UnreadableKey } from '../../../src/callbacks/secrets';
+import { createCallbackCheck } from '../../../src/callbacks/verify';
+import type { AnyCallback } from '../../../src/domain/callback/callback';
+import {
+  callbackText,
+  readSignature,
+  type SignedCallback,
+} from '../../../src/domain/callback/signature';
 import { Faults } from '../../../src/domain/shape';
-import { createSealer } from '../../../src/keys/seal';
+import { createEncrypter } from '../../../src/encryption/encrypter';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/connector-keys';
 import { textOf } from '../../docs/pages';
 
 const KEY = { key_id: 'cnkey_1', secret: `cnsec_${'A'.repeat(43)}` };
 
 /** The example of the docs, written out anew. */
-const TOLD: ToldCallback = {
+const TOLD: SignedCallback = {
   connector: 'acme',
   resource: 'payment',
   resource_id: '0b7d6d52-4a3f-4a5d-9b53-0f0f6d1a3c11',
@@ -81,9 +85,9 @@ test('a mac fits the report that it was made of, after a way as JSON too, and no
   fc.assert(
     fc.property(reports, reports, (one, other) => {
       const mac = signCallback(KEY, one);
-      expect(macFits(KEY.secret, JSON.parse(JSON.stringify(one)), mac)).toBe(true);
+      expect(isSignatureValid(KEY.secret, JSON.parse(JSON.stringify(one)), mac)).toBe(true);
       // Each field alone is altered, and each fact.
-      const altered: ToldCallback[] = [
+      const altered: SignedCallback[] = [
         { ...one, connector: other.connector },
         { ...one, resource: other.resource },
         { ...one, resource_id: other.resource_id },
@@ -97,16 +101,16 @@ test('a mac fits the report that it was made of, after a way as JSON too, and no
       ];
       for (const each of altered) {
         const isSame = callbackText(each) === callbackText(one);
-        expect(macFits(KEY.secret, each, mac)).toBe(isSame);
+        expect(isSignatureValid(KEY.secret, each, mac)).toBe(isSame);
         expect(isSame).toBe(JSON.stringify(sorted(each)) === JSON.stringify(sorted(one)));
       }
-      expect(macFits(`${KEY.secret} `, one, mac)).toBe(false);
+      expect(isSignatureValid(`${KEY.secret} `, one, mac)).toBe(false);
     }),
   );
 });
 
 /** Report with its facts in one order. */
-function sorted({ callback, ...about }: ToldCallback) {
+function sorted({ callback, ...about }: SignedCallback) {
   const given = Object.entries(callback).filter(([, value]) => value !== undefined);
   return [Object.values(about), given.sort(([one], [other]) => (one < other ? -1 : 1))];
 }
@@ -118,26 +122,26 @@ test.each([
   ['a short hmac', { key_id: 'cnkey_1', v1: V1.slice(1) }],
   ['capitals', { key_id: 'cnkey_1', v1: V1.toUpperCase() }],
 ])('a mac is malformed: %s', (_, mac) => {
-  expect(readMac({ mac })).toBeInstanceOf(Faults);
+  expect(readSignature({ mac })).toBeInstanceOf(Faults);
 });
 
 test('a payload without a mac has none, and one that is no object neither', () => {
   for (const raw of [{}, { mac: undefined }, null, 7, 'mac', []]) {
-    expect(readMac(raw)).toBeUndefined();
+    expect(readSignature(raw)).toBeUndefined();
   }
   const mac = { key_id: 'cnkey_1', v1: V1 };
-  expect(readMac({ mac: { ...mac, more: 1 } })).toEqual(mac);
+  expect(readSignature({ mac: { ...mac, more: 1 } })).toEqual(mac);
 });
 
-const sealerOf = () => createSealer({ current: 'k1', keys: { k1: randomBytes(32) } });
+const sealerOf = () => createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
 
 async function checkWith(change: Partial<ConnectorKeyDocument> = {}, open = sealerOf()) {
   const sealer = change.sealed === undefined ? open : sealerOf();
-  const sealed = await open.seal(KEY.secret, connectorKeyOwner(KEY.key_id));
+  const sealed = await open.encrypt(KEY.secret, connectorKeyOwner(KEY.key_id));
   const dates = { created_at: '', revoked_at: null };
   const key = { _id: KEY.key_id, connector: 'acme', sealed, ...dates, ...change };
   const get = async (id: string) => (id === key._id ? key : null);
-  return createSenderCheck({ stores: { connectorKeys: { get } }, sealer });
+  return createCallbackCheck({ stores: { connectorKeys: { get } }, encrypter: sealer });
 }
 
 test('a sender is known by a key of its connector that counts now', async () => {
@@ -151,7 +155,7 @@ test('a sender is known by a key of its connector that counts now', async () => 
 });
 
 test('a secret that can not be opened is our fault: the check is made again', async () => {
-  const sealed = await sealerOf().seal(KEY.secret, connectorKeyOwner(KEY.key_id));
+  const sealed = await sealerOf().encrypt(KEY.secret, connectorKeyOwner(KEY.key_id));
   const check = await checkWith({ sealed });
   await expect(check(TOLD, signCallback(KEY, TOLD))).rejects.toThrow(UnreadableKey);
 });

@@ -10,6 +10,7 @@ function guardOf(status: string, frozen: boolean) {
   return createInstructionGuard(Object(stores));
 }
 
+const OUTDATED = { outcome: 'outdated' };
 const payout = { resource: 'payout', id: 'p', version: 1 } as const;
 
 test('a payout of a frozen account is held, and goes once it is free', async () => {
@@ -28,6 +29,19 @@ test('a refund of a frozen account goes on', async () => {
   await expect(guardOf('processing', true)(refund)).resolves.toBeUndefined();
 });
 
-test('what has moved on is not instructed', async () => {
-  await expect(guardOf('sent', false)({ ...payout, version: 2 })).rejects.toThrow('not instructed');
+test('an instruction at a version that the document has left is outdated', async () => {
+  expect(await guardOf('created', false)({ ...payout, version: 0 })).toEqual(OUTDATED);
+});
+
+test.each(['completed', 'failed', 'returned'])(
+  'a payout that is %s is outdated',
+  async (status) => {
+    expect(await guardOf(status, false)(payout)).toEqual(OUTDATED);
+  },
+);
+
+test('a document behind its workflow is not instructed, and makes the attempt fail', async () => {
+  await expect(guardOf('created', false)({ ...payout, version: 2 })).rejects.toThrow(
+    'behind its workflow: not instructed',
+  );
 });

@@ -1,5 +1,8 @@
-import { createRecipientOpener, RecipientDeleted } from '../../../connectors/contract/recipients';
-import { readSandboxBankConfig } from '../../../connectors/sandbox-bank/config';
+import {
+  createRecipientDecrypter,
+  RecipientDeleted,
+} from '../../../connectors/contract/recipients';
+import { readSandboxBankConfig } from '../../../connectors/sandbox/config';
 
 const OWNER = { account_id: 'acct_1', livemode: true };
 const PAYOUT = { ...OWNER, connector: 'acme', status: 'created', recipient_id: 'r' };
@@ -11,8 +14,8 @@ function openerOver(payout: object | null, recipient: object | null) {
   const deps = {
     payouts: { get: async () => payout },
     recipients: { get: async () => recipient },
-    sealer: {
-      open: async (_sealed: string, owner: string) => {
+    encrypter: {
+      decrypt: async (_sealed: string, owner: string) => {
         opened.push(owner);
         return '{}';
       },
@@ -20,7 +23,7 @@ function openerOver(payout: object | null, recipient: object | null) {
     connector: 'acme',
     log: { info: (facts: object) => told.push(facts) },
   };
-  return { open: createRecipientOpener(Object(deps)), opened, told };
+  return { open: createRecipientDecrypter(Object(deps)), opened, told };
 }
 
 test.each([
@@ -50,9 +53,8 @@ test('each opening is for its record alone, and leaves a line with both ids', as
   expect(told).toEqual([{ payout_id: 'p', recipient_id: 'r' }]);
 });
 
-test('the sandbox bank starts with a ring of recipients, or with the key file', () => {
+test('the sandbox bank starts with the key pairs of recipients, and without the key file', () => {
   const servers = { MONGODB_URI: 'mongodb://localhost' };
-  expect(readSandboxBankConfig({ ...servers, KEYS_DIR: 'rings' }).KEYS_FILE).toBeUndefined();
-  expect(readSandboxBankConfig({ ...servers, KEYS_FILE: 'keys.json' }).KEYS_DIR).toBe('');
-  expect(() => readSandboxBankConfig(servers)).toThrow('KEYS_FILE: must be set, or KEYS_DIR');
+  expect(readSandboxBankConfig({ ...servers, KEYS_DIR: 'keys' })).not.toHaveProperty('KEYS_FILE');
+  expect(() => readSandboxBankConfig(servers)).toThrow('KEYS_DIR');
 });

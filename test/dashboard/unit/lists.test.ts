@@ -1,41 +1,42 @@
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { cell, csvStream } from '../../../src/dashboard/resources/csv';
-import { createExports } from '../../../src/dashboard/resources/exports';
-import { boundsOf, pageOf, queryOf, readWish } from '../../../src/dashboard/resources/filter';
+import { cell, createExports, csvStream } from '../../../src/dashboard/resources/export';
+import { parseListQuery, toQueryString } from '../../../src/dashboard/resources/list-filters';
 import { parseMoney } from '../../../src/domain/money';
+import { readPage, toBounds } from '../../../src/service/paging';
 
 const CHOICES = { statuses: ['settled'], methods: ['ideal'] };
-const wish = (query: string) => readWish(new URLSearchParams(query), CHOICES);
+const wish = (query: string) => parseListQuery(new URLSearchParams(query), CHOICES);
 const CURSOR = '2026-03-01T12:00:00.000000001Z';
 
 test('an address keeps what a list can be asked for, and nothing else', () => {
   const all = `search=+a+&status=settled&method=ideal&from=2026-02-28&to=2026-02-28&before=${CURSOR}`;
-  expect(queryOf(wish(all), { before: CURSOR })).toBe(
+  expect(toQueryString(wish(all), { before: CURSOR })).toBe(
     `?search=a&status=settled&method=ideal&from=2026-02-28&to=2026-02-28&before=${encodeURIComponent(CURSOR)}`,
   );
   expect(wish(`${all}&after=${CURSOR}`).after).toBeUndefined();
-  expect(queryOf(wish('status=x&method=y&from=2026-13-01&to=x&before=2026-03-01'))).toBe('');
+  expect(toQueryString(wish('status=x&method=y&from=2026-13-01&to=x&before=2026-03-01'))).toBe('');
   expect(wish('before=x').before).toBeUndefined();
 });
 
 test('days are whole, the last one included', () => {
-  expect(boundsOf({ from: '2026-02-28', to: '2026-02-28' })).toEqual({
+  expect(toBounds({ from: '2026-02-28', to: '2026-02-28' })).toEqual({
     since: '2026-02-28T00:00:00.000000000Z',
     until: '2026-03-01T00:00:00.000000000Z',
   });
 });
 
-test('a page knows the pages beside it', () => {
+test('a page knows the pages beside it', async () => {
   const rows = ['5', '4', '3'].map((position) => ({ position }));
-  const first = { before: undefined, after: undefined };
-  expect(pageOf(rows, first, 2)).toMatchObject({ older: '4', newer: undefined });
-  expect(pageOf(rows, first, 3)).toMatchObject({ older: undefined, newer: undefined });
-  expect(pageOf(rows, { before: '6', after: undefined }, 3)).toMatchObject({ newer: '5' });
-  const back = pageOf(rows, { before: undefined, after: '2' }, 2);
+  const read = (query: { before?: string; after?: string }, size: number, all = rows) =>
+    readPage({ before: undefined, after: undefined, ...query }, async () => all, size);
+  expect(await read({}, 2)).toMatchObject({ older: '4', newer: undefined });
+  expect(await read({}, 3)).toMatchObject({ older: undefined, newer: undefined });
+  expect(await read({ before: '6' }, 3)).toMatchObject({ newer: '5' });
+  const back = await read({ after: '2' }, 2);
   expect(back).toEqual({ rows: rows.slice(1), older: '3', newer: '4' });
-  expect(pageOf([], first, 2)).toEqual({ rows: [], older: undefined, newer: undefined });
+  expect(await read({}, 2, [])).toEqual({ rows: [], older: undefined, newer: undefined });
 });
 
 test.each([
@@ -132,6 +133,8 @@ test.each([
   ['10,5', 'EUR', 1_050],
   [' 7 ', 'JPY', 7],
   ['1.234', 'KWD', 1_234],
+  ['1,23', 'KWD', 1_230],
+  ['1,000', 'KWD', undefined],
   ['10.505', 'EUR', undefined],
   ['1.0', 'JPY', undefined],
   ['0', 'EUR', undefined],

@@ -1,6 +1,6 @@
 import { renderToString } from 'preact-render-to-string';
-import { barsOf, VolumeChart } from '../../../src/dashboard/overview/chart';
-import { currenciesOf, DAYS, daysOf, successRate } from '../../../src/dashboard/overview/figures';
+import { buildBars, VolumeChart } from '../../../src/dashboard/overview/chart';
+import { buildDays, DAYS, listCurrencies, successRate } from '../../../src/service/overview';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const settled = [
@@ -10,7 +10,7 @@ const settled = [
 ];
 
 test('the chart has every day, also over the end of a month, and says its figures in words', () => {
-  const days = daysOf(settled, 'EUR', NOW);
+  const days = buildDays(settled, 'EUR', NOW);
   expect(days).toHaveLength(DAYS);
   expect([days[0]?.day, days.at(-2)?.day, days.at(-1)?.amount]).toEqual([
     '2026-01-31',
@@ -26,13 +26,13 @@ test('the chart has every day, also over the end of a month, and says its figure
 
 test('the highest bar fills the room, a small one is seen, and an empty day has none', () => {
   const day = (amount: number) => ({ day: '2026-03-01', amount, payments: 1 });
-  const [most, least, none] = barsOf([day(1_000_000), day(1), day(0)]);
+  const [most, least, none] = buildBars([day(1_000_000), day(1), day(0)]);
   expect([most?.y, least?.height, none?.height]).toEqual([4, 2, 0]);
-  expect(barsOf([]).length).toBe(0);
+  expect(buildBars([]).length).toBe(0);
 });
 
 test('currencies stand by their payments, and the success rate leaves out who has not decided', () => {
-  expect(currenciesOf(settled)).toEqual(['JPY', 'EUR']);
+  expect(listCurrencies(settled)).toEqual(['JPY', 'EUR']);
   expect(successRate([{ status: 'awaiting_customer', payments: 5 }])).toBeNull();
   expect(
     successRate([

@@ -1,13 +1,13 @@
 import { Decimal128 } from 'mongodb';
-import { eventsOf } from '../../../activities/events';
-import { assembleTimeline, type Facts } from '../../../src/dashboard/timeline/assemble';
+import { buildEvents } from '../../../activities/shared/events';
+import { assembleTimeline, type Facts } from '../../../src/service/resources/timeline';
 import type { CallbackDocument } from '../../../src/store/callbacks';
 import type { DeliveryDocument } from '../../../src/store/deliveries';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const LATER = '2026-03-01T12:00:05.000Z';
 
-const events = eventsOf(
+const events = buildEvents(
   {
     resource: 'payment',
     resource_id: 'pay-1',
@@ -16,7 +16,7 @@ const events = eventsOf(
     at: LATER,
     data: { payment_id: 'pay-1' },
     request_id: 'req-1',
-    moves: [{ type: 'payment.settled', version: 4 }],
+    transitions: [{ type: 'payment.settled', version: 4 }],
   },
   'all',
 );
@@ -66,7 +66,7 @@ const facts: Facts = {
       },
     ],
   },
-  claim: { key: 'order-1' },
+  idempotencyRecord: { key: 'order-1' },
   callbacks: [
     callback,
     {
@@ -80,13 +80,14 @@ const facts: Facts = {
   ],
   events,
   attempts: [attempt, { ...attempt, attempt: 2, status_code: null, error: 'No answer.' }],
-  postings: [
+  journalEntries: [
     {
       _id: 'payment_settled:pay-1',
       kind: 'payment_settled',
       book: 'acct_1:sandbox:EUR',
       resource_id: 'pay-1',
       at: LATER,
+      written_at: LATER,
       legs: [
         { account: 'clearing.bank', amount: -1_000 },
         { account: 'balances.main.available', amount: 1_000 },
@@ -142,13 +143,14 @@ test('what a chain told and what was booked in coins is written in whole coins',
         },
       },
     ],
-    postings: [
+    journalEntries: [
       {
         _id: 'crypto_payment_credited:pay-1:0xabc',
         kind: 'crypto_payment_credited',
         book: 'acct_1:sandbox:ETH.ethereum',
         resource_id: 'pay-1',
         at: LATER,
+        written_at: LATER,
         legs: [
           { account: 'clearing.chain', amount: Decimal128.fromString('-10000000000000000001') },
           {

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { VARIABLES } from '../../../stack/variables';
+import { LIBRARY_VARIABLES } from '../../../src/variables';
+import { listVariables } from '../../../stack/usage';
 
 const Service = z.looseObject({
   image: z.string(),
@@ -25,7 +26,10 @@ const { services } = Compose.parse(
   parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }),
 );
 const ours = Object.entries(services).filter(([, { image }]) => image === 'durable-payments:local');
-const NAMES = new Set(VARIABLES.map(({ name }) => name));
+const NAMES = new Set([
+  ...listVariables().map(({ name }) => name),
+  ...Object.keys(LIBRARY_VARIABLES.shape),
+]);
 
 test('the api and the bank alone are published, on this machine; the servers reach nothing else', () => {
   const published = Object.entries(services).filter(([, { ports }]) => ports.length > 0);
@@ -53,7 +57,7 @@ test.each(ours)('%s is given variables that exist', (_name, { environment }) => 
 
 test.each([
   ['api', 'PORT', '/readyz'],
-  ['worker', 'WORKER_HEALTH_PORT', '/readyz'],
+  ['worker', 'METRICS_PORT', '/readyz'],
   ['sandbox-bank', 'SANDBOX_BANK_PORT', '/healthz'],
 ])('%s is asked after its health where it answers', (name, variable, path) => {
   const { environment, healthcheck } = services[name] ?? {};

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { NODE_PARTS } from '../../../stack/parts';
-import { VARIABLES } from '../../../stack/variables';
+import { listVariables } from '../../../stack/usage';
 
 const FOLDER = 'deploy/kubernetes';
-const NAMES = new Set(VARIABLES.map(({ name }) => name));
+const NAMES = new Set(listVariables().map(({ name }) => name));
 
 const Probe = z.object({
   httpGet: z.object({ path: z.string(), port: z.string() }),
@@ -56,6 +56,8 @@ const Resource = z.looseObject({ kind: z.string() });
 const resources = readdirSync(FOLDER)
   .flatMap((file) => parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8')))
   .map((document) => Resource.parse(document.toJS()));
+const configMap = resources.find(({ kind }) => kind === 'ConfigMap');
+const { data: shared } = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(configMap);
 const files = readdirSync(FOLDER).filter((file) => file !== 'kustomization.yaml');
 
 /** Pods of the one workload in a file, and their container. */
@@ -63,7 +65,8 @@ function podsOf(file: string) {
   const [first] = parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8'));
   const { spec } = Pods.parse(first?.toJS()).spec.template;
   const [container] = spec.containers;
-  const env = new Map(container.env.map(({ name, value }) => [name, value]));
+  const own = container.env.map(({ name, value }) => [name, value] as const);
+  const env = new Map([...Object.entries(shared), ...own]);
   const secrets = container.env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? []);
   const port = (name: string) =>
     container.ports.find((each) => each.name === name)?.containerPort.toString();
@@ -72,7 +75,7 @@ function podsOf(file: string) {
 
 const WORKLOADS = [
   ['api.yaml', 'api', 'PORT', 'http'],
-  ['worker.yaml', 'worker', 'WORKER_HEALTH_PORT', 'health'],
+  ['worker.yaml', 'worker', 'METRICS_PORT', 'metrics'],
   ['sandbox-bank.yaml', 'sandbox_bank', 'SANDBOX_BANK_PORT', 'http'],
 ] as const;
 
@@ -135,12 +138,10 @@ test.each(['api', 'worker', 'sandbox-bank', 'migrate'])(
 );
 
 test('every variable that is given exists', () => {
-  const shared = resources.find(({ kind }) => kind === 'ConfigMap');
-  const { data } = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(shared);
-  const own = [...WORKLOADS.map(([file]) => file), 'migrate.yaml'].flatMap((file) => [
-    ...podsOf(file).env.keys(),
-  ]);
-  expect([...Object.keys(data), ...own].filter((name) => !NAMES.has(name))).toEqual([]);
+  const workloads = [...WORKLOADS.map(([file]) => file), 'migrate.yaml'];
+  const given = workloads.flatMap((file) => [...podsOf(file).env.keys()]);
+  const isTemporals = (name: string) => name.startsWith('TEMPORAL_');
+  expect(given.filter((name) => !NAMES.has(name) && !isTemporals(name))).toEqual([]);
 });
 
 test('the kustomization names every file, the sandbox bank as a choice', () => {

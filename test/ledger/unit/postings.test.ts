@@ -1,15 +1,15 @@
 import fc from 'fast-check';
-import { isBalanceAccountName } from '../../../src/domain/balance-account';
-import { assertBalanced, LEGS, mustNotBeNegative } from '../../../src/ledger/legs';
+import { isBalanceAccountName } from '../../../src/domain/account/balance-account';
 import {
-  type AnyLeg,
+  type AnyLine,
   bookId,
   bookOwner,
-  booksOf,
-  isOpen,
-  type Leg,
+  buildBookRange,
+  type EntryLine,
+  isPending,
   operationId,
-} from '../../../src/ledger/postings';
+} from '../../../src/ledger/entries';
+import { assertBalanced, ENTRY_LINES, mustNotBeNegative } from '../../../src/ledger/entry-lines';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });
 const fee = fc.integer({ min: 0, max: 99_999_999_999 });
@@ -20,35 +20,49 @@ const units = fc.bigInt({ min: 1n, max: 10n ** 27n });
 
 /** Each kind of posting with arguments that it takes. */
 const EVERY_KIND = {
-  funded: fc.tuple(name, amount).map((of) => LEGS.funded(...of)),
+  funded: fc.tuple(name, amount).map((of) => ENTRY_LINES.funded(...of)),
   adjusted: fc
     .tuple(name, amount, fc.constantFrom('adjustments', 'receivable'))
-    .map((of) => LEGS.adjusted(...of)),
-  reversed: fc.tuple(name, amount).map((of) => LEGS.reversed(LEGS.funded(...of))),
-  payment_settled: fc.tuple(name, amount).map((of) => LEGS.payment_settled(...of)),
-  payment_late_received: fc.tuple(name, amount).map((of) => LEGS.payment_late_received(...of)),
-  payment_late_reversed: fc.tuple(name, amount).map((of) => LEGS.payment_late_reversed(...of)),
-  payment_clawed_back: fc.tuple(name, amount, fee).map((of) => LEGS.payment_clawed_back(...of)),
-  refund_accepted: amount.map(LEGS.refund_accepted),
+    .map((of) => ENTRY_LINES.adjusted(...of)),
+  reversed: fc.tuple(name, amount).map((of) => ENTRY_LINES.reversed(ENTRY_LINES.funded(...of))),
+  payment_settled: fc.tuple(name, amount).map((of) => ENTRY_LINES.payment_settled(...of)),
+  payment_late_received: fc
+    .tuple(name, amount)
+    .map((of) => ENTRY_LINES.payment_late_received(...of)),
+  payment_late_reversed: fc
+    .tuple(name, amount)
+    .map((of) => ENTRY_LINES.payment_late_reversed(...of)),
+  payment_clawed_back: fc
+    .tuple(name, amount, fee)
+    .map((of) => ENTRY_LINES.payment_clawed_back(...of)),
+  refund_accepted: amount.map(ENTRY_LINES.refund_accepted),
   refund_settled: fc
     .tuple(name, amount, amount)
-    .map(([bank, asked, sent]) => LEGS.refund_settled(bank, asked, Math.min(asked, sent))),
-  refund_failed: amount.map(LEGS.refund_failed),
-  payout_reserved: fc.tuple(name, amount, fee).map((of) => LEGS.payout_reserved(...of)),
-  payout_captured: fc.tuple(name, name, amount, fee).map((of) => LEGS.payout_captured(...of)),
-  payout_released: fc.tuple(name, amount, fee).map((of) => LEGS.payout_released(...of)),
-  payout_reversed: fc.tuple(name, name, amount, fee).map((of) => LEGS.payout_reversed(...of)),
-  payout_returned: fc.tuple(name, name, amount).map((of) => LEGS.payout_returned(...of)),
-  crypto_payment_credited: fc.tuple(name, units).map((of) => LEGS.crypto_payment_credited(...of)),
-  crypto_payment_returned: fc.tuple(name, units).map((of) => LEGS.crypto_payment_returned(...of)),
-  crypto_settlement_reserved: units.map(LEGS.crypto_settlement_reserved),
+    .map(([bank, asked, sent]) => ENTRY_LINES.refund_settled(bank, asked, Math.min(asked, sent))),
+  refund_failed: amount.map(ENTRY_LINES.refund_failed),
+  payout_reserved: fc.tuple(name, amount, fee).map((of) => ENTRY_LINES.payout_reserved(...of)),
+  payout_captured: fc
+    .tuple(name, name, amount, fee)
+    .map((of) => ENTRY_LINES.payout_captured(...of)),
+  payout_released: fc.tuple(name, amount, fee).map((of) => ENTRY_LINES.payout_released(...of)),
+  payout_reversed: fc
+    .tuple(name, name, amount, fee)
+    .map((of) => ENTRY_LINES.payout_reversed(...of)),
+  payout_returned: fc.tuple(name, name, amount).map((of) => ENTRY_LINES.payout_returned(...of)),
+  crypto_payment_credited: fc
+    .tuple(name, units)
+    .map((of) => ENTRY_LINES.crypto_payment_credited(...of)),
+  crypto_payment_returned: fc
+    .tuple(name, units)
+    .map((of) => ENTRY_LINES.crypto_payment_returned(...of)),
+  crypto_settlement_reserved: units.map(ENTRY_LINES.crypto_settlement_reserved),
   crypto_settlement_captured: fc
     .tuple(name, units)
-    .map((of) => LEGS.crypto_settlement_captured(...of)),
-  crypto_settlement_released: units.map(LEGS.crypto_settlement_released),
-} satisfies Record<keyof typeof LEGS, fc.Arbitrary<AnyLeg[]>>;
+    .map((of) => ENTRY_LINES.crypto_settlement_captured(...of)),
+  crypto_settlement_released: units.map(ENTRY_LINES.crypto_settlement_released),
+} satisfies Record<keyof typeof ENTRY_LINES, fc.Arbitrary<AnyLine[]>>;
 
-function sumOf(legs: Leg[], of: string): number {
+function sumOf(legs: EntryLine[], of: string): number {
   return legs.filter(({ account }) => account === of).reduce((sum, leg) => sum + leg.amount, 0);
 }
 
@@ -64,103 +78,106 @@ describe('the legs of every posting', () => {
   });
 
   test('say where the money comes from and where it goes', () => {
-    const moves = (legs: AnyLeg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
-    expect(moves(LEGS.funded('ads', 5))).toEqual([
+    const moves = (legs: AnyLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    expect(moves(ENTRY_LINES.funded('ads', 5))).toEqual([
       'external.funding -5',
       'balances.ads.available 5',
     ]);
-    expect(moves(LEGS.payment_settled('sandbox', 5))).toEqual([
+    expect(moves(ENTRY_LINES.payment_settled('sandbox', 5))).toEqual([
       'clearing.sandbox -5',
       'balances.main.available 5',
     ]);
-    expect(moves(LEGS.refund_accepted(5))).toEqual([
+    expect(moves(ENTRY_LINES.refund_accepted(5))).toEqual([
       'balances.main.available -5',
       'transit.refunds 5',
     ]);
-    expect(moves(LEGS.refund_settled('sandbox', 5, 5))).toEqual([
+    expect(moves(ENTRY_LINES.refund_settled('sandbox', 5, 5))).toEqual([
       'transit.refunds -5',
       'clearing.sandbox 5',
     ]);
-    expect(moves(LEGS.refund_failed(5))).toEqual([
+    expect(moves(ENTRY_LINES.refund_failed(5))).toEqual([
       'transit.refunds -5',
       'balances.main.available 5',
     ]);
   });
 
   test('say what becomes of money that goes wrong', () => {
-    const moves = (legs: AnyLeg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
-    expect(moves(LEGS.payment_late_received('sandbox', 5))).toEqual([
+    const moves = (legs: AnyLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    expect(moves(ENTRY_LINES.payment_late_received('sandbox', 5))).toEqual([
       'clearing.sandbox -5',
       'suspense.late 5',
     ]);
-    expect(moves(LEGS.payment_late_reversed('sandbox', 5))).toEqual([
+    expect(moves(ENTRY_LINES.payment_late_reversed('sandbox', 5))).toEqual([
       'suspense.late -5',
       'clearing.sandbox 5',
     ]);
-    expect(moves(LEGS.payment_clawed_back('sandbox', 3, 2))).toEqual([
+    expect(moves(ENTRY_LINES.payment_clawed_back('sandbox', 3, 2))).toEqual([
       'clearing.sandbox 5',
       'balances.main.available -3',
       'receivable.merchant -2',
     ]);
-    expect(moves(LEGS.refund_settled('sandbox', 5, 3))).toEqual([
+    expect(moves(ENTRY_LINES.refund_settled('sandbox', 5, 3))).toEqual([
       'transit.refunds -5',
       'clearing.sandbox 3',
       'balances.main.available 2',
     ]);
-    expect(moves(LEGS.adjusted('ads', -5, 'adjustments'))).toEqual([
+    expect(moves(ENTRY_LINES.adjusted('ads', -5, 'adjustments'))).toEqual([
       'external.adjustments 5',
       'balances.ads.available -5',
     ]);
-    expect(moves(LEGS.adjusted('ads', -5, 'receivable'))).toEqual([
+    expect(moves(ENTRY_LINES.adjusted('ads', -5, 'receivable'))).toEqual([
       'receivable.merchant 5',
       'balances.ads.available -5',
     ]);
-    expect(moves(LEGS.reversed(LEGS.funded('ads', 5)))).toEqual([
+    expect(moves(ENTRY_LINES.reversed(ENTRY_LINES.funded('ads', 5)))).toEqual([
       'external.funding 5',
       'balances.ads.available -5',
     ]);
   });
 
   test('say the same of a payout, with its fee and without', () => {
-    const moves = (legs: AnyLeg[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
-    expect(moves(LEGS.payout_reserved('ads', 5, 2))).toEqual([
+    const moves = (legs: AnyLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    expect(moves(ENTRY_LINES.payout_reserved('ads', 5, 2))).toEqual([
       'balances.ads.available -7',
       'balances.ads.reserved 7',
     ]);
-    expect(moves(LEGS.payout_captured('ads', 'sandbox', 5, 2))).toEqual([
+    expect(moves(ENTRY_LINES.payout_captured('ads', 'sandbox', 5, 2))).toEqual([
       'balances.ads.reserved -7',
       'clearing.sandbox 5',
       'income.fees 2',
     ]);
-    expect(moves(LEGS.payout_released('ads', 5, 2))).toEqual([
+    expect(moves(ENTRY_LINES.payout_released('ads', 5, 2))).toEqual([
       'balances.ads.reserved -7',
       'balances.ads.available 7',
     ]);
-    expect(moves(LEGS.payout_reversed('ads', 'sandbox', 5, 2))).toEqual([
+    expect(moves(ENTRY_LINES.payout_reversed('ads', 'sandbox', 5, 2))).toEqual([
       'clearing.sandbox -5',
       'income.fees -2',
       'balances.ads.available 7',
     ]);
-    expect(moves(LEGS.payout_returned('ads', 'sandbox', 5))).toEqual([
+    expect(moves(ENTRY_LINES.payout_returned('ads', 'sandbox', 5))).toEqual([
       'clearing.sandbox -5',
       'balances.ads.available 5',
     ]);
-    expect(moves(LEGS.payout_captured('ads', 'sandbox', 5, 0))).toHaveLength(2);
-    expect(moves(LEGS.payout_reversed('ads', 'sandbox', 5, 0))).toHaveLength(2);
+    expect(moves(ENTRY_LINES.payout_captured('ads', 'sandbox', 5, 0))).toHaveLength(2);
+    expect(moves(ENTRY_LINES.payout_reversed('ads', 'sandbox', 5, 0))).toHaveLength(2);
   });
 
   test('a payout that ends leaves nothing reserved; only one that came back costs its fee', () => {
     fc.assert(
       fc.property(amount, fee, name, name, (minor, cost, balance, bank) => {
-        const reserved = LEGS.payout_reserved(balance, minor, cost);
-        const captured = [...reserved, ...LEGS.payout_captured(balance, bank, minor, cost)];
+        const reserved = ENTRY_LINES.payout_reserved(balance, minor, cost);
+        const captured = [...reserved, ...ENTRY_LINES.payout_captured(balance, bank, minor, cost)];
         const ends = {
           sent: captured,
-          failed: [...reserved, ...LEGS.payout_released(balance, minor, cost)],
-          failedAfterSent: [...captured, ...LEGS.payout_reversed(balance, bank, minor, cost)],
-          returned: [...captured, ...LEGS.payout_returned(balance, bank, minor)],
+          failed: [...reserved, ...ENTRY_LINES.payout_released(balance, minor, cost)],
+          failedAfterSent: [
+            ...captured,
+            ...ENTRY_LINES.payout_reversed(balance, bank, minor, cost),
+          ],
+          returned: [...captured, ...ENTRY_LINES.payout_returned(balance, bank, minor)],
         };
-        const left = (legs: Leg[]) => ({
+        const left = (legs: EntryLine[]) => ({
           reserved: sumOf(legs, `balances.${balance}.reserved`),
           available: sumOf(legs, `balances.${balance}.available`),
         });
@@ -173,12 +190,12 @@ describe('the legs of every posting', () => {
   });
 
   test('a refund that fails, or settles, leaves nothing in transit', () => {
-    const left = (legs: Leg[]) => sumOf(legs, 'transit.refunds');
+    const left = (legs: EntryLine[]) => sumOf(legs, 'transit.refunds');
     fc.assert(
       fc.property(amount, name, (minor, connector) => {
-        const accepted = LEGS.refund_accepted(minor);
-        expect(left([...accepted, ...LEGS.refund_settled(connector, minor, minor)])).toBe(0);
-        expect(left([...accepted, ...LEGS.refund_failed(minor)])).toBe(0);
+        const accepted = ENTRY_LINES.refund_accepted(minor);
+        expect(left([...accepted, ...ENTRY_LINES.refund_settled(connector, minor, minor)])).toBe(0);
+        expect(left([...accepted, ...ENTRY_LINES.refund_failed(minor)])).toBe(0);
       }),
     );
   });
@@ -204,7 +221,7 @@ describe('open postings', () => {
     (kind, legs) => {
       fc.assert(
         fc.property(legs, (each) => {
-          expect(isOpen({ kind, legs: each })).toBe(OPEN.includes(kind));
+          expect(isPending({ kind, legs: each })).toBe(OPEN.includes(kind));
         }),
       );
     },
@@ -217,7 +234,7 @@ describe('open postings', () => {
         { account, amount: -1 },
         { account: 'clearing.bank', amount: 1 },
       ];
-      for (const kind of OPEN) expect(isOpen({ kind, legs })).toBe(false);
+      for (const kind of OPEN) expect(isPending({ kind, legs })).toBe(false);
     },
   );
 });
@@ -234,7 +251,7 @@ describe('the id of a book', () => {
       fc.property(owner, owner, (one, other) => {
         const book = bookId(one);
         expect(bookOwner(book)).toEqual(one);
-        const { $gte, $lt } = booksOf(other.account_id, other.livemode);
+        const { $gte, $lt } = buildBookRange(other.account_id, other.livemode);
         const isOfOther = one.account_id === other.account_id && one.livemode === other.livemode;
         expect(book >= $gte && book < $lt).toBe(isOfOther);
       }),
@@ -256,12 +273,12 @@ describe('a name', () => {
     '%j is none, since it could reach into another field',
     (text) => {
       expect(isBalanceAccountName(text)).toBe(false);
-      expect(() => LEGS.funded(text, 1)).toThrow(RangeError);
-      expect(() => LEGS.payment_settled(text, 1)).toThrow(RangeError);
-      expect(() => LEGS.refund_settled(text, 1, 1)).toThrow(RangeError);
-      expect(() => LEGS.payout_reserved(text, 1, 0)).toThrow(RangeError);
-      expect(() => LEGS.payout_captured('main', text, 1, 0)).toThrow(RangeError);
-      expect(() => LEGS.payout_returned(text, 'bank', 1)).toThrow(RangeError);
+      expect(() => ENTRY_LINES.funded(text, 1)).toThrow(RangeError);
+      expect(() => ENTRY_LINES.payment_settled(text, 1)).toThrow(RangeError);
+      expect(() => ENTRY_LINES.refund_settled(text, 1, 1)).toThrow(RangeError);
+      expect(() => ENTRY_LINES.payout_reserved(text, 1, 0)).toThrow(RangeError);
+      expect(() => ENTRY_LINES.payout_captured('main', text, 1, 0)).toThrow(RangeError);
+      expect(() => ENTRY_LINES.payout_returned(text, 'bank', 1)).toThrow(RangeError);
     },
   );
 
@@ -282,7 +299,7 @@ describe('a name', () => {
 });
 
 describe('a posting', () => {
-  const leg = (minor: number): Leg => ({ account: `clearing.${minor}`, amount: minor });
+  const leg = (minor: number): EntryLine => ({ account: `clearing.${minor}`, amount: minor });
 
   test.each([
     ['sums to something', [leg(5), leg(-4)]],

@@ -1,5 +1,5 @@
-import { createTurns } from '../../../src/ledger/turns';
-import { Contention } from '../../../src/mongo';
+import { Contention } from '../../../src/base/mongo';
+import { createLocks } from '../../../src/ledger/locks';
 
 const BOUNDS = { perBook: 2, inAll: 3, patienceMs: 60_000 };
 const BOOK = 'acct_1:sandbox:EUR';
@@ -7,7 +7,7 @@ const BOOK = 'acct_1:sandbox:EUR';
 /** Turns whose work goes on until it is told to end. */
 function opened(bounds: Partial<typeof BOUNDS> = {}) {
   let now = 1_000_000;
-  const turns = createTurns({ ...BOUNDS, ...bounds }, () => now);
+  const turns = createLocks({ ...BOUNDS, ...bounds }, () => now);
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const ask = (name: string, by: number, book = BOOK) => {

@@ -1,6 +1,6 @@
 import { decodeQR } from 'qr/decode.js';
-import { paymentUri } from '../../../src/domain/crypto';
-import { stageOf, uriOfRest } from '../../../src/pages/crypto-stage';
+import { paymentUri } from '../../../src/domain/crypto/assets';
+import { buildUri, getStage } from '../../../src/pages/crypto-stage';
 import { cryptoPage } from '../../../src/pages/crypto-views';
 import { cryptoPayment, deposit, HALF } from '../crypto-payment';
 
@@ -47,14 +47,14 @@ describe('what the payer is told', () => {
       { status: 'received', amount_received: HALF, deposits: [half] },
     ],
   ] as const)('after %s is: %s', (_, name, change) => {
-    expect(stageOf(cryptoPayment(change), now).name).toBe(name);
+    expect(getStage(cryptoPayment(change), now).name).toBe(name);
   });
 
   it('counts to the unit what is missing and what is too much', () => {
     const short = cryptoPayment({ amount_due: '10000000000000000001', amount_received: '1' });
-    expect(stageOf(short, now)).toMatchObject({ missing: 10n ** 19n, surplus: 0n });
+    expect(getStage(short, now)).toMatchObject({ missing: 10n ** 19n, surplus: 0n });
     const over = cryptoPayment({ amount_due: '1', amount_received: '10000000000000000002' });
-    expect(stageOf(over, now)).toMatchObject({ missing: 0n, surplus: 10n ** 19n + 1n });
+    expect(getStage(over, now)).toMatchObject({ missing: 0n, surplus: 10n ** 19n + 1n });
   });
 });
 
@@ -79,7 +79,7 @@ describe('the page', () => {
     const payment = cryptoPayment({ asset, network });
     const to = { ...payment, ...more };
     const asked = { ...payment, payment_uri: paymentUri({ ...to, amount_due: '123456789' }) };
-    expect(uriOfRest(asked, 98765n)).toBe(paymentUri({ ...to, amount_due: '98765' }));
+    expect(buildUri(asked, 98765n)).toBe(paymentUri({ ...to, amount_due: '98765' }));
   });
 
   it('escapes the shop and the reference, and needs no script of its own', () => {

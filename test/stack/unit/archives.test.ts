@@ -1,4 +1,4 @@
-import { MONGODB_ARCHIVES, needKnown, TEMPORAL_ARCHIVES } from '../../../stack/provision/archives';
+import { checkHash, MONGODB_ARCHIVES, TEMPORAL_ARCHIVES } from '../../../stack/provision/archives';
 import { download } from '../../../stack/provision/download';
 
 const all = [TEMPORAL_ARCHIVES, MONGODB_ARCHIVES].flatMap((archives) => Object.entries(archives));
@@ -15,8 +15,8 @@ test('every hash is of another archive', () => {
 
 test('an archive that is not the known one is refused, by name', () => {
   const known = { url: 'https://example.com/a.tgz', sha256: 'ab' };
-  expect(() => needKnown('cd', known)).toThrow('https://example.com/a.tgz has the SHA-256 cd');
-  expect(() => needKnown('ab', known)).not.toThrow();
+  expect(() => checkHash('cd', known)).toThrow('https://example.com/a.tgz has the SHA-256 cd');
+  expect(() => checkHash('ab', known)).not.toThrow();
 });
 
 test('nothing is fetched in clear', async () => {

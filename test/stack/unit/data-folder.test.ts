@@ -1,5 +1,7 @@
 import {
   closeSync,
+  existsSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
@@ -9,16 +11,18 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readKeys } from '../../../src/config';
-import { keysFile } from '../../../src/keys/file';
-import { tryLock } from '../../../src/os/lock';
+import { tryLock } from '../../../src/base/file-lock';
+import { ensureKeys } from '../../../src/encryption/ensure-keys';
+import { followPairs } from '../../../src/encryption/recipient-keys';
+import { readKeys } from '../../../src/encryption/service-keys';
+import { markDataDir } from '../../../stack/data-version';
 import { boundLog, lastLines } from '../../../stack/log-file';
 import {
   readState,
+  replaceFile,
   type StackState,
   stateFile,
   writeState,
-  writeWhole,
 } from '../../../stack/state-file';
 
 let folder: string;
@@ -37,11 +41,35 @@ const STATE: StackState = {
     MONGODB_DB: 'payments',
     TASK_QUEUE_PREFIX: '',
     KEYS_FILE: '/keys.json',
+    KEYS_DIR: '/keys',
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
     PUBLIC_URL: 'http://localhost:1',
     LIVE_CONNECTORS: '',
   },
 };
+
+describe('the version of a data directory', () => {
+  test('is written at the first start, and is no hindrance to the next', () => {
+    markDataDir(folder);
+    expect(readFileSync(join(folder, 'version'), 'utf8')).toBe('2\n');
+    writeFileSync(join(folder, 'ports.json'), '{}');
+    markDataDir(folder);
+  });
+
+  test.each(['ports.json', 'mongodb', 'temporal'])(
+    'is 1 where %s has none beside it, which is refused',
+    (name) => {
+      writeFileSync(join(folder, name), '');
+      expect(() => markDataDir(folder)).toThrow(/data of version 1.*Move it away/);
+      expect(existsSync(join(folder, 'version'))).toBe(false);
+    },
+  );
+
+  test('is refused where it is a later one', () => {
+    writeFileSync(join(folder, 'version'), '3\n');
+    expect(() => markDataDir(folder)).toThrow(/data of version 3/);
+  });
+});
 
 describe('stack.json', () => {
   test('reads back as it was written', () => {
@@ -60,7 +88,7 @@ describe('stack.json', () => {
   });
 
   test('that is damaged counts as absent', () => {
-    writeWhole(stateFile(folder), '{"api": ');
+    replaceFile(stateFile(folder), '{"api": ');
     expect(readState(folder)).toBeUndefined();
   });
 });
@@ -70,41 +98,53 @@ describe('the lock of a data folder', () => {
 
   test('is refused while its holder lives, and free again once it is released', () => {
     const first = tryLock(path());
-    expect(first.held).toBeUndefined();
-    expect(tryLock(path()).held?.pid).toBe(process.pid);
+    expect(first.holder).toBeUndefined();
+    expect(tryLock(path()).holder?.pid).toBe(process.pid);
     first.release();
-    expect(tryLock(path()).held).toBeUndefined();
+    expect(tryLock(path()).holder).toBeUndefined();
   });
 
   test('is taken over from a process that has ended', () => {
     tryLock(path());
     const lock = JSON.parse(readFileSync(path(), 'utf8'));
     writeFileSync(path(), JSON.stringify({ ...lock, pid: 2 ** 22 - 1 }));
-    expect(tryLock(path()).held).toBeUndefined();
+    expect(tryLock(path()).holder).toBeUndefined();
   });
 
   test('is taken over when the process id now belongs to a later process', () => {
     tryLock(path());
     const lock = JSON.parse(readFileSync(path(), 'utf8'));
     writeFileSync(path(), JSON.stringify({ ...lock, born: 'earlier' }));
-    expect(tryLock(path()).held).toBeUndefined();
+    expect(tryLock(path()).holder).toBeUndefined();
   });
 
   test('that was never fully written is taken over', () => {
     writeFileSync(path(), '');
-    expect(tryLock(path()).held).toBeUndefined();
+    expect(tryLock(path()).holder).toBeUndefined();
   });
 });
 
-test('the key file is made once, for its owner only, as the service reads it', () => {
-  const path = keysFile(folder);
-  const text = readFileSync(path, 'utf8');
-  expect(statSync(path).mode & 0o777).toBe(0o600);
-  const keys = readKeys(path);
-  for (const { current, keys: ring } of Object.values(keys)) expect(ring[current]).toHaveLength(32);
-  keysFile(folder);
-  expect(readFileSync(path, 'utf8')).toBe(text);
+test('the keys are created once, for their owner only, as the service reads them', () => {
+  const paths = ensureKeys(folder);
+  const text = readFileSync(paths.KEYS_FILE, 'utf8');
+  expect(statSync(paths.KEYS_FILE).mode & 0o777).toBe(0o600);
+  expect(Object.keys(readKeys(paths.KEYS_FILE).seal.keys)).toEqual(['k1']);
+  for (const environment of ['sandbox', 'live'] as const) {
+    expect(() => followPairs(paths.KEYS_DIR, environment, 'private')).not.toThrow();
+  }
+  expect(ensureKeys(folder)).toEqual(paths);
+  expect(readFileSync(paths.KEYS_FILE, 'utf8')).toBe(text);
 });
+
+test.each(['keys.json', 'keys/recipients.live.json'])(
+  'where there is data, a %s that is missing is never replaced',
+  (name) => {
+    ensureKeys(folder);
+    mkdirSync(join(folder, 'mongodb'));
+    rmSync(join(folder, name));
+    expect(() => ensureKeys(folder)).toThrow(`missing: ${join(folder, name)}`);
+  },
+);
 
 test('a log past its bound is set aside and goes on empty', () => {
   const path = join(folder, 'part.log');

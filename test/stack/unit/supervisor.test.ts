@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive } from '../../../src/os/process-table';
+import { isAlive } from '../../../src/base/process-table';
 import { startChild } from '../../../stack/child-process';
 import { type Part, type PartChange, type Supervisor, supervise } from '../../../stack/supervisor';
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { mongoInClear, temporalInClear } from '../../../src/clear-text';
+import { checkMongoTls, checkTemporalTls } from '../../../src/base/plain-text';
 import { readConfig } from '../../../src/config';
 import { temporalAccess } from '../../../src/temporal/access';
 
@@ -46,7 +46,7 @@ test.each([
   [{ TEMPORAL_TLS_CLIENT_CERT_PATH: 'a' }, 'TEMPORAL_TLS_CLIENT_CERT_PATH: comes with'],
   [{ TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/nowhere/ca.pem' }, '/nowhere/ca.pem'],
 ])('%j is refused', (env, words) => {
-  const needed = { MONGODB_URI: 'mongodb://localhost', KEYS_FILE: 'keys.json' };
+  const needed = { MONGODB_URI: 'mongodb://localhost', KEYS_FILE: 'keys.json', KEYS_DIR: 'keys' };
   expect(() => readConfig({ ...needed, ...env })).toThrow(words);
 });
 
@@ -58,8 +58,8 @@ test.each([
   ['temporal:7233', false],
   ['127.0.0.1.example.com:7233', false],
 ])('Temporal at %s may be spoken to in clear: %s', (address, may) => {
-  expect(temporalInClear({ address, namespace: 'default' }) === undefined).toBe(may);
-  expect(temporalInClear({ address, namespace: 'default', tls: true })).toBeUndefined();
+  expect(checkTemporalTls({ address }) === undefined).toBe(may);
+  expect(checkTemporalTls({ address, tls: true })).toBeUndefined();
 });
 
 test.each([
@@ -75,7 +75,7 @@ test.each([
   ['mongodb://db.example/?tls=true&tlsAllowInvalidCertificates=true', false],
   ['mongodb://db.example/?tls=true&tlsAllowInvalidHostnames=true', false],
 ])('%s may be spoken to: %s', (uri, may) => {
-  const fault = mongoInClear(uri);
+  const fault = checkMongoTls(uri);
   expect(fault === undefined).toBe(may);
   expect(fault ?? '').not.toContain('secret');
 });
@@ -83,6 +83,7 @@ test.each([
 const LIVE = {
   MONGODB_URI: 'mongodb://localhost',
   KEYS_FILE: 'keys.json',
+  KEYS_DIR: 'keys',
   LIVE_CONNECTORS: 'acme=visa',
   PUBLIC_URL: 'https://pay.example',
 };
@@ -106,6 +107,7 @@ test('a process refuses servers in clear on another machine, unless it is said',
     MONGODB_URI: 'mongodb://db.example',
     TEMPORAL_ADDRESS: 'temporal.example:7233',
     KEYS_FILE: 'keys.json',
+    KEYS_DIR: 'keys',
   };
   expect(() => readConfig(env)).toThrow(/temporal\.example.*db\.example/s);
   expect(readConfig({ ...env, ALLOW_CLEAR_TEXT: 'yes' }).temporal.tls).toBeUndefined();

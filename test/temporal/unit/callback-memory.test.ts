@@ -1,4 +1,4 @@
-import { createCallbackMemory } from '../../../src/temporal/callback-memory';
+import { createCallbackMemory } from '../../../src/callbacks/memory';
 
 type Rows = readonly { _id: string; signalled_at: string | null }[];
 
@@ -20,7 +20,7 @@ afterEach(() => jest.useRealTimers());
 
 test('many signalled callbacks are noted by one write', async () => {
   const { memory, writes } = setting();
-  for (const id of ['a', 'b', 'c']) memory.signalled({ _id: id }, `at ${id}`);
+  for (const id of ['a', 'b', 'c']) memory.recordSignal({ _id: id }, `at ${id}`);
   expect([memory.wasSignalled({ _id: 'a' }), writes]).toEqual([true, []]);
   await jest.advanceTimersByTimeAsync(250);
   expect(writes).toEqual([['a', 'b', 'c'].map((_id) => ({ _id, signalled_at: `at ${_id}` }))]);
@@ -30,7 +30,7 @@ test('many signalled callbacks are noted by one write', async () => {
 test('notes are tried again until the database takes them, and are known until then', async () => {
   const { memory, writes, database } = setting();
   database.isAway = true;
-  memory.signalled({ _id: 'a' }, 'at a');
+  memory.recordSignal({ _id: 'a' }, 'at a');
   await jest.advanceTimersByTimeAsync(1_000);
   expect([memory.wasSignalled({ _id: 'a' }), writes]).toEqual([true, []]);
   database.isAway = false;
@@ -40,25 +40,25 @@ test('notes are tried again until the database takes them, and are known until t
 
 test('what is left is noted before the process ends', async () => {
   const { memory, writes } = setting();
-  memory.signalled({ _id: 'a' }, 'at a');
+  memory.recordSignal({ _id: 'a' }, 'at a');
   await memory.close();
   expect(writes).toEqual([[{ _id: 'a', signalled_at: 'at a' }]]);
 });
 
 test('a resource is known by its kind, and only as its own connector', () => {
   const { memory } = setting();
-  expect(memory.isOf('payment', 'x', 'bank')).toBeUndefined();
-  memory.belongs('payment', 'x', 'bank');
-  expect(memory.isOf('payment', 'x', 'bank')).toBe(true);
-  expect(memory.isOf('payment', 'x', 'another')).toBe(false);
-  expect(memory.isOf('refund', 'x', 'bank')).toBeUndefined();
+  expect(memory.belongsTo('payment', 'x', 'bank')).toBeUndefined();
+  memory.rememberConnector('payment', 'x', 'bank');
+  expect(memory.belongsTo('payment', 'x', 'bank')).toBe(true);
+  expect(memory.belongsTo('payment', 'x', 'another')).toBe(false);
+  expect(memory.belongsTo('refund', 'x', 'bank')).toBeUndefined();
 });
 
 test('a callback that comes again under another mac is still to be signalled', async () => {
   const { memory, writes } = setting();
-  memory.signalled({ _id: 'a' }, 'at a');
+  memory.recordSignal({ _id: 'a' }, 'at a');
   expect(memory.wasSignalled({ _id: 'a', mac: 'f0' })).toBe(false);
-  memory.signalled({ _id: 'a', mac: 'f0' }, 'later');
+  memory.recordSignal({ _id: 'a', mac: 'f0' }, 'later');
   await memory.close();
   const signed = { _id: 'a', mac: 'f0', signalled_at: 'later' };
   expect(writes).toEqual([[{ _id: 'a', signalled_at: 'at a' }, signed]]);

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Client, type ScheduleHandle } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import type { AuditResult } from '../../../src/domain/audit';
+import type { AuditResult } from '../../../src/domain/operator-act';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
+import { findResources, restart } from '../../../src/service/orphans';
 import { auditScheduleId, ensureAuditSchedule } from '../../../src/temporal/audit-schedule';
-import { findResources, restart } from '../../../src/temporal/orphans';
 import { recordEvents } from '../../cli/event-log';
 import { openResourceSetting, type ResourceSetting } from '../../cli/resource-setting';
 import { eventually } from '../../support/http';
-import { insist } from '../../support/insist';
+import { retryUntilDone } from '../../support/insist';
 import { temporalAddress } from '../../support/servers';
 
 /** On the real server, whose schedule is paused: only this test starts audits. */
@@ -56,7 +56,7 @@ async function audit() {
 
 /** As it is kept when its connector dies before the signal. */
 async function keep(resource_id: string, minutesAgo: number): Promise<string> {
-  const kept = await setting.service.stores.callbacks.keep({
+  const kept = await setting.service.stores.callbacks.insertOnce({
     connector: setting.service.connector,
     resource: 'payout',
     resource_id,
@@ -133,9 +133,9 @@ test('a worker that starts makes the schedule once, and mends one that is differ
   const { lifecycleQueue } = setting.deps;
   const connection = await NativeConnection.connect({ address: temporalAddress() });
   const temporal = new Client({ connection });
-  expect(await insist(() => ensureAuditSchedule(temporal, lifecycleQueue))).toBe('kept');
+  expect(await retryUntilDone(() => ensureAuditSchedule(temporal, lifecycleQueue))).toBe('kept');
   await schedule.update((previous) => ({ ...previous, spec: { intervals: [{ every: '1 day' }] } }));
-  expect(await insist(() => ensureAuditSchedule(temporal, lifecycleQueue))).toBe('changed');
+  expect(await retryUntilDone(() => ensureAuditSchedule(temporal, lifecycleQueue))).toBe('changed');
   const { spec, state, policies } = await schedule.describe();
   expect(spec.intervals).toEqual([expect.objectContaining({ every: 3_600_000 })]);
   expect([state.paused, state.note, policies.overlap]).toEqual([true, 'in a test', 'SKIP']);

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { bookCurrency } from '../../../src/domain/crypto';
-import { SETTLE_WORKFLOW } from '../../../src/domain/settle';
+import { inTransaction } from '../../../src/base/mongo';
+import { bookCurrency } from '../../../src/domain/crypto/assets';
+import { SETTLE_WORKFLOW } from '../../../src/domain/crypto/settle';
 import { LIFECYCLES } from '../../../src/lifecycles';
-import { inTransaction } from '../../../src/mongo';
 import { SANDBOX_CONNECTOR } from '../../../src/routing';
-import { createFigureStore } from '../../../src/store/figures';
+import { createMetricStore } from '../../../src/store/metrics';
 import { nextRun } from '../../../src/temporal/start';
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
 import {
@@ -62,7 +62,7 @@ describe('the window of a crypto payment', () => {
       const { id, handle } = await openPayment(setting, connector);
       expect(await handle.result()).toMatchObject({ status: 'expired' });
       expect(await eventTypes(setting, id)).toEqual(['crypto.payment.expired']);
-      await keepHistory(handle, 'crypto-payment-expired');
+      await saveHistory(handle, 'crypto-payment-expired');
     }));
 
   test('closes in its time, also while the mark of the payment is snoozed', () =>
@@ -73,7 +73,7 @@ describe('the window of a crypto payment', () => {
       await stands(id, 'expired');
       expect(await handle.result()).toMatchObject({ status: 'expired' });
       expect(await eventTypes(setting, id)).toEqual(['crypto.payment.expired']);
-      await keepHistory(handle, 'crypto-payment-snoozed-expired');
+      await saveHistory(handle, 'crypto-payment-snoozed-expired');
     }));
 
   test('stays open for a deposit that was seen, which a person is told of when it takes long', () =>
@@ -85,14 +85,14 @@ describe('the window of a crypto payment', () => {
       await setting.env.sleep('24 hours');
       await marked(setting, id, 'deposit_unconfirmed');
       const { dbName } = setting.stores.ledger.collections.books;
-      const { stuck } = await createFigureStore(setting.mongo.db(dbName)).read(new Date());
+      const { stuck } = await createMetricStore(setting.mongo.db(dbName)).read(new Date());
       const about = { resource: 'crypto_payment', reason: 'deposit_unconfirmed' };
       expect(stuck).toEqual([{ ...about, livemode: 'false', count: 1 }]);
       await handle.executeUpdate('snooze', { args: [{ ...ACT, hours: 1 }] });
       await marked(setting, id, null);
       await report('deposit_undone', { transaction_id: 'tx' });
       expect(await handle.result()).toMatchObject({ status: 'expired' });
-      await keepHistory(handle, 'crypto-payment-unconfirmed');
+      await saveHistory(handle, 'crypto-payment-unconfirmed');
     }));
 
   test('is long enough for the rest to come in its last minute', () =>
@@ -139,7 +139,7 @@ describe('the window of a crypto payment', () => {
         'crypto.payment.underpaid',
         'crypto.payment.expired',
       ]);
-      await keepHistory(handle, 'crypto-payment-returned');
+      await saveHistory(handle, 'crypto-payment-returned');
     }));
 
   test('closes with too little: an operator takes it as it is', () =>
@@ -160,7 +160,7 @@ describe('the window of a crypto payment', () => {
       await handle.executeUpdate('credit_late', { args: [ACT] });
       expect(await handle.result()).toMatchObject({ status: 'received' });
       expect(await balanceOf(setting, account_id)).toMatchObject({ available: `${ETHER}` });
-      await keepHistory(handle, 'crypto-payment-underpaid');
+      await saveHistory(handle, 'crypto-payment-underpaid');
     }));
 });
 
@@ -179,7 +179,7 @@ describe('a crypto payment', () => {
         .countDocuments({ operation: 'createCryptoPayment', request: { $ne: null } });
       expect(claims).toBe(0);
       const handle = setting.env.client.workflow.getHandle(`crypto-payment:${id}`);
-      await keepHistory(handle, 'crypto-payment-not-available');
+      await saveHistory(handle, 'crypto-payment-not-available');
     });
   });
 
@@ -200,7 +200,7 @@ describe('a crypto payment', () => {
       expect(await handle.result()).toMatchObject({ status: 'received' });
       const { audit } = await marked(setting, id, null);
       expect(audit).toMatchObject([{ what: 'snooze', before: 'amount_differs' }]);
-      await keepHistory(handle, 'crypto-payment-mark-kept');
+      await saveHistory(handle, 'crypto-payment-mark-kept');
     }));
 
   test('whose workflow was ended from outside goes on where the record stands', () =>
@@ -219,7 +219,7 @@ describe('a crypto payment', () => {
       const next = await setting.env.client.workflow.start(workflowType, again);
       await deposit('tx', ETHER, 3);
       expect(await next.result()).toMatchObject({ status: 'received' });
-      await keepHistory(next, 'crypto-payment-resumed');
+      await saveHistory(next, 'crypto-payment-resumed');
     }));
 });
 
@@ -244,9 +244,9 @@ test('an act on a crypto payment reads its deposits again where the record is ah
         deposits: kept.deposits.map((each) => ({ ...each, ...counted })),
         amount_received: String(half),
         accepted: false,
-        told: [{ status: 'underpaid', version: version + 1 }],
+        reported: [{ status: 'underpaid', version: version + 1 }],
         credited: ['tx'],
-        tells: true,
+        is_reported: true,
       },
     });
     const snoozed = await handle.executeUpdate('snooze', { args: [{ ...ACT, hours: 1 }] });
@@ -258,7 +258,7 @@ test('an act on a crypto payment reads its deposits again where the record is ah
     expect(after?.deposits).toMatchObject([counted, counted]);
     expect(after?.audit).toMatchObject([{ what: 'snooze' }]);
     expect(await balanceOf(setting, account_id)).toMatchObject({ available: `${ETHER}` });
-    await keepHistory(handle, 'crypto-payment-act-record-ahead');
+    await saveHistory(handle, 'crypto-payment-act-record-ahead');
   }));
 
 describe('a settlement', () => {
@@ -363,7 +363,7 @@ describe('a settlement', () => {
       };
       const late = { ...stores, crypto_settlements: { ...stores.crypto_settlements, get } };
       const second = await activitiesBehind(setting, late).openCryptoSettlement(input);
-      expect(first).toMatchObject({ outcome: 'accepted', isFresh: true });
+      expect(first).toMatchObject({ outcome: 'accepted' });
       expect(second).toMatchObject({ outcome: 'accepted', facts: { amount: `${ETHER}` } });
       expect(looks).toBe(2);
     }));
@@ -395,7 +395,7 @@ describe('a settlement', () => {
       expect(await handle.result()).toMatchObject({ status: 'completed' });
       expect([tries, sent]).toEqual([2, [WALLET]]);
       expect(await balanceOf(setting, account_id)).toEqual({ available: '0', reserved: '0' });
-      await keepHistory(handle, 'crypto-settlement-sent-again');
+      await saveHistory(handle, 'crypto-settlement-sent-again');
     });
   });
 
@@ -409,7 +409,7 @@ describe('a settlement', () => {
         available: String(ETHER),
         reserved: '0',
       });
-      await keepHistory(handle, 'crypto-settlement-refused');
+      await saveHistory(handle, 'crypto-settlement-refused');
     });
   });
 
@@ -422,7 +422,7 @@ describe('a settlement', () => {
       });
       const workflowId = `crypto-settlement:${crypto_settlement_id}`;
       const handle = setting.env.client.workflow.getHandle(workflowId);
-      await keepHistory(handle, 'crypto-settlement-insufficient-balance');
+      await saveHistory(handle, 'crypto-settlement-insufficient-balance');
     }));
 
   test('that is late is shown after 6 hours, snoozed, and completed by an operator', () =>
@@ -448,7 +448,7 @@ describe('a settlement', () => {
       expect(audit).toMatchObject([{ what: 'snooze' }, { what: 'mark_completed' }]);
       expect(transaction_id).toBe(`out-${id}`);
       expect(await balanceOf(setting, account_id)).toEqual({ available: '0', reserved: '0' });
-      await keepHistory(handle, 'crypto-settlement-overdue-marked-completed');
+      await saveHistory(handle, 'crypto-settlement-overdue-marked-completed');
     }));
 
   test('that is not broadcast is asked about and sent again, or given back, by an operator', () => {
@@ -476,7 +476,7 @@ describe('a settlement', () => {
         available: `${ETHER}`,
         reserved: '0',
       });
-      await keepHistory(handle, 'crypto-settlement-resubmitted-marked-failed');
+      await saveHistory(handle, 'crypto-settlement-resubmitted-marked-failed');
     });
   });
 });

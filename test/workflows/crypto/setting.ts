@@ -1,27 +1,26 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { createCryptoPaymentActivities } from '../../../activities/crypto-payments';
 import { createCryptoSettlementActivities } from '../../../activities/crypto-settlements';
-import { signCallback } from '../../../src/connectors/mac';
-import type { CallbackName } from '../../../src/domain/callback';
-import { bookCurrency } from '../../../src/domain/crypto';
+import { createLogger } from '../../../src/base/log';
+import { inTransaction } from '../../../src/base/mongo';
+import { signCallback } from '../../../src/callbacks/mac';
+import type { CallbackName } from '../../../src/domain/callback/callback';
+import { bookCurrency } from '../../../src/domain/crypto/assets';
 import type {
   CryptoPaymentInput,
   CryptoSettlementInput,
-} from '../../../src/domain/crypto-workflow';
-import { LEGS } from '../../../src/ledger/legs';
-import type { NewPosting } from '../../../src/ledger/postings';
+} from '../../../src/domain/crypto/workflow';
+import type { NewEntry } from '../../../src/ledger/entries';
+import { ENTRY_LINES } from '../../../src/ledger/entry-lines';
 import { LIFECYCLES } from '../../../src/lifecycles';
-import { createLogger } from '../../../src/log';
-import { setWallet } from '../../../src/merchants/wallet';
-import { inTransaction } from '../../../src/mongo';
+import { setWallet } from '../../../src/service/wallets';
 import type { Stores } from '../../../src/store';
 import { firstRun } from '../../../src/temporal/start';
 import { operatorsAudit } from '../../support/audit';
 import { eventually } from '../../support/http';
-import { newRing } from '../../support/rings';
 import { askTwice } from '../../support/skipping-server';
-import { callback, claim, type WorkflowSetting } from '../../support/workflow-setting';
+import { callback, recordKey, type WorkflowSetting } from '../../support/workflow-setting';
 
 export const ETHER = 10n ** 18n;
 export const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
@@ -40,7 +39,7 @@ export async function openPayment(
   };
   const input: CryptoPaymentInput = { ...routing, crypto_payment_id: id, request_id: 'req-1' };
   const crypto_payment = { reference: null, metadata: '{}' };
-  await claim(setting, 'createCryptoPayment', id, input, { crypto_payment, routing });
+  await recordKey(setting, 'createCryptoPayment', id, input, { crypto_payment, routing });
   return { id, account_id, ...(await open(setting, 'crypto_payment', id, input)) };
 }
 
@@ -65,7 +64,7 @@ export async function settle(
   const currency = bookCurrency(COIN);
   const settlement = { amount: null, currency, ...COIN, connector, ...asked };
   const input = { ...settlement, crypto_settlement_id: id, request_id: 'req-2' };
-  await claim(setting, 'createCryptoSettlement', id, input, { settlement });
+  await recordKey(setting, 'createCryptoSettlement', id, input, { settlement });
   const { account_id } = changes;
   return { id, account_id, ...(await open(setting, 'crypto_settlement', id, input)) };
 }
@@ -92,7 +91,7 @@ export async function credit(
   const posting = {
     ...({ kind: 'crypto_payment_credited', resource_id: randomUUID(), step: 'tx' } as const),
     ...{ ...owner, currency: bookCurrency(COIN) },
-    ...{ at: new Date().toISOString(), legs: LEGS.crypto_payment_credited('chain', amount) },
+    ...{ at: new Date().toISOString(), legs: ENTRY_LINES.crypto_payment_credited('chain', amount) },
   } as const;
   await inTransaction(mongo, (session) => stores.ledger.post(posting, session));
 }
@@ -115,7 +114,7 @@ export function activitiesBehind(setting: WorkflowSetting, stores: Stores = sett
     stores,
     temporal: setting.env.client,
     webhookQueue: 'unused',
-    payTokens: newRing(),
+    payTokenKey: randomBytes(32),
     log: createLogger('behind', 'silent'),
   };
   return { ...createCryptoPaymentActivities(deps), ...createCryptoSettlementActivities(deps) };
@@ -132,18 +131,18 @@ export async function spend(
     ...{ resource_id, account_id, livemode: false, currency: bookCurrency(COIN) },
     at: new Date().toISOString(),
   };
-  const post = (posting: NewPosting) =>
+  const post = (posting: NewEntry) =>
     inTransaction(mongo, (session) => stores.ledger.post(posting, session));
   await post({
     ...about,
     kind: 'crypto_settlement_reserved',
-    legs: LEGS.crypto_settlement_reserved(amount),
+    legs: ENTRY_LINES.crypto_settlement_reserved(amount),
   });
   return () =>
     post({
       ...about,
       kind: 'crypto_settlement_released',
-      legs: LEGS.crypto_settlement_released(amount),
+      legs: ENTRY_LINES.crypto_settlement_released(amount),
     });
 }
 

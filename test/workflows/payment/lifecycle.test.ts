@@ -1,18 +1,18 @@
+import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { createPaymentActivities, type RecordPaymentMove } from '../../../activities/payments';
-import type { PaymentCallbackName } from '../../../src/domain/callback';
-import type { PaymentStatus } from '../../../src/domain/payment';
-import { createLogger } from '../../../src/log';
-import { keepHistory } from '../../support/histories';
+import { createLogger } from '../../../src/base/log';
+import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
+import type { PaymentStatus } from '../../../src/domain/payment/payment';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
-import { newRing } from '../../support/rings';
 import {
   callback,
-  claimPayment,
   eventTypes,
   openPayment,
   openWorkflowSetting,
   paymentInput,
+  recordPaymentKey,
   type ScriptedBank,
   scriptedBank,
   type WorkflowSetting,
@@ -57,7 +57,7 @@ test('a payment is opened, authorised and settled', async () => {
       'payment.authorized',
       'payment.settled',
     ]);
-    await keepHistory(handle, 'payment-settled');
+    await saveHistory(handle, 'payment-settled');
   });
 });
 
@@ -71,7 +71,7 @@ test('nobody pays: it expires by its timer, the bank is asked to close first', a
     expect(lived).toBeLessThan(1_860_000);
     expect(payment.failure).toBeNull();
     expect(bank.told).toEqual(['openSession', 'closeSession']);
-    await keepHistory(handle, 'payment-expired');
+    await saveHistory(handle, 'payment-expired');
   });
 });
 
@@ -118,7 +118,7 @@ test('an authorised payment never expires; overdue, it is shown to operators', a
       { who: 'ada', what: 'snooze', before: 'settlement_overdue', after: 'no attention' },
       { who: 'ada', what: 'mark_settled', before: 'authorized', after: 'settled' },
     ]);
-    await keepHistory(handle, 'payment-overdue-marked-settled');
+    await saveHistory(handle, 'payment-overdue-marked-settled');
   });
 });
 
@@ -159,7 +159,7 @@ test('a slow bank: stored as created after 4 s, awaiting the customer when it an
     await handle.signal('failed', callback({ code: 'declined_by_bank', reason: 'No.' }));
     expect(await handle.result()).toMatchObject({ status: 'failed' });
     expect((await stored(id)).failure).toEqual({ code: 'declined_by_bank', message: 'No.' });
-    await keepHistory(handle, 'payment-slow-bank-failed');
+    await saveHistory(handle, 'payment-slow-bank-failed');
   });
 });
 
@@ -188,7 +188,7 @@ test('the same callback_id counts once; an out-of-order one is kept as unapplied
     expect(kept).toMatchObject([
       { name: 'authorized', unapplied: expect.stringMatching(/settled already/) },
     ]);
-    await keepHistory(handle, 'payment-out-of-order');
+    await saveHistory(handle, 'payment-out-of-order');
   });
 });
 
@@ -213,7 +213,7 @@ test('a cancellation that meets an authorisation at the bank is refused', async 
     expect((await stored(id)).status).toBe('authorized');
     await handle.signal('settled', callback());
     await handle.result();
-    await keepHistory(handle, 'payment-cancel-refused');
+    await saveHistory(handle, 'payment-cancel-refused');
   });
 });
 
@@ -234,7 +234,7 @@ test('a bank that cannot be asked to close is asked again after the cancellation
     expect(await handle.result()).toMatchObject({ status: 'cancelled' });
     expect(bank.told.at(-1)).toBe(`voidPayment void:${id}`);
     expect((await stored(id)).attention).toBe('late_authorization_voided');
-    await keepHistory(handle, 'payment-closed-later');
+    await saveHistory(handle, 'payment-closed-later');
   });
 });
 
@@ -261,7 +261,7 @@ test('a session that cannot be closed is marked, and money that comes meanwhile 
     isAway = false;
     expect(await handle.result()).toMatchObject({ status: 'cancelled' });
     expect((await stored(id)).attention).toBe('late_settlement_reversed');
-    await keepHistory(handle, 'payment-session-not-closed');
+    await saveHistory(handle, 'payment-session-not-closed');
   });
 });
 
@@ -286,7 +286,7 @@ describe('the customer pays while a bank that can not be asked to close is asked
       await expect(cancelled(handle)).rejects.toMatchObject({ cause: { type: 'cannot_cancel' } });
       expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
       expect((await stored(id)).attention).toBeNull();
-      await keepHistory(handle, 'payment-paid-before-cancelled');
+      await saveHistory(handle, 'payment-paid-before-cancelled');
     });
   });
 
@@ -296,7 +296,7 @@ describe('the customer pays while a bank that can not be asked to close is asked
       expect(await stored(id)).toMatchObject({ status: 'authorized', attention: null });
       await handle.signal('settled', callback());
       expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
-      await keepHistory(handle, 'payment-paid-before-expired');
+      await saveHistory(handle, 'payment-paid-before-expired');
     });
   });
 
@@ -350,7 +350,7 @@ test('a cancel request from the Temporal UI ends nothing, and updates are still 
     expect(snoozed).toEqual({ payment_id: id, status: 'authorized', version: 3 });
     await handle.signal('settled', callback());
     expect(await handle.result()).toMatchObject({ status: 'settled' });
-    await keepHistory(handle, 'payment-ui-cancel');
+    await saveHistory(handle, 'payment-ui-cancel');
   });
 });
 
@@ -382,7 +382,7 @@ test('a payment is still cancelled after a cancel request from the Temporal UI',
 test('a payment that was opened before, while the bank was slow, gets its session', async () => {
   await withBank(setting, scriptedBank(), async (connector) => {
     const input = paymentInput(connector);
-    await claimPayment(setting, input);
+    await recordPaymentKey(setting, input);
     const { payment_id: id, expires_in_seconds, ...facts } = input;
     const created_at = new Date().toISOString();
     const before = { ...facts, payment_id: id, created_at, expires_at: created_at, session: null };
@@ -393,7 +393,7 @@ test('a payment that was opened before, while the bank was slow, gets its sessio
     await handle.signal('settled', callback());
     expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
     expect(await eventTypes(setting, id)).toHaveLength(3);
-    await keepHistory(handle, 'payment-opened-before');
+    await saveHistory(handle, 'payment-opened-before');
   });
 });
 
@@ -405,7 +405,7 @@ function activitiesBehind() {
     stores,
     temporal: env.client,
     webhookQueue: 'unused',
-    payTokens: newRing(),
+    payTokenKey: randomBytes(32),
     log: createLogger('behind', 'silent'),
   });
 }
@@ -452,7 +452,7 @@ describe('a record that is ahead of its workflow, as after an older backup of Te
       expect(await handle.result()).toEqual({ payment_id: id, status: 'expired', version: 3 });
       expect(bank.told.at(-1)).toBe(`reversePayment reversal:${id}`);
       expect((await stored(id)).attention).toBe('late_settlement_reversed');
-      await keepHistory(handle, 'payment-record-ahead');
+      await saveHistory(handle, 'payment-record-ahead');
     });
   });
 
@@ -477,7 +477,7 @@ describe('a record that is ahead of its workflow, as after an older backup of Te
       await expect(refused).rejects.toMatchObject({ cause: { type: 'wrong_state' } });
       expect(await handle.result()).toMatchObject({ status: 'settled', version: 4 });
       expect((await stored(id)).audit).toEqual([]);
-      await keepHistory(handle, 'payment-act-record-ahead');
+      await saveHistory(handle, 'payment-act-record-ahead');
     });
   });
 });
@@ -503,7 +503,7 @@ describe('a callback after the end', () => {
       const told = bank.told.filter((line) => line.startsWith('voidPayment'));
       expect(told).toEqual([`voidPayment void:${id}`, `voidPayment void:${id}`]);
       expect((await stored(id)).attention).toBe('late_authorization_voided');
-      await keepHistory(late, 'payment-resumed-void');
+      await saveHistory(late, 'payment-resumed-void');
     });
   });
 

@@ -1,4 +1,4 @@
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   callback,
@@ -64,7 +64,7 @@ describe('a bank that speaks of other money', () => {
       await handle.signal('settled', callback({ amount: 1_050 }));
       expect(await handle.result()).toMatchObject({ status: 'settled' });
       expect(await attentionOf(id)).toBe('amount_differs');
-      await keepHistory(handle, 'payment-amount-differs-unread');
+      await saveHistory(handle, 'payment-amount-differs-unread');
     });
   });
 
@@ -76,7 +76,7 @@ describe('a bank that speaks of other money', () => {
       await handle.signal('settled', callback({ amount: 1_050 }));
       expect(await handle.result()).toMatchObject({ status: 'settled' });
       expect(await attentionOf(id)).toBe('amount_differs');
-      await keepHistory(handle, 'payment-malformed-under-mark');
+      await saveHistory(handle, 'payment-malformed-under-mark');
     });
   });
 
@@ -101,7 +101,7 @@ describe('a bank that speaks of other money', () => {
       const refund = await setting.stores.refunds.get(opened.refund_id);
       expect(refund?.amount).toBe(1_000);
       expect(await differencesOf(setting, id)).toEqual([]);
-      await keepHistory(handle, 'payment-amount-differs');
+      await saveHistory(handle, 'payment-amount-differs');
     });
   });
 
@@ -147,7 +147,7 @@ describe('money that comes after the end', () => {
       expect(await attentionOf(id)).toBe('late_settlement_reversed');
       expect(await differencesOf(setting, id)).toEqual([]);
       expect(await differencesOf(setting, account)).toEqual([]);
-      await keepHistory(handle, 'payment-late-reversed');
+      await saveHistory(handle, 'payment-late-reversed');
     });
   });
 
@@ -227,7 +227,7 @@ describe('a settled payment that the bank takes back', () => {
         expect(await bookOf(setting, account_id)).toMatchObject({ available: 1_050 });
         const refused = await refusalOf(openRefund(setting, refundInput(input, { amount: 1 })));
         expect(refused).toMatchObject({ code: 'payment_disputed' });
-        await keepHistory(handle, `payment-disputed-${name.replace('_', '-')}`);
+        await saveHistory(handle, `payment-disputed-${name.replace('_', '-')}`);
       });
     },
   );
@@ -251,7 +251,7 @@ describe('a settled payment that the bank takes back', () => {
         audit: [{ who: 'mia', what: 'claw_back', why: ACT.reason }],
       });
       const again = await refusalOf(actAfterEnd(setting, id, 'claw_back'));
-      expect(again).toMatchObject({ message: expect.stringContaining('clawed back already') });
+      expect(again).toMatchObject({ message: expect.stringContaining('posted already') });
       expect(await bookOf(setting, account_id)).toMatchObject({ available: 0, receivable: -300 });
       expect(await setting.stores.ledger.receivables(account_id, false)).toEqual([
         { currency: 'EUR', owed: 300 },

@@ -1,4 +1,4 @@
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   callback,
@@ -40,7 +40,7 @@ test('a payment without a session asks the bank for it again', async () => {
     expect(await storedPayment(setting, id)).toMatchObject({ session_url: return_url });
     await resumed.signal('settled', callback());
     expect(await resumed.result()).toMatchObject({ status: 'settled' });
-    await keepHistory(resumed, 'payment-resumed-created');
+    await saveHistory(resumed, 'payment-resumed-created');
   });
 });
 

@@ -1,10 +1,10 @@
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
-import type { BankCallback, PaymentCallbackName } from '../../../src/domain/callback';
-import type { PaymentAct } from '../../../src/domain/payment';
-import { verifyLedger } from '../../../src/ledger/verify/verify';
+import type { BankCallback, PaymentCallbackName } from '../../../src/domain/callback/callback';
+import type { PaymentAct } from '../../../src/domain/payment/payment';
+import { verifyLedger } from '../../../src/ledger-check/verify';
 import type { PaymentDocument } from '../../../src/store/payments';
-import { bookNow } from '../../support/book';
+import { readBalances } from '../../support/book';
 import type { WorkflowSetting } from '../../support/workflow-setting';
 
 export const ACT = { operator: 'mia', reason: 'the bank told me so' };
@@ -73,7 +73,7 @@ export async function bookOf({ stores }: WorkflowSetting, account_id: string) {
     book: { $gte: `${account_id}:`, $lt: `${account_id};` },
     'legs.account': /^clearing/,
   });
-  const at = await bookNow(stores, posting?.book ?? '');
+  const at = await readBalances(stores, posting?.book ?? '');
   const clearing = posting?.legs.find(({ account }) => account.startsWith('clearing.'));
   return {
     available: at('balances.main.available'),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createPayoutActivities } from '../../../activities/payouts';
-import { createLogger } from '../../../src/log';
-import { keepHistory } from '../../support/histories';
+import { createLogger } from '../../../src/base/log';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   openWorkflowSetting,
@@ -58,7 +58,7 @@ describe('a database that is too slow', () => {
       <Args extends unknown[], T>(act: (...args: Args) => Promise<T>) =>
       (...args: Args): Promise<T> =>
         gate.opened.then(() => act(...args));
-    const slow = { ...idempotency, emptyClaim: later(idempotency.emptyClaim) };
+    const slow = { ...idempotency, clearRequest: later(idempotency.clearRequest) };
     const release = isAway ? later(idempotency.release) : idempotency.release;
     const queue = `slow-${randomUUID()}`;
     const stores = { ...setting.stores, idempotency: { ...slow, release } };
@@ -89,7 +89,7 @@ describe('a database that is too slow', () => {
       });
       await expectNothing(input);
       expect(bank.told).toEqual([]);
-      await keepHistory(handleOf(setting, payout_id), history);
+      await saveHistory(handleOf(setting, payout_id), history);
     }).finally(end);
   });
 });
@@ -133,7 +133,7 @@ test.concurrent('no worker was up in time: refused for good, its key is free, no
       });
       await expectNothing(input);
       expect(bank.told).toEqual([]);
-      await keepHistory(handleOf(setting, payout_id), 'payout-no-worker-in-time');
+      await saveHistory(handleOf(setting, payout_id), 'payout-no-worker-in-time');
     } finally {
       await end();
     }
@@ -166,7 +166,7 @@ test.concurrent('an attempt was accepted in time, though nobody heard of it: the
       });
       expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
       expect(bank.told).toEqual([`sendPayout ${payout_id}`]);
-      await keepHistory(handle, 'payout-accepted-behind');
+      await saveHistory(handle, 'payout-accepted-behind');
     } finally {
       await end();
     }

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ConnectorActivities } from '../../../connectors/contract/activities';
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   callback,
@@ -42,7 +42,7 @@ test('an instruction without an answer had arrived: it is looked up, not sent ag
     expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
     await handle.signal('completed', callback());
     expect(await handle.result()).toMatchObject({ status: 'completed' });
-    await keepHistory(handle, 'payout-looked-up');
+    await saveHistory(handle, 'payout-looked-up');
   });
 });
 
@@ -66,7 +66,7 @@ test('an instruction that never arrived is sent again, under the same id', async
     expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
     await handle.signal('completed', callback());
     expect(await handle.result()).toMatchObject({ status: 'completed' });
-    await keepHistory(handle, 'payout-sent-again');
+    await saveHistory(handle, 'payout-sent-again');
   });
 });
 
@@ -109,7 +109,7 @@ describe('resubmit', () => {
       await handle.signal('completed', callback());
       expect(await handle.result()).toMatchObject({ status: 'completed' });
       expect(bank.told).toHaveLength(4);
-      await keepHistory(handle, 'payout-resubmitted');
+      await saveHistory(handle, 'payout-resubmitted');
     });
   });
 
@@ -175,7 +175,7 @@ describe('ended before the bank has answered', () => {
       release();
       expect(bank.told.filter((line) => line.startsWith('sendPayout'))).toHaveLength(1);
       expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
-      await keepHistory(handle, 'payout-callback-first');
+      await saveHistory(handle, 'payout-callback-first');
     });
   });
 

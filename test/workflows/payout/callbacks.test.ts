@@ -1,4 +1,4 @@
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import {
   callback,
   eventTypes,
@@ -48,7 +48,7 @@ test('a malformed callback never throws: it is shown, and the payout goes on', a
     await handle.signal('completed', callback());
     expect(await handle.result()).toMatchObject({ status: 'completed', version: 4 });
     expect((await storedPayout(setting, id)).attention).toBe('malformed_callback');
-    await keepHistory(handle, 'payout-malformed-callback');
+    await saveHistory(handle, 'payout-malformed-callback');
   });
 });
 
@@ -69,7 +69,7 @@ test('less than was sent came back: an operator books what came', async () => {
     });
     expect(await storedPayout(setting, id)).toMatchObject({ attention: null });
     expect(await differencesOf(setting, id)).toEqual([]);
-    await keepHistory(handle, 'payout-amount-differs');
+    await saveHistory(handle, 'payout-amount-differs');
   });
 });
 
@@ -111,7 +111,7 @@ describe('returned', () => {
         'payout.returned',
       ]);
       expect(await moneyOf(setting, input)).toEqual(MONEY.returned);
-      await keepHistory(handle, 'payout-returned-from-sent');
+      await saveHistory(handle, 'payout-returned-from-sent');
     });
   });
 
@@ -128,7 +128,7 @@ describe('returned', () => {
         attention: null,
       });
       expect(await moneyOf(setting, input)).toEqual(MONEY.returned);
-      await keepHistory(first, 'payout-returned-days-later');
+      await saveHistory(first, 'payout-returned-days-later');
 
       // The connector repeats it, since it crashed before it knew that the signal had arrived.
       const [applied] = (await storedPayout(setting, id)).applied_callbacks?.slice(-1) ?? [];
@@ -150,7 +150,7 @@ describe('returned', () => {
       ]);
       expect(await moneyOf(setting, input)).toEqual(MONEY.returned);
       expect(bank.told).toEqual([`sendPayout ${id}`]);
-      await keepHistory(second, 'payout-second-return');
+      await saveHistory(second, 'payout-second-return');
     });
   });
 
@@ -195,7 +195,7 @@ describe('returned', () => {
         audit: [{ who: 'ada', what: 'mark_returned', before: 'completed', after: 'returned' }],
       });
       expect(await moneyOf(setting, input)).toEqual(MONEY.returned);
-      await keepHistory(handle, 'payout-marked-returned-after-end');
+      await saveHistory(handle, 'payout-marked-returned-after-end');
     });
   });
 
@@ -233,7 +233,7 @@ describe('contradictions after the end move nothing, operators see them', () => 
       expect(await storedPayout(setting, id)).toMatchObject({ status: end, attention });
       expect(await unapplied(id)).toHaveLength(1);
       expect(await moneyOf(setting, input)).toEqual(money);
-      await keepHistory(again, `payout-${contradiction}-after-${end}`);
+      await saveHistory(again, `payout-${contradiction}-after-${end}`);
     });
   });
 });

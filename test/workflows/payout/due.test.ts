@@ -1,5 +1,5 @@
-import type { PayoutInput } from '../../../src/domain/payout-workflow';
-import { keepHistory } from '../../support/histories';
+import type { PayoutInput } from '../../../src/domain/payout/workflow';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   callback,
@@ -28,7 +28,7 @@ async function sleepUntil(time: number): Promise<void> {
 
 const RAILS: [Partial<PayoutInput>, number][] = [
   [{ method: 'sepa_instant' }, 60],
-  [{ method: 'card_payout', can_be_returned: false }, 15 * 60],
+  [{ method: 'card_payout' }, 15 * 60],
   [{ method: 'faster_payments', currency: 'GBP' }, 2 * 3_600],
 ];
 
@@ -84,7 +84,7 @@ test.each([
       await marked(id, 'not_completed');
       await handle.signal('completed', callback());
       await handle.result();
-      if (over === 'Easter') await keepHistory(handle, 'payout-due-after-easter');
+      if (over === 'Easter') await saveHistory(handle, 'payout-due-after-easter');
     };
     await payingOut(setting, scriptedBank(), story, { method: 'sepa_credit_transfer' });
   },

@@ -1,6 +1,6 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { createTemporalDoor } from '../../../src/temporal/door';
-import { keepHistory } from '../../support/histories';
+import { createTemporalClient } from '../../../src/temporal/client';
+import { saveHistory } from '../../support/histories';
 import {
   callback,
   eventTypes,
@@ -65,7 +65,7 @@ test('a payout is accepted with its money reserved, sent by the bank and complet
     expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
     expect(bank.told).toEqual([`sendPayout ${id}`]);
     expect((await handle.describe()).typedSearchAttributes.get(STATUS)).toBe('completed');
-    await keepHistory(handle, 'payout-completed');
+    await saveHistory(handle, 'payout-completed');
   });
 });
 
@@ -77,7 +77,7 @@ test('a bank that only queues it: the API is answered after 5 s, each step is re
     await handle.signal('completed', callback({ bank_reference: 'from-callback' }));
     expect(await handle.result()).toMatchObject({ status: 'completed', version: 4 });
     expect((await storedPayout(setting, id)).bank_reference).toBe('from-callback');
-    await keepHistory(handle, 'payout-queued-first');
+    await saveHistory(handle, 'payout-queued-first');
   });
 });
 
@@ -95,7 +95,7 @@ test('a callback that jumps: no state is skipped in the record', async () => {
     expect(sent_at).toBe(completed_at);
     expect(bank_reference).toBe('queue-1');
     expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
-    await keepHistory(handle, 'payout-jumped');
+    await saveHistory(handle, 'payout-jumped');
   });
 });
 
@@ -116,7 +116,7 @@ test.each([
     expect(await eventTypes(setting, id)).toEqual(['payout.submitted', 'payout.failed']);
     expect(await postingsOf(setting, id)).toEqual(['payout_reserved', 'payout_released']);
     expect(await moneyOf(setting, input)).toEqual(MONEY.untouched);
-    if ('code' in words) await keepHistory(handle, 'payout-failed-before-sent');
+    if ('code' in words) await saveHistory(handle, 'payout-failed-before-sent');
   });
 });
 
@@ -131,7 +131,7 @@ test('failed after it was sent: the money never left, amount and fee are given b
       'payout_reversed',
     ]);
     expect(await moneyOf(setting, input)).toEqual(MONEY.untouched);
-    await keepHistory(handle, 'payout-failed-after-sent');
+    await saveHistory(handle, 'payout-failed-after-sent');
   });
 });
 
@@ -146,7 +146,7 @@ test('the bank refuses the instruction: the payout fails, the API is told so', a
     expect(await eventTypes(setting, id)).toEqual(['payout.failed']);
     expect(await moneyOf(setting, input)).toEqual(MONEY.untouched);
     await handle.result();
-    await keepHistory(handle, 'payout-refused-by-bank');
+    await saveHistory(handle, 'payout-refused-by-bank');
   });
 });
 
@@ -167,7 +167,7 @@ test('a cancel request from the Temporal UI ends nothing, and updates are still 
     expect(marked).toEqual({ payout_id: id, status: 'completed', version: 4 });
     expect(await opening).toEqual({ payout_id: id, status: 'completed', version: 4 });
     expect(await handle.result()).toMatchObject({ status: 'completed' });
-    await keepHistory(handle, 'payout-ui-cancel');
+    await saveHistory(handle, 'payout-ui-cancel');
   });
 });
 
@@ -194,14 +194,14 @@ describe('refused for lack of money', () => {
       expect(bank.told).toEqual([]);
       // Asked again after the end, the answer is the same.
       const { env, queues } = setting;
-      const door = createTemporalDoor({
+      const door = createTemporalClient({
         client: env.client,
         lifecycleQueue: queues.lifecycle,
         stores,
         now: () => new Date(),
       });
       await expect(door.openPayout(input)).rejects.toMatchObject({ code });
-      if (amount === 1_024) await keepHistory(handle, 'payout-insufficient-balance');
+      if (amount === 1_024) await saveHistory(handle, 'payout-insufficient-balance');
     });
   });
 });

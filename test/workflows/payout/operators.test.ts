@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { PayoutAct } from '../../../src/domain/payout';
-import { keepHistory } from '../../support/histories';
+import type { PayoutAct } from '../../../src/domain/payout/payout';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   callback,
@@ -85,7 +85,7 @@ test.each([
       expect(events).toHaveLength(version - 1);
       expect(events.at(-1)).toBe(`payout.${status}`);
       expect(await moneyOf(setting, input)).toEqual(money);
-      await keepHistory(handle, `payout-${from}-${what.replace('_', '-')}`);
+      await saveHistory(handle, `payout-${from}-${what.replace('_', '-')}`);
     });
   },
 );
@@ -144,7 +144,7 @@ describe('after the end, through a start', () => {
         }
         expect((await storedPayout(setting, id)).audit).toEqual([]);
         expect(await moneyOf(setting, input)).toEqual(END[end]);
-        await keepHistory(handle, `payout-refused-act-after-${end}`);
+        await saveHistory(handle, `payout-refused-act-after-${end}`);
       });
     },
   );
@@ -201,7 +201,7 @@ test('two operators at once: the second is refused in words, the payout moves on
     });
     expect(await handle.result()).toMatchObject({ status: 'completed', version: 4 });
     expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
-    await keepHistory(handle, 'payout-two-operators');
+    await saveHistory(handle, 'payout-two-operators');
   });
 });
 
@@ -235,6 +235,6 @@ test('a bank that says nothing: overdue, snoozed, overdue again, moved on, overd
       { what: 'snooze', before: 'not_sent', after: 'no attention' },
       { what: 'mark_completed', before: 'sent', after: 'completed' },
     ]);
-    await keepHistory(handle, 'payout-overdue-snoozed');
+    await saveHistory(handle, 'payout-overdue-snoozed');
   });
 });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { createPayoutActivities } from '../../../activities/payouts';
 import { createInstructionGuard } from '../../../connectors/contract/guard';
-import { PAYOUT_FAILURES } from '../../../src/domain/payout';
-import { createLogger } from '../../../src/log';
-import { keepHistory } from '../../support/histories';
+import { createLogger } from '../../../src/base/log';
+import { PAYOUT_FAILURES } from '../../../src/domain/payout/payout';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   openWorkflowSetting,
@@ -49,8 +49,16 @@ async function failInRecord(id: string): Promise<void> {
 }
 
 test('what was marked failed since is not sent again after a look-up', async () => {
+  const guard = createInstructionGuard(setting.stores);
+  const paid: string[] = [];
   const bank = scriptedBank({
-    sendPayout: changing(lost, sent),
+    sendPayout: changing(lost, async (instruction) => {
+      const { payout_id: id, version } = instruction;
+      const outdated = await guard({ resource: 'payout', id, version });
+      if (outdated !== undefined) return outdated;
+      paid.push(id);
+      return await sent(instruction);
+    }),
     lookUpPayout: async ({ payout_id }) => {
       await failInRecord(payout_id);
       return { outcome: 'not_found' };
@@ -63,19 +71,22 @@ test('what was marked failed since is not sent again after a look-up', async () 
     const handle = handleOf(setting, input.payout_id);
     expect(await handle.result()).toMatchObject({ status: 'failed', version: 2 });
     const { payout_id } = input;
-    expect(bank.told).toEqual([`sendPayout ${payout_id}`, `lookUpPayout ${payout_id}`]);
+    const send = `sendPayout ${payout_id}`;
+    expect(bank.told).toEqual([send, `lookUpPayout ${payout_id}`, send]);
+    expect(paid).toEqual([]);
     expect(await moneyOf(setting, input)).toEqual(MONEY.untouched);
-    await keepHistory(handle, 'payout-outdated');
+    await saveHistory(handle, 'payout-outdated');
   });
 });
 
 test('an instruction that waits for its connector meets the record there', async () => {
-  const assertCurrent = createInstructionGuard(setting.stores);
+  const findOutdated = createInstructionGuard(setting.stores);
   const paid: string[] = [];
   const bank = scriptedBank({
     sendPayout: async (instruction) => {
       const { payout_id, version } = instruction;
-      await assertCurrent({ resource: 'payout', id: payout_id, version });
+      const outdated = await findOutdated({ resource: 'payout', id: payout_id, version });
+      if (outdated !== undefined) return outdated;
       paid.push(payout_id);
       return await sent(instruction);
     },

@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   callback,
@@ -46,7 +46,7 @@ test('before the bank has sent it: the next callback starts it again, the bank i
     // The mark was of a payout in flight.
     expect((await storedPayout(setting, id)).attention).toBeNull();
     expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
-    await keepHistory(again, 'payout-resumed-submitted');
+    await saveHistory(again, 'payout-resumed-submitted');
   });
 });
 
@@ -79,7 +79,7 @@ test('before the bank was told of it: it is told, under the same id', async () =
     expect(await moneyOf(setting, input)).toEqual(MONEY.captured);
     await handle.signal('completed', callback());
     expect(await handle.result()).toMatchObject({ status: 'completed', version: 4 });
-    await keepHistory(handle, 'payout-resumed-created');
+    await saveHistory(handle, 'payout-resumed-created');
   });
 });
 
@@ -90,6 +90,6 @@ test('after it was sent: the bank is not told again', async () => {
     const again = await late(setting, id, 'completed');
     expect(await again.result()).toMatchObject({ status: 'completed', version: 4 });
     expect(bank.told).toEqual([`sendPayout ${id}`]);
-    await keepHistory(again, 'payout-resumed-sent');
+    await saveHistory(again, 'payout-resumed-sent');
   });
 });

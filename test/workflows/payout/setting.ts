@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import type { ConnectorActivities } from '../../../connectors/contract/activities';
-import type { PayoutAct } from '../../../src/domain/payout';
-import type { PayoutInput, PayoutState } from '../../../src/domain/payout-workflow';
-import { LEGS } from '../../../src/ledger/legs';
-import { inTransaction } from '../../../src/mongo';
+import { inTransaction } from '../../../src/base/mongo';
+import type { PayoutAct } from '../../../src/domain/payout/payout';
+import type { PayoutInput, PayoutState } from '../../../src/domain/payout/workflow';
+import { ENTRY_LINES } from '../../../src/ledger/entry-lines';
 import { messages } from '../../../workflows/payout/messages';
-import { bookNow } from '../../support/book';
+import { readBalances } from '../../support/book';
 import { eventually } from '../../support/http';
 import {
   callback,
-  claim,
   open,
+  recordKey,
   type ScriptedBank,
   type WorkflowSetting,
   withBank,
@@ -47,7 +47,6 @@ export function payoutInput(connector: string, changes: Partial<PayoutInput> = {
     recipient_id: randomUUID(),
     balance_account: 'main',
     connector,
-    can_be_returned: true,
     request_id: 'req-3',
     ...changes,
   };
@@ -60,7 +59,7 @@ export async function fund(
   amount = FUNDED,
 ): Promise<void> {
   const at = new Date().toISOString();
-  const legs = LEGS.funded('main', amount);
+  const legs = ENTRY_LINES.funded('main', amount);
   const posting = { kind: 'funded', resource_id: randomUUID(), account_id, livemode } as const;
   await inTransaction(mongo, (session) =>
     stores.ledger.post({ ...posting, currency, at, legs }, session),
@@ -70,7 +69,7 @@ export async function fund(
 async function claimPayout(setting: WorkflowSetting, input: PayoutInput): Promise<void> {
   const { payout_id, request_id, ...routing } = input;
   const payout = { reference: 'order-7', metadata: '{}' };
-  await claim(setting, 'createPayout', payout_id, input, { payout, routing });
+  await recordKey(setting, 'createPayout', payout_id, input, { payout, routing });
 }
 
 /** As the API does it: the claim first, then update-with-start. Fails when it is refused. */
@@ -189,7 +188,7 @@ export async function storedPayout({ stores }: WorkflowSetting, id: string) {
 /** Balances of the payout's account; minor units. */
 export async function moneyOf({ stores }: WorkflowSetting, input: PayoutInput) {
   const { account_id, currency, connector } = input;
-  const at = await bookNow(stores, `${account_id}:sandbox:${currency}`);
+  const at = await readBalances(stores, `${account_id}:sandbox:${currency}`);
   return {
     available: at('balances.main.available') ?? 0,
     reserved: at('balances.main.reserved') ?? 0,

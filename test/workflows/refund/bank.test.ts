@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import {
   callback,
@@ -35,7 +35,7 @@ test('an instruction without an answer had arrived: it is looked up, not sent ag
     expect(await handle.result()).toMatchObject({ status: 'settled' });
     expect(bank.told).toEqual(['openSession', `sendRefund ${id}`, `lookUpRefund ${id}`]);
     expect((await storedRefund(setting, id)).bank_reference).toBe('known');
-    await keepHistory(handle, 'refund-looked-up');
+    await saveHistory(handle, 'refund-looked-up');
   });
 });
 
@@ -69,7 +69,7 @@ test('an instruction that never arrived is sent again, under the same id', async
     expect(bank.told).toEqual(['openSession', ...round, ...round, ...round, `sendRefund ${id}`]);
     await handle.signal('settled', callback());
     expect(await handle.result()).toMatchObject({ status: 'settled' });
-    await keepHistory(handle, 'refund-sent-again');
+    await saveHistory(handle, 'refund-sent-again');
   });
 });
 
@@ -95,7 +95,7 @@ test('a connector that gives up for good, twice: the bank is asked until it says
     expect(bank.told.filter((line) => line.startsWith('sendRefund'))).toHaveLength(1);
     expect(asked).toBe(3);
     expect((await storedRefund(setting, id)).bank_reference).toBe('in-the-end');
-    await keepHistory(handle, 'refund-connector-gives-up');
+    await saveHistory(handle, 'refund-connector-gives-up');
   });
 });
 
@@ -130,7 +130,7 @@ test('started again while it is processing: the bank is asked first, and told wh
     await again.signal('settled', callback());
     expect(await again.result()).toMatchObject({ status: 'settled', version: 2 });
     expect((await storedRefund(setting, id)).bank_reference).toBe(`again-${id}`);
-    await keepHistory(again, 'refund-resumed-in-flight');
+    await saveHistory(again, 'refund-resumed-in-flight');
   });
 });
 
@@ -161,7 +161,7 @@ describe('final before the bank has answered', () => {
         status: 'settled',
         bank_reference: 'from-callback',
       });
-      await keepHistory(handle, 'refund-callback-first');
+      await saveHistory(handle, 'refund-callback-first');
     });
   });
 
@@ -201,6 +201,6 @@ describe('final before the bank has answered', () => {
     expect(await handle.result()).toMatchObject({ status: 'failed' });
     expect(await moneyOf(setting, payment)).toEqual({ refunded: 0, available: 1_050 });
     expect(bank.told).toEqual(['openSession']);
-    await keepHistory(handle, 'refund-connector-down');
+    await saveHistory(handle, 'refund-connector-down');
   });
 });

@@ -1,4 +1,4 @@
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import {
   callback,
   eventTypes,
@@ -26,7 +26,7 @@ test('a malformed callback never throws: it is shown, and the refund goes on', a
     await handle.signal('settled', callback());
     expect(await handle.result()).toMatchObject({ status: 'settled', version: 2 });
     expect((await storedRefund(setting, id)).attention).toBe('malformed_callback');
-    await keepHistory(handle, 'refund-malformed-callback');
+    await saveHistory(handle, 'refund-malformed-callback');
   });
 });
 
@@ -45,7 +45,7 @@ test('a bank that sent less: an operator books it, and the rest is given back', 
     expect(await storedRefund(setting, id)).toMatchObject({ attention: null });
     expect(await differencesOf(setting, id)).toEqual([]);
     expect(await differencesOf(setting, payment.payment_id)).toEqual([]);
-    await keepHistory(handle, 'refund-amount-differs');
+    await saveHistory(handle, 'refund-amount-differs');
   });
 });
 
@@ -68,7 +68,7 @@ test('a cancel request from the Temporal UI ends nothing, and updates are still 
     const marked = await handle.executeUpdate<unknown, [object]>('mark_settled', { args: [act] });
     expect(marked).toEqual({ refund_id: id, status: 'settled', version: 2 });
     expect(await handle.result()).toMatchObject({ status: 'settled' });
-    await keepHistory(handle, 'refund-ui-cancel');
+    await saveHistory(handle, 'refund-ui-cancel');
   });
 });
 
@@ -100,7 +100,7 @@ describe('a callback after the end', () => {
       expect(await postingsOf(setting, id)).toEqual(['refund_accepted', 'refund_failed']);
       expect(await moneyOf(setting, payment)).toEqual({ refunded: 0, available: 1_050 });
       expect(bank.told.filter((line) => line.startsWith('sendRefund'))).toHaveLength(1);
-      await keepHistory(late, 'refund-resumed-settled-after-failed');
+      await saveHistory(late, 'refund-resumed-settled-after-failed');
     });
   });
 

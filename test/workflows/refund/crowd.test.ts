@@ -1,5 +1,5 @@
-import { bookId } from '../../../src/ledger/postings';
-import { inTurn } from '../../../src/ledger/turns';
+import { bookId } from '../../../src/ledger/entries';
+import { withLock } from '../../../src/ledger/locks';
 import { eventually } from '../../support/http';
 import {
   openRefund,
@@ -23,7 +23,7 @@ function holding(book: string) {
   const held = new Promise<void>((resolve) => {
     release = resolve;
   });
-  return { over: inTurn({ book, by: 0 }, () => held), release };
+  return { over: withLock({ book, by: 0 }, () => held), release };
 }
 
 test('a refund that finds no turn gives its slot free, and is accepted soon after', async () => {
@@ -37,7 +37,7 @@ test('a refund that finds no turn gives its slot free, and is accepted soon afte
       const { raw } = await handle.describe().catch(() => ({ raw: {} }));
       return 'pendingActivities' in raw && raw.pendingActivities?.[0]?.lastFailure;
     });
-    expect(failure).toMatchObject({ applicationFailureInfo: { type: 'no_turn' } });
+    expect(failure).toMatchObject({ applicationFailureInfo: { type: 'no_lock' } });
     release();
     await over;
     const released = Date.now();

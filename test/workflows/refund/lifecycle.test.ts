@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { LEGS } from '../../../src/ledger/legs';
-import { inTransaction } from '../../../src/mongo';
-import { createTemporalDoor } from '../../../src/temporal/door';
-import { keepHistory } from '../../support/histories';
+import { inTransaction } from '../../../src/base/mongo';
+import { ENTRY_LINES } from '../../../src/ledger/entry-lines';
+import { createTemporalClient } from '../../../src/temporal/client';
+import { saveHistory } from '../../support/histories';
 import {
   callback,
   eventTypes,
@@ -46,7 +46,7 @@ test('a refund is accepted with its money reserved, sent by the bank and settled
     expect(await eventTypes(setting, payment.payment_id, id)).toEqual(['refund.settled']);
     expect(await postingsOf(setting, id)).toEqual(['refund_accepted', 'refund_settled']);
     expect(await moneyOf(setting, payment)).toEqual({ refunded: 1_050, available: 0 });
-    await keepHistory(handle, 'refund-settled');
+    await saveHistory(handle, 'refund-settled');
   });
 });
 
@@ -63,7 +63,7 @@ test('a refund that fails at the bank later gives its amount back', async () => 
     });
     expect(await eventTypes(setting, payment.payment_id, id)).toEqual(['refund.failed']);
     expect(await moneyOf(setting, payment)).toEqual({ refunded: 0, available: 1_050 });
-    await keepHistory(handle, 'refund-failed');
+    await saveHistory(handle, 'refund-failed');
   });
 });
 
@@ -90,7 +90,7 @@ test('the bank refuses the instruction: the refund fails and gives its amount ba
     });
     expect(await eventTypes(setting, payment.payment_id, id)).toEqual(['refund.failed']);
     expect(await moneyOf(setting, payment)).toEqual({ refunded: 0, available: 1_050 });
-    await keepHistory(handle, 'refund-refused-by-bank');
+    await saveHistory(handle, 'refund-refused-by-bank');
   });
 });
 
@@ -108,7 +108,7 @@ test('no amount is all that remains; operators find it by that amount', async ()
     await handle.result();
     expect((await handle.describe()).typedSearchAttributes.get(AMOUNT)).toBe(750);
     expect(await moneyOf(setting, payment)).toEqual({ refunded: 750, available: 300 });
-    await keepHistory(handle, 'refund-whole-remainder');
+    await saveHistory(handle, 'refund-whole-remainder');
   });
 });
 
@@ -124,7 +124,7 @@ describe('refused at the opening', () => {
           livemode: false,
           currency: 'EUR',
           at: new Date().toISOString(),
-          legs: LEGS.funded('main', -amount),
+          legs: ENTRY_LINES.funded('main', -amount),
         },
         session,
       ),
@@ -149,7 +149,7 @@ describe('refused at the opening', () => {
       expect(await setting.stores.idempotency.forResource(refund_id)).toBeNull();
       expect(await moneyOf(setting, payment)).toEqual({ refunded: 600, available: 450 });
       expect(bank.told).not.toContain(`sendRefund ${refund_id}`);
-      await keepHistory(handle, 'refund-refused');
+      await saveHistory(handle, 'refund-refused');
     });
   });
 
@@ -163,7 +163,7 @@ describe('refused at the opening', () => {
       });
       const { env, stores, queues } = setting;
       await env.client.workflow.getHandle(`refund:${input.refund_id}`).result();
-      const door = createTemporalDoor({
+      const door = createTemporalClient({
         client: env.client,
         lifecycleQueue: queues.lifecycle,
         stores,

@@ -1,4 +1,4 @@
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import {
   eventTypes,
   openWorkflowSetting,
@@ -41,7 +41,7 @@ test('a bank that says nothing: overdue, snoozed, overdue again, marked as settl
       { who: 'ada', what: 'snooze', before: 'refund_overdue', after: 'no attention' },
       { who: 'ada', what: 'mark_settled', before: 'processing', after: 'settled' },
     ]);
-    await keepHistory(handle, 'refund-overdue-marked-settled');
+    await saveHistory(handle, 'refund-overdue-marked-settled');
   });
 });
 
@@ -70,7 +70,7 @@ test('marked as failed: the amount is given back, under our words', async () => 
     });
     expect(await eventTypes(setting, payment.payment_id, id)).toEqual(['refund.failed']);
     expect(await moneyOf(setting, payment)).toEqual({ refunded: 0, available: 1_050 });
-    await keepHistory(handle, 'refund-marked-failed');
+    await saveHistory(handle, 'refund-marked-failed');
   });
 });
 
@@ -115,6 +115,6 @@ test('two operators at once: the second is refused in words, the refund moves on
     });
     expect(await handle.result()).toMatchObject({ status: 'settled', version: 2 });
     expect(await eventTypes(setting, payment.payment_id, id)).toEqual(['refund.settled']);
-    await keepHistory(handle, 'refund-two-operators');
+    await saveHistory(handle, 'refund-two-operators');
   });
 });

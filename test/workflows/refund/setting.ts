@@ -1,6 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import type { PaymentInput } from '../../../src/domain/payment-workflow';
-import type { RefundInput, RefundState } from '../../../src/domain/refund-workflow';
+import type { PaymentInput } from '../../../src/domain/payment/workflow';
+import type { RefundInput, RefundState } from '../../../src/domain/refund/workflow';
 import { eventually } from '../../support/http';
 import {
   openRefund,

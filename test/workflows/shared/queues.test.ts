@@ -1,15 +1,15 @@
-import { signCallback } from '../../../src/connectors/mac';
+import { deliverCallback } from '../../../src/callbacks/deliver';
+import { signCallback } from '../../../src/callbacks/mac';
 import { taskQueues } from '../../../src/domain/task-queues';
-import { Sealed } from '../../../src/keys/seal';
-import { deliverCallback } from '../../../src/temporal/bank-callbacks';
-import { createTemporalDoor } from '../../../src/temporal/door';
-import { insist } from '../../support/insist';
+import { Encrypted } from '../../../src/encryption/encrypter';
+import { createTemporalClient } from '../../../src/temporal/client';
+import { retryUntilDone } from '../../support/insist';
 import {
   callback,
-  claimPayment,
   openPayment,
   openWorkflowSetting,
   paymentInput,
+  recordPaymentKey,
   scriptedBank,
   type WorkflowSetting,
   withBank,
@@ -42,12 +42,12 @@ test.each([
       const { stores, queues, env } = setting;
       const input = paymentInput(connector, { livemode });
       const { payment_id, account_id } = input;
-      const sealed = Sealed.parse('a.a.a.a.a');
+      const sealed = Encrypted.parse('a.a.a.a.a');
       const url = 'https://shop.example/';
       await stores.endpoints.set({ account_id, livemode, url, sealed, now: new Date(0) });
-      await claimPayment(setting, input);
-      const door = createTemporalDoor({ ...starting(), client: env.client });
-      await insist(() => door.openPayment(input));
+      await recordPaymentKey(setting, input);
+      const door = createTemporalClient({ ...starting(), client: env.client });
+      await retryUntilDone(() => door.openPayment(input));
       const workflowId = `payment:${payment_id}`;
       expect(await queueOf(workflowId)).toBe(`${queues.lifecycle}${end}`);
       const [event] = await stores.events.list({ account_id, livemode, limit: 1 });
@@ -96,10 +96,10 @@ test('with a prefix the bank is asked on the queue of its own installation', asy
     bank,
     async () => {
       const input = paymentInput(connector);
-      await claimPayment(setting, input);
+      await recordPaymentKey(setting, input);
       const { client } = setting.env;
-      const door = createTemporalDoor({ ...starting(), lifecycleQueue, client });
-      await insist(() => door.openPayment(input));
+      const door = createTemporalClient({ ...starting(), lifecycleQueue, client });
+      await retryUntilDone(() => door.openPayment(input));
       const payment = await setting.stores.payments.get(input.payment_id);
       expect(payment?.status).toBe('awaiting_customer');
       expect(bank.told).toEqual(['openSession']);

@@ -1,11 +1,11 @@
 import { type ConnectorKey, signCallback } from '../../../connectors/contract/callbacks';
-import { readTimeline } from '../../../src/dashboard/timeline/read';
-import type { CallbackName, CallbackResource } from '../../../src/domain/callback';
-import type { ToldCallback } from '../../../src/domain/callback-mac';
+import { deliverCallback } from '../../../src/callbacks/deliver';
+import type { CallbackName, CallbackResource } from '../../../src/domain/callback/callback';
+import type { SignedCallback } from '../../../src/domain/callback/signature';
 import { LIFECYCLES } from '../../../src/lifecycles';
+import { readTimeline } from '../../../src/service/resources/read';
 import { callbackKey } from '../../../src/store/callbacks';
-import { deliverCallback } from '../../../src/temporal/bank-callbacks';
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
 import {
@@ -34,7 +34,7 @@ afterAll(async () => setting?.close());
 /** Messages about a resource at its connector, and what becomes of them. */
 function sending(connector: string, resource: CallbackResource, resource_id: string) {
   const { stores, env, queues } = setting;
-  const told = (name: CallbackName, more: object = {}): ToldCallback => ({
+  const told = (name: CallbackName, more: object = {}): SignedCallback => ({
     ...{ connector, resource, resource_id, name },
     callback: callback(more),
   });
@@ -50,10 +50,10 @@ function sending(connector: string, resource: CallbackResource, resource_id: str
     handle,
     document,
     /** Signals past the inbox. */
-    signal: async ({ name, callback: facts }: ToldCallback, mac?: object) =>
+    signal: async ({ name, callback: facts }: SignedCallback, mac?: object) =>
       await handle.signal(name, mac === undefined ? facts : { ...facts, mac }),
     /** Signals as the kit does, under a key or under none. */
-    deliver: (about: ToldCallback, key?: ConnectorKey) =>
+    deliver: (about: SignedCallback, key?: ConnectorKey) =>
       deliverCallback({ ...inbox, now: () => new Date(), key }, about),
     /** Waits until so many were refused; their reasons, in order. */
     refused: (count: number) =>
@@ -94,7 +94,7 @@ test('a live payment heeds none of seven false callbacks, and then the true one 
     const settled = told('settled');
     const mac = signCallback(ours, settled);
     await signal(settled);
-    await shows(handle, 'is not heeded: it carries no mac');
+    await shows(handle, 'is ignored: it has no signature');
     expect((await marked('sender_not_known')).status).toBe('awaiting_customer');
     await signal(settled, signCallback(theirs, settled));
     await signal(settled, { ...mac, key_id: 'cnkey_none' });
@@ -103,13 +103,13 @@ test('a live payment heeds none of seven false callbacks, and then the true one 
     await signal({ ...settled, callback: { ...settled.callback, bank_reference: 'B-2' } }, mac);
     await signal({ ...settled, name: 'authorized' }, mac);
     expect((await refused(7)).sort()).toEqual([
-      'it carries no mac',
+      'it has no signature',
       'its connector has no such key',
       'its connector has no such key',
       'its key is revoked',
-      'its mac is that of other facts, or of another secret',
-      'its mac is that of other facts, or of another secret',
-      'its mac is that of other facts, or of another secret',
+      'its signature does not match the report or the secret',
+      'its signature does not match the report or the secret',
+      'its signature does not match the report or the secret',
     ]);
     await signal(settled, { key_id: ours.key_id });
     await shows(handle, 'mac: v1: must be 64 hexadecimal digits');
@@ -124,9 +124,9 @@ test('a live payment heeds none of seven false callbacks, and then the true one 
     ]);
     const { stores } = setting;
     expect(await stores.callbacks.get(callbackKey(connector, callback_id))).toBeNull();
-    const timeline = await readTimeline(stores, 'payment', await document());
+    const timeline = await readTimeline({ stores }, 'payment', await document());
     expect(timeline.map(({ kind }) => kind)).not.toContain('callback');
-    await keepHistory(handle, 'payment-senders-not-known');
+    await saveHistory(handle, 'payment-senders-not-known');
   }));
 
 test('the kit signs: what went out without a key counts once it comes again under one', () =>
@@ -137,7 +137,7 @@ test('the kit signs: what went out without a key counts once it comes again unde
     const { told, deliver, refused, marked, document } = payment;
     const settled = told('settled');
     expect(await deliver(settled)).toBe('delivered');
-    expect(await refused(1)).toEqual(['it carries no mac']);
+    expect(await refused(1)).toEqual(['it has no signature']);
     const key = await setting.connectorKey(connector);
     expect(await deliver(settled, key)).toBe('duplicate');
     expect(await handle.result()).toMatchObject({ status: 'settled' });
@@ -156,7 +156,7 @@ test('the kit signs: what went out without a key counts once it comes again unde
     expect(await deliver(told('clawed_back'), key)).toBe('delivered');
     await marked('clawed_back');
     await handle.result();
-    await keepHistory(handle, 'payment-resumed-signed');
+    await saveHistory(handle, 'payment-resumed-signed');
   }));
 
 test('in the sandbox a callback counts without a mac, and not with a false one', () =>
@@ -192,7 +192,7 @@ test('a live refund heeds its connector alone', () =>
     await refund.deliver(refund.told('settled'), key);
     expect(await handle.result()).toMatchObject({ status: 'settled' });
     expect((await refund.document()).attention).toBeNull();
-    await keepHistory(handle, 'refund-sender-not-known');
+    await saveHistory(handle, 'refund-sender-not-known');
   }));
 
 test('a live payout fails for nobody but its connector', () =>
@@ -208,7 +208,7 @@ test('a live payout fails for nobody but its connector', () =>
       await payout.deliver(payout.told('completed'), key);
       expect(await handle.result()).toMatchObject({ status: 'completed' });
       expect((await payout.document()).attention).toBeNull();
-      await keepHistory(handle, 'payout-sender-not-known');
+      await saveHistory(handle, 'payout-sender-not-known');
     },
     { livemode: true },
   ));
@@ -227,5 +227,5 @@ test('a live settlement of coins completes for nobody but its connector', () =>
     await settlement.marked('sender_not_known');
     await settlement.deliver(completed, key);
     expect(await handle.result()).toMatchObject({ status: 'completed' });
-    await keepHistory(handle, 'crypto-settlement-sender-not-known');
+    await saveHistory(handle, 'crypto-settlement-sender-not-known');
   }));

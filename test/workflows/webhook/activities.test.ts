@@ -1,14 +1,14 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { MongoNetworkError } from 'mongodb';
-import type { WebhookActivityDeps } from '../../../activities/webhook-next';
-import { attemptOffsetMs } from '../../../src/domain/webhook-schedule';
+import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
+import { attemptOffsetMs } from '../../../src/domain/webhook/schedule';
 import { endpointOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
 import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import type { WebhookPost } from '../../../src/webhooks/post';
 import type { PostResult } from '../../../src/webhooks/post-result';
 import { verifySignature } from '../../../src/webhooks/signature';
-import { activitiesOn, openStores, recordEvent, SECRET, type Stores } from './setting';
+import { activitiesOn, inputOf, openStores, recordEvent, SECRET, type Stores } from './setting';
 
 /** Time of the first attempt; MongoDB is real, nothing is posted. */
 const FIRST_AT = Date.parse('2026-03-01T12:00:00.000Z');
@@ -57,7 +57,7 @@ async function attemptAt(
   const info = { attempt, scheduledTimestampMs: FIRST_AT, heartbeatDetails };
   const environment = new MockActivityEnvironment(info);
   environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
-  const input = { event_id: event._id, run, request_id: event.request_id };
+  const input = inputOf(event, run);
   const outcome: unknown = await environment
     .run(deliverWebhook, input)
     .catch((error: unknown) => error);
@@ -72,7 +72,7 @@ function signedWith(secret: string, { headers, body }: WebhookPost, atMs: number
 test('each attempt uses the URL as it stands then', async () => {
   const event = await recordEvent(stores, URL_1);
   const first = await attemptAt(event, { result: answer(500) });
-  const sealed = await stores.sealer.seal('whsec_unused', 'nobody');
+  const sealed = await stores.sealer.encrypt('whsec_unused', 'nobody');
   const { account_id, livemode } = event;
   await stores.endpoints.set({ account_id, livemode, url: URL_2, sealed, now: new Date(FIRST_AT) });
   const second = await attemptAt(event, { attempt: 2 });
@@ -82,9 +82,9 @@ test('each attempt uses the URL as it stands then', async () => {
 test('the first goes by what is remembered, and no other one does', async () => {
   const event = await recordEvent(stores, URL_1);
   const before = await stores.endpoints.get(event.account_id, event.livemode);
-  const endpoints = { get: stores.endpoints.get, known: async () => before };
+  const endpoints = { get: stores.endpoints.get, getCached: async () => before };
   const { account_id, livemode } = event;
-  const sealed = await stores.sealer.seal('whsec_unused', 'nobody');
+  const sealed = await stores.sealer.encrypt('whsec_unused', 'nobody');
   await stores.endpoints.set({ account_id, livemode, url: URL_2, sealed, now: new Date(FIRST_AT) });
   const first = await attemptAt(event, { result: answer(500), endpoints });
   const second = await attemptAt(event, { attempt: 2, endpoints });
@@ -96,7 +96,7 @@ test('the first goes by what is remembered, and no other one does', async () => 
 test('a rolled secret signs from its moment on, and the old one until then', async () => {
   const event = await recordEvent(stores, URL_1);
   const { account_id, livemode } = event;
-  const sealed = await stores.sealer.seal('whsec_new', endpointOwner(account_id, livemode));
+  const sealed = await stores.sealer.encrypt('whsec_new', endpointOwner(account_id, livemode));
   const hour = 3_600_000;
   await stores.endpoints.roll({
     account_id,
@@ -151,7 +151,7 @@ test('an attempt whose success was kept but not reported is not made again', asy
   await attemptAt(event);
   expect(await attemptAt(event, { attempt: 2 })).toMatchObject({ outcome: 'delivered', posts: [] });
   const { recordExhausted } = activitiesOn(stores);
-  const input = { event_id: event._id, run: 0, request_id: 'req_1' };
+  const input = inputOf(event, 0);
   expect(await new MockActivityEnvironment().run(recordExhausted, input)).toBe('delivered');
   expect((await stores.events.get(event._id))?.delivery.status).toBe('delivered');
 });
@@ -248,13 +248,7 @@ test('a first attempt that may have been made is looked for before another is', 
   const event = await recordEvent(stores, URL_1);
   const limits = createEndpointLimits({ slots: 1, promptSlots: 1 });
   await attemptAt(event, { limits });
-  const { account_id, livemode, type, body } = event;
-  const input = {
-    event_id: event._id,
-    run: 0,
-    request_id: event.request_id,
-    event: { account_id, livemode, type, body },
-  };
+  const input = inputOf(event, 0);
   let posts = 0;
   const post = async (): Promise<PostResult> => {
     posts += 1;
@@ -276,7 +270,7 @@ describe('an outage of our own uses up no attempt', () => {
 
   test('before the POST: nothing is posted, and the next try comes soon', async () => {
     const event = await recordEvent(stores, URL_1);
-    const away = { events: { ...stores.events, get: gone }, patienceMs: 0 };
+    const away = { endpoints: { ...stores.endpoints, getCached: gone }, patienceMs: 0 };
     expect(await attemptAt(event, away)).toMatchObject({ outcome: unreachable, posts: [] });
     expect(await stores.deliveries.forEvent(event._id)).toEqual([]);
     const next = await attemptAt(event, { attempt: 300 });
@@ -286,7 +280,7 @@ describe('an outage of our own uses up no attempt', () => {
 
   test('after the POST: it is carried to the next try, counted there, and its wait is kept to', async () => {
     const event = await recordEvent(stores, URL_1);
-    const away = { deliveries: { ...stores.deliveries, keep: gone }, patienceMs: 0 };
+    const away = { deliveries: { ...stores.deliveries, addAttempt: gone }, patienceMs: 0 };
     const first = await attemptAt(event, { ...away, atMs: FIRST_AT, result: answer(500) });
     expect(first).toMatchObject({ outcome: unreachable, posts: [{ url: URL_1 }] });
     const [heartbeatDetails] = first.heartbeats;
@@ -305,7 +299,7 @@ describe('an outage of our own uses up no attempt', () => {
 
   test('a delivery that was posted and not recorded is not posted again', async () => {
     const event = await recordEvent(stores, URL_1);
-    const away = { deliveries: { ...stores.deliveries, keep: gone }, patienceMs: 0 };
+    const away = { deliveries: { ...stores.deliveries, addAttempt: gone }, patienceMs: 0 };
     const { heartbeats } = await attemptAt(event, away);
     const again = await attemptAt(event, { attempt: 2, heartbeatDetails: heartbeats[0] });
     expect(again).toMatchObject({ outcome: 'delivered', posts: [] });

@@ -1,9 +1,9 @@
 import type { Worker } from '@temporalio/worker';
 import { MongoNetworkError } from 'mongodb';
-import type { WebhookActivities } from '../../../activities/webhooks';
-import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook-schedule';
+import type { WebhookActivities } from '../../../activities/webhooks/deliver';
+import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook/schedule';
 import { verifySignature } from '../../../src/webhooks/signature';
-import { keepHistory } from '../../support/histories';
+import { saveHistory } from '../../support/histories';
 import { skippingServer } from '../../support/skipping-server';
 import { type Receiver, receiveHttp } from '../../webhooks/receiver';
 import {
@@ -43,17 +43,13 @@ function onServerTime(activities: WebhookActivities): WebhookActivities {
   };
 }
 
-/** The stores that a delivery reads first, which no longer answer while the database is away. */
+/** The store that a delivery reads first, which does not answer while the database is away. */
 function unlessAway() {
   const answer = <T>(ask: () => Promise<T>) =>
     nowMs < awayUntil ? Promise.reject(new MongoNetworkError('connection refused')) : ask();
-  const { events, endpoints } = stores;
-  const getEvent: typeof events.get = (id) => answer(() => events.get(id));
-  const getEndpoint: typeof endpoints.get = (...owner) => answer(() => endpoints.get(...owner));
-  return {
-    events: { ...events, get: getEvent },
-    endpoints: { ...endpoints, get: getEndpoint, known: getEndpoint },
-  };
+  const { endpoints } = stores;
+  const get: typeof endpoints.get = (...owner) => answer(() => endpoints.get(...owner));
+  return { endpoints: { ...endpoints, get, getCached: get } };
 }
 
 beforeAll(async () => {
@@ -103,7 +99,7 @@ test('a 2xx acknowledges: one attempt, signed over the frozen bytes', async () =
   const event = await recordEvent(stores, url);
   const handle = await startDelivery(delivering, event);
   expect(await handle.result()).toEqual({ outcome: 'delivered' });
-  await keepHistory(handle, 'webhook-delivered');
+  await saveHistory(handle, 'webhook-delivered');
   expect(received).toHaveLength(1);
   const [{ headers, body, atMs } = { headers: {}, body: '', atMs: 0 }] = received;
   expect(body).toBe(event.body);
@@ -144,7 +140,7 @@ test('one that never acknowledges gets 12 attempts at their offsets, then no mor
   const event = await recordEvent(stores, url);
   const handle = await startDelivery(delivering, event);
   expect(await handle.result()).toEqual({ outcome: 'exhausted' });
-  await keepHistory(handle, 'webhook-exhausted');
+  await saveHistory(handle, 'webhook-exhausted');
   expect(received).toHaveLength(ATTEMPTS_MAX);
   const first = received[0]?.atMs ?? 0;
   for (const [index, { atMs, body, headers }] of received.entries()) {
@@ -262,7 +258,7 @@ test('without an endpoint nothing is sent, and that is recorded', async () => {
   const event = await recordEvent(stores, null);
   const handle = await startDelivery(delivering, event);
   expect(await handle.result()).toEqual({ outcome: 'no_endpoint' });
-  await keepHistory(handle, 'webhook-no-endpoint');
+  await saveHistory(handle, 'webhook-no-endpoint');
   expect((await stores.events.get(event._id))?.delivery).toMatchObject({
     status: 'no_endpoint',
     attempts: 0,

@@ -1,8 +1,8 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { MongoNetworkError } from 'mongodb';
-import type { WebhookActivityDeps } from '../../../activities/webhook-next';
-import type { WebhookActivities } from '../../../activities/webhooks';
-import { keepHistory } from '../../support/histories';
+import type { WebhookActivities } from '../../../activities/webhooks/deliver';
+import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
+import { saveHistory } from '../../support/histories';
 import { temporalAddress } from '../../support/servers';
 import { receivers } from '../../webhooks/posting';
 import { receiveHttp } from '../../webhooks/receiver';
@@ -90,7 +90,7 @@ test('at an endpoint that answers at once the task that starts the delivery ends
     }),
   ]);
   expect(delivery).toMatchObject({ status: 'delivered', attempts: 1, next_attempt_at: null });
-  if (handles[1] !== undefined) await keepHistory(handles[1], 'webhook-first-attempt');
+  if (handles[1] !== undefined) await saveHistory(handles[1], 'webhook-first-attempt');
 });
 
 test('one that fails there is the first of twelve, and the activity shows it', async () => {
@@ -128,14 +128,14 @@ test('one whose report was lost is not made again', async () => {
 test('one that could not be recorded is carried to where it can, and not made again', async () => {
   const { deliveries } = stores;
   let kept = 0;
-  const keep: typeof deliveries.keep = (row) => {
+  const keep: typeof deliveries.addAttempt = (row) => {
     kept += 1;
     // Away once the first event is told, until another step comes, with what it was handed.
     const isAway = kept > 1 && row.url.includes('source');
-    return isAway ? Promise.reject(new MongoNetworkError('away')) : deliveries.keep(row);
+    return isAway ? Promise.reject(new MongoNetworkError('away')) : deliveries.addAttempt(row);
   };
   const { url, posts, rows, histories } = await deliverThree([200], {
-    deliveries: { ...deliveries, keep },
+    deliveries: { ...deliveries, addAttempt: keep },
   });
   expect(posts).toBe(3);
   const { origin } = new URL(url);

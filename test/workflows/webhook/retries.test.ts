@@ -1,6 +1,6 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { WebhookActivityDeps } from '../../../activities/webhook-next';
-import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../../src/domain/webhook-schedule';
+import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
+import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../../src/domain/webhook/schedule';
 import { temporalAddress } from '../../support/servers';
 import { receivers } from '../../webhooks/posting';
 import { receiveHttp } from '../../webhooks/receiver';

@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
-import type { WebhookActivityDeps } from '../../../activities/webhook-next';
-import { createWebhookActivities } from '../../../activities/webhooks';
-import type { WebhookDeliveryInput } from '../../../src/domain/delivery';
-import { webhookWorkflowId } from '../../../src/domain/event';
-import { createSealer, type Sealer } from '../../../src/keys/seal';
-import { connectMongo } from '../../../src/mongo';
+import { createWebhookActivities } from '../../../activities/webhooks/deliver';
+import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
+import { connectMongo } from '../../../src/base/mongo';
+import type { WebhookDeliveryInput } from '../../../src/domain/webhook/delivery';
+import { webhookWorkflowId } from '../../../src/domain/webhook/event';
+import { createEncrypter, type Encrypter } from '../../../src/encryption/encrypter';
 import { createDeliveryStore } from '../../../src/store/deliveries';
 import { createEndpointStore, endpointOwner } from '../../../src/store/endpoints';
 import { createEventStore, type EventDocument } from '../../../src/store/events';
@@ -28,9 +28,9 @@ export async function openStores() {
     events: createEventStore(db),
     deliveries: createDeliveryStore(db),
     endpoints: createEndpointStore(db),
-    sealer: createSealer({ current: 'k1', keys: { k1: randomBytes(32) } }),
+    sealer: createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } }),
   };
-  for (const store of [stores.events, stores.deliveries, stores.endpoints]) {
+  for (const store of [stores.events, stores.endpoints]) {
     await store.ensureIndexes();
   }
   const close = async () => {
@@ -61,12 +61,12 @@ export async function recordEvents(stores: Stores, url: string, count: number) {
 }
 
 async function setEndpoint(
-  { endpoints, sealer }: { endpoints: Stores['endpoints']; sealer: Sealer },
+  { endpoints, sealer }: { endpoints: Stores['endpoints']; sealer: Encrypter },
   account_id: string,
   url: string,
   livemode: boolean,
 ): Promise<void> {
-  const sealed = await sealer.seal(SECRET, endpointOwner(account_id, livemode));
+  const sealed = await sealer.encrypt(SECRET, endpointOwner(account_id, livemode));
   // Long ago, so that it signs also by a clock that tests have moved.
   await endpoints.set({ account_id, livemode, url, sealed, now: new Date(0) });
 }
@@ -92,6 +92,7 @@ function eventOf(account_id: string, livemode: boolean): EventDocument {
 export function activitiesOn(stores: Stores, changes: Partial<WebhookActivityDeps> = {}) {
   return createWebhookActivities({
     ...stores,
+    encrypter: stores.sealer,
     limits: createEndpointLimits({ slots: 200, promptSlots: 50 }),
     allowPrivate: true,
     post: postWebhook,
@@ -121,7 +122,7 @@ export function workerOn(
   });
 }
 
-function inputOf(event: EventDocument, run: number): WebhookDeliveryInput {
+export function inputOf(event: EventDocument, run: number): WebhookDeliveryInput {
   const { _id, request_id, account_id, livemode, type, body } = event;
   return { event_id: _id, run, request_id, event: { account_id, livemode, type, body } };
 }

@@ -1,8 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as Keystore from 'ox/Keystore';
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAddress } from 'viem/accounts';
-import { assertPrivate, readEvmConfig } from '../../../../connectors/evm/config';
+import { assertTls, readEvmConfig } from '../../../../connectors/evm/config';
 import { readExtendedKey } from '../../../../connectors/evm/extended-key';
-import { openKeystore } from '../../../../connectors/evm/keystore';
+import { decryptKeystore } from '../../../../connectors/evm/keystore';
 import { ACCOUNT, WORDS } from '../words';
 
 describe('the extended key', () => {
@@ -36,84 +39,97 @@ describe('the keystore', () => {
 
   it('of either kind opens with its password', async () => {
     for (const file of files()) {
-      expect((await openKeystore(file, 'right')).address).toBe(privateKeyToAddress(key));
+      expect((await decryptKeystore(file, 'right')).address).toBe(privateKeyToAddress(key));
     }
   });
 
   it('is refused with another password, and where it is none', async () => {
     for (const file of files()) {
-      await expect(openKeystore(file, 'wrong')).rejects.toThrow('does not open');
+      await expect(decryptKeystore(file, 'wrong')).rejects.toThrow('does not open');
     }
-    await expect(openKeystore('{}', 'right')).rejects.toThrow('no JSON of version 3');
+    await expect(decryptKeystore('{}', 'right')).rejects.toThrow('no JSON of version 3');
   });
 });
 
-describe('the environment', () => {
+describe('the settings', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'evm-settings-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const settings = {
+    rpc_url_file: '/run/secrets/rpc',
+    chain_id: 1,
+    xpub_file: '/run/secrets/xpub',
+    usdc_address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+    keystore_file: '/run/secrets/keystore.json',
+    keystore_password_file: '/run/secrets/password',
+    screening_file: '/etc/evm/list.txt',
+    rates: 'https://rates.example.com/',
+  };
   const env = {
-    EVM_RPC_URL_FILE: '/run/secrets/rpc',
-    EVM_CHAIN_ID: '1',
-    EVM_XPUB_FILE: '/run/secrets/xpub',
-    EVM_USDC_ADDRESS: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
-    EVM_KEYSTORE_FILE: '/run/secrets/keystore.json',
-    EVM_KEYSTORE_PASSWORD_FILE: '/run/secrets/password',
-    EVM_SCREENING_FILE: '/etc/evm/list.txt',
-    EVM_RATES: 'https://rates.example.com/',
+    EVM_CONFIG_FILE: join(folder, 'evm.json'),
     CONNECTOR_KEY_FILE: '/run/secrets/evm-key.json',
     MONGODB_URI: 'mongodb://localhost',
   };
+  const read = (change: object = {}, variables: NodeJS.ProcessEnv = {}) => {
+    writeFileSync(env.EVM_CONFIG_FILE, JSON.stringify({ ...settings, ...change }));
+    return readEvmConfig({ ...env, ...variables });
+  };
 
-  it('has a default for all that is no secret and no choice of a chain', () => {
-    expect(readEvmConfig(env)).toMatchObject({
-      EVM_CONNECTOR: 'evm',
-      EVM_CONFIRMATIONS: 12,
-      EVM_FEE_MAX_GWEI: '200',
+  it('have a default for all that is no secret and no choice of a chain', () => {
+    expect(read().settings).toMatchObject({
+      connector: 'evm',
+      confirmations: 12,
+      fee_max_gwei: '200',
     });
   });
 
   it.each([
-    [{}, 'https://node.example/v1/secret', []],
-    [{}, 'http://127.0.0.1:8545', []],
-    [{}, 'http://node.example/v1/secret', ['EVM_RPC_URL_FILE']],
-    [{ EVM_RATES: 'http://rates.example/' }, 'http://localhost', ['EVM_RATES']],
-    [{ EVM_RATES: '/etc/rates.json' }, 'http://[::1]:8545', []],
-    [{ ALLOW_CLEAR_TEXT: 'yes' }, 'http://node.example/', []],
-  ])('%j lets a node at %s be asked, but for %j', (change, node, refused) => {
-    let said = '';
+    [{}, {}, 'https://node.example/v1/secret', []],
+    [{}, {}, 'http://127.0.0.1:8545', []],
+    [{}, {}, 'http://node.example/v1/secret', ['rpc_url_file']],
+    [{ rates: 'http://rates.example/' }, {}, 'http://localhost', ['rates']],
+    [{ rates: '/etc/rates.json' }, {}, 'http://[::1]:8545', []],
+    [{}, { ALLOW_CLEAR_TEXT: 'yes' }, 'http://node.example/', []],
+  ])('%j with %j allow a node at %s, except %j', (change, variables, node, refused) => {
+    let message = '';
     try {
-      assertPrivate(readEvmConfig({ ...env, ...change }), node);
+      assertTls(read(change, variables), node);
     } catch (error) {
-      said = String(error);
+      message = error instanceof Error ? error.message : '';
     }
-    expect(said).not.toContain('secret');
-    expect([...said.matchAll(/\bEVM_\w+/g)].map(([name]) => name)).toEqual(refused);
+    expect(message).not.toContain('secret');
+    expect([...message.matchAll(/^\w+/gm)].map(([name]) => name)).toEqual(refused);
   });
 
   it.each([
     ['absent', undefined, ''],
     ['empty', '', ''],
     ['absent in a trial', undefined, 'yes'],
-  ])('is refused with a key for reports that is %s', (_what, CONNECTOR_KEY_FILE, demo) => {
-    const unsigned = { ...env, CONNECTOR_KEY_FILE, ALLOW_LIVE_DEMO: demo };
-    expect(() => readEvmConfig(unsigned)).toThrow(
+  ])('are refused with a key for reports that is %s', (_what, CONNECTOR_KEY_FILE, demo) => {
+    expect(() => read({}, { CONNECTOR_KEY_FILE, ALLOW_LIVE_DEMO: demo })).toThrow(
       /^The environment is not usable\.\n {2}CONNECTOR_KEY_FILE: \S/,
     );
   });
 
-  it('is refused where the servers of others are spoken to in clear', () => {
-    const far = { ...env, TEMPORAL_ADDRESS: 'temporal.example:7233' };
-    expect(() => readEvmConfig(far)).toThrow('Temporal at temporal.example');
-    expect(readEvmConfig({ ...far, TEMPORAL_API_KEY: 'key' }).temporal.tls).toBe(true);
+  it('are refused where remote servers are used without TLS', () => {
+    const remote = { TEMPORAL_ADDRESS: 'temporal.example:7233' };
+    expect(() => read({}, remote)).toThrow('Temporal at temporal.example');
+    expect(read({}, { ...remote, TEMPORAL_API_KEY: 'key' }).temporal.tls).toBe(true);
   });
 
-  it('is refused with every fault, such as a token without its checksum', () => {
-    const token = env.EVM_USDC_ADDRESS.replace('A0b8', 'a0B8');
-    const empty = { ...env, EVM_START_BLOCK: '' };
-    expect(() => readEvmConfig(empty)).toThrow(/EVM_START_BLOCK: must be the number of a block/);
-    const bad = { ...env, EVM_CHAIN_ID: 'main', EVM_USDC_ADDRESS: token, EVM_FEE_MAX_GWEI: '-1' };
-    expect(() => readEvmConfig(bad)).toThrow(/EVM_CHAIN_ID: /);
-    expect(() => readEvmConfig(bad)).toThrow(
-      /EVM_USDC_ADDRESS: must be an address with its checksum/,
-    );
-    expect(() => readEvmConfig(bad)).toThrow(/EVM_FEE_MAX_GWEI: /);
+  it('are refused with every fault, such as a token without its checksum', () => {
+    const token = settings.usdc_address.replace('A0b8', 'a0B8');
+    const bad = { chain_id: 'main', usdc_address: token, fee_max_gwei: '-1', start_block: '' };
+    const message =
+      /chain_id: .*start_block: .*usdc_address: must be an address with its checksum.*fee_max_gwei: /s;
+    expect(() => read(bad)).toThrow(message);
+    expect(() => read({ chainid: 1 })).toThrow('chainid');
+  });
+
+  it('are refused where the file is missing or is no JSON', () => {
+    const missing = { ...env, EVM_CONFIG_FILE: join(folder, 'missing.json') };
+    expect(() => readEvmConfig(missing)).toThrow(/missing\.json cannot be read/);
+    writeFileSync(env.EVM_CONFIG_FILE, '{');
+    expect(() => readEvmConfig(env)).toThrow(/evm\.json cannot be read/);
   });
 });

@@ -1,5 +1,5 @@
 import { HttpRequestError, RpcRequestError } from 'viem';
-import { refusalOf } from '../../../../connectors/evm/node-answers';
+import { toRefusal } from '../../../../connectors/evm/node-answers';
 
 const said = (message: string) =>
   new RpcRequestError({ body: {}, url: 'http://node.example', error: { code: -32000, message } });
@@ -7,16 +7,16 @@ const said = (message: string) =>
 it.each(['already known', 'AlreadyKnown', 'transaction already imported', 'Known transaction'])(
   'bytes of which a node says “%s” are held by it',
   (message) => {
-    expect(refusalOf(said(message))).toEqual({ outcome: 'held' });
+    expect(toRefusal(said(message))).toEqual({ outcome: 'held' });
   },
 );
 
 it('is a refusal when a node says anything else', () => {
   const reason = 'nonce too low';
-  expect(refusalOf(said(reason))).toEqual({ outcome: 'refused', reason });
+  expect(toRefusal(said(reason))).toEqual({ outcome: 'refused', reason });
 });
 
 it('is none when a node was not reached', () => {
-  expect(refusalOf(new HttpRequestError({ url: 'http://node.example' }))).toBeUndefined();
-  expect(refusalOf(new Error('socket hang up'))).toBeUndefined();
+  expect(toRefusal(new HttpRequestError({ url: 'http://node.example' }))).toBeUndefined();
+  expect(toRefusal(new Error('socket hang up'))).toBeUndefined();
 });

@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const quote = (asked = ETHER) => createRates({ place, ageSecondsMax: 300 }, now)(asked);
+const quote = (asked = ETHER) => createRates({ location: place, ageSecondsMax: 300 }, now)(asked);
 
 it.each([
   ['ETH', 18, 10_000, 'EUR', '2000', 50_000_000_000_000_000n],
@@ -61,7 +61,7 @@ test('prices come over HTTP, and an error of their source is none of a price', a
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const at = server.address();
   const port = at !== null && typeof at === 'object' ? at.port : 0;
-  const ask = createRates({ place: `http://127.0.0.1:${port}/`, ageSecondsMax: 300 }, now);
+  const ask = createRates({ location: `http://127.0.0.1:${port}/`, ageSecondsMax: 300 }, now);
   expect(await ask(ETHER)).toMatchObject({ price: '2000' });
   status = 503;
   await expect(ask(ETHER)).rejects.toThrow('answered 503');

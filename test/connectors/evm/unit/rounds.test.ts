@@ -1,6 +1,6 @@
 import { NodeFailure } from '../../../../connectors/evm/node-answers';
-import { beginPatiently, type RoundsDeps, workInRounds } from '../../../../connectors/evm/rounds';
-import { createLogger } from '../../../../src/log';
+import { beginWithRetry, type RoundsDeps, runRounds } from '../../../../connectors/evm/rounds';
+import { createLogger } from '../../../../src/base/log';
 
 const log = createLogger('test-rounds', 'silent');
 
@@ -21,15 +21,15 @@ function scripted(turns: (Error | boolean)[]) {
 
 test('a start waits for a node that does not answer, and ends for any other reason', async () => {
   const patient = scripted([new NodeFailure('away'), false]);
-  await beginPatiently(patient.deps);
+  await beginWithRetry(patient.deps);
   expect(patient.left).toEqual([]);
   const wrong = scripted([new Error('The node is on chain 5.'), false]);
-  await expect(beginPatiently(wrong.deps)).rejects.toThrow('on chain 5');
+  await expect(beginWithRetry(wrong.deps)).rejects.toThrow('on chain 5');
 });
 
 test('rounds follow at once while there is more, go on after a failure, and end when told', async () => {
   const busy = scripted([true, true, new NodeFailure('away'), false]);
-  await workInRounds(busy.deps);
+  await runRounds(busy.deps);
   expect(busy.left).toEqual([]);
 });
 
@@ -43,8 +43,8 @@ test.each(['begin', 'round'] as const)(
     };
     const deps = { pollMs: 1, signal: stopping.signal, log, graceMs: 1 };
     const evm = { begin: async () => {}, round: async () => false, [held]: silent };
-    await beginPatiently({ ...deps, evm });
-    await workInRounds({ ...deps, evm });
+    await beginWithRetry({ ...deps, evm });
+    await runRounds({ ...deps, evm });
     expect(stopping.signal.aborted).toBe(true);
   },
 );

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { parseTransaction } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { callOf, firstFees, raisedFees, sign } from '../../../../connectors/evm/signing';
+import { buildCall, bumpFees, firstFees, sign } from '../../../../connectors/evm/signing';
 
 const GWEI = 10n ** 9n;
 const WALLET = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -21,7 +21,7 @@ describe('fees', () => {
     fc.assert(
       fc.property(wei, wei, wei, wei, wei, (fee_max, tip, base, newTip, cap) => {
         const old = { fee_max, tip: tip < fee_max ? tip : fee_max };
-        const raised = raisedFees(old, { base, tip: newTip }, cap);
+        const raised = bumpFees(old, { base, tip: newTip }, cap);
         if (raised === undefined) {
           expect(old.fee_max + old.fee_max / 8n + 1n > cap).toBe(true);
           return;
@@ -40,7 +40,7 @@ it.each([
 ] as const)(
   'a payment in %s is signed for its chain, and the same facts give the same bytes',
   async (asset, said) => {
-    const call = callOf(
+    const call = buildCall(
       { usdc: USDC },
       { asset, amount: '5', wallet: WALLET, from: account.address },
     );

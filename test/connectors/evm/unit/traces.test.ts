@@ -1,4 +1,4 @@
-import { movementsIn } from '../../../../connectors/evm/traces';
+import { readMovements } from '../../../../connectors/evm/traces';
 
 const BLOCK = `0x${'b'.repeat(64)}` as const;
 const HASH = `0x${'1'.repeat(64)}`;
@@ -20,13 +20,13 @@ const moved = (from = PAYER) => ({ hash: HASH, from, to: SHOP, value: 10n ** 18n
 test('calls move ether, and contracts that end hand theirs on', () => {
   const action = { address: WALLET, refundAddress: SHOP, balance: '0xde0b6b3a7640000' };
   const end = call([0], { type: 'suicide', action });
-  expect(movementsIn([call([]), end], BLOCK)).toEqual([moved(), moved(WALLET)]);
+  expect(readMovements([call([]), end], BLOCK)).toEqual([moved(), moved(WALLET)]);
 });
 
 test('a call that failed moves none, and none that it led to', () => {
   const failed = { error: 'Reverted' };
-  expect(movementsIn([call([], failed), call([0]), call([0, 3])], BLOCK)).toEqual([]);
-  expect(movementsIn([call([]), call([0], failed), call([0, 3]), call([1])], BLOCK)).toEqual([
+  expect(readMovements([call([], failed), call([0]), call([0, 3])], BLOCK)).toEqual([]);
+  expect(readMovements([call([]), call([0], failed), call([0, 3]), call([1])], BLOCK)).toEqual([
     moved(),
     moved(),
   ]);
@@ -39,10 +39,10 @@ test('code that is borrowed moves none, nor does what is made or rewarded', () =
     { ...borrowed, type: 'create', action: { from: PAYER, value: '0x1', init: '0x' } },
     { ...borrowed, type: 'reward', action: { author: SHOP, value: '0x1' }, transactionHash: null },
   ];
-  expect(movementsIn(others, BLOCK)).toEqual([]);
+  expect(readMovements(others, BLOCK)).toEqual([]);
 });
 
 test('traces of another block, or of another shape, are refused', () => {
-  expect(() => movementsIn([call([], { blockHash: HASH })], BLOCK)).toThrow('another block');
-  expect(() => movementsIn([{ result: {} }], BLOCK)).toThrow();
+  expect(() => readMovements([call([], { blockHash: HASH })], BLOCK)).toThrow('another block');
+  expect(() => readMovements([{ result: {} }], BLOCK)).toThrow();
 });

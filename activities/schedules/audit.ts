@@ -1,0 +1,110 @@
+import { heartbeat } from '@temporalio/activity';
+import type { Logger } from '../../src/base/log';
+import { deliverStored } from '../../src/callbacks/deliver';
+import {
+  type CallbackFindings,
+  type DeliveryFindings,
+  NAMED_MAX,
+  type OrphanFindings,
+  PARKED_ATTENTION_DAYS,
+} from '../../src/domain/operator-act';
+import { LIFECYCLES } from '../../src/lifecycles';
+import { findDeliveries, findResources, type OrphanDeps, restart } from '../../src/service/orphans';
+import type { Stores } from '../../src/store';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+/** Age from which a callback is taken to have lost its connector. */
+const UNSIGNALLED_MS = 5 * MINUTE_MS;
+
+export interface AuditDeps extends OrphanDeps {
+  stores: OrphanDeps['stores'] & Pick<Stores, 'callbacks'>;
+  log: Pick<Logger, 'info' | 'warn'>;
+}
+
+export type AuditActivities = ReturnType<typeof createAuditActivities>;
+
+/** Activities that look for what was forgotten, and fix what is safe to repeat. */
+export function createAuditActivities(deps: AuditDeps) {
+  return {
+    /** Looks for resources without a workflow, which are left to an operator. */
+    auditResources: (): Promise<OrphanFindings> => auditResources(deps),
+    /** Starts deliveries that no workflow makes. */
+    auditDeliveries: (): Promise<DeliveryFindings> => auditDeliveries(deps),
+    /** Delivers callbacks that were never signalled; parked ones are left to an operator. */
+    auditCallbacks: (): Promise<CallbackFindings> => auditCallbacks(deps),
+  };
+}
+
+async function auditResources(deps: AuditDeps): Promise<OrphanFindings> {
+  const total: OrphanFindings = { checked: 0, found: 0, named: [] };
+  for await (const { checked, orphans } of findResources(deps)) {
+    total.checked += checked;
+    total.found += orphans.length;
+    for (const { kind, resource } of orphans) {
+      addName(total.named, LIFECYCLES[kind].workflowId(resource._id));
+    }
+    heartbeat(total.checked);
+  }
+  if (total.found > 0) deps.log.warn({ count: total.found }, 'orphans found');
+  return total;
+}
+
+async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {
+  const total: DeliveryFindings = { checked: 0, restarted: 0, named: [] };
+  for await (const { checked, orphans } of findDeliveries(deps)) {
+    total.checked += checked;
+    for (const orphan of orphans) {
+      await restart(deps, orphan);
+      total.restarted += 1;
+      addName(total.named, orphan.event._id);
+      heartbeat(total.checked);
+    }
+    heartbeat(total.checked);
+  }
+  if (total.restarted > 0) deps.log.warn({ count: total.restarted }, 'deliveries restarted');
+  return total;
+}
+
+async function auditCallbacks(deps: AuditDeps): Promise<CallbackFindings> {
+  const { callbacks } = deps.stores;
+  const total: CallbackFindings = {
+    delivered: 0,
+    waiting: 0,
+    parked: 0,
+    parked_lately: 0,
+    named: [],
+  };
+  const waits = { waits: 'unsignalled', received_before: ago(deps, UNSIGNALLED_MS) } as const;
+  for await (const callback of callbacks.waiting(waits)) {
+    const { connector, body } = callback;
+    const fields = { connector, callback_id: body.callback_id };
+    try {
+      // A callback that turns out to have no resource is parked, and counted below.
+      if ((await deliverStored(deps, callback)) === 'parked') continue;
+      total.delivered += 1;
+      deps.log.warn(fields, 'callback delivered late');
+    } catch (err) {
+      total.waiting += 1;
+      addName(total.named, callback._id);
+      deps.log.warn({ ...fields, err }, 'callback not delivered');
+    }
+    heartbeat(total.delivered + total.waiting);
+  }
+  const recent = {
+    waits: 'parked',
+    received_from: ago(deps, PARKED_ATTENTION_DAYS * DAY_MS),
+  } as const;
+  total.parked = await callbacks.countWaiting({ waits: 'parked' });
+  total.parked_lately = await callbacks.countWaiting(recent);
+  for await (const { _id } of callbacks.waiting(recent).limit(NAMED_MAX)) addName(total.named, _id);
+  return total;
+}
+
+function ago({ now }: AuditDeps, ms: number): string {
+  return new Date(now().getTime() - ms).toISOString();
+}
+
+function addName(named: string[], id: string): void {
+  if (named.length < NAMED_MAX) named.push(id);
+}

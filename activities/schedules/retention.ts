@@ -1,0 +1,22 @@
+import { heartbeat } from '@temporalio/activity';
+import type { Logger } from '../../src/base/log';
+import { deleteRecipients, type RetentionDeps, redactPayers } from '../../src/service/retention';
+
+export type RetentionActivities = ReturnType<typeof createRetentionActivities>;
+
+/** Activities that delete personal data at the end of its retention period; a repeat continues. */
+export function createRetentionActivities(
+  deps: Omit<RetentionDeps, 'onProgress'> & { log: Pick<Logger, 'info'> },
+) {
+  const run = (name: string, walk: (all: RetentionDeps) => Promise<number>) => async () => {
+    const count = await walk({ ...deps, onProgress: heartbeat });
+    if (count > 0) deps.log.info({ count }, name);
+    return count;
+  };
+  return {
+    /** Deletes the details of recipients that were not paid for long. */
+    deleteOldRecipients: run('recipients deleted', deleteRecipients),
+    /** Redacts payers by the retention period of each account. */
+    blankOldPayers: run('payers redacted', redactPayers),
+  };
+}

@@ -1,0 +1,115 @@
+import { heartbeat } from '@temporalio/activity';
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { deriveUuid } from '../../src/base/ids';
+import { MAIN_BALANCE } from '../../src/domain/account/balance-account';
+import {
+  type AssetPair,
+  assetRules,
+  bookCurrency,
+  cryptoMethod,
+  parseBookCurrency,
+  parseUnits,
+} from '../../src/domain/crypto/assets';
+import type { SettleResult } from '../../src/domain/crypto/settle';
+import type { CryptoSettlementInput } from '../../src/domain/crypto/workflow';
+import { LIFECYCLES } from '../../src/lifecycles';
+import type { Connectors } from '../../src/routing';
+import type { Stores } from '../../src/store';
+import { addressAt, type WalletDocument } from '../../src/store/wallets';
+import { firstRun } from '../../src/temporal/start';
+
+const PAGE = 100;
+
+export interface SettleDeps {
+  stores: Pick<Stores, 'accounts' | 'ledger' | 'wallets'>;
+  temporal: Client;
+  lifecycleQueue: string;
+  connectors: Connectors;
+  now: () => Date;
+}
+
+export type SettleActivities = ReturnType<typeof createSettleActivities>;
+
+/** Activity of the daily settlements. */
+export function createSettleActivities(deps: SettleDeps) {
+  return {
+    /**
+     * Starts a settlement for every balance of an asset above the minimum with an effective wallet.
+     * Safe to repeat: the ids derive from the run.
+     */
+    settleBalances: ({ run }: { run: string }): Promise<SettleResult> => settleBalances(deps, run),
+  };
+}
+
+async function settleBalances(deps: SettleDeps, run: string): Promise<SettleResult> {
+  const total: SettleResult = { wallets: 0, started: 0 };
+  for (let after = ''; ; ) {
+    const page = await deps.stores.wallets.page(after, PAGE);
+    for (const wallet of page) {
+      total.wallets += 1;
+      total.started += await settleWallet(deps, wallet, run);
+      heartbeat(total);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return total;
+    after = last._id;
+  }
+}
+
+/** @returns how many settlements it started */
+async function settleWallet(
+  deps: SettleDeps,
+  wallet: WalletDocument,
+  run: string,
+): Promise<number> {
+  const { stores, now } = deps;
+  const { account_id, livemode, network } = wallet;
+  if (addressAt(wallet, now().toISOString()) === null) return 0;
+  const account = await stores.accounts.get(account_id);
+  // Frozen: nothing new leaves it.
+  if (account?.crypto !== true || account.frozen !== undefined) return 0;
+  let started = 0;
+  for (const { balance_account, currency, available } of await stores.ledger.balances(
+    account_id,
+    livemode,
+  )) {
+    const asset = parseBookCurrency(currency);
+    if (balance_account !== MAIN_BALANCE || asset?.network !== network) continue;
+    const minimum = assetRules(asset.asset, asset.network)?.settled_from ?? '1';
+    if (BigInt(available) < parseUnits(minimum)) continue;
+    if (await startSettlement(deps, { account_id, livemode }, asset, run)) started += 1;
+  }
+  return started;
+}
+
+/** False where no connector serves the asset in this environment. */
+async function startSettlement(
+  { temporal, lifecycleQueue, connectors }: SettleDeps,
+  { account_id, livemode }: Pick<WalletDocument, 'account_id' | 'livemode'>,
+  { asset, network }: AssetPair,
+  run: string,
+): Promise<boolean> {
+  const currency = bookCurrency({ asset, network });
+  const method = cryptoMethod({ asset, network });
+  const connector = connectors.findConnector(method, livemode);
+  if (connector === undefined) return false;
+  const env = livemode ? 'live' : 'sandbox';
+  const input: CryptoSettlementInput = {
+    crypto_settlement_id: deriveUuid(`settlement:${run}:${account_id}:${env}:${currency}`),
+    ...{ account_id, livemode, currency, asset, network, method, connector },
+    amount: null,
+    scheduled: true,
+    request_id: `settlements-${run}`,
+  };
+  const { crypto_settlement_id: id } = input;
+  const { workflowType } = LIFECYCLES.crypto_settlement;
+  try {
+    await temporal.workflow.start(workflowType, {
+      ...firstRun('crypto_settlement', id, input, lifecycleQueue, undefined),
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+  return true;
+}

@@ -1,0 +1,60 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { ClientSession, MongoClient } from 'mongodb';
+import type { Logger } from '../../src/base/log';
+import { Contention, inTransaction } from '../../src/base/mongo';
+import { NO_LOCK } from '../../src/domain/no-lock';
+import { type LockRequest, withLock } from '../../src/ledger/locks';
+import type { Stores } from '../../src/store';
+
+/** Time within which a debit that nobody waits for should be done. */
+const DUE_MS = 10_000;
+
+/**
+ * Runs a transaction that debits a balance, while it holds the book's lock.
+ * @throws ApplicationFailure `no_lock`, with the retry time: the attempt releases its worker slot
+ */
+export async function withDebitLock<T>(
+  { mongo }: { mongo: MongoClient },
+  lockRequest: LockRequest,
+  work: (session: ClientSession) => Promise<T>,
+): Promise<T> {
+  return await orRetryLater(() => withLock(lockRequest, () => inTransaction(mongo, work)));
+}
+
+/** @throws ApplicationFailure `no_lock`, with the retry time: the attempt releases its worker slot */
+async function orRetryLater<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Contention)) throw error;
+    const { message, retryMs: nextRetryDelay } = error;
+    throw ApplicationFailure.create({ message, type: NO_LOCK, nextRetryDelay });
+  }
+}
+
+/** Lock request of a debit: the longer it has waited, the sooner it gets the lock. */
+export function buildLockRequest(book: string, decidedAt: string): LockRequest {
+  return { book, by: Date.parse(decidedAt) + DUE_MS };
+}
+
+/** Ending of the ids after whose transitions pending entries are applied: of one resource in 256. */
+const APPLY_SUFFIX = '00';
+
+/**
+ * Applies pending entries to their book after every 256th transition, so that few are pending. It is
+ * not urgent: without the lock, or while the database is down, it is left to the next one.
+ */
+export async function applyPendingOften(
+  { mongo, stores, log }: { mongo: MongoClient; stores: Stores; log: Logger },
+  resource_id: string,
+  book: string,
+): Promise<void> {
+  if (!resource_id.endsWith(APPLY_SUFFIX)) return;
+  const applyPending = (session: ClientSession) => stores.ledger.applyPending(book, session);
+  try {
+    const lockRequest = { book, by: Number.MAX_SAFE_INTEGER };
+    await withLock(lockRequest, () => inTransaction(mongo, applyPending));
+  } catch (err) {
+    log.debug({ err }, 'pending entries not applied');
+  }
+}

@@ -1,0 +1,61 @@
+import type { ClientSession } from 'mongodb';
+import { leaveOutSecret } from '../../src/domain/account/audit-log';
+import type { CallbackResource } from '../../src/domain/callback/callback';
+import { omitUndefined } from '../../src/domain/defined';
+import type { Stores } from '../../src/store';
+import type { AuditEntry } from '../../src/store/attention';
+import { auditOnce } from '../../src/store/audit';
+import type { Actor } from '../../src/store/audit-log';
+import type { Act } from './record-inputs';
+
+/** Resource that an operator has acted on. */
+interface Subject {
+  resource: CallbackResource;
+  resource_id: string;
+  account_id: string;
+  livemode: boolean;
+}
+
+/** Act with what it has changed. */
+interface ActChange {
+  act: Act;
+  /** Id made once. */
+  id: string;
+  /** ISO 8601, ms. */
+  at: string;
+  before: string;
+  after: string;
+}
+
+/** Part of an act that its resource stores. */
+export function toStoredAct({ who, what, why, approved_by }: Act) {
+  return omitUndefined({ who, what, why, approved_by });
+}
+
+/** Entry of an act in its resource's audit trail. */
+export function buildAuditEntry({ act, id, at, before, after }: ActChange): AuditEntry {
+  return { ...toStoredAct(act), id, when: at, before, after };
+}
+
+/**
+ * Adds an act to the audit log, in the transaction that makes it. A text in which somebody has put a
+ * secret is left out, since the act itself is made already.
+ */
+export async function auditAct(
+  stores: Pick<Stores, 'auditLog'>,
+  { resource, resource_id: target, account_id, livemode }: Subject,
+  { act, id, at, before, after }: ActChange,
+  session: ClientSession,
+): Promise<void> {
+  const { who: operator, what, by } = act;
+  const [why, approved_by] = [act.why, act.approved_by].map(leaveOutSecret);
+  const actor: Actor =
+    by === undefined ? { door: 'workflow', operator } : { door: 'command_line', ...by, operator };
+  const change = {
+    act: `${resource}.act`,
+    ...{ account_id, livemode, target },
+    before: { state: before },
+    after: { what, state: after, why, approved_by },
+  } as const;
+  await auditOnce(stores, { change, actor, once: { id, at } }, session);
+}

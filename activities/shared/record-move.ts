@@ -1,0 +1,181 @@
+import type { ClientSession } from 'mongodb';
+import { eventId } from '../../src/base/ids';
+import { inTransaction } from '../../src/base/mongo';
+import { assertLawful } from '../../src/domain/assert';
+import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { EventType } from '../../src/domain/webhook/event';
+import { bookId } from '../../src/ledger/entries';
+import { startDeliveries } from '../../src/service/events/deliveries';
+import { applyPendingOften } from './debit';
+import { buildEvents, readSubscription } from './events';
+import { auditAct, buildAuditEntry } from './operator-acts';
+import type { RecordMove, TransitionResult } from './record-inputs';
+import type { RecordDeps, RecordTable, StoredResource } from './record-table';
+
+/**
+ * Applies transitions exactly once. A repeated call returns the first result, also after later
+ * transitions, since a lost workflow task loses the results of its writes. Where only the first of
+ * these transitions are stored, the rest are applied; any other later version is returned as `stale`,
+ * and the workflow decides again.
+ * @throws Error when the database is behind: most likely, it was restored. The retries stay visible
+ *   to operators, and nothing moves.
+ */
+export async function recordMove<
+  Status extends string,
+  Attention extends string,
+  Change,
+  Document extends StoredResource<Status, Attention>,
+  Snapshot,
+>(
+  deps: RecordDeps,
+  table: RecordTable<Status, Attention, Change, Document, Snapshot>,
+  input: RecordMove<Status, Attention, Change>,
+): Promise<TransitionResult<Status, Attention>> {
+  const { resource_id, account_id, livemode, from, to, at, request_id } = input;
+  assertLawful(table.transitions, from.status, to);
+  const status = to.at(-1);
+  if (status === undefined) return from;
+  const version = from.version + to.length;
+  const transitions = listReportedEvents(table, input, to);
+  const read = table.readSubscription ?? readSubscription;
+  const subscription = await read(deps.stores, account_id, livemode);
+  const act = input.audit && {
+    act: input.audit,
+    id: auditId(resource_id, version),
+    ...{ at, before: from.status, after: status },
+  };
+  const commit = async (session: ClientSession) => {
+    const change = table.buildChange(input);
+    const audit = act === undefined ? [] : [buildAuditEntry(act)];
+    const extras = { audit, callback_id: input.callback_id };
+    const updated = await table.store.update(resource_id, from.version, change, extras, session);
+    if (updated === null) return null;
+    const subject = { resource: table.resource, resource_id, account_id, livemode };
+    const events = buildEvents(
+      { ...subject, at, data: table.eventData(updated), request_id, transitions },
+      subscription,
+    );
+    if (events.length > 0) await deps.stores.events.insert(events, session);
+    if (act !== undefined) await auditAct(deps.stores, subject, act, session);
+    await table.post(updated, input, session);
+    return { events, book: table.getBook?.(updated) ?? bookId(updated) };
+  };
+  const result = await inTransaction(deps.mongo, commit);
+  if (result === null) return await resolveStaleTransition(deps, table, input);
+  await startDeliveries(deps, result.events);
+  deps.log.info(
+    { [`${table.resource}_id`]: resource_id, request_id, status },
+    `${table.resource} moved`,
+  );
+  if (to.some((reached) => table.posted.includes(reached))) {
+    await applyPendingOften(deps, resource_id, result.book);
+  }
+  return { status, version };
+}
+
+/** Answers a transition whose first state is no longer stored. */
+async function resolveStaleTransition<
+  Status extends string,
+  Attention extends string,
+  Change,
+  Document extends StoredResource<Status, Attention>,
+  Snapshot,
+>(
+  deps: RecordDeps,
+  table: RecordTable<Status, Attention, Change, Document, Snapshot>,
+  input: RecordMove<Status, Attention, Change>,
+): Promise<TransitionResult<Status, Attention>> {
+  const { resource_id, from, to, request_id } = input;
+  const document = await table.store.get(resource_id);
+  const doneCount = document === null ? 0 : document.version - from.version;
+  if (document === null || doneCount <= 0) {
+    throw new Error(`The record of ${resource_id} is not where this transition begins.`);
+  }
+  const { status, version, attention } = document;
+  await startPendingDeliveries(deps, document);
+  const first = to.slice(0, doneCount);
+  const transitions = listReportedEvents(table, input, first);
+  const isDone =
+    transitions.length === 0
+      ? isRecorded(document, input)
+      : await areEventsStored(deps, table.resource, resource_id, transitions);
+  if (!isDone) {
+    deps.log.warn({ [`${table.resource}_id`]: resource_id, request_id, status }, 'stale state');
+    return { status, version, stale: { attention } };
+  }
+  const last = to.at(-1);
+  if (doneCount >= to.length && last !== undefined) {
+    return { status: last, version: from.version + to.length };
+  }
+  const rest = { ...input, from: { status, version }, to: to.slice(doneCount) };
+  return await recordMove(deps, table, rest);
+}
+
+/** The events of transitions made together, each with the version that it reaches. */
+export function listTransitionEvents<Status extends string>(
+  events: Record<Status, EventType | undefined>,
+  to: readonly Status[],
+  fromVersion: number,
+): { type: EventType; version: number }[] {
+  return to.flatMap((status, index) => {
+    const type = events[status];
+    return type === undefined ? [] : [{ type, version: fromVersion + index + 1 }];
+  });
+}
+
+/** Starts deliveries that an earlier attempt may not have started after its write. */
+export async function startPendingDeliveries(
+  deps: RecordDeps,
+  { _id, account_id, livemode }: { _id: string; account_id: string; livemode: boolean },
+): Promise<void> {
+  await startDeliveries(deps, await deps.stores.events.pending(_id, account_id, livemode));
+}
+
+/** Events of the transitions that notify the merchant. */
+function listReportedEvents<
+  Status extends string,
+  Attention extends string,
+  Change,
+  Document extends StoredResource<Status, Attention>,
+  Snapshot,
+>(
+  { events, shouldReport }: RecordTable<Status, Attention, Change, Document, Snapshot>,
+  transition: RecordMove<Status, Attention, Change>,
+  to: readonly Status[],
+) {
+  return (shouldReport?.(transition) ?? true)
+    ? listTransitionEvents(events, to, transition.from.version)
+    : [];
+}
+
+/** Whether a transition without events is stored: by its callback, or by its operator's act. */
+function isRecorded(
+  {
+    applied_callbacks = [],
+    audit,
+  }: Pick<StoredResource<string, string>, 'applied_callbacks' | 'audit'>,
+  { resource_id, from, to, callback_id, audit: act }: RecordMove<string, string, unknown>,
+): boolean {
+  const id = auditId(resource_id, from.version + to.length);
+  if (act !== undefined) return audit.some((entry) => entry.id === id);
+  return callback_id !== undefined && applied_callbacks.includes(callback_id);
+}
+
+/** Whether exactly these transitions are stored; their events' ids are derived. */
+async function areEventsStored(
+  { stores }: RecordDeps,
+  resource: CallbackResource,
+  resource_id: string,
+  transitions: readonly { type: EventType; version: number }[],
+): Promise<boolean> {
+  const storedEvents = await Promise.all(
+    transitions.map(({ version }) => stores.events.get(eventId(resource, resource_id, version))),
+  );
+  return storedEvents.every(
+    (event, index) => event !== null && event.type === transitions[index]?.type,
+  );
+}
+
+function auditId(resource_id: string, version: number): string {
+  return `${resource_id}:${version}`;
+}

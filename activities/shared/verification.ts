@@ -1,0 +1,27 @@
+import { type CallbackCheckDeps, createCallbackCheck } from '../../src/callbacks/verify';
+import type {
+  CallbackSignature,
+  SignedCallback,
+  VerificationFault,
+} from '../../src/domain/callback/signature';
+
+export type SenderActivities = ReturnType<typeof createSenderActivities>;
+
+/** Verifies the senders of callbacks; writes nothing. */
+export function createSenderActivities(deps: CallbackCheckDeps) {
+  const check = createCallbackCheck(deps);
+  return {
+    /** Reason why the sender is not verified; null when it is. @throws UnreadableKey, to be tried again */
+    checkSender: async ({
+      report,
+      signature,
+    }: CheckSender): Promise<{ fault: VerificationFault | null }> => ({
+      fault: (await check(report, signature)) ?? null,
+    }),
+  };
+}
+
+interface CheckSender {
+  report: SignedCallback;
+  signature: CallbackSignature;
+}

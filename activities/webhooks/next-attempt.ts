@@ -1,0 +1,139 @@
+import { ApplicationFailure, activityInfo } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import { WEBHOOK_EXHAUSTED, type WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
+import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../src/domain/webhook/schedule';
+import type { Encrypter } from '../../src/encryption/encrypter';
+import type { DeliveryDocument } from '../../src/store/deliveries';
+import { type EndpointStore, endpointOwner, signingSecret } from '../../src/store/endpoints';
+import { describeRow, isAcknowledged, postEvent, toRow } from '../../src/webhooks/attempt';
+import type { Admission, EndpointLimits } from '../../src/webhooks/endpoint-limits';
+import type { PostWebhook } from '../../src/webhooks/post';
+import type { PostResult } from '../../src/webhooks/post-result';
+import { type AttemptInput, type DeliveryRecord, lastAttempt, untilReachable } from './record';
+
+/** A try that comes this much before its time is made all the same. */
+const EARLY_MS_MAX = 1_000;
+
+export interface WebhookActivityDeps extends DeliveryRecord {
+  endpoints: Pick<EndpointStore, 'get' | 'getCached'>;
+  limits: EndpointLimits;
+  encrypter: Pick<Encrypter, 'decrypt'>;
+  /** Whether sandbox endpoints may be on this machine. Live ones never. */
+  allowPrivate: boolean;
+  post: PostWebhook;
+  /** Unix time in ms. */
+  now: () => number;
+  log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
+  /** The waits between attempts; a test may shorten them. */
+  nextDelayMs?: typeof nextAttemptDelayMs;
+}
+
+/** All that a delivery's log lines carry: no body, no URL, no secret. */
+interface LogFields {
+  request_id: string;
+  event_id: string;
+  attempt: number;
+}
+
+export type DeliveryOutcome = 'delivered' | 'no_endpoint';
+
+/** Posts the event when an attempt is due. The row that it returns is not stored yet. */
+export async function makeAttempt(
+  deps: WebhookActivityDeps,
+  input: AttemptInput,
+  admission: Extract<Admission, { admitted: true }>,
+): Promise<DeliveryOutcome | DeliveryDocument> {
+  const { event } = input;
+  let result: PostResult | undefined;
+  try {
+    const target = await untilReachable(deps, () => lookUp(deps, input));
+    if (target === 'delivered' || target === 'no_endpoint') return target;
+    const { url, sealed: encryptedSecret, attempt, atMs } = target;
+    const secret = await deps.encrypter.decrypt(
+      encryptedSecret,
+      endpointOwner(event.account_id, event.livemode),
+    );
+    const allowPrivate = deps.allowPrivate && !event.livemode;
+    result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
+    const delayMs = isAcknowledged(result) ? null : nextDelayMs(deps, input, attempt, result);
+    const nextAtMs = delayMs === null ? null : deps.now() + delayMs;
+    return toRow(input, { attempt, url, atMs, result, nextAtMs });
+  } finally {
+    admission.leave(result);
+  }
+}
+
+/** The endpoint and its secret, and the number of the attempt that is to be made now. */
+async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
+  const { event_id, request_id } = input;
+  const { account_id, livemode } = input.event;
+  const last = await lastAttempt(deps, input);
+  if (last?.outcome === 'delivered') return 'delivered';
+  if (last !== null) assertDue(deps, last);
+  const atMs = deps.now();
+  const { get, getCached } = deps.endpoints;
+  // A retry or a redelivery may follow a change of the endpoint, and must not miss it.
+  const endpoint = await (last === null && input.run === 0 ? getCached : get)(account_id, livemode);
+  const encryptedSecret = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
+  const attempt = (last?.attempt ?? 0) + 1;
+  if (endpoint === null || encryptedSecret === undefined) {
+    await endWith(deps, input, 'no_endpoint');
+    deps.log.info({ request_id, event_id, attempt }, 'no webhook endpoint');
+    return 'no_endpoint';
+  }
+  return { url: endpoint.url, sealed: encryptedSecret, attempt, atMs };
+}
+
+/**
+ * Waits as an earlier try has decided, which ended after its attempt was stored.
+ * @throws ApplicationFailure while the next attempt is not due, or when none follows
+ */
+function assertDue(deps: WebhookActivityDeps, last: DeliveryDocument): void {
+  const { attempt, next_attempt_at } = last;
+  const isOver = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
+  if (isOver || Date.parse(next_attempt_at) - deps.now() > EARLY_MS_MAX) {
+    throw attemptFailed(last, deps.now());
+  }
+}
+
+/** Null after the last attempt. */
+function nextDelayMs(
+  deps: WebhookActivityDeps,
+  { first_at_ms }: AttemptInput,
+  attempt: number,
+  result: PostResult,
+): number | null {
+  if (attempt >= ATTEMPTS_MAX) return null;
+  const retryAfterSeconds = result.outcome === 'response' ? result.retryAfterSeconds : undefined;
+  return (deps.nextDelayMs ?? nextAttemptDelayMs)({
+    attempt,
+    firstAtMs: first_at_ms ?? activityInfo().scheduledTimestampMs,
+    nowMs: deps.now(),
+    retryAfterMs: retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1_000,
+    jitter: deps.random(),
+  });
+}
+
+/** The failure of an attempt that was made; when no other follows, it ends the retries. */
+export function attemptFailed(row: DeliveryDocument, nowMs: number): ApplicationFailure {
+  const { attempt, next_attempt_at } = row;
+  const isLast = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
+  return ApplicationFailure.create({
+    type: isLast ? WEBHOOK_EXHAUSTED : 'WebhookAttemptFailed',
+    // The number is in the text, since the server's own count holds other tries, too.
+    message: `${describeRow(row)} (attempt ${attempt} of ${ATTEMPTS_MAX})`,
+    nonRetryable: isLast,
+    ...(isLast ? {} : { nextRetryDelay: Math.max(1, Date.parse(next_attempt_at) - nowMs) }),
+    // The receiver's fault, not ours: no error in our logs and metrics.
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}
+
+/** Ends the delivery without an attempt; one that was redelivered since is left alone. */
+export async function endWith(
+  { events }: WebhookActivityDeps,
+  { event_id, run }: WebhookDeliveryInput,
+  status: 'no_endpoint' | 'exhausted',
+): Promise<void> {
+  await events.setDelivery(event_id, { status, next_attempt_at: null }, run);
+}

@@ -1,0 +1,87 @@
+import { ApplicationFailure, activityInfo } from '@temporalio/activity';
+import { MongoError } from 'mongodb';
+import type { WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
+import type { DeliveryDocument, DeliveryStore } from '../../src/store/deliveries';
+import type { EventStore } from '../../src/store/events';
+import { matchesDelivery } from '../../src/webhooks/attempt';
+import { retryDuringOutage } from '../shared/outage';
+
+/** Pause before the next try after an outage of our own; up to twice as long, so that they spread. */
+const RETRY_AFTER_OUTAGE_MS = 10_000;
+
+/** Input of the attempts after the first, where a workflow task has made that one. */
+export interface AttemptInput extends WebhookDeliveryInput {
+  /** Unix time in ms of the first attempt. */
+  first_at_ms?: number;
+  /** The first attempt, where it could not be recorded; without what it posted to, and the answer. */
+  unstored?: DeliveryDocument;
+}
+
+export interface DeliveryRecord {
+  events: Pick<EventStore, 'setDelivery'>;
+  deliveries: Pick<DeliveryStore, 'addAttempt' | 'last'>;
+  /** From 0 to 1. */
+  random: () => number;
+  /** How long a try waits out an outage of the database; a test may shorten it. */
+  patienceMs?: number;
+}
+
+/**
+ * Waits out a short outage of the database; a longer one ends this try, and the next one comes soon.
+ * Neither is one of the merchant's attempts: these are counted by the stored rows.
+ * @throws ApplicationFailure `RecordUnreachable`, after `givenUp`
+ */
+export async function untilReachable<T>(
+  { patienceMs, random }: Pick<DeliveryRecord, 'patienceMs' | 'random'>,
+  work: () => Promise<T>,
+  onGiveUp: () => void = () => {},
+): Promise<T> {
+  try {
+    return await retryDuringOutage(work, patienceMs);
+  } catch (error) {
+    if (!(error instanceof MongoError)) throw error;
+    onGiveUp();
+    throw ApplicationFailure.create({
+      type: 'RecordUnreachable',
+      message: `The database can't be reached: ${error.message}`,
+      nextRetryDelay: RETRY_AFTER_OUTAGE_MS * (1 + random()),
+    });
+  }
+}
+
+/** The latest attempt of this run; one that an earlier try could not record is recorded first. */
+export async function lastAttempt(
+  record: DeliveryRecord,
+  input: AttemptInput,
+): Promise<DeliveryDocument | null> {
+  const { attempt, heartbeatDetails } = activityInfo();
+  // The first try of a run has made no attempt, unless an earlier workflow of it was lost.
+  if (attempt === 1 && input.resume !== true) return null;
+  const storedAttempt = await record.deliveries.last(input.event_id, input.run);
+  const postedAttempt: unknown = heartbeatDetails ?? input.unstored;
+  if (
+    !matchesDelivery(postedAttempt, input) ||
+    postedAttempt.attempt <= (storedAttempt?.attempt ?? 0)
+  )
+    return storedAttempt;
+  await storeAttempt(record, postedAttempt);
+  return postedAttempt;
+}
+
+/** @throws ApplicationFailure `EventUnknown` */
+export async function storeAttempt(
+  { deliveries, events }: Pick<DeliveryRecord, 'deliveries' | 'events'>,
+  row: DeliveryDocument,
+): Promise<void> {
+  const { event_id, run, outcome } = row;
+  const writeResult = await deliveries.addAttempt(row);
+  if (writeResult === 'no_event') throw eventUnknown(event_id);
+  if (writeResult === 'kept' || outcome === 'failed') return;
+  // Another try of the same number was stored first, and may have failed: this one got through.
+  await events.setDelivery(event_id, { status: 'delivered', next_attempt_at: null }, run);
+}
+
+/** Ends a delivery of which the record holds no event: no retry would find it. */
+function eventUnknown(event_id: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(`No ${event_id}.`, 'EventUnknown');
+}

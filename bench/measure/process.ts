@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import type { Counts } from './statistics';
+
+/** Unit in which Linux counts processor time: a hundredth of a second. */
+const TICK_MS = 10;
+/** Indexes in /proc/PID/stat, counted after the name, which may itself contain spaces. */
+const USER_FIELD = 11;
+const SYSTEM_FIELD = 12;
+
+/** Process IDs by name. */
+export type Pids = Readonly<Record<string, number>>;
+
+/** Reads processor time in ms by process; without /proc, as on macOS, there is none. */
+export function readCpu(pids: Pids): Counts {
+  const times = Object.entries(pids).map(([name, pid]) => {
+    const stat = readProc(pid, 'stat');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return [name, (Number(fields[USER_FIELD]) + Number(fields[SYSTEM_FIELD])) * TICK_MS] as const;
+  });
+  return Object.fromEntries(times.filter(([, ms]) => !Number.isNaN(ms)));
+}
+
+/** Computes processor time in ms since `before`, by process, for each of `count`. */
+export function cpuSince(before: Counts, pids: Pids, count: number): Counts {
+  return Object.fromEntries(
+    Object.entries(readCpu(pids)).map(([name, ms]) => [name, (ms - (before[name] ?? ms)) / count]),
+  );
+}
+
+/** Reads a process's memory in MiB, now or at its peak; null without /proc. */
+export function readMemory(pid: number, which: 'now' | 'peak'): number | null {
+  const line = which === 'now' ? /^VmRSS:\s+(\d+) kB$/m : /^VmHWM:\s+(\d+) kB$/m;
+  const kib = line.exec(readProc(pid, 'status'))?.[1];
+  return kib === undefined ? null : Math.round(Number(kib) / 1_024);
+}
+
+function readProc(pid: number, file: 'stat' | 'status'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { buildEvents, positionAt, tieBase } from '../../activities/shared/events';
+import type { EventDocument } from '../../src/store/events';
+import type { PaymentDocument } from '../../src/store/payments';
+
+/** Fields that tests and scenarios set. */
+type PaymentFacts = Pick<PaymentDocument, 'account_id' | 'created_at'> & Partial<PaymentDocument>;
+
+/** Builds a payment as the product writes it: settled at once, unless `facts` say otherwise. */
+export function buildPayment(facts: PaymentFacts): PaymentDocument {
+  const _id = facts._id ?? randomUUID();
+  const at = facts.created_at;
+  return {
+    ...{ _id, livemode: false, amount: 1_050, currency: 'EUR', country: 'NL' },
+    ...{ status: 'settled', version: 4, position: positionAt(at, 0, tieBase(1)) },
+    ...{ method: 'ideal', connector: 'sandbox', reference: `order-${_id}`, metadata: '{}' },
+    customer: { reference: null, sealed: null },
+    ...{ failure: null, refunded: 0, bank_reference: _id, session_url: null, attention: null },
+    ...{ updated_at: at, authorized_at: at, settled_at: at, cancelled_at: null, expires_at: at },
+    success_url: 'https://merchant.example/success',
+    error_url: 'https://merchant.example/error',
+    ...{ token_hash: _id, browser_hash: null, opened_at: null, request_id: _id, audit: [] },
+    ...facts,
+  };
+}
+
+const TRANSITIONS = [
+  { type: 'payment.awaiting_customer', version: 2 },
+  { type: 'payment.authorized', version: 3 },
+  { type: 'payment.settled', version: 4 },
+] as const;
+
+type Source = Pick<PaymentDocument, '_id' | 'account_id' | 'created_at' | 'version'>;
+
+/**
+ * Builds the events of a sandbox payment up to its version.
+ * @param subscription what the merchant's endpoint takes: everything, or null without an endpoint
+ */
+export function buildPaymentEvents(
+  { _id, account_id, created_at: at, version }: Source,
+  subscription: 'all' | null,
+): EventDocument[] {
+  const source = { resource: 'payment', resource_id: _id, account_id, livemode: false } as const;
+  const transitions = TRANSITIONS.filter((transition) => transition.version <= version);
+  return buildEvents(
+    { ...source, at, data: { payment_id: _id }, request_id: _id, transitions },
+    subscription,
+  );
+}
+
+/** Builds an event each of payments that are not stored, a millisecond apart: their order is unique. */
+export function buildSettledEvents(account_id: string, count: number): EventDocument[] {
+  const now = Date.now();
+  return Array.from({ length: count }, (_, n) => {
+    const created_at = new Date(now + n).toISOString();
+    const payment = { _id: randomUUID(), account_id, created_at, version: 4 };
+    return buildPaymentEvents(payment, 'all').slice(-1);
+  }).flat();
+}

@@ -1,0 +1,31 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { LOOPBACK } from '../../stack/ports';
+
+/** Starts a receiver that accepts connections and never responds. */
+export async function startHangingReceiver() {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  }).listen(0, LOOPBACK);
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The receiver has no port.');
+  return {
+    url: `http://${LOOPBACK}:${address.port}/`,
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Starts a name server that never responds. */
+export async function startSilentNameServer() {
+  const socket = createSocket('udp4');
+  socket.bind(0, LOOPBACK);
+  await once(socket, 'listening');
+  return { address: `${LOOPBACK}:${socket.address().port}`, close: () => socket.close() };
+}

@@ -1,0 +1,91 @@
+import type { ClientSession, Collection, Db } from 'mongodb';
+import type { Hash } from 'viem';
+
+/** Place on the chain: a block and the branch that it is on. */
+export interface BlockRef {
+  number: number;
+  hash: Hash;
+}
+
+interface Cursor extends BlockRef {
+  _id: 'cursor';
+}
+
+/** Chain that the whole database is of. */
+interface BoundChain {
+  _id: 'chain';
+  /** EIP-155. */
+  chain_id: number;
+}
+
+interface StoredBlock {
+  /** Number of the block. */
+  _id: number;
+  hash: Hash;
+}
+
+/** Blocks that are remembered, so that a reorganisation is undone down to where branches part. */
+const BLOCKS_MAX = 1_024;
+
+export type ChainBook = ReturnType<typeof createChainBook>;
+
+/** Memory of the branch that is followed. */
+export function createChainBook(db: Db) {
+  const cursors: Collection<Cursor> = db.collection<Cursor>('cursor');
+  const chains: Collection<BoundChain> = db.collection<BoundChain>('chain');
+  const blocks: Collection<StoredBlock> = db.collection<StoredBlock>('blocks');
+  /** Moves the cursor on from `from` alone: two processes never both do. */
+  const moveCursor = async (
+    from: BlockRef,
+    to: BlockRef,
+    session: ClientSession,
+  ): Promise<boolean> => {
+    const { number, hash } = from;
+    const filter = { _id: 'cursor', number, hash } as const;
+    const { modifiedCount } = await cursors.updateOne(filter, { $set: { ...to } }, { session });
+    return modifiedCount === 1;
+  };
+  return {
+    /** Binds the database to a chain, once. @throws Error in words, where it is bound to another */
+    bind: async (chain_id: number): Promise<void> => {
+      await chains.updateOne({ _id: 'chain' }, { $setOnInsert: { chain_id } }, UPSERT);
+      const chain = await chains.findOne({ _id: 'chain' });
+      if (chain?.chain_id === chain_id) return;
+      throw new Error(
+        `The database is of chain ${chain?.chain_id}, and chain_id is ${chain_id}: each chain ` +
+          'has one of its own, named by `connector`.',
+      );
+    },
+    /** Last block whose facts are kept; null before the first start. */
+    cursor: () => cursors.findOne({ _id: 'cursor' }),
+    /** Sets the cursor of a first start, once. */
+    begin: async (at: BlockRef): Promise<void> => {
+      await blocks.updateOne({ _id: at.number }, { $setOnInsert: { hash: at.hash } }, UPSERT);
+      await cursors.updateOne({ _id: 'cursor' }, { $setOnInsert: { ...at } }, UPSERT);
+    },
+    /** Blocks of the followed branch below a number, the newest first. */
+    blocksBelow: (number: number) =>
+      blocks
+        .find({ _id: { $lt: number } })
+        .sort({ _id: -1 })
+        .limit(BLOCKS_MAX),
+    hashAt: async (number: number) => (await blocks.findOne({ _id: number }))?.hash,
+    /** Takes the next block in; false where another process has moved on. */
+    add: async (from: BlockRef, block: BlockRef, session: ClientSession): Promise<boolean> => {
+      if (!(await moveCursor(from, block, session))) return false;
+      const update = { $set: { hash: block.hash } };
+      // Another process that began at the same time may have left this block behind.
+      await blocks.updateOne({ _id: block.number }, update, { ...UPSERT, session });
+      await blocks.deleteMany({ _id: { $lte: block.number - BLOCKS_MAX } }, { session });
+      return true;
+    },
+    /** Forgets the blocks above `to`; false where another process has moved on. */
+    leave: async (from: BlockRef, to: BlockRef, session: ClientSession): Promise<boolean> => {
+      if (!(await moveCursor(from, to, session))) return false;
+      await blocks.deleteMany({ _id: { $gt: to.number } }, { session });
+      return true;
+    },
+  };
+}
+
+const UPSERT = { upsert: true } as const;

@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inTransaction } from '../../src/base/mongo';
+import type {
+  CloseAnswer,
+  ConnectorActivities,
+  ReversalAnswer,
+  ReversalInstruction,
+  SessionAnswer,
+  SessionInstruction,
+  VoidAnswer,
+} from '../contract/activities';
+import { DECLINED } from './declines';
+import { getBehavior } from './magic-amounts';
+import { lookUpPayout, type PayoutActivityDeps, sendPayout } from './payout-activities';
+import { planReversal } from './plan';
+import { lookUpRefund, type RefundActivityDeps, sendRefund } from './refund-activities';
+import { type BankSession, bankReference, SESSION_STATUSES, type SessionStore } from './sessions';
+
+export interface BankActivityDeps extends RefundActivityDeps, PayoutActivityDeps {
+  sessions: SessionStore;
+  /** Base of the bank's pages, without a slash at the end. */
+  baseUrl: string;
+  /** Time that a slow session takes to open. */
+  slowSessionMs: number;
+  /** Called for each payment for which the product requests a session. */
+  onOwnPayment: (payment_id: string) => void;
+}
+
+/** Activities of the bank: its side of the connector contract. */
+export function createBankActivities(deps: BankActivityDeps): ConnectorActivities {
+  return {
+    openSession: (input) => openSession(deps, input),
+    closeSession: ({ payment_id }) => closeSession(deps, payment_id),
+    voidPayment: ({ payment_id }) => voidPayment(deps, payment_id),
+    reversePayment: (input) => reversePayment(deps, input),
+    sendRefund: (input) => sendRefund(deps, input),
+    lookUpRefund: ({ refund_id }) => lookUpRefund(deps, refund_id),
+    sendPayout: (input) => sendPayout(deps, input),
+    lookUpPayout: ({ payout_id }) => lookUpPayout(deps, payout_id),
+  };
+}
+
+async function openSession(
+  { sessions, baseUrl, slowSessionMs, onOwnPayment }: BankActivityDeps,
+  instruction: SessionInstruction,
+): Promise<SessionAnswer> {
+  const { payment_id, amount, livemode } = instruction;
+  onOwnPayment(payment_id);
+  if (livemode) {
+    const message = 'The sandbox bank takes no live payments.';
+    return { outcome: 'declined', code: 'live_not_supported', message };
+  }
+  const behavior = getBehavior(amount);
+  const isRefused = behavior === 'declined_at_open';
+  const { session, made: isNew } = await sessions.make(payment_id, {
+    instruction,
+    ...(isRefused ? { status: 'declined', reason: 'Declined for this amount.' } : {}),
+  });
+  if (isRefused) {
+    const message = 'The bank declined the payment: it does not take this amount.';
+    return { outcome: 'declined', code: DECLINED, message };
+  }
+  if (session.status === 'closed' || session.instruction === null) {
+    const message = 'The payment was called off before the bank opened it.';
+    return { outcome: 'declined', code: 'session_closed', message };
+  }
+  // Only the first time is slow; a repeat is answered at once.
+  if (isNew && behavior === 'slow_session') await sleep(slowSessionMs);
+  return {
+    outcome: 'opened',
+    bank_reference: session.bank_reference,
+    session_url: `${baseUrl}/session/${session.token}`,
+  };
+}
+
+async function closeSession(
+  { sessions }: BankActivityDeps,
+  payment_id: string,
+): Promise<CloseAnswer> {
+  // A closed session is left where none was opened, for an `openSession` that is on its way.
+  const { session } = await sessions.make(payment_id, { status: 'closed' });
+  const now =
+    session.status === 'open'
+      ? ((await sessions.step(payment_id, ['open'], { status: 'closed' })) ??
+        (await sessions.get(payment_id)))
+      : session;
+  return now !== null && wasApproved(now)
+    ? { outcome: 'already_authorized' }
+    : { outcome: 'closed' };
+}
+
+function wasApproved({ status }: BankSession): boolean {
+  return status === 'approved' || status === 'settled';
+}
+
+/** Voids in one transaction with the pending settlement, so that only one of them takes place. */
+async function voidPayment(
+  { mongo, sessions, outbox }: BankActivityDeps,
+  payment_id: string,
+): Promise<VoidAnswer> {
+  await sessions.make(payment_id, { status: 'voided' });
+  return await inTransaction(mongo, async (session) => {
+    const current = await sessions.get(payment_id, session);
+    if (current?.status === 'settled' || current?.status === 'reversed') {
+      return { outcome: 'already_settled' };
+    }
+    await sessions.step(payment_id, SESSION_STATUSES, { status: 'voided' }, session);
+    await outbox.drop({ resource: 'payment', resource_id: payment_id }, session);
+    return { outcome: 'voided' };
+  });
+}
+
+async function reversePayment(
+  { mongo, sessions, outbox, autoplay }: BankActivityDeps,
+  { payment_id, instruction_id, amount, currency }: ReversalInstruction,
+): Promise<ReversalAnswer> {
+  const reversal = { instruction_id, amount, currency };
+  const { session: existing } = await sessions.make(payment_id, { status: 'closed' });
+  const before = existing.reversal;
+  if (before !== null && (before.amount !== amount || before.currency !== currency)) {
+    const message = 'The money was sent back already, in another amount.';
+    return { outcome: 'refused', code: 'reversal_mismatch', message };
+  }
+  const bank_reference = bankReference(instruction_id);
+  const about = { resource: 'payment', resource_id: payment_id, bank_reference } as const;
+  await inTransaction(mongo, async (session) => {
+    const change = { status: 'reversed', reversal } as const;
+    const reversedSession = await sessions.step(payment_id, NOT_REVERSED, change, session);
+    if (reversedSession !== null) await outbox.add(about, planReversal(autoplay), session);
+  });
+  return { outcome: 'accepted', bank_reference };
+}
+
+const NOT_REVERSED = SESSION_STATUSES.filter((status) => status !== 'reversed');

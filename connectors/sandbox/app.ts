@@ -1,0 +1,52 @@
+import Router from '@koa/router';
+import Koa from 'koa';
+import type { Logger } from '../../src/base/log';
+import { createAsset } from '../../src/pages/assets';
+import { isForeignPost, pageHeaders } from '../../src/pages/security';
+import { addPayerRoutes, type PayerRouteDeps } from './chain/payer-routes';
+import { messagePage } from './message-page';
+import { addSessionRoutes, type SessionDeps } from './session-routes';
+import { BANK_CSS } from './styles';
+
+export interface BankAppDeps extends SessionDeps {
+  /** Chain on which a person plays the payer. */
+  chain: PayerRouteDeps;
+  publicUrl?: string;
+  log: Logger;
+}
+
+/** App of the bank's pages and its health check. */
+export function createBankApp(deps: BankAppDeps): Koa {
+  const css = createAsset('/assets/bank.css', 'text/css', BANK_CSS);
+  const router = new Router();
+  router.get('/healthz', (ctx) => {
+    ctx.body = { status: 'ok' };
+  });
+  router.get('/assets/bank.css', (ctx) => css.serve(ctx));
+  addSessionRoutes(router, { ...deps, stylesheet: css.href });
+  addPayerRoutes(router, { ...deps.chain, stylesheet: css.href });
+
+  const app = new Koa();
+  app.use(pageHeaders(deps.publicUrl ?? 'http://localhost'));
+  app.use(async (ctx, next) => {
+    const refuse = (status: number, title: string, text: string) => {
+      ctx.status = status;
+      ctx.type = 'text/html; charset=utf-8';
+      ctx.body = messagePage({ title, text, back: null, stylesheet: css.href });
+    };
+    try {
+      if (ctx.method === 'POST' && isForeignPost(ctx, deps.publicUrl ?? ctx.origin)) {
+        return refuse(403, 'That did not come from this page', 'Use the buttons on the page.');
+      }
+      await next();
+      if (ctx.status === 404 && !ctx.body) {
+        refuse(404, 'There is nothing here', 'The link may be incomplete.');
+      }
+    } catch (err) {
+      deps.log.error({ err, path: ctx.routerPath }, 'a bank page failed');
+      refuse(503, 'The bank can’t answer right now', 'Please try again in a moment.');
+    }
+  });
+  app.use(router.routes());
+  return app;
+}

@@ -1,0 +1,132 @@
+import type { MongoClient } from 'mongodb';
+import { type AssetPair, assetRules, parseUnits } from '../../../src/domain/crypto/assets';
+import type {
+  AddressAnswer,
+  AddressInstruction,
+  CryptoConnectorActivities,
+  RateAnswer,
+  RateQuestion,
+  ScreeningAnswer,
+} from '../../contract/crypto';
+import { deriveAddress } from './addresses';
+import { REQUIRED_CONFIRMATIONS, transactionId } from './blocks';
+import { getPayerBehavior } from './magic-amounts';
+import { planDeposit, planPayer } from './plan';
+import { buildQuote } from './rates';
+import { lookUpSettlement, type SettlementDeps, sendSettlement } from './settle';
+import type { TransactionStore } from './transactions';
+import type { WalletStore } from './wallets';
+
+export interface ChainActivityDeps extends SettlementDeps {
+  mongo: MongoClient;
+  wallets: WalletStore;
+  transactions: TransactionStore;
+  /** Base of the chain's pages, without a slash at the end. */
+  baseUrl: string;
+}
+
+/** Chain of EIP-155 that no real network has (Hardhat's), so that no wallet pays by mistake. */
+const CHAIN_ID = 31_337;
+
+/** Activities of the simulated chain: its side of the contract of crypto connectors. */
+export function createChainActivities(deps: ChainActivityDeps): CryptoConnectorActivities {
+  return {
+    quoteRate: (input) => quoteRate(deps, input),
+    giveAddress: (input) => giveAddress(deps, input),
+    screenSource: ({ transaction_id }) => screenSource(deps, transaction_id),
+    sendSettlement: (input) => sendSettlement(deps, input),
+    lookUpSettlement: ({ crypto_settlement_id }) => lookUpSettlement(deps, crypto_settlement_id),
+  };
+}
+
+const LIVE = {
+  outcome: 'declined',
+  code: 'live_not_supported',
+  message: 'The sandbox chain takes no live payments.',
+} as const;
+
+const UNKNOWN = {
+  outcome: 'declined',
+  code: 'asset_not_supported',
+  message: 'The sandbox chain does not know this asset on this network.',
+} as const;
+
+async function quoteRate(
+  { wallets }: ChainActivityDeps,
+  question: RateQuestion,
+): Promise<RateAnswer> {
+  if (question.livemode) return LIVE;
+  const networkAsset = findAsset(question);
+  if (networkAsset === undefined) return UNKNOWN;
+  if (getPayerBehavior(question.amount) === 'declined') {
+    const message = 'The sandbox chain has no rate for this amount.';
+    return { outcome: 'declined', code: 'no_rate', message };
+  }
+  await wallets.storePrice(question);
+  return { outcome: 'quoted', ...buildQuote(networkAsset, question.amount, question.currency) };
+}
+
+async function giveAddress(
+  deps: ChainActivityDeps,
+  instruction: AddressInstruction,
+): Promise<AddressAnswer> {
+  if (instruction.livemode) return LIVE;
+  const networkAsset = findAsset(instruction);
+  if (networkAsset === undefined) return UNKNOWN;
+  const { crypto_payment_id } = instruction;
+  const wallet = await deps.wallets.make(
+    instruction,
+    deriveAddress[networkAsset.network](crypto_payment_id),
+  );
+  await playPayer(deps, networkAsset, instruction);
+  return {
+    outcome: 'given',
+    address: wallet.address,
+    required_confirmations: REQUIRED_CONFIRMATIONS,
+    play_url: `${deps.baseUrl}/chain/${wallet.token}`,
+    ...(networkAsset.network === 'ethereum' ? { chain_id: CHAIN_ID } : {}),
+    ...(networkAsset.asset === 'USDC'
+      ? { token_contract: deriveAddress.ethereum('token:USDC') }
+      : {}),
+  };
+}
+
+/** Adds the deposits that a magic amount makes the payer send; a repeat adds nothing. */
+async function playPayer(
+  { wallets, transactions }: ChainActivityDeps,
+  { network, asset }: AssetPair,
+  { crypto_payment_id: resource_id, amount_due }: AddressInstruction,
+): Promise<void> {
+  const requestedAmount = await wallets.getRequestedAmount(resource_id);
+  if (requestedAmount === null) return;
+  const deposits = planPayer(getPayerBehavior(requestedAmount), parseUnits(amount_due));
+  for (const [i, { amount, after_ms, course, listed }] of deposits.entries()) {
+    const [seen, ...later] = planDeposit(course, true);
+    if (seen === undefined || amount < 1n) continue;
+    await transactions.add({
+      _id: transactionId(network, `${resource_id}:${i}`),
+      resource: 'crypto_payment',
+      resource_id,
+      network,
+      asset,
+      amount: String(amount),
+      listed,
+      steps: [{ ...seen, after_ms }, ...later],
+    });
+  }
+}
+
+/** Screens by the transaction; one that the chain does not know was simulated, and passes. */
+async function screenSource(
+  { transactions }: ChainActivityDeps,
+  transaction: string,
+): Promise<ScreeningAnswer> {
+  const chainTransaction = await transactions.get(transaction);
+  if (chainTransaction?.listed !== true) return { outcome: 'passed' };
+  const reason = 'The source stands on the list of the sandbox.';
+  return { outcome: 'failed', code: 'listed_source', reason };
+}
+
+function findAsset({ asset, network }: { asset: string; network: string }): AssetPair | undefined {
+  return assetRules(asset, network);
+}

@@ -1,0 +1,21 @@
+import { sha256 } from '@noble/hashes/sha2';
+import { bech32, createBase58check } from '@scure/base';
+import type { Network } from '../../../src/domain/crypto/assets';
+import { addChecksum } from '../../../src/encryption/wallet-address';
+
+/** Version byte of a Tron address. */
+const TRON = 0x41;
+
+/**
+ * Derives an address with a valid checksum, each time the same one for a name. Nobody has its key.
+ * Bitcoin's are those of its test network, so that no real coin is sent there.
+ */
+export const deriveAddress: Record<Network, (name: string) => string> = {
+  bitcoin: (name) => bech32.encode('tb', [0, ...bech32.toWords(deriveBytes(name))]),
+  ethereum: (name) => addChecksum(Buffer.from(deriveBytes(name)).toString('hex')),
+  tron: (name) => createBase58check(sha256).encode(Uint8Array.of(TRON, ...deriveBytes(name))),
+};
+
+function deriveBytes(name: string): Uint8Array {
+  return sha256(`sandbox-chain:${name}`).subarray(0, 20);
+}

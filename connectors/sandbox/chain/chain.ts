@@ -1,0 +1,53 @@
+import type { Db, MongoClient } from 'mongodb';
+import type { Logger } from '../../../src/base/log';
+import type { Outdated } from '../../contract/activities';
+import type { CallbackReceipt } from '../../contract/callbacks';
+import type { SettlementInstruction } from '../../contract/crypto';
+import { createChainActivities } from './activities';
+import { type ChainReport, startFollower } from './follower';
+import { createSettlementBook } from './settlements';
+import { createTransactionStore, type Subject } from './transactions';
+import { createWalletStore } from './wallets';
+
+type ChainStores = ReturnType<typeof createChainStores>;
+
+/** All that the chain knows: addresses, deposits, confirmations and settlements. */
+export function createChainStores(db: Db, now: () => Date) {
+  const wallets = createWalletStore(db, now);
+  const transactions = createTransactionStore(db, now);
+  const settlements = createSettlementBook(db, now);
+  return {
+    wallets,
+    transactions,
+    settlements,
+    ensureIndexes: () => Promise.all([wallets.ensureIndexes(), transactions.ensureIndexes()]),
+  };
+}
+
+export interface ChainDeps {
+  mongo: MongoClient;
+  stores: ChainStores;
+  connector: string;
+  /** Whether confirmations and completions follow by themselves. */
+  autoplay: boolean;
+  /** Whether the product still waits for a subject's end. */
+  isAwaited: (subject: Subject) => Promise<boolean>;
+  /** Compares an instruction with the product's document. @see connectors/contract/guard.ts */
+  findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
+  deliver: (report: ChainReport) => Promise<CallbackReceipt>;
+  now: () => Date;
+  log: Logger;
+}
+
+export type Chain = ReturnType<typeof startChain>;
+
+/** Starts a chain that does not exist, and reports what happens on it until it is stopped. */
+export function startChain({ stores, ...deps }: ChainDeps) {
+  const { wallets, transactions } = stores;
+  const follower = startFollower({ ...deps, transactions });
+  return {
+    routes: { wallets, transactions, autoplay: deps.autoplay, sent: follower.wake },
+    activitiesAt: (baseUrl: string) => createChainActivities({ ...deps, ...stores, baseUrl }),
+    stop: follower.stop,
+  };
+}

@@ -1,0 +1,91 @@
+import type { Logger } from '../../../src/base/log';
+import type { CryptoCallback } from '../../../src/domain/crypto/callback';
+import { omitUndefined } from '../../../src/domain/defined';
+import type { CallbackReceipt } from '../../contract/callbacks';
+import { type Loop, startLoop } from '../loop';
+import { blockHash, heightAt } from './blocks';
+import type { Step } from './plan';
+import type { ChainTransaction, Subject, TransactionStore } from './transactions';
+
+const BATCH = 50;
+
+/** Report of the chain, as the product's inbox takes it. */
+export interface ChainReport extends Subject {
+  connector: string;
+  name: Step['name'];
+  callback: CryptoCallback;
+}
+
+export interface FollowerDeps {
+  /** Connector in whose name the chain reports. */
+  connector: string;
+  transactions: TransactionStore;
+  /** Whether the product still waits for a subject's end. */
+  isAwaited: (subject: Subject) => Promise<boolean>;
+  deliver: (report: ChainReport) => Promise<CallbackReceipt>;
+  now: () => Date;
+  log: Logger;
+}
+
+/**
+ * Reports what happens on the chain until it is stopped. It may be killed at any point: a step stays
+ * due until its report was received, and one that was received twice counts once.
+ */
+export function startFollower(deps: FollowerDeps): Loop {
+  return startLoop({
+    round: async () => {
+      const due = await deps.transactions.claim(BATCH);
+      await Promise.all(due.map((transaction) => reportNext(deps, transaction)));
+      return due.length === BATCH;
+    },
+    failureText: 'the chain could not be read',
+    log: deps.log,
+  });
+}
+
+async function reportNext(deps: FollowerDeps, transaction: ChainTransaction): Promise<void> {
+  const { connector, transactions, log } = deps;
+  const { resource, resource_id, steps, done } = transaction;
+  const step = steps[done];
+  const about = { [`${resource}_id`]: resource_id, transaction_id: transaction._id };
+  if (step === undefined) return;
+  try {
+    if (step.autoplay === true && !(await deps.isAwaited(transaction))) {
+      await transactions.drop(transaction, 'a simulation was faster');
+      return;
+    }
+    const callback = buildCallback(transaction, step, deps.now());
+    const report = { connector, resource, resource_id, name: step.name, callback };
+    const receipt = await deps.deliver(report);
+    // A report that is parked waits for an operator, and those after it stand behind it.
+    await transactions.proceed(transaction);
+    log.info({ ...about, status: receipt }, `report ${step.name}`);
+  } catch (err) {
+    const message = err instanceof Error ? err.message : String(err);
+    await transactions.retry(transaction, message.slice(0, 300));
+    log.warn({ ...about, attempt: transaction.attempts, err }, 'report not delivered, tried again');
+  }
+}
+
+/** Report of a step; its repeats have the same id. */
+function buildCallback(
+  { _id, network, resource, amount, seen_at, done }: ChainTransaction,
+  { name, confirmations, branch, code, reason }: Step,
+  now: Date,
+): CryptoCallback {
+  const seen = seen_at ?? now;
+  const inBlock = confirmations !== undefined && confirmations > 0 && branch !== undefined;
+  const height = heightAt(seen) + 1;
+  return omitUndefined({
+    callback_id: `chain:${_id}:${done}`,
+    // A deposit counts as in time by when it was first seen.
+    occurred_at: (resource === 'crypto_payment' ? seen : now).toISOString(),
+    transaction_id: _id,
+    amount: name === 'deposit' ? amount : undefined,
+    confirmations,
+    block_number: inBlock ? height : undefined,
+    block_hash: inBlock ? blockHash(network, height, branch) : undefined,
+    code,
+    reason,
+  });
+}

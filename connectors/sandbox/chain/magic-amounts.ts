@@ -1,0 +1,100 @@
+import { lookUpBehavior, type MagicTable } from '../magic-table';
+
+/**
+ * Magic amounts of crypto payments, in minor units of any currency: the sandbox's payer
+ * acts automatically, two seconds after the create, also with autoplay off.
+ */
+export const CRYPTO_MAGIC_AMOUNTS = {
+  66631: {
+    behaviour: 'pays',
+    description: 'The payer sends the exact amount: `received` after three confirmations.',
+  },
+  66632: {
+    behaviour: 'pays_half',
+    description: 'The payer sends half of it and nothing more: `underpaid`.',
+  },
+  66633: {
+    behaviour: 'pays_in_two',
+    description:
+      'The payer sends half of it and 6 seconds later the rest: `underpaid`, `received`.',
+  },
+  66634: {
+    behaviour: 'pays_double',
+    description: 'The payer sends twice as much: `received`, and all of it is credited.',
+  },
+  66635: {
+    behaviour: 'listed_source',
+    description: 'The payer sends from a source that fails the screening: `held`.',
+  },
+  66636: {
+    behaviour: 'undone_early',
+    description:
+      'The deposit is reorged before it is confirmed, and mined in another block: `received`, once.',
+  },
+  66637: {
+    behaviour: 'undone_late',
+    description:
+      'The deposit is reorged 3 seconds after it was confirmed: `received`, and an operator is alerted.',
+  },
+  66638: {
+    behaviour: 'never_confirms',
+    description:
+      'The deposit is seen and never confirmed: it stays `pending`, and the payment ' +
+      '`awaiting_deposit`, also after its window.',
+  },
+  66639: {
+    behaviour: 'declined',
+    description: 'There is no rate: the create is refused with `asset_not_available`.',
+  },
+} as const satisfies MagicTable;
+
+/** Magic amounts of crypto settlements, in the smallest unit of any asset. */
+export const SETTLEMENT_MAGIC_AMOUNTS = {
+  66641: {
+    behaviour: 'refused',
+    description: 'The chain refuses the settlement at once: `failed` with `settlement_refused`.',
+  },
+  66642: {
+    behaviour: 'fails_later',
+    description:
+      'Three seconds after it was sent, the settlement fails with `transaction_dropped`; also ' +
+      'with autoplay off.',
+  },
+  66643: {
+    behaviour: 'silent',
+    description: 'The chain reports nothing after `sent`: the settlement stays `sent`.',
+  },
+  66644: {
+    behaviour: 'answer_lost',
+    description: 'The answer gets lost. The settlement is looked up, and goes on as usual.',
+  },
+  66645: {
+    behaviour: 'instruction_lost',
+    description:
+      'The instruction gets lost. The settlement is looked up, sent again under the same id, ' +
+      'and goes on as usual.',
+  },
+  66646: {
+    behaviour: 'waits',
+    description:
+      'The settlement waits 3 seconds before it is sent: `pending`, `sent`; also with autoplay off.',
+  },
+} as const satisfies MagicTable;
+
+export type PayerBehavior =
+  | 'waits_for_a_person'
+  | (typeof CRYPTO_MAGIC_AMOUNTS)[keyof typeof CRYPTO_MAGIC_AMOUNTS]['behaviour'];
+
+export type SettlementBehavior =
+  | 'normal'
+  | (typeof SETTLEMENT_MAGIC_AMOUNTS)[keyof typeof SETTLEMENT_MAGIC_AMOUNTS]['behaviour'];
+
+/** @param amount minor units of a crypto payment */
+export function getPayerBehavior(amount: number): PayerBehavior {
+  return lookUpBehavior(CRYPTO_MAGIC_AMOUNTS, amount, 'waits_for_a_person');
+}
+
+/** @param amount smallest units of a settlement */
+export function getSettlementBehavior(amount: string): SettlementBehavior {
+  return lookUpBehavior(SETTLEMENT_MAGIC_AMOUNTS, Number(amount), 'normal');
+}

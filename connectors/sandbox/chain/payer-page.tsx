@@ -1,0 +1,84 @@
+import {
+  assetRules,
+  formatDecimalUnits,
+  formatUnits,
+  parseUnits,
+} from '../../../src/domain/crypto/assets';
+import { Detail, renderPage } from '../../../src/pages/layout';
+import { Field } from '../fields';
+import { BANNER, FOOTER } from '../message-page';
+import type { Course } from './plan';
+import type { PayerWallet } from './wallets';
+
+/** Choices of the person who plays the payer. */
+export const CHOICES = [
+  { value: 'confirms', label: 'It is confirmed' },
+  { value: 'listed', label: 'Its source fails the screening' },
+  { value: 'undone_early', label: 'The chain undoes it before it counts, then takes it again' },
+  { value: 'undone_late', label: 'The chain undoes it after it has counted' },
+  { value: 'never_confirms', label: 'It is never confirmed' },
+] as const satisfies readonly { value: Course | 'listed'; label: string }[];
+
+export interface PayerPage {
+  wallet: PayerWallet;
+  path: string;
+  stylesheet: string;
+  /** Secret of this form, so that a form that is sent twice pays once. */
+  nonce: string;
+  /** Smallest units that were sent from here before. */
+  sent: bigint;
+  fault?: string | undefined;
+}
+
+/** Page on which a person sends coins that do not exist. */
+export function payerPage({ wallet, path, stylesheet, nonce, sent, fault }: PayerPage): string {
+  const { instruction, address } = wallet;
+  const { asset, network, amount_due } = instruction;
+  const decimals = assetRules(asset, network)?.decimals ?? 0;
+  const rest = parseUnits(amount_due) - sent;
+  const suggestion = rest > 0n ? rest : parseUnits(amount_due);
+  return renderPage({
+    title: 'Play the payer · Sandbox chain',
+    stylesheet,
+    banner: BANNER,
+    footer: FOOTER,
+    children: (
+      <>
+        <div class="stack">
+          <h1>Play the payer</h1>
+          <p class="muted">
+            These coins do not exist. The payment’s own page shows what becomes of them.
+          </p>
+        </div>
+        <dl>
+          <Detail name="Due">{formatUnits(amount_due, instruction)}</Detail>
+          <Detail name="To">{address}</Detail>
+          {sent > 0n && <Detail name="Sent so far">{formatUnits(sent, instruction)}</Detail>}
+        </dl>
+        <form class="stack" method="post" action={`${path}/send`}>
+          <input type="hidden" name="nonce" value={nonce} />
+          <Field
+            name="amount"
+            label={`Amount in ${asset}`}
+            hint="Less, more or twice: see what happens."
+            fault={fault}
+            value={formatDecimalUnits(suggestion, decimals)}
+            inputMode="decimal"
+            autoComplete="off"
+          />
+          <div class="field">
+            <label for="course">What becomes of it</label>
+            <select id="course" name="course">
+              {CHOICES.map(({ value, label }) => (
+                <option key={value} value={value}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          </div>
+          <button type="submit">{sent > 0n ? 'Send again' : 'Send'}</button>
+        </form>
+      </>
+    ),
+  });
+}

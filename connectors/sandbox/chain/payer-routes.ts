@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import type Router from '@koa/router';
+import type { RouterContext } from '@koa/router';
+import { assetRules, parseUnits } from '../../../src/domain/crypto/assets';
+import { SECRET } from '../../../src/pages/browser';
+import { seeOther } from '../../../src/pages/security';
+import { readForm } from '../form';
+import { messagePage } from '../message-page';
+import { transactionId } from './blocks';
+import { CHOICES, payerPage } from './payer-page';
+import { planDeposit } from './plan';
+import { parseTypedAmount } from './rates';
+import type { TransactionStore } from './transactions';
+import type { PayerWallet, WalletStore } from './wallets';
+
+export interface PayerRouteDeps {
+  wallets: WalletStore;
+  transactions: TransactionStore;
+  /** Whether confirmations follow by themselves. */
+  autoplay: boolean;
+  /** Called after something was sent. */
+  sent: () => void;
+}
+
+const NONCE = /^[0-9a-f-]{36}$/;
+
+/** Routes on which a person plays the payer; the token in the address is the only key. */
+export function addPayerRoutes(
+  router: Router,
+  deps: PayerRouteDeps & { stylesheet: string },
+): void {
+  router.get('/chain/:token', async (ctx) => {
+    const wallet = await find(ctx, deps);
+    if (wallet !== null) await show(ctx, deps, wallet);
+  });
+
+  router.post('/chain/:token/send', async (ctx) => {
+    const wallet = await find(ctx, deps);
+    if (wallet === null) return;
+    const form = await readForm(ctx);
+    const fault = await send(deps, wallet, form);
+    if (fault !== undefined) return await show(ctx, deps, wallet, fault);
+    deps.sent();
+    seeOther(ctx, `/chain/${wallet.token}`);
+  });
+}
+
+/** Puts a transaction on the chain, once for each form; answers what is wrong with it. */
+async function send(
+  { transactions, autoplay }: PayerRouteDeps,
+  { _id: resource_id, instruction }: PayerWallet,
+  form: URLSearchParams,
+): Promise<string | undefined> {
+  const rules = assetRules(instruction.asset, instruction.network);
+  const nonce = form.get('nonce') ?? '';
+  const choice = CHOICES.find(({ value }) => value === form.get('course'))?.value ?? 'confirms';
+  if (rules === undefined || !NONCE.test(nonce)) return 'Load the page again.';
+  const { asset, network, decimals } = rules;
+  const amount = parseTypedAmount(form.get('amount') ?? '', decimals);
+  if (amount === undefined) return `Enter a number with up to ${decimals} digits behind the point.`;
+  const listed = choice === 'listed';
+  const course = listed ? 'confirms' : choice;
+  await transactions.add({
+    _id: transactionId(network, `${resource_id}:${nonce}`),
+    resource: 'crypto_payment',
+    resource_id,
+    network,
+    asset,
+    amount,
+    listed,
+    steps: planDeposit(course, autoplay),
+  });
+  return undefined;
+}
+
+async function show(
+  ctx: RouterContext,
+  { transactions, stylesheet }: PayerRouteDeps & { stylesheet: string },
+  wallet: PayerWallet,
+  fault?: string,
+): Promise<void> {
+  const all = await transactions.forResource(wallet._id);
+  const sent = all.reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
+  const path = `/chain/${wallet.token}`;
+  ctx.status = fault === undefined ? 200 : 422;
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = payerPage({ wallet, path, stylesheet, nonce: randomUUID(), sent, fault });
+}
+
+async function find(
+  ctx: RouterContext,
+  { wallets, stylesheet }: PayerRouteDeps & { stylesheet: string },
+): Promise<PayerWallet | null> {
+  const { token = '' } = ctx.params;
+  const wallet = SECRET.test(token) ? await wallets.byToken(token) : null;
+  if (wallet !== null) return wallet;
+  ctx.status = 404;
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = messagePage({
+    title: 'There is no such address',
+    text: 'The link may be incomplete. Go back to the payment’s page.',
+    back: null,
+    stylesheet,
+  });
+  return null;
+}

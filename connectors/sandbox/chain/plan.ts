@@ -1,0 +1,145 @@
+import { assertNever } from '../../../src/domain/assert';
+import type {
+  CryptoPaymentCallbackName,
+  CryptoSettlementCallbackName,
+} from '../../../src/domain/crypto/callback';
+import { BLOCK_MS, REQUIRED_CONFIRMATIONS } from './blocks';
+import type { PayerBehavior, SettlementBehavior } from './magic-amounts';
+
+/** Step in the life of a transaction, which is reported. */
+export interface Step {
+  name: CryptoPaymentCallbackName | CryptoSettlementCallbackName;
+  /** Time since the step before it. */
+  after_ms: number;
+  /** Blocks that confirm it, its own included. */
+  confirmations?: number;
+  /** Branch of the chain; a reorganisation begins another one. */
+  branch?: number;
+  /** Whether it was planned by autoplay, and so gives way to a simulation. */
+  autoplay?: true;
+  code?: string;
+  reason?: string;
+}
+
+/** Ways that a deposit can go. */
+export type Course = 'confirms' | 'undone_early' | 'undone_late' | 'never_confirms';
+
+const SEEN: Step = { name: 'deposit', after_ms: 0, confirmations: 0, branch: 0 };
+/** Seen in a block of its own. */
+const IN_BLOCK: Step = { ...SEEN, confirmations: 1 };
+
+/** The confirmation with which a deposit counts, so many blocks later. */
+function count(branch: number, blocks: number): Step {
+  const after_ms = blocks * BLOCK_MS;
+  return { name: 'deposit', after_ms, confirmations: REQUIRED_CONFIRMATIONS, branch };
+}
+
+/**
+ * Plans what happens to a deposit; pure.
+ * @param ticking whether confirmations follow by themselves
+ */
+export function planDeposit(course: Course, ticking: boolean): Step[] {
+  const reorg: Step = { name: 'deposit_undone', after_ms: BLOCK_MS };
+  const counted = count(0, REQUIRED_CONFIRMATIONS);
+  if (!ticking) return [SEEN];
+  switch (course) {
+    case 'confirms':
+      return [SEEN, counted];
+    case 'undone_early': {
+      const again = { ...IN_BLOCK, after_ms: BLOCK_MS, branch: 1 };
+      return [IN_BLOCK, reorg, again, count(1, REQUIRED_CONFIRMATIONS - 1)];
+    }
+    case 'undone_late':
+      return [SEEN, counted, { ...reorg, after_ms: FOLLOWS_AFTER_MS }];
+    case 'never_confirms':
+      return [SEEN];
+    default:
+      return assertNever(course);
+  }
+}
+
+/** Deposit that a magic amount makes the payer send. */
+export interface PlannedDeposit {
+  /** Smallest units. */
+  amount: bigint;
+  after_ms: number;
+  course: Course;
+  /** Whether it comes from a source that fails the screening. */
+  listed: boolean;
+}
+
+/** Time that a payer takes who acts by itself; the create has been answered then. */
+const PAYS_AFTER_MS = 2_000;
+/** Time until the rest: the first half counts by then. */
+const REST_AFTER_MS = PAYS_AFTER_MS + 6_000;
+/** Pause before what follows by itself. */
+const FOLLOWS_AFTER_MS = 3_000;
+
+/**
+ * Plans what the payer sends by itself; pure.
+ * @param due smallest units
+ */
+export function planPayer(behavior: PayerBehavior, due: bigint): PlannedDeposit[] {
+  const fullDeposit: PlannedDeposit = {
+    amount: due,
+    after_ms: PAYS_AFTER_MS,
+    course: 'confirms',
+    listed: false,
+  };
+  const half = due / 2n;
+  switch (behavior) {
+    case 'waits_for_a_person':
+    case 'declined':
+      return [];
+    case 'pays':
+      return [fullDeposit];
+    case 'pays_half':
+      return [{ ...fullDeposit, amount: half }];
+    case 'pays_in_two':
+      return [
+        { ...fullDeposit, amount: half },
+        { ...fullDeposit, amount: due - half, after_ms: REST_AFTER_MS },
+      ];
+    case 'pays_double':
+      return [{ ...fullDeposit, amount: due * 2n }];
+    case 'listed_source':
+      return [{ ...fullDeposit, listed: true }];
+    case 'undone_early':
+    case 'undone_late':
+    case 'never_confirms':
+      return [{ ...fullDeposit, course: behavior }];
+    default:
+      return assertNever(behavior);
+  }
+}
+
+/**
+ * Plans what happens to a settlement after the answer to its instruction; pure.
+ * @param autoplay whether a completion follows by itself
+ */
+export function planSettlement(behavior: SettlementBehavior, autoplay: boolean): Step[] {
+  const completed: Step = { name: 'completed', after_ms: FOLLOWS_AFTER_MS, autoplay: true };
+  const ends = autoplay ? [completed] : [];
+  switch (behavior) {
+    case 'refused':
+    case 'silent':
+      return [];
+    case 'fails_later':
+      return [
+        {
+          name: 'failed',
+          after_ms: FOLLOWS_AFTER_MS,
+          code: 'transaction_dropped',
+          reason: 'The chain dropped the transaction: nothing has left.',
+        },
+      ];
+    case 'waits':
+      return [{ name: 'sent', after_ms: FOLLOWS_AFTER_MS }, ...ends];
+    case 'normal':
+    case 'answer_lost':
+    case 'instruction_lost':
+      return ends;
+    default:
+      return assertNever(behavior);
+  }
+}

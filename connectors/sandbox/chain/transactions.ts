@@ -1,0 +1,111 @@
+import type { ClientSession, Collection, Db } from 'mongodb';
+import type { Network } from '../../../src/domain/crypto/assets';
+import type { Step } from './plan';
+
+/** Subject of a transaction: the payment that it pays, or the settlement that it makes. */
+export interface Subject {
+  resource: 'crypto_payment' | 'crypto_settlement';
+  resource_id: string;
+}
+
+/** Transaction of the simulated chain, with what will happen to it. */
+export interface ChainTransaction extends Subject {
+  /** Id of the transaction on its network. */
+  _id: string;
+  network: Network;
+  asset: string;
+  /** Smallest units. */
+  amount: string;
+  /** Whether its source fails the screening. */
+  listed: boolean;
+  /** First report of it; null until then. */
+  seen_at: Date | null;
+  steps: Step[];
+  /** Number of steps that have been reported. */
+  done: number;
+  /** Time of the next report; null when none is to come. */
+  due_at: Date | null;
+  attempts: number;
+  last_error: string | null;
+}
+
+type NewTransaction = Omit<
+  ChainTransaction,
+  'seen_at' | 'done' | 'due_at' | 'attempts' | 'last_error'
+>;
+
+/** Lease of a transaction: after it, another follower takes over from one that was killed. */
+const LEASE_MS = 5_000;
+const BACKOFF_MAX_MS = 30_000;
+
+export type TransactionStore = ReturnType<typeof createTransactionStore>;
+
+export function createTransactionStore(db: Db, now: () => Date) {
+  const transactions: Collection<ChainTransaction> = db.collection('chain_transactions');
+  const later = (ms: number) => new Date(now().getTime() + ms);
+  const dueAfter = (step: Step | undefined) => (step === undefined ? null : later(step.after_ms));
+  return {
+    ensureIndexes: () =>
+      transactions.createIndexes([
+        { key: { due_at: 1 }, name: 'due', partialFilterExpression: { due_at: { $type: 'date' } } },
+        { key: { resource_id: 1 }, name: 'resource' },
+      ]),
+    get: (_id: string) => transactions.findOne({ _id }),
+    /** Adds a transaction unless its ID exists, so that a repeat sends nothing twice. */
+    add: async (transaction: NewTransaction, session?: ClientSession): Promise<void> => {
+      const { _id, ...fields } = transaction;
+      const due_at = dueAfter(fields.steps[0]);
+      const first = { ...fields, seen_at: null, done: 0, due_at, attempts: 0, last_error: null };
+      await transactions.updateOne({ _id }, { $setOnInsert: first }, { upsert: true, session });
+    },
+    /** Claims due transactions for this follower; others leave them alone until the lease ends. */
+    claim: async (limit: number): Promise<ChainTransaction[]> => {
+      const due = await transactions
+        .find({ due_at: { $type: 'date', $lte: now() } })
+        .sort({ due_at: 1 })
+        .limit(limit)
+        .toArray();
+      const results = await Promise.all(
+        due.map(({ _id, due_at }) =>
+          transactions.findOneAndUpdate(
+            { _id, due_at },
+            [
+              {
+                $set: {
+                  due_at: later(LEASE_MS),
+                  attempts: { $add: ['$attempts', 1] },
+                  // The first attempt's time, so that every report is the same.
+                  seen_at: { $ifNull: ['$seen_at', now()] },
+                },
+              },
+            ],
+            { returnDocument: 'after' },
+          ),
+        ),
+      );
+      return results.filter((transaction) => transaction !== null);
+    },
+    /** Goes on to the next step, once this one was reported. */
+    proceed: ({ _id, done, steps }: ChainTransaction) =>
+      transactions.updateOne(
+        { _id, done },
+        {
+          $set: {
+            done: done + 1,
+            due_at: dueAfter(steps[done + 1]),
+            attempts: 0,
+            last_error: null,
+          },
+        },
+      ),
+    /** Ends the plan: nobody wants to hear of it. */
+    drop: ({ _id, done }: ChainTransaction, last_error: string) =>
+      transactions.updateOne({ _id, done }, { $set: { due_at: null, last_error } }),
+    /** Puts a report off that was not taken, for longer each time. */
+    retry: ({ _id, done, attempts }: ChainTransaction, last_error: string) => {
+      const wait = Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MAX_MS);
+      return transactions.updateOne({ _id, done }, { $set: { due_at: later(wait), last_error } });
+    },
+    forResource: (resource_id: string) => transactions.find({ resource_id }).toArray(),
+  };
+}

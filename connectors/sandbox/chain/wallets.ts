@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto';
+import type { Collection, Db } from 'mongodb';
+import type { AddressInstruction, RateQuestion } from '../../contract/crypto';
+
+/** Address of a payment, and the page on which a person plays its payer. */
+export interface PayerWallet {
+  /** The payment's id. */
+  _id: string;
+  /** Secret of 256 bits in the page's address. */
+  token: string;
+  address: string;
+  instruction: AddressInstruction;
+  created_at: Date;
+}
+
+/** Requested price, which decides how the payer behaves. */
+interface PriceRequest {
+  /** The payment's id. */
+  _id: string;
+  question: RateQuestion;
+}
+
+export type WalletStore = ReturnType<typeof createWalletStore>;
+
+export function createWalletStore(db: Db, now: () => Date) {
+  const wallets: Collection<PayerWallet> = db.collection('chain_wallets');
+  const prices: Collection<PriceRequest> = db.collection('chain_prices');
+  return {
+    ensureIndexes: () =>
+      wallets.createIndexes([
+        { key: { token: 1 }, name: 'token', unique: true },
+        { key: { address: 1 }, name: 'address' },
+      ]),
+    storePrice: (question: RateQuestion) =>
+      prices.updateOne(
+        { _id: question.crypto_payment_id },
+        { $setOnInsert: { question } },
+        { upsert: true },
+      ),
+    /** Requested minor units; null without a request. */
+    getRequestedAmount: async (_id: string): Promise<number | null> =>
+      (await prices.findOne({ _id }))?.question.amount ?? null,
+    byToken: (token: string) => wallets.findOne({ token }),
+    /** Makes the wallet, or finds it as its first instruction made it. */
+    make: async (instruction: AddressInstruction, address: string): Promise<PayerWallet> => {
+      const { crypto_payment_id: _id } = instruction;
+      const first = {
+        token: randomBytes(32).toString('base64url'),
+        address,
+        instruction,
+        created_at: now(),
+      };
+      await wallets.updateOne({ _id }, { $setOnInsert: first }, { upsert: true });
+      const wallet = await wallets.findOne({ _id });
+      if (wallet === null) throw new Error('The wallet is not there.');
+      return wallet;
+    },
+  };
+}

@@ -1,0 +1,161 @@
+import type Router from '@koa/router';
+import type { RouterContext } from '@koa/router';
+import type { MongoClient } from 'mongodb';
+import { inTransaction } from '../../src/base/mongo';
+import { SECRET } from '../../src/pages/browser';
+import { allowForms, seeOther } from '../../src/pages/security';
+import type { SessionInstruction } from '../contract/activities';
+import { declineReason, getPageKind } from './declines';
+import { readForm } from './form';
+import { messagePage } from './message-page';
+import { inputFault, sessionPage } from './method-pages';
+import type { Outbox } from './outbox';
+import { planApproval, planDecline } from './plan';
+import type { BankSession, SessionStatus, SessionStore } from './sessions';
+
+export interface SessionDeps {
+  mongo: MongoClient;
+  sessions: SessionStore;
+  outbox: Outbox;
+  /** Called after a decision was written. */
+  decided: () => void;
+  autoplay: boolean;
+  now: () => Date;
+}
+
+type RouteDeps = SessionDeps & { stylesheet: string };
+type OpenSession = BankSession & { instruction: SessionInstruction };
+
+/** Routes of a session; the token in the address is the customer's proof. */
+export function addSessionRoutes(router: Router, deps: RouteDeps): void {
+  router.get('/session/:token', async (ctx) => {
+    const session = await find(ctx, deps);
+    if (session === null) return;
+    if (!isOpen(session, deps.now())) return showEnd(ctx, deps, session);
+    show(ctx, deps, session, { confirm: ctx.query['step'] === 'confirm' });
+  });
+
+  /** The wallet's first step. The number is checked and forgotten. */
+  router.post('/session/:token/phone', async (ctx) => {
+    const session = await find(ctx, deps);
+    if (session === null) return;
+    if (!isOpen(session, deps.now())) return showEnd(ctx, deps, session);
+    const fault = inputFault('wallet', await readForm(ctx));
+    if (fault !== null) return show(ctx, deps, session, { fault });
+    seeOther(ctx, `/session/${session.token}?step=confirm`);
+  });
+
+  router.post('/session/:token/decision', async (ctx) => {
+    const session = await find(ctx, deps);
+    if (session === null) return;
+    const { method, return_url } = session.instruction;
+    const form = await readForm(ctx);
+    const approve = form.get('decision') === 'approve';
+    const kind = getPageKind(method);
+    const fault = approve && kind !== 'wallet' ? inputFault(kind, form) : null;
+    if (fault !== null && isOpen(session, deps.now())) return show(ctx, deps, session, { fault });
+    const reason = approve ? null : declineReason(method, form.get('reason') ?? '');
+    const now = (await decide(deps, session, reason)) ?? (await deps.sessions.get(session._id));
+    // Pressed twice: the first press counts, and both lead back.
+    const isDecided = now !== null && now.decided_at !== null;
+    return isDecided ? seeOther(ctx, return_url) : showEnd(ctx, deps, session);
+  });
+}
+
+/** Writes decision and callbacks in one transaction; null when decided already, or too late. */
+async function decide(
+  { mongo, sessions, outbox, autoplay, decided }: RouteDeps,
+  { token, bank_reference, instruction }: OpenSession,
+  reason: string | null,
+): Promise<BankSession | null> {
+  const status: SessionStatus = reason === null ? 'approved' : 'declined';
+  const planned =
+    reason === null ? planApproval(instruction.amount, autoplay) : planDecline(reason);
+  const after = await inTransaction(mongo, async (transaction) => {
+    const session = await sessions.decide(token, { status, reason: reason }, transaction);
+    if (session !== null) {
+      const about = { resource: 'payment', resource_id: session._id, bank_reference } as const;
+      await outbox.add(about, planned, transaction);
+    }
+    return session;
+  });
+  decided();
+  return after;
+}
+
+async function find(ctx: RouterContext, deps: RouteDeps): Promise<OpenSession | null> {
+  const { token = '' } = ctx.params;
+  const session = SECRET.test(token) ? await deps.sessions.byToken(token) : null;
+  if (session !== null && session.instruction !== null) {
+    return { ...session, instruction: session.instruction };
+  }
+  ctx.status = 404;
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = messagePage({
+    title: 'There is no such session',
+    text: 'The link may be incomplete. Go back to the shop and start the payment again.',
+    back: null,
+    stylesheet: deps.stylesheet,
+  });
+  return null;
+}
+
+function isOpen({ status, instruction }: OpenSession, now: Date): boolean {
+  return status === 'open' && Date.parse(instruction.expires_at) > now.getTime();
+}
+
+function show(
+  ctx: RouterContext,
+  { stylesheet }: RouteDeps,
+  session: OpenSession,
+  state: { fault?: string; confirm?: boolean },
+): void {
+  const { return_url, livemode } = session.instruction;
+  allowForms(ctx, { urls: [return_url], livemode });
+  ctx.status = state.fault === undefined ? 200 : 422;
+  ctx.type = 'text/html; charset=utf-8';
+  const path = `/session/${session.token}`;
+  ctx.body = sessionPage({ instruction: session.instruction, path, stylesheet, ...state });
+}
+
+const APPROVED = { status: 200, title: 'You approved this payment', text: 'The shop is told.' };
+
+const ENDS: Record<SessionStatus, { status: number; title: string; text: string }> = {
+  open: {
+    status: 410,
+    title: 'This session has expired',
+    text: 'The time to pay is over. Nothing was charged.',
+  },
+  approved: APPROVED,
+  settled: APPROVED,
+  declined: { status: 200, title: 'This payment was declined', text: 'Nothing was charged.' },
+  closed: {
+    status: 410,
+    title: 'This payment was called off',
+    text: 'It can no longer be paid. Nothing was charged.',
+  },
+  voided: {
+    status: 410,
+    title: 'This payment was released',
+    text: 'The approval came too late and was released. Nothing was charged.',
+  },
+  reversed: {
+    status: 410,
+    title: 'This payment was sent back',
+    text: 'The money came too late for the shop and was returned.',
+  },
+};
+
+/** Page of a session that can't be decided (any more): what happened, and the way back. */
+async function showEnd(ctx: RouterContext, deps: RouteDeps, stale: OpenSession): Promise<void> {
+  const session = (await deps.sessions.get(stale._id)) ?? stale;
+  const { status, title, text } = ENDS[session.status];
+  ctx.status = status;
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = messagePage({
+    title,
+    text: session.reason === null ? text : `${session.reason} ${text}`,
+    back: stale.instruction.return_url,
+    stylesheet: deps.stylesheet,
+  });
+}

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import type { ClientSession, Collection, Db } from 'mongodb';
+import { deriveUuid } from '../../src/base/ids';
+import { isDuplicateKey } from '../../src/base/mongo';
+import type { SessionInstruction } from '../contract/activities';
+
+/**
+ * - `open`: the customer may decide
+ * - `approved`: money is held; then `settled`, or `declined` when the bank takes it back
+ * - `closed`: called off before a decision, also where it was never opened
+ * - `voided`: the approval was released; `reversed`: the money was sent back
+ */
+export const SESSION_STATUSES = [
+  'open',
+  'approved',
+  'declined',
+  'closed',
+  'voided',
+  'reversed',
+  'settled',
+] as const;
+
+export type SessionStatus = (typeof SESSION_STATUSES)[number];
+
+/** Entry of a payment in the bank's own book. */
+export interface BankSession {
+  /** The payment's id, which is the instruction's too. */
+  _id: string;
+  /** Secret of 256 bits that proves the customer. */
+  token: string;
+  status: SessionStatus;
+  /** Instruction; null when it was closed or voided before it was opened. */
+  instruction: SessionInstruction | null;
+  bank_reference: string;
+  created_at: Date;
+  decided_at: Date | null;
+  /** Reason why it was declined. */
+  reason: string | null;
+  reversal: { instruction_id: string; amount: number; currency: string } | null;
+}
+
+export type SessionStore = ReturnType<typeof createSessionStore>;
+
+/** Derives the bank's reference, so that repeats of an instruction get the same one. */
+export function bankReference(instructionId: string): string {
+  const digits = deriveUuid(`sandbox-bank:${instructionId}`).replaceAll('-', '');
+  return `SBX${digits.slice(0, 12).toUpperCase()}`;
+}
+
+export function createSessionStore(db: Db, now: () => Date) {
+  const sessions: Collection<BankSession> = db.collection<BankSession>('sessions');
+  const newSession = (_id: string): BankSession => ({
+    _id,
+    token: randomBytes(32).toString('base64url'),
+    status: 'open',
+    instruction: null,
+    bank_reference: bankReference(_id),
+    created_at: now(),
+    decided_at: null,
+    reason: null,
+    reversal: null,
+  });
+  return {
+    ensureIndexes: () => sessions.createIndex({ token: 1 }, { name: 'token', unique: true }),
+    get: (_id: string, session?: ClientSession) => sessions.findOne({ _id }, { session }),
+    byToken: (token: string) => sessions.findOne({ token }),
+    /** Creates the session, or returns the one of the first instruction; `made` says which. */
+    make: async (_id: string, first: Partial<BankSession>) => {
+      const document: BankSession = { ...newSession(_id), ...first };
+      try {
+        await sessions.insertOne(document);
+        return { session: document, made: true };
+      } catch (error) {
+        const session = isDuplicateKey(error) ? await sessions.findOne({ _id }) : null;
+        if (session === null) throw error;
+        return { session, made: false };
+      }
+    },
+    /** Moves the session from one of `from`; null when it isn't there (any more). */
+    step: (
+      _id: string,
+      from: readonly SessionStatus[],
+      change: Partial<BankSession>,
+      session?: ClientSession,
+    ) =>
+      sessions.findOneAndUpdate(
+        { _id, status: { $in: [...from] } },
+        { $set: change },
+        { session, returnDocument: 'after' },
+      ),
+    /** Writes the customer's decision, while open and in time; null otherwise. */
+    decide: (token: string, change: Partial<BankSession>, session: ClientSession) =>
+      sessions.findOneAndUpdate(
+        {
+          token,
+          status: 'open',
+          'instruction.expires_at': { $gt: now().toISOString() },
+        },
+        { $set: { ...change, decided_at: now() } },
+        { session, returnDocument: 'after' },
+      ),
+  };
+}

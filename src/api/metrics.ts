@@ -1,0 +1,68 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { ENDPOINTS } from '../domain/wire';
+
+interface AnsweredRequest {
+  method: string;
+  /** Route with placeholders for parameters, to limit the number of label values. */
+  route: string;
+  status: number;
+  seconds: number;
+  /** Undefined when the request was not authenticated. */
+  livemode: boolean | undefined;
+  /** Whether an earlier response was returned again. */
+  replayed: boolean;
+}
+
+export interface ApiMeter {
+  answered(answer: AnsweredRequest): void;
+}
+
+const CREATES: ReadonlyMap<string, string> = new Map(
+  ENDPOINTS.filter(({ creates }) => creates === true).map(({ path, operation }) => [
+    path,
+    operation,
+  ]),
+);
+
+/** Seconds; a create takes tens of milliseconds, and at most 8 seconds. */
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Counts the requests of the API, and creates by their outcome. */
+export function createApiMeter(registry: Registry): ApiMeter {
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'payments_http_requests_total',
+    help: 'Requests that the API has answered.',
+    labelNames: ['method', 'route', 'status'] as const,
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'payments_http_request_duration_seconds',
+    help: 'Time from a request to its answer.',
+    labelNames: ['method', 'route'] as const,
+    buckets: BUCKETS,
+    registers,
+  });
+  const creates = new Counter({
+    name: 'payments_creates_total',
+    help: 'Creating requests, by what became of them.',
+    labelNames: ['operation', 'livemode', 'outcome'] as const,
+    registers,
+  });
+  return {
+    answered: ({ method, route, status, seconds, livemode, replayed }) => {
+      requests.inc({ method, route, status });
+      durations.observe({ method, route }, seconds);
+      const operation = method === 'POST' ? CREATES.get(route) : undefined;
+      if (operation === undefined || livemode === undefined) return;
+      creates.inc({ operation, livemode: String(livemode), outcome: outcome(status, replayed) });
+    },
+  };
+}
+
+function outcome(status: number, replayed: boolean): string {
+  if (status < 300) return replayed ? 'replayed' : 'created';
+  if (status === 429) return 'limited';
+  if (status === 503) return 'unavailable';
+  return status < 500 ? 'refused' : 'failed';
+}

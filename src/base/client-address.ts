@@ -1,0 +1,50 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { areCidrs, createNetworkMatcher, splitCidrs, toPlainAddress } from './networks';
+
+/** Finds the network address of the client. */
+export type ClientAddress = (request: IncomingMessage) => string;
+
+/** Accepts a number of hops, or CIDRs separated by commas. */
+export function isTrustedProxies(text: string): boolean {
+  return /^\d{1,2}$/.test(text) || areCidrs(text);
+}
+
+/**
+ * Reads the address behind the trusted proxies: each appends the address that it sees to
+ * `X-Forwarded-For`. Entries before the first untrusted proxy may be forged.
+ * @param trustedProxies value of `TRUSTED_PROXIES`; by default one proxy if pages are https, because
+ *   the service has no TLS, else none
+ * @see docs/operations.md#client-addresses
+ */
+export function createClientAddress(trustedProxies: string, publicUrl: string): ClientAddress {
+  const defaultRule = publicUrl.startsWith('https:') ? '1' : '0';
+  const rule = trustedProxies === '' ? defaultRule : trustedProxies;
+  const isTrusted = /^\d+$/.test(rule) ? byHops(Number(rule)) : byNetwork(rule);
+  return (request) => {
+    const forwardedFor = [request.headers['x-forwarded-for'] ?? []].flat().join(',').split(',');
+    let client = toPlainAddress(request.socket.remoteAddress ?? 'unknown');
+    for (let hop = 0; isTrusted(client, hop); hop += 1) {
+      const previous = parseAddress(forwardedFor.pop() ?? '');
+      if (previous === undefined) break;
+      client = previous;
+    }
+    return client;
+  };
+}
+
+function byHops(hops: number) {
+  return (_address: string, hop: number): boolean => hop < hops;
+}
+
+function byNetwork(text: string) {
+  const isInside = createNetworkMatcher(splitCidrs(text));
+  return (address: string): boolean => isInside(address);
+}
+
+/** Parses an entry and drops its port; undefined if it has no address. */
+function parseAddress(entry: string): string | undefined {
+  const text = entry.trim();
+  const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/^([\d.]+):\d+$/, '$1');
+  return isIP(bare) === 0 ? undefined : toPlainAddress(bare);
+}

@@ -1,0 +1,24 @@
+/** Failure that the developer can fix; it is shown without its stack. */
+export class StackFailure extends Error {
+  override readonly name = 'StackFailure';
+}
+
+export function describeError(error: unknown): string {
+  if (errorCode(error) === 'ENOSPC') return 'the disk is full';
+  if (!isObject(error) || !('message' in error)) return String(error);
+  // The cause matters: `fetch failed` alone does not help.
+  const cause =
+    'cause' in error && error.cause !== undefined ? `: ${describeError(error.cause)}` : '';
+  return `${error.message}${cause}`;
+}
+
+/** Returns the code of a system error, e.g. `EEXIST`. */
+export function errorCode(error: unknown): string | undefined {
+  if (!isObject(error) || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** `instanceof Error` fails in tests, where Node's errors belong to another realm. */
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

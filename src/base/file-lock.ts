@@ -1,0 +1,84 @@
+import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { errorCode } from './failure';
+import { getStartTime, isAlive } from './process-table';
+
+/** Expires the lock of another machine in a shared folder, whose process can't be looked up. */
+const FOREIGN_LOCK_MS_MAX = 30 * 60_000;
+
+const Holder = z.object({ pid: z.int(), born: z.string(), host: z.string() });
+type LockHolder = z.infer<typeof Holder>;
+
+export interface LockAttempt {
+  /** Undefined when this process has the lock. */
+  holder?: LockHolder;
+  release(): void;
+}
+
+/**
+ * Tries once to acquire a lock file. The lock of an ended process is stale and is replaced; the start
+ * time detects a reused process id.
+ */
+export function tryLock(path: string, pid = process.pid): LockAttempt {
+  const ownPath = `${path}.${pid}`;
+  const text = JSON.stringify({ pid, born: getStartTime(pid), host: hostname() });
+  writeFileSync(ownPath, text);
+  try {
+    for (;;) {
+      // Linking is atomic, so nobody reads a partial lock.
+      if (tryLink(ownPath, path)) return { release: () => releaseLock(path, text) };
+      const holder = readHolder(path);
+      if (holder !== undefined && isHeld(path, holder)) return { holder, release: () => {} };
+      removeStale(path, `${ownPath}.stale`, holder);
+    }
+  } finally {
+    rmSync(ownPath, { force: true });
+  }
+}
+
+function tryLink(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function isHeld(path: string, holder: LockHolder): boolean {
+  if (holder.host === hostname())
+    return isAlive(holder.pid) && getStartTime(holder.pid) === holder.born;
+  const writtenAtMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return Date.now() - writtenAtMs < FOREIGN_LOCK_MS_MAX;
+}
+
+/** Renames the stale lock first, because another process may have replaced it. */
+function removeStale(path: string, asidePath: string, staleHolder: LockHolder | undefined): void {
+  try {
+    renameSync(path, asidePath);
+  } catch {
+    return;
+  }
+  const movedHolder = readHolder(asidePath);
+  if (movedHolder !== undefined && JSON.stringify(movedHolder) !== JSON.stringify(staleHolder))
+    tryLink(asidePath, path);
+  rmSync(asidePath, { force: true });
+}
+
+function readHolder(path: string): LockHolder | undefined {
+  try {
+    return Holder.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+function releaseLock(path: string, text: string): void {
+  try {
+    if (readFileSync(path, 'utf8') === text) rmSync(path);
+  } catch {
+    // The data folder, and the lock with it, may have been deleted.
+  }
+}

@@ -1,0 +1,234 @@
+import { type Node, type ParseError, parseTree } from 'jsonc-parser';
+
+/** Largest nesting depth of objects and arrays. */
+export const JSON_DEPTH_MAX = 200;
+
+/** Most characters of a caller's key in a message. */
+const KEY_SHOWN_LENGTH_MAX = 64;
+
+/** Source text of a number that a JS number would change: `10.0`, `1e3`, `-0`, 2^53. */
+export class NumberLiteral {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
+
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | NumberLiteral
+  | RawJson
+  | JsonValue[]
+  | { [key: string]: JsonValue };
+
+/**
+ * A JSON value with its exact source text: key order, white space and numbers of any size are
+ * returned as they were sent, as `metadata` requires. The text is not checked again, because it comes
+ * from `parseJson` or from the database. @see docs/decisions.md#requests
+ */
+export class RawJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get kind(): JsonKind {
+    return KINDS[this.text.trimStart().charAt(0)] ?? 'number';
+  }
+
+  /** Number of distinct keys of an object; 0 for any other kind. Parses the text each time. */
+  get keyCount(): number {
+    return this.kind === 'object' ? Object.keys(Object(this.value())).length : 0;
+  }
+
+  /** Number of bytes in UTF-8. */
+  get byteLength(): number {
+    return new TextEncoder().encode(this.text).length;
+  }
+
+  /**
+   * Parses the text with `parseJson`.
+   * @throws JsonSyntaxError only if the text does not come from `parseJson`
+   */
+  value(): JsonValue {
+    return parseJson(this.text).value;
+  }
+}
+
+const KINDS: Readonly<Record<string, JsonKind>> = {
+  '{': 'object',
+  '[': 'array',
+  '"': 'string',
+  t: 'boolean',
+  f: 'boolean',
+  n: 'null',
+};
+
+/**
+ * Error for text that is not JSON, or is ambiguous JSON; its message is for the caller.
+ */
+export class JsonSyntaxError extends Error {
+  override readonly name = 'JsonSyntaxError';
+}
+
+export interface ParseJsonOptions {
+  /** Fields of the outermost object that become `RawJson`. */
+  raw?: readonly string[];
+  /** Largest nesting depth: 1 to `JSON_DEPTH_MAX`, the default. */
+  depthMax?: number;
+  /** Most values, objects and arrays included; by default no limit. */
+  valuesMax?: number;
+}
+
+export interface ParsedJson {
+  /**
+   * Objects have no prototype, so `__proto__` is an ordinary key. Safe integers are numbers, other
+   * number literals are `NumberLiteral`.
+   */
+  value: JsonValue;
+  /**
+   * Canonical text: sorted keys, no white space, one way of escaping. Numbers keep their source
+   * text: `1.0` is not `1`.
+   */
+  canonical: string;
+}
+
+/**
+ * Parses strict JSON without loss.
+ * @throws JsonSyntaxError for text that is empty or not JSON, nesting beyond `depthMax`, more values
+ *   than `valuesMax`, or an object with two different values for one key; equal values are accepted
+ */
+export function parseJson(text: string, options: ParseJsonOptions = {}): ParsedJson {
+  const depthMax = Math.min(options.depthMax ?? JSON_DEPTH_MAX, JSON_DEPTH_MAX);
+  // Depth and number are checked first, because the parsers are recursive and slow.
+  checkShape(text, { depthMax, valuesMax: options.valuesMax ?? Number.POSITIVE_INFINITY });
+  const root = readStrictly(text);
+  return readNode(root, { text, raw: new Set(options.raw), outermost: root });
+}
+
+interface Shape {
+  depthMax: number;
+  valuesMax: number;
+}
+
+const OPENING = new Set(['[', '{']);
+const CLOSING = new Set([']', '}']);
+const BETWEEN = new Set([' ', '\t', '\n', '\r', ':']);
+
+/** Scans the text once; counts a value at its first character. */
+function checkShape(text: string, { depthMax, valuesMax }: Shape): void {
+  let depth = 0;
+  let values = 0;
+  // The first value follows the opening bracket, each other value a comma.
+  let isDue = true;
+  for (let index = 0; index < text.length; index += 1) {
+    const char = text.charAt(index);
+    if (BETWEEN.has(char)) continue;
+    if (char === ',') isDue = true;
+    else if (CLOSING.has(char)) {
+      depth -= 1;
+      isDue = false;
+    } else {
+      if (isDue) values += 1;
+      isDue = OPENING.has(char);
+      if (isDue) depth += 1;
+      else if (char === '"') index = endOfString(text, index);
+    }
+    if (depth > depthMax) throw new JsonSyntaxError(`Nested deeper than ${depthMax} levels.`);
+    if (values > valuesMax) throw new JsonSyntaxError(`More than ${valuesMax} values.`);
+  }
+}
+
+/** Returns the index of the closing quote; the length of the text if there is none. */
+function endOfString(text: string, start: number): number {
+  for (let index = start + 1; index < text.length; index += 1) {
+    const char = text[index];
+    if (char === '\\') index += 1;
+    else if (char === '"') return index;
+  }
+  return text.length;
+}
+
+/**
+ * Parses twice: JSON.parse checks the syntax, the tolerant parser returns offsets and duplicates.
+ */
+function readStrictly(text: string): Node {
+  if (text.trim() === '') throw new JsonSyntaxError('Empty: a JSON value is expected.');
+  let valid = true;
+  try {
+    JSON.parse(text);
+  } catch {
+    // The error is dropped because its message quotes the text, which may contain a card number.
+    valid = false;
+  }
+  const errors: ParseError[] = [];
+  const root = parseTree(text, errors, { disallowComments: true });
+  if (valid && root !== undefined) return root;
+  const position = errors[0]?.offset;
+  throw new JsonSyntaxError(
+    position === undefined ? 'Not valid JSON.' : `Not valid JSON at position ${position}.`,
+  );
+}
+
+interface ReadContext {
+  text: string;
+  raw: ReadonlySet<string>;
+  outermost: Node;
+}
+
+function readNode(node: Node, context: ReadContext): ParsedJson {
+  if (node.type === 'object') return readObject(node, context);
+  if (node.type === 'array') {
+    const items = (node.children ?? []).map((child) => readNode(child, context));
+    return {
+      value: items.map((item) => item.value),
+      canonical: `[${items.map((item) => item.canonical).join()}]`,
+    };
+  }
+  const source = getSource(node, context.text);
+  if (node.type === 'number') return { value: readNumber(source), canonical: source };
+  const value: JsonValue = JSON.parse(source);
+  return { value, canonical: JSON.stringify(value) };
+}
+
+function readObject(node: Node, context: ReadContext): ParsedJson {
+  const value: { [key: string]: JsonValue } = Object.create(null);
+  const canonicals = new Map<string, string>();
+  for (const property of node.children ?? []) {
+    const [keyNode, valueNode] = property.children ?? [];
+    if (keyNode === undefined || valueNode === undefined) throw new JsonSyntaxError('Not valid.');
+    const key: string = JSON.parse(getSource(keyNode, context.text));
+    const member = readNode(valueNode, context);
+    const earlier = canonicals.get(key);
+    if (earlier !== undefined && earlier !== member.canonical) {
+      const shownKey = JSON.stringify(key.slice(0, KEY_SHOWN_LENGTH_MAX));
+      throw new JsonSyntaxError(`The key ${shownKey} appears twice, with different values.`);
+    }
+    if (earlier !== undefined) continue;
+    canonicals.set(key, member.canonical);
+    const isRaw = node === context.outermost && context.raw.has(key);
+    value[key] = isRaw ? new RawJson(getSource(valueNode, context.text)) : member.value;
+  }
+  const members = [...canonicals.keys()]
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicals.get(key)}`);
+  return { value, canonical: `{${members.join()}}` };
+}
+
+function getSource(node: Node, text: string): string {
+  return text.slice(node.offset, node.offset + node.length);
+}
+
+function readNumber(source: string): number | NumberLiteral {
+  const value = Number(source);
+  // The texts are compared because JS reads `-0`, `1e3` and `10.0` as integers, too.
+  const isExact = Number.isSafeInteger(value) && String(value) === source;
+  return isExact ? value : new NumberLiteral(source);
+}

@@ -1,0 +1,58 @@
+import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
+
+/**
+ * Allowed fields of a log line; all others are dropped, so that bodies, names and secrets never leak.
+ */
+const ALLOWED = new Set([
+  'request_id',
+  'account_id',
+  'key_id',
+  'livemode',
+  'payment_id',
+  'refund_id',
+  'payout_id',
+  'recipient_id',
+  'crypto_payment_id',
+  'crypto_settlement_id',
+  'transaction_id',
+  'event_id',
+  'event_type',
+  'callback_id',
+  'workflow_id',
+  'attempt',
+  'connector',
+  'method',
+  'path',
+  'route',
+  'status',
+  'code',
+  'duration_ms',
+  'count',
+  'address',
+  'port',
+  'part',
+  'err',
+]);
+
+export type { Logger };
+
+/**
+ * Writes structured lines to stdout. Of an error, only type, message and stack are logged.
+ * @param to destination instead of stdout
+ */
+export function createLogger(name: string, level: string, to?: DestinationStream): Logger {
+  const options: LoggerOptions = {
+    name,
+    level,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: {
+      level: (label) => ({ level: label }),
+      log: (fields) =>
+        Object.fromEntries(Object.entries(fields).filter(([field]) => ALLOWED.has(field))),
+    },
+    serializers: {
+      err: (error: Error) => ({ type: error.name, message: error.message, stack: error.stack }),
+    },
+  };
+  return to === undefined ? pino(options) : pino(options, to);
+}

@@ -1,0 +1,77 @@
+import os from 'node:os';
+import {
+  type Collection,
+  type Document,
+  type IndexDescription,
+  MongoClient,
+  MongoServerError,
+} from 'mongodb';
+
+export type NamedIndex = IndexDescription & { name: string };
+
+/** Collects missing indexes; with it, `makeIndexes` builds none. */
+export class MissingIndexes {
+  /** Names such as `payments.status_position`. */
+  readonly unique: string[] = [];
+  readonly others: string[] = [];
+}
+
+/** Server error code for a collection that does not exist yet. */
+const NO_COLLECTION = 26;
+
+/**
+ * Connects without a socket timeout: a build of hundreds of millions of rows takes hours, and the
+ * server responds at its end.
+ */
+export async function connectToBuild(uri: string): Promise<MongoClient> {
+  const client = new MongoClient(uri, {
+    appName: 'indexes',
+    writeConcern: { w: 'majority', journal: true },
+    serverSelectionTimeoutMS: 2_000,
+    connectTimeoutMS: 2_000,
+    socketTimeoutMS: 0,
+    // The driver's own dynamic import of `os` fails under jest's CommonJS.
+    runtimeAdapters: { os },
+  });
+  await client.connect();
+  return client;
+}
+
+/**
+ * Builds the missing indexes of a collection, and waits for them. Reads and writes continue during a
+ * build, and several processes share one build.
+ * @param missing collects the names of missing indexes; then none is built
+ * @throws MongoServerError when an index can't be built
+ */
+export async function makeIndexes<D extends Document>(
+  collection: Collection<D>,
+  indexes: readonly NamedIndex[],
+  missing?: MissingIndexes,
+): Promise<void> {
+  if (missing === undefined) await collection.createIndexes([...indexes]);
+  else await noteMissing(collection, indexes, missing);
+}
+
+async function noteMissing<D extends Document>(
+  collection: Collection<D>,
+  indexes: readonly NamedIndex[],
+  missing: MissingIndexes,
+): Promise<void> {
+  const existing = await readIndexNames(collection);
+  for (const index of indexes.filter(({ name }) => !existing.has(name))) {
+    const list = index.unique === true ? missing.unique : missing.others;
+    list.push(`${collection.collectionName}.${index.name}`);
+  }
+}
+
+/** @returns no names if the collection does not exist */
+export async function readIndexNames<D extends Document>(
+  collection: Collection<D>,
+): Promise<Set<string>> {
+  try {
+    return new Set((await collection.indexes()).map(({ name = '' }) => name));
+  } catch (error) {
+    if (error instanceof MongoServerError && error.code === NO_COLLECTION) return new Set();
+    throw error;
+  }
+}

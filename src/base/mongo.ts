@@ -1,0 +1,229 @@
+import os from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
+import {
+  type ClientSession,
+  type Db,
+  MongoClient,
+  MongoError,
+  MongoServerError,
+  MongoServerSelectionError,
+  ReadConcern,
+  ReadPreference,
+} from 'mongodb';
+import { createGate, type Gate } from './gate';
+import { abortOnError, isCheckoutTimeout } from './mongo-abort';
+
+/**
+ * Connects with the durability that money needs: majority, journaled. Timeouts are short: it fails
+ * after four seconds without a server.
+ * @param monitorCommands emits an event for each command
+ * @throws Error when the URI has `journal=false`, MongoServerSelectionError without a server
+ */
+export async function connectMongo(
+  uri: string,
+  appName: string,
+  monitorCommands = false,
+): Promise<MongoClient> {
+  const client = new MongoClient(uri, {
+    appName,
+    monitorCommands,
+    writeConcern: { w: 'majority', journal: true },
+    readConcernLevel: 'majority',
+    // Overrides the URI: managed services add other preferences.
+    readPreference: 'primary',
+    retryWrites: true,
+    serverSelectionTimeoutMS: 2_000,
+    connectTimeoutMS: 2_000,
+    socketTimeoutMS: 5_000,
+    // Longer than a busy machine needs to open connections, shorter than a request's deadline.
+    waitQueueTimeoutMS: 5_000,
+    maxPoolSize: 50,
+    // By default, a process that starts under load opens two at a time.
+    maxConnecting: 10,
+    // The driver's own dynamic import of `os` fails under jest's CommonJS.
+    runtimeAdapters: { os },
+  });
+  // Here the URI overrides the option.
+  if (client.options.writeConcern?.journal === false) {
+    throw new Error('MONGODB_URI has journal=false: money needs writes that survive a crash.');
+  }
+  await client.connect().catch((error: unknown) => {
+    if (!(error instanceof MongoServerSelectionError)) throw error;
+    // A busy machine may miss the first deadline, so the second attempt follows at once.
+    return client.connect();
+  });
+  return client;
+}
+
+/**
+ * Limits a transaction; the driver would retry for two minutes, long after its caller has given up.
+ */
+const TRANSACTION_TIMEOUT_MS = 5_000;
+/** Less than the socket timeout, after which the driver would commit again. */
+const COMMIT_TIMEOUT_MS = 4_000;
+const RETRY_MS = 1_000;
+/**
+ * Half of the connections, so that a running transaction, which holds locks, never waits for a
+ * connection behind transactions that have not started.
+ */
+const TRANSACTIONS_MAX = 25;
+const gates = new WeakMap<MongoClient, Gate>();
+
+function getGate(mongo: MongoClient): Gate {
+  const gate = gates.get(mongo) ?? createGate(TRANSACTIONS_MAX);
+  gates.set(mongo, gate);
+  return gate;
+}
+
+/** Error of a transaction that waited too long for others; a retry may succeed. */
+export class Contention extends Error {
+  override readonly name = 'Contention';
+  /** Delay before a retry. */
+  readonly retryMs: number;
+
+  constructor(message: string, retryMs: number) {
+    super(message);
+    this.retryMs = retryMs;
+  }
+}
+
+/**
+ * Runs a transaction. `work` may run several times, so its only effects are its writes.
+ * @throws Contention after 5 seconds of waiting or write conflicts; nothing is written
+ */
+export async function inTransaction<T>(
+  mongo: MongoClient,
+  work: (session: ClientSession) => Promise<T>,
+): Promise<T> {
+  const giveUpAt = Date.now() + TRANSACTION_TIMEOUT_MS;
+  const workInTime = async (session: ClientSession): Promise<T> => {
+    if (Date.now() > giveUpAt) {
+      throw new Contention('The transaction had write conflicts for 5 seconds.', RETRY_MS);
+    }
+    return await work(session);
+  };
+  return await getGate(mongo)(() => transact(mongo, workInTime));
+}
+
+/** Retries the transaction while it has write conflicts. */
+async function transact<T>(
+  mongo: MongoClient,
+  work: (session: ClientSession) => Promise<T>,
+): Promise<T> {
+  return await mongo.withSession(async (session) => {
+    const outcome: { done?: { result: T }; fault?: { error: unknown } } = {};
+    const run = async () => {
+      delete outcome.done;
+      try {
+        outcome.done = { result: await abortOnError(mongo, session, () => work(session)) };
+      } catch (error) {
+        if (isTransient(error)) throw error;
+        // It is aborted already; rethrowing here would make the driver abort again.
+        outcome.fault = { error };
+      }
+    };
+    try {
+      await session.withTransaction(run, {
+        readConcern: { level: 'snapshot' },
+        writeConcern: { w: 'majority', journal: true },
+        readPreference: 'primary',
+        // Without a majority, the driver would retry for two minutes.
+        maxCommitTimeMS: COMMIT_TIMEOUT_MS,
+      });
+    } catch (error) {
+      if (outcome.done === undefined) throw error;
+      await retryCommit(session, error, Date.now() + COMMIT_TIMEOUT_MS);
+    }
+    if (outcome.fault !== undefined) throw outcome.fault.error;
+    if (outcome.done === undefined) throw new Error('The transaction ended without its result.');
+    return outcome.done.result;
+  });
+}
+
+function isTransient(error: unknown): boolean {
+  return error instanceof MongoError && error.hasErrorLabel('TransientTransactionError');
+}
+
+/**
+ * Commits as soon as a connection is free. Otherwise the transaction would keep its locks until the
+ * server ends it.
+ */
+async function retryCommit(session: ClientSession, first: unknown, giveUpAt: number) {
+  for (let fault = first; ; ) {
+    if (!isCheckoutTimeout(fault) || Date.now() > giveUpAt) throw fault;
+    try {
+      return await session.commitTransaction();
+    } catch (error) {
+      fault = error;
+    }
+  }
+}
+
+/** Codes of a snapshot that the server does not have, or not yet: a new one works. */
+const STALE_SNAPSHOT_CODES = new Set([239, 246]);
+const SNAPSHOTS_MAX = 5;
+const SNAPSHOT_RETRY_MS = 200;
+
+export interface Snapshot {
+  db: Db;
+  session: ClientSession;
+}
+
+/** Reads a database at one point in time; `work` may run several times. */
+export async function inSnapshot<T>(
+  mongo: MongoClient,
+  database: string,
+  work: (snapshot: Snapshot) => Promise<T>,
+  readPreference = ReadPreference.primary,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    // The driver stores the time in the concern object, so each snapshot needs a new one.
+    const readConcern = new ReadConcern('snapshot');
+    const db = mongo.db(database, { readPreference, readConcern });
+    try {
+      return await mongo.withSession({ snapshot: true }, (session) => work({ db, session }));
+    } catch (error) {
+      if (attempt === SNAPSHOTS_MAX || !isStaleSnapshot(error)) throw error;
+      await wait(SNAPSHOT_RETRY_MS);
+    }
+  }
+}
+
+function isStaleSnapshot(error: unknown): boolean {
+  return error instanceof MongoServerError && STALE_SNAPSHOT_CODES.has(Number(error.code));
+}
+
+/**
+ * Reads how many seconds the transaction of a killed process keeps its locks. Undefined if the server
+ * does not return it.
+ */
+export async function readTransactionLifetime(mongo: MongoClient): Promise<number | undefined> {
+  const command = { getParameter: 1, transactionLifetimeLimitSeconds: 1 };
+  try {
+    const response = await mongo.db('admin').command(command);
+    const seconds: unknown = response['transactionLifetimeLimitSeconds'];
+    return typeof seconds === 'number' ? seconds : undefined;
+  } catch {
+    // A managed server may refuse the command.
+    return undefined;
+  }
+}
+
+/**
+ * Aborts the transaction. A read outside may not yet see data that this transaction has seen, so
+ * commit a transaction that has written nothing instead.
+ */
+export async function abandon(session: ClientSession): Promise<null> {
+  await session.abortTransaction();
+  return null;
+}
+
+/** Whether an insert or update violated the unique index whose name starts with `index`. */
+export function isDuplicateKey(error: unknown, index = ''): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    error.code === 11000 &&
+    error.message.includes(`index: ${index}`)
+  );
+}

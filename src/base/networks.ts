@@ -1,0 +1,56 @@
+import { BlockList, isIP } from 'node:net';
+
+/** Strips the prefix of an IPv4-mapped IPv6 address. */
+export function toPlainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
+}
+
+/** A network such as 203.0.113.0/24; without a length, a single address. */
+interface Network {
+  address: string;
+  length: number;
+  family: 'ipv4' | 'ipv6';
+}
+
+/** @returns undefined if the text is not a CIDR */
+export function parseCidr(text: string): Network | undefined {
+  const [address = '', bits, ...more] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0 || address.includes('%')) return undefined;
+  const lengthMax = version === 4 ? 32 : 128;
+  const length =
+    bits === undefined ? lengthMax : /^\d{1,3}$/.test(bits) ? Number(bits) : lengthMax + 1;
+  return length > lengthMax
+    ? undefined
+    : { address, length, family: version === 4 ? 'ipv4' : 'ipv6' };
+}
+
+export function splitCidrs(text: string): string[] {
+  return text.split(',').map((cidr) => cidr.trim());
+}
+
+/** Accepts a list separated by commas. */
+export function areCidrs(text: string): boolean {
+  return splitCidrs(text).every((cidr) => parseCidr(cidr) !== undefined);
+}
+
+/** Creates a function that checks whether an address is in one of the networks. */
+export function createNetworkMatcher(cidrs: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const network = parseCidr(cidr);
+    if (network !== undefined) list.addSubnet(network.address, network.length, network.family);
+  }
+  return (address) => {
+    const plain = toPlainAddress(address);
+    const version = isIP(plain);
+    return version !== 0 && list.check(plain, version === 4 ? 'ipv4' : 'ipv6');
+  };
+}
+
+const LOOPBACK = createNetworkMatcher(['127.0.0.0/8', '::1']);
+
+/** Includes IPv4-mapped addresses. */
+export function isLoopback(address: string): boolean {
+  return LOOPBACK(address);
+}

@@ -1,0 +1,66 @@
+import os from 'node:os';
+import { MongoClient } from 'mongodb';
+import { isLoopback } from './networks';
+
+/** Value of `ALLOW_CLEAR_TEXT` that allows connections to other machines without TLS. */
+export const PLAIN_TEXT_ALLOWED = 'yes';
+
+/** Returns why this connection to Temporal is not allowed; undefined if it is. */
+export function checkTemporalTls({
+  address,
+  tls,
+}: {
+  address: string;
+  tls?: unknown;
+}): string | undefined {
+  const host = getHost(address);
+  if (isLocalHost(host) || (tls !== undefined && tls !== null && tls !== false)) return undefined;
+  return `The connection to Temporal at ${host} would be without TLS: set TEMPORAL_TLS=true, ${OR_ALLOW}`;
+}
+
+/** Returns why this connection to MongoDB is not allowed; undefined if it is, or the URI is invalid. */
+export function checkMongoTls(uri: string): string | undefined {
+  const options = readOptions(uri);
+  if (options === undefined) return undefined;
+  const { hosts, srvHost, tls, rejectUnauthorized, checkServerIdentity } = options;
+  const names = srvHost === undefined ? hosts.map(({ host }) => host) : [srvHost];
+  // A host without a name is a local socket.
+  const remoteHost = names.find((name) => name !== undefined && !isLocalHost(name));
+  if (remoteHost === undefined) return undefined;
+  if (!tls)
+    return `The connection to MongoDB at ${remoteHost} would be without TLS: add tls=true, ${OR_ALLOW}`;
+  if (rejectUnauthorized !== false && checkServerIdentity === undefined) return undefined;
+  return `The certificate of MongoDB at ${remoteHost} would not be verified: remove that option, ${OR_ALLOW}`;
+}
+
+/** Returns why a URL is not allowed; undefined if it is. The text contains the variable, not the URL. */
+export function checkUrlTls(variable: string, url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== 'http:' || isLocalHost(hostname)) return undefined;
+  return `${variable}: the connection would be without TLS: set an https URL, ${OR_ALLOW}`;
+}
+
+const OR_ALLOW = `or ALLOW_CLEAR_TEXT=${PLAIN_TEXT_ALLOWED} if the network is trusted`;
+
+function getHost(address: string): string {
+  try {
+    return new URL(`http://${address}`).hostname;
+  } catch {
+    return address;
+  }
+}
+
+function isLocalHost(host: string): boolean {
+  return host === 'localhost' || isLoopback(host.replace(/^\[|\]$/g, ''));
+}
+
+/** Parses the URI with the driver; undefined if it is invalid. */
+function readOptions(uri: string) {
+  try {
+    // The driver's own dynamic import of `os` fails under jest's CommonJS.
+    return new MongoClient(uri, { runtimeAdapters: { os } }).options;
+  } catch {
+    return undefined;
+  }
+}

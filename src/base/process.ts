@@ -1,0 +1,30 @@
+import type { Logger } from './log';
+
+/**
+ * Ends the process on SIGTERM, on SIGINT, or when its launcher ends: at once during the start, later
+ * with its stop function. Call it before the first `await`: if the launcher ended before the call,
+ * the process would run forever.
+ * @returns function that sets the stop function, which runs once
+ */
+export function listenForStop(log: Pick<Logger, 'info' | 'error'>) {
+  let stop: (() => Promise<void>) | undefined;
+  let stopping = false;
+  const begin = (why: string) => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ code: why }, 'stopping');
+    if (stop === undefined) process.exit(0);
+    stop().catch((err) => {
+      log.error({ err }, 'stopped with an error');
+      process.exit(1);
+    });
+  };
+  process.on('SIGTERM', () => begin('SIGTERM'));
+  process.on('SIGINT', () => begin('SIGINT'));
+  process.on('disconnect', () => begin('disconnect'));
+  // No event follows if the launcher ended before this call.
+  if (process.connected === false) begin('disconnect');
+  return (how: () => Promise<void>): void => {
+    stop = how;
+  };
+}

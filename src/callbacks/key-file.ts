@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import type { ConnectorKey } from './mac';
+
+const KeyFile = z.object({
+  key_id: z.string().startsWith('cnkey_'),
+  secret: z.string().startsWith('cnsec_'),
+});
+
+/**
+ * Reads a connector's signing key from the output of `connector key create NAME --json`; undefined
+ * for an empty path.
+ * @throws Error without the file's content, if the file is missing or invalid
+ */
+export function readConnectorKey(path: string): ConnectorKey | undefined {
+  if (path === '') return undefined;
+  const { data } = KeyFile.safeParse(tryParseJson(readFileSync(path, 'utf8')));
+  if (data !== undefined) return data;
+  throw new Error(
+    `CONNECTOR_KEY_FILE: ${path} holds no key as \`connector key create\` prints it.`,
+  );
+}
+
+function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,82 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { MongoClient } from 'mongodb';
+import { inTransaction } from '../base/mongo';
+import type { Encrypter } from '../encryption/encrypter';
+import type { Stores } from '../store';
+import type { Audit } from '../store/audit';
+import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/connector-keys';
+
+export interface ConnectorKeyDeps {
+  mongo: MongoClient;
+  stores: Pick<Stores, 'connectorKeys'>;
+  audit: Audit;
+  now: () => Date;
+}
+
+const SECRET_BYTES = 32;
+
+/**
+ * Creates a key of a connector, whose secret is shown once. A connector can have several keys, so
+ * that a bank can change keys without an interruption.
+ * @see docs/connectors.md#callbacks-over-http
+ */
+export async function createConnectorKey(
+  {
+    mongo,
+    stores,
+    audit,
+    now,
+    encrypter,
+  }: ConnectorKeyDeps & { encrypter: Pick<Encrypter, 'encrypt'> },
+  connector: string,
+): Promise<{ key_id: string; secret: string }> {
+  const _id = `cnkey_${randomUUID()}`;
+  const secret = `cnsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
+  const ciphertext = await encrypter.encrypt(secret, connectorKeyOwner(_id));
+  const created_at = now().toISOString();
+  await inTransaction(mongo, async (session) => {
+    const key = { _id, connector, sealed: ciphertext, created_at, revoked_at: null };
+    await stores.connectorKeys.insert(key, session);
+    await audit({ ...buildChange('connector_key.created', key), after: { connector } }, session);
+  });
+  return { key_id: _id, secret };
+}
+
+/**
+ * Revokes a key from the next callback on. Safe to repeat.
+ * @returns null if there is no such key
+ */
+export async function revokeConnectorKey(
+  { mongo, stores, audit, now }: ConnectorKeyDeps,
+  id: string,
+): Promise<(ConnectorKeyDocument & { revoked_at: string }) | null> {
+  return await inTransaction(mongo, async (session) => {
+    const at = now().toISOString();
+    const before = await stores.connectorKeys.revoke(id, at, session);
+    if (before === null) return null;
+    if (before.revoked_at !== null) return { ...before, revoked_at: before.revoked_at };
+    const { connector } = before;
+    await audit(
+      {
+        ...buildChange('connector_key.revoked', before),
+        before: { connector, revoked_at: null },
+        after: { connector, revoked_at: at },
+      },
+      session,
+    );
+    return { ...before, revoked_at: at };
+  });
+}
+
+/** The change has no account, because a connector serves all accounts. */
+function buildChange(act: 'connector_key.created' | 'connector_key.revoked', key: { _id: string }) {
+  return { act, account_id: null, livemode: null, target: key._id } as const;
+}
+
+/** Lists the keys of a connector, oldest first, without their secrets. */
+export async function listConnectorKeys(
+  { stores }: Pick<ConnectorKeyDeps, 'stores'>,
+  connector: string,
+): Promise<Pick<ConnectorKeyDocument, '_id' | 'connector' | 'created_at' | 'revoked_at'>[]> {
+  return await stores.connectorKeys.forConnector(connector);
+}

@@ -1,0 +1,40 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import {
+  type CallbackSignature,
+  callbackText,
+  type SignedCallback,
+} from '../domain/callback/signature';
+
+/** Key of a connector, as `connector key create` shows it once. */
+export interface ConnectorKey {
+  /** `cnkey_…`. */
+  key_id: string;
+  /** `cnsec_…`: the whole text is the HMAC key. */
+  secret: string;
+}
+
+/**
+ * Builds the signature of a callback, the field `mac` of the signal's payload. Equal callbacks have
+ * equal signatures under one key.
+ * @see docs/connectors.md#prove-who-sends
+ */
+export function signCallback(
+  { key_id, secret }: ConnectorKey,
+  callback: SignedCallback,
+): CallbackSignature {
+  return { key_id, v1: hmac(secret, callback).toString('hex') };
+}
+
+/** Verifies a signature of this callback in constant time. */
+export function isSignatureValid(
+  secret: string,
+  callback: SignedCallback,
+  { v1 }: CallbackSignature,
+): boolean {
+  const [ours, theirs] = [hmac(secret, callback), Buffer.from(v1, 'hex')];
+  return ours.length === theirs.length && timingSafeEqual(ours, theirs);
+}
+
+function hmac(secret: string, callback: SignedCallback): Buffer {
+  return createHmac('sha256', secret).update(callbackText(callback)).digest();
+}

@@ -1,0 +1,28 @@
+import { Counter, type Registry } from 'prom-client';
+import type { CallbackMeter } from './deliver';
+
+/** Counts callbacks of banks by receipt. */
+export function createCallbackMeter(registry: Registry): CallbackMeter {
+  const callbacks = new Counter({
+    name: 'payments_callbacks_total',
+    help: 'Callbacks received from banks, by receipt.',
+    labelNames: ['connector', 'resource', 'name', 'receipt'] as const,
+    registers: [registry],
+  });
+  return { received: (about) => callbacks.inc({ ...about }) };
+}
+
+/** Counts callbacks without a verified signature, by reason. */
+export function createRefusalMeter(registry: Registry) {
+  const refusals = new Counter({
+    name: 'payments_callbacks_refused_total',
+    help: 'Callbacks ignored because their signature is not verified, by reason.',
+    labelNames: ['connector', 'resource', 'reason'] as const,
+    registers: [registry],
+  });
+  return {
+    refused: (about: { connector: string; resource: string; reason: string }): void => {
+      refusals.inc(about);
+    },
+  };
+}

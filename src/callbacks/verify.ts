@@ -1,0 +1,34 @@
+import type {
+  CallbackSignature,
+  SignedCallback,
+  VerificationFault,
+} from '../domain/callback/signature';
+import type { Encrypter } from '../encryption/encrypter';
+import type { Stores } from '../store';
+import { isSignatureValid } from './mac';
+import { createSecretReader } from './secrets';
+
+export interface CallbackCheckDeps {
+  stores: { connectorKeys: Pick<Stores['connectorKeys'], 'get'> };
+  encrypter: Pick<Encrypter, 'decrypt'>;
+}
+
+/**
+ * Creates a function that verifies a callback's signature under an unrevoked key of its connector. It
+ * reads the key each time, so a revocation takes effect at once.
+ * @see docs/connectors.md#prove-who-sends
+ * @returns a function that returns the fault, undefined if the signature is valid; it throws
+ *   UnreadableKey if the secret could not be decrypted
+ */
+export function createCallbackCheck({ stores, encrypter }: CallbackCheckDeps) {
+  const readSecret = createSecretReader(encrypter);
+  return async (
+    callback: SignedCallback,
+    signature: CallbackSignature,
+  ): Promise<VerificationFault | undefined> => {
+    const key = await stores.connectorKeys.get(signature.key_id);
+    if (key === null || key.connector !== callback.connector) return 'unknown_key';
+    if (key.revoked_at !== null) return 'revoked_key';
+    return isSignatureValid(await readSecret(key), callback, signature) ? undefined : 'mac_differs';
+  };
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import { isDuplicateKey } from '../../base/mongo';
+import { isScope, SCOPES } from '../../domain/account/api-key';
+import { createKey, type ListedKey, listKeys, revokeKey } from '../../service/keys';
+import { Checks } from '../frame/fields';
+import { field } from '../frame/form';
+import {
+  Badge,
+  Copyable,
+  Note,
+  PageHead,
+  Panel,
+  PostForm,
+  type Row,
+  Table,
+  When,
+} from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
+
+const TITLE = 'API keys';
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export const API_KEY_ROUTES: readonly Route[] = [
+  { method: 'get', path: '/api-keys', act: 'view', title: TITLE, handle: list },
+  { method: 'post', path: '/api-keys', act: 'keys.change', title: TITLE, handle: create },
+  {
+    method: 'post',
+    path: '/api-keys/:id/revoke',
+    act: 'keys.change',
+    title: 'Revoke an API key',
+    whileFrozen: true,
+    confirmation: {
+      question: 'Requests with this key are refused from now on. That can’t be undone.',
+      button: 'Revoke',
+    },
+    handle: revoke,
+  },
+];
+
+async function list(call: Call, deps: PageDeps): Promise<Answer> {
+  const keys = await listKeys(deps, call.scope);
+  return {
+    page: (
+      <>
+        <PageHead title={TITLE} />
+        <p class="muted">
+          {`Your server sends a key with each request. These are keys of the ${call.viewer.env} ` +
+            'environment; each is shown once, when it is created.'}
+        </p>
+        <Panel>
+          <Table
+            label={TITLE}
+            head={['Key', 'Scopes', 'Created', 'Last used', 'State']}
+            rows={keys.map((key) => toRow(call, key))}
+            none="There are no keys in this environment yet."
+          />
+        </Panel>
+        {call.may('keys.change') && <NewKeyForm call={call} />}
+      </>
+    ),
+  };
+}
+
+function toRow(call: Call, key: ListedKey): Row {
+  const { _id, last4, scopes, created_at, last_used_at, revoked_at } = key;
+  const state =
+    revoked_at !== null ? (
+      <Badge tone="plain">Revoked</Badge>
+    ) : call.may('keys.change') ? (
+      <PostForm
+        viewer={call.viewer}
+        action={call.href(`/api-keys/${_id}/revoke`)}
+        button="Revoke"
+        tone="danger"
+        class="inline"
+      />
+    ) : (
+      <Badge tone="good">Active</Badge>
+    );
+  return {
+    key: _id,
+    cells: [
+      <code key="key">{`…${last4}`}</code>,
+      scopes.length === SCOPES.length ? 'all' : scopes.join(', '),
+      <When key="created" at={created_at} />,
+      <When key="used" at={last_used_at} />,
+      state,
+    ],
+  };
+}
+
+function NewKeyForm({ call }: { call: Call }) {
+  return (
+    <Panel title="New key">
+      <PostForm
+        viewer={call.viewer}
+        action={call.href('/api-keys')}
+        button="Create key"
+        hidden={{ once: randomUUID() }}
+      >
+        <Checks
+          legend="Scopes"
+          name="scope"
+          options={SCOPES.map((scope) => [scope, scope] as const)}
+          checked={SCOPES}
+          hint="What requests with the key may do."
+        />
+      </PostForm>
+    </Panel>
+  );
+}
+
+async function create(call: Call, deps: PageDeps): Promise<Answer> {
+  const scopes = SCOPES.filter((scope) => call.form.getAll('scope').includes(scope));
+  const isKnown = call.form.getAll('scope').every(isScope);
+  const formKey = field(call.form, 'once');
+  if (scopes.length === 0 || !isKnown || !UUID.test(formKey)) {
+    const text = 'No key was created: choose at least one scope.';
+    return { go: call.href('/api-keys'), flash: { tone: 'bad', text } };
+  }
+  try {
+    // A form that is sent twice creates one key.
+    const id = `key_${formKey}`;
+    const { key } = await createKey(deps, { ...call.scope, scopes, id });
+    return { page: <ShownKey call={call} value={key} /> };
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    const text = 'This key was created already, and is shown only once. Revoke it if you lost it.';
+    return { go: call.href('/api-keys'), flash: { tone: 'bad', text } };
+  }
+}
+
+function ShownKey({ call, value }: { call: Call; value: string }) {
+  return (
+    <>
+      <PageHead title="Your new API key" />
+      <Note tone="note">Copy it now: it is not stored, and not shown again.</Note>
+      <Panel>
+        <Copyable label="API key" text={value} />
+        <p>
+          <a href={call.href('/api-keys')}>Back to the API keys</a>
+        </p>
+      </Panel>
+    </>
+  );
+}
+
+async function revoke(call: Call, deps: PageDeps): Promise<Answer> {
+  const { id = '' } = call.params;
+  const revokedKey = await revokeKey(deps, id, call.scope);
+  if (revokedKey === null) return 'not_found';
+  return { go: call.href('/api-keys'), flash: { tone: 'good', text: 'The key is revoked.' } };
+}

@@ -1,0 +1,143 @@
+import type { ComponentChildren } from 'preact';
+import { SAMPLE_PAYMENT } from '../../domain/payment/sample';
+import { readSetupProgress } from '../../service/setup';
+import { Badge, Copyable, PageHead, Panel } from '../frame/parts';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
+
+const TITLE = 'Getting started';
+
+export const GETTING_STARTED_ROUTE: Route = {
+  method: 'get',
+  path: '/getting-started',
+  act: 'view',
+  title: TITLE,
+  handle: show,
+};
+
+interface Step {
+  title: string;
+  isDone: boolean;
+  children: ComponentChildren;
+}
+
+/** Steps from the first key to the first acknowledged webhook, ticked off as they are done. */
+async function show(call: Call, deps: PageDeps): Promise<Answer> {
+  const steps = await listSteps(call, deps);
+  const doneCount = steps.filter(({ isDone }) => isDone).length;
+  return {
+    page: (
+      <>
+        <PageHead title={TITLE} />
+        <p class="muted">{`${doneCount} of ${steps.length} steps are done in ${call.viewer.env}.`}</p>
+        <ol class="steps">
+          {steps.map(({ title, isDone, children }) => (
+            <li key={title}>
+              <Panel>
+                <h2>
+                  {title}{' '}
+                  <Badge tone={isDone ? 'good' : 'plain'}>{isDone ? 'Done' : 'To do'}</Badge>
+                </h2>
+                {children}
+              </Panel>
+            </li>
+          ))}
+        </ol>
+      </>
+    ),
+  };
+}
+
+async function listSteps(call: Call, deps: PageDeps): Promise<Step[]> {
+  const progress = await readSetupProgress(deps, call.scope, call.viewer.user.id);
+  return [
+    keyStep(call, progress.hasKey, progress.isKeyUsed),
+    paymentStep(call, deps, progress.hasPayment),
+    endpointStep(call, progress.endpointUrl),
+    deliveryStep(progress.hasDelivery),
+    {
+      title: 'Guard your own login',
+      isDone: progress.hasSecondFactor,
+      children: (
+        <p>
+          <a href={call.href('/profile')}>Set up a second factor</a>, so that a stolen password is
+          not enough.
+        </p>
+      ),
+    },
+    {
+      title: 'Invite your team',
+      isDone: progress.hasTeam,
+      children: (
+        <p>
+          <a href={call.href('/team')}>Invite a person</a> with the role that fits, so that nobody
+          shares a login.
+        </p>
+      ),
+    },
+  ];
+}
+
+function keyStep(call: Call, hasKey: boolean, isUsed: boolean): Step {
+  const words = isUsed ? 'It has been used.' : 'It has not been used yet.';
+  return {
+    title: 'Make an API key',
+    isDone: hasKey,
+    children: (
+      <p>
+        Your server sends it with each request.{' '}
+        {hasKey ? words : <a href={call.href('/api-keys')}>Create a key</a>}
+      </p>
+    ),
+  };
+}
+
+function paymentStep(call: Call, { publicUrl }: PageDeps, isDone: boolean): Step {
+  const body = JSON.stringify(SAMPLE_PAYMENT);
+  const command =
+    `curl -sS ${publicUrl}/v1/payments -H "Authorization: Bearer $API_KEY"` +
+    ` -H 'Content-Type: application/json' -H "Idempotency-Key: first-payment" -d '${body}'`;
+  return {
+    title: 'Make a payment',
+    isDone,
+    children: (
+      <>
+        <p>{`Put a key of ${call.viewer.env} in API_KEY, and paste this:`}</p>
+        <Copyable label="command" text={command} />
+      </>
+    ),
+  };
+}
+
+function endpointStep(call: Call, url: string | undefined): Step {
+  return {
+    title: 'Register a webhook endpoint',
+    isDone: url !== undefined,
+    children: (
+      <p>
+        {url === undefined ? (
+          <>
+            We notify your server of each change of a payment.{' '}
+            <a href={call.href('/webhooks')}>Set the endpoint</a>
+          </>
+        ) : (
+          <>
+            Events go to <code>{url}</code>.
+          </>
+        )}
+      </p>
+    ),
+  };
+}
+
+function deliveryStep(isDone: boolean): Step {
+  return {
+    title: 'Acknowledge your first webhook',
+    isDone,
+    children: (
+      <p>
+        Verify its signature, and answer with any 2xx. Fulfil an order on{' '}
+        <code>payment.settled</code>, never on the customer’s return alone.
+      </p>
+    ),
+  };
+}

@@ -1,0 +1,59 @@
+import { Field } from './fields';
+import { Note, PageHead, PostForm } from './parts';
+import type { Confirmation, Viewer } from './route';
+
+/** Fields that the page sets itself, or that it must not repeat. */
+const OWN_FIELDS = new Set(['csrf', 'confirmed', 'password', 'new_password']);
+
+interface ConfirmPageProps {
+  viewer: Viewer;
+  confirmation: Confirmation;
+  title: string;
+  /** Address of the POST. */
+  action: string;
+  back: string;
+  form: URLSearchParams;
+  fault?: string | undefined;
+}
+
+/**
+ * Asks for confirmation of an act that cannot be undone or that shows a secret. It repeats the fields
+ * of the form, so that it works without JavaScript.
+ */
+export function ConfirmPage({
+  viewer,
+  confirmation,
+  title,
+  action,
+  back,
+  form,
+  fault,
+}: ConfirmPageProps) {
+  const { question, button, password } = confirmation;
+  const hiddenFields = [...form].filter(([name]) => !OWN_FIELDS.has(name));
+  return (
+    <>
+      <PageHead title={title} />
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      <section class="panel narrow">
+        <p>{typeof question === 'string' ? question : question(form)}</p>
+        <PostForm viewer={viewer} action={action} button={button} hidden={{ confirmed: 'yes' }}>
+          {hiddenFields.map(([name, value]) => (
+            <input key={`${name}=${value}`} type="hidden" name={name} value={value} />
+          ))}
+          {password && (
+            <Field
+              label="Password"
+              name="password"
+              type="password"
+              autocomplete="current-password"
+              required
+              autofocus
+            />
+          )}
+        </PostForm>
+        <a href={back}>Back without doing it</a>
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,139 @@
+import type { ComponentChildren, InputHTMLAttributes, JSX } from 'preact';
+
+type Attributes = Omit<InputHTMLAttributes, 'type' | 'role' | 'list'>;
+
+/** Inputs by their type, each written out, since each type has its own accessible role. */
+const INPUTS = {
+  text: (more) => <input type="text" {...more} />,
+  email: (more) => <input type="email" {...more} />,
+  password: (more) => <input type="password" {...more} />,
+  url: (more) => <input type="url" {...more} />,
+  search: (more) => <input type="search" {...more} />,
+  date: (more) => <input type="date" {...more} />,
+  number: (more) => <input type="number" {...more} />,
+} satisfies Record<string, (more: Attributes) => JSX.Element>;
+
+interface FieldProps {
+  label: string;
+  name: string;
+  /** Id of the input, where a page has several of one name. */
+  id?: string;
+  type?: keyof typeof INPUTS;
+  value?: string;
+  hint?: string;
+  /** Reason why the value is refused. */
+  fault?: string | undefined;
+  required?: boolean;
+  autocomplete?: string;
+  inputmode?: 'numeric' | 'decimal';
+  minLength?: number;
+  maxLength?: number;
+  autofocus?: boolean;
+  placeholder?: string;
+}
+
+/** Field with its label, hint and fault. */
+export function Field({ label, name, type = 'text', hint, fault, ...more }: FieldProps) {
+  const id = more.id ?? `field-${name}`;
+  const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
+  return (
+    <div class={type === 'search' ? 'field search' : 'field'}>
+      <label for={id}>{label}</label>
+      {INPUTS[type]({
+        ...more,
+        id,
+        name,
+        autocomplete: more.autocomplete ?? 'off',
+        spellcheck: false,
+        'aria-invalid': fault === undefined ? undefined : 'true',
+        'aria-describedby': described === '' ? undefined : described,
+      })}
+      <Hint id={id} hint={hint} fault={fault} />
+    </div>
+  );
+}
+
+interface SelectProps {
+  label: string;
+  name: string;
+  value?: string;
+  options: readonly (readonly [value: string, text: string])[];
+  hint?: string;
+}
+
+export function Select({ label, name, value, options, hint }: SelectProps) {
+  const id = `field-${name}`;
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} name={name} aria-describedby={hint === undefined ? undefined : `${id}-hint`}>
+        {options.map(([each, text]) => (
+          <option key={each} value={each} selected={each === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <Hint id={id} hint={hint} />
+    </div>
+  );
+}
+
+interface ChecksProps {
+  legend: string;
+  name: string;
+  options: readonly (readonly [value: string, text: string])[];
+  checked: readonly string[];
+  hint?: string;
+}
+
+/** Boxes of which several may be checked. */
+export function Checks({ legend, name, options, checked, hint }: ChecksProps) {
+  return (
+    <fieldset class="field wide">
+      <legend>{legend}</legend>
+      <Hint id={`field-${name}`} hint={hint} />
+      <div class="checks">
+        {options.map(([value, text]) => (
+          <label key={value} class="check">
+            <input type="checkbox" name={name} value={value} checked={checked.includes(value)} />
+            <span>{text}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+interface FiltersProps {
+  action: string;
+  children: ComponentChildren;
+}
+
+/** Form that filters a list; a GET, so that its address can be bookmarked. */
+export function Filters({ action, children }: FiltersProps) {
+  return (
+    <form method="get" action={action} class="filters">
+      {children}
+      <button type="submit" class="plain">
+        Apply
+      </button>
+    </form>
+  );
+}
+
+function Hint({ id, hint, fault }: { id: string; hint?: string; fault?: string | undefined }) {
+  return (
+    <>
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {fault !== undefined && (
+        <p class="fault" id={`${id}-fault`}>
+          {fault}
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import type { Context } from 'koa';
+import getRawBody from 'raw-body';
+import type { Refusal } from '../../domain/errors';
+
+const BODY_BYTES_MAX = 32 * 1_024;
+const FIELDS_MAX = 100;
+const FORM = 'application/x-www-form-urlencoded';
+
+/** Reads the fields of a form; null when the body is none, or too large. */
+export async function readForm(ctx: Context): Promise<URLSearchParams | null> {
+  if (ctx.is(FORM) !== FORM) return null;
+  try {
+    const { length } = ctx.request;
+    const text = await getRawBody(ctx.req, { limit: BODY_BYTES_MAX, length, encoding: 'utf8' });
+    const form = new URLSearchParams(text);
+    return form.size > FIELDS_MAX ? null : form;
+  } catch (error) {
+    if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') return null;
+    throw error;
+  }
+}
+
+/** Field of a form as text without spaces around it; empty when it is not there. */
+export function field(form: URLSearchParams, name: string): string {
+  return form.get(name)?.trim() ?? '';
+}
+
+/** Idempotency keys of acts from the dashboard. */
+export const FORM_KEY = /^dashboard-[0-9a-f-]{36}$/;
+
+/** Creates the idempotency key of a form, so that a form that is sent twice acts once. */
+export function newFormKey(): string {
+  return `dashboard-${randomUUID()}`;
+}
+
+/** Whether a refused act may still have been done. */
+export function isOutcomeUnknown({ code }: Refusal): boolean {
+  return code === 'temporarily_unavailable' || code === 'idempotency_request_in_progress';
+}

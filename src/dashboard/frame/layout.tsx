@@ -1,0 +1,176 @@
+import type { ComponentChildren } from 'preact';
+import { renderToString } from 'preact-render-to-string';
+import { ROLE_NAMES } from '../../domain/account/dashboard-role';
+import type { Flash } from '../../service/team/sessions';
+import { Note } from './parts';
+import type { Env, Route, Viewer } from './route';
+
+/** Entries of the navigation. Names are a contract. @see docs/dashboard.md#names-that-scripts-may-use */
+const ENTRIES = [
+  { name: 'Overview', path: '/overview' },
+  { name: 'Payments', path: '/payments' },
+  { name: 'Refunds', path: '/refunds' },
+  { name: 'Payouts', path: '/payouts' },
+  { name: 'Balances', path: '/balances' },
+  { name: 'Crypto', path: '/crypto', crypto: true },
+  { name: 'Webhooks', path: '/webhooks' },
+  { name: 'API keys', path: '/api-keys' },
+  { name: 'Team', path: '/team' },
+  { name: 'Audit log', path: '/audit-log' },
+  { name: 'Getting started', path: '/getting-started' },
+] as const satisfies readonly NavigationEntry[];
+
+export interface NavigationEntry {
+  name: string;
+  path: string;
+  /** Whether it is there only where the account has crypto. */
+  crypto?: true;
+}
+
+/** Lists the entries that have a page. */
+export function buildNavigation(routes: readonly Route[]): NavigationEntry[] {
+  return ENTRIES.filter(({ path }) => routes.some((route) => route.path === path));
+}
+
+/** Entry that a path belongs to, so that a payment's page marks `Payments`. */
+export function findEntry(
+  navigation: readonly NavigationEntry[],
+  path: string,
+): NavigationEntry | undefined {
+  return navigation.find((entry) => path === entry.path || path.startsWith(`${entry.path}/`));
+}
+
+/** Addresses of the style sheet and the script. */
+export interface DashboardAssets {
+  css: string;
+  js: string;
+}
+
+interface Shell {
+  title: string;
+  assets: DashboardAssets;
+  children: ComponentChildren;
+}
+
+interface SignedInShell extends Shell {
+  viewer: Viewer;
+  navigation: readonly NavigationEntry[];
+  /** Path behind `/dashboard/{environment}`. */
+  path: string;
+  flash: Flash | null;
+}
+
+/** Renders a page for those who are not signed in: one card. */
+export function renderCard({ children, ...shell }: Shell): string {
+  return render(
+    shell,
+    <div class="card">
+      <p class="brand">Payments dashboard</p>
+      <main>{children}</main>
+    </div>,
+  );
+}
+
+/** Renders a page of a signed-in user. */
+export function renderSignedIn({ children, ...shell }: SignedInShell): string {
+  const { viewer, navigation, path, flash } = shell;
+  const visibleEntries = navigation.filter(
+    ({ crypto }) => crypto !== true || viewer.account.crypto,
+  );
+  const current = findEntry(visibleEntries, path);
+  return render(
+    shell,
+    <div class={`app ${viewer.env}`}>
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <Header viewer={viewer} current={current} />
+      <div class="columns">
+        <nav aria-label="Dashboard" class="navigation">
+          {visibleEntries.map((entry) => (
+            <a
+              key={entry.path}
+              href={`/dashboard/${viewer.env}${entry.path}`}
+              aria-current={entry === current ? 'page' : undefined}
+            >
+              {entry.name}
+            </a>
+          ))}
+        </nav>
+        <main id="main">
+          {viewer.account.frozen && <Note tone="bad">{FROZEN}</Note>}
+          {flash !== null && <Note tone={flash.tone}>{flash.text}</Note>}
+          {children}
+        </main>
+      </div>
+    </div>,
+  );
+}
+
+const FROZEN =
+  'This account is frozen: nothing can be created or changed, here or with a key. Keys can be revoked ' +
+  'and sessions ended. Ask us why.';
+
+function Header({ viewer, current }: { viewer: Viewer; current: NavigationEntry | undefined }) {
+  const { user, account, csrf } = viewer;
+  return (
+    <header>
+      <EnvironmentSwitch viewer={viewer} path={current?.path ?? ''} />
+      <div class="bar">
+        <strong class="merchant">{account.name}</strong>
+        <a class="who" href={`/dashboard/${viewer.env}/profile`}>
+          {user.email} <span class="muted">({ROLE_NAMES[user.role]})</span>
+        </a>
+        <form method="post" action="/dashboard/sign-out">
+          <input type="hidden" name="csrf" value={csrf} />
+          <button type="submit" class="plain small">
+            Sign out
+          </button>
+        </form>
+      </div>
+    </header>
+  );
+}
+
+const ENVIRONMENTS: Readonly<Record<Env, { name: string; words: string }>> = {
+  sandbox: { name: 'Sandbox', words: 'Test data: no real money moves here.' },
+  live: { name: 'Live', words: 'Real payments, real money.' },
+};
+
+function EnvironmentSwitch({ viewer, path }: { viewer: Viewer; path: string }) {
+  return (
+    <nav class="environment" aria-label="Environment">
+      <span class="switch">
+        {(['sandbox', 'live'] as const).map((env) => (
+          <a
+            key={env}
+            href={`/dashboard/${env}${path}`}
+            aria-current={env === viewer.env ? 'true' : undefined}
+          >
+            {ENVIRONMENTS[env].name}
+          </a>
+        ))}
+      </span>
+      <span>{ENVIRONMENTS[viewer.env].words}</span>
+    </nav>
+  );
+}
+
+function render({ title, assets }: Omit<Shell, 'children'>, body: ComponentChildren): string {
+  const page = (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="robots" content="noindex, nofollow" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · Payments dashboard`}</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href={assets.css} />
+        <script src={assets.js} defer />
+      </head>
+      <body>{body}</body>
+    </html>
+  );
+  return `<!doctype html>${renderToString(page)}`;
+}

@@ -1,0 +1,213 @@
+import type { ComponentChildren } from 'preact';
+import type { Viewer } from './route';
+
+interface PageHeadProps {
+  title: string;
+  /** Status, next to the title. */
+  badge?: ComponentChildren;
+  children?: ComponentChildren;
+}
+
+/** Heading of a page with its actions. */
+export function PageHead({ title, badge, children }: PageHeadProps) {
+  return (
+    <div class="head">
+      <h1>{title}</h1>
+      {badge}
+      {children !== undefined && <div class="actions">{children}</div>}
+    </div>
+  );
+}
+
+export function Panel({ title, children }: { title?: string; children: ComponentChildren }) {
+  return (
+    <section class="panel">
+      {title !== undefined && <h2>{title}</h2>}
+      {children}
+    </section>
+  );
+}
+
+/** Row of a table; `href` makes its first cell the link to its page. */
+export interface Row {
+  key: string;
+  href?: string;
+  cells: readonly ComponentChildren[];
+}
+
+interface TableProps {
+  /** Accessible name. */
+  label: string;
+  head: readonly string[];
+  rows: readonly Row[];
+  /** Shown when there are no rows. */
+  none: ComponentChildren;
+}
+
+/** Table that becomes a list of cards on a phone. */
+export function Table({ label, head, rows, none }: TableProps) {
+  if (rows.length === 0) return <Empty>{none}</Empty>;
+  return (
+    <table aria-label={label}>
+      <thead>
+        <tr>
+          {head.map((name) => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ key, href, cells }) => (
+          <tr key={key}>
+            {cells.map((cell, at) => (
+              <td key={head[at]} data-label={head[at]}>
+                {at === 0 && href !== undefined ? <a href={href}>{cell}</a> : cell}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Empty({ children }: { children: ComponentChildren }) {
+  return <div class="empty">{children}</div>;
+}
+
+/** Links of a list by keyset; undefined where there is nothing further. */
+export function Pager({ older, newer }: { older: string | undefined; newer: string | undefined }) {
+  if (older === undefined && newer === undefined) return null;
+  return (
+    <nav class="pager" aria-label="Pages">
+      {newer !== undefined && (
+        <a class="button plain" href={newer} rel="prev">
+          Newer
+        </a>
+      )}
+      {older !== undefined && (
+        <a class="button plain" href={older} rel="next">
+          Older
+        </a>
+      )}
+    </nav>
+  );
+}
+
+export type Tone = 'good' | 'bad' | 'note' | 'plain';
+
+export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return <span class={`badge ${tone}`}>{children}</span>;
+}
+
+/** Time in UTC to the second; a dash for none. */
+export function When({ at }: { at: string | null }) {
+  if (at === null) return <span class="muted">–</span>;
+  return <time dateTime={at}>{`${at.slice(0, 19).replace('T', ' ')} UTC`}</time>;
+}
+
+/** List of names and values. */
+export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl>
+      {rows.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Text with a button that copies it; the button is hidden without JavaScript. */
+export function Copyable({ label, text }: { label: string; text: string }) {
+  return (
+    <div class="copyable">
+      <code>{text}</code>
+      <button
+        type="button"
+        class="plain small"
+        data-copy={text}
+        hidden
+        aria-label={`Copy ${label}`}
+      >
+        Copy
+      </button>
+    </div>
+  );
+}
+
+/** Message within a page. */
+export function Note({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return (
+    <div class={`message ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
+      {children}
+    </div>
+  );
+}
+
+/** Note that operators look into a resource; null shows nothing. */
+export function NeedsAttentionNote({ attention }: { attention: string | null }) {
+  if (attention === null) return null;
+  return (
+    <Note tone="note">{`Our operators look into it: ${attention.replaceAll('_', ' ')}.`}</Note>
+  );
+}
+
+interface PostFormProps {
+  viewer: Pick<Viewer, 'csrf'>;
+  action: string;
+  button: string;
+  tone?: 'plain' | 'danger';
+  /** Hidden fields. */
+  hidden?: Readonly<Record<string, string>>;
+  /** Words on the button while it works. */
+  busy?: string;
+  class?: string;
+  children?: ComponentChildren;
+}
+
+/** Form that acts; it carries the session's token. */
+export function PostForm({ viewer, action, button, tone, hidden = {}, ...more }: PostFormProps) {
+  return (
+    <form method="post" action={action} class={more.class ?? 'form'}>
+      <input type="hidden" name="csrf" value={viewer.csrf} />
+      {Object.entries(hidden).map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
+      {more.children}
+      <button type="submit" class={tone} data-busy={more.busy}>
+        {button}
+      </button>
+    </form>
+  );
+}
+
+const TONES: Readonly<Record<string, Tone>> = {
+  settled: 'good',
+  authorized: 'good',
+  completed: 'good',
+  delivered: 'good',
+  received: 'good',
+  confirmed: 'good',
+  underpaid: 'note',
+  held: 'note',
+  rejected: 'bad',
+  failed: 'bad',
+  returned: 'bad',
+  exhausted: 'bad',
+};
+
+/** Status of a resource or of a delivery, in words and in color. */
+export function Status({ of }: { of: string }) {
+  return <Badge tone={TONES[of] ?? 'plain'}>{statusName(of)}</Badge>;
+}
+
+/** Words of a status: `Awaiting customer` for `awaiting_customer`. */
+export function statusName(status: string): string {
+  const words = status.replaceAll('_', ' ');
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}

@@ -1,0 +1,67 @@
+import { Readable } from 'node:stream';
+
+export type CsvValue = string | number | null | undefined;
+
+/** Column of an export: its heading and its value in a row. */
+export type CsvColumn<D> = readonly [heading: string, value: (row: D) => CsvValue];
+
+/** Starts of a cell that a spreadsheet would run as a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+/** Size from which lines are sent. */
+const CHUNK_CHARS = 16 * 1_024;
+
+/**
+ * Writes rows as CSV (RFC 4180, UTF-8) while they are read: memory stays the same however many there
+ * are, and a reader that leaves ends the reading. After an error the file has no end.
+ */
+export function csvStream<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn<D>[]): Readable {
+  return Readable.from(chunks(rows, columns), { objectMode: false });
+}
+
+async function* chunks<D>(
+  rows: AsyncIterable<D>,
+  columns: readonly CsvColumn<D>[],
+): AsyncGenerator<string> {
+  let text = line(columns.map(([heading]) => heading));
+  for await (const row of rows) {
+    text += line(columns.map(([, value]) => value(row)));
+    if (text.length < CHUNK_CHARS) continue;
+    yield text;
+    text = '';
+  }
+  yield text;
+}
+
+function line(values: readonly CsvValue[]): string {
+  return `${values.map(cell).join(',')}\r\n`;
+}
+
+/** Writes a cell that no spreadsheet runs as a formula: such text begins with an apostrophe. */
+export function cell(value: CsvValue): string {
+  const text = value === null || value === undefined ? '' : String(value);
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Counts the running exports of each account in this process, so that none takes them all. */
+export function createExports(max: number) {
+  const countByAccount = new Map<string, number>();
+  return {
+    /**
+     * Begins an export; it counts until its stream is closed, read to its end or not.
+     * @returns null when the account has as many under way as it may
+     */
+    begin: (account_id: string, open: () => Readable): Readable | null => {
+      const others = countByAccount.get(account_id) ?? 0;
+      if (others >= max) return null;
+      const download = open();
+      countByAccount.set(account_id, others + 1);
+      download.once('close', () => {
+        const remaining = (countByAccount.get(account_id) ?? 1) - 1;
+        if (remaining === 0) countByAccount.delete(account_id);
+        else countByAccount.set(account_id, remaining);
+      });
+      return download;
+    },
+  };
+}

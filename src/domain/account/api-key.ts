@@ -1,0 +1,20 @@
+/**
+ * Permissions of an API key; the lists of methods and rails need none.
+ * @see docs/decisions.md#keys
+ */
+export const SCOPES = [
+  'payments:read',
+  'payments:write',
+  'refunds:read',
+  'refunds:write',
+  'payouts:read',
+  'payouts:write',
+  'crypto:read',
+  'crypto:write',
+] as const;
+
+export type Scope = (typeof SCOPES)[number];
+
+export function isScope(text: string): text is Scope {
+  return SCOPES.some((scope) => scope === text);
+}

@@ -1,0 +1,75 @@
+/** Labels of the audited acts. @see docs/dashboard.md#audit-log */
+export const AUDIT_LABELS = {
+  'account.created': 'Account created',
+  'account.updated': 'Account changed',
+  'account.frozen': 'Account frozen',
+  'account.unfrozen': 'Account unfrozen',
+  'api_key.created': 'API key created',
+  'api_key.revoked': 'API key revoked',
+  'connector_key.created': 'Connector key created',
+  'connector_key.revoked': 'Connector key revoked',
+  'webhook.set': 'Webhook endpoint set',
+  'webhook.rolled': 'Signing secret rolled',
+  'webhook.secret_shown': 'Signing secret shown',
+  'event.sent': 'Event sent manually',
+  'payment.act': "Operator's act on a payment",
+  'refund.act': "Operator's act on a refund",
+  'payout.act': "Operator's act on a payout",
+  'crypto_payment.act': "Operator's act on a crypto payment",
+  'crypto_settlement.act': "Operator's act on a crypto settlement",
+  'callback.delivered': 'Callback delivered manually',
+  'orphan.restarted': 'Workflow restarted',
+  'keys.rotated': 'Encryption key created',
+  'keys.retired': 'Encryption key removed',
+  'payment.cancelled': 'Payment cancellation requested',
+  'refund.created': 'Refund requested',
+  'recipient.deleted': 'Recipient deleted',
+  'settlement.created': 'Settlement requested',
+  'wallet.set': 'Wallet set',
+  'balance.funded': 'Balance funded',
+  'balance.adjusted': 'Balance corrected',
+  'balance.reversed': 'Journal entry reversed',
+  'user.invited': 'Team member invited',
+  'user.invitation_withdrawn': 'Invitation withdrawn',
+  'user.joined': 'Team member joined',
+  'user.role_changed': 'Role changed',
+  'user.removed': 'Team member removed',
+  'user.signed_in': 'Signed in',
+  'user.signed_out_everywhere': 'Signed out everywhere',
+  'user.password_changed': 'Password changed',
+  'user.password_reset': 'Password reset',
+  'user.second_factor_on': 'Second factor turned on',
+  'user.second_factor_off': 'Second factor turned off',
+  'user.recovery_code_used': 'Recovery code used',
+} as const satisfies Record<string, string>;
+
+export type AuditedAct = keyof typeof AUDIT_LABELS;
+
+/** Whether an act concerns one account; only then a merchant's log shows it. */
+export function isAccountAct(act: AuditedAct): boolean {
+  return !/^(?:connector_key|keys)[.]/.test(act);
+}
+
+/** Values of an audit line; never a secret. */
+export type AuditFacts = Readonly<
+  Record<string, string | number | boolean | null | readonly string[] | undefined>
+>;
+
+/** Formats of secrets and their hashes. */
+const SECRET = /sk_(?:sandbox|live)_|whsec_|cnsec_|\$argon2|^[A-Za-z0-9_-]{43}$/;
+
+/** @throws Error when a value looks like a secret */
+export function assertNoSecret(facts: AuditFacts | null): void {
+  for (const [name, value] of Object.entries(facts ?? {})) {
+    const texts = Array.isArray(value) ? value : [value];
+    if (texts.some((text) => typeof text === 'string' && SECRET.test(text))) {
+      throw new Error(`The audit log must not hold a secret: ${name}.`);
+    }
+  }
+}
+
+/** Replaces an operator's text that looks like a secret. */
+export function leaveOutSecret(text: string | undefined): string | undefined {
+  const isSecret = text !== undefined && SECRET.test(text);
+  return isSecret ? 'omitted: it looks like a secret' : text;
+}

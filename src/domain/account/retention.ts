@@ -1,0 +1,29 @@
+/** Type of the daily workflow that deletes personal data after its retention period. */
+export const RETENTION_WORKFLOW = 'retention';
+
+/** Default retention of payers, in months. */
+export const PAYER_MONTHS = 18;
+
+/** Default retention of a recipient's details, in months after its last payout. */
+export const RECIPIENT_MONTHS = 13;
+
+/** Longest retention of personal data. */
+export const MONTHS_MAX = 120;
+
+/** Number of records that one run changed. */
+export interface RetentionResult {
+  /** Recipients whose details were deleted. */
+  recipients: number;
+  /** Payments whose payer was redacted. */
+  payers: number;
+}
+
+/** Subtracts months in UTC; uses the last day of a month that has no such day. */
+export function monthsBefore(now: Date, months: number): Date {
+  const before = new Date(now);
+  before.setUTCDate(1);
+  before.setUTCMonth(before.getUTCMonth() - months);
+  const days = new Date(Date.UTC(before.getUTCFullYear(), before.getUTCMonth() + 1, 0));
+  before.setUTCDate(Math.min(now.getUTCDate(), days.getUTCDate()));
+  return before;
+}

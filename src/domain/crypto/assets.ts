@@ -1,0 +1,177 @@
+/** Rules of an asset on one network. @see docs/api.md#crypto */
+interface AssetRules {
+  asset: string;
+  network: string;
+  display_name: string;
+  /** The smallest unit is 10 to the power of minus this. */
+  decimals: number;
+  /** Default payment window. */
+  window_seconds: number;
+  /** Smallest balance that the daily settlement pays out, in smallest units. */
+  settled_from: string;
+}
+
+const HALF_AN_HOUR = 30 * 60;
+
+/** Supported assets, each on one network. @see docs/decisions.md#crypto */
+export const ASSETS = [
+  {
+    asset: 'BTC',
+    network: 'bitcoin',
+    display_name: 'Bitcoin',
+    decimals: 8,
+    window_seconds: HALF_AN_HOUR,
+    settled_from: '10000',
+  },
+  {
+    asset: 'ETH',
+    network: 'ethereum',
+    display_name: 'Ether',
+    decimals: 18,
+    window_seconds: HALF_AN_HOUR,
+    settled_from: '1000000000000000',
+  },
+  {
+    asset: 'USDC',
+    network: 'ethereum',
+    display_name: 'USD Coin on Ethereum',
+    decimals: 6,
+    window_seconds: HALF_AN_HOUR,
+    settled_from: '1000000',
+  },
+  {
+    asset: 'USDT',
+    network: 'tron',
+    display_name: 'Tether on Tron',
+    decimals: 6,
+    window_seconds: HALF_AN_HOUR,
+    settled_from: '1000000',
+  },
+] as const satisfies readonly AssetRules[];
+
+export type AssetCode = (typeof ASSETS)[number]['asset'];
+export type Network = (typeof ASSETS)[number]['network'];
+
+export const ASSET_CODES = ['BTC', 'ETH', 'USDC', 'USDT'] as const satisfies readonly AssetCode[];
+export const NETWORKS = ['bitcoin', 'ethereum', 'tron'] as const satisfies readonly Network[];
+
+export interface AssetPair {
+  asset: AssetCode;
+  network: Network;
+}
+
+/** @returns undefined if the asset does not exist on that network */
+export function assetRules(asset: string, network: string): (AssetRules & AssetPair) | undefined {
+  return ASSETS.find((rules) => rules.asset === asset && rules.network === network);
+}
+
+/** @throws RangeError for an unknown pair */
+function requireRules({
+  asset,
+  network,
+}: {
+  asset: string;
+  network: string;
+}): AssetRules & AssetPair {
+  const rules = assetRules(asset, network);
+  if (rules === undefined) throw new RangeError(`No asset: ${asset} on ${network}`);
+  return rules;
+}
+
+const WINDOW_MINUTES_MAX = 24 * 60;
+
+/** Payment windows in seconds by asset, where they differ from the default. */
+export type Windows = ReadonlyMap<string, number>;
+
+/**
+ * Parses `BTC=60,ETH=15`: whole minutes, up to a day. @throws RangeError with the invalid entry
+ */
+export function readWindows(text: string): Windows {
+  const entries = text.split(',').filter((entry) => entry.trim() !== '');
+  return new Map(
+    entries.map((entry) => {
+      const [asset = '', minutes = ''] = entry.split('=', 2).map((part) => part.trim());
+      const isKnown = ASSET_CODES.some((code) => code === asset);
+      const count = /^\d{1,4}$/.test(minutes) ? Number(minutes) : 0;
+      if (!isKnown || count < 1 || count > WINDOW_MINUTES_MAX) {
+        throw new RangeError(
+          `"${entry.trim()}" is not ASSET=MINUTES, from 1 to ${WINDOW_MINUTES_MAX}`,
+        );
+      }
+      return [asset, count * 60];
+    }),
+  );
+}
+
+/** Builds the name of a pair in routing and in the Temporal UI, such as `eth_ethereum`. */
+export function cryptoMethod({ asset, network }: { asset: string; network: string }): string {
+  return `${asset.toLowerCase()}_${network}`;
+}
+
+export const CRYPTO_METHODS: readonly string[] = Object.freeze(ASSETS.map(cryptoMethod));
+
+/** An amount in an asset's smallest unit: a positive integer without leading zeros. */
+export const UNITS = /^[1-9]\d{0,27}$/;
+
+/** @throws RangeError for anything but an integer */
+export function parseUnits(text: string): bigint {
+  if (!/^-?\d{1,40}$/.test(text)) throw new RangeError(`Not an amount in smallest units: ${text}`);
+  return BigInt(text);
+}
+
+/** Formats an amount as a decimal number, exact and without trailing zeros. */
+export function formatDecimalUnits(units: bigint, decimals: number): string {
+  const digits = String(units < 0n ? -units : units).padStart(decimals + 1, '0');
+  const whole = digits.slice(0, digits.length - decimals);
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '');
+  return `${units < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** Formats an amount for display: `formatUnits('1500000000000000000', …)` is `1.5 ETH`. */
+export function formatUnits(
+  units: bigint | string,
+  pair: { asset: string; network: string },
+): string {
+  const exact = typeof units === 'string' ? parseUnits(units) : units;
+  return `${formatDecimalUnits(exact, requireRules(pair).decimals)} ${pair.asset}`;
+}
+
+/** Destination of the payer's transfer, as the connector returned it. */
+export interface PayTo {
+  asset: string;
+  network: string;
+  address: string;
+  /** Smallest units. */
+  amount_due: string;
+  /** EIP-155 chain id, if the network has one. */
+  chain_id?: number | null | undefined;
+  /** Contract of a token; a native asset has none. */
+  token_contract?: string | null | undefined;
+}
+
+/**
+ * Builds the URI that a wallet opens: BIP-21 for bitcoin, EIP-681 for ethereum. Tron has no
+ * standard, so its URI resembles BIP-21.
+ */
+export function paymentUri({ chain_id, token_contract, ...to }: PayTo): string {
+  const { asset, network, address, amount_due } = to;
+  const decimalAmount = formatDecimalUnits(parseUnits(amount_due), requireRules(to).decimals);
+  if (network === 'bitcoin') return `bitcoin:${address}?amount=${decimalAmount}`;
+  if (network === 'tron') return `tron:${address}?amount=${decimalAmount}&token=${asset}`;
+  const chain = chain_id ? `@${chain_id}` : '';
+  return token_contract
+    ? `ethereum:${token_contract}${chain}/transfer?address=${address}&uint256=${amount_due}`
+    : `ethereum:${address}${chain}?value=${amount_due}`;
+}
+
+/** Builds the currency of a pair's book in the ledger, such as `ETH.ethereum`. */
+export function bookCurrency({ asset, network }: { asset: string; network: string }): string {
+  return `${asset}.${network}`;
+}
+
+/** @returns the pair of a book currency; undefined for an ISO 4217 code */
+export function parseBookCurrency(currency: string): AssetPair | undefined {
+  const [asset = '', network = ''] = currency.split('.');
+  const rules = assetRules(asset, network);
+  return rules && { asset: rules.asset, network: rules.network };
+}

@@ -1,0 +1,73 @@
+import { type Faults, instant, object, type Rule, text, wholeNumber } from '../shape';
+import { UNITS } from './assets';
+
+/** Signals of the `cryptoPayment` workflow. @see docs/connectors.md#crypto-connectors */
+export const CRYPTO_PAYMENT_CALLBACKS = ['deposit', 'deposit_undone', 'expired'] as const;
+export type CryptoPaymentCallbackName = (typeof CRYPTO_PAYMENT_CALLBACKS)[number];
+
+/** Signals of the `cryptoSettlement` workflow. */
+export const CRYPTO_SETTLEMENT_CALLBACKS = ['sent', 'completed', 'failed'] as const;
+export type CryptoSettlementCallbackName = (typeof CRYPTO_SETTLEMENT_CALLBACKS)[number];
+
+/**
+ * Report of a crypto connector, the payload of every signal. The signal's name is the event. A
+ * `callback_id` is applied once. It never contains a payer's address.
+ */
+export interface CryptoCallback {
+  /** 1 to 200 characters. */
+  callback_id: string;
+  /** ISO 8601 with an offset; of a deposit: when it was first seen. */
+  occurred_at: string;
+  /** Id of the transaction on its chain, up to 200 characters. */
+  transaction_id?: string | undefined;
+  /** Smallest units that the transaction sends to the address, as a decimal integer. */
+  amount?: string | undefined;
+  /** Number of blocks including its own; 0 while it is in none. */
+  confirmations?: number | undefined;
+  /** Block that contains it. */
+  block_number?: number | undefined;
+  /** Up to 200 characters. */
+  block_hash?: string | undefined;
+  /** Result of the connector's screening; absent: the workflow requests one. */
+  screening?: 'passed' | 'failed' | undefined;
+  /** Up to 200 characters. */
+  bank_reference?: string | undefined;
+  /** Up to 100 characters. */
+  code?: string | undefined;
+  /** Up to 500 characters. Never personal, because Temporal's history contains it. */
+  reason?: string | undefined;
+}
+
+/** Largest block number or number of confirmations. */
+export const BLOCKS_MAX = 1_000_000_000_000;
+
+const units: Rule = (value) => {
+  if (value === undefined) return undefined;
+  const isValid = typeof value === 'string' && UNITS.test(value);
+  return isValid ? undefined : 'must be an integer in the smallest unit, as a text';
+};
+
+const verdict: Rule = (value) =>
+  value === undefined || value === 'passed' || value === 'failed'
+    ? undefined
+    : 'must be "passed" or "failed"';
+
+/**
+ * Parses a signal's payload without throwing, by the same rules as `CryptoCallback` in
+ * `wire/callback`.
+ */
+export function readCryptoCallback(raw: unknown): CryptoCallback | Faults {
+  return object<CryptoCallback>(raw, {
+    callback_id: text({ min: 1, max: 200 }),
+    occurred_at: instant,
+    transaction_id: text({ min: 1, max: 200, optional: true }),
+    amount: units,
+    confirmations: wholeNumber(BLOCKS_MAX),
+    block_number: wholeNumber(BLOCKS_MAX),
+    block_hash: text({ min: 1, max: 200, optional: true }),
+    screening: verdict,
+    bank_reference: text({ max: 200, optional: true }),
+    code: text({ max: 100, optional: true }),
+    reason: text({ max: 500, optional: true }),
+  });
+}

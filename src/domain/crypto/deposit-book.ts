@@ -1,0 +1,215 @@
+import { assertNever } from '../assert';
+import { parseUnits } from './assets';
+import {
+  amountReceived,
+  classify,
+  type Deposit,
+  isAnyPending,
+  isCounted,
+  isHeldByScreening,
+  isHeldLate,
+  isWaiting,
+} from './deposit';
+import type { CryptoPaymentAct, CryptoPaymentAttention, CryptoPaymentStatus } from './payment';
+
+/** Deposits of a payment, and the other facts that decide its state. */
+export interface DepositSet {
+  status: CryptoPaymentStatus;
+  /** Smallest units. */
+  amount_due: string;
+  deposits: readonly Deposit[];
+  /** Whether an operator accepted the deposits as sufficient. */
+  accepted: boolean;
+}
+
+/** Limits the deposits of one payment, because anybody can send dust to its address. */
+export const DEPOSITS_MAX = 100;
+
+export interface DepositReport {
+  transaction_id: string;
+  /** Smallest units. */
+  amount: string;
+  confirmations: number;
+  /** ISO 8601, ms. */
+  seen_at: string;
+  screening: 'passed' | 'failed' | null;
+}
+
+export interface DepositTerms {
+  required_confirmations: number;
+  /** ISO 8601, ms. */
+  expires_at: string;
+}
+
+export type DepositChange =
+  | { kind: 'changed'; deposits: Deposit[]; accepted?: true }
+  | { kind: 'unapplied'; reason: string; attention?: CryptoPaymentAttention };
+
+const unapplied = (reason: string, attention?: CryptoPaymentAttention): DepositChange => ({
+  kind: 'unapplied',
+  reason,
+  ...(attention === undefined ? {} : { attention }),
+});
+
+/** Applies a report of a deposit; pure. A report never changes the amount of a counted deposit. */
+export function applyDeposit(
+  depositSet: DepositSet,
+  report: DepositReport,
+  { required_confirmations, expires_at }: DepositTerms,
+): DepositChange {
+  const existing = findDeposit(depositSet, report.transaction_id);
+  if (existing === undefined) {
+    if (depositSet.deposits.length >= DEPOSITS_MAX) {
+      return unapplied('the payment has too many deposits', 'too_many_deposits');
+    }
+    const late = depositSet.status === 'expired' || report.seen_at > expires_at;
+    const newDeposit = { ...report, required_confirmations, late, undone: false };
+    const deposit = classify({ ...newDeposit, status: 'pending' });
+    return { kind: 'changed', deposits: [...depositSet.deposits, deposit] };
+  }
+  const { amount, confirmations } = report;
+  if (existing.status === 'pending') {
+    const screening = existing.screening ?? report.screening;
+    return replaceDeposit(depositSet, classify({ ...existing, amount, confirmations, screening }));
+  }
+  if (existing.amount !== amount) {
+    return unapplied('the deposit was reported with a different amount before', 'amount_differs');
+  }
+  if (existing.undone)
+    return replaceDeposit(depositSet, { ...existing, undone: false, confirmations });
+  if (confirmations <= existing.confirmations) return unapplied('the deposit is known already');
+  return replaceDeposit(depositSet, { ...existing, confirmations });
+}
+
+/** Applies the screening result of a deposit; pure. */
+export function applyScreening(
+  depositSet: DepositSet,
+  transaction_id: string,
+  screening: 'passed' | 'failed',
+): DepositChange {
+  const existing = findDeposit(depositSet, transaction_id);
+  if (existing?.status !== 'pending')
+    return unapplied('the deposit is not waiting for a screening');
+  return replaceDeposit(depositSet, classify({ ...existing, screening }));
+}
+
+/**
+ * Applies a chain reorganization; pure. An uncounted deposit is removed; a counted one needs an
+ * operator.
+ */
+export function applyReorg(depositSet: DepositSet, transaction_id: string): DepositChange {
+  const existing = findDeposit(depositSet, transaction_id);
+  if (existing === undefined) return unapplied('no such deposit is known');
+  if (existing.status === 'confirmed') {
+    if (existing.undone) return unapplied('the deposit was already reported as reorged');
+    return replaceDeposit(depositSet, { ...existing, undone: true });
+  }
+  if (existing.status === 'rejected') return unapplied('the deposit was rejected');
+  const deposits = depositSet.deposits.filter(
+    (deposit) => deposit.transaction_id !== transaction_id,
+  );
+  return { kind: 'changed', deposits };
+}
+
+/** Applies an operator's act; pure. */
+export function actOnDeposits(
+  depositSet: DepositSet,
+  act: Exclude<CryptoPaymentAct, 'snooze'>,
+): DepositChange {
+  const changeEach = (change: (deposit: Deposit) => Deposit): DepositChange => ({
+    kind: 'changed',
+    deposits: depositSet.deposits.map(change),
+  });
+  switch (act) {
+    case 'release':
+      return changeEach((deposit) =>
+        isHeldByScreening(deposit) ? classify({ ...deposit, screening: 'passed' }) : deposit,
+      );
+    case 'reject':
+      return changeEach((deposit) =>
+        isWaiting(deposit) ? { ...deposit, status: 'rejected' } : deposit,
+      );
+    case 'credit_late':
+      return changeEach((deposit) =>
+        isHeldLate(deposit) ? { ...deposit, status: 'confirmed' } : deposit,
+      );
+    case 'accept':
+      return { kind: 'changed', deposits: [...depositSet.deposits], accepted: true };
+    case 'return':
+      return changeEach((deposit) =>
+        isCounted(deposit) ? { ...deposit, status: 'rejected', returned: true } : deposit,
+      );
+    default:
+      return assertNever(act);
+  }
+}
+
+/**
+ * Explains to the operator why the act is not possible now; undefined if it is.
+ * @param isOpen whether the payer still has time
+ */
+export function depositActFault(
+  { deposits }: Pick<DepositSet, 'deposits'>,
+  act: CryptoPaymentAct,
+  isOpen: boolean,
+): string | undefined {
+  switch (act) {
+    case 'release':
+      return deposits.some(isHeldByScreening) ? undefined : 'No deposit is held by its screening.';
+    case 'reject':
+      return deposits.some(isWaiting) ? undefined : 'No deposit waits for an operator.';
+    case 'credit_late':
+      return deposits.some(isHeldLate) ? undefined : 'No late deposit waits to be credited.';
+    case 'return':
+      if (isOpen) return 'The payer may still send the rest: wait until the window closes.';
+      return isAnyPending(deposits) ? 'A deposit is not confirmed yet.' : undefined;
+    case 'accept':
+    case 'snooze':
+      return undefined;
+    default:
+      return assertNever(act);
+  }
+}
+
+/**
+ * Computes the state from the deposits; pure. A received payment stays received. An expired payment
+ * changes only when an operator credits late funds.
+ * @param isOpen whether the payer still has time
+ */
+export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPaymentStatus {
+  const { status, amount_due, deposits, accepted } = depositSet;
+  if (status === 'received') return 'received';
+  const receivedUnits = amountReceived(deposits);
+  if (status === 'expired' && receivedUnits === 0n) return 'expired';
+  if (deposits.some((deposit) => !deposit.late && isHeldByScreening(deposit))) return 'held';
+  if (receivedUnits >= parseUnits(amount_due) || (accepted && receivedUnits > 0n))
+    return 'received';
+  if (receivedUnits > 0n) return 'underpaid';
+  const hasPendingInTime = deposits.some(({ status, late }) => status === 'pending' && !late);
+  return isOpen || hasPendingInTime ? 'awaiting_deposit' : 'expired';
+}
+
+/** Returns why the deposits need an operator; null if they don't. */
+export function getDepositAttention(
+  { status, deposits }: Pick<DepositSet, 'status' | 'deposits'>,
+  isOpen: boolean,
+): CryptoPaymentAttention | null {
+  if (deposits.some(({ undone }) => undone)) return 'deposit_undone';
+  if (deposits.some(isHeldByScreening)) return 'deposit_held';
+  if (deposits.some(isHeldLate)) return 'late_deposit';
+  return status === 'underpaid' && !isOpen ? 'underpaid' : null;
+}
+
+function findDeposit({ deposits }: DepositSet, transaction_id: string): Deposit | undefined {
+  return deposits.find((deposit) => deposit.transaction_id === transaction_id);
+}
+
+function replaceDeposit({ deposits }: DepositSet, change: Deposit): DepositChange {
+  const { transaction_id } = change;
+  return {
+    kind: 'changed',
+    deposits: deposits.map((deposit) =>
+      deposit.transaction_id === transaction_id ? change : deposit,
+    ),
+  };
+}

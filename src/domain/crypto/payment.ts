@@ -1,0 +1,74 @@
+import type { EventType } from '../webhook/event';
+
+/** States of a crypto payment. @see docs/api.md#states-of-a-crypto-payment */
+export const CRYPTO_PAYMENT_STATUSES = [
+  /** Waits for the payer, or for the confirmation of a deposit. */
+  'awaiting_deposit',
+  /** Confirmed deposits are less than the amount due; more may arrive in the window. */
+  'underpaid',
+  /** A deposit failed screening and waits for an operator. */
+  'held',
+  /** Confirmed deposits reach the amount due. Final. */
+  'received',
+  /** The window closed without a counted deposit. Changes only if late funds are credited. */
+  'expired',
+] as const;
+
+export type CryptoPaymentStatus = (typeof CRYPTO_PAYMENT_STATUSES)[number];
+
+/** Allowed transitions; one to the same state means that deposits changed. */
+export const CRYPTO_PAYMENT_TRANSITIONS = {
+  awaiting_deposit: ['awaiting_deposit', 'underpaid', 'held', 'received', 'expired'],
+  underpaid: ['underpaid', 'held', 'received', 'expired'],
+  held: ['held', 'awaiting_deposit', 'underpaid', 'received', 'expired'],
+  received: ['received'],
+  expired: ['expired', 'underpaid', 'received'],
+} as const satisfies Record<CryptoPaymentStatus, readonly CryptoPaymentStatus[]>;
+
+/** Event of each state, emitted once, when the state is first reached. */
+export const CRYPTO_PAYMENT_EVENTS = {
+  awaiting_deposit: undefined,
+  underpaid: 'crypto.payment.underpaid',
+  held: 'crypto.payment.held',
+  received: 'crypto.payment.received',
+  expired: 'crypto.payment.expired',
+} as const satisfies Record<CryptoPaymentStatus, EventType | undefined>;
+
+/** States in which the workflow runs. */
+export const CRYPTO_PAYMENT_IN_FLIGHT = [
+  'awaiting_deposit',
+  'underpaid',
+  'held',
+] as const satisfies readonly CryptoPaymentStatus[];
+
+export const CRYPTO_PAYMENT_ACTS = [
+  'release',
+  'reject',
+  'accept',
+  'return',
+  'credit_late',
+  'snooze',
+] as const;
+export type CryptoPaymentAct = (typeof CRYPTO_PAYMENT_ACTS)[number];
+
+/** Why a crypto payment needs an operator: the values of `ServiceAttention`. */
+export type CryptoPaymentAttention =
+  /** Screening failed: an operator releases or rejects it. */
+  | 'deposit_held'
+  /** A deposit arrived after the window. */
+  | 'late_deposit'
+  /** The window closed with less than the amount due. */
+  | 'underpaid'
+  /** A reorganization removed a counted deposit. */
+  | 'deposit_undone'
+  /** A deposit is still unconfirmed long after the window. */
+  | 'deposit_unconfirmed'
+  /** A counted deposit is now reported with a different amount. */
+  | 'amount_differs'
+  | 'too_many_deposits'
+  | 'malformed_callback'
+  | 'sender_not_known';
+
+export function cryptoPaymentWorkflowId(cryptoPaymentId: string): string {
+  return `crypto-payment:${cryptoPaymentId}`;
+}

@@ -1,0 +1,112 @@
+import { assertNever } from '../assert';
+import { parseUnits } from './assets';
+import type { CryptoCallback, CryptoPaymentCallbackName } from './callback';
+import type { Deposit } from './deposit';
+
+/** Events that the sandbox chain can report about a crypto payment. */
+export const SIMULATED_DEPOSITS = [
+  'deposit',
+  'received',
+  'underpaid',
+  'held',
+  'deposit_undone',
+  'expired',
+] as const;
+type SimulatedEvent = (typeof SIMULATED_DEPOSITS)[number];
+
+/** Request of a merchant's test suite. */
+export interface SimulatedDeposit {
+  /** Absent: a deposit. */
+  event?: SimulatedEvent | null | undefined;
+  /** Smallest units; absent: the event decides. */
+  amount?: string | null | undefined;
+  /** Absent: enough for the deposit to count. */
+  confirmations?: number | null | undefined;
+  /** Existing deposit; absent: a new one, or the last one for `deposit_undone`. */
+  transaction_id?: string | null | undefined;
+  code?: string | null | undefined;
+  reason?: string | null | undefined;
+}
+
+interface SimulatedPayment {
+  amount_due: string;
+  amount_received: string;
+  required_confirmations: number;
+  deposits: readonly Pick<Deposit, 'transaction_id' | 'amount' | 'seen_at'>[];
+}
+
+interface Report {
+  name: CryptoPaymentCallbackName;
+  callback: Omit<CryptoCallback, 'callback_id'>;
+}
+
+/**
+ * Builds the report that a request simulates; pure.
+ * @param defaults id of a new transaction, and the time
+ */
+export function simulateReport(
+  payment: SimulatedPayment,
+  request: SimulatedDeposit,
+  defaults: { transaction_id: string; now: string },
+): Report {
+  const { code, reason } = request;
+  const event = request.event ?? 'deposit';
+  const why = { code: code ?? undefined, reason: reason ?? undefined };
+  switch (event) {
+    case 'expired':
+      return { name: 'expired', callback: { occurred_at: defaults.now, ...why } };
+    case 'deposit_undone': {
+      const last = payment.deposits.at(-1)?.transaction_id;
+      const transaction_id = request.transaction_id ?? last ?? defaults.transaction_id;
+      return {
+        name: 'deposit_undone',
+        callback: { occurred_at: defaults.now, transaction_id, ...why },
+      };
+    }
+    case 'deposit':
+    case 'received':
+    case 'underpaid':
+    case 'held':
+      return { name: 'deposit', callback: buildDeposit(payment, event, request, defaults) };
+    default:
+      return assertNever(event);
+  }
+}
+
+function buildDeposit(
+  payment: SimulatedPayment,
+  event: SimulatedEvent,
+  request: SimulatedDeposit,
+  defaults: { transaction_id: string; now: string },
+): Report['callback'] {
+  const { confirmations, code, reason } = request;
+  const transaction_id = request.transaction_id ?? defaults.transaction_id;
+  const existing = payment.deposits.find((deposit) => deposit.transaction_id === transaction_id);
+  return {
+    // The first time a deposit was seen decides whether it is late.
+    occurred_at: existing?.seen_at ?? defaults.now,
+    transaction_id,
+    amount: request.amount ?? existing?.amount ?? String(amountFor(payment, event)),
+    confirmations: confirmations ?? payment.required_confirmations,
+    screening: getVerdict(event, existing !== undefined),
+    code: code ?? undefined,
+    reason: reason ?? undefined,
+  };
+}
+
+/** Undefined for an existing transaction, which the sandbox chain then screens. */
+function getVerdict(event: SimulatedEvent, isKnown: boolean): CryptoCallback['screening'] {
+  if (event === 'held') return 'failed';
+  return isKnown && event === 'deposit' ? undefined : 'passed';
+}
+
+/** Amount that causes the event: the amount missing, or half of it. */
+function amountFor(
+  { amount_due, amount_received }: SimulatedPayment,
+  event: SimulatedEvent,
+): bigint {
+  const due = parseUnits(amount_due);
+  const rest = due - parseUnits(amount_received);
+  const shortfall = rest > 0n ? rest : due;
+  return event === 'underpaid' && shortfall > 1n ? shortfall / 2n : shortfall;
+}

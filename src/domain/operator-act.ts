@@ -1,0 +1,55 @@
+/** Type of the workflow that looks every hour for lost workflows and callbacks. */
+export const AUDIT_WORKFLOW = 'audit';
+
+/** Most ids that a finding lists. */
+export const NAMED_MAX = 20;
+
+/** Days for which a parked callback needs attention; it is counted forever. */
+export const PARKED_ATTENTION_DAYS = 7;
+
+/** Payments, refunds and payouts in flight without a workflow. */
+export interface OrphanFindings {
+  checked: number;
+  found: number;
+  /** The first workflow ids. */
+  named: string[];
+}
+
+/** Deliveries that had no workflow. */
+export interface DeliveryFindings {
+  checked: number;
+  restarted: number;
+  /** The first event ids. */
+  named: string[];
+}
+
+/** Callbacks that no workflow had received. */
+export interface CallbackFindings {
+  delivered: number;
+  /** Callbacks that could not be delivered. */
+  waiting: number;
+  parked: number;
+  /** Parked in the last `PARKED_ATTENTION_DAYS`. */
+  parked_lately: number;
+  /** The first ids that wait or were parked lately. */
+  named: string[];
+}
+
+export interface AuditResult {
+  orphans: OrphanFindings;
+  deliveries: DeliveryFindings;
+  callbacks: CallbackFindings;
+  /** Null when no operator is needed. */
+  attention: AuditAttention | null;
+}
+
+/** Values of `ServiceAttention` of an audit. */
+export type AuditAttention = 'orphans_found' | 'callbacks_waiting';
+
+export function auditAttention({
+  orphans,
+  callbacks,
+}: Pick<AuditResult, 'orphans' | 'callbacks'>): AuditAttention | null {
+  if (orphans.found > 0) return 'orphans_found';
+  return callbacks.waiting + callbacks.parked_lately > 0 ? 'callbacks_waiting' : null;
+}

@@ -1,0 +1,204 @@
+import type { PaymentCallbackName } from '../callback/callback';
+import type { Failure } from '../lifecycle';
+import type { EventType } from '../webhook/event';
+
+/** States of a payment. @see docs/api.md#states */
+export const PAYMENT_STATUSES = [
+  /** The bank session is still being opened. */
+  'created',
+  /** The redirect is issued; the customer has not paid. */
+  'awaiting_customer',
+  /** The customer approved the payment; the money has not moved yet. Never expires. */
+  'authorized',
+  /** The money moved. Final. */
+  'settled',
+  /** The payment was declined, or it ended with an error. Final. */
+  'failed',
+  /** The merchant cancelled it, or the customer abandoned it. Final. */
+  'cancelled',
+  /** The customer never paid. Final. */
+  'expired',
+] as const;
+
+export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
+
+/** Allowed transitions. @see docs/api.md#states */
+export const PAYMENT_TRANSITIONS = {
+  created: ['awaiting_customer', 'failed', 'cancelled', 'expired'],
+  awaiting_customer: ['authorized', 'failed', 'cancelled', 'expired'],
+  authorized: ['settled', 'failed'],
+  settled: [],
+  failed: [],
+  cancelled: [],
+  expired: [],
+} as const satisfies Record<PaymentStatus, readonly PaymentStatus[]>;
+
+/** Event of each state; `created` emits none. @see docs/webhooks.md#events */
+export const PAYMENT_EVENTS = {
+  created: undefined,
+  awaiting_customer: 'payment.awaiting_customer',
+  authorized: 'payment.authorized',
+  settled: 'payment.settled',
+  failed: 'payment.failed',
+  cancelled: 'payment.cancelled',
+  expired: 'payment.expired',
+} as const satisfies Record<PaymentStatus, EventType | undefined>;
+
+export function isFinal(status: PaymentStatus): boolean {
+  return PAYMENT_TRANSITIONS[status].length === 0;
+}
+
+/** States in which the workflow runs. */
+export const PAYMENT_IN_FLIGHT = PAYMENT_STATUSES.filter((status) => !isFinal(status));
+
+/** @see docs/api.md#create-a-payment */
+export function isCancellable(status: PaymentStatus): boolean {
+  return status === 'created' || status === 'awaiting_customer';
+}
+
+export const PAYMENT_ACTS = [
+  'mark_settled',
+  'mark_failed',
+  'snooze',
+  'claw_back',
+  'mark_reversed',
+] as const;
+export type PaymentAct = (typeof PAYMENT_ACTS)[number];
+
+/** Why a payment needs an operator: the values of `ServiceAttention`. */
+export type PaymentAttention =
+  | 'settlement_overdue'
+  /** The payment ended, but the session at the bank could not be closed. */
+  | 'session_not_closed'
+  | 'late_money_pending'
+  | 'late_authorization_voided'
+  | 'late_settlement_reversed'
+  | 'late_settlement_not_reversed'
+  | 'failed_after_settled'
+  | 'clawed_back'
+  /** The bank reports a different amount or currency. */
+  | 'amount_differs'
+  | 'expired_after_authorized'
+  | 'malformed_callback'
+  | 'sender_not_known';
+
+/** Effect of a callback on a payment in a given state. */
+export type PaymentDecision =
+  | { kind: 'move'; to: readonly PaymentStatus[] }
+  /** Releases the money at the bank, because the customer authorized too late. */
+  | { kind: 'void' }
+  /** Sends the money back at the bank, because it settled too late. */
+  | { kind: 'reverse' }
+  /** The bank has sent late funds back, or could not. */
+  | { kind: 'reversed' }
+  | { kind: 'not_reversed' }
+  /** Chargeback: the payment is disputed, and an operator posts the entry. */
+  | { kind: 'dispute'; reason: string; attention: PaymentAttention }
+  | { kind: 'unapplied'; reason: string; attention?: PaymentAttention };
+
+const transition = (...to: PaymentStatus[]): PaymentDecision => ({ kind: 'move', to });
+const unapplied = (reason: string, attention?: PaymentAttention): PaymentDecision => ({
+  kind: 'unapplied',
+  reason,
+  ...(attention === undefined ? {} : { attention }),
+});
+const lateDecisions = {
+  authorized: { kind: 'void' },
+  settled: { kind: 'reverse' },
+  failed: unapplied('the payment has ended already'),
+  expired: unapplied('the payment has ended already'),
+  reversed: { kind: 'reversed' },
+  reversal_failed: { kind: 'not_reversed' },
+  clawed_back: unapplied('the payment never settled', 'clawed_back'),
+} as const satisfies Record<PaymentCallbackName, PaymentDecision>;
+
+const notSent = unapplied('no money of this payment was sent back');
+/** Shared by the states before settlement. */
+const unsettledDecisions = {
+  reversed: notSent,
+  reversal_failed: notSent,
+  clawed_back: unapplied('the payment has not settled', 'clawed_back'),
+} as const;
+
+/**
+ * Decisions for every status × every callback; a final state is never left.
+ * @see docs/decisions.md#payments
+ */
+const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecision>> = {
+  created: {
+    authorized: transition('awaiting_customer', 'authorized'),
+    settled: transition('awaiting_customer', 'authorized', 'settled'),
+    failed: transition('failed'),
+    expired: transition('expired'),
+    ...unsettledDecisions,
+  },
+  awaiting_customer: {
+    authorized: transition('authorized'),
+    settled: transition('authorized', 'settled'),
+    failed: transition('failed'),
+    expired: transition('expired'),
+    ...unsettledDecisions,
+  },
+  authorized: {
+    authorized: unapplied('the payment is authorized already'),
+    settled: transition('settled'),
+    failed: transition('failed'),
+    expired: unapplied('an authorized payment never expires', 'expired_after_authorized'),
+    ...unsettledDecisions,
+  },
+  settled: {
+    authorized: unapplied('the payment is settled already'),
+    settled: unapplied('the payment is settled already'),
+    failed: {
+      kind: 'dispute',
+      reason: 'a settled payment never fails',
+      attention: 'failed_after_settled',
+    },
+    expired: unapplied('a settled payment never expires'),
+    reversed: notSent,
+    reversal_failed: notSent,
+    clawed_back: {
+      kind: 'dispute',
+      reason: 'an operator posts the chargeback',
+      attention: 'clawed_back',
+    },
+  },
+  failed: lateDecisions,
+  cancelled: lateDecisions,
+  expired: lateDecisions,
+};
+
+/** Decides the effect of `callback` on a payment in `status`; pure. */
+export function decidePayment(
+  status: PaymentStatus,
+  callback: PaymentCallbackName,
+): PaymentDecision {
+  return DECISIONS[status][callback];
+}
+
+/** Returns the path of states to the reported one; empty if there is none. */
+export function pathTo(
+  from: PaymentStatus,
+  to: 'authorized' | 'settled',
+): readonly PaymentStatus[] {
+  const decision = DECISIONS[from][to];
+  return decision.kind === 'move' ? decision.to : [];
+}
+
+/** @see docs/decisions.md#payments */
+export const CANCELLATIONS = {
+  merchant: { code: 'cancelled_by_merchant', message: 'The merchant cancelled the payment.' },
+  customer: { code: 'cancelled_by_customer', message: 'The customer abandoned the payment.' },
+} as const satisfies Record<string, Failure>;
+
+export type CancelledBy = keyof typeof CANCELLATIONS;
+
+/** Failures without a reason from the bank. */
+export const PAYMENT_FAILURES = {
+  bank: { code: 'declined', message: 'The bank declined the payment.' },
+  operator: { code: 'failed_at_bank', message: 'The bank reported that the payment failed.' },
+} as const satisfies Record<string, Failure>;
+
+export function paymentWorkflowId(paymentId: string): string {
+  return `payment:${paymentId}`;
+}

@@ -1,0 +1,23 @@
+import { isRailId, type RailId, railRules } from './rails';
+
+/** A rail, or a rail in one of its currencies, such as `card_payout:EUR`. */
+export type FeeName = RailId | `${RailId}:${string}`;
+
+/** Fees in minor units of the payout's currency. */
+export type PayoutFees = Partial<Record<FeeName, number>>;
+
+/**
+ * Returns the fee for the rail's currency, else for the rail, else 0, in minor units.
+ * @see docs/ledger.md#fees-of-payouts
+ */
+export function payoutFee(fees: PayoutFees, rail: RailId, currency: string): number {
+  return fees[`${rail}:${currency}`] ?? fees[rail] ?? 0;
+}
+
+/** @returns undefined for an unknown rail, or a currency that the rail does not have */
+export function parseFeeName(text: string): FeeName | undefined {
+  const [rail = '', currency, ...more] = text.split(':');
+  if (!isRailId(rail) || more.length > 0) return undefined;
+  if (currency === undefined) return rail;
+  return railRules(rail).currencies.includes(currency) ? `${rail}:${currency}` : undefined;
+}

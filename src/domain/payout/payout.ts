@@ -1,0 +1,222 @@
+import type { PayoutCallbackName } from '../callback/callback';
+import type { Failure } from '../lifecycle';
+import type { EventType } from '../webhook/event';
+
+/** States of a payout. @see docs/api.md#states-of-a-payout */
+export const PAYOUT_STATUSES = [
+  /** Accepted, with amount and fee reserved; the bank has not accepted it yet. */
+  'created',
+  /** Queued at the bank. */
+  'submitted',
+  /** Handed to the scheme; amount and fee are captured. */
+  'sent',
+  /** The money reached the recipient; it may still come back. */
+  'completed',
+  /** The money never left; amount and fee are released. Final. */
+  'failed',
+  /** The money left and came back; the amount is credited, the fee stays. Final. */
+  'returned',
+] as const;
+
+export type PayoutStatus = (typeof PAYOUT_STATUSES)[number];
+
+/** Allowed transitions. @see docs/api.md#states-of-a-payout */
+export const PAYOUT_TRANSITIONS = {
+  created: ['submitted', 'failed'],
+  submitted: ['sent', 'failed'],
+  sent: ['completed', 'failed', 'returned'],
+  completed: ['returned'],
+  failed: [],
+  returned: [],
+} as const satisfies Record<PayoutStatus, readonly PayoutStatus[]>;
+
+/** Event of each state; `created` emits none. @see docs/webhooks.md#events */
+export const PAYOUT_EVENTS = {
+  created: undefined,
+  submitted: 'payout.submitted',
+  sent: 'payout.sent',
+  completed: 'payout.completed',
+  failed: 'payout.failed',
+  returned: 'payout.returned',
+} as const satisfies Record<PayoutStatus, EventType | undefined>;
+
+/** Whether the workflow ends in this state; a return resumes a completed payout. */
+export function isEnded(status: PayoutStatus): boolean {
+  return status === 'completed' || status === 'failed' || status === 'returned';
+}
+
+/** States in which the workflow runs. */
+export const PAYOUT_IN_FLIGHT = PAYOUT_STATUSES.filter((status) => !isEnded(status));
+
+/**
+ * A payout can be returned for 60 days after it completed, or after it was sent.
+ * @see docs/decisions.md#payouts
+ */
+const RETURN_DAYS = 60;
+
+export const PAYOUT_ACTS = [
+  'resubmit',
+  'mark_failed',
+  'mark_completed',
+  'mark_returned',
+  'snooze',
+] as const;
+export type PayoutAct = (typeof PAYOUT_ACTS)[number];
+
+/** Whether the bank still has to hand the payout to the scheme. */
+export function isUnsent(status: PayoutStatus): boolean {
+  return status === 'created' || status === 'submitted';
+}
+
+/** Why a payout needs an operator: the values of `ServiceAttention`. */
+export type PayoutAttention =
+  /** Overdue, by the state in which the payout is stuck. */
+  | 'not_submitted'
+  | 'not_sent'
+  | 'not_completed'
+  /** The workflow was ended from outside and restarted. */
+  | 'restarted_in_flight'
+  /** Bank reports that could not be applied. */
+  | 'failed_after_completed'
+  | 'moved_after_failed'
+  | 'moved_after_returned'
+  | 'second_return'
+  | 'return_too_late'
+  | 'return_not_possible'
+  /** The bank reports a different amount or currency. */
+  | 'amount_differs'
+  | 'malformed_callback'
+  | 'sender_not_known';
+
+/** Attention reason of an overdue payout, by its state. */
+export const OVERDUE_ATTENTION = {
+  created: 'not_submitted',
+  submitted: 'not_sent',
+  sent: 'not_completed',
+} as const satisfies Partial<Record<PayoutStatus, PayoutAttention>>;
+
+/** Effect of a callback on a payout in a given state. */
+export type PayoutDecision =
+  | { kind: 'move'; to: readonly PayoutStatus[] }
+  | { kind: 'unapplied'; reason: string; attention?: PayoutAttention };
+
+const transition = (...to: PayoutStatus[]): PayoutDecision => ({ kind: 'move', to });
+const unapplied = (reason: string, attention?: PayoutAttention): PayoutDecision => ({
+  kind: 'unapplied',
+  reason,
+  ...(attention === undefined ? {} : { attention }),
+});
+const alreadyPassed = unapplied('the payout has passed this state already');
+
+/**
+ * Decisions for every status × every callback; no path skips a state.
+ * @see docs/decisions.md#payouts
+ */
+const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>> = {
+  created: {
+    submitted: transition('submitted'),
+    sent: transition('submitted', 'sent'),
+    completed: transition('submitted', 'sent', 'completed'),
+    failed: transition('failed'),
+    returned: transition('submitted', 'sent', 'returned'),
+  },
+  submitted: {
+    submitted: alreadyPassed,
+    sent: transition('sent'),
+    completed: transition('sent', 'completed'),
+    failed: transition('failed'),
+    returned: transition('sent', 'returned'),
+  },
+  sent: {
+    submitted: alreadyPassed,
+    sent: alreadyPassed,
+    completed: transition('completed'),
+    failed: transition('failed'),
+    returned: transition('returned'),
+  },
+  completed: {
+    submitted: alreadyPassed,
+    sent: alreadyPassed,
+    completed: alreadyPassed,
+    failed: unapplied('a completed payout never fails', 'failed_after_completed'),
+    returned: transition('returned'),
+  },
+  failed: {
+    submitted: alreadyPassed,
+    sent: unapplied('the payout has failed; its money was given back', 'moved_after_failed'),
+    completed: unapplied('the payout has failed; its money was given back', 'moved_after_failed'),
+    failed: alreadyPassed,
+    returned: unapplied('the payout has failed; its money was given back', 'moved_after_failed'),
+  },
+  returned: {
+    submitted: alreadyPassed,
+    sent: alreadyPassed,
+    completed: unapplied('the payout has come back already', 'moved_after_returned'),
+    failed: unapplied('the payout has come back already', 'moved_after_returned'),
+    returned: unapplied('the payout has come back already', 'second_return'),
+  },
+};
+
+const DAY_MS = 86_400_000;
+
+/** Facts that decide whether a payout can be returned. */
+export interface Returnable {
+  can_be_returned: boolean;
+  /** ISO 8601; null before it is sent. */
+  sent_at: string | null;
+  completed_at: string | null;
+}
+
+/**
+ * Decides the effect of `callback` on a payout in `status`; pure. A return is applied only on rails
+ * that have returns, and for 60 days, the last millisecond included.
+ * @param at time of the report, in ms since the epoch
+ */
+export function decidePayout(
+  status: PayoutStatus,
+  callback: PayoutCallbackName,
+  returnable: Returnable,
+  at: number,
+): PayoutDecision {
+  const decision = DECISIONS[status][callback];
+  if (callback !== 'returned' || decision.kind !== 'move') return decision;
+  if (!returnable.can_be_returned) {
+    return unapplied('nothing comes back on this rail', 'return_not_possible');
+  }
+  const since = returnable.completed_at ?? returnable.sent_at;
+  if (since !== null && at > Date.parse(since) + RETURN_DAYS * DAY_MS) {
+    return unapplied(`a payout comes back within ${RETURN_DAYS} days`, 'return_too_late');
+  }
+  return decision;
+}
+
+/** Returns the path of states to the reported one; empty if there is none. */
+export function pathTo(
+  from: PayoutStatus,
+  to: 'submitted' | 'sent' | 'completed' | 'returned',
+): readonly PayoutStatus[] {
+  const decision = DECISIONS[from][to];
+  return decision.kind === 'move' ? decision.to : [];
+}
+
+/** Failures without a reason from the bank. */
+export const PAYOUT_FAILURES = {
+  bank: { code: 'payout_rejected', message: 'The bank rejected the payout.' },
+  operator: { code: 'failed_at_bank', message: 'The bank reported that the payout failed.' },
+} as const satisfies Record<string, Failure>;
+
+/** Why a payout was returned. @see docs/api.md#states-of-a-payout */
+export interface Return {
+  code: string;
+  /** The receiving bank's reason. */
+  reason: string;
+}
+
+export const RETURNS = {
+  bank: { code: 'returned', reason: 'The receiving bank sent the payout back.' },
+  operator: { code: 'returned', reason: 'The bank reported that the payout came back.' },
+} as const satisfies Record<string, Return>;
+
+export function payoutWorkflowId(payoutId: string): string {
+  return `payout:${payoutId}`;
+}

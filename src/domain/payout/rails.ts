@@ -1,0 +1,106 @@
+import { CURRENCIES } from '../currencies';
+
+export type RecipientType = 'card' | 'bank_account';
+
+/** When an uncompleted payout needs attention. */
+type RailDue =
+  | { kind: 'after'; seconds: number }
+  /** 18:00 in Frankfurt on the next TARGET2 business day. */
+  | { kind: 'next_business_day' };
+
+/** Fields of a recipient that a rail can require. */
+export type RecipientField =
+  | 'card_number'
+  | 'date_of_birth'
+  | 'iban'
+  | 'sort_code'
+  | 'account_number'
+  | 'address_line1'
+  | 'city'
+  | 'postal_code';
+
+interface PublicRail {
+  display_name: string;
+  recipient_type: RecipientType;
+  typical_speed: string;
+  can_be_returned: boolean;
+}
+
+export interface RailRules extends PublicRail {
+  /** ISO 4217 codes. */
+  currencies: readonly string[];
+  /** Fields that the recipient must have. @see docs/decisions.md#payouts */
+  required_fields: readonly RecipientField[];
+  /** Whether it reaches only accounts in the SEPA area. */
+  sepa: boolean;
+  due: RailDue;
+}
+
+const ADDRESS = ['address_line1', 'city', 'postal_code'] as const;
+
+/** @see docs/api.md#rails, docs/api.md#recipients */
+export const RAILS = {
+  card_payout: {
+    display_name: 'Card payout',
+    recipient_type: 'card',
+    typical_speed: 'instant',
+    can_be_returned: false,
+    currencies: CURRENCIES,
+    required_fields: ['card_number', 'date_of_birth', ...ADDRESS],
+    sepa: false,
+    due: { kind: 'after', seconds: 15 * 60 },
+  },
+  sepa_credit_transfer: {
+    display_name: 'SEPA Credit Transfer',
+    recipient_type: 'bank_account',
+    typical_speed: 'next business day',
+    can_be_returned: true,
+    currencies: ['EUR'],
+    required_fields: ['iban', ...ADDRESS],
+    sepa: true,
+    due: { kind: 'next_business_day' },
+  },
+  sepa_instant: {
+    display_name: 'SEPA Instant',
+    recipient_type: 'bank_account',
+    typical_speed: 'seconds',
+    can_be_returned: true,
+    currencies: ['EUR'],
+    required_fields: ['iban', ...ADDRESS],
+    sepa: true,
+    due: { kind: 'after', seconds: 60 },
+  },
+  faster_payments: {
+    display_name: 'Faster Payments',
+    recipient_type: 'bank_account',
+    typical_speed: 'seconds to two hours',
+    can_be_returned: true,
+    currencies: ['GBP'],
+    required_fields: ['sort_code', 'account_number'],
+    sepa: false,
+    due: { kind: 'after', seconds: 2 * 3_600 },
+  },
+} as const satisfies Record<string, RailRules>;
+
+export type RailId = keyof typeof RAILS;
+
+/** Entry of GET /v1/payout-methods. @see docs/api.md#rails */
+export type RailEntry = { method: RailId } & PublicRail;
+
+export function isRailId(id: string): id is RailId {
+  return Object.hasOwn(RAILS, id);
+}
+
+/** In display order. */
+export const RAIL_IDS: readonly RailId[] = Object.freeze(Object.keys(RAILS).filter(isRailId));
+
+/** Widens the type of the rules. */
+export function railRules(id: RailId): RailRules {
+  return RAILS[id];
+}
+
+/** Omits the internal rules. @see docs/api.md#rails */
+export function railEntry(id: RailId): RailEntry {
+  const { display_name, recipient_type, typical_speed, can_be_returned } = railRules(id);
+  return { method: id, display_name, recipient_type, typical_speed, can_be_returned };
+}

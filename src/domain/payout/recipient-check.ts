@@ -1,0 +1,219 @@
+import { isSEPACountry, isValidBIC, isValidIBAN } from 'ibantools';
+import type { RecipientField } from './rails';
+import type { CardScheme, RecipientDetails, RecipientFacts } from './recipient';
+
+type RequiredKey = 'type' | 'first_name' | 'last_name';
+type OptionalKey = Exclude<keyof RecipientDetails, RequiredKey> | 'last4' | 'scheme';
+
+/** A recipient in a request; null means absent. @see docs/api.md#recipients */
+export type RecipientInput = Pick<RecipientDetails, RequiredKey> & {
+  [Field in OptionalKey]?: string | null | undefined;
+};
+
+/** Fault of a field; the message never contains its value. */
+export interface RecipientFault {
+  field: keyof RecipientInput;
+  message: string;
+}
+
+const CARD_ONLY = ['card_number', 'expiry_month', 'expiry_year', 'scheme'] as const;
+const CARD_NEEDS = ['card_number', 'expiry_month', 'expiry_year', 'date_of_birth'] as const;
+const UK_NEEDS = ['sort_code', 'account_number'] as const;
+const BANK_ONLY = ['iban', 'bic', 'sort_code', 'account_number'] as const;
+
+/** SEPA members that are missing in the library. */
+const SEPA_SINCE_2024: ReadonlySet<string> = new Set(['AL', 'MD', 'ME', 'MK', 'RS']);
+
+const BIRTH_YEAR_MIN = 1900;
+
+/** Checks for 12 to 19 digits with a valid check digit (ISO/IEC 7812). */
+export function isCardNumber(text: string): boolean {
+  if (!/^\d{12,19}$/.test(text)) return false;
+  const sum = [...text].reverse().reduce((total, character, at) => {
+    const digit = Number(character) * (at % 2 === 0 ? 1 : 2);
+    return total + (digit > 9 ? digit - 9 : digit);
+  }, 0);
+  return sum % 10 === 0;
+}
+
+/**
+ * Detects the card network by the first digits; null for networks without payouts.
+ * @see docs/api.md#recipients
+ */
+export function detectScheme(cardNumber: string): CardScheme | null {
+  if (cardNumber.startsWith('4')) return 'visa';
+  if (/^3[47]/.test(cardNumber)) return 'amex';
+  const six = Number(cardNumber.slice(0, 6));
+  const isMastercard = (six >= 510_000 && six < 560_000) || (six >= 222_100 && six < 272_100);
+  return isMastercard ? 'mastercard' : null;
+}
+
+function normalizeIban(text: string): string {
+  return text.replaceAll(' ', '').toUpperCase();
+}
+
+/** Checks country, length, format and check digits; spaces and lower case are allowed. */
+export function isIban(text: string): boolean {
+  return /^[A-Za-z0-9 ]+$/.test(text) && isValidIBAN(normalizeIban(text));
+}
+
+/** Checks the format, 8 or 11 characters. */
+export function isBic(text: string): boolean {
+  return isValidBIC(text);
+}
+
+/** Checks for a real day, `YYYY-MM-DD`, from 1900 on. */
+export function isBirthDate(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text) || Number(text.slice(0, 4)) < BIRTH_YEAR_MIN) return false;
+  const day = new Date(`${text}T00:00:00.000Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
+}
+
+/**
+ * Lists every field that is missing or contradicts another. A malformed field counts as present and
+ * is not compared.
+ */
+export function recipientFaults(input: RecipientInput): RecipientFault[] {
+  return input.type === 'card' ? cardFaults(input) : bankFaults(input);
+}
+
+function cardFaults(input: RecipientInput): RecipientFault[] {
+  const { card_number: number, scheme } = input;
+  const faults = [...findForeignFields(input, BANK_ONLY), ...findMissingFields(input, CARD_NEEDS)];
+  if (!isPresent(number) || !isCardNumber(number)) return faults;
+  if (isPresent(scheme) && scheme !== detectScheme(number)) {
+    faults.push({ field: 'scheme', message: 'is not the network of card_number' });
+  }
+  return [...faults, ...last4Faults(input, number)];
+}
+
+function bankFaults(input: RecipientInput): RecipientFault[] {
+  const { iban, sort_code, account_number } = input;
+  const faults = findForeignFields(input, CARD_ONLY);
+  const isUk = isPresent(sort_code) || isPresent(account_number);
+  if (!isPresent(iban)) {
+    const requiredFields = isUk ? UK_NEEDS : (['iban', ...UK_NEEDS] as const);
+    return [
+      ...faults,
+      ...findMissingFields(input, requiredFields),
+      ...last4Faults(input, account_number),
+    ];
+  }
+  if (isUk) faults.push(...findMissingFields(input, UK_NEEDS));
+  if (!isIban(iban)) return faults;
+  if (!isInSepa(normalizeIban(iban))) faults.push(...findMissingFields(input, ['bic']));
+  return [...faults, ...last4Faults(input, normalizeIban(iban))];
+}
+
+function findForeignFields(
+  input: RecipientInput,
+  fields: readonly (keyof RecipientInput)[],
+): RecipientFault[] {
+  const kind = input.type === 'card' ? 'a card' : 'a bank account';
+  return fields
+    .filter((field) => isPresent(input[field]))
+    .map((field) => ({ field, message: `does not belong to ${kind}` }));
+}
+
+function findMissingFields(
+  input: RecipientInput,
+  fields: readonly (keyof RecipientInput)[],
+): RecipientFault[] {
+  return fields
+    .filter((field) => !isPresent(input[field]))
+    .map((field) => ({ field, message: 'is required' }));
+}
+
+function last4Faults(
+  { last4 }: RecipientInput,
+  number: string | null | undefined,
+): RecipientFault[] {
+  if (!isPresent(last4) || !isPresent(number) || number === '' || number.endsWith(last4)) return [];
+  return [{ field: 'last4', message: 'is not how the number ends' }];
+}
+
+function isPresent<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null;
+}
+
+/**
+ * Lists the faults that depend on the time, in UTC: an expired card, a date of birth that is not in
+ * the past.
+ * @see docs/api.md#recipients
+ */
+export function faultsAt(details: RecipientDetails, now: Date): RecipientFault[] {
+  const faults: RecipientFault[] = [];
+  const today = now.toISOString();
+  const expires = cardExpires(details);
+  if (expires !== null && expires < today.slice(0, 'YYYY-MM'.length)) {
+    const message = 'the card has expired';
+    faults.push({ field: 'expiry_month', message }, { field: 'expiry_year', message });
+  }
+  const { date_of_birth } = details;
+  if (date_of_birth !== null && date_of_birth >= today.slice(0, 'YYYY-MM-DD'.length)) {
+    faults.push({ field: 'date_of_birth', message: 'must be in the past' });
+  }
+  return faults;
+}
+
+/** Normalizes the details to store; `last4` and `scheme` only repeat the number and are omitted. */
+export function recipientDetails(input: RecipientInput): RecipientDetails {
+  const { type, first_name, last_name } = input;
+  return {
+    type,
+    first_name,
+    last_name,
+    card_number: input.card_number ?? null,
+    expiry_month: input.expiry_month ?? null,
+    expiry_year: input.expiry_year ?? null,
+    date_of_birth: input.date_of_birth ?? null,
+    iban: isPresent(input.iban) ? normalizeIban(input.iban) : null,
+    bic: input.bic?.toUpperCase() ?? null,
+    sort_code: input.sort_code ?? null,
+    account_number: input.account_number ?? null,
+    address_line1: input.address_line1 ?? null,
+    city: input.city ?? null,
+    postal_code: input.postal_code ?? null,
+    country: input.country ?? null,
+    email: input.email ?? null,
+    reference: input.reference ?? null,
+    parent_payment_reference: input.parent_payment_reference ?? null,
+  };
+}
+
+const RAIL_FIELDS: readonly RecipientField[] = [
+  'card_number',
+  'date_of_birth',
+  'iban',
+  'sort_code',
+  'account_number',
+  'address_line1',
+  'city',
+  'postal_code',
+];
+
+/** Extracts the facts that are stored as plain text. */
+export function recipientFacts(details: RecipientDetails): RecipientFacts {
+  const { type, card_number, iban } = details;
+  return {
+    type,
+    scheme: card_number === null ? null : detectScheme(card_number),
+    has: RAIL_FIELDS.filter((field) => details[field] !== null),
+    card_expires: cardExpires(details),
+    iban_in_sepa: iban === null ? null : isInSepa(iban),
+  };
+}
+
+/** @see docs/api.md#recipients */
+export function getLast4({ card_number, iban, account_number }: RecipientDetails): string {
+  return (card_number ?? iban ?? account_number ?? '').slice(-4);
+}
+
+function cardExpires({ expiry_month, expiry_year }: RecipientDetails): string | null {
+  return expiry_month === null || expiry_year === null ? null : `${expiry_year}-${expiry_month}`;
+}
+
+function isInSepa(iban: string): boolean {
+  const country = iban.slice(0, 2);
+  return isSEPACountry(country) || SEPA_SINCE_2024.has(country);
+}

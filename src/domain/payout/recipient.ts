@@ -1,0 +1,43 @@
+import type { RecipientField, RecipientType } from './rails';
+
+/** Card networks that a payout can go to. @see docs/api.md#recipients */
+export const CARD_SCHEMES = ['visa', 'mastercard', 'amex'] as const;
+export type CardScheme = (typeof CARD_SCHEMES)[number];
+
+/** Facts stored as plain text: enough to check a rail, not enough to identify the recipient. */
+export interface RecipientFacts {
+  type: RecipientType;
+  /** Null for bank accounts, and for cards of other networks. */
+  scheme: CardScheme | null;
+  /** Fields present, of those that rails require. */
+  has: RecipientField[];
+  /** Last month in which the card is valid, `YYYY-MM`; null for bank accounts. */
+  card_expires: string | null;
+  /** Whether the IBAN's country is in the SEPA area; null without an IBAN. */
+  iban_in_sepa: boolean | null;
+}
+
+/** The merchant's data, encrypted on arrival and decrypted only to send it to a bank. */
+export interface RecipientDetails {
+  type: RecipientType;
+  first_name: string;
+  last_name: string;
+  card_number: string | null;
+  /** MM */
+  expiry_month: string | null;
+  /** YYYY */
+  expiry_year: string | null;
+  /** YYYY-MM-DD */
+  date_of_birth: string | null;
+  iban: string | null;
+  bic: string | null;
+  sort_code: string | null;
+  account_number: string | null;
+  address_line1: string | null;
+  city: string | null;
+  postal_code: string | null;
+  country: string | null;
+  email: string | null;
+  reference: string | null;
+  parent_payment_reference: string | null;
+}

@@ -1,0 +1,173 @@
+import type { RawJson } from '../../base/json';
+import { type AvailableBalance, balanceFault, type Debit } from '../account/balance';
+import { isBalanceAccountName, MAIN_BALANCE } from '../account/balance-account';
+import type { ErrorDetail } from '../errors';
+import type { RuleViolation } from '../lifecycle';
+import { formatMoney } from '../money';
+import { isRailId, type RailRules, railRules } from './rails';
+import type { CardScheme, RecipientFacts } from './recipient';
+
+/** Fields of a request that a rail checks. */
+export interface RailRequest {
+  /** Rail id from the request, not checked yet. */
+  method: string;
+  currency: string;
+  recipient: RecipientFacts;
+}
+
+const NOT_MET = 'The payout does not meet the requirements of the rail.';
+
+/**
+ * Returns why the rail can't take the payout; undefined if it can. `rail_requirements_not_met`
+ * lists every invalid field.
+ * @param available ids of the rails that this account can use in this environment
+ * @param at time of the payout request
+ * @see docs/api.md#recipients, docs/api.md#rails, docs/decisions.md#payouts
+ */
+export function railFault(
+  { method, currency, recipient }: RailRequest,
+  available: ReadonlySet<string>,
+  at: Date,
+): RuleViolation | undefined {
+  if (!isRailId(method)) {
+    return notMet([detail('method_not_found', 'method', 'There is no such rail.')]);
+  }
+  const rules = railRules(method);
+  const { display_name: name, recipient_type: requiredType } = rules;
+  const disabled = available.has(method)
+    ? []
+    : [detail('method_not_enabled', 'method', `${name} is not enabled on this account.`)];
+  const isOther = recipient.type !== requiredType;
+  if (isOther && disabled.length === 0) {
+    const message = `${name} pays out to a ${requiredType}; the recipient is a ${recipient.type}.`;
+    return { code: 'recipient_type_mismatch', message };
+  }
+  const details = [
+    ...disabled,
+    ...currencyFaults(rules, currency),
+    ...(isOther ? [] : recipientFaults(rules, recipient, at)),
+  ];
+  return details.length === 0 ? undefined : notMet(details);
+}
+
+/** @see docs/api.md#delete-a-recipient */
+export const RECIPIENT_DELETED = {
+  code: 'recipient_deleted',
+  message: 'The recipient was deleted. Create another one.',
+} as const satisfies RuleViolation;
+
+function notMet(details: ErrorDetail[]): RuleViolation {
+  return { code: 'rail_requirements_not_met', message: NOT_MET, details };
+}
+
+function detail(code: string, field: string, message: string): ErrorDetail {
+  return { code, field, message };
+}
+
+function currencyFaults({ currencies, display_name }: RailRules, currency: string): ErrorDetail[] {
+  if (currencies.includes(currency)) return [];
+  const message = `${display_name} pays out only in ${currencies.join(', ')}.`;
+  return [detail('currency_not_supported', 'currency', message)];
+}
+
+function recipientFaults(rules: RailRules, facts: RecipientFacts, at: Date): ErrorDetail[] {
+  return [...missingFields(rules, facts), ...cardFaults(facts, at), ...sepaFaults(rules, facts)];
+}
+
+function missingFields(rules: RailRules, { has }: RecipientFacts): ErrorDetail[] {
+  const fields = rules.required_fields.filter((field) => !has.includes(field));
+  return fields.map((field) =>
+    detail('field_required', field, `${rules.display_name} requires this field of the recipient.`),
+  );
+}
+
+const SCHEME_NAMES: Record<CardScheme, string> = {
+  visa: 'Visa',
+  mastercard: 'Mastercard',
+  amex: 'American Express',
+};
+
+/** A card is valid to the end of its last month, in UTC like every time of the API. */
+function cardFaults({ type, scheme, card_expires }: RecipientFacts, at: Date): ErrorDetail[] {
+  if (type !== 'card') return [];
+  const isPast = card_expires !== null && card_expires < at.toISOString().slice(0, 7);
+  const networks = Object.values(SCHEME_NAMES).join(', ');
+  return [
+    ...(isPast ? [detail('card_expired', 'expiry_year', 'The card has expired.')] : []),
+    ...(scheme === null
+      ? [detail('scheme_not_supported', 'scheme', `Payouts go only to ${networks} cards.`)]
+      : []),
+  ];
+}
+
+function sepaFaults({ sepa, display_name }: RailRules, facts: RecipientFacts): ErrorDetail[] {
+  if (!sepa || facts.iban_in_sepa !== false) return [];
+  const message = `${display_name} reaches only accounts in the SEPA area.`;
+  return [detail('iban_not_in_sepa', 'iban', message)];
+}
+
+/**
+ * Reads `metadata.balance_account`; `main` by default.
+ * @see docs/api.md#which-money-a-payout-draws
+ */
+export function readBalanceAccount(
+  metadata: RawJson | null | undefined,
+): { name: string } | { fault: RuleViolation } {
+  const object: object = Object(metadata?.value() ?? {});
+  const rawName: unknown = Object.getOwnPropertyDescriptor(object, 'balance_account')?.value;
+  if (rawName == null) return { name: MAIN_BALANCE };
+  if (typeof rawName !== 'string') {
+    const field = 'metadata.balance_account';
+    const message = 'must be a string';
+    const details = [detail('invalid', field, message)];
+    return { fault: { code: 'invalid_request', message: `${field}: ${message}`, details } };
+  }
+  return isBalanceAccountName(rawName) ? { name: rawName } : { fault: neverFunded() };
+}
+
+function neverFunded(): RuleViolation {
+  const message = 'The balance account was never funded in this environment.';
+  return { code: 'balance_account_not_found', message };
+}
+
+/**
+ * Checks that a balance account exists: `main` always does, another once it was credited in any
+ * currency.
+ * @param rows all balances of the account in this environment
+ */
+export function unfundedFault(
+  rows: readonly AvailableBalance[],
+  balance_account: string,
+): RuleViolation | undefined {
+  const exists = rows.some((row) => row.balance_account === balance_account);
+  return exists || balance_account === MAIN_BALANCE ? undefined : neverFunded();
+}
+
+/**
+ * Returns why the balance can't cover amount and fee; undefined if it can. It runs before a payout
+ * is accepted, and again when its reservation fails.
+ * @param rows all balances of the account in this environment
+ * @param payout amount and fee in minor units
+ */
+export function payoutBalanceFault(
+  rows: readonly AvailableBalance[],
+  payout: Debit & { amount: number; fee: number },
+): RuleViolation | undefined {
+  const debit = { ...payout, amount: payout.amount + payout.fee };
+  return unfundedFault(rows, payout.balance_account) ?? balanceFault(rows, debit);
+}
+
+/**
+ * Returns why a payout exceeds the daily limit; undefined if it doesn't or there is no limit.
+ * @param spentToday minor units of today's other payouts
+ */
+export function limitFault(
+  limit: number | undefined,
+  spentToday: number,
+  { amount, currency }: { amount: number; currency: string },
+): RuleViolation | undefined {
+  if (limit === undefined || spentToday + amount <= limit) return undefined;
+  const remaining = formatMoney(Math.max(0, limit - spentToday), currency);
+  const message = `The account can pay out ${remaining} more today (UTC).`;
+  return { code: 'payout_limit_exceeded', message };
+}

@@ -1,0 +1,73 @@
+import type { RuleViolation } from '../lifecycle';
+import { formatMoney } from '../money';
+import { isPaymentMethodId, methodRules } from '../payment/catalog';
+import type { PaymentStatus } from '../payment/payment';
+
+/** Facts about a payment that decide whether it can be refunded. */
+export interface RefundablePayment {
+  status: PaymentStatus;
+  method: string;
+  currency: string;
+  /** Minor units. */
+  amount: number;
+  /** Minor units of all refunds that are processing or settled. */
+  refunded: number;
+  settled_at: string | null;
+  /** Minor units received, if they differ from `amount`. */
+  settled_amount?: number | null;
+  /** When the bank reported a chargeback. */
+  disputed_at?: string | null;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Most that refunds can add up to: the requested or received amount, whichever is less. */
+export function refundableAmount({
+  amount,
+  settled_amount,
+}: Pick<RefundablePayment, 'amount' | 'settled_amount'>): number {
+  return Math.min(amount, settled_amount ?? amount);
+}
+
+/**
+ * Returns why the payment can't be refunded; undefined if it can. The window starts at `settled_at`
+ * and includes its last millisecond.
+ * @param amount minor units; null for the rest
+ * @param at time of the refund request
+ * @see docs/api.md#refunds
+ */
+export function refundFault(
+  payment: RefundablePayment,
+  amount: number | null,
+  at: Date,
+): RuleViolation | undefined {
+  const { method, status, settled_at, currency } = payment;
+  const rules = isPaymentMethodId(method) ? methodRules(method) : undefined;
+  if (rules?.refunds.kind !== 'standard') {
+    const name = rules?.display_name ?? method;
+    const instead = rules?.refunds.kind === 'payout_only' ? ' Send the money as a payout.' : '';
+    return { code: 'refund_not_supported', message: `${name} has no refunds.${instead}` };
+  }
+  if (status !== 'settled' || settled_at === null) {
+    const message = `The payment is ${status}; only a settled payment can be refunded.`;
+    const paid = status === 'authorized' || status === 'settled';
+    const open = status === 'created' || status === 'awaiting_customer';
+    const advice = open ? ' Cancel it instead.' : paid ? ' Wait until it settles.' : '';
+    return { code: 'payment_not_settled', message: message + advice };
+  }
+  if (payment.disputed_at) {
+    const message = 'The payment is disputed, so there is nothing left to refund.';
+    return { code: 'payment_disputed', message };
+  }
+  const days = rules.refunds.withinDays;
+  if (at.getTime() > Date.parse(settled_at) + days * DAY_MS) {
+    const message = `${rules.display_name} can be refunded for ${days} days after settlement.`;
+    return { code: 'refund_window_expired', message };
+  }
+  const remaining = refundableAmount(payment) - payment.refunded;
+  if (remaining === 0 || (amount ?? 0) > remaining) {
+    const message = `${formatMoney(remaining, currency)} of the payment can still be refunded.`;
+    return { code: 'refund_amount_exceeds_balance', message };
+  }
+  return undefined;
+}

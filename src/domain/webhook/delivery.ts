@@ -1,0 +1,24 @@
+import type { EventType } from './event';
+
+/** The event fields that a delivery needs; never personal, because Temporal stores them. */
+export interface DeliveredEvent {
+  account_id: string;
+  livemode: boolean;
+  type: EventType;
+  /** Bytes that every attempt posts, unchanged. */
+  body: string;
+}
+
+/** Input of the `webhookDelivery` workflow. */
+export interface WebhookDeliveryInput {
+  event_id: string;
+  /** Number of earlier redeliveries; 0 for the first delivery. */
+  run: number;
+  request_id: string;
+  /** Set if an earlier workflow of this run was lost: its attempts count. */
+  resume?: true;
+  event: DeliveredEvent;
+}
+
+/** Failure type of a delivery whose attempts are exhausted. */
+export const WEBHOOK_EXHAUSTED = 'WebhookExhausted';

@@ -1,0 +1,61 @@
+/**
+ * Due time of each attempt, in ms after the first one started: 11 waits that double, from 42 s to
+ * 11 h 57 min. The workflow's retry policy has the same waits, for an attempt that ended without a
+ * result. @see docs/decisions.md#events
+ */
+const OFFSETS_MS = [
+  0, 42_000, 126_000, 294_000, 630_000, 1_302_000, 2_646_000, 5_334_000, 10_710_000, 21_462_000,
+  42_966_000, 85_974_000,
+] as const;
+
+export const ATTEMPTS_MAX = OFFSETS_MS.length;
+export const FIRST_WAIT_MS = OFFSETS_MS[1];
+
+/**
+ * Jitter spreads attempts that failed together, by up to a twentieth of the wait and at most a
+ * minute.
+ */
+const JITTER_SHARE = 1 / 20;
+export const JITTER_MAX_MS = 60_000;
+const DELAY_MIN_MS = 1_000;
+
+/** Due time of attempt `attempt` (1 to 12), in ms after the first one started. */
+export function attemptOffsetMs(attempt: number): number {
+  const offset = OFFSETS_MS[attempt - 1];
+  if (offset === undefined) {
+    throw new RangeError(`Attempt ${attempt} is not one of 1 to ${ATTEMPTS_MAX}.`);
+  }
+  return offset;
+}
+
+export interface FailedAttempt {
+  /** Number of the failed attempt, 1 to 11. */
+  attempt: number;
+  firstAtMs: number;
+  nowMs: number;
+  /** From the receiver's `Retry-After` header. */
+  retryAfterMs?: number | undefined;
+  /** Random number from 0 to 1. */
+  jitter: number;
+}
+
+/**
+ * Computes the wait after a failed attempt, in ms. It aims at the next attempt's offset from the
+ * first, so slow responses don't add up. `Retry-After` can only delay an attempt, by at most an even
+ * share of the time left, so all remaining attempts fit into 24 h. A late delivery catches up at
+ * half the usual waits, not in a burst.
+ *
+ * Only an outage of this service can exceed the window; the remaining attempts then follow closely.
+ */
+export function nextAttemptDelayMs(failedAttempt: FailedAttempt): number {
+  const { attempt, firstAtMs, nowMs, retryAfterMs = 0, jitter } = failedAttempt;
+  const dueAtMs = firstAtMs + attemptOffsetMs(attempt + 1);
+  const waitMs = attemptOffsetMs(attempt + 1) - attemptOffsetMs(attempt);
+  const jitterMs = Math.min(waitMs * JITTER_SHARE, JITTER_MAX_MS) * jitter;
+  const leftMs = firstAtMs + attemptOffsetMs(ATTEMPTS_MAX) - nowMs;
+  const shareMs = leftMs / (ATTEMPTS_MAX - attempt);
+  const scheduledMs = dueAtMs + jitterMs - nowMs;
+  const catchUpMs = Math.min(waitMs / 2, shareMs);
+  const retryAfterCappedMs = Math.min(retryAfterMs, shareMs);
+  return Math.round(Math.max(scheduledMs, catchUpMs, retryAfterCappedMs, DELAY_MIN_MS));
+}

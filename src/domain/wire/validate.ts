@@ -1,0 +1,98 @@
+import type { z } from 'zod';
+import { NumberLiteral, RawJson } from '../../base/json';
+import { DETAILS_MAX, type ErrorCode, type ErrorDetail, Refusal } from '../errors';
+
+/** Fields with a separate error code. */
+const FIELD_CODES: Record<string, ErrorCode> = {
+  amount: 'invalid_amount',
+  created_before: 'invalid_cursor',
+};
+
+/** Most fields that the message lists. */
+const NAMED_MAX = 8;
+const NAME_LENGTH_MAX = 64;
+
+/**
+ * Parses a value; the only bridge from zod to an error response.
+ * @throws Refusal 400 with the first hundred invalid fields
+ */
+export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+  const parsed = schema.safeParse(replaceLiterals(value), { error: describeIssue });
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.flatMap((issue) => toDetails(issue, value));
+  const first = faults[0];
+  const sharedCode = faults.every(({ code }) => code === first?.code) ? first?.code : undefined;
+  const fieldCode = Object.values(FIELD_CODES).find((code) => code === sharedCode);
+  const details = faults.slice(0, DETAILS_MAX);
+  throw new Refusal(fieldCode ?? 'invalid_request', summarize(faults), { details });
+}
+
+function summarize(details: readonly ErrorDetail[]): string {
+  const fields = [...new Set(details.map(({ field }) => field))];
+  const [only = ''] = fields;
+  if (fields.length === 1) {
+    return `${only || 'The body'}: ${details.map(({ message }) => message).join('; ')}`;
+  }
+  const names = fields.slice(0, NAMED_MAX).map((field) => field.slice(0, NAME_LENGTH_MAX));
+  const more = fields.length > NAMED_MAX ? ', …' : '';
+  return `${fields.length} fields of the request are not valid: ${names.join(', ')}${more}.`;
+}
+
+/** Replaces number literals with NaN: a schema sees a number, but no field accepts it. */
+function replaceLiterals(value: unknown): unknown {
+  if (value instanceof NumberLiteral) return Number.NaN;
+  if (Array.isArray(value)) return value.map(replaceLiterals);
+  if (typeof value !== 'object' || value === null || value instanceof RawJson) return value;
+  const plain: { [key: string]: unknown } = Object.create(null);
+  for (const [key, item] of Object.entries(value)) plain[key] = replaceLiterals(item);
+  return plain;
+}
+
+const KINDS: Readonly<Record<string, string>> = { string: 'a string', object: 'an object' };
+
+/** Default messages: those of the schema library would expose class names. */
+function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type': {
+      const kind = KINDS[issue.expected] ?? issue.expected;
+      return `must be ${kind}${Array.isArray(issue.input) ? ', not a list' : ''}`;
+    }
+    case 'too_small':
+      return `must be at least ${issue.minimum}${getUnit(issue.origin)}`;
+    case 'too_big':
+      return `must be at most ${issue.maximum}${getUnit(issue.origin)}`;
+    case 'invalid_value':
+      return `must be one of ${issue.values.join(', ')}`;
+    case 'invalid_format':
+      return issue.format === 'email' ? 'must be an e-mail address' : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function getUnit(origin: string): string {
+  return origin === 'string' ? ' characters long' : '';
+}
+
+function toDetails(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      code: 'unknown_field',
+      field: [...path, key].join('.'),
+      message: 'is not a field of this request',
+    }));
+  }
+  const field = path.join('.');
+  if (isMissing(value, issue.path)) return [{ code: 'required', field, message: 'is required' }];
+  return [{ code: FIELD_CODES[field] ?? 'invalid', field, message: issue.message }];
+}
+
+function isMissing(value: unknown, path: readonly PropertyKey[]): boolean {
+  let at: unknown = value;
+  for (const step of path) {
+    if (typeof at !== 'object' || at === null) return false;
+    at = Object.getOwnPropertyDescriptor(at, step)?.value;
+  }
+  return path.length > 0 && at === undefined;
+}

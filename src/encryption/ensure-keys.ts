@@ -1,0 +1,33 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { StackFailure } from '../base/failure';
+import { ENVIRONMENTS } from '../domain/task-queues';
+import { createKeyFile } from './key-file';
+import { createRecipientKeyRings } from './recipient-key-files';
+import { keyRingPath } from './recipient-keys';
+
+/** Variables that name the keys, for the processes of the service. */
+export interface KeyPaths {
+  KEYS_FILE: string;
+  /** Directory of the key pairs of recipients. */
+  KEYS_DIR: string;
+}
+
+/**
+ * Finds the keys of a data directory, and creates them at the first start.
+ * @throws StackFailure when there is data and a file of its keys is missing
+ */
+export function ensureKeys(dataDir: string): KeyPaths {
+  const paths = { KEYS_FILE: join(dataDir, 'keys.json'), KEYS_DIR: join(dataDir, 'keys') };
+  const privateFiles = ENVIRONMENTS.map((env) => keyRingPath(paths.KEYS_DIR, env, 'private'));
+  const missing = [paths.KEYS_FILE, ...privateFiles].filter((path) => !existsSync(path));
+  if (missing.length > 0 && existsSync(join(dataDir, 'mongodb'))) {
+    throw new StackFailure(
+      `There is data, but a file with its keys is missing: ${missing.join(', ')}.\n` +
+        'Restore it from your backup, or start over with another DATA_DIR.',
+    );
+  }
+  if (missing.includes(paths.KEYS_FILE)) createKeyFile(paths.KEYS_FILE);
+  createRecipientKeyRings(paths.KEYS_DIR, new Date());
+  return paths;
+}

@@ -1,0 +1,28 @@
+import { statSync } from 'node:fs';
+
+const ANYBODY_READS = 0o004;
+const GROUP_READS = 0o040;
+
+/** Finds who else may read a file; undefined when its mode is safe. */
+function findReaders(path: string): 'everybody' | 'its group' | undefined {
+  const { mode, uid } = statSync(path);
+  if (mode & ANYBODY_READS) return 'everybody';
+  // A mounted secret has another owner, and the process reads it through its group.
+  if (mode & GROUP_READS && uid === process.getuid?.()) return 'its group';
+  return undefined;
+}
+
+/** @throws Error when every user of the machine may read the file */
+export function refuseWorldReadable(path: string): void {
+  if (findReaders(path) !== 'everybody') return;
+  throw new Error(`Everybody may read ${path}: chmod 600 (or 440 for a mounted secret).`);
+}
+
+/** Warns of a key file that others may read; it is used nevertheless. */
+export function warnOfReaders(
+  path: string,
+  log: { warn: (facts: object, message: string) => void },
+): void {
+  const readers = findReaders(path);
+  if (readers !== undefined) log.warn({ path, readers }, 'others can read the key file');
+}

@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, realpathSync } from 'node:fs';
+import { z } from 'zod';
+import { StackFailure } from '../base/failure';
+import { tryLock } from '../base/file-lock';
+import { newKid, writeKeyFile } from './write-key-file';
+
+/** Creates a key file with random keys. */
+export function createKeyFile(path: string): void {
+  const seal = { current: 'k1', keys: { k1: newKey() } };
+  writeKeys(path, { pay_token: newKey(), fingerprint: newKey(), seal });
+}
+
+/**
+ * Locks the file while keys are changed or values re-encrypted: another process could encrypt with a
+ * key that this one is about to retire. The lock of a killed process is ignored.
+ * @returns a function that releases the lock
+ * @throws StackFailure when another process has the lock
+ */
+export function lockKeyFile(path: string): () => void {
+  const { holder, release } = tryLock(`${realpathSync(path)}.lock`);
+  if (holder === undefined) return release;
+  throw new StackFailure(
+    `Process ${holder.pid} on ${holder.host} is changing the keys of ${path}.`,
+  );
+}
+
+/** Content of the file; a change keeps unknown fields. */
+const StoredKeyFile = z.looseObject({
+  seal: z.looseObject({ current: z.string(), keys: z.record(z.string(), z.string()) }),
+});
+
+/**
+ * Adds an encryption key, which becomes current; the others remain for the values that they encrypted.
+ * @returns its name
+ */
+export function addKey(path: string, now: Date): string {
+  const { seal, ...others } = readStoredKeys(path);
+  const kid = newKid(now);
+  const keys = { ...seal.keys, [kid]: newKey() };
+  writeKeys(path, { ...others, seal: { ...seal, current: kid, keys } });
+  return kid;
+}
+
+/** Removes an encryption key for good, never the current one: values that it encrypted are lost. */
+export function removeKey(path: string, kid: string): void {
+  const { seal, ...others } = readStoredKeys(path);
+  if (seal.current === kid) throw new Error(`${kid} is the current key.`);
+  const { [kid]: _removed, ...keys } = seal.keys;
+  writeKeys(path, { ...others, seal: { ...seal, keys } });
+}
+
+function readStoredKeys(path: string): z.infer<typeof StoredKeyFile> {
+  return StoredKeyFile.parse(JSON.parse(readFileSync(path, 'utf8')));
+}
+
+function writeKeys(path: string, keys: object): void {
+  writeKeyFile(path, `${JSON.stringify(keys, null, 2)}\n`);
+}
+
+function newKey(): string {
+  return randomBytes(32).toString('base64url');
+}

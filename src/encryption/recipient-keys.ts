@@ -1,0 +1,107 @@
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Environment } from '../domain/task-queues';
+import { createEncrypter, type Encrypter } from './encrypter';
+import { refuseWorldReadable } from './file-mode';
+import { followFile } from './followed-file';
+import { checkEncryptionKeys, createKeyRing, type EncryptionKeys, type KeyRing } from './key-ring';
+import { parseJson } from './service-keys';
+
+/** Key rings of recipients' details. Names of their keys begin with the name of the key ring and a colon. */
+export const RECIPIENT_KEY_RINGS = {
+  sandbox: 'recipients.sandbox',
+  live: 'recipients.live',
+} as const satisfies Record<Environment, string>;
+
+type Part = 'private' | 'public';
+
+const CURVE = 'P-256';
+
+const Jwk = z.looseObject({
+  kty: z.literal('EC'),
+  crv: z.literal(CURVE),
+  x: z.string(),
+  y: z.string(),
+});
+const KeyRingFile = z.object({ current: z.string(), keys: z.record(z.string(), Jwk) });
+
+/** Returns the path of a key ring's file in `KEYS_DIR`, with private keys or only public keys. */
+export function keyRingPath(dir: string, environment: Environment, part: Part): string {
+  const suffix = part === 'public' ? '.public.json' : '.json';
+  return join(dir, `${RECIPIENT_KEY_RINGS[environment]}${suffix}`);
+}
+
+/**
+ * Parses a key ring of key pairs, each as a JWK.
+ * @throws Error when the text is invalid; the error never quotes the text
+ */
+export function parsePairs(text: string, environment: Environment, part: Part): EncryptionKeys {
+  const keyRingName = RECIPIENT_KEY_RINGS[environment];
+  const { current, keys } = KeyRingFile.parse(parseJson(text));
+  const entries = Object.entries(keys).map(([kid, jwk]) => {
+    if (!kid.startsWith(`${keyRingName}:`))
+      throw new Error(`A key of ${keyRingName} has the name of another key ring.`);
+    return [kid, importKey(kid, jwk, part)] as const;
+  });
+  const pairs = { current, keys: Object.fromEntries(entries) };
+  checkEncryptionKeys(pairs);
+  return pairs;
+}
+
+/** @throws Error that never quotes the key */
+function importKey(kid: string, jwk: z.infer<typeof Jwk>, part: Part): KeyObject {
+  try {
+    const key = { key: jwk, format: 'jwk' } as const;
+    const publicKey = createPublicKey(key);
+    if (part === 'public') return publicKey;
+    const privateKey = createPrivateKey(key);
+    if (verify('sha256', PROBE, publicKey, sign('sha256', PROBE, privateKey))) return privateKey;
+  } catch {
+    // The error may quote the key.
+  }
+  throw new Error(`The ${part} part of ${kid} is no key of ${CURVE}.`);
+}
+
+/** Text that each pair signs and verifies, to detect a private key of another pair. */
+const PROBE = Buffer.from('pair');
+
+/**
+ * Creates a key ring that follows its file.
+ * @throws Error with a message when the file is missing, invalid or, with private keys, world-readable
+ */
+export function followPairs(dir: string, environment: Environment, part: Part): KeyRing {
+  const path = keyRingPath(dir, environment, part);
+  if (!existsSync(path)) {
+    throw new Error(`${path} is missing (KEYS_DIR): \`keys split\` creates it.`);
+  }
+  if (part === 'private') refuseWorldReadable(path);
+  const file = followFile(path, (text) => parsePairs(text, environment, part));
+  return createKeyRing(file, (keys) => keys);
+}
+
+/**
+ * Creates the encrypters of recipients' details. They read only public keys, so they cannot decrypt.
+ * @throws Error with a message when a file is missing or invalid
+ */
+export function createRecipientEncrypters(
+  dir: string,
+): Record<Environment, Pick<Encrypter, 'encrypt' | 'getKid'>> {
+  return {
+    sandbox: createEncrypter(followPairs(dir, 'sandbox', 'public')),
+    live: createEncrypter(followPairs(dir, 'live', 'public')),
+  };
+}
+
+/**
+ * Creates the decrypter of recipients' details, for the environment that a connector serves.
+ * @param dir `KEYS_DIR`
+ * @throws Error with a message when a file is missing or invalid
+ */
+export function createDetailsDecrypter(
+  dir: string,
+  environment: Environment,
+): Pick<Encrypter, 'decrypt'> {
+  return createEncrypter(followPairs(dir, environment, 'private'));
+}

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { followFile } from './followed-file';
+import { checkEncryptionKeys, createKeyRing, type KeyRing } from './key-ring';
+
+const KEY_BYTES = 32;
+
+const Key32 = z
+  .base64url()
+  .transform((text) => Buffer.from(text, 'base64url'))
+  .refine((key) => key.length === KEY_BYTES, `must be ${KEY_BYTES} bytes in base64url`)
+  .refine((key) => new Set(key).size > 1, 'must be random, not one byte again and again');
+
+/** Secrets of the service, in `KEYS_FILE` (mode 0600) and never in the database. */
+const KeyFile = z.object({
+  pay_token: Key32,
+  fingerprint: Key32,
+  seal: z.object({ current: z.string(), keys: z.record(z.string(), Key32) }),
+});
+export type KeyFile = z.infer<typeof KeyFile>;
+
+/** Keys that a process uses. @see docs/operations.md#keys */
+export interface ServiceKeys {
+  /** Derives the tokens of the payment pages. */
+  pay_token: Buffer;
+  /** Hashes the bodies of idempotent requests. */
+  fingerprint: Buffer;
+  /** Encrypts secrets in the database; it follows the key file. */
+  seal: KeyRing;
+}
+
+/**
+ * Reads the key file and follows its key ring.
+ * @param clock ms, monotonic
+ * @throws Error when the file is missing or invalid; the error never quotes the file
+ */
+export function followKeyFile(path: string, clock?: () => number): ServiceKeys {
+  const file = followFile(path, parseKeys, clock);
+  const { pay_token, fingerprint } = file.latest();
+  return { pay_token, fingerprint, seal: createKeyRing(file, ({ seal }) => seal) };
+}
+
+/** @throws Error when the file is missing or invalid; the error never quotes the file */
+export function readKeys(path: string): KeyFile {
+  return parseKeys(readFileSync(path, 'utf8'));
+}
+
+function parseKeys(text: string): KeyFile {
+  const keys = KeyFile.parse(parseJson(text));
+  checkEncryptionKeys(keys.seal);
+  return keys;
+}
+
+/** Parses JSON; it hides the error of the parser, which would quote the text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

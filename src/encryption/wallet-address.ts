@@ -1,0 +1,93 @@
+import { sha256 } from '@noble/hashes/sha2';
+import { keccak_256 } from '@noble/hashes/sha3';
+import { bytesToHex } from '@noble/hashes/utils';
+import { bech32, bech32m, createBase58check } from '@scure/base';
+import { assertNever } from '../domain/assert';
+import type { Network } from '../domain/crypto/assets';
+
+const base58check = createBase58check(sha256);
+
+/**
+ * Explains why a text is not a wallet address of a network; undefined when it is one. The checksum of
+ * the address is verified, since funds sent to a mistyped address are lost.
+ * @param livemode whether addresses of test networks are refused
+ */
+export function addressFault(
+  network: Network,
+  address: string,
+  livemode: boolean,
+): string | undefined {
+  switch (network) {
+    case 'ethereum':
+      return ethereumFault(address);
+    case 'bitcoin':
+      return bitcoinFault(address, livemode);
+    case 'tron':
+      return isHashAddress(address, [TRON]) ? undefined : 'It must be an address of Tron, as T….';
+    default:
+      return assertNever(network);
+  }
+}
+
+/**
+ * Writes an Ethereum address with the checksum of EIP-55: a letter is upper case where the hash of the
+ * address has a digit of 8 or more.
+ * @param digits 40 hexadecimal digits
+ */
+export function addChecksum(digits: string): string {
+  const lowerCase = digits.toLowerCase();
+  const hash = bytesToHex(keccak_256(lowerCase));
+  const characters = [...lowerCase].map((digit, index) =>
+    Number.parseInt(hash.charAt(index), 16) >= 8 ? digit.toUpperCase() : digit,
+  );
+  return `0x${characters.join('')}`;
+}
+
+function ethereumFault(address: string): string | undefined {
+  if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return 'It must be 0x and 40 hexadecimal digits.';
+  if (addChecksum(address.slice(2)) === address) return undefined;
+  return 'Its checksum (EIP-55, in capitals and small letters) is missing or wrong.';
+}
+
+const TRON = 0x41;
+/** Hash versions of the main network, and of the test networks. */
+const MAIN_VERSIONS = [0x00, 0x05];
+const TEST_VERSIONS = [0x6f, 0xc4];
+const MAIN_PREFIX = 'bc';
+const TEST_PREFIXES = ['tb', 'bcrt'];
+
+function bitcoinFault(address: string, livemode: boolean): string | undefined {
+  const versions = livemode ? MAIN_VERSIONS : [...MAIN_VERSIONS, ...TEST_VERSIONS];
+  const prefixes = livemode ? [MAIN_PREFIX] : [MAIN_PREFIX, ...TEST_PREFIXES];
+  if (isSegwit(address, prefixes) || isHashAddress(address, versions)) return undefined;
+  return 'It must be an address of Bitcoin with a right checksum, as bc1…, 1… or 3….';
+}
+
+const ADDRESS_LENGTH_MAX = 90;
+const HASH_BYTES = 21;
+
+function isHashAddress(text: string, versions: readonly number[]): boolean {
+  if (text.length > ADDRESS_LENGTH_MAX) return false;
+  const bytes = tryDecode(() => base58check.decode(text));
+  return bytes?.length === HASH_BYTES && versions.some((version) => version === bytes[0]);
+}
+
+/** Checks bech32 of a first witness version (BIP-173) and bech32m of a later one (BIP-350). */
+function isSegwit(text: string, prefixes: readonly string[]): boolean {
+  const first = bech32.decodeUnsafe(text, ADDRESS_LENGTH_MAX);
+  const address = first ?? bech32m.decodeUnsafe(text, ADDRESS_LENGTH_MAX);
+  if (address === undefined || !prefixes.includes(address.prefix)) return false;
+  const [version = 0, ...program] = address.words;
+  if (version > 16 || (version === 0) !== (first !== undefined)) return false;
+  const size = tryDecode(() => bech32.fromWords(program))?.length ?? 0;
+  return version === 0 ? size === 20 || size === 32 : size >= 2 && size <= 40;
+}
+
+/** Returns undefined when a text does not decode. */
+function tryDecode(decode: () => Uint8Array): Uint8Array | undefined {
+  try {
+    return decode();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,158 @@
+import type { BookDocument } from '../ledger/documents';
+import { bookId, isPending, operationId } from '../ledger/entries';
+import { ENTRY_LINES, mustNotBeNegative } from '../ledger/entry-lines';
+import { toBigInt } from '../ledger/integers';
+import { addPending, type Sums } from '../ledger/pending';
+import { SANDBOX_CONNECTOR } from '../routing';
+
+/** Kinds of difference, in the words of the report. */
+export const CHECKS = {
+  posting_unbalanced: 'the legs of a posting do not sum to 0',
+  posting_misnamed: 'a posting is not named by its kind and resource',
+  posting_unknown: 'a posting is of a kind that does not exist',
+  posting_wrongly_open: 'a posting is not taken in by its book, and is of a kind that must be',
+  posting_behind_checkpoint: 'a checkpoint has more postings behind it than it sealed',
+  checkpoint_differs: 'the postings behind a checkpoint are not those that it sealed',
+  checkpoint_broken: 'a checkpoint does not follow from the one before it',
+  sandbox_in_live: 'a posting in a live book moves money of the sandbox bank',
+  balance_differs: 'a kept balance is not the sum of its legs, or one of the two is missing',
+  balance_negative: 'a balance that must not be negative is',
+  book_unbalanced: 'the balances of a book do not sum to 0',
+  book_misnamed: 'a book is not named by its account, environment and currency',
+  posting_missing: 'a resource lacks a posting that its state calls for',
+  posting_differs: 'a posting has another amount, account or book than its resource',
+  posting_extra: 'a resource has a posting that its state does not call for',
+  resource_missing: 'a posting is about a resource that is not there',
+  status_unknown: 'a resource is in a state that does not exist',
+  refunded_differs: 'what a payment counts as refunded is not the sum of its refunds',
+  refunded_exceeds: 'a payment has more refunded than its amount',
+  refund_misplaced: 'a refund is not of a settled payment of its account, currency and bank',
+  event_missing: 'a resource lacks the event of a version that it has reached',
+  event_without_resource: 'an event tells of a resource that is not there',
+  claim_without_resource: 'an idempotency key is done, and its resource is not there',
+  claim_left_open: 'an idempotency key is open, and its resource is written',
+} as const satisfies Record<string, string>;
+
+export type Check = keyof typeof CHECKS;
+
+/** Value as the report shows it: money in minor units, null where there is nothing. */
+type ComparedValue = number | string | null;
+
+/** Difference between the ledger and the resources, or within the ledger. */
+export interface Difference {
+  check: Check;
+  /** Id of the posting, book or resource. */
+  subject: string;
+  /** Part at fault: the path of a balance, a kind or id of a posting, a field; null: all of it. */
+  part: string | null;
+  expected: ComparedValue;
+  found: ComparedValue;
+}
+
+/** Posting as the check reads it, whatever stands in its fields. */
+export interface EntryRow {
+  _id: string;
+  book: string;
+  kind: string;
+  resource_id: string;
+  step?: string;
+  at?: string;
+  written_at?: string;
+  value_date?: string;
+  legs?: readonly { account: string; amount: unknown }[];
+  open?: unknown;
+}
+
+/** Book as it is kept, the sums that it has not taken in, and those of all legs posted to it. */
+export interface BookRow {
+  _id: string;
+  stored: BookDocument | null;
+  pending: Sums;
+  lineSums: Sums;
+}
+
+const SANDBOX_CLEARING = `clearing.${SANDBOX_CONNECTOR}`;
+
+/** Pure: faults of a posting by itself. */
+export function compareEntry(entry: EntryRow) {
+  const { _id, book, kind, resource_id, step, legs = [], open } = entry;
+  const sum = legs.some(({ amount }) => toBigInt(amount) === undefined)
+    ? 'not whole'
+    : total(legs.map(({ amount }) => amount));
+  const name = operationId({ kind, resource_id, step });
+  const isUnknown = !Object.hasOwn(ENTRY_LINES, kind);
+  const isLive = book.split(':')[1] === 'live';
+  const isWronglyPending = open !== undefined && !(open === true && isPending({ kind, legs }));
+  const isMisplaced = isLive && legs.some(({ account }) => account === SANDBOX_CLEARING);
+  return [
+    ...compareValues('posting_unbalanced', _id, null, 0n, sum),
+    ...compareValues('posting_misnamed', _id, null, name, _id),
+    ...(isUnknown ? [difference('posting_unknown', _id, 'kind', null, kind)] : []),
+    ...(isWronglyPending ? [difference('posting_wrongly_open', _id, 'open', null, open)] : []),
+    ...(isMisplaced ? [difference('sandbox_in_live', _id, SANDBOX_CLEARING, null, book)] : []),
+  ];
+}
+
+/** Pure: faults in the balances of one book; a balance of 0 must have its legs, too. */
+export function compareBook({ _id, stored, pending, lineSums }: BookRow): Difference[] {
+  const balances = addPending(stored, pending);
+  const accounts = [...new Set([...balances.keys(), ...lineSums.keys()])].sort();
+  return [
+    ...(stored === null ? [] : compareValues('book_misnamed', _id, null, bookId(stored), _id)),
+    ...accounts.flatMap((account) => {
+      const balance = balances.get(account);
+      const isNegative = mustNotBeNegative(account) && (toBigInt(balance) ?? 0n) < 0n;
+      return [
+        ...compareValues('balance_differs', _id, account, lineSums.get(account), balance),
+        ...(isNegative
+          ? [difference('balance_negative', _id, account, 'at least 0', balance)]
+          : []),
+      ];
+    }),
+    ...compareValues('book_unbalanced', _id, null, 0n, total([...balances.values()])),
+  ];
+}
+
+/** Differences of two values: none where both are the same text or the same integer. */
+export function compareValues(
+  check: Check,
+  subject: string,
+  part: string | null,
+  expected: unknown,
+  actual: unknown,
+): Difference[] {
+  const integer = toBigInt(actual);
+  const isSame =
+    integer === undefined
+      ? typeof actual === 'string' && actual === expected
+      : integer === toBigInt(expected);
+  return isSame ? [] : [difference(check, subject, part, expected, actual)];
+}
+
+export function difference(
+  check: Check,
+  subject: string,
+  part: string | null,
+  expected: unknown,
+  actual: unknown,
+): Difference {
+  return {
+    check,
+    subject,
+    part,
+    expected: toComparedValue(expected),
+    found: toComparedValue(actual),
+  };
+}
+
+/** Shows an integer as a number where that is exact, and any other value as text. */
+function toComparedValue(value: unknown): ComparedValue {
+  if (value === undefined || value === null) return null;
+  const number = Number(toBigInt(value));
+  return Number.isSafeInteger(number) ? number : String(value);
+}
+
+/** Sums in integers of any size; other values are reported with their balance and count as 0. */
+function total(amounts: readonly unknown[]): bigint {
+  return amounts.reduce<bigint>((sum, amount) => sum + (toBigInt(amount) ?? 0n), 0n);
+}

@@ -1,0 +1,81 @@
+import { MaxKey, MinKey } from 'mongodb';
+import { UPDATED } from '../store/resource';
+import { type Difference, difference, type EntryRow } from './compare';
+import { RESOURCE_CHECKS } from './resources';
+import type { Page, ResourceCheck, ResourceRow } from './rule';
+import { type InSnapshot, type Read, readAll } from './snapshot';
+
+/** Resources that one snapshot compares. */
+const PAGE = 1_000;
+
+/** Span of time in which resources moved; all of them where it has no beginning. */
+export interface Span {
+  /** ISO 8601, ms; empty for all. */
+  since: string;
+  until: string;
+}
+
+/** Compares all resources that moved in a span of time, in pages that are a snapshot each. */
+export async function* compareResources(inSnapshot: InSnapshot, span: Span): AsyncGenerator<Page> {
+  for (const check of RESOURCE_CHECKS) {
+    let last: Page['last'];
+    do {
+      const after = last;
+      const page = await inSnapshot((read) => nextPage(read, check, span, after));
+      yield page;
+      last = page.rows < PAGE ? undefined : page.last;
+    } while (last !== undefined);
+  }
+}
+
+async function nextPage(
+  read: Read,
+  check: ResourceCheck,
+  { since, until }: Span,
+  last: Page['last'],
+): Promise<Page> {
+  if (since === '') {
+    const after = { _id: { $gt: last?._id ?? '' } };
+    return await check.page(read, after, { sort: { _id: 1 }, limit: PAGE });
+  }
+  const min = {
+    updated_at: last?.updated_at ?? since,
+    _id: last ? `${last._id}\u0000` : new MinKey(),
+  };
+  const max = { updated_at: until, _id: new MaxKey() };
+  return await check.page(read, {}, { hint: UPDATED.name, min, max, limit: PAGE });
+}
+
+/**
+ * Looks for the resources of postings.
+ * @param comparedSince resources that have moved since are compared by `compareResources`, all
+ *   others here
+ */
+export async function compareOwners(
+  read: Read,
+  entries: readonly EntryRow[],
+  comparedSince: string,
+): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  for (const check of RESOURCE_CHECKS) {
+    const ownEntries = entries.filter(({ kind }) => check.entryKinds.has(kind));
+    if (ownEntries.length === 0) continue;
+    const ids = { _id: { $in: [...new Set(ownEntries.map(({ resource_id }) => resource_id))] } };
+    const projection = comparedSince === '' ? { _id: 1 } : { _id: 1, updated_at: 1 };
+    const resources = await readAll(
+      read<Pick<ResourceRow, '_id'> & { updated_at?: string }>(check.collection, ids, {
+        projection,
+      }),
+    );
+    const existingIds = new Set(resources.map(({ _id }) => _id));
+    for (const { _id, resource_id } of ownEntries) {
+      if (existingIds.has(resource_id)) continue;
+      differences.push(difference('resource_missing', resource_id, _id, resource_id, null));
+    }
+    const others = resources.filter(({ updated_at = '' }) => updated_at < comparedSince);
+    if (others.length === 0) continue;
+    const filter = { _id: { $in: others.map(({ _id }) => _id) } };
+    differences.push(...(await check.page(read, filter, {})).differences);
+  }
+  return differences;
+}

@@ -1,0 +1,94 @@
+import type { RefundStatus } from '../domain/refund/refund';
+import { settledAmount } from '../ledger/resource-entries';
+import type { PaymentDocument } from '../store/payments';
+import type { RefundDocument } from '../store/refunds';
+import { compareValues, type Difference, difference } from './compare';
+import type { ResourceRow } from './rule';
+import type { Read } from './snapshot';
+
+type Payment = Pick<
+  PaymentDocument,
+  '_id' | 'account_id' | 'livemode' | 'currency' | 'connector' | 'status' | 'amount'
+> & { refunded?: number };
+
+const COUNTED = ['processing', 'settled'] satisfies RefundStatus[];
+const PAYMENT = ['account_id', 'livemode', 'currency', 'connector', 'status', 'amount', 'refunded'];
+
+/** Holds payments that count refunds against these. */
+export async function comparePayments(
+  read: Read,
+  rows: readonly ResourceRow[],
+): Promise<Difference[]> {
+  const ids = rows.filter(({ refunded = 0 }) => refunded !== 0).map(({ _id }) => _id);
+  return await compareRefunded(read, ids, await readPayments(read, ids));
+}
+
+/** Holds refunds against their payments, and these against all of their refunds. */
+export async function compareRefunds(
+  read: Read,
+  rows: readonly ResourceRow[],
+): Promise<Difference[]> {
+  const ids = [...new Set(rows.flatMap(({ payment_id }) => payment_id ?? []))];
+  const payments = await readPayments(read, ids);
+  return [
+    ...rows.flatMap((refund) => compareWithPayment(refund, payments.get(refund.payment_id ?? ''))),
+    ...(await compareRefunded(read, ids, payments)),
+  ];
+}
+
+async function readPayments(read: Read, ids: readonly string[]): Promise<Map<string, Payment>> {
+  const payments = new Map<string, Payment>();
+  if (ids.length === 0) return payments;
+  const projection = Object.fromEntries(PAYMENT.map((field) => [field, 1]));
+  const rows = read<Payment>('payments', { _id: { $in: ids } }, { projection });
+  for await (const payment of rows) payments.set(payment._id, payment);
+  return payments;
+}
+
+/** Pure: differences of a refund from the payment that it gives back. */
+function compareWithPayment(
+  { _id, payment_id, ...refund }: ResourceRow,
+  payment?: Payment,
+): Difference[] {
+  if (payment === undefined) {
+    return [difference('refund_misplaced', _id, 'payment_id', payment_id, null)];
+  }
+  const compareField = (part: string, expected: unknown, actual: unknown) =>
+    compareValues('refund_misplaced', _id, part, expected, actual);
+  return [
+    ...compareField('account_id', payment.account_id, refund.account_id),
+    ...compareField('livemode', String(payment.livemode), String(refund.livemode)),
+    ...compareField('currency', payment.currency, refund.currency),
+    ...compareField('connector', payment.connector, refund.connector),
+    ...compareField('status of the payment', 'settled', payment.status),
+  ];
+}
+
+/** Differences of payments' counts of refunds from their refunds, and from their amounts. */
+async function compareRefunded(
+  read: Read,
+  ids: readonly string[],
+  payments: ReadonlyMap<string, Payment>,
+): Promise<Difference[]> {
+  const sums = new Map(ids.map((id) => [id, 0]));
+  if (ids.length === 0) return [];
+  const refunds = read<Pick<RefundDocument, 'payment_id' | 'amount' | 'settled_amount'>>(
+    'refunds',
+    { payment_id: { $in: ids }, status: { $in: COUNTED } },
+    { projection: { payment_id: 1, amount: 1, settled_amount: 1 } },
+  );
+  for await (const refund of refunds) {
+    const { payment_id } = refund;
+    sums.set(payment_id, (sums.get(payment_id) ?? 0) + settledAmount(refund));
+  }
+  return [...sums].flatMap(([id, sum]) => {
+    const payment = payments.get(id);
+    const refunded = payment?.refunded ?? 0;
+    const exceeds = payment !== undefined && refunded > payment.amount;
+    const most = `at most ${payment?.amount}`;
+    return [
+      ...compareValues('refunded_differs', id, 'refunded', sum, refunded),
+      ...(exceeds ? [difference('refunded_exceeds', id, 'refunded', most, refunded)] : []),
+    ];
+  });
+}

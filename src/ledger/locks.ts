@@ -1,0 +1,137 @@
+import { Contention } from '../base/mongo';
+
+/** Place in the line for a book. */
+export interface LockRequest {
+  /** Name of the line; each goes on by itself. */
+  book: string;
+  /** Time by which it should be done, in ms since the epoch: the earliest goes first. */
+  by: number;
+}
+
+/** Bounds of the lines of one process, whose waiting debits hold slots that payments need, too. */
+export interface QueueBounds {
+  /** Most that wait for one book. */
+  perBook: number;
+  /** Most that wait in all. */
+  inAll: number;
+  /** Longest wait, in ms; shorter than the attempt that waits. */
+  patienceMs: number;
+}
+
+const BOUNDS: QueueBounds = { perBook: 8, inAll: 20, patienceMs: 1_500 };
+const RETRY_MS_MIN = 1_000;
+const RETRY_MS_MAX = 10_000;
+/** Length of a turn before the first was measured. */
+const PACE_MS = 30;
+
+interface Waiter {
+  by: number;
+  begin: () => void;
+  leave: () => void;
+}
+
+interface LockQueue {
+  /** By the time at which they should be done. */
+  waiters: Waiter[];
+  /** Times at which those who were sent away come again, the earliest first. */
+  retryTimes: number[];
+  /** Usual length of a turn, in ms. */
+  pace: number;
+  busy: boolean;
+}
+
+/**
+ * Runs work with the same book one after the other: at once, MongoDB would abort all but one of the
+ * transactions and each would start again. Few may wait. Others are sent away and told when to come
+ * again, each a turn later than the one before; whoever comes back is older, and goes first.
+ * @throws Contention when it found no turn; nothing was begun then
+ */
+export const withLock = createLocks();
+
+export function createLocks(bounds: QueueBounds = BOUNDS, now: () => number = Date.now) {
+  const queues = new Map<string, LockQueue>();
+  let waitingInAll = 0;
+
+  const getQueue = (book: string): LockQueue => {
+    const queue = queues.get(book) ?? { waiters: [], retryTimes: [], pace: PACE_MS, busy: false };
+    queues.set(book, queue);
+    return queue;
+  };
+
+  const removeWaiter = (queue: LockQueue, waiter: Waiter) => {
+    queue.waiters.splice(queue.waiters.indexOf(waiter), 1);
+    waitingInAll -= 1;
+  };
+
+  const wait = (queue: LockQueue, by: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        removeWaiter(queue, waiter);
+        waiter.leave();
+      }, bounds.patienceMs);
+      const waiter: Waiter = {
+        by,
+        begin: () => {
+          clearTimeout(timer);
+          resolve();
+        },
+        leave: () => {
+          clearTimeout(timer);
+          reject(buildRejection(queue, now()));
+        },
+      };
+      const later = queue.waiters.findIndex((other) => other.by > by);
+      queue.waiters.splice(later === -1 ? queue.waiters.length : later, 0, waiter);
+      waitingInAll += 1;
+    });
+
+  const acquire = async (queue: LockQueue, by: number): Promise<void> => {
+    if (!queue.busy) {
+      queue.busy = true;
+      return;
+    }
+    if (queue.waiters.length >= bounds.perBook || waitingInAll >= bounds.inAll) {
+      const last = queue.waiters.at(-1);
+      if (last === undefined || last.by <= by) throw buildRejection(queue, now());
+      removeWaiter(queue, last);
+      last.leave();
+    }
+    await wait(queue, by);
+  };
+
+  const release = (book: string, queue: LockQueue) => {
+    const [next] = queue.waiters;
+    if (next !== undefined) {
+      removeWaiter(queue, next);
+      next.begin();
+      return;
+    }
+    queue.busy = false;
+    if (listRetries(queue, now()).length === 0) queues.delete(book);
+  };
+
+  return async <T>({ book, by }: LockRequest, run: () => Promise<T>): Promise<T> => {
+    const queue = getQueue(book);
+    await acquire(queue, by);
+    const began = now();
+    try {
+      return await run();
+    } finally {
+      queue.pace += (now() - began - queue.pace) / 8;
+      release(book, queue);
+    }
+  };
+}
+
+function buildRejection(queue: LockQueue, now: number): Contention {
+  const position = listRetries(queue, now).length + 1;
+  const retryMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN + Math.round(position * queue.pace));
+  queue.retryTimes = [...queue.retryTimes, now + retryMs].sort((a, b) => a - b);
+  return new Contention('Too many debits wait for this book.', retryMs);
+}
+
+/** Those who were sent away and have not come again yet. */
+function listRetries(queue: LockQueue, now: number): number[] {
+  queue.retryTimes = queue.retryTimes.filter((at) => at > now);
+  return queue.retryTimes;
+}

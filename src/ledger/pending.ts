@@ -1,0 +1,129 @@
+import type { ClientSession, Collection, Document } from 'mongodb';
+import type { BookDocument, EntryDocument } from './documents';
+import { bookOwner } from './entries';
+import { toBigInt, toStoredInteger } from './integers';
+
+/** Sums of legs by the paths of their accounts, exact at any size. */
+export type Sums = ReadonlyMap<string, bigint>;
+
+/** Reads 64-bit integers as they are, since a sum may exceed what a number holds exactly. */
+export const EXACT = { useBigInt64: true } as const;
+
+/** Index of the postings that no book has taken in yet. */
+export const PENDING_INDEX = {
+  key: { book: 1, written_at: 1 },
+  name: 'open',
+  partialFilterExpression: { open: true },
+} as const;
+
+/** Postings that one fold takes in, at most. */
+const APPLY_BATCH_MAX = 1_000;
+
+/**
+ * Takes the oldest open postings of a book into its balances, in the caller's transaction: two folds
+ * of one posting contend for it, so it is taken in once.
+ * @returns how many it took in
+ */
+export async function applyPending(
+  entries: Collection<EntryDocument>,
+  books: Collection<BookDocument>,
+  book: string,
+  session: ClientSession,
+): Promise<number> {
+  const oldest = {
+    projection: { legs: 1 },
+    sort: { written_at: 1 },
+    limit: APPLY_BATCH_MAX,
+  } as const;
+  const pendingFilter = { book, open: true } as const;
+  const rows = await entries.find(pendingFilter, { session, ...EXACT, ...oldest }).toArray();
+  if (rows.length === 0) return 0;
+  const { currency } = bookOwner(book);
+  const increments = [...sumEntryLines(rows)].map(([path, sum]) => [
+    path,
+    toStoredInteger(sum, currency),
+  ]);
+  await books.updateOne(
+    { _id: book },
+    { $inc: Object.fromEntries(increments), $setOnInsert: bookOwner(book) },
+    { session, upsert: true },
+  );
+  const ids = rows.map(({ _id }) => _id);
+  const appliedFilter = { _id: { $in: ids }, open: true } as const;
+  const { modifiedCount } = await entries.updateMany(
+    appliedFilter,
+    { $unset: { open: '' } },
+    { session },
+  );
+  if (modifiedCount !== rows.length) throw new Error(`Postings of ${book} are no longer open.`);
+  return rows.length;
+}
+
+/** Sums of what is open, by book. @param books id of one, or a range */
+export async function sumPending(
+  entries: Collection<EntryDocument>,
+  books: string | { $gte: string; $lt: string },
+  session: ClientSession,
+): Promise<ReadonlyMap<string, Sums>> {
+  const stages: Document[] = [
+    { $match: { book: books, open: true } },
+    { $unwind: '$legs' },
+    {
+      $group: {
+        _id: { book: '$book', account: '$legs.account' },
+        amount: { $sum: '$legs.amount' },
+      },
+    },
+  ];
+  const sumsByBook = new Map<string, Map<string, bigint>>();
+  const rows = entries.aggregate<{ _id: { book: string; account: string }; amount: unknown }>(
+    stages,
+    { session, ...EXACT },
+  );
+  for await (const { _id, amount } of rows) {
+    const sums = sumsByBook.get(_id.book) ?? new Map<string, bigint>();
+    sumsByBook.set(_id.book, sums.set(_id.account, toBigInt(amount) ?? 0n));
+  }
+  return sumsByBook;
+}
+
+/** Sums of the legs of postings, in integers of any size. */
+export function sumEntryLines(
+  rows: readonly { legs?: readonly { account: string; amount: unknown }[] }[],
+): Sums {
+  const sums = new Map<string, bigint>();
+  for (const { account, amount } of rows.flatMap(({ legs = [] }) => legs)) {
+    sums.set(account, (sums.get(account) ?? 0n) + (toBigInt(amount) ?? 0n));
+  }
+  return sums;
+}
+
+/** Balances of a book with what is open, by the paths of its accounts. */
+export function addPending(
+  book: BookDocument | null,
+  pending: Sums = new Map(),
+): Map<string, unknown> {
+  const balances = new Map(book === null ? [] : listBalances(book));
+  for (const [path, sum] of pending) {
+    const balance = balances.get(path) ?? 0n;
+    const integer = toBigInt(balance);
+    // A balance that is no integer is shown as it is.
+    balances.set(path, integer === undefined ? balance : integer + sum);
+  }
+  return balances;
+}
+
+/** Balances by their paths: all that a book holds beside the fields that name it. */
+function listBalances({ _id, account_id, livemode, currency, ...rest }: BookDocument) {
+  return [...walkLeaves(rest, '')];
+}
+
+function* walkLeaves(value: unknown, path: string): Generator<[path: string, value: unknown]> {
+  if (typeof value !== 'object' || value === null || '_bsontype' in value) {
+    yield [path, value];
+    return;
+  }
+  for (const [name, inner] of Object.entries(value)) {
+    yield* walkLeaves(inner, path === '' ? name : `${path}.${name}`);
+  }
+}

@@ -1,0 +1,64 @@
+import { Refusal } from '../domain/errors';
+import type { AccountDocument } from '../store/accounts';
+import { hashKey, type KeyDocument } from '../store/keys';
+import type { MerchantDeps, Owner } from './deps';
+
+export type ApiKey = KeyDocument;
+
+type AccessDeps = Pick<MerchantDeps, 'stores' | 'now'>;
+
+/** Form of every API key; a text of another form is not looked up. @see docs/decisions.md#keys */
+const KEY_FORM = /^sk_(sandbox|live)_[\w-]{43}$/;
+
+/**
+ * Finds the valid key with this secret.
+ * @throws Refusal 401 `api_key_invalid`, `api_key_revoked`, `api_key_expired`
+ */
+export async function findValidKey({ stores, now }: AccessDeps, secret: string): Promise<ApiKey> {
+  const key = KEY_FORM.test(secret) ? await stores.keys.byHash(hashKey(secret)) : null;
+  if (key === null) throw new Refusal('api_key_invalid', 'This API key is not known.');
+  if (key.revoked_at !== null) {
+    throw new Refusal('api_key_revoked', 'This API key has been revoked.');
+  }
+  if (key.expires_at !== undefined && key.expires_at <= now().toISOString()) {
+    throw new Refusal('api_key_expired', `This API key has expired at ${key.expires_at}.`);
+  }
+  return key;
+}
+
+/** Records the last use of a key in the background: it must neither delay nor fail a request. */
+export function recordKeyUse(
+  { stores, now, log }: AccessDeps & Pick<MerchantDeps, 'log'>,
+  key: ApiKey,
+): void {
+  stores.keys.touch(key, now()).catch((err) => log.warn({ err }, 'last use not recorded'));
+}
+
+/**
+ * Refuses every write on a frozen account; payments in progress continue. It reads the account again,
+ * and the rest of the request uses this version.
+ * @throws Refusal 403 `account_frozen`
+ * @see docs/operators.md#freeze-an-account
+ */
+export async function assertNotFrozen(
+  { stores }: Pick<MerchantDeps, 'stores'>,
+  { account_id }: Owner,
+): Promise<void> {
+  refuseFrozen(await stores.accounts.refresh(account_id));
+}
+
+/** @throws Refusal 403 `account_frozen` */
+export function refuseFrozen(account: Pick<AccountDocument, 'frozen'> | null): void {
+  if (!account?.frozen) return;
+  throw new Refusal('account_frozen', 'This account is frozen: it can only read. Ask us why.');
+}
+
+/** @throws Refusal 403 unless crypto is enabled on the account */
+export async function assertCryptoEnabled(
+  { stores }: Pick<MerchantDeps, 'stores'>,
+  { account_id }: Owner,
+): Promise<void> {
+  const cached = await stores.accounts.getCached(account_id);
+  if (cached?.crypto === true || (await stores.accounts.refresh(account_id))?.crypto) return;
+  throw new Refusal('crypto_not_enabled', 'Crypto is not enabled on this account.');
+}

@@ -1,0 +1,243 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../base/mongo';
+import { SCOPES } from '../domain/account/api-key';
+import { PAYER_MONTHS } from '../domain/account/retention';
+import { ServiceError } from '../domain/errors';
+import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../domain/payment/catalog';
+import type { FeeName } from '../domain/payout/fees';
+import { isRailId, type RailId } from '../domain/payout/rails';
+import { hashPassword } from '../encryption/password';
+import type { Stores } from '../store';
+import type { AccountDocument } from '../store/accounts';
+import { describeError } from '../temporal/in-time';
+import { type FundDeps, fundSandbox } from './balances/fund';
+import { createKey, type KeyDeps } from './keys';
+import { type FirstRows, toFirstRows } from './paging';
+import { buildOwner } from './team/members';
+
+const PASSWORD_BYTES = 16;
+
+export type { AccountDocument } from '../store/accounts';
+
+export interface AccountDeps extends FundDeps, KeyDeps {
+  stores: Pick<Stores, 'accounts' | 'keys' | 'ledger' | 'users'>;
+}
+
+export interface NewAccount {
+  name: string;
+  /** Login of the dashboard, stored in lower case; generated when absent. */
+  email?: string | undefined;
+}
+
+/** Keys and password are shown only once, since only their hashes are stored. */
+export interface CreatedAccount {
+  account_id: string;
+  sandbox_key: string;
+  live_key: string;
+  dashboard_email: string;
+  dashboard_password: string;
+}
+
+/**
+ * Creates a merchant with a key of all scopes in each environment, a dashboard login and test funds
+ * in the sandbox. Every method of the catalogue and every rail is enabled; crypto is off.
+ * @throws ServiceError `email_taken`; `funding_failed`, before any key is created
+ */
+export async function createAccount(
+  deps: AccountDeps,
+  { name, email }: NewAccount,
+): Promise<CreatedAccount> {
+  const uuid = randomUUID();
+  const created_at = deps.now().toISOString();
+  const password = randomBytes(PASSWORD_BYTES).toString('hex');
+  const account: AccountDocument = {
+    _id: `acct_${uuid}`,
+    name,
+    crypto: false,
+    enabled_methods: [...PAYMENT_METHOD_IDS],
+    dashboard: {
+      email: email?.toLowerCase() ?? `merchant-${uuid.slice(-12)}@dashboard.localhost`,
+    },
+    created_at,
+  };
+  await insertAccount(deps, account, await hashPassword(password));
+  await giveTestFunds(deps, account._id);
+  const forAll = { account_id: account._id, scopes: [...SCOPES] };
+  const sandbox = await createKey(deps, { ...forAll, livemode: false });
+  const live = await createKey(deps, { ...forAll, livemode: true });
+  return {
+    account_id: account._id,
+    sandbox_key: sandbox.key,
+    live_key: live.key,
+    dashboard_email: account.dashboard.email,
+    dashboard_password: password,
+  };
+}
+
+export interface AccountChange {
+  crypto?: 'on' | 'off' | undefined;
+  enable_method?: (PaymentMethodId | RailId)[] | undefined;
+  disable_method?: (PaymentMethodId | RailId)[] | undefined;
+  /** Minor units of the payout's currency; null removes a fee, and 0 removes that of a whole rail. */
+  payout_fee?: { name: FeeName; fee: number | null }[] | undefined;
+  /** Months for which names and e-mail addresses of payers are stored. */
+  payer_data_months?: number | undefined;
+  /** Minor units that may be paid out in a day, by currency; null removes a limit. */
+  payout_limit?: Record<string, number | null> | undefined;
+}
+
+/**
+ * Applies all of the changes to an account, or none.
+ * @throws ServiceError `account_not_found`
+ */
+export async function updateAccount(
+  {
+    mongo,
+    stores,
+    audit,
+  }: Pick<AccountDeps, 'mongo' | 'audit'> & { stores: Pick<Stores, 'accounts'> },
+  id: string,
+  change: AccountChange,
+): Promise<AccountDocument> {
+  return await inTransaction(mongo, async (session) => {
+    const before = requireAccount(await stores.accounts.get(id, session), id);
+    const after = await applyChanges(stores.accounts, id, change, session);
+    const line = { act: 'account.updated', account_id: id, livemode: null, target: id } as const;
+    await audit(
+      { ...line, before: presentSettings(before), after: presentSettings(after) },
+      session,
+    );
+    return after;
+  });
+}
+
+async function applyChanges(
+  accounts: Stores['accounts'],
+  id: string,
+  { crypto, payer_data_months, ...change }: AccountChange,
+  session: ClientSession,
+): Promise<AccountDocument> {
+  if (crypto !== undefined) await accounts.setCrypto(id, crypto === 'on', session);
+  for (const method of change.enable_method ?? []) {
+    if (isRailId(method)) await accounts.enableRail(id, method, session);
+    else await accounts.enableMethod(id, method, session);
+  }
+  for (const method of change.disable_method ?? []) {
+    if (isRailId(method)) await accounts.disableRail(id, method, session);
+    else await accounts.disableMethod(id, method, session);
+  }
+  for (const { name, fee } of change.payout_fee ?? []) {
+    await accounts.setPayoutFee(id, name, fee, session);
+  }
+  if (payer_data_months !== undefined) {
+    await accounts.setPayerDataMonths(id, payer_data_months, session);
+  }
+  for (const [currency, limit] of Object.entries(change.payout_limit ?? {})) {
+    await accounts.setPayoutLimit(id, currency, limit, session);
+  }
+  return requireAccount(await accounts.get(id, session), id);
+}
+
+function presentSettings({ crypto, enabled_methods, ...account }: AccountDocument) {
+  const { payer_data_months = PAYER_MONTHS } = account;
+  const { disabled_rails = [], payout_fees = {}, payout_limits = {} } = account;
+  const pairs = (values: object) =>
+    Object.entries(values).map(([name, minor]) => `${name}=${minor}`);
+  const limits = pairs(payout_limits);
+  return {
+    ...{ crypto, enabled_methods, payer_data_months, disabled_rails },
+    payout_fees: pairs(payout_fees),
+    ...(limits.length === 0 ? {} : { payout_limits: limits }),
+  };
+}
+
+type FreezeDeps = Pick<AccountDeps, 'mongo' | 'audit' | 'now'> & {
+  stores: Pick<Stores, 'accounts'>;
+};
+
+/**
+ * Freezes an account, which can then only read, or unfreezes it. Payments in progress continue; payouts
+ * that the bank has not received do not. A repeat changes nothing.
+ * @throws ServiceError `account_not_found`
+ * @see docs/operators.md#freeze-an-account
+ */
+export async function setFrozen(
+  { mongo, stores: { accounts }, audit, now }: FreezeDeps,
+  id: string,
+  { freeze, reason, operator }: { freeze: boolean; reason: string; operator?: string | undefined },
+): Promise<AccountDocument> {
+  return await inTransaction(mongo, async (session) => {
+    requireAccount(await accounts.get(id, session), id);
+    const at = now().toISOString();
+    const { modifiedCount } = freeze
+      ? await accounts.freeze(id, { at, reason }, session)
+      : await accounts.unfreeze(id, session);
+    const act = freeze ? 'account.frozen' : 'account.unfrozen';
+    const line = { act, account_id: id, livemode: null, target: id } as const;
+    if (modifiedCount > 0) await audit({ ...line, after: { reason, operator } }, session);
+    return requireAccount(await accounts.get(id, session), id);
+  });
+}
+
+/** Lists the accounts, newest first. */
+export async function listAccounts(
+  { accounts }: Pick<Stores, 'accounts'>,
+  limit: number,
+): Promise<FirstRows<AccountDocument>> {
+  return toFirstRows(await accounts.list(limit + 1), limit);
+}
+
+/** @throws ServiceError `account_not_found` */
+export async function findAccount(
+  { accounts }: Pick<Stores, 'accounts'>,
+  id: string,
+): Promise<AccountDocument> {
+  return requireAccount(await accounts.get(id), id);
+}
+
+/** @throws ServiceError `account_not_found` */
+function requireAccount(account: AccountDocument | null, id: string): AccountDocument {
+  if (account !== null) return account;
+  throw new ServiceError('account_not_found', `There is no account ${id}.`);
+}
+
+async function insertAccount(
+  { mongo, stores, audit }: AccountDeps,
+  account: AccountDocument,
+  password_hash: string,
+): Promise<void> {
+  // Before the first start of the service, no index makes the e-mail address unique.
+  await stores.accounts.ensureIndexes();
+  await stores.users.ensureIndexes();
+  const { _id, name, dashboard } = account;
+  const { email } = dashboard;
+  try {
+    await inTransaction(mongo, async (session) => {
+      await stores.accounts.insert(account, session);
+      await stores.users.insert(buildOwner(account, password_hash), session);
+      const line = {
+        act: 'account.created',
+        account_id: _id,
+        livemode: null,
+        target: _id,
+      } as const;
+      await audit({ ...line, after: { name, email } }, session);
+    });
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    throw new ServiceError('email_taken', `Another account has the dashboard login ${email}.`);
+  }
+}
+
+async function giveTestFunds(deps: AccountDeps, id: string): Promise<void> {
+  try {
+    await fundSandbox(deps, id);
+  } catch (error) {
+    throw new ServiceError(
+      'funding_failed',
+      `The account ${id} is not usable: its test funds could not be posted, so it got no keys. ` +
+        `Create another account. ${describeError(error)}`,
+    );
+  }
+}

@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import {
+  type AuditLogStore,
+  type ChainedLine,
+  type ChainHead,
+  getChainName,
+  hashLine,
+} from '../store/audit-log';
+
+/** Ends of chains, as an earlier verification reported them. */
+export const StoredHeads = z.array(
+  z.object({ chain: z.string(), seq: z.int().positive(), hash: z.string() }),
+);
+type StoredHead = z.infer<typeof StoredHeads>[number];
+
+/** Messages for the faults of a chain. */
+export const CHAIN_FAULTS = {
+  changed: 'the line was changed after it was written',
+  not_linked: 'the line does not follow the line before it',
+  missing: 'the line is missing',
+  no_head: 'the end of the chain is missing',
+  not_as_kept: 'the line differs from the stored end of the chain',
+} as const;
+
+interface BrokenLine {
+  chain: string;
+  seq: number;
+  /** Null when the line is missing. */
+  line_id: string | null;
+  fault: keyof typeof CHAIN_FAULTS;
+}
+
+export interface ChainsCheck {
+  lines: number;
+  chains: number;
+  /** Lines without a sequence number, which the service did not write: their chain is broken. */
+  unchained: number;
+  /** First broken line of each chain that has one. */
+  broken: BrokenLine[];
+  heads: StoredHead[];
+}
+
+interface ChainProgress {
+  chain: string;
+  seq: number;
+  hash: string | null;
+  broken?: BrokenLine;
+}
+
+type ExpectedHead = Pick<ChainHead, 'seq' | 'hash'>;
+
+/**
+ * Follows each chain of the audit log from its first line to its end. Lines may be added meanwhile.
+ * @param storedHeads ends of an earlier verification: their lines must still be there
+ */
+export async function verifyChains(
+  log: Pick<AuditLogStore, 'heads' | 'head' | 'listChained'>,
+  storedHeads: readonly StoredHead[] = [],
+): Promise<ChainsCheck> {
+  // The heads are read first: the lines that follow must include each of them.
+  const heads = new Map((await log.heads()).map((head) => [head._id, head]));
+  const storedByChain = new Map(storedHeads.map((head) => [head.chain, head]));
+  const check: ChainsCheck = { lines: 0, chains: 0, unchained: 0, broken: [], heads: [] };
+  const unseen = new Set([...heads.keys(), ...storedByChain.keys()]);
+
+  const finishChain = async ({ chain, seq, hash, broken }: ChainProgress): Promise<void> => {
+    unseen.delete(chain);
+    const head = heads.get(chain);
+    const expectedSeq = Math.max(head?.seq ?? 0, storedByChain.get(chain)?.seq ?? 0);
+    if (seq > 0) check.chains += 1;
+    if (broken !== undefined) check.broken.push(broken);
+    else if (seq < expectedSeq) {
+      check.broken.push({ chain, seq: seq + 1, line_id: null, fault: 'missing' });
+    } else if (head === undefined && (await log.head(chain)) === null) {
+      check.broken.push({ chain, seq, line_id: null, fault: 'no_head' });
+    } else if (hash !== null) check.heads.push({ chain, seq, hash });
+  };
+
+  let progress: ChainProgress | undefined;
+  for await (const line of log.listChained()) {
+    const chain = getChainName(line);
+    if (progress !== undefined && progress.chain !== chain) await finishChain(progress);
+    if (progress?.chain !== chain) progress = { chain, seq: 0, hash: null };
+    check.lines += 1;
+    if (line.seq === undefined) check.unchained += 1;
+    checkLine(progress, line, [
+      [heads.get(chain), 'not_linked'],
+      [storedByChain.get(chain), 'not_as_kept'],
+    ]);
+  }
+  if (progress !== undefined) await finishChain(progress);
+  for (const chain of [...unseen]) await finishChain({ chain, seq: 0, hash: null });
+  return check;
+}
+
+/** Compares a line with the chain before it. */
+function checkLine(
+  progress: ChainProgress,
+  { hash, ...line }: ChainedLine,
+  expected: readonly (readonly [ExpectedHead | undefined, BrokenLine['fault']])[],
+): void {
+  if (progress.broken !== undefined) return;
+  const { chain } = progress;
+  const seq = progress.seq + 1;
+  const position = { chain, seq, line_id: line._id };
+  const mismatch = expected.find(([head]) => head?.seq === seq && head.hash !== hash);
+  if (line.seq !== seq) progress.broken = { chain, seq, line_id: null, fault: 'missing' };
+  else if (hashLine(line) !== hash) progress.broken = { ...position, fault: 'changed' };
+  else if (line.prev !== progress.hash) progress.broken = { ...position, fault: 'not_linked' };
+  else if (mismatch !== undefined) progress.broken = { ...position, fault: mismatch[1] };
+  progress.seq = seq;
+  progress.hash = hash;
+}

@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import { inTransaction, isDuplicateKey } from '../../base/mongo';
+import { insufficientBalance } from '../../domain/account/balance';
+import { MAIN_BALANCE } from '../../domain/account/balance-account';
+import { parseBookCurrency } from '../../domain/crypto/assets';
+import { ServiceError } from '../../domain/errors';
+import { formatMoney } from '../../domain/money';
+import type { BalanceRow } from '../../ledger/book';
+import type { BookDocument, EntryDocument } from '../../ledger/documents';
+import {
+  type AnyLine,
+  bookId,
+  InsufficientBalance,
+  type NewEntry,
+  operationId,
+} from '../../ledger/entries';
+import { ENTRY_LINES } from '../../ledger/entry-lines';
+import type { Audit } from '../../store/audit';
+import { assertApproved } from './approval';
+import { createIdUsedFailure, type FundDeps, type FundingResult, isSameEntry } from './fund';
+
+/** Operator and reason of a correction. */
+export interface Correction {
+  operator: string;
+  reason: string;
+  /** Second operator. */
+  approved_by?: string | undefined;
+}
+
+export interface Adjustment {
+  account_id: string;
+  livemode: boolean;
+  balance_account: string;
+  /** ISO 4217 code, or the book currency of an asset. */
+  currency: string;
+  /** Minor units, or the smallest units of an asset as a bigint; a negative amount debits. */
+  amount: number | bigint;
+  /** Account of the opposite entry line: corrections by operators, or the merchant's debt. */
+  against: 'adjustments' | 'receivable';
+}
+
+export interface AdjustDeps extends FundDeps {
+  audit: Audit;
+  /** Minor units above which a second operator approves on live. */
+  approvalLimit: number;
+}
+
+/**
+ * Corrects a balance, or collects the merchant's debt from it. A repeat with the same id posts nothing.
+ * @see docs/ledger.md#money-that-goes-wrong
+ * @throws ServiceError `approval_required`, `insufficient_balance`, `nothing_owed`,
+ *   `operation_id_used`
+ */
+export async function adjustBalance(
+  deps: AdjustDeps,
+  adjustment: Adjustment,
+  correction: Correction,
+  id: string = `adjust_${randomUUID()}`,
+): Promise<FundingResult> {
+  const { account_id, livemode, balance_account, currency, amount, against } = adjustment;
+  assertApproved(deps.approvalLimit, { livemode, currency, amount, ...pickOperators(correction) });
+  const owner = { account_id, livemode, currency };
+  const lines = ENTRY_LINES.adjusted(balance_account, amount, against);
+  const entry = { kind: 'adjusted', resource_id: id, ...owner, legs: lines } as const;
+  if (against === 'receivable') await assertOwed(deps, owner, entry.resource_id, Number(amount));
+  return await post(deps, { ...entry, ...buildEntryDetails(deps, correction) }, balance_account);
+}
+
+/** Kinds of journal entries that an operator may reverse; workflows decide about the others. */
+const REVERSIBLE: readonly string[] = ['funded', 'adjusted', 'payment_clawed_back'];
+
+/**
+ * Reverses a journal entry, once: a repeat posts nothing.
+ * @throws ServiceError `operation_not_found`, `not_reversible`, `approval_required`,
+ *   `insufficient_balance`
+ */
+export async function reverseOperation(
+  deps: AdjustDeps,
+  id: string,
+  correction: Correction,
+): Promise<FundingResult & { amount: number | bigint }> {
+  const { ledger } = deps.stores;
+  const original = await ledger.findEntry(id);
+  const book = original === null ? null : await ledger.book(original.book);
+  if (original === null || book === null) {
+    throw new ServiceError('operation_not_found', `There is no operation ${id}.`);
+  }
+  if (!REVERSIBLE.includes(original.kind)) {
+    throw new ServiceError(
+      'not_reversible',
+      `${id} belongs to a payment, refund or payout: correct the balance instead.`,
+    );
+  }
+  const { account_id, livemode, currency } = book;
+  const lines = parseLines(original, currency);
+  const { balance_account, amount } = findCredit(lines);
+  assertApproved(deps.approvalLimit, { livemode, currency, amount, ...pickOperators(correction) });
+  const entry = {
+    ...({ kind: 'reversed', resource_id: id, account_id, livemode, currency } as const),
+    legs: ENTRY_LINES.reversed(lines),
+    ...buildEntryDetails(deps, correction),
+  };
+  return { ...(await post(deps, entry, balance_account)), amount: -amount };
+}
+
+function pickOperators({ operator, approved_by }: Correction) {
+  return { operator, approved_by };
+}
+
+function buildEntryDetails({ now }: FundDeps, { operator, reason, approved_by }: Correction) {
+  const approval = approved_by === undefined ? {} : { approved_by };
+  return { at: now().toISOString(), note: { operator, reason, ...approval } };
+}
+
+/** Converts the amounts of stored entry lines to numbers, or to bigints for an asset. */
+function parseLines({ legs: lines }: EntryDocument, currency: string): AnyLine[] {
+  const isAsset = parseBookCurrency(currency) !== undefined;
+  return lines.map(({ account, amount }) =>
+    isAsset ? { account, amount: BigInt(String(amount)) } : { account, amount: Number(amount) },
+  );
+}
+
+/** Finds the balance that a journal entry credits or debits, and the amount. */
+function findCredit(lines: readonly AnyLine[]): {
+  balance_account: string;
+  amount: number | bigint;
+} {
+  for (const { account, amount } of lines) {
+    const name = /^balances\.(.+)\.available$/.exec(account)?.[1];
+    if (name !== undefined) return { balance_account: name, amount };
+  }
+  return { balance_account: MAIN_BALANCE, amount: 0 };
+}
+
+/** @throws ServiceError `nothing_owed` when the merchant owes less */
+async function assertOwed(
+  { stores }: FundDeps,
+  { account_id, livemode, currency }: Pick<BookDocument, 'account_id' | 'livemode' | 'currency'>,
+  id: string,
+  amount: number,
+): Promise<void> {
+  const isRepeat = (await stores.ledger.findEntry(`adjusted:${id}`)) !== null;
+  if (isRepeat) return;
+  const rows = await stores.ledger.receivables(account_id, livemode);
+  const owed = rows.find((row) => row.currency === currency)?.owed ?? 0;
+  if (amount < 0 && -amount <= owed) return;
+  const text = formatMoney(owed, currency);
+  throw new ServiceError(
+    'nothing_owed',
+    `The merchant owes ${text}: an amount from -1 to -${owed} collects it.`,
+  );
+}
+
+/** Refusal of a debit, or of a credit to a merchant that owes less by now. */
+async function explainShortage({ stores }: FundDeps, entry: NewEntry): Promise<ServiceError> {
+  const { account_id, livemode, currency } = entry;
+  const { balance_account, amount } = findCredit(entry.legs);
+  const debit = { balance_account, currency, amount: -amount };
+  const rows = await stores.ledger.balances(account_id, livemode);
+  const { code, message } =
+    amount < 0
+      ? insufficientBalance(rows, debit)
+      : ({ code: 'insufficient_balance', message: 'The merchant owes less by now.' } as const);
+  return new ServiceError(code, `${message} Nothing was posted.`);
+}
+
+async function post(deps: AdjustDeps, entry: NewEntry, balance: string): Promise<FundingResult> {
+  const { ledger } = deps.stores;
+  await ledger.ensureIndexes();
+  const operation_id = operationId(entry);
+  try {
+    await inTransaction(deps.mongo, async (session) => {
+      await ledger.post(entry, session);
+      const { kind, account_id, livemode, currency, legs: lines, note } = entry;
+      const act = kind === 'reversed' ? 'balance.reversed' : 'balance.adjusted';
+      const changes = lines.map((line) => `${line.account} ${line.amount}`);
+      const after = { currency, legs: changes, ...note };
+      await deps.audit({ act, account_id, livemode, target: operation_id, after }, session);
+    });
+  } catch (error) {
+    if (error instanceof InsufficientBalance) {
+      throw await explainShortage(deps, entry);
+    }
+    const storedEntry = isDuplicateKey(error) ? await ledger.findEntry(operation_id) : null;
+    if (storedEntry === null) throw error;
+    if (storedEntry.book !== bookId(entry) || !isSameEntry(storedEntry, entry))
+      throw createIdUsedFailure(storedEntry);
+  }
+  const rows = await ledger.balances(entry.account_id, entry.livemode);
+  const isSameBalance = (row: BalanceRow) =>
+    row.balance_account === balance && row.currency === entry.currency;
+  const empty = { balance_account: balance, currency: entry.currency, available: 0, reserved: 0 };
+  return { ...(rows.find(isSameBalance) ?? empty), operation_id };
+}

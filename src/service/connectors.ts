@@ -1,0 +1,30 @@
+import { isBalanceAccountName } from '../domain/account/balance-account';
+import { ServiceError } from '../domain/errors';
+import { createConnectors, SANDBOX_CONNECTOR } from '../routing';
+
+/**
+ * Refuses an invalid connector name. A bank may get its key before anything is routed to it.
+ * @throws ServiceError `connector_name_invalid`
+ */
+export function assertConnectorName(name: string): void {
+  if (isBalanceAccountName(name)) return;
+  throw new ServiceError(
+    'connector_name_invalid',
+    `"${name}" cannot be the name of a connector: 1 to 64 letters, digits, hyphens and underscores.`,
+  );
+}
+
+/**
+ * Whether any method or rail of this installation is routed to a connector.
+ * @throws ServiceError `setting_invalid`
+ */
+export function isRouted(liveConnectors: string, name: string): boolean {
+  try {
+    return createConnectors(SANDBOX_CONNECTOR, liveConnectors).names.includes(name);
+  } catch (error) {
+    throw new ServiceError(
+      'setting_invalid',
+      error instanceof Error ? error.message : String(error),
+    );
+  }
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import { stringifyJson } from '../base/json-write';
+import type { AcceptedRequest } from '../domain/creation';
+import { Refusal } from '../domain/errors';
+import { DecryptionError, Encrypted, type Encrypter } from '../encryption/encrypter';
+import { hashRequest, type RequestHashes } from '../encryption/request-fingerprint';
+import type { IdempotencyRecord } from '../store/idempotency';
+import { refuseFrozen } from './access';
+import type { MerchantDeps, Owner } from './deps';
+
+/** Request that creates a resource, once per idempotency key. */
+export interface CreateRequest<Body> {
+  caller: Owner;
+  idempotencyKey: string;
+  /** Canonical form of the body: the same text for equal bodies. */
+  canonical: string;
+  requestId: string;
+  /** Called before the key is reserved. @throws Refusal 400 */
+  parseBody: () => Body;
+}
+
+/** First response to a request that creates a resource. */
+export interface CreateAnswer {
+  /** Id of the resource. */
+  id: string;
+  /** JSON text. */
+  body: string;
+  /** Whether another call created the resource. */
+  isReplayed: boolean;
+}
+
+/** Reserved key: either it has the first response, or this call must create the resource. */
+export interface Reservation {
+  record: IdempotencyRecord;
+  /** Hashes for the workflow that creates the resource. */
+  hashes: RequestHashes;
+  /** Whether another call reserved the key; this call continues its work. */
+  joined: boolean;
+  /** Whether that call may still be running. */
+  firstMayRun: boolean;
+  firstAnswer?: CreateAnswer;
+}
+
+/** Presented resource: the response to the request that created it. */
+export interface CreatedResource {
+  answer: object;
+  /** The stored resource holds everything from which the response is built. */
+  isStored?: true;
+  /** It has personal data or a page token: it is stored encrypted. */
+  isPersonal?: true;
+}
+
+type OnceDeps = Pick<MerchantDeps, 'stores' | 'keys' | 'encrypter' | 'now'>;
+
+/** Longest first call: the time limit of a request. */
+const FIRST_CALL_MS = 8_000;
+/** Status of every creating endpoint. @see docs/decisions.md#requests */
+const CREATED = 201;
+
+/**
+ * Reserves the key, or joins its existing reservation. The reservation fixes the resource's id before
+ * anything else happens, so a second caller, or a retry after a crash, gets the same resource.
+ * @param accept checks the rules that a schema cannot express, for the new resource's id; after a
+ *   Refusal, the key is still unused
+ * @throws Refusal 403 `account_frozen`, 422 `idempotency_key_reused`, and those of `accept`
+ */
+export async function reserveKey<Body>(
+  deps: OnceDeps,
+  operation: string,
+  request: CreateRequest<Body>,
+  accept: (body: Body, id: string) => AcceptedRequest | Promise<AcceptedRequest>,
+): Promise<Reservation> {
+  const { caller, idempotencyKey, canonical, requestId: request_id } = request;
+  refuseFrozen(await deps.stores.accounts.getCached(caller.account_id));
+  const { account_id, livemode } = caller;
+  const key = { account_id, livemode, operation, key: idempotencyKey };
+  const hashes = hashRequest(deps.keys.fingerprint, key, canonical);
+  const { idempotency } = deps.stores;
+  const resource_id = randomUUID();
+  let accepted: AcceptedRequest;
+  try {
+    accepted = await accept(request.parseBody(), resource_id);
+  } catch (error) {
+    // A repeat is not checked again: the first call itself may be the reason for the refusal.
+    const existing = await idempotency.find(key, deps.now(), hashes.key);
+    if (existing === null) throw error;
+    return await joinRecord(deps, existing, hashes);
+  }
+  const newRecord = {
+    ...key,
+    fingerprint: hashes.body,
+    resource_id,
+    request: accepted,
+    request_id,
+  };
+  const record = await idempotency.reserveKey(newRecord, deps.now(), hashes.key);
+  if (record.resource_id === resource_id) {
+    return { record, hashes, joined: false, firstMayRun: false };
+  }
+  return await joinRecord(deps, record, hashes);
+}
+
+/** @throws Refusal 422 `idempotency_key_reused` */
+async function joinRecord(
+  { encrypter, now }: OnceDeps,
+  record: IdempotencyRecord,
+  hashes: RequestHashes,
+): Promise<Reservation> {
+  const { resource_id: id, status, body, created_at } = record;
+  if (record.fingerprint !== hashes.body) {
+    const message = `This Idempotency-Key was used with another body, for ${id}.`;
+    throw new Refusal('idempotency_key_reused', message);
+  }
+  const isAnswered = status !== null && body !== null;
+  const firstMayRun = !isAnswered && now().getTime() - created_at.getTime() < FIRST_CALL_MS;
+  const reservation = { record, hashes, joined: true, firstMayRun };
+  const text = isAnswered ? await decryptAnswer(encrypter, id, body) : undefined;
+  if (text === undefined) return reservation;
+  return { ...reservation, firstAnswer: { id, body: text, isReplayed: true } };
+}
+
+/**
+ * Stores the response of the created resource, and returns the first response stored under the key.
+ * @throws Refusal 409 `idempotency_request_in_progress` when the outcome is unknown and the first
+ *   call may still be running; errors of `created`
+ */
+export async function answerOnce(
+  { stores, encrypter }: OnceDeps,
+  { record, joined: isReplayed, firstMayRun }: Reservation,
+  created: Promise<CreatedResource>,
+): Promise<CreateAnswer> {
+  const { resource_id: id } = record;
+  try {
+    const { answer, isStored, isPersonal } = await created;
+    const body = stringifyJson(answer);
+    if (isStored === true) return { id, body, isReplayed };
+    const storedBody =
+      isPersonal === true ? await encrypter.encrypt(body, getAnswerOwner(id)) : body;
+    const first = await stores.idempotency.complete(record, CREATED, storedBody);
+    return { id, body: (await decryptAnswer(encrypter, id, first.body)) ?? body, isReplayed };
+  } catch (error) {
+    throw firstMayRun ? toInProgressError(error) : error;
+  }
+}
+
+/** Converts the error of a call that joined a first call that may still be running. */
+function toInProgressError(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.code !== 'temporarily_unavailable') return error;
+  const message = 'The first call with this Idempotency-Key is still running.';
+  return new Refusal('idempotency_request_in_progress', message);
+}
+
+/** Decrypts a stored response; undefined when its key was removed, so it is built again. */
+async function decryptAnswer(
+  encrypter: Encrypter,
+  id: string,
+  body: string,
+): Promise<string | undefined> {
+  const parsed = Encrypted.safeParse(body);
+  if (!parsed.success) return body;
+  try {
+    return await encrypter.decrypt(parsed.data, getAnswerOwner(id));
+  } catch (error) {
+    if (error instanceof DecryptionError) return undefined;
+    throw error;
+  }
+}
+
+function getAnswerOwner(id: string): string {
+  return `answer/${id}`;
+}

@@ -1,0 +1,200 @@
+import { balanceFault } from '../domain/account/balance';
+import { MAIN_BALANCE } from '../domain/account/balance-account';
+import type { AcceptedCryptoPayment, AcceptedCryptoSettlement } from '../domain/creation';
+import {
+  assetRules,
+  bookCurrency,
+  cryptoMethod,
+  parseUnits,
+  readWindows,
+} from '../domain/crypto/assets';
+import { SMALLEST_SETTLEMENT } from '../domain/crypto/settlement';
+import { buildRefusal, Refusal } from '../domain/errors';
+import * as wire from '../domain/wire/crypto';
+import type { CryptoPaymentDocument } from '../store/crypto-payments';
+import type { CryptoSettlementDocument } from '../store/crypto-settlements';
+import { addressAt } from '../store/wallets';
+import {
+  answerOnce,
+  type CreateAnswer,
+  type CreatedResource,
+  type CreateRequest,
+  type Reservation,
+  reserveKey,
+} from './create-once';
+import type { MerchantDeps, Owner } from './deps';
+import { presentCryptoPayment, presentCryptoSettlement } from './present';
+import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
+
+type ReadDeps = Pick<MerchantDeps, 'stores'>;
+
+/**
+ * Creates a crypto payment, once per idempotency key.
+ * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
+ * @see docs/api.md#crypto
+ */
+export async function createCryptoPayment(
+  deps: MerchantDeps,
+  request: CreateRequest<wire.CreateCryptoPayment>,
+): Promise<CreateAnswer> {
+  const { operation } = wire.createCryptoPayment;
+  const reservation = await reserveKey(deps, operation, request, (body) =>
+    acceptPayment(deps, request.caller, body),
+  );
+  return (
+    reservation.firstAnswer ??
+    (await answerOnce(deps, reservation, openPayment(deps, request, reservation)))
+  );
+}
+
+/** @throws Refusal 404 */
+export function getCryptoPayment(
+  { stores }: ReadDeps,
+  caller: Owner,
+  id: string,
+): Promise<CryptoPaymentDocument> {
+  return findResource(stores.crypto_payments, 'crypto_payment', caller, id);
+}
+
+export function listCryptoPayments(
+  { stores }: ReadDeps,
+  caller: Owner,
+  query: PageQuery,
+): Promise<Page<CryptoPaymentDocument>> {
+  return listPage(stores.crypto_payments, caller, query);
+}
+
+/**
+ * Pays a balance of an asset to the merchant's wallet, once per idempotency key.
+ * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
+ * @see docs/api.md#settlements
+ */
+export async function createCryptoSettlement(
+  deps: MerchantDeps,
+  request: CreateRequest<wire.CreateCryptoSettlement>,
+): Promise<CreateAnswer> {
+  const { operation } = wire.createCryptoSettlement;
+  const reservation = await reserveKey(deps, operation, request, (body) =>
+    acceptSettlement(deps, request.caller, body),
+  );
+  return (
+    reservation.firstAnswer ??
+    (await answerOnce(deps, reservation, openSettlement(deps, request, reservation)))
+  );
+}
+
+/** @throws Refusal 404 */
+export function getCryptoSettlement(
+  { stores }: ReadDeps,
+  caller: Owner,
+  id: string,
+): Promise<CryptoSettlementDocument> {
+  return findResource(stores.crypto_settlements, 'crypto_settlement', caller, id);
+}
+
+export function listCryptoSettlements(
+  { stores }: ReadDeps,
+  caller: Owner,
+  query: PageQuery,
+): Promise<Page<CryptoSettlementDocument>> {
+  return listPage(stores.crypto_settlements, caller, query);
+}
+
+/** Finds the rules and the connector of the requested asset. @throws Refusal 422 */
+function findAsset(
+  { connectors }: MerchantDeps,
+  { livemode }: Owner,
+  { asset, network }: { asset: string; network: string },
+) {
+  const rules = assetRules(asset, network);
+  if (rules === undefined) {
+    throw new Refusal('asset_not_supported', `There is no ${asset} on ${network} here.`);
+  }
+  const method = cryptoMethod(rules);
+  const connector = connectors.findConnector(method, livemode);
+  if (connector === undefined) {
+    throw new Refusal('asset_not_available', `${rules.display_name} is not served here.`);
+  }
+  return { rules, method, connector };
+}
+
+/** Checks the rules before any connector is called. @throws Refusal 422 */
+function acceptPayment(
+  deps: MerchantDeps,
+  caller: Owner,
+  body: wire.CreateCryptoPayment,
+): AcceptedCryptoPayment {
+  const { account_id, livemode } = caller;
+  const { amount, currency, reference, metadata } = body;
+  const { rules, method, connector } = findAsset(deps, caller, body);
+  const { asset, network, window_seconds } = rules;
+  const windows = readWindows(deps.config.CRYPTO_WINDOWS ?? '');
+  const expires_in_seconds = windows.get(asset) ?? window_seconds;
+  return {
+    crypto_payment: {
+      reference: reference ?? null,
+      metadata: metadata?.kind === 'object' ? metadata.text : '{}',
+    },
+    routing: {
+      ...{ account_id, livemode, amount, currency, asset, network, method, connector },
+      expires_in_seconds,
+    },
+  };
+}
+
+/** Starts the payment's workflow, unless the payment is already stored. */
+async function openPayment(
+  deps: MerchantDeps,
+  { caller, requestId: request_id }: CreateRequest<unknown>,
+  { record: { resource_id: crypto_payment_id, request }, hashes }: Reservation,
+): Promise<CreatedResource> {
+  const { stores, temporal } = deps;
+  if (request !== null && 'crypto_payment' in request) {
+    const input = { ...request.routing, crypto_payment_id, request_id };
+    await temporal.openCryptoPayment(input, hashes);
+  }
+  const noun = 'crypto_payment';
+  const payment = await findCreated(stores.crypto_payments, noun, caller, crypto_payment_id);
+  return { answer: presentCryptoPayment(deps, payment) };
+}
+
+/** Checks wallet and balance; the reservation checks both again. @throws Refusal 422 */
+async function acceptSettlement(
+  deps: MerchantDeps,
+  caller: Owner,
+  body: wire.CreateCryptoSettlement,
+): Promise<AcceptedCryptoSettlement> {
+  const { stores, now } = deps;
+  const { account_id, livemode } = caller;
+  const { rules, method, connector } = findAsset(deps, caller, body);
+  const { asset, network } = rules;
+  const wallet = await stores.wallets.get(account_id, livemode, network);
+  if (addressAt(wallet, now().toISOString()) === null) {
+    throw new Refusal('wallet_not_registered', `No wallet on ${network} counts yet.`);
+  }
+  const currency = bookCurrency(rules);
+  const amount = body.amount ?? null;
+  const needed = amount === null ? SMALLEST_SETTLEMENT : parseUnits(amount);
+  const debit = { balance_account: MAIN_BALANCE, currency, amount: needed };
+  const fault = balanceFault(await stores.ledger.balances(account_id, livemode), debit);
+  if (fault !== undefined) throw buildRefusal(fault);
+  return {
+    settlement: { account_id, livemode, amount, currency, asset, network, method, connector },
+  };
+}
+
+/** Starts the settlement's workflow, unless the settlement is already stored. */
+async function openSettlement(
+  { stores, temporal }: MerchantDeps,
+  { caller, requestId: request_id }: CreateRequest<unknown>,
+  { record: { resource_id: crypto_settlement_id, request }, hashes }: Reservation,
+): Promise<CreatedResource> {
+  if (request !== null && 'settlement' in request) {
+    const input = { ...request.settlement, crypto_settlement_id, request_id };
+    await temporal.openCryptoSettlement(input, hashes);
+  }
+  const noun = 'crypto_settlement';
+  const store = stores.crypto_settlements;
+  const settlement = await findCreated(store, noun, caller, crypto_settlement_id);
+  return { answer: presentCryptoSettlement(settlement) };
+}

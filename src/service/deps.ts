@@ -1,0 +1,46 @@
+import type { MongoClient } from 'mongodb';
+import type { Logger } from '../base/log';
+import type { CallbackInbox } from '../callbacks/inbox';
+import type { Config } from '../config';
+import type { Environment } from '../domain/task-queues';
+import type { Encrypter } from '../encryption/encrypter';
+import type { ServiceKeys } from '../encryption/service-keys';
+import type { Connectors } from '../routing';
+import type { Stores } from '../store';
+import type { Audit } from '../store/audit';
+import type { TemporalClient } from '../temporal/client';
+import type { Payers } from './payers';
+
+/** Dependencies of reads. Entry points pass them on and do not use the stores. */
+export interface ServiceDeps {
+  mongo: MongoClient;
+  stores: Stores;
+  encrypter: Encrypter;
+  payers: Pick<Payers, 'decrypt'>;
+  now: () => Date;
+}
+
+/** Dependencies of the operations of merchants. */
+export interface MerchantDeps extends ServiceDeps {
+  config: Pick<Config, 'PUBLIC_URL'> & Partial<Pick<Config, 'CRYPTO_WINDOWS'>>;
+  temporal: TemporalClient;
+  callbacks: CallbackInbox;
+  connectors: Connectors;
+  /** Keys for page tokens and for fingerprints of requests. */
+  keys: Pick<ServiceKeys, 'pay_token' | 'fingerprint'>;
+  /** Encrypt the details of recipients with public keys, which cannot decrypt. */
+  recipientEncrypters: Record<Environment, Pick<Encrypter, 'encrypt' | 'getKid'>>;
+  payers: Payers;
+  log: Logger;
+}
+
+/** Dependencies of acts; `audit` records the team member or operator who acts. */
+export interface ActDeps extends ServiceDeps {
+  audit: Audit;
+}
+
+/** Account and environment that limit every query. */
+export interface Owner {
+  account_id: string;
+  livemode: boolean;
+}

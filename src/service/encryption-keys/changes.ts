@@ -1,0 +1,75 @@
+import { statSync } from 'node:fs';
+import { StackFailure } from '../../base/failure';
+import { ServiceError } from '../../domain/errors';
+import { ENVIRONMENTS } from '../../domain/task-queues';
+import { POLL_EVERY_MS } from '../../encryption/followed-file';
+import { lockKeyFile } from '../../encryption/key-file';
+import { keyRingPath } from '../../encryption/recipient-keys';
+import type { Audit } from '../../store/audit';
+import { describeError } from '../../temporal/in-time';
+
+/**
+ * Longest write of a running process: two attempts, each with 2 s for a connection, 2 s to select a
+ * server and 5 s for its response. @see src/base/mongo.ts
+ */
+const WRITE_MS_MAX = 18_000;
+
+/**
+ * Time after which no process writes a value encrypted with an earlier key: every process has read the
+ * file again, and has stored or dropped its earlier values.
+ */
+const SETTLE_MS = POLL_EVERY_MS + WRITE_MS_MAX;
+
+/** Owner of an audit line about the installation. */
+export const INSTALLATION = { account_id: null, livemode: null } as const;
+
+export interface KeyFileDeps {
+  audit: Audit;
+  /** Path of a usable key file. */
+  keysFile: string;
+  /** Directory of the key pairs of recipients. */
+  keysDir: string;
+  now: () => Date;
+  wait: (ms: number) => Promise<void>;
+  /** Shows a line to the waiting operator. */
+  progress: (line: string) => void;
+}
+
+/** Waits until no process encrypts with an earlier key, counted from the last change of a file. */
+export async function waitUntilSettled(deps: KeyFileDeps): Promise<void> {
+  const { now, wait, progress, keysFile, keysDir } = deps;
+  const publicFiles = ENVIRONMENTS.map((env) => keyRingPath(keysDir, env, 'public'));
+  const changedAt = Math.max(...[keysFile, ...publicFiles].map((path) => statSync(path).mtimeMs));
+  const age = Math.max(0, now().getTime() - changedAt);
+  const remainingMs = Math.ceil(SETTLE_MS - age);
+  if (remainingMs <= 0) return;
+  progress(
+    `waiting ${Math.ceil(remainingMs / 1_000)} s: until then a running process may still store values ` +
+      'that it encrypted with earlier keys',
+  );
+  await wait(remainingMs);
+}
+
+/** Runs the work while no other process changes the keys. @throws ServiceError `keys_file_busy` */
+export async function withKeyFileLock<T>(
+  { keysFile }: Pick<KeyFileDeps, 'keysFile'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  const release = changeKeyFile(() => lockKeyFile(keysFile));
+  try {
+    return await work();
+  } finally {
+    release();
+  }
+}
+
+/** Changes a file. @throws ServiceError `keys_file_busy`, `keys_file_not_written` */
+export function changeKeyFile<T>(change: () => T): T {
+  try {
+    return change();
+  } catch (error) {
+    if (error instanceof StackFailure) throw new ServiceError('keys_file_busy', error.message);
+    const message = `The key file cannot be changed: ${describeError(error)}`;
+    throw new ServiceError('keys_file_not_written', message);
+  }
+}

@@ -1,0 +1,187 @@
+import { existsSync } from 'node:fs';
+import { ServiceError } from '../../domain/errors';
+import { ENVIRONMENTS, type Environment } from '../../domain/task-queues';
+import { addKey, removeKey } from '../../encryption/key-file';
+import {
+  addPair,
+  createRecipientKeyRings,
+  publishPairs,
+  removePair,
+} from '../../encryption/recipient-key-files';
+import { keyRingPath, RECIPIENT_KEY_RINGS } from '../../encryption/recipient-keys';
+import {
+  changeKeyFile,
+  INSTALLATION,
+  type KeyFileDeps,
+  waitUntilSettled,
+  withKeyFileLock,
+} from './changes';
+import { countByKey, countRemaining, type KeyCounts, ZERO_COUNTS } from './counts';
+import { createEncrypters, findKeyRingName, type KeyRingName } from './encrypters';
+import { reencryptAll } from './reencrypt';
+import type { EncryptedStores } from './values';
+
+export interface KeyDeps extends KeyFileDeps {
+  stores: EncryptedStores;
+}
+
+export interface ReencryptionResult {
+  /** The current key. */
+  kid: string;
+  resealed: number;
+  /** Number of values not encrypted with the current keys: 0 when the rotation is complete. */
+  remaining: number;
+}
+
+export interface KeyUsage {
+  current: string;
+  /** Current keys of recipients. */
+  recipients: Record<Environment, string>;
+  /** Keys of the files, the newest of each file last; then missing keys that values still need. */
+  keys: ({ kid: string } & KeyCounts)[];
+}
+
+/** Creates and removes the keys of each key ring. */
+const KEY_RINGS: Record<
+  KeyRingName,
+  { add: (deps: KeyDeps) => string; remove: (deps: KeyDeps, kid: string) => void }
+> = {
+  seal: {
+    add: ({ keysFile, now }) => addKey(keysFile, now()),
+    remove: ({ keysFile }, kid) => removeKey(keysFile, kid),
+  },
+  'recipients.sandbox': buildPairChanges('sandbox'),
+  'recipients.live': buildPairChanges('live'),
+};
+
+function buildPairChanges(environment: Environment) {
+  return {
+    add: ({ keysDir, now }: KeyDeps) => addPair(keysDir, environment, now()),
+    remove: ({ keysDir }: KeyDeps, kid: string) => removePair(keysDir, environment, kid),
+  };
+}
+
+/**
+ * Creates the key pairs of recipients that are missing. Existing files are kept, so it can be repeated.
+ * @returns paths of the files that were written
+ * @throws ServiceError `keys_file_busy`, `keys_file_not_written`
+ */
+export async function createPairs({
+  audit,
+  keysFile,
+  keysDir,
+  now,
+}: Omit<KeyFileDeps, 'wait' | 'progress'>): Promise<string[]> {
+  return await withKeyFileLock({ keysFile }, async () => {
+    for (const environment of ENVIRONMENTS) {
+      if (existsSync(keyRingPath(keysDir, environment, 'private'))) continue;
+      const target = RECIPIENT_KEY_RINGS[environment];
+      await audit({ act: 'keys.rotated', ...INSTALLATION, target });
+    }
+    return changeKeyFile(() => createRecipientKeyRings(keysDir, now()));
+  });
+}
+
+/** Counts the values that each key has encrypted. */
+export async function showKeys(deps: KeyDeps): Promise<KeyUsage> {
+  const encrypters = createEncrypters(deps);
+  const countsByKey = await countByKey(deps.stores, encrypters);
+  const ownKids = Object.values(encrypters).flatMap(({ kids }) => kids);
+  const kids = new Set([...ownKids, ...countsByKey.keys()]);
+  return {
+    current: encrypters.seal.kid,
+    recipients: {
+      sandbox: encrypters['recipients.sandbox'].kid,
+      live: encrypters['recipients.live'].kid,
+    },
+    keys: [...kids].map((kid) => ({ kid, ...(countsByKey.get(kid) ?? ZERO_COUNTS) })),
+  };
+}
+
+/**
+ * Creates a new current key, and re-encrypts with it the values of the others.
+ * @param force start even if an earlier rotation is unfinished
+ * @throws ServiceError `rotation_unfinished`, `keys_file_busy`, `keys_file_not_written`
+ */
+export async function rotateKeys(
+  deps: KeyDeps,
+  force: boolean,
+  name: KeyRingName = 'seal',
+): Promise<ReencryptionResult> {
+  return await withKeyFileLock(deps, async () => {
+    const encrypters = createEncrypters(deps);
+    const remaining = countRemaining(await countByKey(deps.stores, encrypters), encrypters);
+    if (remaining > 0 && !force) {
+      throw new ServiceError(
+        'rotation_unfinished',
+        `The last rotation is not complete: other keys than the current ones still hold ${remaining} ` +
+          'values. `keys reseal` continues it.',
+      );
+    }
+    const target = name === 'seal' ? null : name;
+    const before = { current: encrypters[name].kid };
+    await deps.audit({ act: 'keys.rotated', ...INSTALLATION, target, before });
+    const kid = changeKeyFile(() => KEY_RINGS[name].add(deps));
+    deps.progress(`${kid} is the current key`);
+    return { ...(await reencrypt(deps)), kid };
+  });
+}
+
+/** Continues a rotation. @throws ServiceError `keys_file_busy` */
+export async function continueRotation(deps: KeyDeps): Promise<ReencryptionResult> {
+  return await withKeyFileLock(deps, () => reencrypt(deps));
+}
+
+/**
+ * Removes a key that no value needs.
+ * @returns the remaining keys of its key ring
+ * @throws ServiceError `sealing_key_not_found`, `sealing_key_current`, `sealing_key_in_use`,
+ *   `keys_file_busy`, `keys_file_not_written`
+ */
+export async function retireKey(deps: KeyDeps, kid: string): Promise<string[]> {
+  return await withKeyFileLock(deps, async () => {
+    const name = findKeyRingName(kid);
+    const { kid: current, kids } = createEncrypters(deps)[name];
+    if (!kids.includes(kid)) {
+      throw new ServiceError('sealing_key_not_found', `There is no key ${kid} in the key files.`);
+    }
+    if (kid === current) {
+      const message = `${kid} is the current key: \`keys rotate --ring ${name}\` creates another one.`;
+      throw new ServiceError('sealing_key_current', message);
+    }
+    finishPairs(deps);
+    await refuseInUse(deps, kid);
+    await waitUntilSettled(deps);
+    await refuseInUse(deps, kid);
+    await deps.audit({ act: 'keys.retired', ...INSTALLATION, target: kid });
+    changeKeyFile(() => KEY_RINGS[name].remove(deps, kid));
+    return kids.filter((other) => other !== kid);
+  });
+}
+
+async function refuseInUse(deps: KeyDeps, kid: string): Promise<void> {
+  const counts = (await countByKey(deps.stores, createEncrypters(deps))).get(kid);
+  if (counts === undefined) return;
+  throw new ServiceError(
+    'sealing_key_in_use',
+    `${kid} still holds ${counts.recipients} recipients, ${counts.endpoints} webhook endpoints, ` +
+      `${counts.claims} recipients not written yet, ${counts.users} second factors, ` +
+      `${counts.connector_keys} connector keys and ${counts.payer_keys} keys of payers. ` +
+      '`keys reseal` moves them to the current key.',
+  );
+}
+
+/** Writes the public files of a rotation that was interrupted between its two files. */
+function finishPairs({ keysDir }: KeyDeps): void {
+  changeKeyFile(() => publishPairs(keysDir));
+}
+
+async function reencrypt(deps: KeyDeps): Promise<ReencryptionResult> {
+  finishPairs(deps);
+  await waitUntilSettled(deps);
+  const { stores, now, progress } = deps;
+  const encrypters = createEncrypters(deps);
+  const resealed = await reencryptAll({ stores, encrypters, now, progress });
+  const remaining = countRemaining(await countByKey(stores, encrypters), encrypters);
+  return { kid: encrypters.seal.kid, resealed, remaining };
+}

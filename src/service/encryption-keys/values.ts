@@ -1,0 +1,98 @@
+import type { ObjectId } from 'mongodb';
+import { isLive } from '../../domain/environment';
+import { ENVIRONMENTS } from '../../domain/task-queues';
+import type { Encrypted } from '../../encryption/encrypter';
+import type { Stores } from '../../store';
+import { payerKeyOwner } from '../../store/accounts';
+import { connectorKeyOwner } from '../../store/connector-keys';
+import { endpointOwner } from '../../store/endpoints';
+import { totpOwner } from '../../store/users';
+
+export type EncryptedStores = Pick<
+  Stores,
+  'accounts' | 'recipients' | 'endpoints' | 'idempotency' | 'users' | 'connectorKeys'
+>;
+
+/** Value encrypted with a key of the key file. */
+export interface EncryptedValue {
+  ciphertext: Encrypted;
+  /** Owner bound to the ciphertext. */
+  owner: string;
+  /** Replaces the value unless it has changed. @param kid name of the key of `next` */
+  replace: (next: Encrypted, kid: string) => Promise<{ modifiedCount: number }>;
+}
+
+const BATCH = 100;
+
+/** Reads all records, page by page in the order of their ids. */
+async function* readAll<Id, T extends { _id: Id }>(
+  readPage: (after: Id | undefined) => Promise<T[]>,
+): AsyncGenerator<T> {
+  let after: Id | undefined;
+  for (;;) {
+    const page = await readPage(after);
+    yield* page;
+    after = page.at(-1)?._id;
+    if (after === undefined) return;
+  }
+}
+
+async function* readEndpoints({ endpoints }: EncryptedStores) {
+  const readPage = (after: ObjectId | undefined) => endpoints.page(BATCH, after);
+  for await (const { _id, account_id, livemode, secrets } of readAll(readPage)) {
+    yield secrets.map(({ sealed: ciphertext }) => ({
+      ciphertext,
+      owner: endpointOwner(account_id, livemode),
+      replace: (next: Encrypted) => endpoints.reencryptSecret(_id, ciphertext, next),
+    }));
+  }
+}
+
+async function* readUsers({ users }: EncryptedStores) {
+  const readPage = (after = '') => users.withTotp(after, BATCH);
+  for await (const { _id, totp, totp_offered } of readAll(readPage)) {
+    const fields = { 'totp.sealed': totp?.sealed, totp_offered };
+    yield (['totp.sealed', 'totp_offered'] as const).flatMap((field) => {
+      const before = fields[field];
+      if (!before) return [];
+      const replace = (sealed: Encrypted) => users.reencryptTotp(_id, field, { before, sealed });
+      return [{ ciphertext: before, owner: totpOwner(_id), replace }];
+    });
+  }
+}
+
+async function* readConnectorKeys({ connectorKeys }: EncryptedStores) {
+  const readPage = (after = '') => connectorKeys.page(after, BATCH);
+  for await (const { _id, sealed: ciphertext } of readAll(readPage)) {
+    const replace = (next: Encrypted) => connectorKeys.reencrypt(_id, ciphertext, next);
+    yield [{ ciphertext, owner: connectorKeyOwner(_id), replace }];
+  }
+}
+
+/** Yields the data key of each account and environment that has payers. */
+async function* readPayerKeys({ accounts }: EncryptedStores) {
+  const readPage = (after = '') => accounts.page(after, BATCH);
+  for await (const { _id: account_id, payer_keys = {} } of readAll(readPage)) {
+    for (const env of ENVIRONMENTS) {
+      const ciphertext = payer_keys[env]?.sealed;
+      if (ciphertext === undefined) continue;
+      const replace = (sealed: Encrypted, kid: string) =>
+        accounts.reencryptPayerKey(account_id, env, ciphertext, { sealed, kid });
+      const owner = payerKeyOwner({ account_id, livemode: isLive(env) });
+      yield [{ ciphertext, owner, replace }];
+    }
+  }
+}
+
+/** Kinds of values encrypted with the key file; `count` is a field of `KeyCounts`. */
+export const VALUE_KINDS = [
+  { count: 'endpoints', label: 'signing secrets', read: readEndpoints },
+  { count: 'users', label: 'second factors', read: readUsers },
+  { count: 'connector_keys', label: 'connector keys', read: readConnectorKeys },
+  { count: 'payer_keys', label: 'keys of payers', read: readPayerKeys },
+] as const satisfies readonly {
+  count: string;
+  label: string;
+  /** Yields the values of one record at a time. */
+  read: (stores: EncryptedStores) => AsyncGenerator<EncryptedValue[]>;
+}[];

@@ -1,0 +1,94 @@
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
+import { environmentQueue } from '../../domain/task-queues';
+import type { WebhookDeliveryInput } from '../../domain/webhook/delivery';
+import { type DeliveryStatus, webhookWorkflowId } from '../../domain/webhook/event';
+import type { EventDocument } from '../../store/events';
+import { webhookLabels } from '../../temporal/labels';
+
+export interface DeliveryStarter {
+  temporal: Client;
+  webhookQueue: string;
+  /**
+   * Set only when `temporal` shares its connection with a worker of that queue: the server then
+   * returns the first task at once, without a dispatch.
+   */
+  eager?: boolean;
+}
+
+const NOT_SENT = new Set<DeliveryStatus>(['no_endpoint', 'not_subscribed']);
+
+/**
+ * Starts the delivery of each event that has an endpoint. Safe to repeat: the event fixes the id of the
+ * workflow, so it is not delivered twice.
+ */
+export async function startDeliveries(
+  starter: DeliveryStarter,
+  events: readonly EventDocument[],
+): Promise<void> {
+  const due = events.filter(({ delivery }) => !NOT_SENT.has(delivery.status));
+  const firstStartPolicy = { workflowIdReusePolicy: 'REJECT_DUPLICATE' } as const;
+  await Promise.all(
+    due.map((event) => ignoreAlreadyStarted(start(starter, event, { run: 0 }, firstStartPolicy))),
+  );
+}
+
+/**
+ * Starts a delivery with the run number of the event, and terminates a running one.
+ * @param resume whether earlier attempts of that run count
+ */
+export async function replaceDelivery(
+  starter: DeliveryStarter,
+  event: EventDocument,
+  { resume }: { resume: boolean },
+): Promise<void> {
+  const { run } = event.delivery;
+  await start(starter, event, resume ? { run, resume } : { run }, {
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+  });
+}
+
+/** Restarts a lost delivery after its last attempt; a running one is not affected. */
+export async function resumeDelivery(
+  starter: DeliveryStarter,
+  event: EventDocument,
+): Promise<void> {
+  const input = { run: event.delivery.run, resume: true } as const;
+  const restartPolicy = { workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
+  await ignoreAlreadyStarted(start(starter, event, input, restartPolicy));
+}
+
+async function start(
+  { temporal, webhookQueue, eager = false }: DeliveryStarter,
+  event: EventDocument,
+  input: Pick<WebhookDeliveryInput, 'run' | 'resume'>,
+  policy: Pick<WorkflowStartOptions, 'workflowIdReusePolicy' | 'workflowIdConflictPolicy'>,
+): Promise<void> {
+  await temporal.workflow.start('webhookDelivery', {
+    workflowId: webhookWorkflowId(event._id),
+    taskQueue: environmentQueue(webhookQueue, event.livemode),
+    args: [buildInput(event, input)],
+    requestEagerStart: eager,
+    ...policy,
+    ...webhookLabels(event),
+  });
+}
+
+function buildInput(
+  { _id, request_id, account_id, livemode, type, body }: EventDocument,
+  input: Pick<WebhookDeliveryInput, 'run' | 'resume'>,
+): WebhookDeliveryInput {
+  return { event_id: _id, request_id, ...input, event: { account_id, livemode, type, body } };
+}
+
+async function ignoreAlreadyStarted(starting: Promise<void>): Promise<void> {
+  try {
+    await starting;
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}

@@ -1,0 +1,48 @@
+import { DELIVERY_STATUSES, EVENT_TYPES } from '../../domain/webhook/event';
+import type { DeliveryDocument } from '../../store/deliveries';
+import type { EventDocument } from '../../store/events';
+import type { Owner, ServiceDeps } from '../deps';
+import { type ListPage, type ListQuery, readPage, singleRow, toBounds } from '../paging';
+
+export type { DeliveryDocument } from '../../store/deliveries';
+export type { EventDocument } from '../../store/events';
+
+type ReadDeps = Pick<ServiceDeps, 'stores'>;
+
+/** Reads a page of events; a search is the id of an event or of its resource. */
+export async function listEvents(
+  { stores }: ReadDeps,
+  owner: Owner,
+  query: ListQuery,
+): Promise<ListPage<EventDocument>> {
+  const { search, status, method } = query;
+  if (search.startsWith('evt_')) return singleRow(await findOwnEvent({ stores }, owner, search));
+  const filter = {
+    ...owner,
+    resource_id: search === '' ? undefined : search,
+    type: EVENT_TYPES.find((type) => type === method),
+    statuses: status === undefined ? undefined : DELIVERY_STATUSES.filter((one) => one === status),
+    ...toBounds(query),
+  };
+  return await readPage(query, (page) => stores.events.list({ ...filter, ...page }));
+}
+
+/** Reads an event with its latest attempts, newest first; null when the merchant has no such event. */
+export async function readEvent(
+  { stores }: ReadDeps,
+  owner: Owner,
+  id: string,
+): Promise<{ event: EventDocument; attempts: DeliveryDocument[] } | null> {
+  const event = await findOwnEvent({ stores }, owner, id);
+  return event && { event, attempts: await stores.deliveries.forEvent(id) };
+}
+
+/** Finds an event; null when the merchant has no such event. */
+export async function findOwnEvent(
+  { stores }: { stores: Pick<ServiceDeps['stores'], 'events'> },
+  { account_id, livemode }: Owner,
+  id: string,
+): Promise<EventDocument | null> {
+  const event = await stores.events.get(id);
+  return event?.account_id === account_id && event.livemode === livemode ? event : null;
+}

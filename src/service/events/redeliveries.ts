@@ -1,0 +1,101 @@
+import type { Logger } from '../../base/log';
+import { ServiceError } from '../../domain/errors';
+import type { ResendFilter } from '../../store/events';
+import type { ActDeps, Owner } from '../deps';
+import { startOfDay } from '../paging';
+import { findOwnEvent } from './list';
+import { type RedeliverDeps, redeliverEvent } from './redeliver';
+import {
+  countSelected,
+  redeliverAll,
+  type SelectionCount,
+  type SendTotals,
+} from './redeliver-many';
+
+/** Redelivery for the dashboard. */
+export interface Redeliveries {
+  /** @throws ServiceError as `redeliverEvent` */
+  one: (eventId: string) => Promise<void>;
+  /** @throws ServiceError `webhook_not_set` */
+  count: (filter: ResendFilter) => Promise<SelectionCount>;
+  /** @throws RedeliveryStopped */
+  all: (filter: ResendFilter) => Promise<SendTotals>;
+}
+
+export function createRedeliveries(deps: RedeliverDeps): Redeliveries {
+  return {
+    one: async (eventId) => {
+      await redeliverEvent(deps, eventId);
+    },
+    count: (filter) => countSelected(deps, filter),
+    all: (filter) => redeliverAll(deps, filter, () => undefined),
+  };
+}
+
+interface SendDeps extends Pick<ActDeps, 'stores' | 'audit' | 'now'> {
+  redeliveries: Redeliveries;
+  log: Pick<Logger, 'warn'>;
+}
+
+/**
+ * Sends an event again with twelve new attempts, to the current endpoint.
+ * @returns whether the merchant has this event
+ * @throws ServiceError as `redeliverEvent`
+ */
+export async function sendEventAgain(
+  { stores, redeliveries, audit }: Pick<SendDeps, 'stores' | 'redeliveries' | 'audit'>,
+  owner: Owner,
+  id: string,
+): Promise<boolean> {
+  const event = await findOwnEvent({ stores }, owner, id);
+  if (event === null) return false;
+  const { type } = event;
+  const line = { act: 'event.sent', ...owner, target: id } as const;
+  try {
+    await redeliveries.one(id);
+  } catch (error) {
+    if (error instanceof ServiceError)
+      await audit({ ...line, after: { type, outcome: error.code } });
+    throw error;
+  }
+  await audit({ ...line, after: { type } });
+  return true;
+}
+
+/** Counts the events whose delivery failed since a day. @throws ServiceError `webhook_not_set` */
+export async function countFailedEvents(
+  { redeliveries, now }: Pick<SendDeps, 'redeliveries' | 'now'>,
+  owner: Owner,
+  from: string,
+): Promise<number> {
+  return (await redeliveries.count(selectFailed(owner, from, now()))).found;
+}
+
+/** Accounts and environments whose failed events this process is sending. */
+const activeSends = new Set<string>();
+
+/**
+ * Starts to send the events whose delivery failed since a day, 20 per second. If the process ends
+ * before the last one, a repeat sends the rest.
+ */
+export async function sendFailedEvents(
+  { redeliveries, audit, now, log }: SendDeps,
+  owner: Owner,
+  from: string,
+): Promise<void> {
+  const name = `${owner.account_id} ${owner.livemode}`;
+  if (activeSends.has(name)) return;
+  activeSends.add(name);
+  void redeliveries
+    .all(selectFailed(owner, from, now()))
+    .catch((err) => log.warn({ err }, 'failed events were not all sent again'))
+    .finally(() => activeSends.delete(name));
+  // Each event holds its own outcome: the line says that sending has started.
+  const line = { act: 'event.sent', ...owner, target: null } as const;
+  await audit({ ...line, after: { since: from, delivery: 'exhausted' } });
+}
+
+function selectFailed(owner: Owner, from: string, now: Date): ResendFilter {
+  const since = startOfDay(from) ?? '';
+  return { ...owner, since, until: now.toISOString(), statuses: ['exhausted'] };
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import type { MongoClient } from 'mongodb';
+import { inTransaction } from '../base/mongo';
+import type { Scope } from '../domain/account/api-key';
+import { omitUndefined } from '../domain/defined';
+import type { Stores } from '../store';
+import type { Audit } from '../store/audit';
+import { hashKey, type KeyDocument, makeKey } from '../store/keys';
+import type { Owner } from './deps';
+
+export interface KeyDeps {
+  mongo: MongoClient;
+  stores: Pick<Stores, 'keys'>;
+  audit: Audit;
+  now: () => Date;
+}
+
+export interface NewKey {
+  account_id: string;
+  livemode: boolean;
+  scopes: Scope[];
+  /** ISO 8601, ms; the key never expires when undefined. */
+  expires_at?: string | undefined;
+  /** Networks that it may be used from; any when undefined. */
+  allowed_cidrs?: string[] | undefined;
+  /** A repeat with the same id creates no second key; generated when absent. */
+  id?: string;
+}
+
+/**
+ * Creates a key. An account may have several per environment; each is shown once.
+ * @see docs/decisions.md#keys
+ * @throws MongoServerError duplicate key when the id is already used
+ */
+export async function createKey(
+  { mongo, stores, audit, now }: KeyDeps,
+  { account_id, livemode, scopes, id = `key_${randomUUID()}`, ...bounds }: NewKey,
+): Promise<{ key_id: string; key: string }> {
+  const key = makeKey(livemode);
+  const last4 = key.slice(-4);
+  const document: KeyDocument = {
+    _id: id,
+    account_id,
+    livemode,
+    hash: hashKey(key),
+    last4,
+    scopes,
+    created_at: now().toISOString(),
+    revoked_at: null,
+    last_used_at: null,
+    ...omitUndefined(bounds),
+  };
+  await inTransaction(mongo, async (session) => {
+    await stores.keys.insert(document, session);
+    const change = { act: 'api_key.created', account_id, livemode, target: id } as const;
+    await audit({ ...change, after: { last4, scopes, ...bounds } }, session);
+  });
+  return { key_id: id, key };
+}
+
+/** API key without its hash. */
+export type ListedKey = Omit<KeyDocument, 'hash'>;
+
+/** Lists the keys of an account, newest first; of both environments when `livemode` is undefined. */
+export async function listKeys(
+  { stores }: Pick<KeyDeps, 'stores'>,
+  { account_id, livemode }: Pick<Owner, 'account_id'> & Partial<Owner>,
+): Promise<ListedKey[]> {
+  const keys = (await stores.keys.forAccount(account_id)).toReversed();
+  return livemode === undefined ? keys : keys.filter((key) => key.livemode === livemode);
+}
+
+/**
+ * Revokes a key from the next request on. A repeat changes nothing.
+ * @param owner account and environment that it must belong to, if known
+ * @returns null when there is no such key
+ */
+export async function revokeKey(
+  { mongo, stores, audit, now }: KeyDeps,
+  id: string,
+  owner: { account_id?: string; livemode?: boolean } = {},
+): Promise<KeyDocument | null> {
+  return await inTransaction(mongo, async (session) => {
+    const at = now().toISOString();
+    const before = await stores.keys.revoke(id, at, owner, session);
+    if (before === null || before.revoked_at !== null) return before;
+    const { account_id, livemode, last4 } = before;
+    const change = { act: 'api_key.revoked', account_id, livemode, target: id } as const;
+    await audit(
+      { ...change, before: { last4, revoked_at: null }, after: { revoked_at: at } },
+      session,
+    );
+    return { ...before, revoked_at: at };
+  });
+}

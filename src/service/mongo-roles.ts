@@ -1,0 +1,97 @@
+import { KINDS, RESOURCES } from '../domain/resources';
+
+/** Processes of the service that use MongoDB, except connectors; operators have all rights. */
+type Service = 'api' | 'worker';
+
+type Action = 'find' | 'listIndexes' | 'createIndex' | Write;
+type Write = 'insert' | 'update' | 'remove';
+
+const ADD: readonly Write[] = ['insert'];
+const CHANGE: readonly Write[] = ['update'];
+const KEEP: readonly Write[] = ['insert', 'update'];
+const ALL: readonly Write[] = ['insert', 'update', 'remove'];
+
+/** Collections of resources with a workflow, whose steps a worker writes. */
+const COLLECTIONS = KINDS.map((kind) => RESOURCES[kind].collection);
+
+/** Writes of each process; only operators write to a collection without any. */
+export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Write[]>>>> = {
+  ...Object.fromEntries(COLLECTIONS.map((collection) => [collection, { worker: KEEP }])),
+  accounts: { api: CHANGE, worker: CHANGE },
+  api_keys: { api: KEEP },
+  audit_heads: { api: KEEP, worker: KEEP },
+  audit_log: { api: ADD, worker: ADD },
+  bank_callbacks: { api: KEEP, worker: KEEP },
+  connector_keys: {},
+  dashboard_invitations: { api: ['insert', 'remove'] },
+  dashboard_sessions: { api: ALL },
+  dashboard_throttles: { api: ALL },
+  events: { api: KEEP, worker: KEEP },
+  idempotency: { api: ALL, worker: ['update', 'remove'] },
+  ledger_books: { worker: KEEP },
+  ledger_checkpoints: {},
+  ledger_checks: {},
+  ledger_postings: { worker: KEEP },
+  ledger_verified: {},
+  // The customer's page notes that it was opened.
+  payments: { api: CHANGE, worker: KEEP },
+  payout_days: { worker: KEEP },
+  recipients: { api: KEEP, worker: CHANGE },
+  users: { api: ALL },
+  wallets: { api: KEEP },
+  webhook_endpoints: { api: KEEP },
+  worker_heartbeats: { worker: ALL },
+};
+
+/** Collections that tie an instruction or a callback to its merchant. */
+const READ_BY_CONNECTORS = ['accounts', 'recipients', ...COLLECTIONS];
+
+/** Matches all collections of a database. */
+const EVERY = '';
+
+interface Privilege {
+  resource: { db: string; collection: string } | { cluster: true };
+  actions: readonly (Action | 'getParameter')[];
+}
+
+/** Role of MongoDB, as `createRole` takes it. */
+export interface MongoRole {
+  role: string;
+  privileges: readonly Privilege[];
+}
+
+/** Roles of the API and the worker, with the fewest rights that they need. */
+export function serviceRoles(database: string): Record<Service, MongoRole> {
+  const buildRole = (service: Service, ...more: Privilege[]): MongoRole => ({
+    role: `${database}_${service}`,
+    privileges: [
+      buildPrivilege(database, EVERY, 'find', 'listIndexes'),
+      ...Object.entries(WRITES).flatMap(([collection, { [service]: writes = [] }]) =>
+        writes.length === 0 ? [] : [buildPrivilege(database, collection, ...writes)],
+      ),
+      ...more,
+    ],
+  });
+  return {
+    // It creates the unique index before it stores an endpoint.
+    api: buildRole('api', buildPrivilege(database, 'webhook_endpoints', 'createIndex')),
+    worker: buildRole('worker', { resource: { cluster: true }, actions: ['getParameter'] }),
+  };
+}
+
+/** Role of a connector: reads of the service, its callbacks, and its own database. */
+export function connectorRole(database: string, connector: string): MongoRole {
+  const own = `${database}_${connector}`;
+  return {
+    role: `${database}_connector_${connector}`,
+    privileges: [
+      ...READ_BY_CONNECTORS.map((collection) => buildPrivilege(database, collection, 'find')),
+      buildPrivilege(database, 'bank_callbacks', 'find', ...KEEP),
+      buildPrivilege(own, EVERY, 'find', 'listIndexes', 'createIndex', ...ALL),
+    ],
+  };
+}
+
+function buildPrivilege(db: string, collection: string, ...actions: Action[]): Privilege {
+  return { resource: { db, collection }, actions };
+}

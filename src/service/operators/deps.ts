@@ -1,0 +1,37 @@
+import { hostname, userInfo } from 'node:os';
+import type { MongoClient } from 'mongodb';
+import { createStores } from '../../store';
+import { auditBy } from '../../store/audit';
+import type { ActDeps, ServiceDeps } from '../deps';
+
+export type ReadDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
+
+/** Dependencies of acts that write to the audit log. */
+export type OperatorDeps = ReadDeps & Pick<ActDeps, 'audit'>;
+
+export function createReadDeps(mongo: MongoClient, db: string): ReadDeps {
+  return { mongo, stores: createStores(mongo.db(db)), now: () => new Date() };
+}
+
+/** Binds the audit log to the system user, and creates the indexes that acts need. */
+export async function createOperatorDeps(deps: ReadDeps): Promise<OperatorDeps> {
+  // Before the first start of the service, these collections do not exist.
+  const { auditLog, keys, connectorKeys, invitations } = deps.stores;
+  const stores = [auditLog, keys, connectorKeys, invitations];
+  await Promise.all(stores.map((store) => store.ensureIndexes()));
+  return { ...deps, audit: auditBy(deps, { door: 'command_line', ...getSystemUser() }) };
+}
+
+/** Returns the system user who runs the command. */
+export function getSystemUser(): { system_user: string; host: string } {
+  return { system_user: getUserName(), host: hostname() };
+}
+
+function getUserName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run under a number that has no name.
+    return String(process.getuid?.() ?? 'unknown');
+  }
+}

@@ -1,0 +1,113 @@
+import { toEnv } from '../../domain/environment';
+import { ServiceError } from '../../domain/errors';
+import type { Audit } from '../../store/audit';
+import { withAuditLine } from '../audited';
+import { findOrphans, type Orphan, type OrphanDeps, restart } from '../orphans';
+
+/** Resources per line of progress. */
+const PROGRESS_EVERY = 1_000;
+/** A completed workflow with a document that is not final: the database may be a restored backup. */
+const COMPLETED = 'COMPLETED';
+
+interface ListDeps extends OrphanDeps {
+  progress: (line: string) => void;
+}
+
+/** Orphan as operators see it; a delivery shows the facts of its event and when its attempt was due. */
+export type ShownOrphan = ReturnType<typeof presentOrphan>;
+
+interface OrphanWalk {
+  orphans: Orphan[];
+  /** Number of resources and deliveries in flight that were checked. */
+  checked: number;
+  /** Whether it stopped at the limit. */
+  has_more: boolean;
+}
+
+/** Lists orphans, up to a limit. */
+export async function listOrphans(deps: ListDeps, limit: number) {
+  const { orphans, ...counts } = await walk(deps, limit);
+  return { data: orphans.map((orphan) => presentOrphan(orphan, deps.now())), ...counts };
+}
+
+/**
+ * Restarts the workflows of all orphans up to a limit, or of those with the given ids. Without ids, it
+ * skips resources with a completed workflow, since their documents are outdated: `reconcile` updates
+ * them.
+ * @throws ServiceError `not_an_orphan`, after it has restarted the others
+ */
+export async function restartOrphans(
+  deps: ListDeps & { audit: Audit },
+  { ids, limit }: { ids: readonly string[]; limit: number },
+) {
+  const isSkipped = ({ kind, workflow }: Orphan) =>
+    ids.length === 0 && kind !== 'delivery' && workflow === COMPLETED;
+  const { orphans, ...counts } = await walk(deps, limit, ids, async (orphan) => {
+    if (isSkipped(orphan)) return;
+    const { resource: kind, id: target, account_id, livemode, status } = getFacts(orphan);
+    const after = { kind, status };
+    const change = { act: 'orphan.restarted', account_id, livemode, target, after } as const;
+    await withAuditLine(deps.audit, change, () => restart(deps, orphan));
+  });
+  assertAllRestarted(orphans, ids);
+  const present = (orphan: Orphan) => presentOrphan(orphan, deps.now());
+  return {
+    data: orphans.filter((orphan) => !isSkipped(orphan)).map(present),
+    left_alone: orphans.filter(isSkipped).map(present),
+    ...counts,
+  };
+}
+
+/** @param onOrphan called for every orphan as soon as it is found */
+async function walk(
+  deps: ListDeps,
+  limit: number,
+  ids: readonly string[] = [],
+  onOrphan?: (orphan: Orphan) => Promise<void>,
+): Promise<OrphanWalk> {
+  const orphans: Orphan[] = [];
+  let checked = 0;
+  for await (const batch of findOrphans(deps, ids.length === 0 ? undefined : ids)) {
+    const before = checked;
+    checked += batch.checked;
+    for (const orphan of batch.orphans) {
+      if (orphans.length === limit) return { orphans, checked, has_more: true };
+      await onOrphan?.(orphan);
+      orphans.push(orphan);
+    }
+    if (Math.floor(before / PROGRESS_EVERY) < Math.floor(checked / PROGRESS_EVERY)) {
+      deps.progress(`${checked} checked, ${orphans.length} without a workflow so far`);
+    }
+  }
+  return { orphans, checked, has_more: false };
+}
+
+function assertAllRestarted(orphans: readonly Orphan[], ids: readonly string[]): void {
+  const restartedIds = new Set(orphans.map((orphan) => getFacts(orphan).id));
+  const others = ids.filter((id) => !restartedIds.has(id));
+  if (others.length === 0) return;
+  const started = restartedIds.size === 0 ? '' : ` Started again: ${[...restartedIds].join(', ')}.`;
+  throw new ServiceError(
+    'not_an_orphan',
+    `Not in progress, or with a running workflow: ${others.join(', ')}.${started}`,
+  );
+}
+
+function presentOrphan(orphan: Orphan, now: Date) {
+  const { resource, id, account_id, livemode, status, updated_at } = getFacts(orphan);
+  const age_seconds = Math.floor((now.getTime() - Date.parse(updated_at)) / 1_000);
+  const { workflow } = orphan;
+  const env = toEnv(livemode);
+  return { resource, id, account_id, env, status, updated_at, age_seconds, workflow };
+}
+
+function getFacts(orphan: Orphan) {
+  const { kind: resource } = orphan;
+  if (orphan.kind === 'delivery') {
+    const { _id: id, account_id, livemode, created, delivery } = orphan.event;
+    const updated_at = delivery.next_attempt_at ?? created;
+    return { resource, id, account_id, livemode, status: delivery.status, updated_at };
+  }
+  const { _id: id, account_id, livemode, status, updated_at } = orphan.resource;
+  return { resource, id, account_id, livemode, status, updated_at };
+}

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+import type { CallbackResource } from '../domain/callback/callback';
+import { webhookWorkflowId } from '../domain/webhook/event';
+import { isInFlight, KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
+import type { Stores } from '../store';
+import type { EventDocument } from '../store/events';
+import { nextRun } from '../temporal/start';
+import { getWorkflowStatus } from '../temporal/status';
+import { resumeDelivery } from './events/deliveries';
+
+const PAGE = 200;
+const CHECKED_AT_ONCE = 20;
+const START_TIMEOUT_MS = 5_000;
+
+/** An attempt that is later than this may be from an orphaned delivery. */
+const OVERDUE_MS = 60_000;
+
+export interface OrphanDeps {
+  stores: ResourceStores & Pick<Stores, 'events'>;
+  temporal: Client;
+  lifecycleQueue: string;
+  webhookQueue: string;
+  now: () => Date;
+}
+
+/** Resource or delivery that is in progress in the database but has no running workflow. */
+export type Orphan = ResourceOrphan | DeliveryOrphan;
+
+interface LastRun {
+  /** Status of its last run, such as `TERMINATED`; `NOT_FOUND` when the server knows none. */
+  workflow: string;
+}
+
+export interface ResourceOrphan extends LastRun {
+  kind: CallbackResource;
+  resource: Resource;
+}
+
+/** Event that no workflow delivers. */
+export interface DeliveryOrphan extends LastRun {
+  kind: 'delivery';
+  event: EventDocument;
+}
+
+/** Step of a walk. */
+export interface OrphanBatch<O extends Orphan = Orphan> {
+  checked: number;
+  orphans: O[];
+}
+
+/**
+ * Checks for every resource and delivery in progress, or for those with the given ids, whether its
+ * workflow runs. Each step checks a batch and yields its orphans.
+ */
+export async function* findOrphans(
+  deps: OrphanDeps,
+  ids?: readonly string[],
+): AsyncGenerator<OrphanBatch> {
+  yield* findResources(deps, ids);
+  yield* findDeliveries(deps, ids);
+}
+
+export async function* findResources(
+  deps: OrphanDeps,
+  ids?: readonly string[],
+): AsyncGenerator<OrphanBatch<ResourceOrphan>> {
+  for (const kind of KINDS) {
+    const rows = ids === undefined ? readInFlight(deps, kind) : readNamedResources(deps, kind, ids);
+    yield* checkRows(rows, (row) => findResourceOrphan(deps, kind, row));
+  }
+}
+
+/** Checks only the deliveries with an overdue attempt. */
+export async function* findDeliveries(
+  deps: OrphanDeps,
+  ids?: readonly string[],
+): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
+  const before = new Date(deps.now().getTime() - OVERDUE_MS).toISOString();
+  const rows = ids === undefined ? deps.stores.events.overdue(before) : readNamedEvents(deps, ids);
+  yield* checkRows(rows, (event) => findDeliveryOrphan(deps, event));
+}
+
+const END_OF_TIME = '9999';
+
+/** Checks every pending delivery, also those with the next attempt hours away. */
+export async function* findPending(deps: OrphanDeps): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
+  yield* checkRows(deps.stores.events.overdue(END_OF_TIME), (event) =>
+    findDeliveryOrphan(deps, event),
+  );
+}
+
+async function* checkRows<Row, O extends Orphan>(
+  rows: AsyncIterable<Row>,
+  check: (row: Row) => Promise<O | undefined>,
+): AsyncGenerator<OrphanBatch<O>> {
+  for await (const batch of inBatches(rows)) {
+    const results = await Promise.all(batch.map(check));
+    yield { checked: batch.length, orphans: results.filter((orphan) => orphan !== undefined) };
+  }
+}
+
+/** Restarts the workflow, which loads its state and continues; a running one is not affected. */
+export async function restart(deps: OrphanDeps, orphan: Orphan): Promise<void> {
+  const { temporal } = deps;
+  await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, async () => {
+    if (orphan.kind === 'delivery') await resumeDelivery(deps, orphan.event);
+    else await restartResource(deps, orphan);
+  });
+}
+
+async function restartResource(
+  { temporal, lifecycleQueue }: OrphanDeps,
+  { kind, resource }: ResourceOrphan,
+): Promise<void> {
+  await temporal.workflow.start(LIFECYCLES[kind].workflowType, {
+    ...nextRun(kind, resource, lifecycleQueue, `cli-${randomUUID()}`),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+}
+
+/** Reads page by page: no cursor or connection stays open for the whole walk. */
+async function* readInFlight(
+  { stores }: OrphanDeps,
+  kind: CallbackResource,
+): AsyncGenerator<Resource> {
+  for (let after = ''; ; ) {
+    const page = await LIFECYCLES[kind].page(stores, after, PAGE);
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    after = last._id;
+  }
+}
+
+async function* readNamedResources(
+  { stores }: OrphanDeps,
+  kind: CallbackResource,
+  ids: readonly string[],
+): AsyncGenerator<Resource> {
+  for (const id of ids) {
+    const resource = await LIFECYCLES[kind].get(stores, id);
+    if (resource !== null && isInFlight(kind, resource.status)) yield resource;
+  }
+}
+
+async function* readNamedEvents(
+  { stores }: OrphanDeps,
+  ids: readonly string[],
+): AsyncGenerator<EventDocument> {
+  for (const id of ids) {
+    const event = await stores.events.get(id);
+    if (event?.delivery.status === 'pending') yield event;
+  }
+}
+
+async function findResourceOrphan(
+  { temporal, stores }: OrphanDeps,
+  kind: CallbackResource,
+  resource: Resource,
+): Promise<ResourceOrphan | undefined> {
+  const { get, workflowId } = LIFECYCLES[kind];
+  const workflow = await getWorkflowStatus(temporal, workflowId(resource._id));
+  if (workflow === 'RUNNING') return undefined;
+  // Its workflow may have completed since the document was read.
+  const current = await get(stores, resource._id);
+  return current !== null && isInFlight(kind, current.status)
+    ? { kind, resource, workflow }
+    : undefined;
+}
+
+async function findDeliveryOrphan(
+  { temporal, stores }: OrphanDeps,
+  { _id }: EventDocument,
+): Promise<DeliveryOrphan | undefined> {
+  const workflow = await getWorkflowStatus(temporal, webhookWorkflowId(_id));
+  if (workflow === 'RUNNING') return undefined;
+  const event = await stores.events.get(_id);
+  return event?.delivery.status === 'pending' ? { kind: 'delivery', event, workflow } : undefined;
+}
+
+async function* inBatches<T>(rows: AsyncIterable<T>): AsyncGenerator<T[]> {
+  let batch: T[] = [];
+  for await (const row of rows) {
+    batch.push(row);
+    if (batch.length < CHECKED_AT_ONCE) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}

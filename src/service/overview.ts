@@ -1,0 +1,132 @@
+import type { PaymentStatus } from '../domain/payment/payment';
+import { KINDS } from '../lifecycles';
+import type { SettledDay } from '../store/payment-metrics';
+import { type BalanceRow, type Receivable, readBalances } from './balances/read';
+import type { Owner, ServiceDeps } from './deps';
+import { getRows, type Kind } from './resources/list';
+
+const DAY_MS = 86_400_000;
+/** Days of the chart, today included. */
+export const DAYS = 30;
+/** Most resources of each kind that are listed as needing attention. */
+const NEEDS_ATTENTION_MAX = 5;
+
+type ReadDeps = Pick<ServiceDeps, 'stores'>;
+
+/** Resource that operators look into. */
+interface NeedsAttention {
+  kind: Kind;
+  id: string;
+  attention: string;
+}
+
+/** Webhooks of the last 24 hours. */
+interface WebhookHealth {
+  isRegistered: boolean;
+  events: number;
+  exhausted: number;
+  /** Events that wait for another attempt. */
+  waiting: number;
+}
+
+export interface Overview {
+  balances: readonly BalanceRow[];
+  receivables: readonly Receivable[];
+  settledDays: readonly SettledDay[];
+  /** Payments created today, by status. */
+  today: readonly { status: PaymentStatus; payments: number }[];
+  needsAttention: readonly NeedsAttention[];
+  webhooks: WebhookHealth;
+}
+
+/** Reads the numbers of the overview page, all from indexes; days are in UTC. */
+export async function readOverview(
+  deps: ReadDeps,
+  owner: Owner,
+  { now, crypto }: { now: Date; crypto: boolean },
+): Promise<Overview> {
+  const { payments } = deps.stores;
+  const { account_id, livemode } = owner;
+  const kinds = crypto ? KINDS : KINDS.filter((kind) => !kind.startsWith('crypto_'));
+  const firstDay = toDay(new Date(now.getTime() - (DAYS - 1) * DAY_MS));
+  const [balances, settledDays, today, needsAttention, webhooks] = await Promise.all([
+    readBalances(deps, owner),
+    payments.settledByDay(account_id, livemode, firstDay),
+    payments.countByStatus(account_id, livemode, toDay(now)),
+    Promise.all(kinds.map((kind) => listNeedingAttention(deps, kind, owner))),
+    readWebhookHealth(deps, owner, now),
+  ]);
+  return { ...balances, settledDays, today, needsAttention: needsAttention.flat(), webhooks };
+}
+
+async function listNeedingAttention(
+  deps: ReadDeps,
+  kind: Kind,
+  { account_id, livemode }: Owner,
+): Promise<NeedsAttention[]> {
+  const rows = getRows(deps, kind);
+  const resources = await rows.listNeedingAttention(account_id, livemode, NEEDS_ATTENTION_MAX);
+  return resources.map(({ _id: id, attention }) => ({ kind, id, attention: attention ?? '' }));
+}
+
+async function readWebhookHealth(
+  { stores: { events, endpoints } }: ReadDeps,
+  owner: Owner,
+  now: Date,
+): Promise<WebhookHealth> {
+  const { account_id, livemode } = owner;
+  const since = new Date(now.getTime() - DAY_MS).toISOString();
+  const baseFilter = { ...owner, since, until: now.toISOString() };
+  const [endpoint, count, exhausted, waiting] = await Promise.all([
+    endpoints.get(account_id, livemode),
+    events.countSince(account_id, livemode, since),
+    events.countResendable({ ...baseFilter, statuses: ['exhausted'] }),
+    events.countResendable({ ...baseFilter, statuses: ['pending'] }),
+  ]);
+  return { isRegistered: endpoint !== null, events: count, exhausted, waiting };
+}
+
+/** Lists the currencies of settled payments, the most frequent first. */
+export function listCurrencies(settledDays: readonly SettledDay[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { currency, payments } of settledDays) {
+    counts.set(currency, (counts.get(currency) ?? 0) + payments);
+  }
+  return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name]) => name);
+}
+
+/** Volume of one day; minor units. */
+export interface Day {
+  day: string;
+  amount: number;
+  payments: number;
+}
+
+/** Builds the days of the chart in one currency, oldest first, including days without payments. */
+export function buildDays(settledDays: readonly SettledDay[], currency: string, now: Date): Day[] {
+  const rowByDay = new Map(
+    settledDays.filter((row) => row.currency === currency).map((row) => [row.day, row]),
+  );
+  return Array.from({ length: DAYS }, (_, at) => {
+    const day = toDay(new Date(now.getTime() - (DAYS - 1 - at) * DAY_MS));
+    const { amount = 0, payments = 0 } = rowByDay.get(day) ?? {};
+    return { day, amount, payments };
+  });
+}
+
+const PAID: readonly PaymentStatus[] = ['authorized', 'settled'];
+const LOST: readonly PaymentStatus[] = ['failed', 'cancelled', 'expired'];
+
+/**
+ * Share of paid payments among today's decided ones; null when there is none yet.
+ */
+export function successRate(today: Overview['today']): number | null {
+  const sum = (statuses: readonly PaymentStatus[]) =>
+    today.reduce((total, row) => total + (statuses.includes(row.status) ? row.payments : 0), 0);
+  const [paid, lost] = [sum(PAID), sum(LOST)];
+  return paid + lost === 0 ? null : paid / (paid + lost);
+}
+
+function toDay(at: Date): string {
+  return at.toISOString().slice(0, 10);
+}

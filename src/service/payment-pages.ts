@@ -1,0 +1,39 @@
+import { derivePayTokenHash } from '../encryption/pay-token';
+import type { CryptoPaymentDocument } from '../store/crypto-payments';
+import type { PaymentDocument } from '../store/payments';
+import type { MerchantDeps } from './deps';
+
+export type { PaymentDocument };
+
+/** Reads and acts of the pages on which a customer pays. */
+export type PaymentPages = ReturnType<typeof createPaymentPages>;
+
+export function createPaymentPages({
+  stores,
+  keys,
+  temporal,
+}: Pick<MerchantDeps, 'stores' | 'keys' | 'temporal'>) {
+  const { payments, crypto_payments, accounts } = stores;
+  // When the key is replaced, links derived from the old key become invalid.
+  const checkToken = <P extends { _id: string; token_hash: string }>(payment: P | null) =>
+    payment?.token_hash === derivePayTokenHash(keys.pay_token, payment?._id ?? '') ? payment : null;
+  return {
+    payments: {
+      get: (id: string): Promise<PaymentDocument | null> => payments.get(id),
+      byToken: async (tokenHash: string): Promise<PaymentDocument | null> =>
+        checkToken(await payments.byToken(tokenHash)),
+      openPage: payments.openPage,
+    },
+    cryptoPayments: {
+      byToken: async (tokenHash: string): Promise<CryptoPaymentDocument | null> =>
+        checkToken(await crypto_payments.byToken(tokenHash)),
+    },
+    getMerchantName: async (account_id: string): Promise<string> =>
+      (await accounts.getCached(account_id))?.name ?? '',
+    /** Returns `cannot_cancel` when it is too late. */
+    cancelPayment: async (id: string): Promise<'cancelled' | 'cannot_cancel'> => {
+      await temporal.cancelPayment(id, 'customer');
+      return (await payments.get(id))?.status === 'cancelled' ? 'cancelled' : 'cannot_cancel';
+    },
+  };
+}

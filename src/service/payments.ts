@@ -1,0 +1,212 @@
+import type { AcceptedPayment } from '../domain/creation';
+import { Refusal, unavailable } from '../domain/errors';
+import {
+  isPaymentMethodId,
+  methodRules,
+  type PaymentMethodId,
+  settlesSoon,
+} from '../domain/payment/catalog';
+import { isCancellable } from '../domain/payment/payment';
+import { checkMethodRequirements } from '../domain/payment/rules';
+import * as wire from '../domain/wire/payments';
+import { availableMethods } from '../routing';
+import type { PaymentDocument } from '../store/payments';
+import { refuseFrozen } from './access';
+import {
+  answerOnce,
+  type CreateAnswer,
+  type CreatedResource,
+  type CreateRequest,
+  type Reservation,
+  reserveKey,
+} from './create-once';
+import type { MerchantDeps, Owner } from './deps';
+import { presentPayment, withOpening } from './present';
+import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
+
+/**
+ * Creates a payment, once per idempotency key.
+ * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
+ * @see docs/api.md#create-a-payment
+ */
+export async function createPayment(
+  deps: MerchantDeps,
+  request: CreateRequest<wire.CreatePayment>,
+): Promise<CreateAnswer> {
+  const { operation } = wire.createPayment;
+  const reservation = await reserveKey(deps, operation, request, (body, id) =>
+    acceptPayment(deps, request.caller, body, id),
+  );
+  return (
+    reservation.firstAnswer ??
+    (await answerOnce(deps, reservation, openPayment(deps, request, reservation)))
+  );
+}
+
+/** @throws Refusal 404 */
+export function getPayment(
+  { stores }: Pick<MerchantDeps, 'stores'>,
+  caller: Owner,
+  id: string,
+): Promise<PaymentDocument> {
+  return findResource(stores.payments, 'payment', caller, id);
+}
+
+export function findPayment(
+  { stores }: Pick<MerchantDeps, 'stores'>,
+  { account_id, livemode }: Owner,
+  id: string,
+): Promise<PaymentDocument | null> {
+  return stores.payments.find(id, account_id, livemode);
+}
+
+export function listPayments(
+  { stores }: Pick<MerchantDeps, 'stores'>,
+  caller: Owner,
+  query: PageQuery,
+): Promise<Page<PaymentDocument>> {
+  return listPage(stores.payments, caller, query);
+}
+
+/** Lists the methods that the account has enabled and a connector serves. */
+export async function listAvailableMethods(
+  { stores, connectors }: Pick<MerchantDeps, 'stores' | 'connectors'>,
+  { account_id, livemode }: Owner,
+): Promise<PaymentMethodId[]> {
+  const account = await stores.accounts.get(account_id);
+  return availableMethods(connectors, account?.enabled_methods ?? [], livemode);
+}
+
+/**
+ * Cancels a payment for its merchant. A repeat changes nothing.
+ * @throws Refusal 403 `account_frozen`; 404; 422 `cannot_cancel`; 503 `temporarily_unavailable`:
+ *   outcome unknown
+ */
+export async function cancelPayment(
+  deps: Pick<MerchantDeps, 'stores' | 'temporal'>,
+  caller: Owner,
+  id: string,
+): Promise<PaymentDocument> {
+  refuseFrozen(await deps.stores.accounts.getCached(caller.account_id));
+  const payment = await getPayment(deps, caller, id);
+  if (payment.status === 'cancelled') return payment;
+  await deps.temporal.cancelPayment(payment._id, 'merchant');
+  const current = await getPayment(deps, caller, id);
+  if (current.status === 'cancelled') return current;
+  if (isCancellable(current.status)) {
+    const cause = new Error('No workflow runs for a payment that is in flight.');
+    throw unavailable('The payment could not be reached.', cause);
+  }
+  throw new Refusal('cannot_cancel', explainRefusal(current));
+}
+
+function explainRefusal({ status }: PaymentDocument): string {
+  const isPaid = status === 'authorized' || status === 'settled';
+  return `The payment is ${status}; it can no longer be cancelled.${isPaid ? ' Refund it instead.' : ''}`;
+}
+
+/**
+ * Checks the request against the catalog that the API shows, before any bank is called.
+ * @throws Refusal 422 `method_requirements_not_met`
+ */
+async function acceptPayment(
+  { stores, connectors, payers }: MerchantDeps,
+  { account_id, livemode }: Owner,
+  body: wire.CreatePayment,
+  id: string,
+): Promise<AcceptedPayment> {
+  const account = await stores.accounts.getCached(account_id);
+  const enabled = availableMethods(connectors, account?.enabled_methods ?? [], livemode);
+  const { method, amount, currency, country, customer } = body;
+  const details = checkMethodRequirements(
+    { method, currency, country, email: customer?.email },
+    new Set<string>(enabled),
+  );
+  const connector = connectors.findConnector(method, livemode);
+  if (details.length > 0 || connector === undefined || !isPaymentMethodId(method)) {
+    const message = 'The request does not meet the requirements of the payment method.';
+    throw new Refusal('method_requirements_not_met', message, { details });
+  }
+  const { expires_in_seconds, settlement_due_seconds } = methodRules(method);
+  const storedFields = toStoredFields(body);
+  const payer = await payers.encrypt({ account_id, livemode }, id, storedFields.customer);
+  return {
+    stored: { ...storedFields, customer: payer },
+    routing: {
+      account_id,
+      livemode,
+      amount,
+      currency,
+      method,
+      connector,
+      country: country ?? null,
+      expires_in_seconds,
+      settlement_due_seconds,
+      ...(settlesSoon(method) ? { settles_soon: true } : {}),
+    },
+  };
+}
+
+function toStoredFields({
+  reference,
+  customer,
+  metadata,
+  success_url,
+  error_url,
+}: wire.CreatePayment) {
+  return {
+    reference: reference ?? null,
+    customer: {
+      email: customer?.email ?? null,
+      first_name: customer?.first_name ?? null,
+      last_name: customer?.last_name ?? null,
+      reference: customer?.reference ?? null,
+    },
+    metadata: metadata?.kind === 'object' ? metadata.text : '{}',
+    success_url,
+    error_url,
+  };
+}
+
+/** Starts the payment's workflow, unless the payment is already stored. */
+async function openPayment(
+  deps: MerchantDeps,
+  { caller, requestId: request_id }: CreateRequest<unknown>,
+  { record, hashes }: Reservation,
+): Promise<CreatedResource> {
+  const { resource_id: payment_id, request } = record;
+  if (request === null || !('stored' in request)) {
+    return await readCreated(deps, caller, record);
+  }
+  const return_url = `${deps.config.PUBLIC_URL}/pay/return/${payment_id}`;
+  const { routing, stored } = request;
+  const openResult = await deps.temporal.openPayment(
+    { ...routing, payment_id, return_url, request_id },
+    hashes,
+  );
+  if (openResult?.opening === undefined) {
+    const written = await deps.stores.idempotency.forResource(payment_id);
+    return await readCreated(deps, caller, { ...record, opening: written?.opening });
+  }
+  const payment = { _id: payment_id, ...routing, ...stored };
+  const answer = await presentPayment(deps, withOpening(payment, openResult.opening));
+  return { answer, isStored: true };
+}
+
+/** Presents the payment with the stored facts of its opening, if there are any. */
+async function readCreated(
+  deps: MerchantDeps,
+  caller: Owner,
+  {
+    resource_id,
+    opening,
+  }: Pick<Reservation['record'], 'resource_id'> & {
+    opening?: Reservation['record']['opening'] | undefined;
+  },
+): Promise<CreatedResource> {
+  const payment = await findCreated(deps.stores.payments, 'payment', caller, resource_id);
+  if (opening === undefined) {
+    return { answer: await presentPayment(deps, payment), isPersonal: true };
+  }
+  return { answer: await presentPayment(deps, withOpening(payment, opening)), isStored: true };
+}

@@ -1,0 +1,148 @@
+import type { AcceptedPayout } from '../domain/creation';
+import { buildRefusal } from '../domain/errors';
+import { payoutFee } from '../domain/payout/fees';
+import { isRailId, type RailId } from '../domain/payout/rails';
+import {
+  limitFault,
+  payoutBalanceFault,
+  RECIPIENT_DELETED,
+  railFault,
+  readBalanceAccount,
+  unfundedFault,
+} from '../domain/payout/rules';
+import * as wire from '../domain/wire/payouts';
+import { availableRails } from '../routing';
+import type { PayoutDocument } from '../store/payouts';
+import {
+  answerOnce,
+  type CreateAnswer,
+  type CreatedResource,
+  type CreateRequest,
+  type Reservation,
+  reserveKey,
+} from './create-once';
+import type { MerchantDeps, Owner } from './deps';
+import { presentPayout } from './present';
+import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
+
+/**
+ * Pays out to a recipient, once per idempotency key.
+ * @throws Refusal 400, 404, 422; 503 `temporarily_unavailable`: outcome unknown
+ * @see docs/api.md#payouts
+ */
+export async function createPayout(
+  deps: MerchantDeps,
+  request: CreateRequest<wire.CreatePayout>,
+): Promise<CreateAnswer> {
+  const reservation = await reserveKey(deps, wire.createPayout.operation, request, (body) =>
+    acceptPayout(deps, request.caller, body),
+  );
+  return (
+    reservation.firstAnswer ??
+    (await answerOnce(deps, reservation, openPayout(deps, request, reservation)))
+  );
+}
+
+/** @throws Refusal 404 */
+export function getPayout(
+  { stores }: Pick<MerchantDeps, 'stores'>,
+  caller: Owner,
+  id: string,
+): Promise<PayoutDocument> {
+  return findResource(stores.payouts, 'payout', caller, id);
+}
+
+export function listPayouts(
+  { stores }: Pick<MerchantDeps, 'stores'>,
+  caller: Owner,
+  query: PageQuery,
+): Promise<Page<PayoutDocument>> {
+  return listPage(stores.payouts, caller, query);
+}
+
+/** Lists the rails that the account can use. */
+export async function listRails(
+  deps: Pick<MerchantDeps, 'stores' | 'connectors'>,
+  caller: Owner,
+): Promise<RailId[]> {
+  return (await getPayoutSettings(deps, caller)).rails;
+}
+
+async function getPayoutSettings(
+  { stores, connectors }: Pick<MerchantDeps, 'stores' | 'connectors'>,
+  { account_id, livemode }: Owner,
+) {
+  const account = await stores.accounts.get(account_id);
+  const rails = availableRails(connectors, account?.disabled_rails ?? [], livemode);
+  return { rails, fees: account?.payout_fees ?? {}, limits: account?.payout_limits ?? {} };
+}
+
+/**
+ * Checks the rules of payouts before any bank is called and anything is stored. The reservation
+ * checks the balance again.
+ * @throws Refusal 400, 404 or 422
+ * @see docs/api.md#which-money-a-payout-draws
+ */
+async function acceptPayout(
+  deps: MerchantDeps,
+  caller: Owner,
+  body: wire.CreatePayout,
+): Promise<AcceptedPayout> {
+  const { stores, connectors, now } = deps;
+  const { account_id, livemode } = caller;
+  const { recipient_id, method, amount, currency, reference, metadata } = body;
+  const balance = readBalanceAccount(metadata);
+  if ('fault' in balance) throw buildRefusal(balance.fault);
+  const recipient = await findResource(stores.recipients, 'recipient', caller, recipient_id);
+  if (recipient.deleted_at) throw buildRefusal(RECIPIENT_DELETED);
+  const [balances, { rails, fees, limits }] = await Promise.all([
+    stores.ledger.balances(account_id, livemode),
+    getPayoutSettings(deps, caller),
+  ]);
+  // Checked before the rail: on live there is no rail until a bank serves one.
+  const fundingViolation = unfundedFault(balances, balance.name);
+  if (fundingViolation !== undefined) throw buildRefusal(fundingViolation);
+  const fault = railFault({ method, currency, recipient }, new Set<string>(rails), now());
+  if (fault !== undefined) throw buildRefusal(fault);
+  const connector = connectors.findConnector(method, livemode);
+  if (!isRailId(method) || connector === undefined) {
+    throw new RangeError(`No rail that is served: ${method}`);
+  }
+
+  const fee = payoutFee(fees, method, currency);
+  const draw = { balance_account: balance.name, currency, amount, fee };
+  const balanceViolation = payoutBalanceFault(balances, draw);
+  if (balanceViolation !== undefined) throw buildRefusal(balanceViolation);
+  const limit = limits[currency];
+  if (limit !== undefined) {
+    const day = { account_id, livemode, currency, created_at: now().toISOString() };
+    const limitViolation = limitFault(limit, await stores.payoutDays.getSpent(day), draw);
+    if (limitViolation !== undefined) throw buildRefusal(limitViolation);
+  }
+  return {
+    payout: {
+      reference: reference ?? null,
+      metadata: metadata?.kind === 'object' ? metadata.text : '{}',
+    },
+    routing: {
+      account_id,
+      livemode,
+      recipient_id,
+      method,
+      connector,
+      ...draw,
+    },
+  };
+}
+
+/** Starts the payout's workflow, unless the payout is already stored. */
+async function openPayout(
+  { stores, temporal }: MerchantDeps,
+  { caller, requestId: request_id }: CreateRequest<unknown>,
+  { record: { resource_id: payout_id, request }, hashes }: Reservation,
+): Promise<CreatedResource> {
+  if (request !== null && 'payout' in request) {
+    await temporal.openPayout({ ...request.routing, payout_id, request_id }, hashes);
+  }
+  return { answer: presentPayout(await findCreated(stores.payouts, 'payout', caller, payout_id)) };
+}

@@ -1,0 +1,186 @@
+import { RawJson } from '../base/json';
+import type { EncryptedCustomer } from '../domain/creation';
+import type { PaymentOpening } from '../domain/payment/workflow';
+import { buildCryptoPageUrl, buildRedirectUrl } from '../encryption/pay-token';
+import type { CryptoPaymentDocument } from '../store/crypto-payments';
+import type { CryptoSettlementDocument } from '../store/crypto-settlements';
+import type { PaymentDocument } from '../store/payments';
+import type { PayoutDocument } from '../store/payouts';
+import type { RecipientDocument } from '../store/recipients';
+import type { RefundDocument } from '../store/refunds';
+import type { ApiKey } from './access';
+import type { MerchantDeps, Owner } from './deps';
+import { noPayer } from './payers';
+import type { Page } from './read';
+
+type PresentDeps = Pick<MerchantDeps, 'config' | 'keys' | 'payers'>;
+
+/** Fields of a payment that merchants see. */
+type PaymentFields = Owner & { customer: EncryptedCustomer } & Pick<
+    PaymentDocument,
+    | '_id'
+    | 'status'
+    | 'amount'
+    | 'currency'
+    | 'method'
+    | 'country'
+    | 'reference'
+    | 'failure'
+    | 'metadata'
+    | 'authorized_at'
+    | 'settled_at'
+    | 'cancelled_at'
+    | 'created_at'
+    | 'updated_at'
+  >;
+
+/**
+ * Payment as merchants see it: exactly the fields of docs/api.md#create-a-payment, in their order.
+ */
+export async function presentPayment(
+  { config, keys, payers }: PresentDeps,
+  payment: PaymentFields,
+) {
+  const { _id, status, amount, currency, method, country, reference, failure } = payment;
+  return {
+    id: _id,
+    object: 'payment',
+    status,
+    amount,
+    currency,
+    method,
+    country,
+    reference,
+    redirect_url: buildRedirectUrl(config.PUBLIC_URL, keys.pay_token, payment._id),
+    customer: await payers.decrypt(payment),
+    failure,
+    livemode: payment.livemode,
+    metadata: new RawJson(payment.metadata),
+    authorized_at: payment.authorized_at,
+    settled_at: payment.settled_at,
+    cancelled_at: payment.cancelled_at,
+    created_at: payment.created_at,
+    updated_at: payment.updated_at,
+  };
+}
+
+/** Presents a payment after an act on it; only keys that may read payments see the payer. */
+export function presentPaymentTo(
+  deps: PresentDeps,
+  payment: PaymentFields,
+  { scopes }: Pick<ApiKey, 'scopes'>,
+) {
+  const { customer } = payment;
+  const shownCustomer = scopes.includes('payments:read') ? customer : noPayer(customer.reference);
+  return presentPayment(deps, { ...payment, customer: shownCustomer });
+}
+
+/** Returns the payment with the facts of its opening. */
+export function withOpening<T extends Omit<PaymentFields, keyof ReturnType<typeof openingFields>>>(
+  payment: T,
+  opening: PaymentOpening,
+) {
+  return { ...payment, ...openingFields(opening) };
+}
+
+function openingFields({ status, failure, created_at }: PaymentOpening) {
+  const unsetTimes = { authorized_at: null, settled_at: null, cancelled_at: null };
+  return { status, failure, ...unsetTimes, created_at, updated_at: created_at };
+}
+
+/** Refund as merchants see it: exactly the fields of docs/api.md#refunds, in their order. */
+export function presentRefund(refund: RefundDocument) {
+  const { _id, payment_id, amount, currency, status, reason, failure } = refund;
+  return {
+    id: _id,
+    object: 'refund',
+    payment_id,
+    amount,
+    currency,
+    status,
+    reason,
+    failure,
+    settled_at: refund.settled_at,
+    created_at: refund.created_at,
+  };
+}
+
+/** Payout as merchants see it: exactly the fields of docs/api.md#payouts, in their order. */
+export function presentPayout(payout: PayoutDocument) {
+  const { _id, status, amount, currency, method, recipient_id, reference } = payout;
+  return {
+    id: _id,
+    object: 'payout',
+    status,
+    amount,
+    currency,
+    method,
+    recipient_id,
+    reference,
+    metadata: new RawJson(payout.metadata),
+    failure: payout.failure,
+    returned: payout.returned,
+    livemode: payout.livemode,
+    created_at: payout.created_at,
+    completed_at: payout.completed_at,
+  };
+}
+
+/** Crypto payment as merchants see it: exactly the fields of docs/api.md#crypto, in their order. */
+export function presentCryptoPayment(
+  { config, keys }: Pick<PresentDeps, 'config' | 'keys'>,
+  payment: CryptoPaymentDocument,
+) {
+  const { _id, status, amount, currency, asset, network, amount_due, amount_received } = payment;
+  return {
+    id: _id,
+    object: 'crypto_payment',
+    ...{ status, amount, currency, asset, network, amount_due, amount_received },
+    address: payment.address,
+    payment_uri: payment.payment_uri,
+    redirect_url: buildCryptoPageUrl(config.PUBLIC_URL, keys.pay_token, payment._id),
+    deposits: payment.deposits.map((deposit) => ({
+      transaction_id: deposit.transaction_id,
+      amount: deposit.amount,
+      confirmations: deposit.confirmations,
+      required_confirmations: deposit.required_confirmations,
+      status: deposit.status,
+      seen_at: deposit.seen_at,
+    })),
+    reference: payment.reference,
+    livemode: payment.livemode,
+    metadata: new RawJson(payment.metadata),
+    expires_at: payment.expires_at,
+    received_at: payment.received_at,
+    created_at: payment.created_at,
+    updated_at: payment.updated_at,
+  };
+}
+
+/** Settlement as merchants see it: exactly the fields of docs/api.md#settlements, in their order. */
+export function presentCryptoSettlement(settlement: CryptoSettlementDocument) {
+  const { _id, status, asset, network, amount, fee, wallet_address, transaction_id } = settlement;
+  return {
+    id: _id,
+    object: 'crypto_settlement',
+    ...{ status, asset, network, amount, fee, wallet_address, transaction_id },
+    failure: settlement.failure,
+    livemode: settlement.livemode,
+    created_at: settlement.created_at,
+    completed_at: settlement.completed_at,
+  };
+}
+
+/** Recipient as merchants see it: exactly the fields of docs/api.md#recipients, in their order. */
+export function presentRecipient(recipient: RecipientDocument) {
+  const { _id, type, scheme, last4, created_at, deleted_at } = recipient;
+  const fields = { id: _id, object: 'payout_recipient', type, scheme, last4, created_at };
+  return deleted_at ? { ...fields, deleted: true } : fields;
+}
+
+export async function presentPage<D>(
+  { rows, has_more, next_cursor }: Page<D>,
+  present: (document: D) => object | Promise<object>,
+) {
+  return { object: 'list', data: await Promise.all(rows.map(present)), has_more, next_cursor };
+}

@@ -1,0 +1,69 @@
+import { buildRefusal, notFound, type ResourceNoun, unavailable } from '../domain/errors';
+import type { ListFilter } from '../store/resource';
+import type { Owner } from './deps';
+
+interface Findable<D> {
+  find(id: string, account_id: string, livemode: boolean): Promise<D | null>;
+}
+
+interface Listable<D> {
+  list(filter: ListFilter): Promise<D[]>;
+}
+
+/** Requested page; further fields of a query narrow the list. */
+export interface PageQuery {
+  limit: number;
+  /** Position after which the page starts. */
+  created_before?: string | undefined;
+}
+
+/** Page of a list, newest first. */
+export interface Page<D> {
+  rows: D[];
+  has_more: boolean;
+  next_cursor: string | null;
+}
+
+/** Finds one document of the caller. @throws Refusal 404, also for an id of another caller */
+export async function findResource<D>(
+  store: Findable<D>,
+  noun: ResourceNoun,
+  { account_id, livemode }: Owner,
+  id: string,
+): Promise<D> {
+  const document = await store.find(id, account_id, livemode);
+  if (document === null) throw buildRefusal(notFound(noun));
+  return document;
+}
+
+/**
+ * Finds the resource that a request has created.
+ * @throws Refusal 503 when the database has lost it, most likely after a restore: its key stays
+ *   reserved, so no retry creates a second resource
+ */
+export async function findCreated<D>(
+  store: Findable<D>,
+  noun: ResourceNoun,
+  { account_id, livemode }: Owner,
+  id: string,
+): Promise<D> {
+  const document = await store.find(id, account_id, livemode);
+  if (document !== null) return document;
+  const cause = new Error(`The workflow of ${noun} ${id} exists, but its document does not.`);
+  throw unavailable('The outcome is unknown.', cause);
+}
+
+/** Lists documents of the caller. @param only more fields that narrow the list */
+export async function listPage<D extends { position: string }>(
+  store: Listable<D>,
+  { account_id, livemode }: Owner,
+  { limit, created_before: before, ...narrowing }: PageQuery,
+  only: object = {},
+): Promise<Page<D>> {
+  const filter = { account_id, livemode, ...only, ...narrowing, before };
+  // An extra row shows whether there is a next page.
+  const matches = await store.list({ ...filter, limit: limit + 1 });
+  const rows = matches.slice(0, limit);
+  const has_more = matches.length > limit;
+  return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?.position ?? null) : null };
+}

@@ -1,0 +1,149 @@
+import type { MongoClient } from 'mongodb';
+import { inTransaction } from '../base/mongo';
+import type { AcceptedRecipient } from '../domain/creation';
+import { toEnv } from '../domain/environment';
+import { buildRefusal, notFound, Refusal, unavailable } from '../domain/errors';
+import type { RecipientDetails } from '../domain/payout/recipient';
+import {
+  faultsAt,
+  getLast4,
+  recipientDetails,
+  recipientFacts,
+} from '../domain/payout/recipient-check';
+import * as wire from '../domain/wire/recipients';
+import type { Stores } from '../store';
+import { type Audit, auditBy } from '../store/audit';
+import type { Actor } from '../store/audit-log';
+import { buildRecipient, type RecipientDocument, recipientOwner } from '../store/recipients';
+import { refuseFrozen } from './access';
+import {
+  answerOnce,
+  type CreateAnswer,
+  type CreatedResource,
+  type CreateRequest,
+  type Reservation,
+  reserveKey,
+} from './create-once';
+import type { MerchantDeps, Owner } from './deps';
+import { presentRecipient } from './present';
+import { findResource } from './read';
+
+/**
+ * Creates a recipient, once per idempotency key.
+ * @throws Refusal 400; 503 when its details cannot be encrypted
+ * @see docs/api.md#recipients
+ */
+export async function createRecipient(
+  deps: MerchantDeps,
+  request: CreateRequest<wire.CreateRecipient>,
+): Promise<CreateAnswer> {
+  const { operation } = wire.createRecipient;
+  const reservation = await reserveKey(deps, operation, request, async (body, id) => {
+    const details = recipientDetails(body);
+    refuseOutdated(details, deps.now());
+    return await encryptDetails(deps, request.caller, id, details);
+  });
+  return (
+    reservation.firstAnswer ??
+    (await answerOnce(deps, reservation, storeRecipient(deps, request, reservation)))
+  );
+}
+
+/**
+ * Deletes the identifying details of a recipient of the caller.
+ * @throws Refusal 403 `account_frozen`; 404
+ */
+export async function deleteRecipient(
+  deps: MerchantDeps,
+  { account_id, livemode }: Owner,
+  id: string,
+  actor: Actor,
+): Promise<RecipientDocument> {
+  const owner = { account_id, livemode };
+  refuseFrozen(await deps.stores.accounts.getCached(account_id));
+  const recipient = await eraseRecipient({ ...deps, audit: auditBy(deps, actor) }, id, owner);
+  if (recipient === null) throw buildRefusal(notFound('recipient'));
+  return recipient;
+}
+
+interface RecipientDeps {
+  mongo: MongoClient;
+  stores: Pick<Stores, 'recipients' | 'idempotency'>;
+  audit: Audit;
+  now: () => Date;
+}
+
+/**
+ * Deletes the identifying details from a recipient and from its idempotency record, with a line in the
+ * audit log, in one transaction. A repeat changes nothing. Past payouts keep its id and last four.
+ * @param owner account and environment that it must belong to, if known
+ * @returns the changed recipient; null when there is none
+ * @see docs/api.md#delete-a-recipient
+ */
+export async function eraseRecipient(
+  { mongo, stores, audit, now }: RecipientDeps,
+  id: string,
+  owner: Partial<Owner> = {},
+): Promise<RecipientDocument | null> {
+  return await inTransaction(mongo, async (session) => {
+    const at = now().toISOString();
+    const before = await stores.recipients.eraseDetails(id, at, owner, session);
+    if (before === null || before.deleted_at) return before;
+    await stores.idempotency.markWritten(id, session);
+    const { account_id, livemode, type, last4 } = before;
+    const change = { act: 'recipient.deleted', account_id, livemode, target: id } as const;
+    await audit(
+      { ...change, before: { type, last4, deleted_at: null }, after: { deleted_at: at } },
+      session,
+    );
+    return { ...before, sealed: null, kid: null, deleted_at: at };
+  });
+}
+
+/** Refuses dates that have passed. @throws Refusal 400, in the form of a schema error */
+function refuseOutdated(details: RecipientDetails, now: Date): void {
+  const faults = faultsAt(details, now);
+  if (faults.length === 0) return;
+  throw new Refusal('invalid_request', [...new Set(faults.map(toSentence))].join(' '), {
+    details: faults.map(({ field, message }) => ({ code: 'invalid', field, message })),
+  });
+}
+
+function toSentence({ field, message }: { field: string; message: string }): string {
+  return `${field}: ${message}.`;
+}
+
+/** @throws Refusal 503 without a key */
+async function encryptDetails(
+  { recipientEncrypters }: MerchantDeps,
+  { livemode }: Owner,
+  id: string,
+  details: RecipientDetails,
+): Promise<AcceptedRecipient> {
+  const encrypter = recipientEncrypters[toEnv(livemode)];
+  try {
+    const ciphertext = await encrypter.encrypt(JSON.stringify(details), recipientOwner(id));
+    const kid = encrypter.getKid(ciphertext);
+    return {
+      recipient: { ...recipientFacts(details), last4: getLast4(details), sealed: ciphertext, kid },
+    };
+  } catch (error) {
+    throw unavailable('The details can not be encrypted now.', error);
+  }
+}
+
+/** Stores the recipient, unless it is already stored. */
+async function storeRecipient(
+  { stores, now }: MerchantDeps,
+  { caller, requestId: request_id }: CreateRequest<unknown>,
+  { record: { resource_id: id, request } }: Reservation,
+): Promise<CreatedResource> {
+  if (request !== null && 'recipient' in request) {
+    const { account_id, livemode } = caller;
+    const owner = { id, account_id, livemode, request_id };
+    await stores.recipients.insert(buildRecipient(owner, request, now()));
+    await stores.idempotency.markWritten(id);
+  }
+  const recipient = await findResource(stores.recipients, 'recipient', caller, id);
+  return { answer: presentRecipient(recipient) };
+}

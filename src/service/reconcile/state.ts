@@ -1,0 +1,118 @@
+import { defaultPayloadConverter } from '@temporalio/common';
+import type { History } from '@temporalio/common/lib/proto-utils';
+import { z } from 'zod';
+import { getReleaseStep, KINDS, listStateSteps } from '../../domain/resources';
+
+/** Steps that book money without a transition, so the version does not change. */
+export const BOOKINGS = [
+  'recordLateMoney',
+  'recordLateReversed',
+  'recordDispute',
+  'clawBack',
+] as const;
+
+export type Booking = (typeof BOOKINGS)[number];
+
+/** State of a resource at a version, in Temporal or MongoDB. */
+export interface ResourceState {
+  status: string;
+  version: number;
+  bookings: readonly Booking[];
+}
+
+type HistoryEvent = NonNullable<History['events']>[number];
+type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
+
+/** Steps that return the state of the resource. */
+const STATE_STEPS = new Set(KINDS.flatMap(listStateSteps));
+
+/** Steps that release the idempotency key of a refused resource. */
+const RELEASE_STEPS = new Set([...KINDS.map(getReleaseStep), 'releaseCryptoClaim']);
+
+const Answer = z.looseObject({ status: z.string(), version: z.int() });
+/** Results of successful bookings; a failed one has another shape. */
+const BookedResult = z.union([
+  z.undefined(),
+  z.null(),
+  z.looseObject({ reversed: z.boolean() }),
+  z.looseObject({ outcome: z.literal('booked') }),
+]);
+const LocalStep = z.looseObject({ activity_type: z.string() });
+
+/**
+ * Reads the state of a resource from the histories of its runs, oldest first; null when none of them
+ * opened it.
+ */
+export function readResourceState(
+  histories: readonly Pick<History, 'events'>[],
+): ResourceState | null {
+  let state: Pick<ResourceState, 'status' | 'version'> | null = null;
+  const bookings = new Set<Booking>();
+  for (const { activity, result } of histories.flatMap(listEndedSteps)) {
+    const answer = STATE_STEPS.has(activity) ? Answer.safeParse(result) : undefined;
+    if (answer?.success) state = answer.data;
+    const booking = BOOKINGS.find((name) => name === activity);
+    if (booking !== undefined && wasBooked(booking, result)) bookings.add(booking);
+  }
+  if (state === null) return null;
+  const { status, version } = state;
+  return { status, version, bookings: [...bookings] };
+}
+
+/** Late funds that the bank returned with a different amount still count as held. */
+function wasBooked(booking: Booking, result: unknown): boolean {
+  const parsed = BookedResult.safeParse(result);
+  if (!parsed.success) return false;
+  if (booking !== 'recordLateReversed') return true;
+  return parsed.data?.['reversed'] === true;
+}
+
+/** State of a refused resource: its workflow opened nothing, and never will. */
+export const REFUSED: ResourceState = { status: 'refused', version: 0, bookings: [] };
+
+/**
+ * Whether the workflow refused the resource: the step that releases the key found nothing stored, so no
+ * running attempt can be accepted after it.
+ */
+export function wasRefused(histories: readonly Pick<History, 'events'>[]): boolean {
+  const isFreed = histories
+    .flatMap(listEndedSteps)
+    .some(({ activity }) => RELEASE_STEPS.has(activity));
+  return isFreed && readResourceState(histories) === null;
+}
+
+interface EndedStep {
+  activity: string;
+  result: unknown;
+}
+
+function listEndedSteps({ events }: Pick<History, 'events'>): EndedStep[] {
+  const scheduled = new Map<string, string>();
+  return (events ?? []).map((event) => {
+    const { activityTaskScheduledEventAttributes: start } = event;
+    if (start) scheduled.set(String(event.eventId), start.activityType?.name ?? '');
+    const { activity, result } = parseStep(event, scheduled);
+    return { activity, result: decode(result) };
+  });
+}
+
+/** The step that ended with this event, and its result. */
+function parseStep(
+  {
+    activityTaskCompletedEventAttributes: end,
+    markerRecordedEventAttributes: marker,
+  }: HistoryEvent,
+  scheduled: ReadonlyMap<string, string>,
+): { activity: string; result?: Payload | undefined } {
+  if (end) {
+    const activity = scheduled.get(String(end.scheduledEventId)) ?? '';
+    return { activity, result: end.result?.payloads?.[0] };
+  }
+  const step = LocalStep.safeParse(decode(marker?.details?.['data']?.payloads?.[0]));
+  if (!step.success) return { activity: '' };
+  return { activity: step.data.activity_type, result: marker?.details?.['result']?.payloads?.[0] };
+}
+
+function decode(payload: Payload | undefined): unknown {
+  return payload === undefined ? undefined : defaultPayloadConverter.fromPayload(payload);
+}

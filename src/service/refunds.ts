@@ -1,0 +1,106 @@
+import type { AcceptedRefund } from '../domain/creation';
+import { buildRefusal } from '../domain/errors';
+import { isPaymentMethodId, methodRules } from '../domain/payment/catalog';
+import { refundFault } from '../domain/refund/rules';
+import * as wire from '../domain/wire/refunds';
+import type { PaymentDocument } from '../store/payments';
+import type { RefundDocument } from '../store/refunds';
+import {
+  answerOnce,
+  type CreateAnswer,
+  type CreatedResource,
+  type CreateRequest,
+  type Reservation,
+  reserveKey,
+} from './create-once';
+import type { MerchantDeps, Owner } from './deps';
+import { getPayment } from './payments';
+import { presentRefund } from './present';
+import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
+
+/**
+ * Refunds a payment, once per idempotency key.
+ * @throws Refusal 404, 422; 503 `temporarily_unavailable`: outcome unknown
+ * @see docs/api.md#refunds
+ */
+export async function createRefund(
+  deps: MerchantDeps,
+  request: CreateRequest<wire.CreateRefund>,
+): Promise<CreateAnswer> {
+  const { operation } = wire.createRefund;
+  const reservation = await reserveKey(deps, operation, request, async (body) =>
+    acceptRefund(await getPayment(deps, request.caller, body.payment_id), body, deps.now()),
+  );
+  return (
+    reservation.firstAnswer ??
+    (await answerOnce(deps, reservation, openRefund(deps, request, reservation)))
+  );
+}
+
+/** @throws Refusal 404 */
+export function getRefund(
+  { stores }: Pick<MerchantDeps, 'stores'>,
+  caller: Owner,
+  id: string,
+): Promise<RefundDocument> {
+  return findResource(stores.refunds, 'refund', caller, id);
+}
+
+export function listRefunds(
+  { stores }: Pick<MerchantDeps, 'stores'>,
+  caller: Owner,
+  query: PageQuery,
+): Promise<Page<RefundDocument>> {
+  return listPage(stores.refunds, caller, query);
+}
+
+/** @throws Refusal 404 when there is no such payment */
+export async function listPaymentRefunds(
+  deps: Pick<MerchantDeps, 'stores'>,
+  caller: Owner,
+  id: string,
+  query: PageQuery,
+): Promise<Page<RefundDocument>> {
+  const { _id: payment_id } = await getPayment(deps, caller, id);
+  return await listPage(deps.stores.refunds, caller, query, { payment_id });
+}
+
+/**
+ * Checks the rules of refunds before any bank is called. The reservation checks the amount again,
+ * together with other refunds; the refund window must be open at `at`.
+ * @throws Refusal 422
+ */
+function acceptRefund(payment: PaymentDocument, body: wire.CreateRefund, at: Date): AcceptedRefund {
+  const { account_id, livemode, currency, method, connector } = payment;
+  const amount = body.amount ?? null;
+  // Payments from before the count of refunds lack it.
+  const fault = refundFault(payment, amount, at);
+  if (fault !== undefined) throw buildRefusal(fault);
+  if (!isPaymentMethodId(method)) throw new RangeError(`No method of the catalog: ${method}`);
+  return {
+    refund: { reason: body.reason ?? null },
+    routing: {
+      account_id,
+      livemode,
+      amount,
+      currency,
+      method,
+      connector,
+      payment_id: payment._id,
+      accepted_at: at.toISOString(),
+      due_seconds: methodRules(method).refund_due_seconds,
+    },
+  };
+}
+
+/** Starts the refund's workflow, unless the refund is already stored. */
+async function openRefund(
+  { stores, temporal }: MerchantDeps,
+  { caller, requestId: request_id }: CreateRequest<unknown>,
+  { record: { resource_id: refund_id, request }, hashes }: Reservation,
+): Promise<CreatedResource> {
+  if (request !== null && 'refund' in request) {
+    await temporal.openRefund({ ...request.routing, refund_id, request_id }, hashes);
+  }
+  return { answer: presentRefund(await findCreated(stores.refunds, 'refund', caller, refund_id)) };
+}

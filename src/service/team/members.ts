@@ -1,0 +1,218 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { MongoClient } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../../base/mongo';
+import type { Role } from '../../domain/account/dashboard-role';
+import type { Stores } from '../../store';
+import type { AccountDocument } from '../../store/accounts';
+import { type Audit, auditBy } from '../../store/audit';
+import type { InvitationDocument } from '../../store/invitations';
+import type { UserDocument } from '../../store/users';
+import type { ServiceDeps } from '../deps';
+
+/** Time in which an invitation can be accepted. @see docs/dashboard.md#invitations */
+const INVITATION_MS = 3 * 86_400_000;
+
+export interface TeamDeps {
+  mongo: MongoClient;
+  stores: Pick<Stores, 'users' | 'invitations' | 'sessions' | 'auditLog'>;
+  audit: Audit;
+  now: () => Date;
+}
+
+/** Hashes a secret link or cookie for storage, as hex SHA-256. */
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+/** Creates the first user of an account. */
+export function buildOwner(
+  { _id: account_id, dashboard, created_at }: AccountDocument,
+  password_hash: string,
+): UserDocument {
+  return buildUser(
+    { account_id, email: dashboard.email, role: 'owner' },
+    password_hash,
+    created_at,
+  );
+}
+
+export interface TeamMember {
+  id: string;
+  email: string;
+  role: Role;
+  has_second_factor: boolean;
+  /** Number of unused codes. */
+  recovery_codes: number;
+  created_at: string;
+  signed_in_at: string | null;
+}
+
+/** Invitation that can still be accepted. */
+export type Invitation = Pick<InvitationDocument, 'email' | 'role' | 'expires_at'>;
+
+type TeamReadDeps = Pick<ServiceDeps, 'stores' | 'now'>;
+
+/** Lists the members of an account, oldest first, and its pending invitations. */
+export async function listTeam(
+  { stores, now }: TeamReadDeps,
+  account_id: string,
+): Promise<{ members: TeamMember[]; invitations: Invitation[] }> {
+  const [users, invitations] = await Promise.all([
+    stores.users.forAccount(account_id),
+    stores.invitations.forAccount(account_id, now()),
+  ]);
+  return { members: users.map(presentMember), invitations };
+}
+
+export async function getMember(
+  { stores }: Pick<TeamReadDeps, 'stores'>,
+  id: string,
+): Promise<TeamMember | null> {
+  const user = await stores.users.get(id);
+  return user && presentMember(user);
+}
+
+function presentMember(user: UserDocument): TeamMember {
+  const { _id: id, email, role, totp, recovery_hashes, created_at, signed_in_at } = user;
+  const recovery_codes = recovery_hashes.length;
+  const facts = { id, email, role, created_at, signed_in_at };
+  return { ...facts, has_second_factor: totp !== null, recovery_codes };
+}
+
+/** Finds an invitation by its link, with the inviting merchant; null when it has expired. */
+export async function findInvitation(
+  { stores, now }: TeamReadDeps,
+  token: string,
+): Promise<{ email: string; merchant: string | undefined } | null> {
+  const invitation = await stores.invitations.find(hashToken(token), now());
+  if (invitation === null) return null;
+  const account = await stores.accounts.get(invitation.account_id);
+  return { email: invitation.email, merchant: account?.name };
+}
+
+function buildUser(
+  fields: Pick<UserDocument, 'account_id' | 'email' | 'role'>,
+  password_hash: string,
+  created_at: string,
+): UserDocument {
+  return {
+    _id: `user_${randomUUID()}`,
+    ...fields,
+    password_hash,
+    totp: null,
+    totp_offered: null,
+    recovery_hashes: [],
+    created_at,
+    signed_in_at: null,
+  };
+}
+
+/**
+ * Invites a team member; an invitation of the same address is replaced.
+ * @returns token of the link, which is not stored and not shown again
+ */
+export async function invite(
+  { mongo, stores, audit, now }: TeamDeps,
+  { account_id, email, role }: { account_id: string; email: string; role: Role },
+): Promise<{ token: string; expires_at: Date }> {
+  const token = randomBytes(32).toString('base64url');
+  const at = now();
+  const invitation: InvitationDocument = {
+    _id: hashToken(token),
+    account_id,
+    email: email.toLowerCase(),
+    role,
+    created_at: at.toISOString(),
+    expires_at: new Date(at.getTime() + INVITATION_MS),
+  };
+  await inTransaction(mongo, async (session) => {
+    await stores.invitations.put(invitation, session);
+    const change = { act: 'user.invited', account_id, livemode: null, target: invitation.email };
+    await audit({ ...change, act: 'user.invited', after: { role } }, session);
+  });
+  return { token, expires_at: invitation.expires_at };
+}
+
+export async function withdrawInvitation(
+  { mongo, stores, audit }: TeamDeps,
+  account_id: string,
+  email: string,
+): Promise<void> {
+  await inTransaction(mongo, async (session) => {
+    const invitation = await stores.invitations.withdraw(account_id, email, session);
+    if (invitation === null) return;
+    const change = { account_id, livemode: null, target: email, before: { role: invitation.role } };
+    await audit({ act: 'user.invitation_withdrawn', ...change }, session);
+  });
+}
+
+/**
+ * Creates the user of an invitation, once for each link.
+ * @returns null when the link is used, withdrawn or too old; `email_taken` when the address has a
+ *   login already, of whatever account
+ */
+export async function acceptInvitation(
+  { mongo, stores, now }: Omit<TeamDeps, 'audit'>,
+  token: string,
+  password_hash: string,
+): Promise<UserDocument | 'email_taken' | null> {
+  try {
+    return await inTransaction(mongo, async (session) => {
+      const invitation = await stores.invitations.consume(hashToken(token), now(), session);
+      if (invitation === null) return null;
+      const { account_id, email, role } = invitation;
+      const user = buildUser({ account_id, email, role }, password_hash, now().toISOString());
+      await stores.users.insert(user, session);
+      const audit = auditBy({ stores, now }, { door: 'dashboard', user_id: user._id, email });
+      const change = { account_id, livemode: null, target: user._id, after: { email, role } };
+      await audit({ act: 'user.joined', ...change }, session);
+      return user;
+    });
+  } catch (error) {
+    if (isDuplicateKey(error, 'email')) return 'email_taken';
+    throw error;
+  }
+}
+
+/** Result of a change of the team: an account always has an owner. */
+export type TeamChange = 'done' | 'not_found' | 'last_owner';
+
+/** Changes the role from the user's next request on. */
+export async function changeRole(
+  { mongo, stores, audit, now }: TeamDeps,
+  { id, account_id }: { id: string; account_id: string },
+  role: Role,
+): Promise<TeamChange> {
+  return await inTransaction(mongo, async (session) => {
+    const at = now().toISOString();
+    const membership = await stores.users.findLocked(id, account_id, at, session);
+    if (membership === null) return 'not_found';
+    const { user, owners } = membership;
+    if (user.role === 'owner' && role !== 'owner' && owners < 2) return 'last_owner';
+    await stores.users.setRole(id, role, session);
+    const { role: oldRole, email } = user;
+    const change = { account_id, livemode: null, target: id, before: { email, role: oldRole } };
+    await audit({ act: 'user.role_changed', ...change, after: { email, role } }, session);
+    return 'done';
+  });
+}
+
+/** Removes a user and ends their sessions. */
+export async function removeUser(
+  { mongo, stores, audit, now }: TeamDeps,
+  { id, account_id }: { id: string; account_id: string },
+): Promise<TeamChange> {
+  return await inTransaction(mongo, async (session) => {
+    const at = now().toISOString();
+    const membership = await stores.users.findLocked(id, account_id, at, session);
+    if (membership === null) return 'not_found';
+    const { user, owners } = membership;
+    if (user.role === 'owner' && owners < 2) return 'last_owner';
+    await stores.users.remove(id, session);
+    await stores.sessions.endAll(id, session);
+    const { email, role } = user;
+    const change = { account_id, livemode: null, target: id, before: { email, role } };
+    await audit({ act: 'user.removed', ...change }, session);
+    return 'done';
+  });
+}

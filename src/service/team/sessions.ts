@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
+import { inTransaction } from '../../base/mongo';
+import type { AccountDocument } from '../../store/accounts';
+import type { Flash, SessionDocument, SessionStore } from '../../store/sessions';
+import type { UserDocument } from '../../store/users';
+import { auditAsUser } from '../audit-log';
+import type { ServiceDeps } from '../deps';
+import { hashToken } from './members';
+
+export type { Flash } from '../../store/sessions';
+export type { UserDocument } from '../../store/users';
+
+/** Time without use after which a session ends. @see docs/dashboard.md#sessions */
+const IDLE_MS = 2 * 3_600_000;
+/** Longest session. @see docs/dashboard.md#sessions */
+const SESSION_MS = 12 * 3_600_000;
+/** Time limit to enter the second factor. */
+const MFA_SESSION_MS = 10 * 60_000;
+/** Precision of the idle limit: not every page view writes. */
+const TOUCH_MS = 60_000;
+
+type SessionDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
+
+export interface Visit {
+  session: SessionDocument;
+  user: UserDocument;
+  account: AccountDocument;
+}
+
+/** Reads the session of a cookie and renews its idle limit; null when it has ended. */
+export async function readSession(
+  { stores, now }: SessionDeps,
+  secret: string,
+): Promise<Visit | null> {
+  const session = await stores.sessions.find(hashToken(secret), now());
+  if (session === null) return null;
+  const [user, account] = await Promise.all([
+    stores.users.get(session.user_id),
+    stores.accounts.get(session.account_id),
+  ]);
+  if (user === null || account === null || user.account_id !== account._id) return null;
+  await renewSession(stores.sessions, session, now());
+  return { session, user, account };
+}
+
+/**
+ * Starts a session in place of the browser's current one. A password change ends existing sessions, so
+ * the same transaction checks that the verified password and second factor are still current.
+ * @param stage `password` waits for the second factor; `whole` is signed in
+ * @param oldSecret cookie of the browser, which an attacker may have set
+ * @returns secret of the new cookie; null when password or second factor have changed
+ */
+export async function startSession(
+  { stores, mongo, now }: SessionDeps,
+  user: UserDocument,
+  stage: SessionDocument['stage'],
+  oldSecret: string | null,
+): Promise<string | null> {
+  const { _id, account_id } = user;
+  if (oldSecret !== null) await endSession({ stores }, oldSecret);
+  return await inTransaction(mongo, async (session) => {
+    const at = now();
+    if (!(await stores.users.lockLogin(user, at.toISOString(), session))) return null;
+    if (stage === 'whole') {
+      await stores.users.recordSignIn(_id, at.toISOString(), session);
+      const audit = auditAsUser({ stores, now }, user);
+      await audit({ act: 'user.signed_in', account_id, livemode: null, target: _id }, session);
+    }
+    return await insertSession(stores.sessions, user, stage, at, session);
+  });
+}
+
+export async function endSession(
+  { stores }: Pick<SessionDeps, 'stores'>,
+  secret: string,
+): Promise<void> {
+  await stores.sessions.end(hashToken(secret));
+}
+
+/** Sets the message that the next page shows once; null removes it. */
+export async function setFlash(
+  { stores }: Pick<SessionDeps, 'stores'>,
+  session: SessionDocument,
+  flash: Flash | null,
+): Promise<void> {
+  await stores.sessions.setFlash(session._id, flash);
+}
+
+/**
+ * Inserts a session with a new id, which prevents session fixation.
+ * @returns secret for the cookie; only its hash is stored
+ */
+export async function insertSession(
+  sessions: Pick<SessionStore, 'insert'>,
+  user: Pick<UserDocument, '_id' | 'account_id'>,
+  stage: SessionDocument['stage'],
+  now: Date,
+  transaction?: ClientSession,
+): Promise<string> {
+  const secret = randomBytes(32).toString('base64url');
+  const [idle, longest] =
+    stage === 'whole' ? [IDLE_MS, SESSION_MS] : [MFA_SESSION_MS, MFA_SESSION_MS];
+  const session: SessionDocument = {
+    _id: hashToken(secret),
+    user_id: user._id,
+    account_id: user.account_id,
+    stage,
+    created_at: now,
+    expires_at: new Date(now.getTime() + idle),
+    ends_at: new Date(now.getTime() + longest),
+    flash: null,
+  };
+  await sessions.insert(session, transaction);
+  return secret;
+}
+
+/** Extends the idle limit, at most once a minute. */
+async function renewSession(
+  sessions: Pick<SessionStore, 'touch'>,
+  { _id, stage, expires_at, ends_at }: SessionDocument,
+  now: Date,
+): Promise<void> {
+  if (stage !== 'whole') return;
+  const next = Math.min(now.getTime() + IDLE_MS, ends_at.getTime());
+  if (next - expires_at.getTime() < TOUCH_MS) return;
+  await sessions.touch(_id, new Date(next));
+}

@@ -1,0 +1,88 @@
+import type { MongoClient } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../base/mongo';
+import type { Network } from '../domain/crypto/assets';
+import { ServiceError } from '../domain/errors';
+import { addressFault } from '../encryption/wallet-address';
+import type { Stores } from '../store';
+import type { Audit } from '../store/audit';
+import { addressAt, type WalletDocument } from '../store/wallets';
+
+/** Delay before a new wallet takes effect on live, so a stolen login cannot move money at once. */
+const LIVE_DELAY_MS = 24 * 60 * 60_000;
+const RACES_MAX = 3;
+
+export interface WalletDeps {
+  mongo: MongoClient;
+  stores: Pick<Stores, 'wallets'>;
+  audit: Audit;
+  now: () => Date;
+}
+
+/** Request for the wallet of an existing account. */
+export interface NewWallet {
+  account_id: string;
+  livemode: boolean;
+  network: Network;
+  address: string;
+}
+
+export interface ShownWallet {
+  network: string;
+  address: string;
+  /** ISO 8601; before it `previous` is in effect. */
+  counts_from: string;
+  /** Address that receives settlements now; null when none is in effect. */
+  counting: string | null;
+  previous: string | null;
+}
+
+/**
+ * Registers the wallet of an account on one network. A repeat changes nothing.
+ * @throws ServiceError `address_invalid` when its checksum is wrong
+ */
+export async function setWallet(deps: WalletDeps, wallet: NewWallet): Promise<ShownWallet> {
+  const fault = addressFault(wallet.network, wallet.address, wallet.livemode);
+  if (fault !== undefined) throw new ServiceError('address_invalid', fault);
+  const at = deps.now();
+  for (let race = 1; ; race += 1) {
+    try {
+      return presentWallet(await setAudited(deps, wallet, at), at);
+    } catch (error) {
+      if (race === RACES_MAX || !isDuplicateKey(error)) throw error;
+    }
+  }
+}
+
+export async function listWallets(
+  { stores, now }: Pick<WalletDeps, 'stores' | 'now'>,
+  account_id: string,
+  livemode: boolean,
+): Promise<ShownWallet[]> {
+  const wallets = await stores.wallets.listForAccount(account_id, livemode);
+  return wallets.map((wallet) => presentWallet(wallet, now()));
+}
+
+async function setAudited(
+  { mongo, stores, audit }: WalletDeps,
+  wallet: NewWallet,
+  at: Date,
+): Promise<WalletDocument> {
+  const { account_id, livemode, network, address } = wallet;
+  const counts_from = new Date(at.getTime() + (livemode ? LIVE_DELAY_MS : 0)).toISOString();
+  return await inTransaction(mongo, async (session) => {
+    const before = await stores.wallets.get(account_id, livemode, network, session);
+    if (before?.address === address) return before;
+    const times = { now: at.toISOString(), counts_from };
+    const after = await stores.wallets.set(wallet, times, session);
+    const line = { act: 'wallet.set', account_id, livemode, target: network } as const;
+    const facts = { address, counts_from, counting: addressAt(after, times.now) };
+    await audit({ ...line, before: before && { address: before.address }, after: facts }, session);
+    return after;
+  });
+}
+
+function presentWallet(wallet: WalletDocument, now: Date): ShownWallet {
+  const { network, address, counts_from, previous } = wallet;
+  const counting = addressAt(wallet, now.toISOString());
+  return { network, address, counts_from, counting, previous };
+}

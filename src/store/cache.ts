@@ -1,0 +1,38 @@
+/** Age at which a cached document is read again: the time until a change takes effect everywhere. */
+export const CACHE_MS = 2_000;
+const DOCUMENTS_MAX = 10_000;
+
+/** Cached documents of one collection, in one process. */
+export interface Cache<T> {
+  /** Gives the cached document, or reads it; an absence is never cached. */
+  get: (key: string, read: () => Promise<T | null>) => Promise<T | null>;
+  /** Reads the document now, and caches it. */
+  refresh: (key: string, read: () => Promise<T | null>) => Promise<T | null>;
+}
+
+/** @param maxAgeMs age up to which a document is given without a read; 0 caches nothing */
+export function createCache<T>(
+  maxAgeMs: number,
+  now: () => number = () => performance.now(),
+): Cache<T> {
+  const rows = new Map<string, { document: T; readAt: number }>();
+  const refresh: Cache<T>['refresh'] = async (key, read) => {
+    // The document may change while it is read.
+    const readAt = now();
+    const document = await read();
+    rows.delete(key);
+    if (document === null || maxAgeMs === 0) return document;
+    const [oldest] = rows.keys();
+    if (rows.size >= DOCUMENTS_MAX && oldest !== undefined) rows.delete(oldest);
+    rows.set(key, { document, readAt });
+    return document;
+  };
+  return {
+    get: async (key, read) => {
+      const row = rows.get(key);
+      if (row !== undefined && now() - row.readAt < maxAgeMs) return row.document;
+      return await refresh(key, read);
+    },
+    refresh,
+  };
+}

@@ -1,0 +1,73 @@
+import type { Collection } from 'mongodb';
+import type { NamedIndex } from '../base/mongo-indexes';
+import { PAYMENT_STATUSES, type PaymentStatus } from '../domain/payment/payment';
+import { LIST_MS_MAX, OWNER } from './resource';
+
+/** Index that alone gives the volume of a day. */
+export const SETTLED_DAY: NamedIndex = {
+  key: { ...OWNER, status: 1, settled_at: 1, currency: 1, amount: 1, settled_amount: 1 },
+  name: 'settled_day',
+  partialFilterExpression: { status: 'settled' },
+};
+
+/** Payments that were settled on one day, UTC, in one currency. */
+export interface SettledDay {
+  /** `YYYY-MM-DD` */
+  day: string;
+  currency: string;
+  payments: number;
+  /** Minor units, as they came. */
+  amount: number;
+}
+
+/** Figures of payments for the first page of the dashboard. */
+export function paymentMetrics(payments: Pick<Collection, 'aggregate'>) {
+  return {
+    /** Volume of each day since a time, by the day of settlement. */
+    settledByDay: (account_id: string, livemode: boolean, since: string): Promise<SettledDay[]> =>
+      payments
+        .aggregate<SettledDay>(
+          [
+            { $match: { account_id, livemode, status: 'settled', settled_at: { $gte: since } } },
+            {
+              $group: {
+                _id: { day: { $substrBytes: ['$settled_at', 0, 10] }, currency: '$currency' },
+                payments: { $sum: 1 },
+                amount: { $sum: { $ifNull: ['$settled_amount', '$amount'] } },
+              },
+            },
+            {
+              $project: {
+                _id: 0,
+                day: '$_id.day',
+                currency: '$_id.currency',
+                payments: 1,
+                amount: 1,
+              },
+            },
+            { $sort: { day: 1, currency: 1 } },
+          ],
+          { maxTimeMS: LIST_MS_MAX },
+        )
+        .toArray(),
+    /** Number of payments in each state among those made since a position. */
+    countByStatus: (account_id: string, livemode: boolean, since: string) =>
+      payments
+        .aggregate<{ status: PaymentStatus; payments: number }>(
+          [
+            {
+              $match: {
+                account_id,
+                livemode,
+                status: { $in: [...PAYMENT_STATUSES] },
+                position: { $gte: since },
+              },
+            },
+            { $group: { _id: '$status', payments: { $sum: 1 } } },
+            { $project: { _id: 0, status: '$_id', payments: 1 } },
+          ],
+          { maxTimeMS: LIST_MS_MAX },
+        )
+        .toArray(),
+  };
+}

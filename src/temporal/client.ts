@@ -1,0 +1,112 @@
+import {
+  type WorkflowClient,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client';
+import type { CryptoPaymentInput, CryptoSettlementInput } from '../domain/crypto/workflow';
+import { type CancelledBy, paymentWorkflowId } from '../domain/payment/payment';
+import type {
+  CancelInput,
+  PaymentInput,
+  PaymentOpened,
+  PaymentState,
+} from '../domain/payment/workflow';
+import type { PayoutInput } from '../domain/payout/workflow';
+import type { RefundInput } from '../domain/refund/workflow';
+import type { RequestHashes } from '../encryption/request-fingerprint';
+import { type OpeningDeps, openOrRefuse, openPayout } from './open';
+import { getFailureCode, withinLimit } from './within-limit';
+
+/** The API's client of Temporal. */
+export type TemporalClient = ReturnType<typeof createTemporalClient>;
+
+export interface TemporalClientDeps extends OpeningDeps {
+  now: () => Date;
+}
+
+const HEALTH_TIMEOUT_MS = 1_500;
+
+export function createTemporalClient(deps: TemporalClientDeps) {
+  const { client } = deps;
+  return {
+    /**
+     * Starts or joins the payment's workflow, and waits until the payment is stored.
+     * @returns undefined if its workflow has ended
+     * @throws Refusal `temporarily_unavailable`: outcome unknown
+     */
+    openPayment: (input: PaymentInput, idempotencyMemo?: RequestHashes) =>
+      withinLimit(client, () =>
+        openOrRefuse<PaymentOpened>(deps, 'payment', input.payment_id, input, idempotencyMemo),
+      ),
+    /**
+     * Starts or joins the refund's workflow, and waits until the refund is reserved and stored.
+     * @throws Refusal 422 or 404 if it is refused and nothing is stored; `temporarily_unavailable`:
+     *   outcome unknown
+     */
+    openRefund: (input: RefundInput, idempotencyMemo?: RequestHashes) =>
+      withinLimit(client, () =>
+        openOrRefuse(deps, 'refund', input.refund_id, input, idempotencyMemo),
+      ),
+    /**
+     * Starts or joins the payout's workflow, and waits until the bank has sent it, up to 5 seconds.
+     * @throws Refusal 422 if it is refused, 503 if it was not accepted in time: nothing is stored
+     *   and no money moves; else `temporarily_unavailable`: outcome unknown
+     */
+    openPayout: (input: PayoutInput, idempotencyMemo?: RequestHashes) =>
+      withinLimit(client, () =>
+        openPayout(deps, { ...input, caller_waits: true }, idempotencyMemo),
+      ),
+    /**
+     * Starts or joins the crypto payment's workflow, and waits until rate and address are stored.
+     * @throws Refusal 422 if no connector returns them; `temporarily_unavailable`: outcome unknown
+     */
+    openCryptoPayment: (input: CryptoPaymentInput, idempotencyMemo?: RequestHashes) =>
+      withinLimit(client, () =>
+        openOrRefuse(deps, 'crypto_payment', input.crypto_payment_id, input, idempotencyMemo),
+      ),
+    /**
+     * Starts or joins the settlement's workflow, and waits until it is reserved and stored.
+     * @throws Refusal 422 if it is refused and no money moved; `temporarily_unavailable`: outcome
+     *   unknown
+     */
+    openCryptoSettlement: (input: CryptoSettlementInput, idempotencyMemo?: RequestHashes) =>
+      withinLimit(client, () =>
+        openOrRefuse(deps, 'crypto_settlement', input.crypto_settlement_id, input, idempotencyMemo),
+      ),
+    /**
+     * Sends the update `cancel` to the payment's workflow; read the new state from MongoDB.
+     * @throws Refusal `temporarily_unavailable`: outcome unknown
+     */
+    cancelPayment: (paymentId: string, by: CancelledBy) =>
+      withinLimit(client, () => cancelPayment(client.workflow, paymentId, by)),
+    answers: async (): Promise<boolean> => {
+      try {
+        const { namespace } = client.options;
+        await client.withDeadline(Date.now() + HEALTH_TIMEOUT_MS, () =>
+          client.workflowService.describeNamespace({ namespace }),
+        );
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+async function cancelPayment(
+  workflow: WorkflowClient,
+  paymentId: string,
+  by: CancelledBy,
+): Promise<void> {
+  try {
+    await workflow
+      .getHandle(paymentWorkflowId(paymentId))
+      .executeUpdate<PaymentState, [CancelInput]>('cancel', { updateId: 'cancel', args: [{ by }] });
+  } catch (error) {
+    // The payment refused it, or its workflow has ended.
+    if (error instanceof WorkflowUpdateFailedError) {
+      if (getFailureCode(error) === 'cannot_cancel') return;
+    } else if (error instanceof WorkflowNotFoundError) return;
+    throw error;
+  }
+}

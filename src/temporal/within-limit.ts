@@ -1,0 +1,51 @@
+import {
+  type Client,
+  isGrpcServiceError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { isErrorCode, Refusal, unavailable } from '../domain/errors';
+import { findConfigFault } from './fault';
+
+/** Deadline of a request; then the caller retries with the same key. */
+const CALL_TIMEOUT_MS = 8_000;
+
+/** Calls Temporal with the request's deadline, and maps its errors to the API's. */
+export async function withinLimit<T>(client: Client, call: () => Promise<T>): Promise<T> {
+  try {
+    return await client.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
+  } catch (error) {
+    throw toRefusal(error) ?? findConfigFault(error) ?? error;
+  }
+}
+
+/** Maps a refused update by its code, and an outage. */
+function toRefusal(error: unknown): Refusal | undefined {
+  if (error instanceof WorkflowUpdateFailedError) {
+    const code = getFailureCode(error);
+    return code !== undefined && isErrorCode(code)
+      ? new Refusal(code, causeText(error))
+      : undefined;
+  }
+  // Only an operator can fix it, so the caller must not retry.
+  if (findConfigFault(error) !== undefined) return undefined;
+  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || isServiceError(error)) {
+    return unavailable('The payment engine did not answer in time.', error);
+  }
+  return undefined;
+}
+
+function causeText({ cause, message }: WorkflowUpdateFailedError): string {
+  return cause instanceof Error ? cause.message : message;
+}
+
+function isServiceError(error: unknown): boolean {
+  if (isGrpcServiceError(error)) return true;
+  return error instanceof Error && error.cause !== undefined && isServiceError(error.cause);
+}
+
+/** `ApplicationFailure.type` of a refused update. */
+export function getFailureCode({ cause }: WorkflowUpdateFailedError): string | undefined {
+  return cause instanceof ApplicationFailure ? (cause.type ?? undefined) : undefined;
+}

@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import { isTrustedProxies } from './base/client-address';
+import { LIVE_DEMO_ALLOWED } from './base/live';
+import { areCidrs } from './base/networks';
+import { PLAIN_TEXT_ALLOWED } from './base/plain-text';
+import { MONTHS_MAX, RECIPIENT_MONTHS } from './domain/account/retention';
+import { readWindows } from './domain/crypto/assets';
+import { TASK_QUEUE_PREFIX } from './domain/task-queues';
+
+/** Reports an entry at fault together with the other faults of the environment. */
+function checkWindows(text: string, ctx: z.RefinementCtx): void {
+  try {
+    readWindows(text);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : 'unreadable';
+    ctx.addIssue({ code: 'custom', message });
+  }
+}
+
+const port = z.coerce.number().int().min(1).max(65535);
+const perSecond = z.coerce.number().int().positive();
+
+/**
+ * Every variable of the environment. `npm start -- --help` and the README's table are made from it.
+ * `usual` is the default under `npm start` where it differs from the schema's; `launcher` marks what
+ * `npm start` sets itself.
+ */
+export const VARIABLES = z.object({
+  PORT: port.default(8080).meta({ description: 'Port of the API and the hosted page' }),
+  HOST: z.string().default('127.0.0.1').meta({
+    description: 'Address on which the API and the sandbox bank listen',
+  }),
+  PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .meta({
+      description: 'Base of the links that customers open',
+      usual: 'http://localhost:PORT',
+    }),
+  DATA_DIR: z.string().default('.data').meta({
+    description:
+      'Data, logs, keys.json and stack.json, from which the command line reads addresses',
+  }),
+  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233').meta({
+    description: 'host:port of a Temporal server to use; then none is started',
+    usual: 'none',
+  }),
+  TEMPORAL_UI_PORT: port.optional().meta({
+    description: 'Port of the web UI of the Temporal server that is started',
+    usual: '8233',
+  }),
+  TASK_QUEUE_PREFIX: z.string().regex(TASK_QUEUE_PREFIX).default('').meta({
+    description: 'Prefix of the task queues, where another installation uses the same namespace',
+  }),
+  MONGODB_URI: z
+    .string()
+    .regex(/^mongodb(\+srv)?:\/\//, 'starts with mongodb:// or mongodb+srv://')
+    .meta({
+      description: 'A MongoDB replica set to use; then none is started',
+      usual: 'none',
+    }),
+  MONGODB_DB: z.string().default('payments').meta({
+    description: 'Name of the database; each connector has its own, named after this one',
+  }),
+  ALLOW_CLEAR_TEXT: z.enum(['', PLAIN_TEXT_ALLOWED]).default('').meta({
+    description: 'yes: Temporal and MongoDB on other machines may be used without TLS',
+  }),
+  KEYS_FILE: z.string().min(1).meta({
+    description: 'The service’s secrets, mode 0600, for all processes and the command line',
+    usual: 'DATA_DIR/keys.json',
+    launcher: true,
+  }),
+  KEYS_DIR: z.string().min(1).meta({
+    description: 'Directory of the key pairs that encrypt recipients',
+    usual: 'DATA_DIR/keys',
+    launcher: true,
+  }),
+  SANDBOX_BANK_PORT: port.default(8081).meta({
+    description: 'Port of the sandbox bank’s pages',
+    usual: 'PORT + 1',
+  }),
+  SANDBOX_BANK_URL: z.url().optional().meta({
+    description: 'Address of these pages for customers',
+    usual: 'http://localhost:SANDBOX_BANK_PORT',
+    launcher: true,
+  }),
+  SANDBOX_AUTOPLAY: z.enum(['on', 'off']).default('on').meta({
+    description: 'off: the sandbox bank settles and completes nothing by itself',
+  }),
+  CONNECTOR_KEY_FILE: z.string().default('').meta({
+    description: 'File with the key that signs a connector’s callbacks, mode 0600',
+  }),
+  EVM_CONFIG_FILE: z.string().default('').meta({
+    description: 'File with the [settings of the Ethereum connector](docs/evm.md#settings)',
+  }),
+  LIVE_CONNECTORS: z.string().default('').meta({
+    description: 'Live banks and chains: name=method|rail|asset,name=method',
+  }),
+  CRYPTO_WINDOWS: z.string().default('').superRefine(checkWindows).meta({
+    description: 'Minutes in which a crypto payment can be paid: BTC=60,ETH=15',
+    usual: '30 for each',
+  }),
+  ALLOW_LIVE_DEMO: z.enum(['', LIVE_DEMO_ALLOWED]).default('').meta({
+    description: 'yes: allows live banks on the servers that npm start runs, over http, as a trial',
+  }),
+  RATE_LIMIT_PER_SECOND: perSecond.default(500).meta({
+    description: 'Requests per second of one key, averaged over ten seconds',
+  }),
+  ACCOUNT_LIMIT_PER_SECOND: perSecond.default(1_000).meta({
+    description: 'Requests per second of all keys of an account in one environment',
+  }),
+  CREATE_LIMIT_PER_SECOND: perSecond.default(200).meta({
+    description:
+      'Payments, refunds, payouts and recipients per second that an account creates in live',
+  }),
+  SANDBOX_CREATE_LIMIT_PER_SECOND: perSecond.default(200).meta({
+    description: 'The same in the sandbox',
+  }),
+  CREATES_AT_ONCE: z.coerce.number().int().positive().default(100).meta({
+    description: 'Creates at once of one process in one environment; others get 503 at once',
+  }),
+  DRAIN_MS: z.coerce.number().int().min(0).max(120_000).default(0).meta({
+    description: 'Milliseconds for which the API serves after SIGTERM, while /readyz answers 503',
+    launcher: true,
+  }),
+  RECIPIENT_DETAILS_MONTHS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(MONTHS_MAX)
+    .default(RECIPIENT_MONTHS)
+    .meta({
+      description: 'Months after its last payout until the details of a recipient are deleted',
+    }),
+  WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default('').meta({
+    description: 'sandbox: sandbox endpoints may use plain http on this machine; live ones never',
+    usual: 'sandbox',
+    launcher: true,
+  }),
+  WEBHOOK_DENY_CIDRS: z
+    .string()
+    .refine((text) => text === '' || areCidrs(text), 'must be CIDRs separated by commas')
+    .default('')
+    .meta({
+      description:
+        'Networks that get no webhooks, besides private ones: 198.51.100.0/24,2001:db8::/32',
+    }),
+  METRICS_HOST: z.string().default('127.0.0.1').meta({
+    description: 'Address of a process’s Prometheus page',
+    launcher: true,
+  }),
+  METRICS_PORT: port.optional().meta({
+    description: 'Port of the Prometheus page, and of a worker’s /healthz and /readyz',
+    usual: 'a free port for each',
+    launcher: true,
+  }),
+  TRUSTED_PROXIES: z
+    .string()
+    .refine(
+      (text) => text === '' || isTrustedProxies(text),
+      'must be a number of proxies, or CIDRs separated by commas',
+    )
+    .default('')
+    .meta({
+      description: 'Proxies whose X-Forwarded-For is used: their number or networks',
+      usual: '1 if PUBLIC_URL is https',
+    }),
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .default('info')
+    .meta({ description: 'fatal, error, warn, info, debug, trace or silent' }),
+  APPROVAL_LIMIT: z.coerce.number().int().min(0).max(99_999_999_999).optional().meta({
+    description:
+      'Minor units above which two operators correct a live balance; if set, also fund it and mark payments settled',
+    usual: '100000',
+  }),
+});
+
+/** Variables that a library defines, and of which the service reads these too. */
+export const LIBRARY_VARIABLES = z.object({
+  TEMPORAL_NAMESPACE: z.string().default('default'),
+  TEMPORAL_DEPLOYMENT_NAME: z.string().default(''),
+  TEMPORAL_WORKER_BUILD_ID: z.string().default(''),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.union([z.literal(''), z.url()]).default(''),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
+});
+
+/** Description of each library's variables, by their common beginning. */
+export const LIBRARIES = {
+  'TEMPORAL_*':
+    'Namespace, TLS, API key and worker version, as [Temporal’s own tools](https://docs.temporal.io/references/client-environment-configuration) read them',
+  'OTEL_*':
+    'Collector of traces (`OTEL_EXPORTER_OTLP_ENDPOINT`) and [OpenTelemetry’s other settings](https://opentelemetry.io/docs/languages/sdk-configuration/)',
+} as const;

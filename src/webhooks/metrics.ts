@@ -1,0 +1,28 @@
+import { Histogram, type Registry } from 'prom-client';
+import type { PostWebhook } from './post';
+import type { PostResult } from './post-result';
+
+/** In seconds; an attempt ends after ten. */
+const BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Counts and times the attempts of a worker, by outcome. */
+export function meterPost(registry: Registry, post: PostWebhook): PostWebhook {
+  const attempts = new Histogram({
+    name: 'payments_webhook_attempt_duration_seconds',
+    help: 'Duration of the attempts to deliver a webhook.',
+    labelNames: ['outcome'] as const,
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  return async (webhook) => {
+    const result = await post(webhook);
+    attempts.observe({ outcome: getOutcome(result) }, result.durationMs / 1_000);
+    return result;
+  };
+}
+
+/** Returns `delivered`, `refused` for any other status, or the kind of fault. */
+function getOutcome(result: PostResult): string {
+  if (result.outcome === 'error') return result.kind;
+  return result.status >= 200 && result.status < 300 ? 'delivered' : 'refused';
+}

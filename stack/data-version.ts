@@ -1,0 +1,26 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { StackFailure } from '../src/base/failure';
+import { replaceFile } from './state-file';
+
+/** Major version that reads and writes a data directory. */
+const VERSION = '2';
+
+/** Names of which every data directory has one after its first start. */
+const DATA = ['ports.json', 'mongodb', 'temporal'];
+
+/**
+ * Marks an unused data directory as this version's, before anything else is written to it.
+ * @throws StackFailure when another major version wrote it
+ */
+export function markDataDir(dataDir: string): void {
+  const path = join(dataDir, 'version');
+  const hasData = DATA.some((name) => existsSync(join(dataDir, name)));
+  const version = existsSync(path) ? readFileSync(path, 'utf8').trim() : hasData ? '1' : undefined;
+  if (version === undefined) replaceFile(path, `${VERSION}\n`);
+  if (version === undefined || version === VERSION) return;
+  throw new StackFailure(
+    `DATA_DIR ${dataDir} holds data of version ${version}, which version ${VERSION} does not read. ` +
+      'Move it away, or set DATA_DIR to another directory: version 2 starts over.',
+  );
+}

@@ -1,0 +1,122 @@
+import { createApiMeter } from '../../../../src/api/metrics';
+import { createRegistry, serveMetrics } from '../../../../src/base/metrics-page';
+import { measureStores } from '../../../../src/service/metrics';
+import type { ServiceMetrics } from '../../../../src/store/metrics';
+import { meterPost } from '../../../../src/webhooks/metrics';
+import type { PostResult } from '../../../../src/webhooks/post-result';
+import { freePort } from '../../../../stack/ports';
+import { expressions, metricsIn } from '../../../support/monitoring';
+
+const METRICS_HOST = '127.0.0.1';
+
+test.each(expressions())('the expression of "$of" is PromQL', ({ expr }) => {
+  expect(metricsIn(expr).length).toBeGreaterThan(0);
+});
+
+test('names end in `_total` where they are of counters, and nowhere else', async () => {
+  const registry = createRegistry();
+  createApiMeter(registry);
+  const text = await registry.metrics();
+  expect(text).toContain('# TYPE payments_http_requests_total counter');
+  expect(text.match(/^# TYPE \S+_total (?!counter)/gm)).toBeNull();
+  expect(text.match(/^# TYPE \S+(?<!_total) counter/gm)).toBeNull();
+});
+
+test('creates are counted by what became of them, other requests by their route', async () => {
+  const registry = createRegistry();
+  const meter = createApiMeter(registry);
+  const create = { method: 'POST', route: '/v1/payments', seconds: 0.02, livemode: true };
+  for (const status of [201, 400, 429, 500, 503]) {
+    meter.answered({ ...create, status, replayed: false });
+  }
+  meter.answered({ ...create, status: 201, replayed: true });
+  meter.answered({ ...create, livemode: undefined, status: 401, replayed: false });
+  meter.answered({ ...create, method: 'GET', status: 200, replayed: false });
+  const text = await registry.metrics();
+  for (const outcome of ['created', 'refused', 'limited', 'failed', 'unavailable', 'replayed']) {
+    const labels = `operation="createPayment",livemode="true",outcome="${outcome}"`;
+    expect(text).toContain(`payments_creates_total{${labels}} 1\n`);
+  }
+  expect(text.match(/^payments_creates_total\{/gm)).toHaveLength(6);
+  const get = 'method="GET",route="/v1/payments"';
+  expect(text).toContain(`payments_http_requests_total{${get},status="200"} 1\n`);
+  expect(text).toContain(`payments_http_request_duration_seconds_count{${get}} 1\n`);
+});
+
+test('attempts of webhooks are counted by what came of them', async () => {
+  const registry = createRegistry();
+  const results: PostResult[] = [
+    { outcome: 'response', status: 204, excerpt: '', durationMs: 20 },
+    { outcome: 'response', status: 302, excerpt: '', durationMs: 20 },
+    { outcome: 'error', kind: 'dns', message: 'No such host.', durationMs: 20 },
+  ];
+  const webhook = { url: 'https://hook.example', allowPrivate: false, timeoutMs: 1_000 };
+  const post = meterPost(registry, async () => {
+    const result = results.shift();
+    if (result === undefined) throw new Error('There is no other result.');
+    return result;
+  });
+  while (results.length > 0) await post({ ...webhook, headers: {}, body: '' });
+  const text = await registry.metrics();
+  for (const outcome of ['delivered', 'refused', 'dns']) {
+    const labels = `outcome="${outcome}"`;
+    expect(text).toContain(`payments_webhook_attempt_duration_seconds_count{${labels}} 1\n`);
+  }
+});
+
+const FIGURES: ServiceMetrics = {
+  backlog: 3,
+  backlog_age_seconds: 12.5,
+  stuck: [{ resource: 'payout', livemode: 'true', reason: 'not_submitted', count: 2 }],
+  callbacks: { parked: 1, unsignalled: 0 },
+  ledger: { _id: 'last', checked_at: '2026-11-22T00:00:00.000Z', differences: 0 },
+};
+
+test('figures of the database are read once for scrapes that follow closely, and go when it goes', async () => {
+  const registry = createRegistry();
+  const warn = jest.fn();
+  const answers = [FIGURES, FIGURES, new Error('away')];
+  let reads = 0;
+  let now = 0;
+  const read = async () => {
+    const answer = answers[reads];
+    reads += 1;
+    if (answer === undefined || answer instanceof Error) throw answer;
+    return answer;
+  };
+  measureStores(registry, { read }, () => new Date(now), { warn });
+  const text = await registry.metrics();
+  expect(text).toContain('payments_webhook_backlog 3\n');
+  expect(text).toContain('payments_webhook_backlog_age_seconds 12.5\n');
+  expect(text).toContain(
+    'payments_stuck{resource="payout",livemode="true",reason="not_submitted"} 2\n',
+  );
+  expect(text).toContain('payments_callbacks_waiting{waits="parked"} 1\n');
+  expect(text).toContain('payments_ledger_checked_timestamp_seconds 1795305600\n');
+  await registry.metrics();
+  expect(reads).toBe(1);
+  now += 10_001;
+  await registry.metrics();
+  expect(reads).toBe(2);
+  now += 10_001;
+  expect(await registry.metrics()).not.toMatch(/^payments_(webhook_backlog|stuck|ledger\w*)[ {]/m);
+  expect(warn).toHaveBeenCalledTimes(1);
+});
+
+test('a process tells its figures on a port of their own, and nothing else', async () => {
+  const METRICS_PORT = await freePort();
+  const sdk = async () => '# TYPE temporal_x counter\n';
+  const page = await serveMetrics({ METRICS_HOST, METRICS_PORT }, createRegistry(), [sdk]);
+  const at = `http://${METRICS_HOST}:${METRICS_PORT}`;
+  const answer = await fetch(`${at}/metrics`);
+  expect(answer.headers.get('Content-Type')).toContain('text/plain; version=0.0.4');
+  const text = await answer.text();
+  expect(text).toMatch(/^process_resident_memory_bytes \d/m);
+  expect(text).toContain('# TYPE temporal_x counter');
+  expect((await fetch(`${at}/`)).status).toBe(404);
+  await page.close();
+});
+
+test('without a port there is no page', async () => {
+  await (await serveMetrics({ METRICS_HOST }, createRegistry())).close();
+});

@@ -1,0 +1,241 @@
+import fc from 'fast-check';
+import { type JsonValue, NumberLiteral, parseJson, RawJson } from '../../../src/base/json';
+import { stringifyJson } from '../../../src/base/json-write';
+
+/** JSON text of any shape, with the white space, numbers and escapes a caller may write. */
+const space = fc.constantFrom('', ' ', '\n', '\t ', '\r\n');
+const numberText = fc.oneof(
+  fc.constantFrom('12345678901234567890', '1.10', '1e400', '-0', '1E+5', '0.0', '10.0', '-1e-7'),
+  fc.maxSafeInteger().map(String),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => JSON.stringify(number)),
+);
+const stringText = fc.oneof(
+  fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text)),
+  fc.constantFrom('"\\ud800"', '"\\u0041\\/"', '"é\u2028😀"', '"__proto__"', '"1"', '"toJSON"'),
+);
+const { container: jsonText } = fc.letrec<{ any: string; container: string }>((tie) => ({
+  any: fc.oneof(
+    { maxDepth: 5 },
+    fc.constantFrom('null', 'true', 'false'),
+    numberText,
+    stringText,
+    tie('container'),
+  ),
+  container: fc.oneof(
+    fc
+      .tuple(space, fc.array(tie('any'), { maxLength: 5 }))
+      .map(([gap, items]) => `[${gap}${items.join(`${gap},${gap}`)}${gap}]`),
+    fc
+      .tuple(
+        space,
+        fc.uniqueArray(fc.tuple(stringText, tie('any')), {
+          maxLength: 5,
+          selector: ([key]) => JSON.parse(key),
+        }),
+      )
+      .map(([gap, members]) => {
+        const texts = members.map(([key, value]) => `${gap}${key}${gap}:${gap}${value}${gap}`);
+        return `{${texts.join()}${gap}}`;
+      }),
+  ),
+}));
+
+function rawOf(metadata: string): RawJson {
+  const { value } = parseJson(`{"metadata":${metadata}}`, { raw: ['metadata'] });
+  const raw: unknown = Object(value).metadata;
+  if (!(raw instanceof RawJson)) throw new Error('not kept raw');
+  return raw;
+}
+
+describe('a raw field', () => {
+  test.each([
+    '{"b":1,"a":2,"10":3,"9":4}',
+    '{"n":12345678901234567890,"d":1.10,"huge":1e400,"minus":-0}',
+    '{ "spaced" : [ 1 ,\n\t2 ] }',
+    '{"lone":"\\ud800","escaped":"\\u00e9","plain":"é 😀"}',
+    '{"__proto__":{"polluted":true},"constructor":1}',
+    '[1,2]',
+    '"text"',
+    'null',
+  ])('comes back as it was written: %s', (metadata) => {
+    const { value } = parseJson(` {"metadata": ${metadata} ,"z":1}`, { raw: ['metadata'] });
+    expect(stringifyJson(value)).toBe(`{"metadata":${metadata},"z":1}`);
+  });
+
+  test('of any shape comes back byte for byte', () => {
+    fc.assert(
+      fc.property(jsonText, space, (metadata, gap) => {
+        const body = `{${gap}"metadata"${gap}:${gap}${metadata}${gap}}`;
+        expect(stringifyJson(parseJson(body, { raw: ['metadata'] }).value)).toBe(
+          `{"metadata":${metadata}}`,
+        );
+      }),
+    );
+  });
+
+  test('tells its kind, its distinct keys and its length in bytes', () => {
+    const kinds = ['{}', '[]', '"a"', '1', '-1.5', 'true', 'false', 'null'].map(
+      (text) => rawOf(text).kind,
+    );
+    expect(kinds).toEqual([
+      'object',
+      'array',
+      'string',
+      'number',
+      'number',
+      'boolean',
+      'boolean',
+      'null',
+    ]);
+    const metadata = '{"é":1,"__proto__":2,"a":{"b":3}, "a":{ "b":3}}';
+    const raw = rawOf(metadata);
+    expect([raw.keyCount, raw.byteLength]).toEqual([3, Buffer.byteLength(metadata)]);
+    expect(rawOf('[1,2]').keyCount).toBe(0);
+  });
+
+  test('is read on demand', () => {
+    const value = rawOf('{"balance_account":"marketing","n":1.10}').value();
+    expect(value).toEqual({ balance_account: 'marketing', n: new NumberLiteral('1.10') });
+  });
+
+  test('is kept only in the outermost object', () => {
+    const { value } = parseJson('{"inner":{"metadata":{"a":1}}}', { raw: ['metadata'] });
+    expect(value).toEqual({ inner: { metadata: { a: 1 } } });
+  });
+});
+
+describe('a number', () => {
+  test.each(['0', '1', '-1', '9007199254740991', '-9007199254740991'])(
+    '%s is an integer',
+    (text) => {
+      expect(parseJson(text).value).toBe(Number(text));
+    },
+  );
+
+  test.each(['10.0', '1e3', '1E0', '-0', '0.5', '9007199254740992', '-9007199254740992', '1e400'])(
+    '%s is no integer and stays as written',
+    (text) => {
+      expect(parseJson(text).value).toEqual(new NumberLiteral(text));
+      expect(stringifyJson({ amount: parseJson(text).value })).toBe(`{"amount":${text}}`);
+    },
+  );
+});
+
+describe('an object', () => {
+  test('has __proto__ as a key like any other, and pollutes nothing', () => {
+    const { value } = parseJson('{"__proto__":{"polluted":true}}');
+    expect(Object.keys(Object(value))).toEqual(['__proto__']);
+    expect(Object(value).polluted).toBeUndefined();
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+    expect(stringifyJson(value)).toBe('{"__proto__":{"polluted":true}}');
+  });
+
+  test('may repeat a key with an equal value, which counts once', () => {
+    const { value, canonical } = parseJson('{"a":{"x":1,"y":2},"\\u0061":{"y":2, "x":1}}');
+    expect(value).toEqual({ a: { x: 1, y: 2 } });
+    expect(canonical).toBe('{"a":{"x":1,"y":2}}');
+  });
+});
+
+/** Writes a value otherwise: keys reversed, other white space, every letter escaped. */
+function rewrite(value: JsonValue): string {
+  if (value instanceof NumberLiteral) return value.text;
+  if (Array.isArray(value)) return `[ ${value.map(rewrite).join(' ,\n')} ]`;
+  if (typeof value === 'string') return escapeAll(value);
+  if (value === null || typeof value !== 'object') return ` ${JSON.stringify(value)} `;
+  const members = Object.entries(value).map(([key, item]) => `${escapeAll(key)} :${rewrite(item)}`);
+  return `{\t${members.reverse().join(', ')}\r\n}`;
+}
+
+function escapeAll(text: string): string {
+  const units = text.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
+  return `"${units.map((unit) => `\\u${unit}`).join('')}"`;
+}
+
+describe('the canonical text', () => {
+  test('has sorted keys and no white space', () => {
+    const { canonical } = parseJson(
+      '{ "b" : [1, 2.0], "10": "\\u00e9\\/", "9": { "y":1, "x":null } }',
+    );
+    expect(canonical).toBe('{"10":"é/","9":{"x":null,"y":1},"b":[1,2.0]}');
+  });
+
+  test('is the same under any key order, white space and escaping', () => {
+    fc.assert(
+      fc.property(jsonText, (text) => {
+        const { value, canonical } = parseJson(text);
+        expect(parseJson(rewrite(value)).canonical).toBe(canonical);
+        expect(parseJson(canonical).canonical).toBe(canonical);
+      }),
+    );
+  });
+
+  test('covers what is kept raw, in the same way', () => {
+    fc.assert(
+      fc.property(jsonText, (metadata) => {
+        const text = `{"metadata":${metadata}}`;
+        expect(parseJson(text, { raw: ['metadata'] }).canonical).toBe(parseJson(text).canonical);
+      }),
+    );
+  });
+
+  test('differs when any value differs', () => {
+    const leaf = fc.oneof(
+      fc.constantFrom('null', 'true', '""', '[]', '{}'),
+      numberText,
+      stringText,
+    );
+    fc.assert(
+      fc.property(jsonText, leaf, leaf, fc.nat(), (around, left, right, depth) => {
+        const canonicalOf = (text: string) => parseJson(text).canonical;
+        fc.pre(canonicalOf(left) !== canonicalOf(right));
+        const wrap = (text: string) =>
+          `${'{"in":['.repeat(depth % 5)}[${around},${text}]${']}'.repeat(depth % 5)}`;
+        expect(canonicalOf(wrap(left))).not.toBe(canonicalOf(wrap(right)));
+      }),
+    );
+  });
+
+  test('tells two bodies apart wherever their values differ', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: 'binary' }), fc.jsonValue(), (left, right) => {
+        const [leftText, rightText] = [JSON.stringify(left), JSON.stringify(right)];
+        const same = parseJson(leftText).canonical === parseJson(rightText).canonical;
+        const equal = JSON.parse(leftText);
+        if (same) expect(equal).toEqual(JSON.parse(rightText));
+        else expect(equal).not.toEqual(JSON.parse(rightText));
+      }),
+    );
+  });
+});
+
+describe('writing', () => {
+  test('is JSON.stringify where nothing is raw', () => {
+    const when = new Date(Date.UTC(2026, 0, 2));
+    const value = {
+      a: undefined,
+      b: [undefined, () => 1],
+      when,
+      n: Number.NaN,
+      s: '\ud800"\u2028',
+    };
+    expect(stringifyJson(value)).toBe(JSON.stringify(value));
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: 'binary' }), (any) => {
+        expect(stringifyJson(any)).toBe(JSON.stringify(any));
+      }),
+    );
+  });
+
+  test('puts raw values in place, however deep and whatever the strings around hold', () => {
+    const raw = new RawJson('{"b":1.10,"a":1}');
+    expect(stringifyJson({ data: [{ metadata: raw, text: raw.text }] })).toBe(
+      `{"data":[{"metadata":{"b":1.10,"a":1},"text":${JSON.stringify(raw.text)}}]}`,
+    );
+  });
+
+  test('refuses what has no JSON form', () => {
+    expect(() => stringifyJson(undefined)).toThrow(TypeError);
+    expect(() => stringifyJson({ amount: 1n })).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,71 @@
+import { addressFault } from '../../src/encryption/wallet-address';
+
+const RIGHT = {
+  ethereum: [
+    '0x52908400098527886E0F7030069857D2E4169EE7',
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+    '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
+    '0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB',
+    '0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb',
+  ],
+  bitcoin: [
+    '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa',
+    '3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy',
+    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+    'BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4',
+    'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0',
+  ],
+  tron: ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t'],
+} as const;
+
+test.each(Object.entries(RIGHT))(
+  '%s: right addresses pass, with one character off they fail',
+  (...of) => {
+    const [name, addresses] = of;
+    const network = name === 'ethereum' || name === 'bitcoin' ? name : 'tron';
+    for (const address of addresses) {
+      expect([address, addressFault(network, address, true)]).toEqual([address, undefined]);
+      const last = address.at(-1) === '2' ? '3' : '2';
+      expect(addressFault(network, `${address.slice(0, -1)}${last}`, true)).toBeDefined();
+      expect(addressFault(network, ` ${address}`, true)).toBeDefined();
+    }
+  },
+);
+
+test('an address without a checksum, or of another network, is refused', () => {
+  const [ethereum, bitcoin] = [RIGHT.ethereum[1], RIGHT.bitcoin[0]];
+  expect(addressFault('ethereum', ethereum.toLowerCase(), false)).toMatch(/EIP-55/);
+  expect(addressFault('tron', bitcoin, false)).toBeDefined();
+  expect(addressFault('bitcoin', RIGHT.tron[0], false)).toBeDefined();
+  expect(
+    addressFault('bitcoin', 'bc1QW508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', false),
+  ).toBeDefined();
+});
+
+test('a text with a right checksum that is no address is refused', () => {
+  for (const text of [
+    // A first witness version under the checksum of the later ones, and the other way round.
+    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kemeawh',
+    'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd',
+    // Programs of no size that there is, and a version after the last.
+    'bc1rw5uspcuh',
+    'BC1QR508D6QEJXTDG4Y5R3ZARVARYV98GJ9P',
+    'BC13W508D6QEJXTDG4Y5R3ZARVARY0C5XW7KN40WF2',
+    // Hashes of another size, and one with a leading 1 too many.
+    '5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ',
+    `1${RIGHT.bitcoin[0]}`,
+    '',
+  ]) {
+    expect([text, addressFault('bitcoin', text, true)]).toEqual([text, expect.any(String)]);
+  }
+});
+
+test('addresses of test networks are for the sandbox', () => {
+  for (const address of [
+    'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx',
+    'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn',
+  ]) {
+    expect(addressFault('bitcoin', address, false)).toBeUndefined();
+    expect(addressFault('bitcoin', address, true)).toBeDefined();
+  }
+});

@@ -1,0 +1,102 @@
+import type { Db, Document } from 'mongodb';
+import { isUnresolved } from '../../../src/service/reconcile/finding';
+import { type ReconcileDeps, reconcile } from '../../../src/service/reconcile/reconcile';
+import type { Stores } from '../../../src/store';
+import { openResourceSetting } from '../../cli/resource-setting';
+import { eventually } from '../../support/http';
+import { openRebuilder } from '../../support/rebuilder';
+import type { ServiceOptions } from '../../support/service';
+
+export type RestoreSetting = Awaited<ReturnType<typeof openRestoreSetting>>;
+
+/** A bank that takes a payout to `sent` and stays silent. */
+export const SILENT = { amount: 66_623 };
+
+/** A document as it was but for some fields, and the random part of its place in a list. */
+export const sameBut = (document: object | null | undefined, changes: object) => ({
+  ...document,
+  position: expect.any(String),
+  ...changes,
+});
+
+type Kept = Map<string, Document[]>;
+
+/** The whole product with a merchant, whose database can be put back to an earlier moment. */
+export async function openRestoreSetting(options: ServiceOptions = {}) {
+  const began = new Date();
+  const setting = await openResourceSetting(options);
+  const { service } = setting;
+  const { mongo, stores, temporal, queues, keys } = service;
+  const { lifecycle: lifecycleQueue, webhooks: webhookQueue } = queues;
+  const db = mongo.db(service.database);
+  const rebuilderOn = (its: Stores) =>
+    openRebuilder({ mongo, stores: its, temporal, payTokenKey: keys.pay_token, webhookQueue });
+  const deps: ReconcileDeps = {
+    ...{ db, stores, temporal, lifecycleQueue, webhookQueue },
+    now: () => new Date(),
+    progress: () => {},
+    rebuilder: () => rebuilderOn(stores),
+  };
+  const look = (apply = false, other: Partial<ReconcileDeps> = {}) =>
+    reconcile({ ...deps, ...other }, { since: began, apply });
+  return {
+    ...setting,
+    deps,
+    db,
+    stores,
+    look,
+    rebuilderOn,
+    /** Findings that keep the stores apart, once as many as expected are listed as ended. */
+    left: async (count: number) =>
+      await eventually(`${count} differences`, async () => {
+        const found = (await look()).findings.filter(isUnresolved);
+        return found.length === count && found;
+      }),
+    /** Differences that `ledger verify` finds. */
+    verified: async () => {
+      const { stdout } = await setting.cli('ledger', 'verify', '--json');
+      return JSON.parse(stdout).data.differences;
+    },
+    backUp: () => backUp(db),
+    restore: (kept: Kept) => restore(db, kept),
+    /** Everything of one resource that money and merchants hang on. */
+    recorded: async (id: string) => {
+      const { account_id } = setting.shop;
+      const events = await stores.events.list({
+        account_id,
+        livemode: false,
+        resource_id: id,
+        limit: 50,
+      });
+      return {
+        // The time of the insert is not what happened.
+        postings: (await stores.ledger.forResource(id))
+          .toSorted(byId)
+          .map(({ written_at, ...posting }) => posting),
+        events: events
+          .map(({ _id, type, created, body }) => ({ _id, type, created, body }))
+          .toSorted(byId),
+      };
+    },
+  };
+}
+
+const byId = (a: { _id: string }, b: { _id: string }) => a._id.localeCompare(b._id);
+
+async function backUp(db: Db): Promise<Kept> {
+  const names = (await db.listCollections().toArray()).map(({ name }) => name);
+  const kept: Kept = new Map();
+  for (const name of names) {
+    kept.set(name, await db.collection(name).find({}, { promoteLongs: false }).toArray());
+  }
+  return kept;
+}
+
+/** Puts a copy back, so that what came since is gone. */
+async function restore(db: Db, kept: Kept): Promise<void> {
+  for (const { name } of await db.listCollections().toArray()) {
+    await db.collection(name).deleteMany();
+    const rows = kept.get(name) ?? [];
+    if (rows.length > 0) await db.collection(name).insertMany(rows);
+  }
+}

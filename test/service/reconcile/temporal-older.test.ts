@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { isUnresolved } from '../../../src/service/reconcile/finding';
+import { eventually } from '../../support/http';
+import { openRestorableTemporal } from './restorable-temporal';
+import { openRestoreSetting, type RestoreSetting } from './setting';
+
+/** Temporal comes back as it was at a backup, while MongoDB and the bank have gone on. */
+let temporal: Awaited<ReturnType<typeof openRestorableTemporal>>;
+let setting: RestoreSetting;
+let workers: Awaited<ReturnType<RestoreSetting['service']['startWorkers']>> | undefined;
+beforeAll(async () => {
+  temporal = await openRestorableTemporal();
+  setting = await openRestoreSetting({ temporal: temporal.address, worker: false });
+  workers = await setting.service.startWorkers();
+});
+afterAll(async () => {
+  await workers?.stop();
+  await setting?.close();
+  await temporal?.close();
+});
+
+/** Time for two stops and starts of a server, and of its workers. */
+const RESTARTS_MS = 500_000;
+/** Banks that take a payout and stay silent: before `sent`, and after it. */
+const SILENT_BEFORE_SENT = { amount: 66_624 };
+const SILENT = { amount: 66_623 };
+
+test(
+  'what moved meanwhile is paid once: workflows start again, or take the record over',
+  async () => {
+    const { stores, shop } = setting;
+    const [submitted, sent] = [
+      await setting.payout(SILENT_BEFORE_SENT, 'submitted'),
+      await setting.payout(SILENT),
+    ];
+    await workers?.stop();
+    await temporal.backUp();
+    workers = await setting.service.startWorkers();
+    await setting.simulate('payout', submitted, { event: 'completed' });
+    await setting.simulate('payout', sent, { event: 'completed' });
+    const ended = await setting.payout(SILENT);
+    await setting.simulate('payout', ended, { event: 'completed' });
+    const running = await setting.payout(SILENT);
+    const ids = [submitted, sent, ended, running];
+    const statuses = async () =>
+      await Promise.all(ids.map(async (id) => (await stores.payouts.get(id))?.status));
+    await eventually('the completions', async () => {
+      return (await statuses()).filter((status) => status === 'completed').length === 3;
+    });
+    expect(await statuses()).toEqual(['completed', 'completed', 'completed', 'sent']);
+    const balance = await shop.balance();
+    const recorded = await Promise.all(ids.map(setting.recorded));
+
+    await workers?.stop();
+    await temporal.restore();
+    const [left] = await setting.left(1);
+    const orphan = { kind: 'orphan', id: running, workflow: 'not found', act: 'restart' };
+    expect(left).toMatchObject(orphan);
+    const ahead = (await setting.look()).findings.filter((finding) => !isUnresolved(finding));
+    expect(ahead.map(({ kind, id, document, workflow }) => [kind, id, document, workflow])).toEqual(
+      expect.arrayContaining([
+        [
+          'ahead',
+          submitted,
+          'completed v4',
+          expect.stringMatching(/^(created v1|submitted v2), run/),
+        ],
+        ['ahead', sent, 'completed v4', 'sent v3, running'],
+      ]),
+    );
+    expect((await setting.look(true)).findings).toContainEqual(
+      expect.objectContaining({ ...orphan, done: true }),
+    );
+    expect(await setting.left(0)).toEqual([]);
+
+    workers = await setting.service.startWorkers();
+    await setting.simulate('payout', running, { event: 'completed' });
+    // The bank's word reaches those that are behind once more.
+    for (const id of [submitted, sent]) {
+      const callback = { callback_id: randomUUID(), occurred_at: new Date().toISOString() };
+      await setting.handle('payout', id).signal('completed', callback);
+      await setting.handle('payout', id).result();
+    }
+    await eventually('the completion', async () => (await statuses())[3] === 'completed');
+    expect(await statuses()).toEqual(['completed', 'completed', 'completed', 'completed']);
+    expect(await shop.balance()).toEqual(balance);
+    const afterwards = await Promise.all(ids.map(setting.recorded));
+    expect(afterwards.slice(0, 3)).toEqual(recorded.slice(0, 3));
+    expect(afterwards[3]?.postings).toEqual(recorded[3]?.postings);
+    const bank = setting.service.mongo.db(`${setting.service.database}_bank`);
+    const payments = await bank.collection('payouts').find().toArray();
+    expect(payments.map(({ _id }) => String(_id)).toSorted()).toEqual(ids.toSorted());
+    const { stdout } = await setting.cli('ledger', 'verify', '--json');
+    expect(JSON.parse(stdout).data.differences).toEqual([]);
+  },
+  RESTARTS_MS,
+);

@@ -1,0 +1,112 @@
+import { type ChainsCheck, verifyChains } from '../../../src/service/audit-chains';
+import {
+  type AuditLine,
+  type ChainedLine,
+  type ChainHead,
+  hashLine,
+} from '../../../src/store/audit-log';
+
+const line = (account_id: string | null, n: number): AuditLine => ({
+  _id: `2026-03-01T00:00:0${n}.000Z_0000000000000000`,
+  at: `2026-03-01T00:00:0${n}.000Z`,
+  account_id,
+  livemode: null,
+  actor: { door: 'command_line', system_user: 'mia', host: 'ops-1' },
+  act: 'account.updated',
+  target: account_id,
+  before: { crypto: false },
+  after: { crypto: true, fees: [`card_payout=${n}`] },
+});
+
+/** Chain as the store writes it. */
+function chain(account_id: string | null, length: number): ChainedLine[] {
+  const lines: ChainedLine[] = [];
+  for (let seq = 1; seq <= length; seq += 1) {
+    const whole = { ...line(account_id, seq), seq, prev: lines.at(-1)?.hash ?? null };
+    lines.push({ ...whole, hash: hashLine(whole) });
+  }
+  return lines;
+}
+
+const headOf = (lines: ChainedLine[]): ChainHead[] => {
+  const last = lines.at(-1);
+  const _id = last?.account_id ?? 'installation';
+  return last === undefined ? [] : [{ _id, seq: last.seq, hash: last.hash }];
+};
+
+const WHOLE = [...chain(null, 1), ...chain('acct_a', 4), ...chain('acct_b', 2)];
+const HEADS = [chain(null, 1), chain('acct_a', 4), chain('acct_b', 2)].flatMap(headOf);
+
+const verify = (lines: ChainedLine[], heads = HEADS, kept: ChainsCheck['heads'] = []) =>
+  verifyChains(
+    {
+      heads: async () => heads,
+      head: async (name) => heads.find(({ _id }) => _id === name) ?? null,
+      listChained: () => Object(lines),
+    },
+    kept,
+  );
+const changed = (n: number, change: Partial<ChainedLine>) =>
+  WHOLE.map((one, index) => (index === n ? { ...one, ...change } : one));
+const without = (n: number) => WHOLE.filter((_, index) => index !== n);
+
+test('whole chains hold, and their ends are told', async () => {
+  expect(await verify(WHOLE)).toEqual({
+    lines: 7,
+    chains: 3,
+    unchained: 0,
+    broken: [],
+    heads: HEADS.map(({ _id, ...head }) => ({ chain: _id, ...head })),
+  });
+});
+
+test('a line without a place breaks its chain and is counted', async () => {
+  const [installation, ...others] = WHOLE;
+  const check = await verify([Object(installation), Object(line('acct_a', 1)), ...others]);
+  expect(check).toMatchObject({ unchained: 1, broken: [{ chain: 'acct_a', seq: 1 }] });
+});
+
+test('the order in which a line keeps its facts is no part of its hash', () => {
+  const { after, ...rest } = line('acct_a', 1);
+  const other = { ...rest, seq: 1, prev: null, after: { fees: after?.['fees'], crypto: true } };
+  expect(hashLine(other)).toBe(hashLine({ ...line('acct_a', 1), seq: 1, prev: null }));
+});
+
+/** Second line of `acct_a`, made anew with its hash. */
+const forged = () => {
+  const { hash: _, ...kept } = WHOLE[2] ?? chain('acct_a', 1)[0] ?? { ...line(null, 1), hash: '' };
+  const whole = { ...kept, seq: 2, prev: WHOLE[1]?.hash ?? null, after: { crypto: false } };
+  return { ...whole, hash: hashLine(whole) };
+};
+
+test.each([
+  ['was changed', changed(2, { after: { crypto: false } }), 2, 'changed'],
+  ['has another actor', changed(4, { actor: { door: 'workflow', operator: 'x' } }), 4, 'changed'],
+  ['was changed with its hash', changed(2, forged()), 3, 'not_linked'],
+  ['at the end was changed with its hash', changed(4, { ...forged(), seq: 4 }), 4, 'changed'],
+  ['was taken out', without(2), 2, 'missing'],
+  ['was taken from the end', without(4), 4, 'missing'],
+] as const)('the first broken line is told: one that %s', async (_, lines, seq, fault) => {
+  const { broken } = await verify([...lines]);
+  expect(broken).toEqual([expect.objectContaining({ chain: 'acct_a', seq, fault })]);
+});
+
+test('a chain that is gone with its end is missed by what was kept elsewhere only', async () => {
+  const left = WHOLE.filter(({ account_id }) => account_id !== 'acct_a');
+  const heads = HEADS.filter(({ _id }) => _id !== 'acct_a');
+  expect((await verify(left, heads)).broken).toEqual([]);
+  expect((await verify(left)).broken).toMatchObject([{ seq: 1, fault: 'missing' }]);
+  const { heads: kept } = await verify(WHOLE);
+  expect((await verify(left, heads, kept)).broken).toMatchObject([
+    { chain: 'acct_a', seq: 1, line_id: null, fault: 'missing' },
+  ]);
+  const anew = chain('acct_a', 5).map((one) => ({ ...one, act: 'account.created' as const }));
+  const whole = anew.map(({ hash: _, ...one }) => ({ ...one, hash: hashLine(one) }));
+  const first = whole.slice(0, 1);
+  const end = [...heads, ...headOf(first)];
+  const [one] = kept.filter(({ chain }) => chain === 'acct_a');
+  const asked = one === undefined ? [] : [{ ...one, seq: 1 }];
+  expect((await verify([...left, ...first], end, asked)).broken).toMatchObject([
+    { chain: 'acct_a', seq: 1, fault: 'not_as_kept' },
+  ]);
+});

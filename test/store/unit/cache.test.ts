@@ -1,0 +1,74 @@
+import { CACHE_MS, createCache } from '../../../src/store/cache';
+
+interface Row {
+  value: number;
+}
+
+function setting(maxAgeMs = CACHE_MS) {
+  const clock = { now: 0 };
+  const cache = createCache<Row>(maxAgeMs, () => clock.now);
+  let reads = 0;
+  let stored: Row | null = { value: 1 };
+  const read = async () => {
+    reads += 1;
+    return stored;
+  };
+  return {
+    clock,
+    cache,
+    read,
+    store: (row: Row | null) => {
+      stored = row;
+    },
+    reads: () => reads,
+    value: async () => (await cache.get('key', read))?.value,
+  };
+}
+
+test('a document is read once in 2 seconds', async () => {
+  const { value, store, clock, reads } = setting();
+  expect([await value(), await value()]).toEqual([1, 1]);
+  store({ value: 2 });
+  clock.now = CACHE_MS - 1;
+  expect(await value()).toBe(1);
+  expect(reads()).toBe(1);
+  clock.now = CACHE_MS;
+  expect(await value()).toBe(2);
+});
+
+test('its age counts from the beginning of the read', async () => {
+  const { cache, clock, value, store } = setting();
+  await cache.get('key', async () => {
+    clock.now = CACHE_MS - 1;
+    return { value: 1 };
+  });
+  store({ value: 2 });
+  expect(await value()).toBe(1);
+  clock.now = CACHE_MS;
+  expect(await value()).toBe(2);
+});
+
+test('a refresh reads, and later callers get what it has read', async () => {
+  const { cache, read, value, store, reads } = setting();
+  await value();
+  store({ value: 2 });
+  expect(await cache.refresh('key', read)).toEqual({ value: 2 });
+  expect(await value()).toBe(2);
+  expect(reads()).toBe(2);
+});
+
+test('an absence is never cached, and ends a cached document', async () => {
+  const { cache, read, value, store } = setting();
+  await value();
+  store(null);
+  await cache.refresh('key', read);
+  expect(await value()).toBeUndefined();
+  store({ value: 3 });
+  expect(await value()).toBe(3);
+});
+
+test('without an age nothing is cached', async () => {
+  const { value, reads } = setting(0);
+  expect([await value(), await value()]).toEqual([1, 1]);
+  expect(reads()).toBe(2);
+});

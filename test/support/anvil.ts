@@ -1,0 +1,81 @@
+import { chmodSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { StackFailure } from '../../src/base/failure';
+import { checkHash, PLATFORM } from '../../stack/provision/archives';
+import { findOnPath, needTool, runCommand } from '../../stack/provision/command';
+import { hashFile, unpackTar } from '../../stack/provision/download';
+import type {
+  ProvisionContext,
+  Route,
+  Server,
+  ServerExecutable,
+} from '../../stack/provision/provision';
+
+const VERSION = '1.7.1';
+const EXECUTABLE = 'anvil';
+
+/** Packages of npm by platform, each with the SHA-256 of its archive. */
+const PACKAGES: Partial<Record<string, { name: string; sha256: string }>> = {
+  'linux-x64': {
+    name: '@foundry-rs/anvil-linux-amd64',
+    sha256: '5727dd8f08f3bf6dde4ec1d9832e87c43f9315ef824bff1ab18486bf51bc7af3',
+  },
+};
+
+/** Anvil, an Ethereum node for tests. */
+export const anvil: Server = {
+  name: 'Anvil',
+  installed: anvilOnPath,
+  routes: [npmRoute()],
+  help: [
+    `install Foundry ${VERSION} so that \`anvil\` is on PATH (getfoundry.sh)`,
+    'let npm reach a registry that has the package @foundry-rs/anvil-linux-amd64',
+  ],
+};
+
+async function anvilOnPath({ env }: ProvisionContext): Promise<ServerExecutable | undefined> {
+  const path = findOnPath(EXECUTABLE, env['PATH']);
+  if (path === undefined) return undefined;
+  const output = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
+  return isUsableAnvil(output) ? { path, from: `on PATH, ${output.split('\n')[0]}` } : undefined;
+}
+
+/** Whether `anvil --version` tells of one that can take blocks back, as 1.0 and later can. */
+function isUsableAnvil(output: string): boolean {
+  const version = /anvil Version: (\d+)\./i.exec(output);
+  return version !== null && Number(version[1]) >= 1;
+}
+
+const PackOutput = z.tuple([z.object({ filename: z.string() })]);
+
+function npmRoute(): Route {
+  return {
+    name: `Anvil ${VERSION} from npm`,
+    folder: `anvil-${VERSION}-${PLATFORM}`,
+    executable: EXECUTABLE,
+    megabytes: 200,
+    async fetch(folder, task, { env, signal }) {
+      const npmPackage = PACKAGES[PLATFORM];
+      if (npmPackage === undefined) {
+        throw new StackFailure(`no archive for ${PLATFORM} is known by its SHA-256`);
+      }
+      const npm = needTool('npm');
+      const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
+      task.say('fetching with npm');
+      const spec = `${npmPackage.name}@${VERSION}`;
+      const output = await runCommand(npm, ['pack', '--json', '--loglevel=error', spec], options);
+      const [{ filename }] = PackOutput.parse(JSON.parse(output));
+      const archive = join(folder, filename);
+      checkHash(await hashFile(archive), { url: spec, sha256: npmPackage.sha256 });
+      await unpackTar(archive, folder, signal);
+      await rename(join(folder, 'package', 'bin', EXECUTABLE), join(folder, EXECUTABLE));
+      await Promise.all([archive, join(folder, 'package')].map((path) => rm(path, ALL)));
+      chmodSync(join(folder, EXECUTABLE), 0o755);
+      await runCommand(join(folder, EXECUTABLE), ['--version'], { timeoutMs: 10_000, signal });
+    },
+  };
+}
+
+const ALL = { recursive: true, force: true };

@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto';
+import type { Db, Document } from 'mongodb';
+import { positionAt } from '../../activities/shared/events';
+import { buildPayment, buildPaymentEvents } from '../../bench/product/documents';
+import type { PaymentStatus } from '../../src/domain/payment/payment';
+import type { CallbackDocument } from '../../src/store/callbacks';
+import type { EventDocument } from '../../src/store/events';
+import type { PaymentDocument } from '../../src/store/payments';
+import type { PayoutDocument } from '../../src/store/payouts';
+import type { RefundDocument } from '../../src/store/refunds';
+
+/** Merchants: the first has half of everything, the others share the rest. */
+const MERCHANTS = 100;
+const BATCH = 2_000;
+/** Span over which the payments are spread. */
+const SPAN_MS = 365 * 24 * 60 * 60_000;
+/** Payments to one refund, and to one payout. */
+const REFUND_EVERY = 10;
+const PAYOUT_EVERY = 10;
+/** Payments to one event that waits, one that was given up and one callback that waits. */
+const TROUBLE_EVERY = 500;
+/** Payments of which callbacks wait: they stay few in a store of any size. */
+const PARKING_MAX = 10_000;
+const METHODS = ['ideal', 'visa', 'multibanco'] as const;
+
+/** Payments to one that is under way, and to one of each rarer end; all others are settled. */
+const RARER: readonly (readonly [number, PaymentStatus])[] = [
+  [1_000, 'awaiting_customer'],
+  [700, 'authorized'],
+  [50, 'failed'],
+  [20, 'cancelled'],
+  [7, 'expired'],
+];
+
+export const LARGE_MERCHANT = merchant(0);
+
+/** Id that n alone decides, so that a query can name a row without having read one. */
+export function idOf(kind: string, n: number): string {
+  const hex = createHash('sha256').update(`${kind} ${n}`).digest('hex');
+  const [a, b, c, d] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(13, 16), hex.slice(17, 20)];
+  return `${a}-${b}-4${c}-8${d}-${hex.slice(20, 32)}`;
+}
+
+/** Time of the payment with this number among `total`. */
+export function timeOf(n: number, total: number, until: number): string {
+  return new Date(until - SPAN_MS + Math.floor((n * SPAN_MS) / total)).toISOString();
+}
+
+/**
+ * Fills the store with payments and what belongs to them, in bulk: a refund and a payout for one in
+ * ten, and one event each.
+ */
+export async function fillLists(
+  db: Db,
+  { total, until }: { total: number; until: number },
+  say: (detail: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const insert = async (collection: string, documents: Document[]): Promise<void> => {
+    if (documents.length === 0) return;
+    const options = { ordered: false, writeConcern: { w: 1 } };
+    await db.collection(collection).insertMany(documents, options);
+  };
+  for (let from = 0; from < total; from += BATCH) {
+    signal.throwIfAborted();
+    const to = Math.min(total, from + BATCH);
+    const numbers = Array.from({ length: to - from }, (_, n) => from + n);
+    const payments = numbers.map((n) => paymentAt(n, timeOf(n, total, until)));
+    const some = (every: number) => payments.filter((_, n) => (from + n) % every === 0);
+    await Promise.all([
+      insert('payments', payments),
+      insert('events', payments.map(eventOf)),
+      insert('refunds', some(REFUND_EVERY).map(refundOf)),
+      insert('payouts', some(PAYOUT_EVERY).map(payoutOf)),
+      insert('bank_callbacks', from < PARKING_MAX ? some(TROUBLE_EVERY).map(callbackOf) : []),
+    ]);
+    say(`${to} payments`);
+  }
+}
+
+function merchant(n: number): string {
+  return `acct_${idOf('account', n)}`;
+}
+
+/** A payment; one that is settled was settled at once. */
+export function paymentAt(n: number, at: string): PaymentDocument {
+  const _id = idOf('payment', n);
+  const account_id = n % 2 === 0 ? LARGE_MERCHANT : merchant(1 + (((n - 1) / 2) % (MERCHANTS - 1)));
+  const turn = Math.floor(n / 2);
+  const status = RARER.find(([every]) => turn % every === every - 1)?.[1] ?? 'settled';
+  return buildPayment({
+    ...{ _id, account_id, status, created_at: at, amount: 1 + (n % 1_000) },
+    ...{ position: positionAt(at, 0, n % 999_000), reference: `order-${n}` },
+    method: METHODS[turn % METHODS.length] ?? 'ideal',
+  });
+}
+
+/** Facts that a payment hands to what belongs to it. */
+function shared(payment: PaymentDocument) {
+  const { account_id, livemode, amount, currency, method, connector, position } = payment;
+  const { created_at, updated_at, request_id, bank_reference } = payment;
+  return {
+    ...{ account_id, livemode, amount, currency, method, connector, position },
+    ...{ created_at, updated_at, request_id, bank_reference },
+    ...{ version: 2, failure: null, attention: null, audit: [], due_at: created_at },
+  };
+}
+
+function refundOf(payment: PaymentDocument, n: number): RefundDocument {
+  return {
+    ...shared(payment),
+    _id: `${payment._id.slice(0, 14)}5${payment._id.slice(15)}`,
+    status: n % 97 === 0 ? 'processing' : n % 31 === 0 ? 'failed' : 'settled',
+    ...{ payment_id: payment._id, reason: null, settled_at: payment.settled_at },
+    payment_bank_reference: payment.bank_reference,
+  };
+}
+
+function payoutOf(payment: PaymentDocument, n: number): PayoutDocument {
+  const { _id, reference, created_at: at } = payment;
+  return {
+    ...shared(payment),
+    _id: `${_id.slice(0, 14)}6${_id.slice(15)}`,
+    status: n % 97 === 0 ? 'sent' : n % 31 === 0 ? 'returned' : 'completed',
+    ...{ method: 'sepa_instant', fee: 0, recipient_id: _id, balance_account: 'main' },
+    ...{ reference, metadata: '{}', returned: null, sent_at: at, completed_at: at },
+  };
+}
+
+function eventOf(payment: PaymentDocument, n: number): EventDocument {
+  const event = buildPaymentEvents(payment, 'all').at(-1);
+  if (event === undefined) throw new RangeError('A move has an event.');
+  const delivered = { status: 'delivered', attempts: 1, next_attempt_at: null, run: 0 } as const;
+  const given_up = { ...delivered, status: 'exhausted', attempts: 12 } as const;
+  if (n % TROUBLE_EVERY === 0) return event;
+  return { ...event, delivery: n % TROUBLE_EVERY === 2 ? given_up : delivered };
+}
+
+function callbackOf(payment: PaymentDocument, n: number): CallbackDocument {
+  const { _id: resource_id, connector, created_at } = payment;
+  return {
+    _id: `${connector}:${resource_id}`,
+    ...{ connector, resource: 'payment', resource_id, name: 'settled' },
+    body: { callback_id: resource_id, occurred_at: created_at },
+    ...{ received_at: created_at, signalled_at: null, unapplied: null },
+    parked: n % 2 === 0 ? 'There is no such payment.' : null,
+  };
+}

@@ -1,0 +1,154 @@
+import type { CryptoPaymentChange, CryptoPaymentFacts } from '../../activities/crypto-payments';
+import type { ScreeningAnswer } from '../../connectors/contract/crypto';
+import { formatUnits } from '../../src/domain/crypto/assets';
+import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
+import { amountReceived, type Deposit } from '../../src/domain/crypto/deposit';
+import type {
+  CryptoPaymentAct,
+  CryptoPaymentAttention,
+  CryptoPaymentStatus,
+} from '../../src/domain/crypto/payment';
+import type { CryptoPaymentResult, CryptoPaymentState } from '../../src/domain/crypto/workflow';
+import { type CallbackItem, type Mailbox, readResult } from '../shared/mailbox';
+import type { OperatorItem } from '../shared/operator-acts';
+import { createRecord } from '../shared/record';
+import {
+  initialState,
+  type ResourceSnapshot,
+  startLabels,
+  type WorkflowState,
+} from '../shared/state';
+import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
+
+/** A crypto payment in memory, within one run. */
+export interface CryptoPayment
+  extends WorkflowState<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentFacts> {
+  /** Its own mailbox, for what the connector answers. */
+  readonly inbox: CryptoPaymentItem[];
+  deposits: readonly Deposit[];
+  /** Whether an operator took the deposits as they are. */
+  accepted: boolean;
+  /** States of which the merchant was notified, with the version that reached each. */
+  reported: readonly CryptoPaymentChange['reported'][number][];
+  /** Transactions whose sources are being screened. */
+  readonly screenings: Set<string>;
+  /** Whether the end of the window was decided in this run. */
+  closed: boolean;
+}
+
+export type CryptoPaymentMailbox = Mailbox<CryptoPaymentItem, CryptoPayment>;
+
+export type CryptoPaymentItem =
+  | CallbackItem<CryptoPaymentCallbackName, CryptoCallback>
+  | { kind: 'screened'; transaction_id: string; answer: ScreeningAnswer }
+  | OperatorItem<CryptoPaymentAct, CryptoPaymentState>;
+
+/** State of the deposits, as a run begins with it. */
+type DepositState = Partial<Pick<CryptoPayment, 'deposits' | 'accepted' | 'reported'>>;
+
+/** @param resumed the search attributes may say anything: they are brought up to date */
+export function newCryptoPayment(
+  { inbox }: CryptoPaymentMailbox,
+  id: string,
+  snapshot: ResourceSnapshot<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentFacts> &
+    DepositState,
+  resumed: boolean,
+): CryptoPayment {
+  const { deposits = [], accepted = false, reported = [], facts } = snapshot;
+  const state = initialState(id, snapshot, startLabels(resumed));
+  state.labels.assetAmount = undefined;
+  return {
+    ...state,
+    ...{ inbox, deposits, accepted, reported },
+    screenings: new Set(),
+    closed: false,
+    facts,
+  };
+}
+
+/** Whether its workflow waits for the payer or an operator. */
+export function isWaiting({ status }: CryptoPayment): boolean {
+  return status !== 'received' && status !== 'expired';
+}
+
+export function getState({ id, status, version }: CryptoPayment): CryptoPaymentState {
+  return { crypto_payment_id: id, status, version };
+}
+
+/** Answers the query and the result, also before it is stored or when it never was. */
+export function getResult(
+  mail: CryptoPaymentMailbox,
+  crypto_payment_id: string,
+): CryptoPaymentResult {
+  return readResult(mail, { crypto_payment_id, status: 'awaiting_deposit', version: 0 }, getState);
+}
+
+const ACTS = '`release`, `reject`, `snooze`';
+
+export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
+  waitingFor: {
+    awaiting_deposit: { what: 'the payer', updates: ACTS },
+    underpaid: {
+      what: 'the payer to send the rest, or an operator',
+      updates: `\`accept\`, \`return\`, \`credit_late\`, ${ACTS}`,
+    },
+    held: { what: 'an operator to decide on what screening holds', updates: ACTS },
+    received: {
+      what: 'nothing: what is due has come',
+      updates: 'none, unless a deposit came late or is held',
+    },
+    expired: FINAL,
+  },
+  remedies: {
+    deposit_held:
+      'Screening holds a deposit. `release` counts it and credits the merchant; `reject` gives it up.',
+    late_deposit:
+      'A deposit came after the window. `credit_late` counts it and credits the merchant; `reject` ' +
+      'gives it up.',
+    underpaid:
+      'The window closed with less than is due; what came is credited. `accept` takes it as it is; ' +
+      '`return` takes it off the balance again, when you send the asset back; `snooze` to wait for ' +
+      'the merchant.',
+    deposit_undone:
+      'The chain took a deposit back after it had counted and was credited. It may come back in ' +
+      'another block by itself. If it does not, settle it with the merchant and correct the balance.',
+    deposit_unconfirmed:
+      'A deposit was seen and is still not confirmed. Look at the chain, and at the connector.',
+    amount_differs:
+      'The connector now reports another amount for a deposit that was applied; nothing changed. ' +
+      'Look at the chain.',
+    too_many_deposits:
+      'More deposits came than a payment stores; the rest was not applied. Look at the address.',
+    malformed_callback: MALFORMED_REMEDY,
+    sender_not_known: SENDER_REMEDY,
+  },
+};
+
+export const record = createRecord<
+  CryptoPaymentStatus,
+  CryptoPaymentAttention,
+  CryptoPayment,
+  CryptoPaymentChange
+>({
+  noun: 'crypto_payment',
+  view: VIEW,
+  until: untilText,
+  isPast: () => false,
+  unverifiedReason: 'sender_not_known',
+  malformedReason: 'malformed_callback',
+  weakReasons: [],
+  overdueReasons: ['deposit_unconfirmed'],
+  getExtraFields: () => ({}),
+  remember: () => {},
+  writeMove: (input) => (activities) => activities.recordCryptoPaymentMove(input),
+  writeAttention: (input) => (activities) => activities.recordCryptoPaymentAttention(input),
+});
+
+/** Amounts for people, and the end of the window. */
+function untilText({ facts, deposits, status }: CryptoPayment): string {
+  const received = formatUnits(amountReceived(deposits), facts);
+  const amounts = ` (${received} of ${formatUnits(facts.amount_due, facts)} received)`;
+  return status === 'awaiting_deposit' || status === 'underpaid'
+    ? `${amounts}, until ${facts.expires_at}`
+    : amounts;
+}

@@ -1,0 +1,123 @@
+import type {
+  CryptoSettlementChange,
+  CryptoSettlementFacts,
+} from '../../activities/crypto-settlements';
+import type { SettlementAnswer } from '../../connectors/contract/crypto';
+import { formatUnits } from '../../src/domain/crypto/assets';
+import type {
+  CryptoCallback,
+  CryptoSettlementCallbackName,
+} from '../../src/domain/crypto/callback';
+import {
+  type CryptoSettlementAct,
+  type CryptoSettlementAttention,
+  type CryptoSettlementStatus,
+  isSettlementEnded,
+} from '../../src/domain/crypto/settlement';
+import type {
+  CryptoSettlementResult,
+  CryptoSettlementState,
+} from '../../src/domain/crypto/workflow';
+import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed';
+import { type Mailbox, readResult } from '../shared/mailbox';
+import { createRecord } from '../shared/record';
+import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
+
+/** Answer of an operator's update. */
+export interface SettlementActResult extends CryptoSettlementState {
+  /** The connector's answer to `resubmit`; absent when the settlement moved before it. */
+  bank?: SettlementAnswer['outcome'];
+}
+
+export interface SettlementKind {
+  status: CryptoSettlementStatus;
+  attention: CryptoSettlementAttention;
+  facts: CryptoSettlementFacts;
+  change: CryptoSettlementChange;
+  callbackName: CryptoSettlementCallbackName;
+  callback: CryptoCallback;
+  answer: SettlementAnswer;
+  act: CryptoSettlementAct;
+  actResult: SettlementActResult;
+}
+
+export type Settlement = Instructed<SettlementKind>;
+export type SettlementMailbox = Mailbox<InstructedItem<SettlementKind>, Settlement>;
+export const newSettlement = newInstructed<SettlementKind>;
+
+export function getState({ id, status, version }: Settlement): CryptoSettlementState {
+  return { crypto_settlement_id: id, status, version };
+}
+
+/** Answers the query and the result, also before it is accepted or when it is refused. */
+export function getResult(
+  mail: SettlementMailbox,
+  crypto_settlement_id: string,
+): CryptoSettlementResult {
+  return readResult(mail, { crypto_settlement_id, status: 'pending', version: 0 }, getState);
+}
+
+export const VIEW: View<CryptoSettlementStatus, CryptoSettlementAttention> = {
+  waitingFor: {
+    pending: {
+      what: 'the connector to broadcast it',
+      updates: '`resubmit`, `mark_completed`, `mark_failed`, `snooze`',
+    },
+    sent: {
+      what: 'the chain to confirm it',
+      updates: '`resubmit`, `mark_completed`, `mark_failed`, `snooze`',
+    },
+    completed: FINAL,
+    failed: FINAL,
+  },
+  remedies: {
+    settlement_overdue:
+      'It has not completed in its time. Look at the chain. `resubmit` asks the connector what it ' +
+      'knows and sends it again only when it is unknown there; `mark_completed` or `mark_failed` ' +
+      'when the chain shows it; `snooze` to wait some more.',
+    failed_after_completed:
+      'The connector reported a failure after it had completed; nothing moved. Look at the chain.',
+    moved_after_failed:
+      'The connector reported that it went on after it had failed and the balance had it back; ' +
+      'nothing moved. Look at the chain: if the wallet has it, correct the balance.',
+    amount_differs:
+      'The connector reported a different amount than was to be sent; nothing moved. Look at the chain.',
+    malformed_callback: MALFORMED_REMEDY,
+    sender_not_known: SENDER_REMEDY,
+  },
+};
+
+export const record = createRecord<
+  CryptoSettlementStatus,
+  CryptoSettlementAttention,
+  Settlement,
+  CryptoSettlementChange
+>({
+  noun: 'crypto_settlement',
+  view: VIEW,
+  until: untilText,
+  isPast: (attention) => attention === 'settlement_overdue' || attention === 'amount_differs',
+  unverifiedReason: 'sender_not_known',
+  malformedReason: 'malformed_callback',
+  weakReasons: [],
+  overdueReasons: ['settlement_overdue'],
+  getExtraFields: ({ bankReference: transaction_id }) =>
+    transaction_id === undefined ? {} : { transaction_id },
+  remember: () => {},
+  writeMove: (input) => (activities) => activities.recordCryptoSettlementMove(input),
+  writeAttention: (input) => (activities) => activities.recordCryptoSettlementAttention(input),
+});
+
+/** Amount for people, and when it is due. */
+function untilText(settlement: Settlement): string {
+  const { facts, status } = settlement;
+  const amount = ` (${formatUnits(facts.amount, facts)} to ${facts.wallet_address})`;
+  return isSettlementEnded(status)
+    ? amount
+    : `${amount}, due ${new Date(dueAt(settlement)).toISOString()}`;
+}
+
+/** When operators are notified that it is overdue, in ms since the epoch. */
+export function dueAt({ snoozedUntil, facts }: Settlement): number {
+  return snoozedUntil ?? facts.due_at_ms;
+}

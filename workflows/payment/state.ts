@@ -1,0 +1,167 @@
+import type { Trigger } from '@temporalio/workflow';
+import type { PaymentChange } from '../../activities/payments';
+import type { CloseAnswer, SessionAnswer } from '../../connectors/contract/activities';
+import type { PaymentCallbackName } from '../../src/domain/callback/callback';
+import {
+  type CancelledBy,
+  isFinal,
+  type PaymentAct,
+  type PaymentAttention,
+  type PaymentStatus,
+} from '../../src/domain/payment/payment';
+import type {
+  PaymentInput,
+  PaymentOpened,
+  PaymentOpening,
+  PaymentState,
+} from '../../src/domain/payment/workflow';
+import { type CallbackItem, getResource, type Mailbox } from '../shared/mailbox';
+import type { OperatorItem } from '../shared/operator-acts';
+import { createRecord } from '../shared/record';
+import {
+  initialState,
+  type ResourceSnapshot,
+  startLabels,
+  type WorkflowState,
+} from '../shared/state';
+import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
+
+/** The facts that the loop needs of the input; after a resume they are the same. */
+export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'> & {
+  expires_at_ms: number;
+};
+
+/** A payment in memory, within one run. */
+export interface Payment extends WorkflowState<PaymentStatus, PaymentAttention, PaymentFacts> {
+  /** Its own mailbox, for what the bank answers. */
+  readonly inbox: PaymentItem[];
+  /** The bank is being asked to close the session of a payment that has ended. */
+  closing: boolean;
+  /** Money came after the end. */
+  late: boolean;
+  /** Facts of the first answer, where this run has opened the payment. */
+  opening: PaymentOpening | undefined;
+}
+
+/** @param resumed the search attributes may say anything: they are brought up to date */
+export function newPayment(
+  { inbox }: PaymentMailbox,
+  id: string,
+  snapshot: ResourceSnapshot<PaymentStatus, PaymentAttention, PaymentFacts>,
+  resumed: boolean,
+): Payment {
+  return {
+    ...initialState(id, snapshot, startLabels(resumed)),
+    inbox,
+    closing: false,
+    late: false,
+    opening: undefined,
+  };
+}
+
+export type PaymentMailbox = Mailbox<PaymentItem, Payment>;
+
+export type PaymentItem =
+  | CallbackItem<PaymentCallbackName>
+  | { kind: 'cancel'; by: CancelledBy; answer: Trigger<PaymentState> }
+  | { kind: 'session'; answer: SessionAnswer }
+  /** Undefined when the connector refuses for good. */
+  | { kind: 'closed'; answer: CloseAnswer | undefined }
+  | OperatorItem<PaymentAct, PaymentState>;
+
+export function getState({ id, status, version }: Payment): PaymentState {
+  return { payment_id: id, status, version };
+}
+
+/** Answers those who wait for the opening. */
+export function buildOpened(payment: Payment): PaymentOpened {
+  const { opening } = payment;
+  return opening === undefined ? getState(payment) : { ...getState(payment), opening };
+}
+
+/** Answers the query, also before the payment is stored. */
+export function readState(mail: PaymentMailbox, payment_id: string): PaymentState {
+  const payment = getResource(mail);
+  return payment === undefined ? { payment_id, status: 'created', version: 0 } : getState(payment);
+}
+
+export const VIEW: View<PaymentStatus, PaymentAttention> = {
+  waitingFor: {
+    created: {
+      what: 'the bank to open a session for the customer',
+      updates: '`mark_settled`, `mark_failed`',
+    },
+    awaiting_customer: {
+      what: 'the customer to pay',
+      updates: '`mark_settled`, `mark_failed`',
+    },
+    authorized: {
+      what: 'the bank to settle; it never expires',
+      updates: '`mark_settled`, `mark_failed`, `snooze`',
+    },
+    settled: { what: FINAL.what, updates: '`claw_back`, by the command line' },
+    failed: FINAL,
+    cancelled: FINAL,
+    expired: FINAL,
+  },
+  remedies: {
+    settlement_overdue:
+      'Settlement is overdue. Ask the bank, then send the update `mark_settled` or `mark_failed`; ' +
+      '`snooze` to wait some more.',
+    session_not_closed:
+      'The payment has ended, and the bank has not confirmed that the customer can no longer pay. ' +
+      'It is asked again and again; money that comes all the same is sent back. If that lasts, ' +
+      'check the connector.',
+    late_money_pending:
+      'The customer paid after the payment had ended; the bank is instructed to give it back. ' +
+      'If that lasts, check the connector.',
+    late_authorization_voided:
+      'The customer authorised after the payment had ended; the bank released it. Nothing to do.',
+    late_settlement_reversed:
+      'The money moved after the payment had ended; the bank was instructed to send it back. ' +
+      '`payment show` says whether it has left suspense: until then the bank has not confirmed it.',
+    late_settlement_not_reversed:
+      'The money moved after the payment had ended and the bank refused to send it back. ' +
+      'Return it by hand, notify the merchant, then `payment act ID mark_reversed`.',
+    failed_after_settled:
+      'The bank reported a failure after it had settled: it can no longer be refunded. Ask the ' +
+      'bank; if it took the money back, `payment act ID claw_back`.',
+    clawed_back:
+      'The bank takes the money back. Once it has, `payment act ID claw_back` posts it against the ' +
+      'balance; where the payment had not settled, ask the bank.',
+    amount_differs:
+      'The bank reported a different amount than was requested; nothing was posted. Ask the bank, then ' +
+      '`mark_settled` with the amount that really came, or `mark_failed`.',
+    expired_after_authorized: 'The bank reported an expiry after it had authorised. Ask the bank.',
+    malformed_callback: MALFORMED_REMEDY,
+    sender_not_known: SENDER_REMEDY,
+  },
+};
+
+export const record = createRecord<PaymentStatus, PaymentAttention, Payment, PaymentChange>({
+  noun: 'payment',
+  view: VIEW,
+  until,
+  isPast: (attention) => attention === 'settlement_overdue' || attention === 'amount_differs',
+  unverifiedReason: 'sender_not_known',
+  malformedReason: 'malformed_callback',
+  weakReasons: [],
+  overdueReasons: ['settlement_overdue'],
+  getExtraFields: () => ({}),
+  remember: () => {},
+  writeMove: (input) => (activities) => activities.recordPaymentMove(input),
+  writeAttention: (input) => (activities) => activities.recordPaymentAttention(input),
+});
+
+function until(payment: Payment): string {
+  const { status, facts } = payment;
+  if (isFinal(status)) return '';
+  const at = status === 'authorized' ? settlementDue(payment) : facts.expires_at_ms;
+  const word = status === 'authorized' ? 'due' : 'until';
+  return `, ${word} ${new Date(at).toISOString()}`;
+}
+
+/** When operators are notified that the settlement is overdue, in ms since the epoch. */
+export function settlementDue({ enteredAt, snoozedUntil, facts }: Payment): number {
+  return snoozedUntil ?? enteredAt + facts.settlement_due_seconds * 1_000;
+}

@@ -1,0 +1,178 @@
+import type { PayoutChange, PayoutFacts } from '../../activities/payouts';
+import type { PayoutAnswer } from '../../connectors/contract/activities';
+import type { BankCallback, PayoutCallbackName } from '../../src/domain/callback/callback';
+import {
+  isEnded,
+  OVERDUE_ATTENTION,
+  type PayoutAct,
+  type PayoutAttention,
+  type PayoutStatus,
+} from '../../src/domain/payout/payout';
+import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
+import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed';
+import { type Mailbox, readResult } from '../shared/mailbox';
+import { createRecord } from '../shared/record';
+import type { ResourceSnapshot } from '../shared/state';
+import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View, type Waiting } from '../shared/view';
+
+/** Answer of an operator's update. */
+export interface PayoutActResult extends PayoutState {
+  /** The bank's answer to `resubmit`; absent when the payout moved before it had answered. */
+  bank?: PayoutAnswer['outcome'];
+}
+
+export interface PayoutKind {
+  status: PayoutStatus;
+  attention: PayoutAttention;
+  facts: PayoutFacts;
+  change: PayoutChange;
+  callbackName: PayoutCallbackName;
+  callback: BankCallback;
+  answer: PayoutAnswer;
+  act: PayoutAct;
+  actResult: PayoutActResult;
+}
+
+/** A payout in memory, within one run. */
+export interface Payout extends Instructed<PayoutKind> {
+  /** In ms since the epoch: not reported as overdue before, since it has moved or started again. */
+  notOverdueBefore: number;
+  /** ISO 8601; null before. */
+  sentAt: string | null;
+  completedAt: string | null;
+}
+
+export interface PayoutMailbox extends Mailbox<InstructedItem<PayoutKind>, Payout> {
+  /** In ms since the epoch: accepted by then, or not at all. */
+  readonly acceptBy: number;
+  /** The attempt to accept it is over, with any outcome. */
+  attempted: boolean;
+}
+
+/** @param resumed the search attributes may have any value: they are brought up to date */
+export function newPayout(
+  mail: PayoutMailbox,
+  id: string,
+  snapshot: ResourceSnapshot<PayoutStatus, PayoutAttention, PayoutFacts>,
+  resumed: boolean,
+): Payout {
+  const instructed = newInstructed<PayoutKind>(mail, id, snapshot, resumed);
+  return { ...instructed, notOverdueBefore: 0, sentAt: null, completedAt: null };
+}
+
+export function getState({ id, status, version }: Payout): PayoutState {
+  return { payout_id: id, status, version };
+}
+
+/** Answers the query and the caller of the workflow, also before it is accepted or when it is refused. */
+export function getResult(mail: PayoutMailbox, payout_id: string): PayoutResult {
+  return readResult(mail, { payout_id, status: 'created', version: 0 }, getState);
+}
+
+const UNSENT = '`resubmit`, `mark_completed`, `mark_failed`, `snooze`';
+
+const COMPLETED: Waiting = {
+  what: 'nothing: it reached the recipient; where the rail allows it, it may still come back',
+  updates: 'none here; on the command line `payout act ID mark_returned`, which starts it again',
+};
+
+const OVERDUE_REMEDY =
+  '`resubmit` asks the bank what it knows and sends the payout again only when it is unknown ' +
+  'there. When the bank has confirmed the outcome: `mark_completed` or `mark_failed`; ' +
+  '`snooze` to wait some more.';
+
+const CREDITED_TOO_MUCH =
+  'Ask the bank; if the recipient has the money, the merchant was credited too much.';
+
+export const VIEW: View<PayoutStatus, PayoutAttention> = {
+  waitingFor: {
+    created: { what: 'the bank to take it', updates: UNSENT },
+    submitted: { what: 'the bank to hand it to the scheme', updates: UNSENT },
+    sent: {
+      what: 'the bank to say that it reached the recipient',
+      updates: '`mark_completed`, `mark_failed`, `mark_returned`, `snooze`',
+    },
+    completed: COMPLETED,
+    failed: FINAL,
+    returned: FINAL,
+  },
+  remedies: {
+    not_submitted: `The bank has not taken it in its time. ${OVERDUE_REMEDY}`,
+    not_sent: `The bank has not handed it to the scheme in its time. ${OVERDUE_REMEDY}`,
+    not_completed:
+      'The bank has not reported the outcome in its time. Ask the bank, then send the update ' +
+      '`mark_completed`, `mark_failed` or `mark_returned`; `snooze` to wait some more.',
+    restarted_in_flight:
+      'Its workflow was ended from outside and has started again. It goes on by itself: the bank ' +
+      'is asked before anything is sent again. Find out who ended it; `snooze` clears this attention reason.',
+    failed_after_completed:
+      'The bank reported a failure after the payout had completed; nothing moved. Ask the bank; ' +
+      'if the money is back, send `mark_returned`.',
+    moved_after_failed:
+      'The bank reported that the payout went on after it had failed and its money was given ' +
+      `back; nothing moved. ${CREDITED_TOO_MUCH}`,
+    moved_after_returned:
+      'The bank reported another end after the payout had come back and its amount was ' +
+      `credited; nothing moved. ${CREDITED_TOO_MUCH}`,
+    second_return:
+      'The bank reported a second return; the amount was credited once. Ask the bank whether ' +
+      'both are the same.',
+    return_too_late:
+      'The bank reported a return more than 60 days later; nothing moved. Ask the bank; if the ' +
+      'money is there, send `mark_returned`.',
+    return_not_possible:
+      'The bank reported a return on a rail where nothing comes back; nothing moved. Ask the bank.',
+    amount_differs:
+      'The bank reported a different amount than was requested; nothing was posted. Ask the bank, then ' +
+      '`mark_completed`, or `mark_returned` with the amount that really came back.',
+    malformed_callback: MALFORMED_REMEDY,
+    sender_not_known: SENDER_REMEDY,
+  },
+};
+
+const OVERDUE_REASONS: readonly PayoutAttention[] = Object.values(OVERDUE_ATTENTION);
+
+const RESOLVED_BY_RETURN: readonly PayoutAttention[] = [
+  ...OVERDUE_REASONS,
+  'failed_after_completed',
+  'return_not_possible',
+  'return_too_late',
+];
+
+/** A payout that moves on past its time, or whose workflow starts again, is given this long. */
+export const OVERDUE_AGAIN_MS = 60_000;
+
+export const record = createRecord<PayoutStatus, PayoutAttention, Payout, PayoutChange>({
+  noun: 'payout',
+  view: VIEW,
+  until: (payout) =>
+    isEnded(payout.status)
+      ? ''
+      : `, due ${new Date(payout.snoozedUntil ?? payout.facts.due_at_ms).toISOString()}`,
+  isPast: (attention, status) => {
+    if (attention === 'restarted_in_flight') return isEnded(status);
+    if (attention === 'amount_differs') return isEnded(status);
+    if (status === 'returned') return RESOLVED_BY_RETURN.includes(attention);
+    return OVERDUE_REASONS.includes(attention);
+  },
+  unverifiedReason: 'sender_not_known',
+  malformedReason: 'malformed_callback',
+  weakReasons: ['restarted_in_flight'],
+  overdueReasons: OVERDUE_REASONS,
+  getExtraFields: ({ bankReference: bank_reference }) =>
+    bank_reference === undefined ? {} : { bank_reference },
+  remember: (payout, to, at) => {
+    if (to.includes('sent')) payout.sentAt = at;
+    if (to.includes('completed')) payout.completedAt = at;
+    if (payout.enteredAt >= payout.facts.due_at_ms) {
+      payout.notOverdueBefore = payout.enteredAt + OVERDUE_AGAIN_MS;
+    }
+  },
+  writeMove: (input) => (activities) => activities.recordPayoutMove(input),
+  writeAttention: (input) => (activities) => activities.recordPayoutAttention(input),
+});
+
+/** When operators are notified that it is overdue, in ms since the epoch. */
+export function dueAt({ snoozedUntil, facts, notOverdueBefore }: Payout): number {
+  return snoozedUntil ?? Math.max(facts.due_at_ms, notOverdueBefore);
+}

@@ -1,0 +1,86 @@
+import type { RefundChange, RefundFacts } from '../../activities/refunds';
+import type { RefundAnswer } from '../../connectors/contract/activities';
+import type { BankCallback, RefundCallbackName } from '../../src/domain/callback/callback';
+import {
+  isFinalRefund,
+  type RefundAct,
+  type RefundAttention,
+  type RefundStatus,
+} from '../../src/domain/refund/refund';
+import type { RefundResult, RefundState } from '../../src/domain/refund/workflow';
+import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed';
+import { type Mailbox, readResult } from '../shared/mailbox';
+import { createRecord } from '../shared/record';
+import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
+
+export interface RefundKind {
+  status: RefundStatus;
+  attention: RefundAttention;
+  facts: RefundFacts;
+  change: RefundChange;
+  callbackName: RefundCallbackName;
+  callback: BankCallback;
+  answer: RefundAnswer;
+  act: RefundAct;
+  actResult: RefundState;
+}
+
+export type Refund = Instructed<RefundKind>;
+export type RefundMailbox = Mailbox<InstructedItem<RefundKind>, Refund>;
+export const newRefund = newInstructed<RefundKind>;
+
+export function getState({ id, status, version }: Refund): RefundState {
+  return { refund_id: id, status, version };
+}
+
+/** Answers the query and the caller of the workflow, also before it is accepted or when it is refused. */
+export function getResult(mail: RefundMailbox, refund_id: string): RefundResult {
+  return readResult(mail, { refund_id, status: 'processing', version: 0 }, getState);
+}
+
+export const VIEW: View<RefundStatus, RefundAttention> = {
+  waitingFor: {
+    processing: {
+      what: 'the bank to say that the customer has the money',
+      updates: '`mark_settled`, `mark_failed`, `snooze`',
+    },
+    settled: FINAL,
+    failed: FINAL,
+  },
+  remedies: {
+    refund_overdue:
+      'The bank has not reported the outcome. Ask the bank, then send the update ' +
+      '`mark_settled` or `mark_failed`; `snooze` to wait some more.',
+    failed_after_settled: 'The bank reported a failure after it had settled. Ask the bank.',
+    settled_after_failed:
+      'The bank reported that it settled after it had failed and its amount was given back. ' +
+      'Ask the bank; if the customer has the money, the merchant was credited too much.',
+    amount_differs:
+      'The bank reported a different amount than was requested; nothing was posted. Ask the bank, then ' +
+      '`mark_settled` with the amount that was really sent, or `mark_failed`.',
+    malformed_callback: MALFORMED_REMEDY,
+    sender_not_known: SENDER_REMEDY,
+  },
+};
+
+export const record = createRecord<RefundStatus, RefundAttention, Refund, RefundChange>({
+  noun: 'refund',
+  view: VIEW,
+  until: (refund) =>
+    isFinalRefund(refund.status) ? '' : `, due ${new Date(dueAt(refund)).toISOString()}`,
+  isPast: (attention) => attention === 'refund_overdue' || attention === 'amount_differs',
+  unverifiedReason: 'sender_not_known',
+  malformedReason: 'malformed_callback',
+  weakReasons: [],
+  overdueReasons: ['refund_overdue'],
+  getExtraFields: ({ bankReference: bank_reference }) =>
+    bank_reference === undefined ? {} : { bank_reference },
+  remember: () => {},
+  writeMove: (input) => (activities) => activities.recordRefundMove(input),
+  writeAttention: (input) => (activities) => activities.recordRefundAttention(input),
+});
+
+/** When operators are notified that it is overdue, in ms since the epoch. */
+export function dueAt({ snoozedUntil, facts }: Refund): number {
+  return snoozedUntil ?? facts.due_at_ms;
+}

@@ -1,0 +1,63 @@
+import { proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import type { AuditActivities } from '../../activities/schedules/audit';
+import {
+  type AuditResult,
+  auditAttention,
+  type CallbackFindings,
+  type DeliveryFindings,
+  type OrphanFindings,
+} from '../../src/domain/operator-act';
+import { SEARCH_KEYS } from '../../src/domain/search-attributes';
+
+/** A walk may be long; each step sends a heartbeat, so that a lost worker is noticed in a minute. */
+const { auditResources, auditDeliveries, auditCallbacks } = proxyActivities<AuditActivities>({
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '1m',
+  retry: { initialInterval: '10s', maximumInterval: '5m', maximumAttempts: 5 },
+});
+
+/**
+ * Looks for what was forgotten: callbacks that were never signalled, deliveries and resources
+ * without a workflow. It fixes what is safe to repeat, and asks an operator for the rest.
+ * @see docs/operators.md#the-audit
+ */
+export async function audit(): Promise<AuditResult> {
+  setCurrentDetails('**Looking** for what was forgotten.');
+  // First, since a callback may start the workflow of an orphan again.
+  const callbacks = await auditCallbacks();
+  const deliveries = await auditDeliveries();
+  const orphans = await auditResources();
+  const attention = auditAttention({ orphans, callbacks });
+  if (attention !== null) {
+    upsertSearchAttributes([{ key: SEARCH_KEYS.attention, value: attention }]);
+  }
+  const parts = [
+    describeOrphans(orphans),
+    describeDeliveries(deliveries),
+    describeCallbacks(callbacks),
+  ];
+  const headline = attention === null ? '**All is well.**' : `⚠ **${attention}**`;
+  setCurrentDetails([headline, ...parts].join('\n\n'));
+  return { orphans, deliveries, callbacks, attention };
+}
+
+function describeOrphans({ checked, found, named }: OrphanFindings): string {
+  const summary = `${checked} payments, refunds and payouts under way, ${found} without a workflow.`;
+  if (found === 0) return summary;
+  return `${summary} See \`orphan list\`, then \`orphan restart\`.${formatList(named)}`;
+}
+
+function describeDeliveries({ checked, restarted, named }: DeliveryFindings): string {
+  const summary = `${checked} deliveries late, ${restarted} without a workflow.`;
+  return restarted === 0 ? summary : `${summary} These were started again.${formatList(named)}`;
+}
+
+function describeCallbacks({ delivered, waiting, parked, named }: CallbackFindings): string {
+  const summary = `${delivered} callbacks delivered late, ${waiting} not deliverable, ${parked} parked.`;
+  if (named.length === 0) return summary;
+  return `${summary} See \`callback list\`, then \`callback deliver ID\`.${formatList(named)}`;
+}
+
+function formatList(named: readonly string[]): string {
+  return `\n\n${named.map((id) => `- \`${id}\``).join('\n')}`;
+}

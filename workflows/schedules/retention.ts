@@ -1,0 +1,23 @@
+import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
+import type { RetentionActivities } from '../../activities/schedules/retention';
+import type { RetentionResult } from '../../src/domain/account/retention';
+
+/** A walk may be long; it sends a heartbeat for each batch, so that a lost worker shows in a minute. */
+const { deleteOldRecipients, blankOldPayers } = proxyActivities<RetentionActivities>({
+  startToCloseTimeout: '2h',
+  heartbeatTimeout: '1m',
+  retry: { initialInterval: '10s', maximumInterval: '5m', maximumAttempts: 5 },
+});
+
+/**
+ * Deletes personal data at the end of its retention period. A run that was interrupted continues
+ * with the records that are left.
+ * @see docs/operations.md#personal-data
+ */
+export async function retention(): Promise<RetentionResult> {
+  setCurrentDetails('**Looking** for personal data at the end of its retention period.');
+  const recipients = await deleteOldRecipients();
+  const payers = await blankOldPayers();
+  setCurrentDetails(`**Done.** ${recipients} recipients deleted, ${payers} payers redacted.`);
+  return { recipients, payers };
+}
