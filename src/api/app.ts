@@ -33,23 +33,20 @@ import { traceRequests } from './trace-requests';
 
 export interface AppDeps extends Omit<ApiDeps, 'payers'> {
   redeliveries: Redeliveries;
-  /** Traces of requests; none when undefined. */
   tracing?: Tracing;
   /** Aborts when the process is about to end, while it still serves. */
   stopping?: AbortSignal;
   config: ApiDeps['config'] &
     Pick<Config, 'WEBHOOK_ALLOW_PRIVATE'> &
     Partial<Pick<Config, 'WEBHOOK_DENY_CIDRS'>>;
-  /** Counts requests for the metrics of the process. */
   meter?: ApiMeter;
 }
 
 type AppRouteDeps = AppDeps & Pick<ApiDeps, 'payers'>;
 
-/** Most test events in progress in one process; one per endpoint. */
+/** Most test events in progress in one process. */
 const TEST_EVENTS_AT_ONCE = 20;
 
-/** Creates the Koa app: the middleware of every request, then the routes. */
 export function createApp(params: AppDeps): Koa {
   const { stores, encrypter, log } = params;
   const deps = { ...params, payers: createPayers({ accounts: stores.accounts, encrypter, log }) };
@@ -142,10 +139,7 @@ const sendHsts: Middleware = async (ctx, next) => {
   await next();
 };
 
-/**
- * Logs a line for each response with caller, address and route; never the path, since that of a hosted
- * page contains a secret.
- */
+/** Logs the route and never the path, since that of a hosted page contains a secret. */
 function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {
   return async (ctx, next) => {
     const startedAt = performance.now();

@@ -7,7 +7,6 @@ import { getAddress } from './address';
 import { type ApiDeps, getRequestId } from './context';
 
 /**
- * Finds the key of a request; it decides account, environment and scopes.
  * @throws Refusal 401 `api_key_missing`, `api_key_invalid`, `api_key_revoked`, `api_key_expired`
  * @see docs/api.md#base-url-environments-keys
  */

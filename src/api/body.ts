@@ -4,17 +4,14 @@ import getRawBody from 'raw-body';
 import { JsonSyntaxError, type ParsedJson, parseJson } from '../base/json';
 import { Refusal } from '../domain/errors';
 
-/** Limits a body to 64 KiB. @see docs/api.md#money-json-text */
+/** @see docs/api.md#money-json-text */
 const BODY_BYTES_MAX = 64 * 1_024;
-/** Limits the number of values in a body; metadata of 8 KiB cannot reach it. @see docs/api.md#money-json-text */
+/** Metadata of 8 KiB cannot reach it. @see docs/api.md#money-json-text */
 const BODY_VALUES_MAX = 5_000;
 const utf8 = new TextDecoder();
 const EMPTY: ParsedJson = { value: {}, canonical: '{}' };
 
-/**
- * Reads the body without loss.
- * @throws Refusal 413 `body_too_large`, 415 `unsupported_media_type`, 400 `invalid_json`
- */
+/** @throws Refusal 413 `body_too_large`, 415 `unsupported_media_type`, 400 `invalid_json` */
 export async function readBody(
   ctx: Context,
   { raw, mayBeEmpty }: { raw: readonly string[]; mayBeEmpty: boolean },
@@ -28,7 +25,7 @@ export async function readBody(
   return parseBody(bytes, raw);
 }
 
-/** Parses a body without loss. @throws Refusal 400 `invalid_json` */
+/** @throws Refusal 400 `invalid_json` */
 export function parseBody(bytes: Buffer, raw: readonly string[] = []): ParsedJson {
   if (!isUtf8(bytes)) throw new Refusal('invalid_json', 'The body is not UTF-8.');
   try {
@@ -49,7 +46,7 @@ function checkType(ctx: Context): void {
   }
 }
 
-/** Reads the raw bytes of a body. @throws Refusal 413 `body_too_large` */
+/** @throws Refusal 413 `body_too_large` */
 export async function readBytes(ctx: Context): Promise<Buffer> {
   try {
     return await getRawBody(ctx.req, { limit: BODY_BYTES_MAX, length: ctx.request.length });

@@ -11,7 +11,6 @@ import { parseBody, readBytes } from './body';
 import { type ApiDeps, getRequestId } from './context';
 import { createFailureLimit, type RateLimits } from './rate-limit';
 
-/** Callback with a verified signature. */
 interface VerifiedCallback {
   connector: string;
   key: ConnectorKey;
@@ -19,8 +18,8 @@ interface VerifiedCallback {
 }
 
 /**
- * Endpoint for connectors without a Temporal client: verify → limit → validate → store and signal.
- * The response reveals a resource only to its own connector.
+ * Endpoint for connectors without a Temporal client. The response reveals a resource only to its
+ * own connector.
  * @see docs/connectors.md#callbacks-over-http
  */
 export function mountConnectors(router: Router, deps: ApiDeps, limits: RateLimits): void {

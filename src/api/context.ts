@@ -10,7 +10,6 @@ export interface ApiDeps extends MerchantDeps {
   config: MerchantDeps['config'] & Partial<Pick<Config, 'TRUSTED_PROXIES'>> & LimitConfig;
 }
 
-/** State that the middleware sets before a handler runs. */
 interface RequestState {
   requestId: string;
   address: string;
@@ -19,19 +18,16 @@ interface RequestState {
   code?: ErrorCode;
 }
 
-/** Key of the caller; undefined until it is authenticated. */
 export function getKey(ctx: Context): ApiKey | undefined {
   const state: Partial<RequestState> = ctx.state;
   return state.key;
 }
 
-/** Id of the request in responses, logs, workflows and activities. */
 export function getRequestId(ctx: Context): string {
   const state: Partial<RequestState> = ctx.state;
   return state.requestId ?? 'unknown';
 }
 
-/** Facts of a request for its log line. */
 export function getLogFields(ctx: Context) {
   const state: Partial<RequestState> = ctx.state;
   const { _id: key_id, account_id, livemode } = state.key ?? {};

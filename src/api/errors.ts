@@ -5,7 +5,7 @@ import { omitUndefined } from '../domain/defined';
 import { ERROR_CODES, type ErrorCode, Refusal, unavailable } from '../domain/errors';
 import { getRequestId } from './context';
 
-/** MongoDB error codes of a temporary failure: unavailable, stepping down or overloaded. */
+/** Unavailable, stepping down or overloaded. */
 const UNAVAILABLE_CODES = new Set([
   6, 7, 50, 64, 89, 91, 100, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 14031,
 ]);
@@ -21,7 +21,7 @@ export function answerErrors(log: Logger): Middleware {
   };
 }
 
-/** Body of every error. @see docs/api.md#errors */
+/** @see docs/api.md#errors */
 export function errorBody(refusal: Refusal, requestId: string) {
   const { code, message, details } = refusal;
   const { type } = ERROR_CODES[code];
@@ -31,7 +31,7 @@ export function errorBody(refusal: Refusal, requestId: string) {
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer' };
 const RETRY_SOON = { 'Retry-After': '1' };
 
-/** Headers that belong to a code; others, such as `Allow`, are set when a request is refused. */
+/** Others, such as `Allow`, are set when a request is refused. */
 const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   api_key_missing: CHALLENGE,
   api_key_invalid: CHALLENGE,

@@ -12,7 +12,7 @@ export function mountHealth(
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
-  // One check at a time, since unauthenticated callers may request it as often as they like.
+  // Unauthenticated callers may request it as often as they like.
   let pendingCheck: ReturnType<typeof checkDependencies> | undefined;
   const checkOnce = () => {
     pendingCheck ??= checkDependencies(deps).finally(() => {

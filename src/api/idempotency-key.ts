@@ -3,7 +3,7 @@ import { Refusal } from '../domain/errors';
 
 const KEY_LENGTH_MAX = 255;
 
-/** Reads the Idempotency-Key header. @throws Refusal 400. @see docs/api.md#idempotency-key */
+/** @throws Refusal 400 @see docs/api.md#idempotency-key */
 export function readIdempotencyKey(ctx: Context): string {
   const values = ctx.req.headersDistinct['idempotency-key'] ?? [];
   const key = values[0];

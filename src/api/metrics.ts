@@ -3,7 +3,7 @@ import { ENDPOINTS } from '../domain/wire';
 
 interface AnsweredRequest {
   method: string;
-  /** Route with placeholders for parameters, to limit the number of label values. */
+  /** With placeholders for parameters, to limit the number of label values. */
   route: string;
   status: number;
   seconds: number;
@@ -24,10 +24,9 @@ const CREATES: ReadonlyMap<string, string> = new Map(
   ]),
 );
 
-/** Seconds; a create takes tens of milliseconds, and at most 8 seconds. */
+/** Seconds; a create takes at most 8. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Counts the requests of the API, and creates by their outcome. */
 export function createApiMeter(registry: Registry): ApiMeter {
   const registers = [registry];
   const requests = new Counter({
@@ -45,7 +44,7 @@ export function createApiMeter(registry: Registry): ApiMeter {
   });
   const creates = new Counter({
     name: 'payments_creates_total',
-    help: 'Creating requests, by what became of them.',
+    help: 'Creating requests, by outcome.',
     labelNames: ['operation', 'livemode', 'outcome'] as const,
     registers,
   });

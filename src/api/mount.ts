@@ -31,7 +31,7 @@ export type Mount = ReturnType<typeof createMount>;
 export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   const limitFailures = createFailureLimit();
   const shed = createShedding(deps.config.CREATES_AT_ONCE);
-  /** Authenticates, then limits: requests without the scope count too. */
+  /** Requests without the scope count towards the limit too. */
   const admit = async (ctx: Context, endpoint: Endpoint): Promise<ApiKey> => {
     const { method, scope, creates, crypto } = endpoint;
     const key = await limitFailures(ctx, () => authenticate(deps, ctx));
@@ -39,7 +39,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
     await limits.request(ctx, key);
     checkAddress(ctx, key);
     checkScope(deps, ctx, { key, scope });
-    // Checked before the body: a frozen account gets no other error.
+    // A frozen account gets no other error, whatever its body.
     if (method !== 'get') await assertNotFrozen(deps, key);
     recordKeyUse(deps, key);
     if (crypto === true) await assertCryptoEnabled(deps, key);
@@ -64,7 +64,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       });
     },
 
-    /** Creates: authenticate → limit → shed → act, which validates under the key. */
+    /** Creates; `act` validates the body under the idempotency key. */
     create<E extends Endpoint>(
       endpoint: E,
       act: (request: CreateRequest<Parsed<E['body']>>) => Promise<CreateAnswer>,
@@ -109,7 +109,6 @@ function isObject(value: JsonValue): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Parses a part of the request; undefined when the endpoint has no schema for it. */
 function parse<T extends z.ZodType | undefined>(schema: T, value: unknown): Parsed<T>;
 function parse(schema: z.ZodType | undefined, value: unknown): unknown {
   return schema === undefined ? undefined : validate(schema, value);

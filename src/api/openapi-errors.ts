@@ -2,7 +2,6 @@ import { ERROR_CODES, ErrorBody, type ErrorCode, type ErrorDetail } from '../dom
 import type { Endpoint } from '../domain/wire/endpoint';
 import { COMMON_HEADERS, headerRefs, type Json, type ToSchema } from './openapi-parts';
 
-/** Codes that every endpoint can return. */
 const COMMON: readonly ErrorCode[] = [
   'api_key_missing',
   'api_key_invalid',
@@ -28,7 +27,6 @@ const CREATING: readonly ErrorCode[] = [
 
 const RETRYABLE = new Set<number>([409, 429, 503]);
 
-/** Table of all codes, including those without an operation, such as an unknown path. */
 export function errorTable(): string {
   const rows = Object.entries(ERROR_CODES).map(
     ([code, { status, type }]) => `| \`${code}\` | ${status} | \`${type}\` |`,
@@ -36,7 +34,6 @@ export function errorTable(): string {
   return ['| `error.code` | Status | `error.type` |', '|---|---|---|', ...rows].join('\n');
 }
 
-/** Lists the codes that an endpoint can return. */
 function listCodes(endpoint: Endpoint): ReadonlySet<ErrorCode> {
   return new Set<ErrorCode>([
     ...COMMON,
@@ -49,7 +46,7 @@ function listCodes(endpoint: Endpoint): ReadonlySet<ErrorCode> {
   ]);
 }
 
-/** Refusals of an endpoint by their status, with an example of each code. */
+/** Groups the codes of an endpoint by status. */
 export function errorResponses(endpoint: Endpoint, schema: ToSchema): Json {
   const codes = [...listCodes(endpoint)];
   const statuses = new Set<number>(codes.map((code) => ERROR_CODES[code].status));
@@ -73,7 +70,6 @@ export function errorResponses(endpoint: Endpoint, schema: ToSchema): Json {
   );
 }
 
-/** Codes with a response that lists the invalid fields. */
 const DETAILS: Readonly<Partial<Record<ErrorCode, ErrorDetail>>> = {
   invalid_request: { code: 'required', field: 'currency', message: 'is required' },
   invalid_amount: { code: 'invalid_amount', field: 'amount', message: 'must be at least 1' },
@@ -84,7 +80,6 @@ const DETAILS: Readonly<Partial<Record<ErrorCode, ErrorDetail>>> = {
   rail_requirements_not_met: { code: 'required', field: 'iban', message: 'is required' },
 };
 
-/** Builds an example of each error of an endpoint, by code. */
 export function errorExamples(endpoints: readonly Endpoint[]): Json {
   const codes = new Set(endpoints.flatMap((endpoint) => [...listCodes(endpoint)]));
   return Object.fromEntries([...codes].map((code) => [code, { value: buildError(code) }]));

@@ -14,8 +14,8 @@ const Schema = z.looseObject({
 });
 
 /**
- * Builds the example of a JSON Schema from the examples of its fields. Without one, a field is null
- * if allowed, or its first value, false, or a list of one item.
+ * Builds the example of a JSON Schema from the examples of its fields. A field without one is null
+ * if allowed, its first value, false, or a list of one item.
  * @param values fields that differ from the examples of the schema
  * @throws RangeError for a text or a number without an example
  */

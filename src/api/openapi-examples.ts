@@ -8,7 +8,6 @@ import { RAIL_IDS, type RailId, type RecipientField, railRules } from '../domain
 import { type EventType, eventIds } from '../domain/webhook/event';
 import { SAMPLE_IDS } from '../domain/wire/samples';
 
-/** Named examples of a body, in the form of OpenAPI. */
 export type Examples = Readonly<Record<string, { summary: string; value: object }>>;
 
 /** Path segments that precede the id of a resource. */
@@ -21,12 +20,10 @@ const OWNERS = [
   ['/payout-recipients/', SAMPLE_IDS.recipient],
 ] as const;
 
-/** Returns an example of the id in a path; undefined for a path without an id. */
 export function findSampleId(path: string): string | undefined {
   return OWNERS.find(([part]) => path.includes(`${part}{id}`))?.[1];
 }
 
-/** Example of the body of a webhook. */
 export function eventExample(type: EventType): object {
   const ids = new Map<string, string>(Object.entries(SAMPLE_IDS));
   const fields = eventIds(type).map((name) => [name, ids.get(name.replace(/_id$/, '')) ?? '']);
@@ -37,7 +34,6 @@ export function eventExample(type: EventType): object {
   };
 }
 
-/** Values of the fields that rails require. */
 const RECIPIENT: Readonly<Record<RecipientField, string>> = {
   card_number: '4111111111111111',
   date_of_birth: '1985-12-10',
@@ -49,7 +45,7 @@ const RECIPIENT: Readonly<Record<RecipientField, string>> = {
   postal_code: '1015 CN',
 };
 
-/** Picks a well-known currency of a method or rail, if it has one. */
+/** Prefers a well-known currency. */
 function pickCurrency({ currencies }: { currencies: readonly string[] }): string {
   return currencies.includes('EUR') ? 'EUR' : (currencies[0] ?? 'EUR');
 }
@@ -124,7 +120,6 @@ const CRYPTO_SETTLEMENTS: Examples = Object.fromEntries(
   ]),
 );
 
-/** Reports of a bank, one for each event; a failure has a reason. */
 function reports(events: readonly string[]): Examples {
   const failure = { code: 'declined', reason: 'The bank said no.' };
   return toExamples(events, (event) => ({
@@ -133,7 +128,7 @@ function reports(events: readonly string[]): Examples {
   }));
 }
 
-/** Examples of the bodies, by operation; the API accepts each one with real ids. */
+/** Examples by operation; the API accepts each one with real ids. */
 export const BODY_EXAMPLES: Readonly<Record<string, Examples>> = {
   createPayment: PAYMENTS,
   cancelPayment: { cancel: { summary: 'Nothing has to be said', value: {} } },

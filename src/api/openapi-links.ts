@@ -1,6 +1,5 @@
 import type { Endpoint } from '../domain/wire/endpoint';
 
-/** OpenAPI link: another operation takes a value from the response. */
 interface Link {
   operationId: string;
   parameters?: Record<string, string>;
@@ -16,7 +15,7 @@ const IN_BODIES: Readonly<Record<string, { operation: string; field: string }>> 
   createRecipient: { operation: 'createPayout', field: 'recipient_id' },
 };
 
-/** Builds links from a response to the operations that take its id; undefined without any. */
+/** Builds links from a response to the operations that take its id. */
 export function buildLinks(
   { creates, path, operation }: Endpoint,
   endpoints: readonly Endpoint[],

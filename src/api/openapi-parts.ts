@@ -3,12 +3,10 @@ import type { Endpoint } from '../domain/wire/endpoint';
 
 export type Json = { [key: string]: unknown };
 
-/** Makes a JSON Schema; named ones become components. */
 export type ToSchema = (type: z.ZodType, io: 'input' | 'output', name?: string) => Json;
 
 const COUNT = { type: 'string', pattern: '^\\d+$' };
 
-/** Response headers, by name. */
 export const HEADERS: Json = {
   'Request-Id': {
     description: 'Names this call in logs and in `error.request_id`.',
@@ -28,20 +26,19 @@ export const HEADERS: Json = {
 export const LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
 export const COMMON_HEADERS = ['Request-Id', 'Service-Version'];
 
-/** References to headers of the document. */
 export function headerRefs(...names: string[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 export const WEBHOOKS = 'Webhooks';
 
-/** Groups of operations, in the order of the document, with their paths. */
+/** Groups of operations, in the order of the document. */
 const TAGS = [
   ['Payments', 'Take money from customers.', /^\/v1\/payments/],
   ['Refunds', 'Send it back to them.', /^\/v1\/refunds/],
   ['Payouts', 'Pay recipients out of a balance.', /^\/v1\/payout/],
   ['Catalogue', 'Payment methods and their rules.', /^\/v1\/payment-methods/],
-  ['Crypto', 'Payments in coins, where they are enabled.', /^\/v1\/crypto/],
+  ['Crypto', 'Crypto payments, where they are enabled.', /^\/v1\/crypto/],
   ['Sandbox', 'Let the sandbox bank and chain act.', /^\/v1\/sandbox/],
 ] as const;
 
@@ -50,7 +47,6 @@ export const TAG_LIST: readonly Json[] = [
   { name: WEBHOOKS, description: 'Events that are posted to you.' },
 ];
 
-/** Finds the group of an operation. @throws RangeError when no group has the path */
 export function getTag(path: string): string {
   const tag = TAGS.find(([, , paths]) => paths.test(path));
   if (tag === undefined) throw new RangeError(`No tag for ${path}`);
@@ -63,7 +59,6 @@ interface Words {
   example?: unknown;
 }
 
-/** Parameters of paths and queries, by their names. */
 const PARAMETERS: Readonly<Record<string, Words>> = {
   id: { description: 'Id that the service gave it.' },
   limit: { description: 'Rows of a page; 25 when left out.', example: 25 },
@@ -86,7 +81,6 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
 };
 
-/** Parameters of an operation. @param id an example of the id in its path */
 export function buildParameters(
   endpoint: Endpoint,
   schema: ToSchema,

@@ -21,10 +21,9 @@ import {
   WEBHOOKS,
 } from './openapi-parts';
 
-/** Date of the contract, in every response as `Service-Version`. `/v1` changes only by additions. */
+/** Date of the contract. `/v1` changes only by additions. */
 export const SERVICE_VERSION = '2026-11-21';
 
-/** Builds the OpenAPI 3.1 document from the schemas that validate requests. */
 export function openApiDocument(publicUrl: string): Json {
   const components: Json = {};
   const schema: ToSchema = (type, io, name) =>
@@ -96,7 +95,6 @@ function operation(endpoint: Endpoint, schema: ToSchema, components: Json): Json
   });
 }
 
-/** Whether a request without a body is refused, since the body has a required field. */
 function isBodyRequired(body: z.ZodType): boolean {
   return !z.safeParse(body, {}).success;
 }
@@ -143,7 +141,6 @@ function json(schema: Json, extra: Json): Json {
 interface SchemaOptions {
   type: z.ZodType;
   io: 'input' | 'output';
-  /** Name of an object without a separate name. */
   name: string | undefined;
   publicUrl: string;
 }

@@ -5,7 +5,7 @@ import { ERROR_CODES, Refusal } from '../domain/errors';
 import type { ApiKey } from '../service/access';
 import { getAddress } from './address';
 
-/** Window of the limits; bursts within it are allowed. */
+/** Bursts are allowed within a window. */
 const WINDOW_SECONDS = 10;
 
 export type LimitConfig = Pick<
@@ -22,15 +22,13 @@ type Caller = Pick<ApiKey, '_id' | 'account_id' | 'livemode'>;
 export interface RateLimits {
   /** Counts a request of a key, and of its account's environment. */
   request(ctx: Context, caller: Caller): Promise<void>;
-  /** Counts a create request; these are the most expensive. */
   create(ctx: Context, caller: Caller): Promise<void>;
-  /** Counts a callback of a connector. */
   callback(ctx: Context, connector: string): Promise<void>;
 }
 
 /**
- * Limits the requests that this process accepts. Each response says how many requests the key has left,
- * or which limit is exhausted. Sandbox and live are counted separately.
+ * Limits the requests that this process accepts. Each response says how many the key has left, or
+ * which limit is exhausted. Sandbox and live are counted separately.
  * @throws Refusal 429 `rate_limited` with `Retry-After`
  * @see docs/api.md#rate-limits
  */
@@ -74,7 +72,6 @@ function createLimit(perSecond: number, what: string) {
   };
 }
 
-/** Whole seconds until the window ends, at least one. */
 function secondsUntil({ msBeforeNext }: { msBeforeNext: number }): number {
   return Math.max(1, Math.ceil(msBeforeNext / 1_000));
 }
@@ -87,7 +84,7 @@ function setHeaders(ctx: Context, { points, left, resetSeconds }: LimitState): v
   });
 }
 
-/** Number of wrong keys, or signatures, that an address may try in a window. */
+/** Wrong keys, or signatures, that an address may try in a window. */
 const FAILURES_MAX = 1_000;
 
 /**

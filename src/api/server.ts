@@ -25,10 +25,6 @@ const UNREADABLE: Readonly<Record<string, { status: number; message: string }>> 
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
 };
 
-/**
- * Creates the server of the app, with limits on time, size and number of connections.
- * @param limits in milliseconds
- */
 export function createHttpServer(
   listener: RequestListener,
   limits: Partial<typeof LIMITS> = {},
@@ -64,7 +60,7 @@ function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** Stops accepting connections and waits for running requests, at most `graceMs`. */
+/** Stops accepting connections and waits for running requests. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();

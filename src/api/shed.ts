@@ -1,11 +1,10 @@
 import { Refusal } from '../domain/errors';
 
-/** Runs the work while fewer than the limit are running. */
 export type Shedding = <T>(livemode: boolean, work: () => Promise<T>) => Promise<T>;
 
 /**
- * Runs a limited number of creates at a time and refuses the others immediately, since a waiting one
- * would be too late. Sandbox and live are counted separately.
+ * Refuses creates beyond the limit immediately, since a waiting one would be too late. Sandbox and
+ * live are counted separately.
  * @throws Refusal 503 `temporarily_unavailable`
  * @see docs/operations.md#overload
  */

@@ -3,10 +3,9 @@ import { REQUEST } from '../base/tracing/ids';
 import type { Tracing } from '../base/tracing/tracing';
 import { getRequestId } from './context';
 
-/** Paths that health checks and scrapers request all the time. */
 const UNTRACED = new Set(['/healthz', '/readyz']);
 
-/** Traces each request by its route, since a path may contain data of a merchant or a customer. */
+/** Traces requests by route, since a path may contain data of a merchant or a customer. */
 export function traceRequests(tracing: Tracing): Middleware {
   return async (ctx, next) => {
     if (UNTRACED.has(ctx.path)) return await next();

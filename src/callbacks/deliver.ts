@@ -16,7 +16,6 @@ export type { ResourceCallback };
 
 export type InboxStores = ResourceStores & Pick<Stores, 'callbacks'>;
 
-/** Counts callbacks for the metrics. */
 export interface CallbackMeter {
   received(about: {
     connector: string;
@@ -30,21 +29,18 @@ export interface CallbackMeter {
 export interface CallbackDeps {
   stores: InboxStores;
   temporal: Client;
-  /** Task queue of the lifecycle workflows. */
   lifecycleQueue: string;
   now: () => Date;
-  /** The connector's key; without it, callbacks are not signed. */
   key?: ConnectorKey | undefined;
-  /** Cache of this process; without it, everything is read and written immediately. */
+  /** Without it, everything is read and written immediately. */
   memory?: CallbackMemory;
   /** Compares every field of a repeat; otherwise only the resource and the name. */
   everyFact?: true;
-  /** Receives a warning for each parked callback. */
   log?: { warn: (fields: object, message: string) => void };
   meter?: CallbackMeter;
 }
 
-/** Error of a `callback_id` that belongs to a different callback. */
+/** Error of a `callback_id` that a different callback has used. */
 export class CallbackConflict extends Error {
   override readonly name = 'CallbackConflict';
 }
@@ -53,9 +49,9 @@ export class CallbackConflict extends Error {
 export type CallbackReceipt = 'delivered' | 'duplicate' | 'parked';
 
 /**
- * Stores a bank's callback, then signals it to the resource's workflow, which is resumed if it has
- * ended. Safe to repeat with the same `callback_id`: it is applied once.
- * @param signature the received signature; by default made with `deps.key`, if there is one
+ * Stores a bank's callback, then signals it to the resource's workflow, which resumes if it has
+ * ended. A repeat with the same `callback_id` is applied once.
+ * @param signature the received one; by default made with `deps.key`
  * @throws ZodError on a malformed callback, connector or id; RangeError when the resource has no
  *   such callback; CallbackConflict; any error of MongoDB or Temporal: repeat the call
  */
@@ -130,7 +126,6 @@ async function storeAndSignal(
 type CallbackReport = Pick<CallbackDocument, 'resource' | 'resource_id' | 'name' | 'body'>;
 type Signing = Pick<CallbackDocument, 'signed_by' | 'mac'>;
 
-/** Whether a report equals the stored one with its `callback_id`. */
 function isSame(
   storedCallback: CallbackReport,
   report: CallbackReport,
@@ -151,8 +146,7 @@ function isSame(
 }
 
 /**
- * Whether a repeat has another signature that should replace the stored one: the first may be refused,
- * now or later, for its key, its signature, or a missing signature.
+ * Whether a repeat's signature should replace the stored one, which may be refused, now or later.
  */
 function hasNewSignature(
   storedCallback: CallbackDocument,
@@ -166,11 +160,7 @@ function hasNewSignature(
   );
 }
 
-/**
- * Delivers a stored callback that no workflow has received, with its signature, like a repeat of the
- * connector.
- * @throws as `deliverCallback`
- */
+/** Delivers a stored callback again, with its signature. @throws as `deliverCallback` */
 export function deliverStored(
   deps: Omit<CallbackDeps, 'key'>,
   { connector, resource, resource_id, name, body, signed_by: key_id, mac: v1 }: CallbackDocument,
@@ -187,7 +177,6 @@ type CallbackTarget = Omit<ResourceCallback, 'callback'>;
 
 type SignalPayload = AnyCallback & { mac?: CallbackSignature };
 
-/** Signals a resource whose connector is cached, if its workflow runs. */
 async function signalKnownResource(
   deps: CallbackDeps,
   target: CallbackTarget,
@@ -216,8 +205,8 @@ async function signalStoredResource(
 }
 
 /**
- * Whether the workflow of a resource that is not stored yet belongs to this connector; a workflow
- * without labels is accepted.
+ * Whether the workflow of a resource that is not stored yet belongs to this connector, or has no
+ * labels.
  */
 async function hasConnectorLabel(
   { temporal }: CallbackDeps,

@@ -9,7 +9,6 @@ import {
   type ResourceCallback,
 } from './deliver';
 
-/** Receives the API's callbacks, within the request's deadline. */
 export type CallbackInbox = ReturnType<typeof createCallbackInbox>;
 
 type CallbackInboxDeps = Omit<CallbackDeps, 'temporal' | 'key' | 'memory' | 'everyFact'> & {
@@ -19,16 +18,13 @@ type CallbackInboxDeps = Omit<CallbackDeps, 'temporal' | 'key' | 'memory' | 'eve
 export function createCallbackInbox({ client, ...rest }: CallbackInboxDeps) {
   const deps: CallbackDeps = { ...rest, temporal: client };
   return {
-    /**
-     * Receives a bank's callback. Safe to repeat with the same `callback_id`.
-     * @throws Refusal `temporarily_unavailable`: outcome unknown
-     */
+    /** Receives a bank's callback. @throws Refusal `temporarily_unavailable`: outcome unknown */
     deliver: (callback: ResourceCallback) =>
       withinLimit(client, () => deliverCallback(deps, callback)),
     /**
-     * Receives a signed callback; the response reveals nothing about the resource.
-     * @param signature made with the key that verified the request
-     * @throws Refusal `callback_conflict`; `temporarily_unavailable`: send the same `callback_id` again
+     * Receives a signed callback.
+     * @throws Refusal `callback_conflict`; `temporarily_unavailable`: send the same `callback_id`
+     *   again
      */
     receive: (callback: ResourceCallback, signature: CallbackSignature) =>
       withinLimit(client, () => receiveSigned({ ...deps, everyFact: true }, callback, signature)),

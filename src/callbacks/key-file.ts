@@ -8,8 +8,8 @@ const KeyFile = z.object({
 });
 
 /**
- * Reads a connector's signing key from the output of `connector key create NAME --json`; undefined
- * for an empty path.
+ * Reads a connector's key from the output of `connector key create NAME --json`; undefined for an
+ * empty path.
  * @throws Error without the file's content, if the file is missing or invalid
  */
 export function readConnectorKey(path: string): ConnectorKey | undefined {

@@ -16,8 +16,8 @@ export interface ConnectorKeyDeps {
 const SECRET_BYTES = 32;
 
 /**
- * Creates a key of a connector, whose secret is shown once. A connector can have several keys, so
- * that a bank can change keys without an interruption.
+ * Creates a key, whose secret is shown once. A connector can have several, so that a bank can
+ * change keys without an interruption.
  * @see docs/connectors.md#callbacks-over-http
  */
 export async function createConnectorKey(
@@ -42,10 +42,7 @@ export async function createConnectorKey(
   return { key_id: _id, secret };
 }
 
-/**
- * Revokes a key from the next callback on. Safe to repeat.
- * @returns null if there is no such key
- */
+/** Revokes a key from the next callback on; null if there is no such key. Safe to repeat. */
 export async function revokeConnectorKey(
   { mongo, stores, audit, now }: ConnectorKeyDeps,
   id: string,
@@ -73,7 +70,6 @@ function buildChange(act: 'connector_key.created' | 'connector_key.revoked', key
   return { act, account_id: null, livemode: null, target: key._id } as const;
 }
 
-/** Lists the keys of a connector, oldest first, without their secrets. */
 export async function listConnectorKeys(
   { stores }: Pick<ConnectorKeyDeps, 'stores'>,
   connector: string,

@@ -5,17 +5,15 @@ import {
   type SignedCallback,
 } from '../domain/callback/signature';
 
-/** Key of a connector, as `connector key create` shows it once. */
+/** Key as `connector key create` shows it once. */
 export interface ConnectorKey {
-  /** `cnkey_…`. */
   key_id: string;
-  /** `cnsec_…`: the whole text is the HMAC key. */
+  /** The whole text, including `cnsec_`, is the HMAC key. */
   secret: string;
 }
 
 /**
- * Builds the signature of a callback, the field `mac` of the signal's payload. Equal callbacks have
- * equal signatures under one key.
+ * Builds the signature of a callback; equal callbacks have equal signatures under one key.
  * @see docs/connectors.md#prove-who-sends
  */
 export function signCallback(
@@ -25,7 +23,6 @@ export function signCallback(
   return { key_id, v1: hmac(secret, callback).toString('hex') };
 }
 
-/** Verifies a signature of this callback in constant time. */
 export function isSignatureValid(
   secret: string,
   callback: SignedCallback,

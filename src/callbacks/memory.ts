@@ -2,28 +2,24 @@ import type { CallbackResource } from '../domain/callback/callback';
 import type { Stores } from '../store';
 import type { SentCallback, SignalledCallback } from '../store/callbacks';
 
-/** Delay before signalled callbacks are marked, so that one write marks many. */
+/** One write marks all callbacks that were signaled during this delay. */
 const FLUSH_DELAY_MS = 250;
 const RESOURCES_MAX = 10_000;
 
-/** Cache of callbacks in one process, which saves reads and writes. */
 export interface CallbackMemory {
   /** Whether a resource belongs to this connector; undefined if it is not cached. */
   belongsTo: (resource: CallbackResource, id: string, connector: string) => boolean | undefined;
   /** Caches the connector of a resource, which never changes. */
   rememberConnector: (resource: CallbackResource, id: string, connector: string) => void;
-  /** Marks a callback as signalled, with the next write. */
   recordSignal: (sent: SentCallback, at: string) => void;
-  /** Whether a callback was signalled but is not marked yet. */
   wasSignalled: (sent: SentCallback) => boolean;
-  /** Writes the remaining signal times. */
   close: () => Promise<void>;
 }
 
 /**
- * Caches of one process. They save a find and an update for each callback: without them a payment has 24
- * MongoDB commands of the 20 that it may have. A kill loses the marks of a quarter of a second: these
- * callbacks are then signaled again, by the bank's repeat or by the audit, and count once.
+ * Caches owners and signal times in one process, which saves a find and an update for each
+ * callback. A kill loses the signal times of a quarter of a second: these callbacks are then
+ * signaled again, by the bank's repeat or by the audit, and count once.
  */
 export function createCallbackMemory(
   callbacks: Pick<Stores['callbacks'], 'markAllSignalled'>,

@@ -1,7 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 import type { CallbackMeter } from './deliver';
 
-/** Counts callbacks of banks by receipt. */
 export function createCallbackMeter(registry: Registry): CallbackMeter {
   const callbacks = new Counter({
     name: 'payments_callbacks_total',
@@ -12,7 +11,6 @@ export function createCallbackMeter(registry: Registry): CallbackMeter {
   return { received: (about) => callbacks.inc({ ...about }) };
 }
 
-/** Counts callbacks without a verified signature, by reason. */
 export function createRefusalMeter(registry: Registry) {
   const refusals = new Counter({
     name: 'payments_callbacks_refused_total',

@@ -1,7 +1,6 @@
 import { DecryptionError, type Encrypted, type Encrypter } from '../encryption/encrypter';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/connector-keys';
 
-/** Decrypted secrets that a process caches. */
 const SECRETS_MAX = 1_000;
 
 /** Error of a key whose secret this process's key file can't decrypt. */
@@ -9,10 +8,7 @@ export class UnreadableKey extends Error {
   override readonly name = 'UnreadableKey';
 }
 
-/**
- * Creates a reader of connectors' secrets, with a cache.
- * @returns a function that throws UnreadableKey if the key file can't decrypt the secret
- */
+/** Creates a reader of connectors' secrets, with a cache; it throws UnreadableKey. */
 export function createSecretReader(encrypter: Pick<Encrypter, 'decrypt'>) {
   const secrets = new Map<Encrypted, string>();
   return async ({ _id, sealed }: ConnectorKeyDocument): Promise<string> => {

@@ -4,12 +4,11 @@ import { signPayload, verifySignature } from '../webhooks/signature';
 import type { ConnectorKey } from './mac';
 import { createSecretReader, UnreadableKey } from './secrets';
 
-/** Message of a caller that says that it is a connector. */
 export interface SignedMessage {
   connector: string;
-  /** The `Connector-Signature` header: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`. */
+  /** `t=<unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`. */
   header: string | undefined;
-  /** The raw bytes received. */
+  /** Raw bytes received. */
   body: string | Buffer;
 }
 
@@ -24,11 +23,10 @@ export const signMessage: (secret: string, body: string | Buffer, atSeconds: num
   signPayload;
 
 /**
- * Creates a function that verifies a message's signature under the connector's unrevoked keys, at
- * most 300 seconds old. An unknown connector has no key.
+ * Creates a function that finds the connector's unrevoked key that made a message's signature, at
+ * most 300 seconds ago. An unknown connector has no key.
  * @see docs/connectors.md#callbacks-over-http
- * @returns a function that returns the matching key, or undefined; it throws UnreadableKey if a key
- *   that could not be decrypted may match
+ * @returns a function that throws UnreadableKey if a key that could not be decrypted may match
  */
 export function createSignatureCheck({ stores, encrypter, now }: SignatureDeps) {
   const readSecret = createSecretReader(encrypter);

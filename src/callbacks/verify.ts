@@ -14,11 +14,10 @@ export interface CallbackCheckDeps {
 }
 
 /**
- * Creates a function that verifies a callback's signature under an unrevoked key of its connector. It
- * reads the key each time, so a revocation takes effect at once.
+ * Creates a function that returns the fault of a callback's signature, or undefined. It reads the
+ * key each time, so a revocation takes effect at once.
  * @see docs/connectors.md#prove-who-sends
- * @returns a function that returns the fault, undefined if the signature is valid; it throws
- *   UnreadableKey if the secret could not be decrypted
+ * @returns a function that throws UnreadableKey if the secret could not be decrypted
  */
 export function createCallbackCheck({ stores, encrypter }: CallbackCheckDeps) {
   const readSecret = createSecretReader(encrypter);

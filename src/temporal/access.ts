@@ -5,18 +5,15 @@ import { z } from 'zod';
 const ADDRESS = '127.0.0.1:7233';
 const NAMESPACE = 'default';
 
-/** Address and credentials of a Temporal server. */
 export interface TemporalAccess {
-  /** host:port */
   address: string;
   namespace: string;
   tls?: ConnectionOptions['tls'];
   apiKey?: string;
-  /** Headers of every call. */
   metadata?: Record<string, string>;
 }
 
-/** Connection variables with the names that Temporal's tools use. */
+/** Variables with the names that Temporal's tools use. */
 const Variables = z
   .object({
     TEMPORAL_ADDRESS: z.string().default(ADDRESS),
@@ -37,9 +34,8 @@ const Variables = z
   );
 
 /**
- * Reads the connection from the environment only, like Temporal's SDKs: an API key or a TLS setting
- * enables TLS. An empty variable counts as not set.
- * @param defaults address and namespace if the environment has none
+ * Reads the connection from the environment; an API key or a TLS setting enables TLS. An empty
+ * variable counts as not set.
  * @throws Error with the invalid variable, or the file that can't be read
  */
 export function temporalAccess(

@@ -6,7 +6,6 @@ import { ConfigFault, findConnectFault } from './fault';
 
 type Name = keyof typeof SEARCH_ATTRIBUTES;
 
-/** A namespace, and the connection of a client or worker. */
 export interface Namespace {
   connection: Pick<Connection, 'workflowService' | 'operatorService' | 'withDeadline'>;
   namespace: string;
@@ -26,8 +25,8 @@ function isName(name: string): name is Name {
 }
 
 /**
- * Finds the missing attributes of a namespace by queries, which need only the permission to read
- * workflows, also on Temporal Cloud.
+ * Finds the missing attributes by queries, which need only the permission to read workflows, also
+ * on Temporal Cloud.
  */
 export async function missingAttributes(where: Namespace): Promise<Name[]> {
   if (await canQuery(where, NAMES)) return [];
@@ -55,8 +54,7 @@ const REGISTER_MS_MAX = 60_000;
 const POLL_MS = 500;
 
 /**
- * Registers the missing attributes of a namespace, and waits until they take effect.
- * @returns the registered attributes
+ * Registers the missing attributes, and waits until they take effect.
  * @throws ConfigFault with the commands that register them, if this process has no permission
  */
 export async function registerAttributes(where: Namespace): Promise<Name[]> {
@@ -81,7 +79,6 @@ export async function registerAttributes(where: Namespace): Promise<Name[]> {
   return missing;
 }
 
-/** Lists the missing attributes and the commands that register them. */
 function missingAttributesText(namespace: string, missing: readonly Name[]): string {
   const pairs = missing.map((name) => ({ name, type: SEARCH_ATTRIBUTES[name] }));
   const cloud = pairs.map(({ name, type }) => `--search-attribute "${name}=${type}"`).join(' ');
@@ -95,8 +92,8 @@ function missingAttributesText(namespace: string, missing: readonly Name[]): str
 }
 
 /**
- * Checks at the start of a process that Temporal accepts it and has the search attributes. An
- * unavailable server is not a fault: the process starts, and `/readyz` reports it.
+ * Checks that Temporal accepts this process and has the search attributes. An unavailable server is
+ * not a fault: the process starts, and `/readyz` reports it.
  * @param live whether real money moves, which a development server must not handle
  * @throws ConfigFault with a message for the operator
  */

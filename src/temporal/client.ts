@@ -17,7 +17,6 @@ import type { RequestHashes } from '../encryption/request-fingerprint';
 import { type OpeningDeps, openOrRefuse, openPayout } from './open';
 import { getFailureCode, withinLimit } from './within-limit';
 
-/** The API's client of Temporal. */
 export type TemporalClient = ReturnType<typeof createTemporalClient>;
 
 export interface TemporalClientDeps extends OpeningDeps {
@@ -30,8 +29,7 @@ export function createTemporalClient(deps: TemporalClientDeps) {
   const { client } = deps;
   return {
     /**
-     * Starts or joins the payment's workflow, and waits until the payment is stored.
-     * @returns undefined if its workflow has ended
+     * Opens a payment; undefined if its workflow has ended.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
      */
     openPayment: (input: PaymentInput, idempotencyMemo?: RequestHashes) =>
@@ -39,16 +37,16 @@ export function createTemporalClient(deps: TemporalClientDeps) {
         openOrRefuse<PaymentOpened>(deps, 'payment', input.payment_id, input, idempotencyMemo),
       ),
     /**
-     * Starts or joins the refund's workflow, and waits until the refund is reserved and stored.
-     * @throws Refusal 422 or 404 if it is refused and nothing is stored; `temporarily_unavailable`:
-     *   outcome unknown
+     * Opens a refund.
+     * @throws Refusal 422 or 404 if it is refused and nothing is stored;
+     *   `temporarily_unavailable`: outcome unknown
      */
     openRefund: (input: RefundInput, idempotencyMemo?: RequestHashes) =>
       withinLimit(client, () =>
         openOrRefuse(deps, 'refund', input.refund_id, input, idempotencyMemo),
       ),
     /**
-     * Starts or joins the payout's workflow, and waits until the bank has sent it, up to 5 seconds.
+     * Opens a payout, and waits up to 5 seconds until the bank has sent it.
      * @throws Refusal 422 if it is refused, 503 if it was not accepted in time: nothing is stored
      *   and no money moves; else `temporarily_unavailable`: outcome unknown
      */
@@ -57,15 +55,16 @@ export function createTemporalClient(deps: TemporalClientDeps) {
         openPayout(deps, { ...input, caller_waits: true }, idempotencyMemo),
       ),
     /**
-     * Starts or joins the crypto payment's workflow, and waits until rate and address are stored.
-     * @throws Refusal 422 if no connector returns them; `temporarily_unavailable`: outcome unknown
+     * Opens a crypto payment.
+     * @throws Refusal 422 if no connector returns a rate and an address;
+     *   `temporarily_unavailable`: outcome unknown
      */
     openCryptoPayment: (input: CryptoPaymentInput, idempotencyMemo?: RequestHashes) =>
       withinLimit(client, () =>
         openOrRefuse(deps, 'crypto_payment', input.crypto_payment_id, input, idempotencyMemo),
       ),
     /**
-     * Starts or joins the settlement's workflow, and waits until it is reserved and stored.
+     * Opens a settlement.
      * @throws Refusal 422 if it is refused and no money moved; `temporarily_unavailable`: outcome
      *   unknown
      */
@@ -74,7 +73,7 @@ export function createTemporalClient(deps: TemporalClientDeps) {
         openOrRefuse(deps, 'crypto_settlement', input.crypto_settlement_id, input, idempotencyMemo),
       ),
     /**
-     * Sends the update `cancel` to the payment's workflow; read the new state from MongoDB.
+     * Cancels a payment; read the new state from MongoDB.
      * @throws Refusal `temporarily_unavailable`: outcome unknown
      */
     cancelPayment: (paymentId: string, by: CancelledBy) =>

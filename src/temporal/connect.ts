@@ -14,7 +14,6 @@ const ATTEMPTS_MAX = 3;
 /**
  * Connects at the first call, so that a process can start before the server.
  * @param identity name of the caller in histories; by default process id and host
- * @param interceptors observers of the calls, such as tracing
  */
 export function connectTemporal(
   { namespace, ...access }: TemporalAccess,

@@ -13,21 +13,17 @@ const PERMISSION_DENIED = 7;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
-/** Texts of connection errors that mean a TLS mismatch. */
 const TLS_WORDS = /certificate|altnames|handshake|wrong version number|SSL routines|tlsv1/i;
 
 /**
- * Explains a Temporal error that is a configuration error: credentials, namespace, search attribute.
- * Undefined for any other error, such as an unavailable server.
+ * Explains a Temporal error that a wrong credential, namespace or search attribute causes;
+ * otherwise undefined.
  */
 export function findConfigFault(error: unknown): ConfigFault | undefined {
   return findFault(error, explainError);
 }
 
-/**
- * Also explains a TLS mismatch. It is a configuration error only while a process connects; later it
- * may be temporary.
- */
+/** Explains a TLS mismatch too, which may be temporary once a process has connected. */
 export function findConnectFault(error: unknown): ConfigFault | undefined {
   return findFault(error, (each) => explainError(each) ?? explainTlsError(each));
 }

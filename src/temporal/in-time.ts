@@ -6,7 +6,7 @@ const CALL_TIMEOUT_MS = 5_000;
 
 /**
  * Calls Temporal with a deadline.
- * @throws ServiceError `temporal_unavailable`, `temporal_refused`; errors of the workflow are rethrown
+ * @throws ServiceError `temporal_unavailable`, `temporal_refused`; errors of the workflow
  */
 export async function withTimeout<T>(
   temporal: Client,
@@ -27,7 +27,6 @@ export async function withTimeout<T>(
   }
 }
 
-/** Includes the causes. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, cause } = error;

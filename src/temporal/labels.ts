@@ -4,7 +4,6 @@ import { formatUnits } from '../domain/crypto/assets';
 import { formatMoney } from '../domain/money';
 import { SEARCH_KEYS } from '../domain/search-attributes';
 
-/** Fields of a resource that operators see and search by. */
 export interface LabeledFacts {
   account_id: string;
   livemode: boolean;
@@ -19,7 +18,7 @@ export interface LabeledFacts {
   connector: string;
 }
 
-/** Builds a workflow's labels in the Temporal UI. Never personal: Temporal stores plain text. */
+/** Builds a workflow's labels. Never personal: Temporal stores plain text. */
 export function lifecycleLabels(resource: CallbackResource, facts: LabeledFacts, status: string) {
   const { account_id, livemode, amount, currency, method, connector } = facts;
   const environment = livemode ? 'live' : 'sandbox';
@@ -44,7 +43,6 @@ export function lifecycleLabels(resource: CallbackResource, facts: LabeledFacts,
   };
 }
 
-/** Formats the amount of an asset; undefined if it is unknown or there is no asset. */
 function formatAssetAmount({
   amount,
   amount_due,

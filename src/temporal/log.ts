@@ -2,7 +2,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import type { Logger } from '../base/log';
 import { omitUndefined } from '../domain/defined';
 
-/** Writes Temporal's log lines in our format, without unknown fields. */
+/** Writes Temporal's log lines in our format. */
 export function temporalLogger(log: Logger): DefaultLogger {
   return new DefaultLogger('WARN', ({ level, message, meta }) => {
     const err = meta?.['error'];

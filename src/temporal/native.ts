@@ -10,7 +10,7 @@ import { temporalLogger } from './log';
 const LOOPBACK = '127.0.0.1';
 const READ_MS_MAX = 2_000;
 
-/** Connects a worker. @throws Error when the server is unavailable */
+/** @throws Error when the server is unavailable */
 export async function connectNative({
   namespace: _,
   ...access
@@ -20,8 +20,7 @@ export async function connectNative({
 
 /**
  * Installs the SDK's runtime, once in a worker process, before it connects.
- * @param isMetered whether the SDK collects metrics
- * @returns the source of the SDK's metrics; empty if it collects none
+ * @returns the source of the SDK's metrics, if it collects any
  */
 export async function installRuntime(log: Logger, isMetered: boolean): Promise<MetricsSource[]> {
   const options: RuntimeOptions = { shutdownSignals: [], logger: temporalLogger(log) };

@@ -43,7 +43,6 @@ type WorkflowResult =
   | CryptoPaymentResult
   | CryptoSettlementResult;
 
-/** gRPC status code. */
 const DEADLINE_EXCEEDED = 4;
 
 /** The wait for the bank, and then for an acceptance or a refusal. */
@@ -87,8 +86,8 @@ export async function openOrRefuse<Result>(
 
 /**
  * Builds the refusal of a resource that is not stored. Its idempotency key is released only if the
- * workflow accepted nothing, or was ended from outside. A successful result without a document means
- * that the database lost it: with a released key, the money would move twice.
+ * workflow accepted nothing, or was ended from outside. A successful result without a document
+ * means that the database lost it: with a released key, the money would move twice.
  */
 async function buildRefusal(
   { client, stores }: OpeningDeps,

@@ -4,7 +4,6 @@ import { ensureSchedule } from './schedules';
 
 const HOUR_MS = 3_600_000;
 
-/** Each lifecycle queue has its schedule. */
 export function retentionScheduleId(lifecycleQueue: string): string {
   return `service-retention:${lifecycleQueue}`;
 }

@@ -9,14 +9,13 @@ import { SEARCH_KEYS } from '../domain/search-attributes';
 const CALL_TIMEOUT_MS = 5_000;
 const CATCHUP_MS = 600_000;
 
-/** Workflow of a schedule, which starts one run at a time. */
 export interface ScheduledWorkflow {
   scheduleId: string;
   workflowType: string;
   workflowId: string;
   taskQueue: string;
   everyMs: number;
-  /** Offset of the first start from midnight UTC. */
+  /** Offset from midnight UTC. */
   offsetMs?: number;
   /** Timeout of a run: a stuck run would prevent every later one. */
   longestMs: number;

@@ -4,18 +4,15 @@ import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type Resource } from '../lifecycles';
 import { type LabeledFacts, lifecycleLabels } from './labels';
 
-/** Memo with the hashes of the workflow's idempotency record. */
 export const IDEMPOTENCY_MEMO = 'claim';
 
 /**
- * Time after which Temporal gives a task to another worker, so that a create request succeeds within
- * 8 s even if its worker died. Longer than a local activity takes; Temporal extends it from the fourth
- * attempt on.
+ * Time after which Temporal gives a task to another worker, so that a create request succeeds
+ * within 8 s even if its worker died. Longer than a local activity takes.
  * @see docs/operations.md#ending-and-starting-processes
  */
 export const TASK_MS_MAX = 4_000;
 
-/** Builds the options that start the workflow of a new resource. */
 export function firstRun(
   kind: CallbackResource,
   id: string,
@@ -36,7 +33,6 @@ export function firstRun(
 
 export type StoredFacts = LabeledFacts & Pick<Resource, '_id' | 'status'>;
 
-/** Builds the options that resume the workflow of a stored resource. */
 export function nextRun(
   kind: CallbackResource,
   resource: StoredFacts,

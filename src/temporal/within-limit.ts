@@ -20,7 +20,6 @@ export async function withinLimit<T>(client: Client, call: () => Promise<T>): Pr
   }
 }
 
-/** Maps a refused update by its code, and an outage. */
 function toRefusal(error: unknown): Refusal | undefined {
   if (error instanceof WorkflowUpdateFailedError) {
     const code = getFailureCode(error);

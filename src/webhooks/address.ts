@@ -2,7 +2,6 @@ import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { createNetworkMatcher, splitCidrs } from '../base/networks';
 
-/** The range of public IPv6 addresses (RFC 4291 §2.4, IANA). */
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
 
 /** Azure's platform address for its virtual machines, which looks public. */
@@ -19,8 +18,8 @@ const RANGE_NAMES: Partial<Record<string, string>> = {
 };
 
 /**
- * Returns why an address is refused; null for public unicast. Tunnels (6to4, Teredo, NAT64) and
- * reserved ranges (documentation, benchmarks) are refused. An IPv4-mapped address is checked as IPv4.
+ * Explains why an address is refused; null for public unicast. Tunnels (6to4, Teredo, NAT64) and
+ * reserved ranges are refused. An IPv4-mapped address is checked as IPv4.
  */
 export function findAddressFault(address: string): string | null {
   const parsed = parse(address);
@@ -33,7 +32,7 @@ export function findAddressFault(address: string): string | null {
 }
 
 /**
- * Creates a check for addresses that an operator blocks, in any notation.
+ * Creates a check for addresses that an operator blocks.
  * @param cidrs separated by commas
  * @see docs/operations.md#on-servers-of-your-own
  */
@@ -46,9 +45,9 @@ export function createDenyCheck(cidrs: string): (address: string) => boolean {
 }
 
 function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
-  // Four decimal numbers only, no octal or short forms, because sockets accept only these.
+  // Four decimal numbers only, because sockets accept no octal or short forms.
   if (isIPv4(address)) return ipaddr.IPv4.parse(address);
-  // A zone (`fe80::1%eth0`) names an interface of this machine, so the address is not public.
+  // A zone (`fe80::1%eth0`) names an interface of this machine.
   if (!isIPv6(address) || address.includes('%')) return null;
   // In hex, because `ipaddr` reads the obsolete `::8.8.8.8` as the mapped `::ffff:8.8.8.8`.
   const hex = new URL(`http://[${address}]`).hostname.slice(1, -1);

@@ -4,21 +4,19 @@ import type { PostWebhook } from './post';
 import type { PostResult } from './post-result';
 import { signPayload } from './signature';
 
-/** Limits an attempt to 10 s. @see docs/webhooks.md#answer-and-retries */
+/** @see docs/webhooks.md#answer-and-retries */
 const ATTEMPT_TIMEOUT_MS = 10_000;
 const USER_AGENT = 'durable-payments-webhooks/1';
 
 interface Attempt {
   event: DeliveredEvent;
   url: string;
-  /** The endpoint's signing secret, decrypted. */
   secret: string;
   /** Unix time in ms. */
   atMs: number;
   allowPrivate: boolean;
 }
 
-/** Posts the stored body with a new signature. */
 export function postEvent(
   post: PostWebhook,
   { event, url, secret, atMs, allowPrivate }: Attempt,
@@ -48,11 +46,10 @@ interface AttemptResult {
   url: string;
   atMs: number;
   result: PostResult;
-  /** Unix time in ms; null when no attempt follows. */
+  /** Null when no attempt follows. */
   nextAtMs: number | null;
 }
 
-/** Builds the stored document of an attempt. */
 export function toRow(
   { event_id, run }: Pick<WebhookDeliveryInput, 'event_id' | 'run'>,
   { attempt, url, atMs, result, nextAtMs }: AttemptResult,
@@ -82,7 +79,7 @@ export function matchesDelivery(
   return row.event_id === event_id && row.run === run && typeof row.attempt === 'number';
 }
 
-/** Describes the failure of a stored attempt, without the receiver's response. */
+/** Describes the failure without the receiver's response. */
 export function describeRow({ url, status_code, error }: DeliveryDocument): string {
   const { host } = new URL(url);
   return status_code === null

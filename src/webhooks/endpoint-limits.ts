@@ -1,14 +1,13 @@
 import type { PostResult } from './post-result';
 
 /**
- * Shares of the slots for one endpoint, and for all endpoints of the same health. A hanging endpoint
- * uses few, so that some are always free for the endpoints that respond.
+ * Shares of the slots, for one endpoint and for all of the same health. A hanging endpoint uses
+ * few, so that some are always free for the endpoints that respond.
  */
 const SHARES = {
   /** Its last response was a 2xx within `GOOD_WITHIN_MS`. */
   good: { each: 1 / 4, all: 1 },
   unproven: { each: 1 / 20, all: 1 / 2 },
-  /** Its last attempts all timed out. */
   hanging: { each: 1 / 100, all: 1 / 4 },
 } as const;
 
@@ -28,15 +27,14 @@ const WAIT_MS_MAX = 60_000;
 const ENDPOINTS_MAX = 10_000;
 
 interface Endpoint {
-  /** Attempts in flight, the oldest first. */
+  /** The oldest first. */
   inFlight: Set<{ beganAt: number }>;
   consecutiveTimeouts: number;
   isGood: boolean;
-  /** Time of the last response if it was good and prompt; otherwise undefined. */
+  /** Undefined unless the last response was good and prompt. */
   promptAt: number | undefined;
-  /** Number of attempts in flight for which a workflow task waits. */
+  /** Attempts for which a workflow task waits. */
   prompt: number;
-  /** Moving average of the duration. */
   averageMs: number;
   /** When the last reserved slot becomes free. */
   reservedUntil: number;
@@ -54,9 +52,8 @@ export interface EndpointLimits {
 }
 
 interface LimitsOptions {
-  /** Attempts that this process makes concurrently. */
   slots: number;
-  /** Slots for attempts for which workflow tasks wait; by default none. */
+  /** Slots for attempts for which workflow tasks wait. */
   promptSlots?: number;
   now?: () => number;
   /** From 0 to 1. */
@@ -64,8 +61,8 @@ interface LimitsOptions {
 }
 
 /**
- * Limits the attempts in flight for each endpoint, in one process. An attempt beyond the limit gets
- * a wait, and uses no slot meanwhile.
+ * Limits the attempts in flight for each endpoint, in one process. An attempt beyond the limit uses
+ * no slot while it waits.
  * @see docs/operations.md#scaling
  */
 export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
@@ -76,7 +73,7 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
   const share = (part: number) => Math.max(1, Math.floor(slots * part));
   const getEndpoint = (owner: string): Endpoint => {
     const endpoint = endpoints.get(owner) ?? newEndpoint();
-    // Moves the endpoint to the end, because eviction starts at the beginning.
+    // Eviction starts at the beginning.
     endpoints.delete(owner);
     endpoints.set(owner, endpoint);
     evictIdle(endpoints);
@@ -160,8 +157,8 @@ function reserveSlot(endpoint: Endpoint, limit: number, now: number, random: num
 }
 
 /**
- * Estimates the duration of an attempt. For an unhealthy endpoint, attempts in flight count too: in a
- * burst, most timeouts are still to come, and each early retry costs a dispatch.
+ * Estimates the duration of an attempt. For an unhealthy endpoint, attempts in flight count too: in
+ * a burst, most timeouts are still to come.
  */
 function estimateMs(endpoint: Endpoint, now: number): number {
   const [oldest] = endpoint.inFlight;

@@ -5,7 +5,6 @@ import type { PostResult } from './post-result';
 /** In seconds; an attempt ends after ten. */
 const BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Counts and times the attempts of a worker, by outcome. */
 export function meterPost(registry: Registry, post: PostWebhook): PostWebhook {
   const attempts = new Histogram({
     name: 'payments_webhook_attempt_duration_seconds',
@@ -21,7 +20,6 @@ export function meterPost(registry: Registry, post: PostWebhook): PostWebhook {
   };
 }
 
-/** Returns `delivered`, `refused` for any other status, or the kind of fault. */
 function getOutcome(result: PostResult): string {
   if (result.outcome === 'error') return result.kind;
   return result.status >= 200 && result.status < 300 ? 'delivered' : 'refused';

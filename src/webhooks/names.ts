@@ -2,17 +2,14 @@ import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 
-/** Resolves all addresses of a host name; rejects if there are none or the lookup fails. */
+/** Resolves all addresses of a host; rejects if there are none. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 interface NameOptions {
-  /** Name servers, `address:port`; by default the system's. */
+  /** `address:port`; by default the system's. */
   servers?: string[];
-  /** The machine's hosts file. */
   hostsFile?: string;
-  /** Deadline of a lookup. */
   timeoutMs?: number;
-  /** Monotonic time in milliseconds. */
   now?: () => number;
 }
 
@@ -34,9 +31,8 @@ interface CacheEntry {
 }
 
 /**
- * Creates a resolver in which a slow lookup does not block others: it uses sockets instead of the few
- * threads of the process, has a deadline, and shares one lookup among all callers of a name. Results
- * are cached for seconds.
+ * Creates a resolver in which a slow lookup does not block others: it uses sockets instead of the
+ * few threads of the process, has a deadline, and shares one lookup among all callers of a name.
  */
 export function createResolver(options: NameOptions = {}): Resolve {
   const { timeoutMs = LOOK_UP_MS, hostsFile = HOSTS_FILE, servers } = options;
@@ -61,7 +57,7 @@ export function createResolver(options: NameOptions = {}): Resolve {
         entry.until = now() + FAILURE_CACHE_MS;
       },
     );
-    // Evicts the oldest entries; their callers still get the result.
+    // Their callers still get the result.
     for (const oldest of cache.keys()) {
       if (cache.size <= NAMES_MAX) break;
       cache.delete(oldest);
@@ -70,7 +66,6 @@ export function createResolver(options: NameOptions = {}): Resolve {
   };
 }
 
-/** Finds the addresses of a name in this machine's hosts file. */
 function findLocalAddresses(host: string, hostsFile: string): string[] {
   const listed = readHosts(hostsFile)
     .filter(([, ...names]) => names.includes(host))
@@ -79,7 +74,6 @@ function findLocalAddresses(host: string, hostsFile: string): string[] {
   return [...new Set(isLocal ? [...listed, ...LOOPBACK] : listed)];
 }
 
-/** Splits the lines into words; a missing file is empty. */
 function readHosts(hostsFile: string): string[][] {
   try {
     const lines = readFileSync(hostsFile, 'utf8').split('\n');
@@ -89,7 +83,7 @@ function readHosts(hostsFile: string): string[][] {
   }
 }
 
-/** Queries both address families; one may fail if the other succeeds. */
+/** One of the two address families may fail. */
 async function queryDns(
   host: string,
   servers: string[] | undefined,

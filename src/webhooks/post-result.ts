@@ -1,4 +1,3 @@
-/** Faults before the response was complete. */
 export type PostErrorKind =
   | 'timeout'
   | 'refused_address'
@@ -8,11 +7,10 @@ export type PostErrorKind =
   | 'reset'
   | 'protocol';
 
-/** Response of the receiver; only a 2xx acknowledges. */
 interface PostResponse {
   outcome: 'response';
   status: number;
-  /** The first KiB of the body, as UTF-8. */
+  /** The first KiB of the body. */
   excerpt: string;
   retryAfterSeconds?: number;
   durationMs: number;
@@ -58,9 +56,7 @@ function getCode(error: unknown): string {
   return typeof code === 'string' ? code : 'no code';
 }
 
-/**
- * Parses a `Retry-After` header, a number of seconds or an HTTP date; undefined for anything else.
- */
+/** Parses a number of seconds or an HTTP date; undefined for anything else. */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   const text = header?.trim() ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text);

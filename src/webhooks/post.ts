@@ -8,7 +8,7 @@ import type { Resolve } from './names';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
 import { type AdmittedUrl, admitUrl } from './url';
 
-/** Bytes of a response that are read before the connection is closed. */
+/** Bytes that are read before the connection is closed. */
 const RESPONSE_BYTES_MAX = 64 * 1_024;
 const EXCERPT_BYTES_MAX = 1_024;
 /** Time for one of several addresses before the next is tried in parallel. */
@@ -18,11 +18,10 @@ export interface WebhookPost {
   url: string;
   headers: Record<string, string>;
   body: string | Buffer;
-  /** Deadline of the whole post: name lookup, connection, TLS, response. */
+  /** Deadline of name lookup, connection, TLS and response together. */
   timeoutMs: number;
-  /** Whether posting to this machine is allowed. */
   allowPrivate: boolean;
-  /** Whether the operator blocks an address for webhooks; by default none. */
+  /** Addresses that the operator blocks; by default none. */
   isDenied?: (address: string) => boolean;
   resolve?: Resolve;
   /** Replaces the system's certificate authorities. */
@@ -34,10 +33,9 @@ export type PostWebhook = (post: WebhookPost) => Promise<PostResult>;
 /**
  * Posts to an untrusted address. The host is resolved and checked here, and the connection uses one
  * of the checked addresses, so DNS rebinding has no effect. It follows no redirects, uses no proxy,
- * decompresses nothing and reuses no connection: every attempt is checked again.
- *
- * Never rejects because of a receiver. A response that is incomplete at the deadline is an error, even
- * with status 2xx: the receiver may not have stored the event.
+ * decompresses nothing and reuses no connection: every attempt is checked again. A response that is
+ * incomplete at the deadline is an error, even with status 2xx: the receiver may not have stored
+ * the event.
  */
 export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const startedAt = performance.now();
@@ -61,7 +59,6 @@ export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   }
 }
 
-/** Creates a post function that refuses the addresses that the operator blocks. */
 export function postOutside(isDenied: (address: string) => boolean): PostWebhook {
   return (post) => postWebhook({ ...post, isDenied });
 }
@@ -76,7 +73,6 @@ async function admit(post: WebhookPost, deadline: AbortSignal): Promise<Admitted
   throw new PostFault(kind, result.message);
 }
 
-/** Connects to one of the checked addresses and completes TLS, without sending data. */
 async function open(
   { url, host, addresses }: AdmittedUrl,
   ca: string | undefined,
@@ -111,7 +107,7 @@ async function open(
   }
 }
 
-/** Returns the checked addresses for any name. It is not called if the host is an address. */
+/** Returns the checked addresses for any name. */
 function pinLookup(addresses: string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, options, callback) => {

@@ -1,18 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/**
- * Allowed clock difference of a signature, in either direction.
- * @see docs/webhooks.md#verify-the-signature
- */
+/** @see docs/webhooks.md#verify-the-signature */
 const SIGNATURE_TOLERANCE_SECONDS = 300;
 
-/** Delivery as the receiver sees it. */
 export interface SignedDelivery {
-  /** The `Service-Signature` header; undefined when it was not sent. */
+  /** The `Service-Signature` header. */
   header: string | undefined;
-  /** The raw bytes received, not a re-serialized body. */
+  /** Raw bytes received, not a re-serialized body. */
   body: string | Buffer;
-  /** The endpoint's signing secret, `whsec_…`. */
   secret: string;
   /** Unix time in seconds. */
   now: number;
@@ -20,8 +15,8 @@ export interface SignedDelivery {
 }
 
 /**
- * Builds the `Service-Signature` header of an attempt: `t=<unix seconds>,v1=<hex HMAC-SHA256>`.
- * The key is the whole secret as text, including `whsec_`.
+ * Builds the header `t=<unix seconds>,v1=<hex HMAC-SHA256>`. The key is the whole secret as text,
+ * including `whsec_`.
  * @see docs/webhooks.md#verify-the-signature
  */
 export function signPayload(secret: string, body: string | Buffer, atSeconds: number): string {
@@ -30,7 +25,6 @@ export function signPayload(secret: string, body: string | Buffer, atSeconds: nu
 
 /**
  * Verifies the signature and its age. A header with anything but one `t` and one `v1` is refused.
- * @see docs/webhooks.md#verify-the-signature
  */
 export function verifySignature(delivery: SignedDelivery): boolean {
   const { header, body, secret, now } = delivery;

@@ -22,12 +22,11 @@ export interface UrlRefusal {
 export interface UrlPolicy {
   /** Allows endpoints on this machine, also over plain http; for the sandbox. */
   allowPrivate: boolean;
-  /** Whether the operator blocks an address for webhooks; by default none. */
+  /** Addresses that the operator blocks; by default none. */
   isDenied?: (address: string) => boolean;
   resolve?: Resolve;
 }
 
-/** An accepted URL, and the only addresses to connect to. */
 export interface AdmittedUrl {
   ok: true;
   url: URL;
@@ -38,12 +37,10 @@ export interface AdmittedUrl {
 
 const LOCAL_SUFFIXES = ['.local', '.internal', '.localdomain', '.home.arpa', '.lan', '.intranet'];
 
-/** Shared by all merchants, with its cache. */
 const resolveName = createResolver();
 
 /**
- * Checks the URL of an endpoint: https, no userinfo, up to 2,048 characters, only public addresses.
- * With `allowPrivate`, this machine is allowed too, also over http.
+ * Checks the URL of an endpoint at registration.
  * @returns the URL to store, or the reason for the merchant
  */
 export async function checkWebhookUrl(
@@ -54,7 +51,9 @@ export async function checkWebhookUrl(
   return result.ok ? { ok: true, url: result.url.href } : result;
 }
 
-/** Checks a URL at registration and at each attempt; addresses are at most seconds old. */
+/**
+ * Checks a URL at registration and at each attempt; `addresses` are the only ones to connect to.
+ */
 export async function admitUrl(text: string, policy: UrlPolicy): Promise<AdmittedUrl | UrlRefusal> {
   const url = parseUrl(text, policy.allowPrivate);
   if ('code' in url) return url;
@@ -66,7 +65,7 @@ export async function admitUrl(text: string, policy: UrlPolicy): Promise<Admitte
   if (addresses.length === 0) {
     return refuse('url_host_unknown', `The host name ${host} could not be resolved.`);
   }
-  // One forbidden address is enough, because any of them may be connected to.
+  // Any of the addresses may be connected to.
   for (const address of addresses) {
     const refusal = addressFault(address, url.protocol, policy);
     if (refusal !== null) return refusal;
