@@ -1,16 +1,24 @@
 import { code, codes, list } from './markdown';
 import { TEXTS } from './workflow-texts';
 
-/** Each resource's attention reasons with the remedies that its page in the Temporal UI shows. */
+/**
+ * Attention reasons with the remedies that the page of a resource in the Temporal UI shows: a list of
+ * each resource, and one of those that all resources have in common.
+ */
 export function remedyLists() {
-  return Object.fromEntries(
-    Object.entries(TEXTS).map(([kind, { remedies }]) => {
-      const items = Object.entries(remedies).map(
-        ([reason, remedy]) => `${code(reason)}: ${remedy}`,
-      );
-      return [`${kind}-remedies`, list(items)];
-    }),
-  );
+  const all = Object.values(TEXTS).map(({ remedies }) => remedies);
+  const isCommon = ([reason, remedy]: [string, string]) =>
+    all.every((remedies) => remedies[reason] === remedy);
+  const lists = Object.entries(TEXTS).map(([kind, { remedies }]) => {
+    const own = Object.entries(remedies).filter((entry) => !isCommon(entry));
+    return [`${kind}-remedies`, remedyList(own)];
+  });
+  const common = Object.entries(TEXTS.payment.remedies).filter(isCommon);
+  return Object.fromEntries([['common-remedies', remedyList(common)], ...lists]);
+}
+
+function remedyList(entries: [string, string][]): string {
+  return list(entries.map(([reason, remedy]) => `${code(reason)}: ${remedy}`));
 }
 
 /** Updates of each resource, and the states in which operators can send them. */

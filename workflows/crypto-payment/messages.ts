@@ -23,16 +23,16 @@ export const messages = {
   /** Texts that the Temporal UI shows with each message. */
   descriptions: {
     open: 'Waits until rate and address are given and stored. Sent by the API with the start.',
-    release: `Counts the deposits that screening holds: ${OPERATOR}}. Credits them, for good.`,
+    release: `Credits the deposits that screening holds, for good: ${OPERATOR}}.`,
     reject:
-      `Gives the waiting deposits up: ${OPERATOR}}. They are never credited; what becomes of the ` +
-      'asset is settled outside.',
-    accept: `Takes an underpaid payment as it is: ${OPERATOR}}. It becomes received.`,
+      `Gives the waiting deposits up, for good: ${OPERATOR}}. What becomes of the asset is settled ` +
+      'elsewhere.',
+    accept: `Settles for the amount of an underpaid payment: ${OPERATOR}}. It becomes received.`,
     return:
-      `Takes an underpaid payment off the balance, once its window is over: ${OPERATOR}}. It becomes ` +
-      'expired; the asset is sent back outside.',
-    credit_late: `Counts the deposits that came late: ${OPERATOR}}. Credits them, for good.`,
-    snooze: `Clears the attention reason for a while: ${OPERATOR}, "hours": 24}.`,
+      `Debits an underpaid payment, once its window is over: ${OPERATOR}}. It becomes ` +
+      'expired; the asset is sent back elsewhere.',
+    credit_late: `Credits the deposits that came late, for good: ${OPERATOR}}.`,
+    snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     state: 'The state of the crypto payment.',
     deposit: 'From the chain: a deposit was seen, or has more confirmations.',
     deposit_undone: 'From the chain: a deposit is in no block any more.',

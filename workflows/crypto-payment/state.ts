@@ -101,24 +101,22 @@ export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
   },
   remedies: {
     deposit_held:
-      'Screening holds a deposit. `release` counts it and credits the merchant; `reject` gives it up.',
+      'Screening holds a deposit. `release` credits it to the merchant; `reject` gives it up.',
     late_deposit:
-      'A deposit came after the window. `credit_late` counts it and credits the merchant; `reject` ' +
-      'gives it up.',
+      'A deposit came after the window. `credit_late` credits it to the merchant; `reject` gives it up.',
     underpaid:
-      'The window closed with less than is due; what came is credited. `accept` takes it as it is; ' +
-      '`return` takes it off the balance again, when you send the asset back; `snooze` to wait for ' +
-      'the merchant.',
+      'The window closed with less than is due; the merchant has what came. `accept` settles for it. ' +
+      '`return` debits it: then send the asset to the payer from the wallet of the connector. ' +
+      '`snooze` waits for the merchant.',
     deposit_undone:
-      'The chain took a deposit back after it had counted and was credited. It may come back in ' +
-      'another block by itself. If it does not, settle it with the merchant and correct the balance.',
+      'The chain removed a deposit that was credited. Another block may include it. ' +
+      'If none does, agree with the merchant and correct the balance.',
     deposit_unconfirmed:
-      'A deposit was seen and is still not confirmed. Look at the chain, and at the connector.',
+      'A deposit was seen and is not confirmed. Check the chain and the connector.',
     amount_differs:
-      'The connector now reports another amount for a deposit that was applied; nothing changed. ' +
-      'Look at the chain.',
+      'The connector reports another amount for an applied deposit; nothing changed. Check the chain.',
     too_many_deposits:
-      'More deposits came than a payment stores; the rest was not applied. Look at the address.',
+      'More deposits came than a payment stores; the rest was not applied. Check the address.',
     malformed_callback: MALFORMED_REMEDY,
     sender_not_known: SENDER_REMEDY,
   },

@@ -28,11 +28,11 @@ export const messages = {
   descriptions: {
     open: 'Waits until the settlement is accepted or refused. Sent by the API with the start.',
     resubmit:
-      'Asks the connector what it knows of the settlement, and sends it again, under the same id, ' +
-      `only when it is unknown there: ${OPERATOR}}. Answers with what the connector said.`,
-    mark_failed: `The chain shows that nothing left, and nothing will: ${OPERATOR}}. Gives it back.`,
+      `Asks the connector, and sends it again only if the connector does not know it: ${OPERATOR}}. ` +
+      'Answers with what the connector said.',
+    mark_failed: `The chain shows that nothing left or will leave: ${OPERATOR}}. The merchant gets it back.`,
     mark_completed: `The chain shows that the wallet has it: ${OPERATOR}}.`,
-    snooze: `Clears the attention reason for a while: ${OPERATOR}, "hours": 24}.`,
+    snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     state: 'The state of the settlement.',
     sent: 'From the connector: the transaction is broadcast.',
     completed: 'From the chain: the transaction is confirmed.',

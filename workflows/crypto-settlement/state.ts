@@ -72,16 +72,15 @@ export const VIEW: View<CryptoSettlementStatus, CryptoSettlementAttention> = {
   },
   remedies: {
     settlement_overdue:
-      'It has not completed in its time. Look at the chain. `resubmit` asks the connector what it ' +
-      'knows and sends it again only when it is unknown there; `mark_completed` or `mark_failed` ' +
-      'when the chain shows it; `snooze` to wait some more.',
+      'It has not completed in time. Check the chain. `resubmit` asks the connector, and sends it ' +
+      'again only if the connector does not know it. Send `mark_completed` or `mark_failed` when ' +
+      'the chain shows it. `snooze` waits longer.',
     failed_after_completed:
-      'The connector reported a failure after it had completed; nothing moved. Look at the chain.',
+      'The connector reported a failure of a completed settlement; nothing moved. Check the chain.',
     moved_after_failed:
-      'The connector reported that it went on after it had failed and the balance had it back; ' +
-      'nothing moved. Look at the chain: if the wallet has it, correct the balance.',
-    amount_differs:
-      'The connector reported a different amount than was to be sent; nothing moved. Look at the chain.',
+      'The connector continued a failed settlement, whose amount the merchant has back; nothing ' +
+      'moved. Check the chain. If the wallet has it, correct the balance.',
+    amount_differs: 'The connector reported a different amount; nothing moved. Check the chain.',
     malformed_callback: MALFORMED_REMEDY,
     sender_not_known: SENDER_REMEDY,
   },

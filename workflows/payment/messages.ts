@@ -21,16 +21,16 @@ export const messages = {
   /** Texts that the Temporal UI shows with each message. */
   descriptions: {
     open: 'Waits until the payment is stored. Sent by the API with the start.',
-    cancel: 'Calls the payment off: {"by": "merchant"}. Refused once the customer has paid.',
+    cancel: 'Cancels the payment: {"by": "merchant"}. Refused once the customer has paid.',
     mark_settled:
-      `The bank confirmed elsewhere that the money moved: ${OPERATOR}}. Only in flight. ` +
+      `The bank confirmed that the money moved: ${OPERATOR}}. ` +
       'An "amount" in minor units posts what really came.',
-    mark_failed: `The bank confirmed elsewhere that no money moves: ${OPERATOR}}. Only in flight.`,
+    mark_failed: `The bank confirmed that no money moves: ${OPERATOR}}.`,
     claw_back:
-      `Books what the bank took back from a settled payment: ${OPERATOR}}. The balance gives what ` +
-      'it holds, the merchant owes the rest. An "amount" in minor units posts a part.',
-    mark_reversed: `Late funds were sent back to the customer elsewhere: ${OPERATOR}}.`,
-    snooze: `Clears the attention reason for a while: ${OPERATOR}, "hours": 24}. Only when authorised.`,
+      `Posts the chargeback of a settled payment: ${OPERATOR}}. The merchant owes what the balance ` +
+      'does not have. An "amount" in minor units posts a part.',
+    mark_reversed: `The late funds were sent back to the customer: ${OPERATOR}}.`,
+    snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     state: 'The state of the payment.',
     authorized: 'From the bank: the customer paid, the money has not moved yet.',
     settled: 'From the bank: the money moved.',

@@ -106,33 +106,34 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
   },
   remedies: {
     settlement_overdue:
-      'Settlement is overdue. Ask the bank, then send the update `mark_settled` or `mark_failed`; ' +
-      '`snooze` to wait some more.',
+      'Ask the bank, then send `mark_settled` or `mark_failed`. `snooze` waits longer.',
     session_not_closed:
-      'The payment has ended, and the bank has not confirmed that the customer can no longer pay. ' +
-      'It is asked again and again; money that comes all the same is sent back. If that lasts, ' +
+      'The payment has ended, but the bank has not confirmed that the customer can no longer pay. ' +
+      'The service repeats the request, and sends back money that still comes. If this lasts, ' +
       'check the connector.',
     late_money_pending:
-      'The customer paid after the payment had ended; the bank is instructed to give it back. ' +
-      'If that lasts, check the connector.',
+      'The customer paid after the payment had ended, and the bank is instructed to send the money ' +
+      'back. If this lasts, check the connector.',
     late_authorization_voided:
-      'The customer authorised after the payment had ended; the bank released it. Nothing to do.',
+      'The customer authorized after the payment had ended, and the bank released it. Nothing to do.',
     late_settlement_reversed:
-      'The money moved after the payment had ended; the bank was instructed to send it back. ' +
+      'The money moved after the payment had ended, and the bank was instructed to send it back. ' +
       '`payment show` says whether it has left suspense: until then the bank has not confirmed it.',
     late_settlement_not_reversed:
-      'The money moved after the payment had ended and the bank refused to send it back. ' +
-      'Return it by hand, notify the merchant, then `payment act ID mark_reversed`.',
+      'The money moved after the payment had ended, and the bank refused to send it back. ' +
+      'Return it by hand, notify the merchant, then run `payment act ID mark_reversed`.',
     failed_after_settled:
-      'The bank reported a failure after it had settled: it can no longer be refunded. Ask the ' +
-      'bank; if it took the money back, `payment act ID claw_back`.',
+      'The bank reported a failure of a settled payment, which can no longer be refunded. Ask the ' +
+      'bank. If it took the money back, run `payment act ID claw_back`.',
     clawed_back:
-      'The bank takes the money back. Once it has, `payment act ID claw_back` posts it against the ' +
-      'balance; where the payment had not settled, ask the bank.',
+      'The bank charges the payment back. Once it has, `payment act ID claw_back` posts it. If the ' +
+      'payment had not settled, ask the bank.',
     amount_differs:
-      'The bank reported a different amount than was requested; nothing was posted. Ask the bank, then ' +
-      '`mark_settled` with the amount that really came, or `mark_failed`.',
-    expired_after_authorized: 'The bank reported an expiry after it had authorised. Ask the bank.',
+      'The bank reported a different amount; nothing was posted. Ask the bank, then send ' +
+      '`mark_settled` with the amount that came, or `mark_failed`.',
+    expired_after_authorized:
+      'The bank reported an expiry of an authorized payment. Ask the bank, then send ' +
+      '`mark_settled` or `mark_failed`.',
     malformed_callback: MALFORMED_REMEDY,
     sender_not_known: SENDER_REMEDY,
   },

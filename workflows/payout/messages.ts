@@ -22,14 +22,14 @@ export const messages = {
   descriptions: {
     open: 'Waits until the payout is sent or refused, 5 s at most. Sent by the API with the start.',
     resubmit:
-      'Asks the bank what it knows of the payout, and sends it again, under the same id, only when ' +
-      `the bank does not know it: ${OPERATOR}}. Answers with what the bank said.`,
-    mark_failed: `The bank confirmed elsewhere that no money left: ${OPERATOR}}. Gives it back.`,
+      `Asks the bank, and sends the payout again only if the bank does not know it: ${OPERATOR}}. ` +
+      'Answers with what the bank said.',
+    mark_failed: `The bank confirmed that no money left: ${OPERATOR}}. The merchant gets it back.`,
     mark_returned:
-      `The bank confirmed elsewhere that the money came back: ${OPERATOR}}. Credits it. ` +
-      'An "amount" in minor units posts what really came.',
-    mark_completed: `The bank confirmed elsewhere that the recipient has the money: ${OPERATOR}}.`,
-    snooze: `Clears the attention reason for a while: ${OPERATOR}, "hours": 24}.`,
+      `The bank confirmed that the money came back: ${OPERATOR}}. ` +
+      'An "amount" in minor units credits what really came.',
+    mark_completed: `The bank confirmed that the recipient has the money: ${OPERATOR}}.`,
+    snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     state: 'The state of the payout.',
     submitted: 'From the bank: taken, and queued there.',
     sent: 'From the bank: handed to the scheme.',

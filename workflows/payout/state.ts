@@ -77,12 +77,11 @@ const COMPLETED: Waiting = {
 };
 
 const OVERDUE_REMEDY =
-  '`resubmit` asks the bank what it knows and sends the payout again only when it is unknown ' +
-  'there. When the bank has confirmed the outcome: `mark_completed` or `mark_failed`; ' +
-  '`snooze` to wait some more.';
+  '`resubmit` asks the bank, and sends the payout again only if the bank does not know it. Once the ' +
+  'bank has confirmed the outcome, send `mark_completed` or `mark_failed`. `snooze` waits longer.';
 
 const CREDITED_TOO_MUCH =
-  'Ask the bank; if the recipient has the money, the merchant was credited too much.';
+  'Ask the bank. If the recipient has the money, the merchant was credited too much: agree with them.';
 
 export const VIEW: View<PayoutStatus, PayoutAttention> = {
   waitingFor: {
@@ -97,34 +96,35 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
     returned: FINAL,
   },
   remedies: {
-    not_submitted: `The bank has not taken it in its time. ${OVERDUE_REMEDY}`,
-    not_sent: `The bank has not handed it to the scheme in its time. ${OVERDUE_REMEDY}`,
+    not_submitted: `The bank has not taken the payout in time. Check the connector. ${OVERDUE_REMEDY}`,
+    not_sent: `The bank has not handed the payout to the scheme in time. ${OVERDUE_REMEDY}`,
     not_completed:
-      'The bank has not reported the outcome in its time. Ask the bank, then send the update ' +
-      '`mark_completed`, `mark_failed` or `mark_returned`; `snooze` to wait some more.',
+      'The bank has not reported the outcome in time. Ask the bank, then send ' +
+      '`mark_completed`, `mark_failed` or `mark_returned`. `snooze` waits longer.',
     restarted_in_flight:
-      'Its workflow was ended from outside and has started again. It goes on by itself: the bank ' +
-      'is asked before anything is sent again. Find out who ended it; `snooze` clears this attention reason.',
+      'The workflow was ended from outside and restarted. It asks the bank before it sends ' +
+      'anything again. Find out who ended it. `snooze` clears this reason.',
     failed_after_completed:
-      'The bank reported a failure after the payout had completed; nothing moved. Ask the bank; ' +
-      'if the money is back, send `mark_returned`.',
+      'The bank reported a failure of a completed payout; nothing moved. Ask the bank. ' +
+      'If the money is back, send `mark_returned`.',
     moved_after_failed:
-      'The bank reported that the payout went on after it had failed and its money was given ' +
-      `back; nothing moved. ${CREDITED_TOO_MUCH}`,
+      'The bank continued a failed payout, whose amount the merchant has back; nothing moved. ' +
+      CREDITED_TOO_MUCH,
     moved_after_returned:
-      'The bank reported another end after the payout had come back and its amount was ' +
-      `credited; nothing moved. ${CREDITED_TOO_MUCH}`,
+      'The bank reported another end of a returned payout, whose amount the merchant has back; ' +
+      `nothing moved. ${CREDITED_TOO_MUCH}`,
     second_return:
       'The bank reported a second return; the amount was credited once. Ask the bank whether ' +
-      'both are the same.',
+      'both are the same. If not, hand it to accounting.',
     return_too_late:
-      'The bank reported a return more than 60 days later; nothing moved. Ask the bank; if the ' +
+      'The bank reported a return after more than 60 days; nothing moved. Ask the bank. If the ' +
       'money is there, send `mark_returned`.',
     return_not_possible:
-      'The bank reported a return on a rail where nothing comes back; nothing moved. Ask the bank.',
+      'The bank reported a return on a rail without returns; nothing moved. Ask the bank, and ' +
+      'agree with the merchant.',
     amount_differs:
-      'The bank reported a different amount than was requested; nothing was posted. Ask the bank, then ' +
-      '`mark_completed`, or `mark_returned` with the amount that really came back.',
+      'The bank reported a different amount; nothing was posted. Ask the bank, then send ' +
+      '`mark_completed`, or `mark_returned` with the amount that came back.',
     malformed_callback: MALFORMED_REMEDY,
     sender_not_known: SENDER_REMEDY,
   },

@@ -21,10 +21,10 @@ export const messages = {
   descriptions: {
     open: 'Waits until the refund is accepted or refused. Sent by the API with the start.',
     mark_settled:
-      `The bank confirmed elsewhere that the customer has the money: ${OPERATOR}}. ` +
+      `The bank confirmed that the customer has the money: ${OPERATOR}}. ` +
       'An "amount" in minor units posts what was really sent.',
-    mark_failed: `The bank confirmed elsewhere that no money goes out: ${OPERATOR}}. Gives it back.`,
-    snooze: `Clears the attention reason for a while: ${OPERATOR}, "hours": 24}.`,
+    mark_failed: `The bank confirmed that no money goes out: ${OPERATOR}}. The merchant gets it back.`,
+    snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     state: 'The state of the refund.',
     settled: 'From the bank: the money reached the customer.',
     failed: 'From the bank: refused or sent back.',

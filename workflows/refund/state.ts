@@ -49,15 +49,17 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
   },
   remedies: {
     refund_overdue:
-      'The bank has not reported the outcome. Ask the bank, then send the update ' +
-      '`mark_settled` or `mark_failed`; `snooze` to wait some more.',
-    failed_after_settled: 'The bank reported a failure after it had settled. Ask the bank.',
+      'Ask the bank, then send `mark_settled` or `mark_failed`. `snooze` waits longer.',
+    failed_after_settled:
+      'The bank reported a failure of a settled refund. Ask the bank. If it has the money back, ' +
+      'credit the merchant with `balance adjust`.',
     settled_after_failed:
-      'The bank reported that it settled after it had failed and its amount was given back. ' +
-      'Ask the bank; if the customer has the money, the merchant was credited too much.',
+      'The bank settled a failed refund, whose amount the merchant has back. Ask the bank. If the ' +
+      'customer has the money, agree with the merchant, who may have refunded again, and debit the ' +
+      'balance with `balance adjust`.',
     amount_differs:
-      'The bank reported a different amount than was requested; nothing was posted. Ask the bank, then ' +
-      '`mark_settled` with the amount that was really sent, or `mark_failed`.',
+      'The bank reported a different amount; nothing was posted. Ask the bank, then send ' +
+      '`mark_settled` with the amount that was sent, or `mark_failed`.',
     malformed_callback: MALFORMED_REMEDY,
     sender_not_known: SENDER_REMEDY,
   },

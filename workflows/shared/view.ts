@@ -13,11 +13,12 @@ export interface Waiting {
 export const FINAL: Waiting = { what: 'nothing: final', updates: 'none' };
 
 export const MALFORMED_REMEDY =
-  'A callback could not be read; it is in the activity log. Ask the connector team.';
+  'A callback could not be read; the activity log quotes the fault. Ask the bank what it meant, and ' +
+  'act on that.';
 
 export const SENDER_REMEDY =
-  'A callback came whose sender is not verified; it was stored but not applied. The activity log ' +
-  'says why. If the bank confirms it, let its connector send it again, signed with a valid key.';
+  'A callback whose sender is not verified was stored, and not applied; the activity log says why. If ' +
+  'the bank confirms it, let its connector send it again, signed with a valid key.';
 
 /** The texts of one kind of resource for operators. */
 export interface View<Status extends string, Attention extends string> {
