@@ -7,7 +7,7 @@ import { blocksByPage } from './pages';
 /** The compiled file is `dist/docs/generate/main.js`. */
 const ROOT = join(__dirname, '../../..');
 
-for (const [page, blocks] of Object.entries(blocksByPage(ROOT))) {
+for (const [page, blocks] of Object.entries(blocksByPage())) {
   const path = join(ROOT, page);
   const text = readFileSync(path, 'utf8');
   const filled = fill(text, blocks);

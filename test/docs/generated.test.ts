@@ -1,8 +1,8 @@
 import { fill } from '../../docs/generate/blocks';
 import { blocksByPage } from '../../docs/generate/pages';
-import { ROOT, textOf } from './pages';
+import { textOf } from './pages';
 
-const PAGES = Object.entries(blocksByPage(ROOT));
+const PAGES = Object.entries(blocksByPage());
 
 test.each(PAGES)('%s says what the code says: else run `npm run docs`', (page, blocks) => {
   expect(textOf(page)).toBe(fill(textOf(page), blocks));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { signPayload } from '../../src/webhooks/signature';
 import { ROOT } from './pages';
 
-/** The receiver that the docs show and that merchants copy. */
+/** The receiver that the docs link and that merchants copy. */
 const SECRET = 'whsec_of_a_test';
 const BODY = '{"id":"evt_1","type":"payment.settled","data":{"payment_id":"p"}}';
 
