@@ -1,7 +1,7 @@
 import type { Document, FindOptions } from 'mongodb';
 import { eventId } from '../base/ids';
 import type { CallbackResource } from '../domain/callback/callback';
-import { type AnyLine, bookId, type EntryKind } from '../ledger/entries';
+import { bookId, type EntryKind, type EntryLine } from '../ledger/entries';
 import type { PaymentDocument } from '../store/payments';
 import { compareValues, type Difference, difference, type EntryRow } from './compare';
 import { type Read, readAll } from './snapshot';
@@ -21,9 +21,9 @@ export interface ResourceRule<Part extends CommonFields, Kind extends EntryKind>
   fields: readonly (keyof Part & string)[];
   /** Postings that each state calls for, each once. */
   entries: Record<Part['status'], ExpectedKinds<Part, Kind>>;
-  lines: Record<Kind, (part: Part) => AnyLine[]>;
+  lines: Record<Kind, (part: Part) => EntryLine[]>;
   /** Parts of which each has a posting of its own; the resource is one when not given. */
-  steps?: (part: Part, kind: Kind) => { step: string; lines: AnyLine[] }[];
+  steps?: (part: Part, kind: Kind) => { step: string; lines: EntryLine[] }[];
   /** Book of its postings; that of its currency when not given. */
   book?: (part: Part) => string;
   /** Versions of which an event tells; each but the first when not given. */
@@ -34,7 +34,7 @@ export interface ResourceRule<Part extends CommonFields, Kind extends EntryKind>
 interface ExpectedEntry<Kind extends EntryKind> {
   kind: Kind;
   step?: string;
-  lines: AnyLine[];
+  lines: EntryLine[];
 }
 
 /** Fields that are read of every resource beside those of its rule. */

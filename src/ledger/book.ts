@@ -4,10 +4,10 @@ import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import { omitUndefined } from '../domain/defined';
 import type { BookDocument, EntryDocument } from './documents';
 import {
-  type AnyLine,
   bookId,
   bookOwner,
   buildBookRange,
+  type EntryLine,
   InsufficientBalance,
   isPending,
   type NewEntry,
@@ -17,7 +17,9 @@ import { assertBalanced, mustNotBeNegative, mustNotBePositive } from './entry-li
 import { type StoredInteger, toBigInt, toStoredInteger } from './integers';
 import { addPending, applyPending, EXACT, PENDING_INDEX, sumPending } from './pending';
 
-/** Balance in minor units, or a coin's smallest; a bigint where a number would not be exact. */
+/**
+ * Balance in minor units, or in an asset's smallest; a bigint where a number would not be exact.
+ */
 export interface BalanceRow {
   balance_account: string;
   currency: string;
@@ -25,14 +27,14 @@ export interface BalanceRow {
   reserved: number | bigint;
 }
 
-/** Money that a merchant owes, since a balance did not hold what a bank took back. */
+/** Debt of a merchant whose balance did not cover a chargeback. */
 export interface Receivable {
   currency: string;
   /** Minor units. */
   owed: number;
 }
 
-/** Index of a book's postings in the order of their writes. */
+/** Index of the entries of a book in the order of their writes. */
 export const WRITTEN = 'written';
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
@@ -40,10 +42,10 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const entries: Collection<EntryDocument> = db.collection<EntryDocument>('ledger_postings');
   const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
 
-  /** Moves what the book keeps; false when a balance would pass 0. */
+  /** Adds lines to the stored balances; false when a balance would pass 0. */
   const incrementBalances = async (
     book: string,
-    lines: readonly AnyLine[],
+    lines: readonly EntryLine[],
     session: ClientSession,
   ): Promise<boolean> => {
     const owner = bookOwner(book);
@@ -56,26 +58,26 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
         ),
         $setOnInsert: owner,
       },
-      // A posting that debits must not make the book.
+      // An entry that debits must not create the book.
       { session, upsert: bounds.length === 0 },
     );
     return result.matchedCount + result.upsertedCount > 0;
   };
 
-  /** Balances of a book by their paths, open postings included, as the transaction sees them. */
+  /** Balances by their paths, pending entries included, as the transaction sees them. */
   const readBalances = async (book: string, session: ClientSession) => {
     const storedBook = await books.findOne({ _id: book }, { session, ...EXACT });
     return addPending(storedBook, (await sumPending(entries, book, session)).get(book));
   };
 
-  /** Moves balances, and takes open postings in where these need it. @throws InsufficientBalance */
+  /** Adds lines, and applies pending entries where these cover them. @throws InsufficientBalance */
   const applyLines = async (
     book: string,
-    lines: readonly AnyLine[],
+    lines: readonly EntryLine[],
     session: ClientSession,
   ): Promise<void> => {
     if (await incrementBalances(book, lines, session)) return;
-    // Looks before it folds, since what a refusal has folded is lost with its transaction.
+    // Check first: what a refused transaction has applied is lost with it.
     if (isCovered(lines, await readBalances(book, session))) {
       while ((await applyPending(entries, books, book, session)) > 0) {
         if (await incrementBalances(book, lines, session)) return;
@@ -98,22 +100,21 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       await makeIndexes(books, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], missing);
     },
     /**
-     * Writes an entry, and changes its balances unless it is a pending one, which conflicts with no
-     * other. Early in the caller's transaction: a write conflict on the book then costs little.
-     * @throws InsufficientBalance when a balance would fall below 0: let the transaction abort
+     * Posts an entry; a pending one changes no balance yet. Call it early in a transaction, since a
+     * write conflict on the book then costs little.
+     * @throws InsufficientBalance: let the transaction abort
      * @throws MongoServerError duplicate key when it was posted already
      */
     post: async (entry: NewEntry, session: ClientSession): Promise<void> => {
       await entries.insertOne(buildDocument(entry, now()), { session });
       if (!isPending(entry)) await applyLines(bookId(entry), entry.legs, session);
     },
-    /** Takes open postings of a book into its balances, in the caller's transaction. */
     applyPending: (book: string, session: ClientSession) =>
       applyPending(entries, books, book, session),
-    /** Lists the named balances of an account in one environment, by name and currency. */
+    /** Lists the balances of an account in one environment, by name and currency. */
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> => {
       const all = buildBookRange(account_id, livemode);
-      const { held: storedBooks, open: pendingSums } = await inSnapshot(
+      const { storedBooks, pendingSums } = await inSnapshot(
         db.client,
         db.databaseName,
         async (snapshot) => {
@@ -121,8 +122,10 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
           const books = snapshot.db.collection<BookDocument>('ledger_books');
           const entries = snapshot.db.collection<EntryDocument>('ledger_postings');
           return {
-            held: await books.find({ account_id, livemode }, { session, ...EXACT }).toArray(),
-            open: await sumPending(entries, all, session),
+            storedBooks: await books
+              .find({ account_id, livemode }, { session, ...EXACT })
+              .toArray(),
+            pendingSums: await sumPending(entries, all, session),
           };
         },
       );
@@ -136,7 +139,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       );
       return rows.sort(byNameAndCurrency);
     },
-    /** Finds a balance in the book of a posting, within its transaction; null: never credited. */
+    /** Finds a balance in the book of an entry; null when it was never credited. */
     balance: async (
       entry: NewEntry,
       name: string,
@@ -145,7 +148,6 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       const rows = toBalanceRows(entry.currency, await readBalances(bookId(entry), session));
       return rows.find(({ balance_account }) => balance_account === name) ?? null;
     },
-    /** Sums that the merchant owes, by currency. */
     receivables: async (account_id: string, livemode: boolean): Promise<Receivable[]> => {
       const rows = await books.find({ account_id, livemode }).sort({ currency: 1 }).toArray();
       return rows.flatMap(({ currency, receivable }) => {
@@ -157,12 +159,12 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     findEntry: (id: string) => entries.findOne({ _id: id }),
     forResource: (resource_id: string) =>
       entries.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
-    /** Both collections, for a verification that reads them in one snapshot. */
+    /** Collections for a verification, which reads both in one snapshot. */
     collections: { postings: entries, books },
   };
 }
 
-/** The document of a posting that is written now. @throws Error when its legs don't sum to zero */
+/** Builds the stored form. @throws RangeError when the lines do not sum to zero */
 function buildDocument(entry: NewEntry, writtenAt: Date): EntryDocument {
   const { legs, kind, resource_id, step, currency, at, value_date, note } = entry;
   assertBalanced(legs);
@@ -177,7 +179,7 @@ function buildDocument(entry: NewEntry, writtenAt: Date): EntryDocument {
 }
 
 function toStoredLines(
-  lines: readonly AnyLine[],
+  lines: readonly EntryLine[],
   currency: string,
 ): { account: string; amount: StoredInteger }[] {
   return lines.map(({ account, amount }) => ({
@@ -186,23 +188,18 @@ function toStoredLines(
   }));
 }
 
-/** Conditions under which the legs may be moved: no balance passes 0. */
-function buildBounds(lines: readonly AnyLine[], currency: string) {
-  const debits = lines.filter(({ account, amount }) => amount < 0 && mustNotBeNegative(account));
-  const receivableCredits = lines.filter(
-    ({ account, amount }) => amount > 0 && mustNotBePositive(account),
-  );
-  return [
-    ...debits.map(({ account, amount }) => [account, { $gte: toStoredInteger(-amount, currency) }]),
-    ...receivableCredits.map(({ account, amount }) => [
-      account,
-      { $lte: toStoredInteger(-amount, currency) },
-    ]),
-  ];
+/** Conditions under which no balance passes 0. */
+function buildBounds(lines: readonly EntryLine[], currency: string) {
+  return lines.flatMap(({ account, amount }): [string, object][] => {
+    const bound = toStoredInteger(-amount, currency);
+    if (amount < 0 && mustNotBeNegative(account)) return [[account, { $gte: bound }]];
+    if (amount > 0 && mustNotBePositive(account)) return [[account, { $lte: bound }]];
+    return [];
+  });
 }
 
-/** Whether balances bear the legs, once what is open is taken in. */
-function isCovered(lines: readonly AnyLine[], balances: ReadonlyMap<string, unknown>): boolean {
+/** Whether balances, pending entries included, cover the lines. */
+function isCovered(lines: readonly EntryLine[], balances: ReadonlyMap<string, unknown>): boolean {
   return lines.every(({ account, amount }) => {
     const after = (toBigInt(balances.get(account)) ?? 0n) + BigInt(amount);
     if (after < 0n) return !mustNotBeNegative(account);

@@ -1,5 +1,5 @@
 import { isBalanceAccountName, MAIN_BALANCE } from '../domain/account/balance-account';
-import type { AnyLine, AssetLine, EntryKind, EntryLine } from './entries';
+import type { EntryKind, EntryLine } from './entries';
 
 const available = (name: string) => `balances.${checkName(name)}.available`;
 const reserved = (name: string) => `balances.${checkName(name)}.reserved`;
@@ -10,69 +10,42 @@ const LATE = 'suspense.late';
 const ADJUSTMENTS = 'external.adjustments';
 const RECEIVABLE = 'receivable.merchant';
 
-/** Checks a name that becomes part of a path. @throws RangeError on any other text */
+/** @throws RangeError when a name cannot be part of a path */
 function checkName(name: string): string {
   if (!isBalanceAccountName(name)) throw new RangeError(`No name of a ledger account: ${name}`);
   return name;
 }
 
-/** Legs that move `amount` from one account to the other. */
-function transfer(from: string, to: string, amount: number): EntryLine[] {
+function transfer(from: string, to: string, amount: number | bigint): EntryLine[] {
   return [
     { account: from, amount: -amount },
     { account: to, amount },
   ];
-}
-
-function transferUnits(from: string, to: string, amount: bigint): AssetLine[] {
-  return [
-    { account: from, amount: -amount },
-    { account: to, amount },
-  ];
-}
-
-function negateLine({ account, amount }: AnyLine): AnyLine {
-  return typeof amount === 'bigint' ? { account, amount: -amount } : { account, amount: -amount };
 }
 
 function dropZeroLines(lines: EntryLine[]): EntryLine[] {
   return lines.filter(({ amount }) => amount !== 0);
 }
 
-/** Legs of each kind of posting; amounts in minor units. */
+/** Lines of each kind of entry; amounts in minor units. */
 export const ENTRY_LINES = {
-  /** An operator credits a balance. */
   funded: (balance: string, amount: number) =>
     transfer('external.funding', available(balance), amount),
-  /**
-   * An operator corrects a balance; below 0 debits it. What a merchant owes is collected against the
-   * receivable.
-   */
-  adjusted: (
-    balance: string,
-    amount: number | bigint,
-    against: 'adjustments' | 'receivable',
-  ): AnyLine[] => {
-    const from = against === 'receivable' ? RECEIVABLE : ADJUSTMENTS;
-    return typeof amount === 'bigint'
-      ? transferUnits(from, available(balance), amount)
-      : transfer(from, available(balance), amount);
-  },
-  /** An operator undoes a posting. */
-  reversed: (lines: readonly AnyLine[]): AnyLine[] => lines.map(negateLine),
+  /** Below 0 debits. Debt of a merchant is collected against the receivable. */
+  adjusted: (balance: string, amount: number | bigint, against: 'adjustments' | 'receivable') =>
+    transfer(against === 'receivable' ? RECEIVABLE : ADJUSTMENTS, available(balance), amount),
+  reversed: (lines: readonly EntryLine[]) =>
+    lines.map(({ account, amount }) => ({ account, amount: -amount })),
   /** Credits `main`, without a processing fee. @see docs/decisions.md#balances */
   payment_settled: (connector: string, amount: number) =>
     transfer(clearing(connector), available(MAIN_BALANCE), amount),
-  /** Holds money that came after the payment had ended, until it is sent back … */
+  /** Holds late funds until they are sent back … */
   payment_late_received: (connector: string, amount: number) =>
     transfer(clearing(connector), LATE, amount),
   /** … which the bank confirms. */
   payment_late_reversed: (connector: string, amount: number) =>
     transfer(LATE, clearing(connector), amount),
-  /**
-   * Gives the bank back what it takes from a settled payment: from `main` as much as it holds, and
-   * the merchant owes the rest.
-   */
+  /** Takes from `main` as much as it holds; the merchant owes the rest. */
   payment_clawed_back: (connector: string, held: number, owed: number) =>
     dropZeroLines([
       { account: clearing(connector), amount: held + owed },
@@ -81,7 +54,7 @@ export const ENTRY_LINES = {
     ]),
   /** Debits the default balance when the refund is accepted. @see docs/decisions.md#balances */
   refund_accepted: (amount: number) => transfer(available(MAIN_BALANCE), REFUNDS, amount),
-  /** Credits what the bank has not sent, where it sent less than it was asked for. */
+  /** Credits what the bank did not send, where it sent less than the refund. */
   refund_settled: (connector: string, amount: number, sent: number) =>
     dropZeroLines([
       { account: REFUNDS, amount: -amount },
@@ -112,45 +85,44 @@ export const ENTRY_LINES = {
   /** Credits the amount of a payout that came back; the fee stays. */
   payout_returned: (balance: string, connector: string, amount: number) =>
     transfer(clearing(connector), available(balance), amount),
-  /** Credits a deposit that counts, in the units of its coin. */
+  /** Credits a deposit, in the units of its asset. */
   crypto_payment_credited: (connector: string, amount: bigint) =>
-    transferUnits(clearing(connector), available(MAIN_BALANCE), amount),
-  /** Takes a deposit off again that goes back to the payer. */
+    transfer(clearing(connector), available(MAIN_BALANCE), amount),
+  /** Debits a deposit that goes back to the payer. */
   crypto_payment_returned: (connector: string, amount: bigint) =>
-    transferUnits(available(MAIN_BALANCE), clearing(connector), amount),
+    transfer(available(MAIN_BALANCE), clearing(connector), amount),
   /** Reserves what a settlement pays out when it is accepted … */
   crypto_settlement_reserved: (amount: bigint) =>
-    transferUnits(available(MAIN_BALANCE), reserved(MAIN_BALANCE), amount),
-  /** … which has left when the chain has it for good … */
+    transfer(available(MAIN_BALANCE), reserved(MAIN_BALANCE), amount),
+  /** … captured when the chain has confirmed it … */
   crypto_settlement_captured: (connector: string, amount: bigint) =>
-    transferUnits(reserved(MAIN_BALANCE), clearing(connector), amount),
-  /** … and is given back when it has failed. */
+    transfer(reserved(MAIN_BALANCE), clearing(connector), amount),
+  /** … and released when it fails. */
   crypto_settlement_released: (amount: bigint) =>
-    transferUnits(reserved(MAIN_BALANCE), available(MAIN_BALANCE), amount),
-} satisfies Record<EntryKind, (...args: never[]) => AnyLine[]>;
+    transfer(reserved(MAIN_BALANCE), available(MAIN_BALANCE), amount),
+} satisfies Record<EntryKind, (...args: never[]) => EntryLine[]>;
 
-/** Whether a balance may never fall below 0. */
 export function mustNotBeNegative(account: string): boolean {
   return /^(balances|transit|suspense)\./.test(account);
 }
 
-/** Whether a balance may never rise above 0: a merchant never owes less than nothing. */
+/** Whether a balance may never rise above 0. */
 export function mustNotBePositive(account: string): boolean {
   return account === RECEIVABLE;
 }
 
-/** Asserts that legs sum to zero, in whole minor units, one for each account. @throws RangeError */
-export function assertBalanced(lines: readonly AnyLine[]): void {
+/** Asserts that lines sum to zero, in whole units, one for each account. @throws RangeError */
+export function assertBalanced(lines: readonly EntryLine[]): void {
   const accounts = new Set(lines.map(({ account }) => account));
   const isWhole = lines.every(({ amount }) => isWithin(amount));
   const sum = isWhole ? lines.reduce((total, { amount }) => total + BigInt(amount), 0n) : undefined;
   if (sum !== 0n || lines.length < 2 || accounts.size < lines.length) {
     const each = lines.map(({ account, amount }) => `${account} ${amount}`);
-    throw new RangeError(`Not a balanced posting: ${each.join(', ')}`);
+    throw new RangeError(`Not a balanced journal entry: ${each.join(', ')}`);
   }
 }
 
-/** Largest amount of a coin in one leg; the database adds up to 34 digits exactly. */
+/** Largest amount of a line; the database adds up to 34 digits exactly. */
 const UNITS_MAX = 10n ** 28n;
 
 function isWithin(amount: number | bigint): boolean {

@@ -1,18 +1,15 @@
 import { Contention } from '../base/mongo';
 
-/** Place in the line for a book. */
+/** Request of a caller that waits for the lock of a book. */
 export interface LockRequest {
-  /** Name of the line; each goes on by itself. */
   book: string;
-  /** Time by which it should be done, in ms since the epoch: the earliest goes first. */
+  /** Deadline, in ms since the epoch: the earliest goes first. */
   by: number;
 }
 
-/** Bounds of the lines of one process, whose waiting debits hold slots that payments need, too. */
+/** Bounds of one process, whose waiting debits hold connections that payments need, too. */
 export interface QueueBounds {
-  /** Most that wait for one book. */
   perBook: number;
-  /** Most that wait in all. */
   inAll: number;
   /** Longest wait, in ms; shorter than the attempt that waits. */
   patienceMs: number;
@@ -21,7 +18,7 @@ export interface QueueBounds {
 const BOUNDS: QueueBounds = { perBook: 8, inAll: 20, patienceMs: 1_500 };
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 10_000;
-/** Length of a turn before the first was measured. */
+/** Estimate before the first measurement. */
 const PACE_MS = 30;
 
 interface Waiter {
@@ -31,20 +28,20 @@ interface Waiter {
 }
 
 interface LockQueue {
-  /** By the time at which they should be done. */
+  /** In the order of their deadlines. */
   waiters: Waiter[];
-  /** Times at which those who were sent away come again, the earliest first. */
+  /** Times at which refused callers retry, the earliest first. */
   retryTimes: number[];
-  /** Usual length of a turn, in ms. */
+  /** Usual time for which the lock is held, in ms. */
   pace: number;
   busy: boolean;
 }
 
 /**
- * Runs work with the same book one after the other: at once, MongoDB would abort all but one of the
- * transactions and each would start again. Few may wait. Others are sent away and told when to come
- * again, each a turn later than the one before; whoever comes back is older, and goes first.
- * @throws Contention when it found no turn; nothing was begun then
+ * Runs work on one book at a time: at once, MongoDB would abort all but one of the transactions.
+ * Few callers may wait. The others get a time for their retry, each later than the one before; a
+ * retry is older and goes first.
+ * @throws Contention when the caller may not wait; nothing has begun
  */
 export const withLock = createLocks();
 
@@ -130,7 +127,6 @@ function buildRejection(queue: LockQueue, now: number): Contention {
   return new Contention('Too many debits wait for this book.', retryMs);
 }
 
-/** Those who were sent away and have not come again yet. */
 function listRetries(queue: LockQueue, now: number): number[] {
   queue.retryTimes = queue.retryTimes.filter((at) => at > now);
   return queue.retryTimes;

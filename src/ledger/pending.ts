@@ -3,26 +3,24 @@ import type { BookDocument, EntryDocument } from './documents';
 import { bookOwner } from './entries';
 import { toBigInt, toStoredInteger } from './integers';
 
-/** Sums of legs by the paths of their accounts, exact at any size. */
+/** Sums by the paths of their accounts, exact at any size. */
 export type Sums = ReadonlyMap<string, bigint>;
 
-/** Reads 64-bit integers as they are, since a sum may exceed what a number holds exactly. */
+/** Reads 64-bit integers as bigint, since a number would not hold a large sum exactly. */
 export const EXACT = { useBigInt64: true } as const;
 
-/** Index of the postings that no book has taken in yet. */
 export const PENDING_INDEX = {
   key: { book: 1, written_at: 1 },
   name: 'open',
   partialFilterExpression: { open: true },
 } as const;
 
-/** Postings that one fold takes in, at most. */
 const APPLY_BATCH_MAX = 1_000;
 
 /**
- * Takes the oldest open postings of a book into its balances, in the caller's transaction: two folds
- * of one posting contend for it, so it is taken in once.
- * @returns how many it took in
+ * Applies the oldest pending entries of a book to its balances, in the caller's transaction. Two
+ * calls at once have a write conflict, so each entry is applied once.
+ * @returns the number of entries
  */
 export async function applyPending(
   entries: Collection<EntryDocument>,
@@ -55,11 +53,11 @@ export async function applyPending(
     { $unset: { open: '' } },
     { session },
   );
-  if (modifiedCount !== rows.length) throw new Error(`Postings of ${book} are no longer open.`);
+  if (modifiedCount !== rows.length) throw new Error(`Entries of ${book} are no longer pending.`);
   return rows.length;
 }
 
-/** Sums of what is open, by book. @param books id of one, or a range */
+/** Sums pending entries by book. @param books one id, or a range */
 export async function sumPending(
   entries: Collection<EntryDocument>,
   books: string | { $gte: string; $lt: string },
@@ -87,7 +85,6 @@ export async function sumPending(
   return sumsByBook;
 }
 
-/** Sums of the legs of postings, in integers of any size. */
 export function sumEntryLines(
   rows: readonly { legs?: readonly { account: string; amount: unknown }[] }[],
 ): Sums {
@@ -98,7 +95,7 @@ export function sumEntryLines(
   return sums;
 }
 
-/** Balances of a book with what is open, by the paths of its accounts. */
+/** Balances of a book, pending entries included, by the paths of its accounts. */
 export function addPending(
   book: BookDocument | null,
   pending: Sums = new Map(),
@@ -107,13 +104,11 @@ export function addPending(
   for (const [path, sum] of pending) {
     const balance = balances.get(path) ?? 0n;
     const integer = toBigInt(balance);
-    // A balance that is no integer is shown as it is.
     balances.set(path, integer === undefined ? balance : integer + sum);
   }
   return balances;
 }
 
-/** Balances by their paths: all that a book holds beside the fields that name it. */
 function listBalances({ _id, account_id, livemode, currency, ...rest }: BookDocument) {
   return [...walkLeaves(rest, '')];
 }

@@ -14,7 +14,7 @@ interface Owned {
   connector: string;
 }
 
-/** Facts of each resource that its entries are made of; amounts in minor units. */
+/** Facts that the entries of a resource need; amounts in minor units. */
 type PaymentFacts = Owned & { amount: number; settled_amount?: number | null };
 type RefundFacts = Owned & { amount: number; settled_amount?: number | null };
 type PayoutFacts = Owned & {
@@ -25,18 +25,17 @@ type PayoutFacts = Owned & {
   returned_amount?: number | null;
 };
 type CryptoPaymentFacts = Omit<Owned, 'currency'> & { asset: string; network: string };
-/** Amounts are integers in the asset's smallest unit. */
+/** In the smallest unit of the asset. */
 type CryptoSettlementFacts = Owned & { amount: string; fee: string };
 
-/** When a step takes place. */
 interface BookingTime {
   /** ISO 8601, ms. */
   at: string;
-  /** Day on which the bank books it, where it says so. */
+  /** Day on which the bank books it. */
   value_date?: string | undefined;
 }
 
-/** Minor units that moved when a payment or refund settled, where that is not what was asked. */
+/** Minor units that settled; an operator may have booked a different amount. */
 export function settledAmount({
   amount,
   settled_amount,
@@ -44,7 +43,6 @@ export function settledAmount({
   return settled_amount ?? amount;
 }
 
-/** Posting of a payment: its settlement, or what goes wrong with its money; each at most once. */
 export function buildPaymentEntry(
   kind: 'payment_settled' | 'payment_late_received' | 'payment_late_reversed',
   payment: PaymentFacts,
@@ -55,7 +53,7 @@ export function buildPaymentEntry(
   return { kind, ...getOwner(payment), at, value_date, legs: lines };
 }
 
-/** Posting of a claw-back. @param held what `main` holds of it; the merchant owes the rest */
+/** @param held part that `main` holds; the merchant owes the rest */
 export function buildChargeback(
   payment: PaymentFacts,
   { held, owed }: { held: number; owed: number },
@@ -74,7 +72,6 @@ function getOwner({
   return { resource_id, account_id, livemode, currency };
 }
 
-/** Posting of a refund's step; at most one of each kind. */
 export function buildRefundEntry(
   kind: 'refund_accepted' | 'refund_settled' | 'refund_failed',
   refund: RefundFacts,
@@ -96,7 +93,6 @@ export function returnedAmount({
   return returned_amount ?? amount;
 }
 
-/** Moves of a payout, as far as its postings depend on them. */
 interface PayoutTransition {
   from: { status: PayoutStatus };
   to: readonly PayoutStatus[];
@@ -105,14 +101,13 @@ interface PayoutTransition {
   value_date?: string | undefined;
 }
 
-/** Posting that reserves amount and fee when the payout is accepted. */
 export function buildReservation(payout: PayoutFacts): NewEntry {
   const { balance_account, amount, fee, created_at } = payout;
   const lines = ENTRY_LINES.payout_reserved(balance_account, amount, fee);
   return buildPayoutEntry('payout_reserved', payout, lines, { at: created_at });
 }
 
-/** Postings of a payout's move. @param payout after the move */
+/** @param payout after the transition */
 export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransition): NewEntry[] {
   const { from, to } = transition;
   const { balance_account, amount, fee, connector } = payout;
@@ -148,7 +143,6 @@ export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransi
   });
 }
 
-/** Posting of a deposit that counts, or goes back: one for each of a crypto payment's transactions. */
 export function buildDepositEntry(
   kind: ResourceEntryKind<'crypto_payment'>,
   payment: CryptoPaymentFacts,
@@ -169,7 +163,6 @@ export function buildDepositEntry(
   };
 }
 
-/** Units that a settlement draws. */
 export function settlementDraw({
   amount,
   fee,
@@ -177,7 +170,6 @@ export function settlementDraw({
   return parseUnits(amount) + parseUnits(fee);
 }
 
-/** Posting of a settlement's step; at most one of each kind. */
 export function buildSettlementEntry(
   kind: ResourceEntryKind<'crypto_settlement'>,
   settlement: CryptoSettlementFacts,

@@ -8,8 +8,8 @@ import { formatMoney } from '../../domain/money';
 import type { BalanceRow } from '../../ledger/book';
 import type { BookDocument, EntryDocument } from '../../ledger/documents';
 import {
-  type AnyLine,
   bookId,
+  type EntryLine,
   InsufficientBalance,
   type NewEntry,
   operationId,
@@ -113,7 +113,7 @@ function buildEntryDetails({ now }: FundDeps, { operator, reason, approved_by }:
 }
 
 /** Converts the amounts of stored entry lines to numbers, or to bigints for an asset. */
-function parseLines({ legs: lines }: EntryDocument, currency: string): AnyLine[] {
+function parseLines({ legs: lines }: EntryDocument, currency: string): EntryLine[] {
   const isAsset = parseBookCurrency(currency) !== undefined;
   return lines.map(({ account, amount }) =>
     isAsset ? { account, amount: BigInt(String(amount)) } : { account, amount: Number(amount) },
@@ -121,7 +121,7 @@ function parseLines({ legs: lines }: EntryDocument, currency: string): AnyLine[]
 }
 
 /** Finds the balance that a journal entry credits or debits, and the amount. */
-function findCredit(lines: readonly AnyLine[]): {
+function findCredit(lines: readonly EntryLine[]): {
   balance_account: string;
   amount: number | bigint;
 } {

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { isBalanceAccountName } from '../../../src/domain/account/balance-account';
 import {
-  type AnyLine,
   bookId,
   bookOwner,
   buildBookRange,
@@ -60,10 +59,12 @@ const EVERY_KIND = {
     .tuple(name, units)
     .map((of) => ENTRY_LINES.crypto_settlement_captured(...of)),
   crypto_settlement_released: units.map(ENTRY_LINES.crypto_settlement_released),
-} satisfies Record<keyof typeof ENTRY_LINES, fc.Arbitrary<AnyLine[]>>;
+} satisfies Record<keyof typeof ENTRY_LINES, fc.Arbitrary<EntryLine[]>>;
 
 function sumOf(legs: EntryLine[], of: string): number {
-  return legs.filter(({ account }) => account === of).reduce((sum, leg) => sum + leg.amount, 0);
+  return legs
+    .filter(({ account }) => account === of)
+    .reduce((sum, leg) => sum + Number(leg.amount), 0);
 }
 
 describe('the legs of every posting', () => {
@@ -78,7 +79,7 @@ describe('the legs of every posting', () => {
   });
 
   test('say where the money comes from and where it goes', () => {
-    const moves = (legs: AnyLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    const moves = (legs: EntryLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
     expect(moves(ENTRY_LINES.funded('ads', 5))).toEqual([
       'external.funding -5',
       'balances.ads.available 5',
@@ -102,7 +103,7 @@ describe('the legs of every posting', () => {
   });
 
   test('say what becomes of money that goes wrong', () => {
-    const moves = (legs: AnyLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    const moves = (legs: EntryLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
     expect(moves(ENTRY_LINES.payment_late_received('sandbox', 5))).toEqual([
       'clearing.sandbox -5',
       'suspense.late 5',
@@ -136,7 +137,7 @@ describe('the legs of every posting', () => {
   });
 
   test('say the same of a payout, with its fee and without', () => {
-    const moves = (legs: AnyLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
+    const moves = (legs: EntryLine[]) => legs.map(({ account, amount }) => `${account} ${amount}`);
     expect(moves(ENTRY_LINES.payout_reserved('ads', 5, 2))).toEqual([
       'balances.ads.available -7',
       'balances.ads.reserved 7',
