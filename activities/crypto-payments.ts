@@ -32,41 +32,38 @@ export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> &
   required_confirmations: number;
   chain_id: number | null;
   token_contract: string | null;
-  /** Page on which a tester plays the payer; absent from connectors that have none. */
+  /** Page of a connector on which a tester plays the payer. */
   play_url?: string;
 };
 
-/** Facts for the workflow to go on with. */
 export type CryptoPaymentFacts = ReturnType<typeof readFacts>;
 
 export interface CryptoPaymentOpening extends OpenedState<CryptoPaymentStatus> {
   facts: CryptoPaymentFacts;
 }
 
-/** Fields that a transition changes besides its status, and the writes that go with it. */
+/** Fields that a transition changes, and its further writes. */
 export interface CryptoPaymentChange {
   deposits: Deposit[];
   amount_received: string;
   accepted: boolean;
   reported: ReportedStatus[];
-  /** Transactions of the deposits that begin to count. */
+  /** Transactions of the deposits that are credited now. */
   credited: string[];
-  /** Transactions of the deposits that go back; absent where there are none. */
+  /** Transactions of the deposits that are sent back; absent where there are none. */
   returned?: string[];
-  /** Whether the merchant is notified: of each state once. */
+  /** Whether the merchant is notified, once of each state. */
   is_reported: boolean;
 }
 
 type Move = RecordMove<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentChange>;
 
-/** The writes of a crypto payment's lifecycle. One activity is one idempotent step. */
 export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
   return {
-    /** Writes the payment from its idempotency record, with the rate and the address that were given. */
     openCryptoPayment: (input: OpenCryptoPayment): Promise<CryptoPaymentOpening> =>
       openWithRetry(() => openCryptoPayment(deps, input)),
-    /** @throws ApplicationFailure `insufficient_balance` where what goes back is not there any more */
+    /** @throws ApplicationFailure `insufficient_balance`, where a returned deposit was spent */
     recordCryptoPaymentMove: async (input: Move) => {
       try {
         return await record.transition(input);
@@ -80,7 +77,6 @@ export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
   };
 }
 
-/** A crypto payment's record: each deposit that begins to count credits the merchant. */
 function recordTable(
   stores: Stores,
 ): RecordTable<
@@ -126,7 +122,7 @@ async function openCryptoPayment(
   if (existing !== null) return buildOpening(existing, request_id);
   const payment = await inTransaction(deps.mongo, async (session) => {
     const request = await stores.idempotency.clearRequest(crypto_payment_id, session);
-    // Cleared by another attempt, which was first; or released, after its workflow had ended.
+    // Another attempt was first, or the request was released after its workflow had ended.
     if (request === null || !('crypto_payment' in request)) return await abandon(session);
     const fresh = newPayment(deps.payTokenKey, input, request.crypto_payment);
     await stores.crypto_payments.insert(fresh, session);
@@ -139,7 +135,7 @@ async function openCryptoPayment(
   const storedPayment = await stores.crypto_payments.get(crypto_payment_id);
   if (storedPayment !== null) return buildOpening(storedPayment, request_id);
   const record = await stores.idempotency.forResource(crypto_payment_id);
-  // Cleared, but no majority has the other attempt's payment yet: try again.
+  // No majority has the other attempt's payment yet: try again.
   if (record !== null) throw new Error(`The payment ${crypto_payment_id} is not visible yet.`);
   throw ApplicationFailure.nonRetryable(
     'No idempotency record holds this payment.',
@@ -147,7 +143,7 @@ async function openCryptoPayment(
   );
 }
 
-/** As it was first answered, whatever has happened since. */
+/** Builds the first answer, whatever has happened since. */
 function buildOpening(payment: CryptoPaymentDocument, request_id: string): CryptoPaymentOpening {
   const facts = readFacts(payment, request_id);
   return {
@@ -158,7 +154,7 @@ function buildOpening(payment: CryptoPaymentDocument, request_id: string): Crypt
   };
 }
 
-/** The document as it is first written. @see docs/api.md#crypto */
+/** @see docs/api.md#crypto */
 function newPayment(
   payTokenKey: Buffer,
   input: OpenCryptoPayment,
@@ -199,14 +195,12 @@ function buildChange(transition: Move): Partial<CryptoPaymentDocument> {
   };
 }
 
-/** State and facts of a payment whose workflow starts again. */
 function buildSnapshot(payment: CryptoPaymentDocument, request_id: string) {
   const { status, version, attention, deposits, accepted, reported } = payment;
   const facts = readFacts(payment, request_id);
   return { facts, status, version, attention, deposits, accepted, reported };
 }
 
-/** The facts that a workflow needs, from its opening or when it starts again. */
 function readFacts(payment: CryptoPaymentDocument, request_id: string) {
   const { _id, account_id, livemode, connector, asset, network } = payment;
   const { amount_due, required_confirmations, expires_at } = payment;

@@ -14,11 +14,11 @@ import type { RecordDeps } from './shared/record-table';
 export type OpenCryptoSettlement = CryptoSettlementInput & {
   /** ISO 8601, ms. */
   created_at: string;
-  /** Wallet that it once went to, when its record is rebuilt: another may count by now. */
+  /** Wallet of the first opening, for a rebuild: another may take effect by now. */
   wallet_address?: string;
 };
 
-/** Null when another attempt has cleared the idempotency record. @throws InsufficientBalance */
+/** @returns null when another attempt has cleared the request @throws InsufficientBalance */
 export async function reserve(
   { stores }: Pick<RecordDeps, 'stores'>,
   input: OpenCryptoSettlement,
@@ -38,7 +38,10 @@ export async function reserve(
   return settlement;
 }
 
-/** Smallest units of all that is available. @throws InsufficientBalance when that is nothing */
+/**
+ * @returns smallest units of all that is available
+ * @throws InsufficientBalance when that is nothing
+ */
 async function wholeBalance(
   { ledger }: Stores,
   input: OpenCryptoSettlement,
@@ -53,7 +56,7 @@ async function wholeBalance(
   return String(available);
 }
 
-/** The document as it is first written. @see docs/api.md#settlements */
+/** @see docs/api.md#settlements */
 function newSettlement(
   input: OpenCryptoSettlement,
   amount: string,

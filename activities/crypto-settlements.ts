@@ -23,7 +23,6 @@ import { createRecord, openWithRetry } from './shared/record';
 import type { OpenedState, RecordMove } from './shared/record-inputs';
 import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
-/** Facts for the workflow to go on with; amount and wallet are known now. */
 export type CryptoSettlementFacts = ReturnType<typeof readFacts>;
 
 export type CryptoSettlementOpening =
@@ -31,10 +30,8 @@ export type CryptoSettlementOpening =
       outcome: 'accepted';
       facts: CryptoSettlementFacts;
     } & OpenedState<CryptoSettlementStatus>)
-  /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
-/** Fields of a settlement that a transition changes besides its status. */
 export interface CryptoSettlementChange {
   failure: Failure;
   transaction_id: string;
@@ -43,14 +40,14 @@ export interface CryptoSettlementChange {
 
 type Move = RecordMove<CryptoSettlementStatus, CryptoSettlementAttention, CryptoSettlementChange>;
 
-/** The writes of a settlement's lifecycle. One activity is one idempotent step. */
 export function createCryptoSettlementActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
   return {
-    /** Reserves the amount and writes the settlement, or says why not. */
     openCryptoSettlement: (input: OpenCryptoSettlement): Promise<CryptoSettlementOpening> =>
       openWithRetry(() => openCryptoSettlement(deps, input)),
-    /** Releases the idempotency key of a crypto resource that was refused; a stored one keeps it. */
+    /**
+     * Releases the idempotency key of a refused crypto resource; a stored resource keeps its key.
+     */
     releaseCryptoClaim: async ({ resource_id }: { resource_id: string }): Promise<void> => {
       await deps.stores.idempotency.release(resource_id);
     },
@@ -60,7 +57,6 @@ export function createCryptoSettlementActivities(deps: RecordDeps) {
   };
 }
 
-/** A settlement's record: what was reserved has left, or is given back. */
 function recordTable(
   stores: Stores,
 ): RecordTable<
@@ -125,7 +121,8 @@ async function openCryptoSettlement(
     }
   } catch (error) {
     if (!(error instanceof InsufficientBalance)) throw error;
-    // Another attempt of this very opening may have taken it: a scheduled one has no idempotency record.
+    // A scheduled opening has no idempotency record: an earlier attempt may have reserved the
+    // amount.
     const concurrent = await stores.crypto_settlements.get(crypto_settlement_id);
     return concurrent === null
       ? await refuseDebit(deps, input)
@@ -139,7 +136,7 @@ async function openCryptoSettlement(
   return { outcome: 'refused', code: 'temporarily_unavailable', message };
 }
 
-/** As it was first answered, whatever has happened since. */
+/** Builds the first answer, whatever has happened since. */
 function buildAcceptance(settlement: CryptoSettlementDocument, request_id: string) {
   const facts = readFacts(settlement, request_id);
   const verification = getVerificationMode(settlement.livemode);
@@ -165,13 +162,11 @@ function buildChange(transition: Move): Partial<CryptoSettlementDocument> {
   };
 }
 
-/** State and facts of a settlement whose workflow starts again. */
 function buildSnapshot(settlement: CryptoSettlementDocument, request_id: string) {
   const { status, version, attention } = settlement;
   return { facts: readFacts(settlement, request_id), status, version, attention };
 }
 
-/** The facts that a workflow needs, from its opening or when it starts again. */
 function readFacts(settlement: CryptoSettlementDocument, request_id: string) {
   const { _id, account_id, livemode, connector, asset, network, amount, due_at } = settlement;
   return {

@@ -8,7 +8,6 @@ import type { RecordRefused, RecordUnapplied } from './shared/record-inputs';
 import { createWebhookActivities } from './webhooks/deliver';
 import type { WebhookActivityDeps } from './webhooks/next-attempt';
 
-/** The activities of the queue `lifecycle`. */
 export function createLifecycleActivities(deps: PaymentActivityDeps) {
   return {
     ...createPaymentActivities(deps),
@@ -23,7 +22,6 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
 
 export type LifecycleActivities = ReturnType<typeof createLifecycleActivities>;
 
-/** The activities of the queue `webhooks`. */
 export function createDeliveryActivities(deps: WebhookActivityDeps) {
   return { ...createWebhookActivities(deps) };
 }

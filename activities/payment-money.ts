@@ -12,7 +12,7 @@ interface Booking {
   payment_id: string;
   /** ISO 8601, ms. */
   at: string;
-  /** Value date of the bank, where it names one. */
+  /** Value date of the bank. */
   value_date?: string;
 }
 
@@ -27,7 +27,6 @@ export interface LateFundsReversal extends Booking {
   amount?: number;
 }
 
-/** An operator's chargeback of what the bank took back. */
 export interface Chargeback extends Booking {
   /** Minor units; null: all that settled. */
   amount: number | null;
@@ -36,7 +35,7 @@ export interface Chargeback extends Booking {
   audit: Act;
 }
 
-/** Late funds of a payment; minor units. */
+/** Late funds of a payment, in minor units. */
 export interface LateFunds {
   amount: number;
   reversed: boolean;
@@ -45,11 +44,11 @@ export interface LateFunds {
 export type ChargebackResult =
   | { outcome: 'posted'; held: number; owed: number }
   | { outcome: 'already_posted' }
-  /** More than the payment has brought; minor units. */
+  /** Exceeds what the payment has brought, in minor units. */
   | { outcome: 'amount_too_large'; settled: number };
 
 /**
- * Journal entries for a payment's funds after it is final; none moves the payment.
+ * Journal entries for a payment's funds after it is final; no status changes.
  * @see docs/ledger.md#money-that-goes-wrong
  */
 export function createPaymentMoney(deps: RecordDeps) {
@@ -69,19 +68,18 @@ export function createPaymentMoney(deps: RecordDeps) {
       );
       return getLateFunds(payment);
     },
-    /** Records that the bank takes settled money back: the payment can no longer be refunded. */
+    /** Records that the bank reverses a settled payment, which can no longer be refunded. */
     recordDispute: async ({ payment_id, at }: Booking): Promise<void> => {
       await payments.dispute(payment_id, at);
     },
-    /** Posts a chargeback against the balance, and what it doesn't hold as owed by the merchant. */
+    /** Posts a chargeback against the balance; the merchant owes what the balance lacks. */
     clawBack: (input: Chargeback): Promise<ChargebackResult> => postChargeback(deps, input),
   };
 }
 
 /**
- * Runs a booking in one transaction with the payment as it is; answers with the payment after it.
- * It is committed also where nothing is to be booked: only then is what it saw on a majority, so that
- * the last read sees it, too.
+ * Runs a booking in one transaction and reads the payment again. Also a transaction that changes
+ * nothing commits: only then a majority has what it read.
  */
 async function runBooking(
   deps: RecordDeps,
@@ -117,7 +115,7 @@ async function receiveLateFunds(
   return true;
 }
 
-/** A bank that has sent money back had it: its word about the receipt may still be on the way. */
+/** Posts the receipt, too, where the bank has not reported it yet. */
 async function reverseLateFunds(
   deps: RecordDeps,
   payment: PaymentDocument,
@@ -156,7 +154,7 @@ async function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Char
     const owedAmount = amount - heldAmount;
     const actChange = { act: audit, id, at, before: 'settled', after: 'clawed back' };
     const act = buildAuditEntry(actChange);
-    // Committed, too: the read that follows must see what this has seen.
+    // Committed, so that the following read sees what this one has seen.
     if (
       !(await payments.recordChargeback(
         payment_id,

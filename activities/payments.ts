@@ -25,7 +25,6 @@ import { listTransitionEvents, startPendingDeliveries } from './shared/record-mo
 import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
 export interface PaymentActivityDeps extends RecordDeps {
-  /** Keys that derive the tokens of pages. */
   payTokenKey: Buffer;
 }
 
@@ -36,7 +35,6 @@ export type OpenPayment = Omit<PaymentInput, 'expires_in_seconds'> & {
   session: SessionAnswer | null;
 };
 
-/** Fields of a payment that a transition changes besides its status. */
 export interface PaymentChange {
   failure: Failure;
   bank_reference: string;
@@ -48,15 +46,15 @@ export interface PaymentChange {
 export type RecordPaymentMove = RecordMove<PaymentStatus, PaymentAttention, PaymentChange>;
 
 export interface OpenedPayment extends OpenedState<PaymentStatus> {
-  /** Facts of the first answer, where they are stored. */
   opening?: PaymentOpening;
 }
 
-/** The writes of a payment's lifecycle. One activity is one idempotent step. */
 export function createPaymentActivities(deps: PaymentActivityDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
   return {
-    /** Writes the payment from its idempotency record, with the bank's first answer and its event. */
+    /**
+     * Writes the payment from its idempotency record, with the bank's first answer and its event.
+     */
     openPayment: (input: OpenPayment): Promise<OpenedPayment> =>
       openWithRetry((isRetry) => openPayment(deps, input, isRetry)),
     recordPaymentMove: record.transition,
@@ -66,7 +64,6 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
   };
 }
 
-/** A payment's record: it credits the merchant when it settles. */
 function recordTable(
   stores: Stores,
 ): RecordTable<
@@ -105,7 +102,8 @@ async function openPayment(
 ): Promise<OpenedPayment> {
   const { stores } = deps;
   const { payment_id, account_id, livemode, created_at: at, request_id } = input;
-  // Its idempotency record may be open although it is written, in collections of different times.
+  // The collections may be restored to different times: a stored payment may still have its
+  // request.
   const existing = isRetry ? await stores.payments.get(payment_id) : null;
   if (existing !== null) return await answerReopened(deps, existing);
   const subscription = await readSubscription(stores, account_id, livemode);
@@ -117,7 +115,7 @@ async function openPayment(
   const opening = { status, failure: getFailure(input.session), created_at: at };
   const payment = await inTransaction(deps.mongo, async (session) => {
     const request = await stores.idempotency.clearRequest(payment_id, session, opening);
-    // Cleared by another attempt, which was first; or released, after its workflow had ended.
+    // Another attempt was first, or the request was released after its workflow had ended.
     if (request === null || !('stored' in request)) return await abandon(session);
     const fresh = newPayment(deps.payTokenKey, input, request.stored);
     await stores.payments.insert(fresh, session);
@@ -130,7 +128,7 @@ async function openPayment(
   return buildOpenedPayment(input, opening);
 }
 
-/** Answers as the attempt that was first. @throws Error while its payment is not to be seen */
+/** @throws Error while the payment of the first attempt is not visible */
 async function answerOpenedBefore(
   deps: PaymentActivityDeps,
   payment_id: string,
@@ -139,7 +137,7 @@ async function answerOpenedBefore(
   const storedPayment = await payments.get(payment_id);
   if (storedPayment !== null) return await answerReopened(deps, storedPayment);
   const record = await idempotency.forResource(payment_id);
-  // Cleared, but no majority has the other attempt's payment yet: try again.
+  // No majority has the other attempt's payment yet: try again.
   if (record !== null) throw new Error(`The payment ${payment_id} is not visible yet.`);
   throw ApplicationFailure.nonRetryable(
     'No idempotency record holds this payment.',
@@ -148,9 +146,8 @@ async function answerOpenedBefore(
 }
 
 /**
- * Answers as the attempt that opened it did, as stored, since the bank may have answered this one
- * something else; without its idempotency record, as the payment is now. Starts the deliveries that the
- * first attempt may not have.
+ * Answers with the stored opening, since the bank may have answered this attempt differently.
+ * Without its idempotency record, answers with the payment as it is now.
  */
 async function answerReopened(
   deps: PaymentActivityDeps,
@@ -163,7 +160,6 @@ async function answerReopened(
   return { status, version, verification: getVerificationMode(livemode) };
 }
 
-/** The version is that with which `newPayment` writes this state. */
 function buildOpenedPayment(
   { livemode }: Pick<PaymentDocument, 'livemode'>,
   opening: PaymentOpening,
@@ -173,7 +169,7 @@ function buildOpenedPayment(
   return { status, version, opening, verification: getVerificationMode(livemode) };
 }
 
-/** The document as it is first written. @see docs/api.md#create-a-payment */
+/** @see docs/api.md#create-a-payment */
 function newPayment(
   payTokenKey: Buffer,
   input: OpenPayment,
@@ -203,20 +199,17 @@ function newPayment(
   };
 }
 
-/** State and version that a payment is first written with, by the bank's first answer. */
 function getFirstState(session: SessionAnswer | null): ResourceState<PaymentStatus> {
   if (session === null) return { status: 'created', version: 1 };
   const status = session.outcome === 'opened' ? 'awaiting_customer' : 'failed';
   return { status, version: 2 };
 }
 
-/** The bank's reason, where it refuses to open a session. */
 function getFailure(session: SessionAnswer | null): Failure | null {
   if (session?.outcome !== 'declined') return null;
   return { code: session.code, message: session.message };
 }
 
-/** The ids that a payment's events carry. */
 function eventData({ _id }: Pick<PaymentDocument, '_id'>): Record<string, string> {
   return { payment_id: _id };
 }
@@ -232,7 +225,6 @@ function buildChange(transition: RecordPaymentMove): Partial<PaymentDocument> {
   };
 }
 
-/** State and facts of a payment whose workflow starts again. */
 function buildSnapshot(payment: PaymentDocument, request_id: string) {
   const { status, version, attention } = payment;
   const { return_url = null, expires_at, authorized_at } = payment;
@@ -243,7 +235,6 @@ function buildSnapshot(payment: PaymentDocument, request_id: string) {
   };
 }
 
-/** The facts that a workflow needs, from its opening or when it starts again. */
 function readFacts(payment: PaymentDocument, request_id: string) {
   const { _id, account_id, livemode, amount, currency, method, country, connector } = payment;
   return {

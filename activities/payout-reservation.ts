@@ -14,13 +14,13 @@ import type { RecordDeps } from './shared/record-table';
 export type OpenPayout = PayoutInput & {
   /** ISO 8601, ms. */
   created_at: string;
-  /** ms since the epoch: nothing is accepted after it. */
+  /** Last moment to accept it, in ms since the epoch. */
   accept_by_ms: number;
-  /** Accepted before, so that no limit is asked. */
+  /** Accepted before: no limit applies. */
   rebuilding?: true;
 };
 
-/** A limit of the day would be passed: let the transaction abort. */
+/** Aborts the transaction when a payout exceeds its daily limit. */
 export class LimitExceeded extends Error {
   override readonly name = 'LimitPassed';
   readonly fault: RuleViolation;
@@ -32,8 +32,8 @@ export class LimitExceeded extends Error {
 }
 
 /**
- * Writes the payout with its reservation, which comes first: concurrent payouts conflict on the book
- * before they have written anything else.
+ * Writes the payout with its reservation. The reservation comes first, so that concurrent payouts
+ * conflict on the book before they write anything else.
  * @returns null when it is too late, or another attempt has cleared the request
  * @throws InsufficientBalance, LimitExceeded
  */
@@ -50,7 +50,7 @@ export async function reserve(
   await stores.ledger.post(buildReservation(newDocument), session);
   const payout = await addToDay(stores, input, newDocument, session);
   await stores.payouts.insert(payout, session);
-  // The API may have given it up while its writes took their time.
+  // The API may have given up while the writes ran.
   return isLate(input) ? await abandon(session) : payout;
 }
 
@@ -75,7 +75,7 @@ function isLate({ accept_by_ms }: OpenPayout): boolean {
   return Date.now() > accept_by_ms;
 }
 
-/** The document as it is first written. @see docs/api.md#payouts */
+/** @see docs/api.md#payouts */
 function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
   const { payout_id, accept_by_ms, caller_waits, rebuilding, ...facts } = input;
   return {
@@ -97,7 +97,6 @@ function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
   };
 }
 
-/** When a payout that has not completed is shown to operators. */
 function dueAt(method: string, created: number): number {
   const due = isRailId(method) ? railRules(method).due : { kind: 'after' as const, seconds: 0 };
   return due.kind === 'after' ? created + due.seconds * 1_000 : endOfNextBusinessDay(created);

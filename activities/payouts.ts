@@ -19,7 +19,6 @@ import { createRecord, openWithRetry } from './shared/record';
 import type { OpenedState, RecordMove } from './shared/record-inputs';
 import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
-/** Facts for the workflow to go on with. */
 export type PayoutFacts = ReturnType<typeof readFacts>;
 
 export type PayoutOpening =
@@ -27,10 +26,8 @@ export type PayoutOpening =
       outcome: 'accepted';
       facts: PayoutFacts;
     } & OpenedState<PayoutStatus>)
-  /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
-/** Fields of a payout that a transition changes besides its status. */
 export interface PayoutChange {
   failure: Failure;
   returned: Return;
@@ -41,16 +38,16 @@ export interface PayoutChange {
 
 export type RecordPayoutMove = RecordMove<PayoutStatus, PayoutAttention, PayoutChange>;
 
-/** The writes of a payout's lifecycle. One activity is one idempotent step. */
 export function createPayoutActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
   return {
-    /** Reserves amount and fee and writes the payout, or says why not; never after its time. */
+    /** Reserves amount and fee and writes the payout, never after `accept_by_ms`. */
     openPayout: (input: OpenPayout): Promise<PayoutOpening> =>
       openWithRetry((isRetry) => openPayout(deps, input, isRetry)),
     /**
-     * Frees the key of a payout that was not accepted in time, so that no attempt still under way
-     * can accept it later. Should one have been faster, the payout stands.
+     * Releases the key of a payout that was not accepted in time, so that no later attempt accepts
+     * it.
+     * @returns the acceptance, where an attempt was faster
      */
     abandonPayout: (input: OpenPayout): Promise<PayoutOpening> => abandonPayout(deps, input),
     recordPayoutMove: record.transition,
@@ -59,7 +56,6 @@ export function createPayoutActivities(deps: RecordDeps) {
   };
 }
 
-/** A payout's record: what was reserved is captured, released, reversed or credited. */
 function recordTable(
   stores: Stores,
 ): RecordTable<
@@ -99,7 +95,7 @@ async function openPayout(
   input: OpenPayout,
   isRetry: boolean,
 ): Promise<PayoutOpening> {
-  // Its idempotency record may be open although it is written, in collections of different times.
+  // The collections may be restored to different times: a stored payout may still have its request.
   const existing = isRetry ? await deps.stores.payouts.get(input.payout_id) : null;
   if (existing !== null) return buildAcceptance(existing, input.request_id);
   const lockRequest = { book: bookId(input), by: input.accept_by_ms };
@@ -121,29 +117,26 @@ async function openPayout(
   return storedPayout === null ? TOO_LATE : buildAcceptance(storedPayout, input.request_id);
 }
 
-/** As it was first answered, whatever has happened since. */
 function buildAcceptance(payout: PayoutDocument, request_id: string) {
   const facts = readFacts(payout, request_id);
   const verification = getVerificationMode(payout.livemode);
   return { outcome: 'accepted', facts, status: 'created', version: 1, verification } as const;
 }
 
-/** Refusal of a payout that the balance can't bear, by the rule that the API applies, too. */
 async function refuseDebit({ stores }: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
   const fault = payoutBalanceFault(
     await stores.ledger.balances(input.account_id, input.livemode),
     input,
   );
-  // Credited between the two looks: try again.
+  // Credited between the two reads: try again.
   if (fault === undefined) throw new Error('The balance changed while it was looked at.');
   return { outcome: 'refused', ...fault };
 }
 
-/** Idempotency record and payout are written in one transaction, so none can follow once it is gone. */
 async function abandonPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
   const { idempotency, payouts } = deps.stores;
   const { payout_id, request_id } = input;
-  // One session, so that the look can't be at a new primary that does not know of the release yet.
+  // One session, so that the read can't go to a new primary without the release.
   return await deps.mongo.withSession(async (session) => {
     await idempotency.release(payout_id, session);
     const storedPayout = await payouts.get(payout_id, session);
@@ -153,7 +146,7 @@ async function abandonPayout(deps: RecordDeps, input: OpenPayout): Promise<Payou
 
 function buildChange(transition: RecordPayoutMove): Partial<PayoutDocument> {
   const { from, at, to, change } = transition;
-  // A return straight from `sent` says that it had arrived. @see docs/api.md#states-of-a-payout
+  // A return straight from `sent` implies that it had arrived. @see docs/api.md#states-of-a-payout
   const hasArrived =
     to.includes('completed') || (to.at(-1) === 'returned' && from.status !== 'completed');
   return {
@@ -164,7 +157,6 @@ function buildChange(transition: RecordPayoutMove): Partial<PayoutDocument> {
   };
 }
 
-/** The facts that a workflow needs, from its opening or when it starts again. */
 function readFacts(payout: PayoutDocument, request_id: string) {
   const { _id, account_id, livemode, amount, currency, method, connector, due_at } = payout;
   return {
@@ -176,7 +168,6 @@ function readFacts(payout: PayoutDocument, request_id: string) {
   };
 }
 
-/** State and facts of a payout whose workflow starts again. */
 function buildSnapshot(payout: PayoutDocument, request_id: string) {
   const { status, version, attention, sent_at, completed_at } = payout;
   const facts = readFacts(payout, request_id);

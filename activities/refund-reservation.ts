@@ -15,8 +15,8 @@ export type OpenRefund = RefundInput & {
 };
 
 /**
- * The payment's remainder, the refund and the balance in one transaction; null when the payment
- * does not allow it, or it is done already. The payment comes first: it is what concurrent refunds meet on.
+ * Reserves the refund on the payment, which comes first because concurrent refunds conflict there.
+ * @returns null when the payment does not allow it, or another attempt was first
  * @throws InsufficientBalance
  */
 export async function reserve(
@@ -29,7 +29,6 @@ export async function reserve(
   if (payment === null || !isOwn(payment, account_id, livemode)) return await abandon(session);
   if (refundFault(payment, amount, new Date(accepted_at))) return await abandon(session);
   const request = await stores.idempotency.clearRequest(refund_id, session);
-  // Cleared by another attempt, which was first.
   if (request === null || !('refund' in request)) return await abandon(session);
   const refund = newRefund(input, payment, request.refund);
   const entry = buildRefundEntry('refund_accepted', refund, { at: input.created_at });
@@ -38,11 +37,7 @@ export async function reserve(
   return refund;
 }
 
-/**
- * The document as it is first written.
- * @param payment as it was before the reservation
- * @see docs/api.md#refunds
- */
+/** @param payment as it was before the reservation @see docs/api.md#refunds */
 function newRefund(
   input: OpenRefund,
   payment: PaymentDocument,

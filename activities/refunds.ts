@@ -22,7 +22,6 @@ import { createRecord, openWithRetry } from './shared/record';
 import type { OpenedState, RecordMove } from './shared/record-inputs';
 import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
-/** Facts for the workflow to go on with; the amount is known now. */
 export type RefundFacts = ReturnType<typeof readFacts>;
 
 export type RefundOpening =
@@ -30,10 +29,8 @@ export type RefundOpening =
       outcome: 'accepted';
       facts: RefundFacts;
     } & OpenedState<RefundStatus>)
-  /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
-/** Fields of a refund that a transition changes besides its status. */
 export interface RefundChange {
   failure: Failure;
   bank_reference: string;
@@ -43,16 +40,14 @@ export interface RefundChange {
 
 type RecordRefundMove = RecordMove<RefundStatus, RefundAttention, RefundChange>;
 
-/** The writes of a refund's lifecycle. One activity is one idempotent step. */
 export function createRefundActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
   return {
-    /** Reserves the amount, debits the balance and writes the refund, or says why not. */
     openRefund: (input: OpenRefund): Promise<RefundOpening> =>
       openWithRetry((isRetry) => openRefund(deps, input, isRetry)),
     /**
-     * Frees the key after a refusal, so that no attempt still under way can be accepted later.
-     * @returns the acceptance, should one have been faster; null when there is none
+     * Releases the key after a refusal, so that no later attempt accepts it.
+     * @returns the acceptance, where an attempt was faster
      */
     abandonRefund: (input: OpenRefund): Promise<RefundOpening | null> => abandonRefund(deps, input),
     recordRefundMove: record.transition,
@@ -61,7 +56,6 @@ export function createRefundActivities(deps: RecordDeps) {
   };
 }
 
-/** A refund's record: a failed one gives its amount back to the payment and to the balance. */
 function recordTable(
   stores: Stores,
 ): RecordTable<
@@ -97,7 +91,7 @@ async function openRefund(
   input: OpenRefund,
   isRetry: boolean,
 ): Promise<RefundOpening> {
-  // Its idempotency record may be open although it is written, in collections of different times.
+  // The collections may be restored to different times: a stored refund may still have its request.
   const existing = isRetry ? await deps.stores.refunds.get(input.refund_id) : null;
   if (existing !== null) return buildAcceptance(existing, input.request_id);
   try {
@@ -130,14 +124,12 @@ async function refuseDebit(
   return { outcome: 'refused', ...insufficientBalance(rows, debit) };
 }
 
-/** As it was first answered, whatever has happened since. */
 function buildAcceptance(refund: RefundDocument, request_id: string) {
   const facts = readFacts(refund, request_id);
   const verification = getVerificationMode(refund.livemode);
   return { outcome: 'accepted', facts, status: 'processing', version: 1, verification } as const;
 }
 
-/** Why nothing was reserved; the refund itself when another attempt was first. */
 async function explainRefusal({ stores }: RecordDeps, input: OpenRefund): Promise<RefundOpening> {
   const { refund_id, payment_id, account_id, livemode, amount, accepted_at } = input;
   const record = await stores.idempotency.forResource(refund_id);
@@ -149,24 +141,23 @@ async function explainRefusal({ stores }: RecordDeps, input: OpenRefund): Promis
       'idempotency_record_missing',
     );
   }
-  // Cleared, but no majority has the other attempt's refund yet: try again.
+  // No majority has the other attempt's refund yet: try again.
   if (record.request === null) throw new Error(`The refund ${refund_id} is not visible yet.`);
   const payment = await stores.payments.get(payment_id);
   if (payment === null || !isOwn(payment, account_id, livemode)) {
     return { outcome: 'refused', ...notFound('payment') };
   }
   const fault = refundFault(payment, amount, new Date(accepted_at));
-  // Given back by a failed refund between the two looks: try again.
+  // Released by a failed refund between the two reads: try again.
   if (fault === undefined) throw new Error('The remainder changed while it was looked at.');
   return { outcome: 'refused', ...fault };
 }
 
-/** Idempotency record and refund are written in one transaction, so none can follow once it is gone. */
 async function abandonRefund(
   { mongo, stores }: RecordDeps,
   { refund_id, request_id }: OpenRefund,
 ): Promise<RefundOpening | null> {
-  // One session, so that the look can't be at a new primary that does not know of the release yet.
+  // One session, so that the read can't go to a new primary without the release.
   return await mongo.withSession(async (session) => {
     await stores.idempotency.release(refund_id, session);
     const storedRefund = await stores.refunds.get(refund_id, session);
@@ -183,7 +174,6 @@ function buildChange(transition: RecordRefundMove): Partial<RefundDocument> {
   };
 }
 
-/** The facts that a workflow needs, from its opening or when it starts again. */
 function readFacts(refund: RefundDocument, request_id: string) {
   const { _id, payment_id, account_id, livemode, amount, currency, method, connector } = refund;
   return {
@@ -195,7 +185,6 @@ function readFacts(refund: RefundDocument, request_id: string) {
   };
 }
 
-/** State and facts of a refund whose workflow starts again. */
 function buildSnapshot(refund: RefundDocument, request_id: string) {
   const { status, version, attention } = refund;
   return { facts: readFacts(refund, request_id), status, version, attention };

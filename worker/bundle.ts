@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleOption } from '@temporalio/worker';
 
 /**
- * Code of each queue's workflows, and of replays that tell of their steps. They are kept apart, since
- * all modules of a bundle are evaluated anew for each run.
+ * Workflow code of each queue, and of replays that report their steps. Each run evaluates all
+ * modules of its bundle, so the bundles are separate.
  */
 const SOURCES = {
   lifecycle: { workflowsPath: require.resolve('../workflows') },
@@ -18,23 +18,21 @@ const SOURCES = {
 type BundleName = keyof typeof SOURCES;
 export type WorkflowBundles = Record<BundleName, WorkflowBundleOption>;
 
-/** Folder in which `npm run build` leaves them, so that a killed worker is back without seconds. */
+/** Directory of `npm run build`, so that a killed worker restarts without seconds of bundling. */
 const BUILT = join(__dirname, '../workflow-bundles');
 
-/** Bundles of the sources beside this module, written into a folder. */
 export async function writeBundles(folder: string): Promise<WorkflowBundles> {
   mkdirSync(folder, { recursive: true });
   return await eachBundle(async (name) => {
     const codePath = pathIn(folder, name);
     const { code } = await bundle(name);
-    // Whole or not at all: a worker may be starting from it.
+    // Atomic: a worker may be starting from it.
     writeFileSync(`${codePath}.new`, code);
     renameSync(`${codePath}.new`, codePath);
     return { codePath };
   });
 }
 
-/** Bundles that were written into a folder. */
 export function bundlesIn(folder: string): WorkflowBundles {
   return {
     lifecycle: { codePath: pathIn(folder, 'lifecycle') },
@@ -43,7 +41,7 @@ export function bundlesIn(folder: string): WorkflowBundles {
   };
 }
 
-/** The bundles that the build left, unless one is older than the code; or else ones made in seconds. */
+/** Reads the built bundles, or bundles again when one is older than the code. */
 export async function workflowBundles(): Promise<WorkflowBundles> {
   if (isFresh('lifecycle') && isFresh('webhooks') && isFresh('replay')) return bundlesIn(BUILT);
   return await eachBundle(bundle);

@@ -38,39 +38,32 @@ export interface WorkerDeps {
   /** Whether sandbox webhook endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;
   log: Logger;
-  /** Bare names; each environment has its own queue of each. */
+  /** Base names; each environment has its own queue of each. */
   queues?: { lifecycle: string; webhooks: string };
-  /** Traces of steps and webhooks; none when not given. */
   tracing?: Tracing | undefined;
-  /** Version of the workers; they are told apart from no others when not given. */
   version?: WorkerVersion | undefined;
-  /** Environments that are served; both when not given. */
+  /** Environments that are served; by default both. */
   environments?: readonly Environment[];
-  /** Months for which the details of a recipient are kept; the default when not given. */
   recipientMonths?: number;
   workflowBundles: WorkflowBundles;
-  /** Routes coins to their connectors; those of the sandbox alone when not given. */
+  /** Routes assets to connectors; by default to the sandbox. */
   connectors?: Connectors;
-  /** Sends what is delivered; a benchmark has names looked up elsewhere. */
   post?: PostWebhook;
-  /** Counter of callbacks whose sender is not known; none when not given. */
   refusals?: RefusalMeter;
 }
 
 export interface Workers {
-  /** Resolves after `shutdown`; rejects when a worker fails for good. */
+  /** Resolves after `shutdown`; rejects when a worker fails permanently. */
   run(): Promise<void>;
   shutdown(): void;
-  /** Whether all poll. */
   polling(): boolean;
 }
 
 type Queues = NonNullable<WorkerDeps['queues']>;
 
 /**
- * Four workers in one process: lifecycles and deliveries, so that a slow receiver can't starve
- * payments, each for sandbox and live, so that tests can't starve money. The same in production and
- * in tests, of which most need the sandbox's alone.
+ * Four workers in one process: lifecycles apart from deliveries, so that a slow receiver can't
+ * starve payments, and live apart from sandbox.
  */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   const { connection, namespace, workflowBundles, version } = deps;

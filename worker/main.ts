@@ -34,14 +34,14 @@ const HEARTBEAT_MS = 2_000;
 
 const LIFETIME_S_MAX = 5;
 
-/** Warns of a server on which a killed worker would hold its merchant's book for long. */
+/** Warns of a server on which a killed worker would lock its merchant's book for long. */
 async function checkTransactionLifetime(mongo: MongoClient, log: Logger): Promise<void> {
   const seconds = await readTransactionLifetime(mongo);
   if (seconds === undefined || seconds <= LIFETIME_S_MAX) return;
   log.warn({ seconds }, 'MongoDB keeps the transactions of a killed worker for long');
 }
 
-/** Warns of live connectors without a key, whose callbacks would move nothing. */
+/** Warns of live connectors without a key, whose callbacks are not applied. */
 async function warnAboutMissingKeys(
   { sandbox, names }: Connectors,
   { connectorKeys }: Stores,
@@ -97,7 +97,7 @@ async function main(): Promise<void> {
   const stopBeating = beat(stores, workers, log);
   stopBy(async () => {
     workers.shutdown();
-    // At once, so that `/readyz` of the API does not count on a worker that takes no more.
+    // At once, so that `/readyz` of the API does not count on a worker that stops.
     await stopBeating();
   });
   log.info('worker polls');
@@ -113,9 +113,8 @@ async function main(): Promise<void> {
 }
 
 /**
- * Makes the hourly audit, the daily settlements and the daily retention; without them the service
- * works on, a person looks for orphans, merchants ask for their settlements, and what was kept long
- * enough stays.
+ * Creates the hourly audit, the daily settlements and the daily retention; the service also works
+ * without them.
  */
 async function makeSchedules(temporal: Client, queue: string, log: Logger): Promise<void> {
   const schedules = {
@@ -132,7 +131,7 @@ async function makeSchedules(temporal: Client, queue: string, log: Logger): Prom
   }
 }
 
-/** Tells `/readyz` that a worker polls. */
+/** Reports to `/readyz` that a worker polls. */
 function beat(stores: Stores, workers: Workers, log: Logger): () => Promise<void> {
   const id = `${hostname()}:${process.pid}:${randomUUID()}`;
   const tick = () => {

@@ -1,23 +1,23 @@
 import type { WorkerOptions } from '@temporalio/worker';
 
-/** Activities of payments, refunds and payouts that a worker executes at once, on each queue. */
+/** Concurrent activities of lifecycles, on each queue. */
 export const ACTIVITY_SLOTS = 50;
 
-/** Webhooks that a worker posts at once, on each queue. */
+/** Concurrent webhook posts, on each queue. */
 export const DELIVERY_SLOTS = 200;
 
-/** Half of them may wait for first attempts; a task that waits costs no thread. */
+/** Half of them may wait for first attempts; a waiting task costs no thread. */
 export const DELIVERY_TASK_SLOTS = DELIVERY_SLOTS / 2;
 
 /**
- * Time that a workflow's code may take at a stretch; the SDK knows the option, though not its type.
- * To end code that works on thousands of signals would end the process, and the next one after it.
+ * Time that a workflow's code may run without a pause; the SDK's types lack the option. A lower
+ * limit would end the process on a task with thousands of signals, again and again.
  */
 const PATIENCE = { isolateExecutionTimeout: '60s' };
 
 /**
- * Options of the worker of any queue. An attempt of a webhook, of ten seconds at most, ends within
- * the grace; what launches the process waits longer than the force.
+ * Options of the worker of any queue. A webhook attempt, of ten seconds at most, ends within the
+ * grace; the launcher waits longer than the force time.
  * @see docs/operations.md#scaling
  */
 export const WORKER_OPTIONS = {

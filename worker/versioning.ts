@@ -1,16 +1,12 @@
 import type { WorkerDeploymentOptions } from '@temporalio/worker';
 import type { Config } from '../src/config';
 
-/** Version of a worker: the deployment that it is of, and its build. */
 export interface WorkerVersion {
   deploymentName: string;
   buildId: string;
 }
 
-/**
- * Undefined where workers are not told apart.
- * @throws Error when one of the two variables is given without the other
- */
+/** @returns undefined without versioning @throws Error when only one of the two variables is set */
 export function readVersion({
   TEMPORAL_DEPLOYMENT_NAME,
   TEMPORAL_WORKER_BUILD_ID,
@@ -28,8 +24,8 @@ export function readVersion({
 }
 
 /**
- * Options by which a worker is known. A delivery ends on the version that it began on; lifecycles,
- * which may wait for months, go on with the current one.
+ * A delivery ends on the version that it began on; lifecycles, which may wait for months, continue
+ * on the current one.
  * @see docs/operations.md#worker-versioning
  */
 export function versionOptions(

@@ -14,7 +14,7 @@ import type { Stores } from '../../src/store';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** Age from which a callback is taken to have lost its connector. */
+/** Age from which a callback has lost its connector. */
 const UNSIGNALLED_MS = 5 * MINUTE_MS;
 
 export interface AuditDeps extends OrphanDeps {
@@ -24,14 +24,12 @@ export interface AuditDeps extends OrphanDeps {
 
 export type AuditActivities = ReturnType<typeof createAuditActivities>;
 
-/** Activities that look for what was forgotten, and fix what is safe to repeat. */
+/** Activities that look for lost work, and fix what is safe to repeat. */
 export function createAuditActivities(deps: AuditDeps) {
   return {
-    /** Looks for resources without a workflow, which are left to an operator. */
     auditResources: (): Promise<OrphanFindings> => auditResources(deps),
-    /** Starts deliveries that no workflow makes. */
     auditDeliveries: (): Promise<DeliveryFindings> => auditDeliveries(deps),
-    /** Delivers callbacks that were never signalled; parked ones are left to an operator. */
+    /** Delivers callbacks that were never signalled; operators deliver parked ones. */
     auditCallbacks: (): Promise<CallbackFindings> => auditCallbacks(deps),
   };
 }
@@ -80,7 +78,7 @@ async function auditCallbacks(deps: AuditDeps): Promise<CallbackFindings> {
     const { connector, body } = callback;
     const fields = { connector, callback_id: body.callback_id };
     try {
-      // A callback that turns out to have no resource is parked, and counted below.
+      // A callback without a resource is parked, and counted below.
       if ((await deliverStored(deps, callback)) === 'parked') continue;
       total.delivered += 1;
       deps.log.warn(fields, 'callback delivered late');

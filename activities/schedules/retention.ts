@@ -14,9 +14,7 @@ export function createRetentionActivities(
     return count;
   };
   return {
-    /** Deletes the details of recipients that were not paid for long. */
     deleteOldRecipients: run('recipients deleted', deleteRecipients),
-    /** Redacts payers by the retention period of each account. */
     blankOldPayers: run('payers redacted', redactPayers),
   };
 }

@@ -30,12 +30,11 @@ export interface SettleDeps {
 
 export type SettleActivities = ReturnType<typeof createSettleActivities>;
 
-/** Activity of the daily settlements. */
 export function createSettleActivities(deps: SettleDeps) {
   return {
     /**
-     * Starts a settlement for every balance of an asset above the minimum with an effective wallet.
-     * Safe to repeat: the ids derive from the run.
+     * Starts a settlement for each balance above the minimum with a wallet; a repeat derives the
+     * same ids.
      */
     settleBalances: ({ run }: { run: string }): Promise<SettleResult> => settleBalances(deps, run),
   };
@@ -66,7 +65,6 @@ async function settleWallet(
   const { account_id, livemode, network } = wallet;
   if (addressAt(wallet, now().toISOString()) === null) return 0;
   const account = await stores.accounts.get(account_id);
-  // Frozen: nothing new leaves it.
   if (account?.crypto !== true || account.frozen !== undefined) return 0;
   let started = 0;
   for (const { balance_account, currency, available } of await stores.ledger.balances(
@@ -82,7 +80,7 @@ async function settleWallet(
   return started;
 }
 
-/** False where no connector serves the asset in this environment. */
+/** @returns false where no connector serves the asset in this environment */
 async function startSettlement(
   { temporal, lifecycleQueue, connectors }: SettleDeps,
   { account_id, livemode }: Pick<WalletDocument, 'account_id' | 'livemode'>,

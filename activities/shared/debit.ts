@@ -6,7 +6,7 @@ import { NO_LOCK } from '../../src/domain/no-lock';
 import { type LockRequest, withLock } from '../../src/ledger/locks';
 import type { Stores } from '../../src/store';
 
-/** Time within which a debit that nobody waits for should be done. */
+/** Time within which a debit without a waiting caller should be done. */
 const DUE_MS = 10_000;
 
 /**
@@ -21,7 +21,6 @@ export async function withDebitLock<T>(
   return await orRetryLater(() => withLock(lockRequest, () => inTransaction(mongo, work)));
 }
 
-/** @throws ApplicationFailure `no_lock`, with the retry time: the attempt releases its worker slot */
 async function orRetryLater<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -32,17 +31,17 @@ async function orRetryLater<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Lock request of a debit: the longer it has waited, the sooner it gets the lock. */
+/** Builds a lock request: the longer a debit has waited, the sooner it gets the lock. */
 export function buildLockRequest(book: string, decidedAt: string): LockRequest {
   return { book, by: Date.parse(decidedAt) + DUE_MS };
 }
 
-/** Ending of the ids after whose transitions pending entries are applied: of one resource in 256. */
+/** Ids with this ending, one in 256, apply the pending entries of their book. */
 const APPLY_SUFFIX = '00';
 
 /**
- * Applies pending entries to their book after every 256th transition, so that few are pending. It is
- * not urgent: without the lock, or while the database is down, it is left to the next one.
+ * Applies pending entries after one transition in 256, so that few are pending. The next one does
+ * it where the lock or the database is missing.
  */
 export async function applyPendingOften(
   { mongo, stores, log }: { mongo: MongoClient; stores: Stores; log: Logger },

@@ -10,7 +10,7 @@ import {
 import type { Stores } from '../../src/store';
 import type { EventDocument } from '../../src/store/events';
 
-/** Transitions made together, for their events. */
+/** Transitions of one write, for their events. */
 export interface EventSource {
   resource: CallbackResource;
   resource_id: string;
@@ -20,13 +20,13 @@ export interface EventSource {
   at: string;
   data: Record<string, string>;
   request_id: string;
-  /** In order; `version` is the resource's after the move. */
+  /** In order; `version` is the resource's after the transition. */
   transitions: readonly { type: EventType; version: number }[];
 }
 
 const TIES = 1_000_000;
 
-/** A random place among the rows of one millisecond; later rows of one write come after it. */
+/** Builds a random list position within one millisecond; later rows of a write come after it. */
 export function positionAt(at: string, offset: number, base: number): string {
   return buildPosition(Date.parse(at), (base + offset) % TIES);
 }
@@ -35,7 +35,10 @@ export function tieBase(room: number): number {
   return randomInt(TIES - room);
 }
 
-/** The event documents of moves; each body is frozen here. @see docs/webhooks.md#what-is-posted */
+/**
+ * Builds the event documents of transitions; each body is frozen here.
+ * @see docs/webhooks.md#what-is-posted
+ */
 export function buildEvents(source: EventSource, subscription: Subscription): EventDocument[] {
   const { account_id, livemode, at, data, request_id, resource, resource_id } = source;
   const base = tieBase(source.transitions.length);
@@ -63,7 +66,7 @@ export function buildEvents(source: EventSource, subscription: Subscription): Ev
   });
 }
 
-/** Reads which events of this account and environment have somewhere to go now. */
+/** Reads which events of this account and environment have an endpoint. */
 export async function readSubscription(
   stores: Pick<Stores, 'endpoints'>,
   account_id: string,
@@ -73,7 +76,7 @@ export async function readSubscription(
   return endpoint === null ? null : (endpoint.enabled_events ?? 'all');
 }
 
-/** Reads the same of crypto events, which go out only while crypto is enabled on the account. */
+/** Reads which crypto events have an endpoint: none while crypto is disabled on the account. */
 export async function readCryptoSubscription(
   stores: Pick<Stores, 'endpoints' | 'accounts'>,
   account_id: string,

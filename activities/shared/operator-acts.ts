@@ -8,7 +8,6 @@ import { auditOnce } from '../../src/store/audit';
 import type { Actor } from '../../src/store/audit-log';
 import type { Act } from './record-inputs';
 
-/** Resource that an operator has acted on. */
 interface Subject {
   resource: CallbackResource;
   resource_id: string;
@@ -16,10 +15,8 @@ interface Subject {
   livemode: boolean;
 }
 
-/** Act with what it has changed. */
 interface ActChange {
   act: Act;
-  /** Id made once. */
   id: string;
   /** ISO 8601, ms. */
   at: string;
@@ -27,19 +24,17 @@ interface ActChange {
   after: string;
 }
 
-/** Part of an act that its resource stores. */
 export function toStoredAct({ who, what, why, approved_by }: Act) {
   return omitUndefined({ who, what, why, approved_by });
 }
 
-/** Entry of an act in its resource's audit trail. */
 export function buildAuditEntry({ act, id, at, before, after }: ActChange): AuditEntry {
   return { ...toStoredAct(act), id, when: at, before, after };
 }
 
 /**
- * Adds an act to the audit log, in the transaction that makes it. A text in which somebody has put a
- * secret is left out, since the act itself is made already.
+ * Adds an act to the audit log, in its transaction. A text that contains a secret is left out,
+ * since the act itself is valid.
  */
 export async function auditAct(
   stores: Pick<Stores, 'auditLog'>,

@@ -5,9 +5,9 @@ const PATIENCE_MS = 8_000;
 const PAUSE_MS = 250;
 
 /**
- * Waits out a short outage of the database within one attempt: it is ours, so it must not use up
- * one of the merchant's. `work` may run several times.
- * @throws whatever `work` throws last
+ * Waits out a short outage of the database, which must not use up an attempt.
+ * @param work may run several times
+ * @throws the last error of `work`
  */
 export async function retryDuringOutage<T>(
   work: () => Promise<T>,

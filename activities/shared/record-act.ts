@@ -4,7 +4,7 @@ import { auditAct, toStoredAct } from './operator-acts';
 import type { DatedAct, TransitionResult } from './record-inputs';
 import type { RecordDeps, RecordTable, StoredResource } from './record-table';
 
-/** Stores an operator's act that moves nothing, on the resource and in the audit log. */
+/** Stores an operator's act that changes no status, on the resource and in the audit log. */
 export async function recordAct<
   Status extends string,
   Attention extends string,
@@ -34,7 +34,8 @@ export async function recordAct<
 }
 
 /**
- * Answers an act that was not written: undefined where an earlier attempt has, or the stored state.
+ * Resolves an act that was not written: undefined where an earlier attempt has, or the stored
+ * state.
  * @throws Error when the database is behind, as for a transition
  */
 export async function resolveStaleAct<

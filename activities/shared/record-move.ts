@@ -13,12 +13,11 @@ import type { RecordMove, TransitionResult } from './record-inputs';
 import type { RecordDeps, RecordTable, StoredResource } from './record-table';
 
 /**
- * Applies transitions exactly once. A repeated call returns the first result, also after later
- * transitions, since a lost workflow task loses the results of its writes. Where only the first of
- * these transitions are stored, the rest are applied; any other later version is returned as `stale`,
- * and the workflow decides again.
- * @throws Error when the database is behind: most likely, it was restored. The retries stay visible
- *   to operators, and nothing moves.
+ * Applies transitions exactly once. A repeated call returns the first result, since a lost workflow
+ * task loses the results of its writes. Where only the first transitions are stored, it applies the
+ * rest; it returns any other later version as `stale`, and the workflow decides again.
+ * @throws Error when the database is behind, as after a restore: the retries stay visible to
+ *   operators
  */
 export async function recordMove<
   Status extends string,
@@ -73,7 +72,6 @@ export async function recordMove<
   return { status, version };
 }
 
-/** Answers a transition whose first state is no longer stored. */
 async function resolveStaleTransition<
   Status extends string,
   Attention extends string,
@@ -111,7 +109,7 @@ async function resolveStaleTransition<
   return await recordMove(deps, table, rest);
 }
 
-/** The events of transitions made together, each with the version that it reaches. */
+/** Lists the events of transitions, each with its version. */
 export function listTransitionEvents<Status extends string>(
   events: Record<Status, EventType | undefined>,
   to: readonly Status[],
@@ -131,7 +129,6 @@ export async function startPendingDeliveries(
   await startDeliveries(deps, await deps.stores.events.pending(_id, account_id, livemode));
 }
 
-/** Events of the transitions that notify the merchant. */
 function listReportedEvents<
   Status extends string,
   Attention extends string,
@@ -161,7 +158,7 @@ function isRecorded(
   return callback_id !== undefined && applied_callbacks.includes(callback_id);
 }
 
-/** Whether exactly these transitions are stored; their events' ids are derived. */
+/** Whether exactly these transitions are stored; the ids of their events are derived. */
 async function areEventsStored(
   { stores }: RecordDeps,
   resource: CallbackResource,

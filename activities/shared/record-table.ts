@@ -9,16 +9,14 @@ import type { AttentionUpdate, AuditEntry } from '../../src/store/attention';
 import type { AppendedEntries } from '../../src/store/resource';
 import type { RecordMove } from './record-inputs';
 
-/** Dependencies of every lifecycle's activities. */
 export interface RecordDeps extends DeliveryStarter {
   mongo: MongoClient;
   stores: Stores;
   log: Logger;
-  /** Counter of callbacks whose sender is not verified; absent in tests. */
   refusals?: RefusalMeter | undefined;
 }
 
-/** Counter of callbacks whose sender is not verified, for metrics. */
+/** Counter of callbacks whose sender is not verified. */
 export interface RefusalMeter {
   refused(about: {
     connector: string;
@@ -27,7 +25,7 @@ export interface RefusalMeter {
   }): void;
 }
 
-/** The part of a document that every kind of resource has. */
+/** Fields that the documents of all resources share. */
 export interface StoredResource<Status extends string, Attention extends string> {
   _id: string;
   account_id: string;
@@ -42,7 +40,7 @@ export interface StoredResource<Status extends string, Attention extends string>
   audit: AuditEntry[];
 }
 
-/** The points in which the record of one kind of resource differs from the others. */
+/** Differences between the records of the resources. */
 export interface RecordTable<
   Status extends string,
   Attention extends string,
@@ -53,7 +51,7 @@ export interface RecordTable<
   resource: CallbackResource;
   store: {
     get: (id: string) => Promise<Document | null>;
-    /** Writes conditionally; null when the document is no longer at `version`. */
+    /** @returns null when the document is no longer at `version` */
     update: (
       id: string,
       version: number,
@@ -61,44 +59,40 @@ export interface RecordTable<
       written: AppendedEntries,
       session: ClientSession,
     ) => Promise<Document | null>;
-    /** Writes conditionally; false when it changed nothing. */
+    /** @returns false when it changed nothing */
     setAttention: (
       id: string,
       marking: AttentionUpdate<Attention>,
       session?: ClientSession,
     ) => Promise<boolean>;
   };
-  /** The lawful moves. */
   transitions: Record<Status, readonly Status[]>;
-  /** The event of each state that is reached. */
   events: Record<Status, EventType | undefined>;
-  /** The ids that its events carry. */
   eventData: (document: Document) => Record<string, string>;
-  /** Fields that a move changes. @see buildCommonChange */
   buildChange: (move: RecordMove<Status, Attention, Change>) => Partial<Document>;
-  /** States that are posted when they are reached. */
+  /** States that post journal entries. */
   posted: readonly Status[];
-  /** Posts the journal entries of a transition, and writes what else its transaction writes. @param document after the move */
+  /**
+   * Posts the journal entries of a transition, and its further writes.
+   * @param document after the transition
+   */
   post: (
     document: Document,
     move: RecordMove<Status, Attention, Change>,
     session: ClientSession,
   ) => Promise<void>;
-  /** Whether a transition notifies the merchant; each does when absent. */
+  /** Whether a transition notifies the merchant; by default it does. */
   shouldReport?: (move: RecordMove<Status, Attention, Change>) => boolean;
-  /** Book that its money moves in; that of its currency when not given. */
+  /** Book of its money; by default that of its currency. */
   getBook?: (document: Document) => string;
-  /** Reads which events have somewhere to go. */
   readSubscription?: (
     stores: Stores,
     account_id: string,
     livemode: boolean,
   ) => Promise<Subscription>;
-  /** State and facts for a workflow that starts again. */
   buildSnapshot: (document: Document, request_id: string) => Snapshot;
 }
 
-/** The fields that every move changes. */
 export function buildCommonChange<Status extends string, Attention extends string, Change>({
   from,
   to,

@@ -18,7 +18,7 @@ import type {
 import { recordMove, startPendingDeliveries } from './record-move';
 import type { RecordDeps, RecordTable, StoredResource } from './record-table';
 
-/** The activities that every kind of resource has. */
+/** Activities that every resource has. */
 export function createRecord<
   Status extends string,
   Attention extends string,
@@ -27,11 +27,14 @@ export function createRecord<
   Snapshot,
 >(deps: RecordDeps, table: RecordTable<Status, Attention, Change, Document, Snapshot>) {
   return {
-    /** Document, events, journal entries and audit entry in one transaction; then the deliveries start. */
+    /**
+     * Writes document, events, journal entries and audit entry in one transaction; then starts the
+     * deliveries.
+     */
     transition: (
       input: RecordMove<Status, Attention, Change>,
     ): Promise<TransitionResult<Status, Attention>> => recordMove(deps, table, input),
-    /** Sets or clears the attention reason while the state stays. An act answers as a transition does. */
+    /** Sets or clears the attention reason. An act answers as a transition does. */
     setAttention: async (
       input: RecordAttention<Attention>,
     ): Promise<TransitionResult<Status, Attention> | undefined> => {
@@ -45,7 +48,7 @@ export function createRecord<
       return await resolveStaleAct(table, resource_id, version, audit);
     },
     /**
-     * State and facts of a resource whose workflow starts again.
+     * Loads a resource whose workflow starts again.
      * @throws ApplicationFailure not retryable, `{resource}_not_found`
      */
     load: async (input: {
@@ -71,13 +74,12 @@ export function createRecord<
   };
 }
 
-/** Attempts of an opening that meets an existing key: its own, by another attempt, or its list position. */
 const TRIES_MAX = 3;
 
 /**
- * Opens a resource, and retries when another attempt wrote first, or (one in a million) when the
- * random list position collided.
- * @throws Error of MongoDB when keys collide again and again: the collections contradict each other
+ * Opens a resource, and retries when another attempt wrote first, or the random list position
+ * collides.
+ * @throws Error of MongoDB when keys collide three times: the collections contradict each other
  */
 export async function openWithRetry<T>(attempt: (isRetry: boolean) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
@@ -89,7 +91,6 @@ export async function openWithRetry<T>(attempt: (isRetry: boolean) => Promise<T>
   }
 }
 
-/** Stores a callback that moved nothing, with its reason. */
 export async function recordUnapplied(
   { stores, log }: RecordDeps,
   { resource, resource_id, connector, name, callback, reason, request_id }: RecordUnapplied,
@@ -101,7 +102,6 @@ export async function recordUnapplied(
   log.warn({ ...ids, code: name }, 'callback moved nothing');
 }
 
-/** Stores a callback whose sender is not verified, with the reason. */
 export async function recordRefused(
   { stores, log, refusals }: RecordDeps,
   { report, signature, code, at, request_id }: RecordRefused,

@@ -7,11 +7,10 @@ import type {
 
 export type SenderActivities = ReturnType<typeof createSenderActivities>;
 
-/** Verifies the senders of callbacks; writes nothing. */
 export function createSenderActivities(deps: CallbackCheckDeps) {
   const check = createCallbackCheck(deps);
   return {
-    /** Reason why the sender is not verified; null when it is. @throws UnreadableKey, to be tried again */
+    /** @returns why the sender is not verified, or null @throws UnreadableKey, to be tried again */
     checkSender: async ({
       report,
       signature,

@@ -15,7 +15,7 @@ import {
 } from './next-attempt';
 import { type AttemptInput, storeAttempt, untilReachable } from './record';
 
-/** Time for recording an attempt that a workflow task waits for; later, the next step does it. */
+/** Time to store an attempt while a workflow task waits; later, the next step stores it. */
 const TASK_PATIENCE_MS = 1_000;
 /** Outcome of a first attempt; `skipped` uses none up. */
 export type FirstOutcome = DeliveryOutcome | 'failed' | 'skipped' | { unstored: DeliveryDocument };
@@ -24,22 +24,22 @@ export type WebhookActivities = ReturnType<typeof createWebhookActivities>;
 export function createWebhookActivities(deps: WebhookActivityDeps) {
   return {
     /**
-     * Makes the first attempt where its answer is likely to come at once, as a local activity: the
-     * task that starts the delivery then ends it, too. It is stored, counted and shown as any other.
+     * Makes the first attempt as a local activity, where the answer is likely to come at once: the
+     * first task then also ends the delivery.
      * @throws ApplicationFailure `EventUnknown`
      */
     firstAttempt: (input: WebhookDeliveryInput) => firstAttempt(deps, input),
     /**
-     * Makes the next attempt, numbered by the stored rows: the server's own count also holds
-     * tries that our outages ended, and those that waited for a slot. The frozen body is signed
-     * again and sent to the endpoint as it is now.
-     * @throws ApplicationFailure `WebhookAttemptFailed`, carrying when to try again; not retryable
+     * Makes the next attempt, numbered by the stored rows: the server's own count includes tries
+     * that our outages ended, or that waited for a slot. The endpoint is read again, and the frozen
+     * body signed again.
+     * @throws ApplicationFailure `WebhookAttemptFailed`, with the retry time; not retryable
      *   `WebhookExhausted` after the twelfth attempt; `RecordUnreachable` and `EndpointBusy`, which
      *   use none up
      * @see docs/webhooks.md#what-is-posted
      */
     deliverWebhook: (input: AttemptInput) => deliverWebhook(deps, input),
-    /** After the last attempt. `delivered` when one got through and only its report was lost. */
+    /** Ends a delivery after the last attempt: `delivered` when only its report was lost. */
     recordExhausted: (input: WebhookDeliveryInput) => recordExhausted(deps, input),
   };
 }
@@ -59,7 +59,8 @@ async function firstAttempt(
     await retryDuringOutage(() => storeAttempt(deps, result), TASK_PATIENCE_MS);
   } catch (error) {
     if (!(error instanceof MongoError)) throw error;
-    // A history is stored for long: it gets neither the path, which may hold a token, nor the answer.
+    // A history is stored for long: it gets neither the path, which may hold a token, nor the
+    // answer.
     return { unstored: { ...result, url: new URL(result.url).origin, response_excerpt: '' } };
   }
   logAttempt(deps, input, result);
@@ -75,7 +76,7 @@ async function deliverWebhook(
   if (!admission.admitted) throw buildBusyFailure(admission.waitMs);
   const result = await makeAttempt(deps, input, admission);
   if (result === 'delivered' || result === 'no_endpoint') return result;
-  // Carried to the next try where the database can't be reached: what was posted must be counted.
+  // A sent attempt must count: without the database, the next try carries it.
   await untilReachable(
     deps,
     () => storeAttempt(deps, result),
@@ -86,10 +87,10 @@ async function deliverWebhook(
   throw attemptFailed(result, deps.now());
 }
 
-/** No attempt: it comes back when a slot is likely to be free, and holds none meanwhile. */
+/** Fails without an attempt, to retry when a slot is likely to be free. */
 function buildBusyFailure(waitMs: number): ApplicationFailure {
   const { heartbeatDetails } = activityInfo();
-  // An attempt that could not be recorded yet is carried on.
+  // Carries on an attempt that is not stored yet.
   if (heartbeatDetails !== undefined) heartbeat(heartbeatDetails);
   return ApplicationFailure.create({
     type: 'EndpointBusy',

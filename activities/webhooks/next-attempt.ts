@@ -11,24 +11,23 @@ import type { PostWebhook } from '../../src/webhooks/post';
 import type { PostResult } from '../../src/webhooks/post-result';
 import { type AttemptInput, type DeliveryRecord, lastAttempt, untilReachable } from './record';
 
-/** A try that comes this much before its time is made all the same. */
+/** A try may come this much before its time. */
 const EARLY_MS_MAX = 1_000;
 
 export interface WebhookActivityDeps extends DeliveryRecord {
   endpoints: Pick<EndpointStore, 'get' | 'getCached'>;
   limits: EndpointLimits;
   encrypter: Pick<Encrypter, 'decrypt'>;
-  /** Whether sandbox endpoints may be on this machine. Live ones never. */
+  /** Whether sandbox endpoints may be on this machine; live ones never. */
   allowPrivate: boolean;
   post: PostWebhook;
   /** Unix time in ms. */
   now: () => number;
   log: Record<'info' | 'warn', (fields: LogFields, message: string) => void>;
-  /** The waits between attempts; a test may shorten them. */
   nextDelayMs?: typeof nextAttemptDelayMs;
 }
 
-/** All that a delivery's log lines carry: no body, no URL, no secret. */
+/** Fields of a delivery's log lines: no body, URL or secret. */
 interface LogFields {
   request_id: string;
   event_id: string;
@@ -37,7 +36,7 @@ interface LogFields {
 
 export type DeliveryOutcome = 'delivered' | 'no_endpoint';
 
-/** Posts the event when an attempt is due. The row that it returns is not stored yet. */
+/** Posts the event when an attempt is due. @returns the row, not stored yet */
 export async function makeAttempt(
   deps: WebhookActivityDeps,
   input: AttemptInput,
@@ -63,7 +62,7 @@ export async function makeAttempt(
   }
 }
 
-/** The endpoint and its secret, and the number of the attempt that is to be made now. */
+/** Reads the endpoint and its secret, and numbers the attempt. */
 async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
   const { event_id, request_id } = input;
   const { account_id, livemode } = input.event;
@@ -72,7 +71,7 @@ async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
   if (last !== null) assertDue(deps, last);
   const atMs = deps.now();
   const { get, getCached } = deps.endpoints;
-  // A retry or a redelivery may follow a change of the endpoint, and must not miss it.
+  // A retry or a redelivery must not miss a change of the endpoint.
   const endpoint = await (last === null && input.run === 0 ? getCached : get)(account_id, livemode);
   const encryptedSecret = endpoint === null ? undefined : signingSecret(endpoint, new Date(atMs));
   const attempt = (last?.attempt ?? 0) + 1;
@@ -84,10 +83,7 @@ async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
   return { url: endpoint.url, sealed: encryptedSecret, attempt, atMs };
 }
 
-/**
- * Waits as an earlier try has decided, which ended after its attempt was stored.
- * @throws ApplicationFailure while the next attempt is not due, or when none follows
- */
+/** @throws ApplicationFailure while the next attempt is not due, or when none follows */
 function assertDue(deps: WebhookActivityDeps, last: DeliveryDocument): void {
   const { attempt, next_attempt_at } = last;
   const isOver = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
@@ -96,7 +92,7 @@ function assertDue(deps: WebhookActivityDeps, last: DeliveryDocument): void {
   }
 }
 
-/** Null after the last attempt. */
+/** @returns null after the last attempt */
 function nextDelayMs(
   deps: WebhookActivityDeps,
   { first_at_ms }: AttemptInput,
@@ -114,22 +110,22 @@ function nextDelayMs(
   });
 }
 
-/** The failure of an attempt that was made; when no other follows, it ends the retries. */
+/** Builds the failure of an attempt; after the last one it ends the retries. */
 export function attemptFailed(row: DeliveryDocument, nowMs: number): ApplicationFailure {
   const { attempt, next_attempt_at } = row;
   const isLast = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
   return ApplicationFailure.create({
     type: isLast ? WEBHOOK_EXHAUSTED : 'WebhookAttemptFailed',
-    // The number is in the text, since the server's own count holds other tries, too.
+    // The server's own count includes other tries.
     message: `${describeRow(row)} (attempt ${attempt} of ${ATTEMPTS_MAX})`,
     nonRetryable: isLast,
     ...(isLast ? {} : { nextRetryDelay: Math.max(1, Date.parse(next_attempt_at) - nowMs) }),
-    // The receiver's fault, not ours: no error in our logs and metrics.
+    // The receiver's fault is no error in our logs and metrics.
     category: ApplicationFailureCategory.BENIGN,
   });
 }
 
-/** Ends the delivery without an attempt; one that was redelivered since is left alone. */
+/** Ends the delivery without an attempt; a later redelivery is not changed. */
 export async function endWith(
   { events }: WebhookActivityDeps,
   { event_id, run }: WebhookDeliveryInput,

@@ -6,14 +6,14 @@ import type { EventStore } from '../../src/store/events';
 import { matchesDelivery } from '../../src/webhooks/attempt';
 import { retryDuringOutage } from '../shared/outage';
 
-/** Pause before the next try after an outage of our own; up to twice as long, so that they spread. */
+/** Minimum pause after an outage of our own; random up to twice as long. */
 const RETRY_AFTER_OUTAGE_MS = 10_000;
 
-/** Input of the attempts after the first, where a workflow task has made that one. */
+/** Input of the attempts after the first. */
 export interface AttemptInput extends WebhookDeliveryInput {
   /** Unix time in ms of the first attempt. */
   first_at_ms?: number;
-  /** The first attempt, where it could not be recorded; without what it posted to, and the answer. */
+  /** First attempt that could not be stored, without path and answer. */
   unstored?: DeliveryDocument;
 }
 
@@ -22,14 +22,13 @@ export interface DeliveryRecord {
   deliveries: Pick<DeliveryStore, 'addAttempt' | 'last'>;
   /** From 0 to 1. */
   random: () => number;
-  /** How long a try waits out an outage of the database; a test may shorten it. */
+  /** Time to wait out an outage of the database. */
   patienceMs?: number;
 }
 
 /**
- * Waits out a short outage of the database; a longer one ends this try, and the next one comes soon.
- * Neither is one of the merchant's attempts: these are counted by the stored rows.
- * @throws ApplicationFailure `RecordUnreachable`, after `givenUp`
+ * Waits out a short outage of the database; a longer one ends this try, which uses up no attempt.
+ * @throws ApplicationFailure `RecordUnreachable`, after `onGiveUp`
  */
 export async function untilReachable<T>(
   { patienceMs, random }: Pick<DeliveryRecord, 'patienceMs' | 'random'>,
@@ -49,7 +48,9 @@ export async function untilReachable<T>(
   }
 }
 
-/** The latest attempt of this run; one that an earlier try could not record is recorded first. */
+/**
+ * Reads the latest attempt of this run, and first stores one that an earlier try could not store.
+ */
 export async function lastAttempt(
   record: DeliveryRecord,
   input: AttemptInput,
@@ -77,11 +78,10 @@ export async function storeAttempt(
   const writeResult = await deliveries.addAttempt(row);
   if (writeResult === 'no_event') throw eventUnknown(event_id);
   if (writeResult === 'kept' || outcome === 'failed') return;
-  // Another try of the same number was stored first, and may have failed: this one got through.
+  // Another try of the same number may have been stored as failed: this one was delivered.
   await events.setDelivery(event_id, { status: 'delivered', next_attempt_at: null }, run);
 }
 
-/** Ends a delivery of which the record holds no event: no retry would find it. */
 function eventUnknown(event_id: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable(`No ${event_id}.`, 'EventUnknown');
 }

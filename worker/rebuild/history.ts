@@ -6,17 +6,16 @@ import { IDEMPOTENCY_MEMO } from '../../src/temporal/start';
 import { replaySteps } from './replay';
 import type { Step } from './steps';
 
-/** Everything that Temporal still knows of a resource. */
+/** History of a resource in Temporal. */
 export interface RunHistory {
   /** Steps of every run, the oldest first. */
   steps: Step[];
-  /** Start of the oldest run. */
   startedAt: Date;
-  /** Mark of its claim; undefined when the workflow carries none. */
+  /** Hashes of its idempotency record; undefined when the workflow carries none. */
   memo: RequestHashes | undefined;
 }
 
-/** Reason why a resource can't be rebuilt; what was written before stands, and is not written again. */
+/** Reason why a resource can't be rebuilt; earlier writes stay, and are not repeated. */
 export class NotRebuilt extends Error {
   override readonly name = 'Left';
   readonly outcome: 'short' | 'unreadable';
@@ -35,7 +34,7 @@ interface Run {
   memo?: Record<string, unknown>;
 }
 
-/** @throws Left when a history does not replay, or the server knows no run any more */
+/** @throws NotRebuilt when a history does not replay, or no run is left */
 export async function readHistory(
   { temporal, workflowBundle }: { temporal: Client; workflowBundle: WorkflowBundleOption },
   workflowId: string,

@@ -5,7 +5,6 @@ import { KEY_LIFETIME_MS, REBUILT, rebuiltRecordKey } from '../../src/store/idem
 import type { RunHistory } from './history';
 import type { Write } from './steps';
 
-/** Write that opens a resource. */
 export type Opening = Extract<
   Write,
   {
@@ -20,15 +19,14 @@ export type Opening = Extract<
   }
 >;
 
-/** Fingerprint of a claim whose key is not known: no request of a merchant lands on it. */
+/** Fingerprint of a record whose key is not known: it matches no request of a merchant. */
 const NONE = '';
 
 type IdempotencyStores = Pick<Stores, 'idempotency'>;
 
 /**
- * Makes the claim that an opening draws on, where the database holds none. Texts of the merchant stay
- * empty. Its key is taken again by the hash that the workflow carries, unless its life is over, since
- * another resource may have it by now.
+ * Creates a missing idempotency record for an opening, without the merchant's texts. It takes its
+ * old key only during the key's lifetime, since another resource may have the key later.
  */
 export async function ensureRecord(
   { idempotency }: IdempotencyStores,
@@ -46,7 +44,10 @@ export async function ensureRecord(
   await idempotency.reserveKey({ ...record, request, request_id }, now);
 }
 
-/** Whether the claim was made here without its key, so that a repeated request makes another. */
+/**
+ * Whether the record was created here without its key, so that a repeated request opens another
+ * resource.
+ */
 export async function isKeyLost(
   { idempotency }: IdempotencyStores,
   resource_id: string,
@@ -54,7 +55,7 @@ export async function isKeyLost(
   return (await idempotency.forResource(resource_id))?.fingerprint === NONE;
 }
 
-/** Takes a claim back that was made here, of a resource that could not be opened. */
+/** Releases a record that was created here, of a resource that could not be opened. */
 export async function releaseRecord(stores: IdempotencyStores, resource_id: string): Promise<void> {
   const record = await stores.idempotency.forResource(resource_id);
   if (record?.operation === REBUILT) await stores.idempotency.release(resource_id);

@@ -1,14 +1,13 @@
 import { proxySinks, type Sinks, type WorkflowInterceptors } from '@temporalio/workflow';
 import type { Step } from './steps';
 
-/** Sink for the steps of a workflow that is replayed. */
 export interface StepSinks extends Sinks {
   steps: { ended(step: Step): void };
 }
 
 /**
- * Tells of every step whose end the history knows, in the order in which they ended. A history holds
- * no inputs of local activities: the workflow's own code makes them again.
+ * Reports every ended step, in the order in which they ended. A history has no inputs of local
+ * activities: the workflow's own code builds them again.
  */
 export function interceptors(): WorkflowInterceptors {
   const { steps } = proxySinks<StepSinks>();

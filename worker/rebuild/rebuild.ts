@@ -18,7 +18,6 @@ import { NotRebuilt, type RunHistory, readHistory } from './history';
 import { ensureRecord, isKeyLost, type Opening, releaseRecord } from './idempotency-records';
 import { getPart, isWrite, type Write } from './steps';
 
-/** Refusals of a balance that lacks the money, or was never credited. */
 const INSUFFICIENT_CODES = ['insufficient_balance', 'balance_account_not_found'];
 
 interface Deps extends RebuilderDeps {
@@ -27,10 +26,9 @@ interface Deps extends RebuilderDeps {
 }
 
 /**
- * Rebuilds by the service's own steps: each write that the histories hold is made once more, in
- * order. A write is one transaction, conditional on the version that it left, so a rebuilding that
- * was stopped goes on where it stood.
- * @param workflowBundle with the interceptors that tell of steps
+ * Rebuilds by the service's own activities: repeats each write of the histories, in order. A write
+ * is one transaction, conditional on its version, so an interrupted rebuild continues.
+ * @param workflowBundle with the interceptors that report steps
  */
 export function openRebuilder(
   deps: RebuilderDeps,
@@ -63,7 +61,7 @@ async function rebuild(
   }
 }
 
-/** @throws Left when the record refuses the write; errors of the two stores themselves pass */
+/** @throws NotRebuilt when the record refuses the write; errors of the two stores pass */
 async function repeatWrite(
   deps: Deps,
   kind: CallbackResource,
@@ -89,7 +87,7 @@ function isServiceError(error: unknown): boolean {
   return isGrpcServiceError(error) || (error instanceof Error && isGrpcServiceError(error.cause));
 }
 
-/** Makes one write again. @throws Error when the record refuses it */
+/** @throws Error when the record refuses the write */
 async function write(
   deps: Deps,
   kind: CallbackResource,
@@ -106,7 +104,7 @@ async function write(
     case 'abandonRefund': {
       if (step.result?.outcome !== 'accepted') return;
       await requireRecord(deps, kind, step.input.refund_id, step, history);
-      // The amount that was reserved, where all that remained was asked for.
+      // The reserved amount, where the request named none.
       const { amount } = step.result.facts;
       const reopening = await activities.openRefund({ ...step.input, amount });
       return await assertAccepted(deps, step.input.refund_id, reopening);
@@ -115,7 +113,7 @@ async function write(
     case 'abandonPayout': {
       if (step.result.outcome !== 'accepted') return;
       await requireRecord(deps, kind, step.input.payout_id, step, history);
-      // It was accepted in its time, whatever the time is now.
+      // It was accepted in time then.
       const accept_by_ms = Number.MAX_SAFE_INTEGER;
       const reopening = await activities.openPayout({
         ...step.input,
@@ -183,8 +181,8 @@ async function write(
 }
 
 /**
- * Sees to the claim of a resource that the record does not hold.
- * @throws Left when it was used up: the collections are not of one moment
+ * Ensures the idempotency record of a missing resource.
+ * @throws NotRebuilt when it was used up: the collections are not of one moment
  */
 async function requireRecord(
   { stores }: Deps,
@@ -200,7 +198,7 @@ async function requireRecord(
   throw new NotRebuilt('unreadable', 'Its key is used up, and its document is missing.');
 }
 
-/** @throws Left when the balance does not hold what was taken, or something else refuses it */
+/** @throws NotRebuilt when the balance is insufficient, or another rule refuses it */
 async function assertAccepted(
   { stores }: Deps,
   id: string,
@@ -214,12 +212,12 @@ async function assertAccepted(
   );
 }
 
-/** @throws Left when the record does not stand where the move began, or has gone another way */
+/** @throws NotRebuilt when the stored state does not match the transition */
 async function assertTransition(
   { result }: { result: { stale?: unknown } },
   repeat: () => Promise<{ stale?: unknown }>,
 ): Promise<void> {
-  // It moved nothing then, either.
+  // It wrote nothing then, either.
   if (result.stale !== undefined) return;
   const { stale } = await repeat();
   if (stale !== undefined)

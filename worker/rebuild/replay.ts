@@ -9,7 +9,7 @@ import {
 import type { StepSinks } from './interceptors';
 import type { Step } from './steps';
 
-/** Keeps Temporal's own lines off the terminal. It counts for the whole process. */
+/** Silences Temporal's own log lines, for the whole process. */
 export function quietRuntime(): void {
   Runtime.install({
     shutdownSignals: [],
@@ -19,9 +19,8 @@ export function quietRuntime(): void {
 }
 
 /**
- * Steps of one run whose end its history knows, with inputs as they were, since a replay makes the
- * same decisions at the same times.
- * @param workflowBundle with the interceptors that tell of steps
+ * Replays one run and reports its ended steps with their inputs.
+ * @param workflowBundle with the interceptors that report steps
  * @throws DeterminismViolationError when the history is of other code
  */
 export async function replaySteps(

@@ -2,8 +2,8 @@ import type { LifecycleActivities } from '../../activities';
 import type { Part } from '../../src/service/reconcile/rebuilder';
 
 /**
- * Part of a rebuilding in which each activity is repeated; null where it writes nothing that a
- * database could have lost. A new activity does not compile until it is named here.
+ * Part of a rebuild in which each activity is repeated; null where it writes nothing that a
+ * database could have lost.
  */
 const PARTS = {
   openPayment: 'life',
@@ -40,7 +40,7 @@ const PARTS = {
 type Parts = typeof PARTS;
 type WriteName = { [Name in keyof Parts]: Parts[Name] extends Part ? Name : never }[keyof Parts];
 
-/** Write that a workflow asked for, and its answer. */
+/** Write of a workflow, with its answer. */
 export type Write = {
   [Name in WriteName]: {
     activity: Name;
@@ -49,7 +49,6 @@ export type Write = {
   };
 }[WriteName];
 
-/** A step of a workflow as its replay tells it. */
 export interface Step {
   activity: string;
   input: unknown;
@@ -58,12 +57,12 @@ export interface Step {
 
 const parts = new Map<string, Part | null>(Object.entries(PARTS));
 
-/** Whether a step is a write. Its input was made by the workflow's own code, which is typed. */
+/** Whether a step is a write, with an input of the workflow's own, typed code. */
 export function isWrite(step: Step | Write): step is Write {
   return Boolean(parts.get(step.activity)) && typeof step.input === 'object';
 }
 
-/** Part of a rebuilding that repeats a write: refunds come before the dispute of their payment. */
+/** Part of a rebuild that repeats a write: refunds come before the dispute of their payment. */
 export function getPart({ activity }: Write): Part | null {
   return PARTS[activity];
 }
