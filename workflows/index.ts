@@ -1,4 +1,4 @@
-/** Workflows of the queue `lifecycle`; deliveries have a bundle of their own. */
+/** Workflows of the queue `lifecycle`; deliveries have their own bundle. */
 
 export { cryptoPayment } from './crypto-payment/lifecycle';
 export { cryptoSettlement } from './crypto-settlement/lifecycle';

@@ -32,7 +32,6 @@ export const ACTS: Record<CryptoPaymentAct, ActRule<CryptoPaymentStatus>> = {
   snooze: { from: CRYPTO_PAYMENT_IN_FLIGHT, refusal: neverLeft },
 };
 
-/** Why an operator can't do it now, in words; undefined when it can be done. */
 export function actFault(payment: CryptoPayment, what: CryptoPaymentAct): string | undefined {
   return (
     stateFault(ACTS[what], payment.status) ??
@@ -40,7 +39,7 @@ export function actFault(payment: CryptoPayment, what: CryptoPaymentAct): string
   );
 }
 
-/** Decides an operator's act again: the state may have changed since its update was accepted. */
+/** Decides an act again: the state may have changed since its update was accepted. */
 export async function applyAct(
   payment: CryptoPayment,
   item: OperatorItem<CryptoPaymentAct, CryptoPaymentState>,

@@ -12,13 +12,12 @@ import type { CryptoPayment } from './state';
 type IssuedAddress = Extract<AddressAnswer, { outcome: 'given' }>;
 type Quote = Extract<RateAnswer, { outcome: 'quoted' }>;
 
-/** Rate and address of a payment. */
 export interface Terms extends Pick<Quote, 'amount_due' | 'rate'>, Omit<IssuedAddress, 'outcome'> {
   /** ISO 8601, ms: the window begins with the rate. */
   expires_at: string;
 }
 
-/** Asks the connector for rate and address; a string says why it gave none. */
+/** Requests rate and address from the connector. @returns a string that says why there are none */
 export async function requestTerms(input: CryptoPaymentInput): Promise<Terms | string> {
   const { quoteRate, giveAddress } = openingActivities(input.connector);
   const { crypto_payment_id, amount, currency, asset, network, livemode } = input;
@@ -33,7 +32,7 @@ export async function requestTerms(input: CryptoPaymentInput): Promise<Terms | s
   return { amount_due, rate, expires_at, ...addressFields };
 }
 
-/** The merchant waits: after two minutes nothing is opened, and the key is free again. */
+/** The merchant waits: after two minutes nothing is opened, and the key is released. */
 function openingActivities(connector: string) {
   return proxyActivities<CryptoConnectorActivities>({
     taskQueue: bankQueue(connector),
@@ -44,7 +43,7 @@ function openingActivities(connector: string) {
   });
 }
 
-/** Asks for a verdict on each deposit that is confirmed; the answers go into the inbox. */
+/** Requests the screening of each confirmed deposit; the answers go into the inbox. */
 export function screenDeposits(payment: CryptoPayment): void {
   const { id: crypto_payment_id, facts, inbox, screenings } = payment;
   const { asset, network, livemode, connector } = facts;
@@ -62,7 +61,7 @@ export function screenDeposits(payment: CryptoPayment): void {
       (answer) => inbox.push({ kind: 'screened', transaction_id, answer }),
       (error) => {
         if (!(error instanceof ActivityFailure)) throw error;
-        // Refused for good: held for an operator, since an unscreened deposit must not count.
+        // An unscreened deposit must not be credited: an operator decides.
         const reason = 'The connector refused to screen it.';
         const answer = { outcome: 'failed', code: 'not_screened', reason } as const;
         inbox.push({ kind: 'screened', transaction_id, answer });

@@ -16,7 +16,6 @@ import { StaleState } from '../shared/record';
 import { screenDeposits } from './bank';
 import { type CryptoPayment, record } from './state';
 
-/** Cause of a change. */
 interface Cause {
   name?: CryptoPaymentCallbackName;
   callback?: CryptoCallback;
@@ -28,14 +27,13 @@ export function getDepositBook(payment: CryptoPayment): DepositSet {
   return { status, deposits, accepted, amount_due: facts.amount_due };
 }
 
-/** Whether the payer still has time. */
 export function isOpen({ facts }: CryptoPayment): boolean {
   return Date.now() < Date.parse(facts.expires_at);
 }
 
 /**
- * Brings deposits, state, credits and event about in one write, and then the attention reason.
- * @throws StaleState once the payment is as it is stored; nothing was moved
+ * Writes deposits, state, credits and event together, and then the attention reason.
+ * @throws StaleState after a sync from the database
  */
 export async function applyChange(
   payment: CryptoPayment,
@@ -77,7 +75,7 @@ export async function applyChange(
     },
     ...(callback === undefined ? {} : { callback_id: callback.callback_id }),
     ...(audit === undefined ? {} : { audit }),
-    // A credit is never made from a task that may be lost with all that came after it.
+    // Scheduled, since a lost task would lose what follows the credit.
     scheduled: true,
   });
   await orReload(payment, write);
@@ -95,7 +93,6 @@ const NON_DEPOSIT_REASONS: readonly CryptoPaymentAttention[] = [
   'malformed_callback',
 ];
 
-/** Brings the attention reason in line with the deposits. */
 export async function updateAttention(payment: CryptoPayment): Promise<void> {
   const attention = getDepositAttention(getDepositBook(payment), isOpen(payment));
   const current = payment.attention;
@@ -104,10 +101,7 @@ export async function updateAttention(payment: CryptoPayment): Promise<void> {
   await record.setAttention(payment, attention);
 }
 
-/**
- * Waits for a write; where the state is stale, loads the deposits again.
- * @throws StaleState once the payment is as it is stored, with its deposits
- */
+/** Waits for a write. @throws StaleState after a sync of state and deposits from the database */
 export async function orReload(payment: CryptoPayment, write: Promise<void>): Promise<void> {
   try {
     await write;
@@ -117,7 +111,6 @@ export async function orReload(payment: CryptoPayment, write: Promise<void>): Pr
   }
 }
 
-/** Syncs the deposits from the database. */
 async function reload(payment: CryptoPayment): Promise<void> {
   const { id: resource_id, facts } = payment;
   const snapshot = await writeScheduled((activities) =>

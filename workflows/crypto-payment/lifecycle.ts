@@ -41,8 +41,8 @@ import {
 } from './state';
 
 /**
- * The life of one crypto payment: opened with a rate and an address, then moved by the deposits that
- * the chain confirms, by operators and by the end of the window.
+ * Lifecycle of one crypto payment: opened with a rate and an address, then changed by confirmed
+ * deposits, by operators and by the end of the window.
  * @see docs/api.md#states-of-a-crypto-payment
  */
 export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPaymentResult> {
@@ -55,7 +55,7 @@ export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPa
     opened: async () => getState(await untilOpened(mail)),
     actFault,
   });
-  // A cancel request from the Temporal UI must not leave money half moved: it is ignored.
+  // A cancel request from the Temporal UI is ignored: it must not interrupt a booking.
   return await CancellationScope.nonCancellable(async () => {
     const opening = 'resume' in start ? await load(mail, start) : await open(mail, start);
     mail.opening = opening;
@@ -83,7 +83,7 @@ function runLifecycle({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): 
   });
 }
 
-/** Handles an item whole: all that it changes is written when this returns. */
+/** Returns when all changes of the item are written. */
 async function handle(payment: CryptoPayment, item: CryptoPaymentItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
@@ -135,7 +135,7 @@ function describe({ facts }: CryptoPayment, callback: CryptoCallback): string {
   return `${formatUnits(amount, facts)} by ${transaction_id}, ${depth}`;
 }
 
-/** Undefined where a field is missing. */
+/** @returns undefined where a field is missing */
 function buildChange(
   payment: CryptoPayment,
   name: CryptoPaymentCallbackName,
@@ -167,7 +167,7 @@ function closeEarly(payment: CryptoPayment): DepositChange {
   return { kind: 'changed', deposits: [...payment.deposits] };
 }
 
-/** Time after the window in which a deposit that was seen should be confirmed. */
+/** Time after the window by which a deposit should be confirmed. */
 const UNCONFIRMED_MS = 24 * 3_600_000;
 
 function nextDue(payment: CryptoPayment): Due | undefined {
@@ -186,7 +186,7 @@ function nextDue(payment: CryptoPayment): Due | undefined {
   return { at: closes + UNCONFIRMED_MS, summary: 'The deposit should be confirmed', act };
 }
 
-/** Ends the window: without a deposit it expires, and an underpaid payment needs an operator. */
+/** Ends the window: without a deposit the payment expires; an underpaid one needs an operator. */
 async function close(payment: CryptoPayment): Promise<void> {
   if (isOpen(payment)) return;
   await applyChange(payment, { kind: 'changed', deposits: [...payment.deposits] }, {});

@@ -9,18 +9,16 @@ import { OPERATOR } from '../shared/operator-acts';
 export const messages = {
   open: defineUpdate<CryptoPaymentState>('open'),
   state: defineQuery<CryptoPaymentResult>('state'),
-  /** Operators' acts. */
   acts: CRYPTO_PAYMENT_ACTS.map((name) => ({
     name,
     update: defineUpdate<CryptoPaymentState, [ActPayload]>(name),
   })),
-  /** Reports of the connector; payload `CryptoCallback`, parsed by the handler. */
   callbacks: CRYPTO_PAYMENT_CALLBACKS.map((name) => ({
     name,
     signal: defineSignal<[unknown]>(name),
   })),
   read: readCryptoCallback,
-  /** Texts that the Temporal UI shows with each message. */
+  /** Texts of the Temporal UI. */
   descriptions: {
     open: 'Waits until rate and address are given and stored. Sent by the API with the start.',
     release: `Credits the deposits that screening holds, for good: ${OPERATOR}}.`,

@@ -14,7 +14,7 @@ import {
   record,
 } from './state';
 
-/** Opens a payment with the connector's rate and address, or says why not; then the key is free. */
+/** Opens a payment with rate and address, or refuses it and releases its key. */
 export async function open(
   mail: CryptoPaymentMailbox,
   input: CryptoPaymentInput,
@@ -40,7 +40,6 @@ export async function open(
   return { outcome: 'accepted', resource: payment };
 }
 
-/** Takes up a payment that is stored. */
 export async function load(
   mail: CryptoPaymentMailbox,
   start: CryptoPaymentResume,

@@ -20,19 +20,18 @@ import {
 } from '../shared/state';
 import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
 
-/** A crypto payment in memory, within one run. */
+/** Crypto payment in memory, within one run. */
 export interface CryptoPayment
   extends WorkflowState<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentFacts> {
-  /** Its own mailbox, for what the connector answers. */
   readonly inbox: CryptoPaymentItem[];
   deposits: readonly Deposit[];
-  /** Whether an operator took the deposits as they are. */
+  /** Whether an operator accepted an underpayment. */
   accepted: boolean;
-  /** States of which the merchant was notified, with the version that reached each. */
+  /** States that the merchant was notified of, each with its version. */
   reported: readonly CryptoPaymentChange['reported'][number][];
   /** Transactions whose sources are being screened. */
   readonly screenings: Set<string>;
-  /** Whether the end of the window was decided in this run. */
+  /** Whether this run has ended the window. */
   closed: boolean;
 }
 
@@ -43,10 +42,9 @@ export type CryptoPaymentItem =
   | { kind: 'screened'; transaction_id: string; answer: ScreeningAnswer }
   | OperatorItem<CryptoPaymentAct, CryptoPaymentState>;
 
-/** State of the deposits, as a run begins with it. */
 type DepositState = Partial<Pick<CryptoPayment, 'deposits' | 'accepted' | 'reported'>>;
 
-/** @param resumed the search attributes may say anything: they are brought up to date */
+/** @param resumed the search attributes may have any value, and are updated */
 export function newCryptoPayment(
   { inbox }: CryptoPaymentMailbox,
   id: string,
@@ -66,7 +64,6 @@ export function newCryptoPayment(
   };
 }
 
-/** Whether its workflow waits for the payer or an operator. */
 export function isWaiting({ status }: CryptoPayment): boolean {
   return status !== 'received' && status !== 'expired';
 }
@@ -75,7 +72,7 @@ export function getState({ id, status, version }: CryptoPayment): CryptoPaymentS
   return { crypto_payment_id: id, status, version };
 }
 
-/** Answers the query and the result, also before it is stored or when it never was. */
+/** Answers the query and the result, also before it is stored or when it is refused. */
 export function getResult(
   mail: CryptoPaymentMailbox,
   crypto_payment_id: string,
@@ -142,7 +139,6 @@ export const record = createRecord<
   writeAttention: (input) => (activities) => activities.recordCryptoPaymentAttention(input),
 });
 
-/** Amounts for people, and the end of the window. */
 function untilText({ facts, deposits, status }: CryptoPayment): string {
   const received = formatUnits(amountReceived(deposits), facts);
   const amounts = ` (${received} of ${formatUnits(facts.amount_due, facts)} received)`;

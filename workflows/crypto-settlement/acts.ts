@@ -16,7 +16,7 @@ const IN_FLIGHT = ['pending', 'sent'] as const;
 const neverLeft = (status: CryptoSettlementStatus) =>
   `The settlement is ${status}; a final state is never left.`;
 
-/** From which states each act is possible; read by the updates' validators and by the loop. */
+/** States in which each act is possible, for the validators and the loop. */
 export const ACTS: Record<CryptoSettlementAct, ActRule<CryptoSettlementStatus>> = {
   resubmit: {
     from: ['pending'],
@@ -28,12 +28,11 @@ export const ACTS: Record<CryptoSettlementAct, ActRule<CryptoSettlementStatus>> 
   snooze: { from: IN_FLIGHT, refusal: neverLeft },
 };
 
-/** Why an operator can't do it now, in words; undefined when it can be done. */
 export function actFault(settlement: Settlement, what: CryptoSettlementAct): string | undefined {
   return stateFault(ACTS[what], settlement.status);
 }
 
-/** Decides an operator's act again: the state may have changed since its update was accepted. */
+/** Decides an act again: the state may have changed since its update was accepted. */
 export async function applyAct(
   settlement: Settlement,
   item: OperatorItem<CryptoSettlementAct, SettlementActResult>,
@@ -46,7 +45,7 @@ export async function applyAct(
   switch (what) {
     case 'resubmit':
       await record.recordAct(settlement, audit, settlement.attention);
-      // Answered with the connector's answer, or when the settlement moves before it.
+      // Resolved with the connector's answer, or when the settlement changes before it.
       settlement.resubmits.push(answer);
       void instructSettlement(settlement, { arrivesBy: 0 });
       return record.show(settlement);

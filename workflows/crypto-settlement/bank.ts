@@ -7,7 +7,7 @@ import type { Earlier } from '../shared/bank-attempts';
 import { giveInstruction } from '../shared/bank-instruction';
 import { record, type Settlement } from './state';
 
-/** Instructs the connector to send it. @see giveInstruction */
+/** Instructs the connector to send the settlement. @see giveInstruction */
 export function instructSettlement(settlement: Settlement, earlier?: Earlier): Promise<void> {
   const { connector } = settlement.facts;
   const { once, patient } = moneyActivities<CryptoConnectorActivities>(connector, 'settlement');

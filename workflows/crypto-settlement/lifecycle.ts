@@ -51,8 +51,8 @@ import {
 } from './state';
 
 /**
- * The lifecycle of one settlement: accepted with its money reserved, or refused; then sent by the
- * connector in one transaction, whose reports move it until it is final.
+ * Lifecycle of one settlement: accepted with its money reserved, or refused; then sent by the
+ * connector, whose reports change it until it is final.
  * @see docs/api.md#settlements
  */
 export async function cryptoSettlement(

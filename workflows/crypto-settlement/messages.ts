@@ -13,18 +13,16 @@ import type { SettlementActResult } from './state';
 export const messages = {
   open: defineUpdate<CryptoSettlementState>('open'),
   state: defineQuery<CryptoSettlementResult>('state'),
-  /** Operators' acts. */
   acts: CRYPTO_SETTLEMENT_ACTS.map((name) => ({
     name,
     update: defineUpdate<SettlementActResult, [ActPayload]>(name),
   })),
-  /** Reports of the connector; payload `CryptoCallback`, parsed by the handler. */
   callbacks: CRYPTO_SETTLEMENT_CALLBACKS.map((name) => ({
     name,
     signal: defineSignal<[unknown]>(name),
   })),
   read: readCryptoCallback,
-  /** Texts that the Temporal UI shows with each message. */
+  /** Texts of the Temporal UI. */
   descriptions: {
     open: 'Waits until the settlement is accepted or refused. Sent by the API with the start.',
     resubmit:

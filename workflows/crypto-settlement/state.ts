@@ -23,9 +23,8 @@ import { type Mailbox, readResult } from '../shared/mailbox';
 import { createRecord } from '../shared/record';
 import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
 
-/** Answer of an operator's update. */
 export interface SettlementActResult extends CryptoSettlementState {
-  /** The connector's answer to `resubmit`; absent when the settlement moved before it. */
+  /** The connector's answer to `resubmit`; absent when the settlement changed before it. */
   bank?: SettlementAnswer['outcome'];
 }
 
@@ -107,7 +106,6 @@ export const record = createRecord<
   writeAttention: (input) => (activities) => activities.recordCryptoSettlementAttention(input),
 });
 
-/** Amount for people, and when it is due. */
 function untilText(settlement: Settlement): string {
   const { facts, status } = settlement;
   const amount = ` (${formatUnits(facts.amount, facts)} to ${facts.wallet_address})`;
@@ -116,7 +114,7 @@ function untilText(settlement: Settlement): string {
     : `${amount}, due ${new Date(dueAt(settlement)).toISOString()}`;
 }
 
-/** When operators are notified that it is overdue, in ms since the epoch. */
+/** When the settlement is overdue, in ms since the epoch. */
 export function dueAt({ snoozedUntil, facts }: Settlement): number {
   return snoozedUntil ?? facts.due_at_ms;
 }

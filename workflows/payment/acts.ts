@@ -16,7 +16,7 @@ const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized'] as const;
 const neverLeft = (status: PaymentStatus) =>
   `The payment is ${status}; a final state is never left.`;
 
-/** From which states each act is possible; read by the updates' validators and by the loop. */
+/** States in which each act is possible, for the validators and the loop. */
 export const ACTS: Record<PaymentAct, ActRule<PaymentStatus>> = {
   mark_settled: { from: IN_FLIGHT, refusal: neverLeft },
   mark_failed: { from: IN_FLIGHT, refusal: neverLeft },
@@ -34,12 +34,11 @@ export const ACTS: Record<PaymentAct, ActRule<PaymentStatus>> = {
   },
 };
 
-/** Why an operator can't do it now, in words; undefined when it can be done. */
 export function actFault(payment: Payment, what: PaymentAct): string | undefined {
   return stateFault(ACTS[what], payment.status);
 }
 
-/** Decides an operator's act again: the state may have changed since its update was accepted. */
+/** Decides an act again: the state may have changed since its update was accepted. */
 export async function applyAct(
   payment: Payment,
   item: OperatorItem<PaymentAct, PaymentState>,

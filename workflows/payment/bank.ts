@@ -11,13 +11,9 @@ import { note } from '../shared/state';
 import { holdLateFunds } from './money';
 import { type Payment, type PaymentItem, record } from './state';
 
-/**
- * A bank that takes longer lets the API answer `created`, within 5 s.
- * @see docs/decisions.md#payments
- */
+/** For a slower bank, the API answers `created`, within 5 s. @see docs/decisions.md#payments */
 const SESSION_QUICK = '4s';
 
-/** The facts that a session needs. */
 export type Opening = Omit<PaymentInput, 'expires_in_seconds'>;
 
 function sessionInstruction(input: Opening, expires_at: string): SessionInstruction {
@@ -25,7 +21,7 @@ function sessionInstruction(input: Opening, expires_at: string): SessionInstruct
   return { payment_id, amount, currency, method, country, livemode, return_url, expires_at };
 }
 
-/** Undefined when the bank is slow or away. */
+/** @returns undefined when the bank is slow or unavailable */
 export async function quickSession(
   input: PaymentInput,
   expires_at: string,
@@ -39,7 +35,7 @@ export async function quickSession(
   return await unlessFailed(openSession(sessionInstruction(input, expires_at)));
 }
 
-/** Goes on asking, under the same instruction id, until the bank answers. */
+/** Repeats the request, under the same instruction id, until the bank answers. */
 export function patientSession(input: Opening, expires_at: string): Promise<SessionAnswer> {
   const { openSession } = proxyActivities<ConnectorActivities>({
     taskQueue: bankQueue(input.connector),
@@ -50,7 +46,7 @@ export function patientSession(input: Opening, expires_at: string): Promise<Sess
   return openSession(sessionInstruction(input, expires_at));
 }
 
-/** Asks the bank to stop; one that can't be asked in time is asked again after the end. */
+/** Requests that the bank close the session; `unreachable` when no answer comes in time. */
 export async function closeAtBank(
   payment: Payment,
   within: '3s' | '5 minutes',
@@ -67,8 +63,8 @@ export async function closeAtBank(
 }
 
 /**
- * Goes on asking the bank to close the session of a payment that has ended, in the background: money
- * that comes meanwhile must be sent back. The answer comes by the inbox.
+ * Closes the session of an ended payment in the background, until the bank answers: late funds must
+ * be sent back. The answer comes by the inbox.
  */
 export async function closeInBackground(payment: Payment): Promise<void> {
   payment.closing = true;
@@ -79,21 +75,20 @@ export async function closeInBackground(payment: Payment): Promise<void> {
   );
 }
 
-/** Applies the bank's answer to a closing in the background. */
 export async function applyClosing(
   payment: Payment,
   { answer }: Extract<PaymentItem, { kind: 'closed' }>,
 ): Promise<void> {
   payment.closing = false;
   note(payment, `session at the bank: ${answer?.outcome ?? 'not closed, refused for good'}`);
-  // A connector that refuses for good leaves its attention reason: the customer may still be able to pay.
+  // A final refusal keeps the attention reason: the customer may still be able to pay.
   if (answer === undefined) return record.show(payment);
   if (payment.attention === 'session_not_closed') await record.setAttention(payment, null);
   // Also after a callback has said so: the instruction to void has one id.
   if (answer.outcome === 'already_authorized') await voidLateAuthorization(payment);
 }
 
-/** Releases the money of a customer who authorised after the end. */
+/** Voids the authorization of a customer who paid after the end. */
 export async function voidLateAuthorization(payment: Payment): Promise<void> {
   const { id: payment_id } = payment;
   await record.setAttention(payment, 'late_money_pending');
@@ -112,8 +107,8 @@ export async function voidLateAuthorization(payment: Payment): Promise<void> {
 }
 
 /**
- * Sends back money that moved after the end; a callback reports whether it arrived.
- * @param amount minor units; undefined where it is back already
+ * Sends late funds back; a callback reports whether they arrived.
+ * @param amount minor units; undefined where they are back already
  */
 export async function reverseLateFunds(
   payment: Payment,
@@ -136,7 +131,7 @@ export async function reverseLateFunds(
   );
 }
 
-/** The bank for what must happen in the end, however long it is away. */
+/** Retries without end. */
 function getPatientActivities(payment: Payment, summary: string) {
   return proxyActivities<ConnectorActivities>({
     taskQueue: bankQueue(payment.facts.connector),
@@ -146,7 +141,7 @@ function getPatientActivities(payment: Payment, summary: string) {
   });
 }
 
-/** Undefined when no answer comes in time, or the connector refuses for good by an exception. */
+/** @returns undefined when no answer comes in time, or the connector refuses permanently */
 async function unlessFailed<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -40,15 +40,16 @@ import {
 } from './state';
 
 /**
- * The life of one payment: opened at the bank and stored, then moved by callbacks, a cancellation or
- * the expiry timer until it is final. @see docs/api.md#states
+ * Lifecycle of one payment: opened at the bank and stored, then changed by callbacks, a
+ * cancellation or the expiry timer until it is final.
+ * @see docs/api.md#states
  */
 export async function payment(start: PaymentStart): Promise<PaymentState> {
   assertIdentity('payment_id', Object(start).payment_id, paymentWorkflowId);
   const { payment_id } = start;
   const mail: PaymentMailbox = openMailbox();
   takeMessages(mail, start);
-  // A cancel request from the Temporal UI must not leave money half moved: it is ignored.
+  // A cancel request from the Temporal UI is ignored: it must not interrupt a booking.
   return await CancellationScope.nonCancellable(async () => {
     const payment = 'resume' in start ? await load(mail, start) : await open(mail, start);
     mail.opening = { outcome: 'accepted', resource: payment };
@@ -98,7 +99,7 @@ function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
   );
 }
 
-/** Handles an item whole: all that it changes is written when this returns. */
+/** Returns when all changes of the item are written. */
 async function handle(payment: Payment, item: PaymentItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
@@ -170,7 +171,7 @@ async function applyCallback(
   }
 }
 
-/** Holds funds that came after the end, and sends them back; an operator decides on another currency. */
+/** Holds late funds, and sends them back; an operator decides on another currency. */
 async function reverseLatePayment(
   payment: Payment,
   name: PaymentCallbackName,
@@ -189,7 +190,10 @@ async function reverseLatePayment(
   await bank.reverseLateFunds(payment, late);
 }
 
-/** Asks the bank to close first: where the customer was faster, the payment is not cancelled. */
+/**
+ * Closes the session at the bank first: where the customer was faster, the payment is not
+ * cancelled.
+ */
 async function cancel(payment: Payment, item: Item<'cancel'>): Promise<void> {
   const { by, answer } = item;
   const closed = isCancellable(payment.status) ? await bank.closeAtBank(payment, '3s') : undefined;
@@ -208,8 +212,8 @@ async function cancel(payment: Payment, item: Item<'cancel'>): Promise<void> {
 }
 
 /**
- * Whether a callback that has come meanwhile says that the customer has paid: it is read before the
- * payment ends by our own will, which the bank could not be asked about.
+ * Whether a waiting callback reports that the customer has paid. It is applied first where the bank
+ * could not be reached to end the payment.
  */
 function hasUnprocessedPayment({ inbox }: Payment): boolean {
   return inbox.some(
@@ -229,7 +233,7 @@ function nextDue(payment: Payment): Due | undefined {
 
 async function expire(payment: Payment): Promise<void> {
   const closed = await bank.closeAtBank(payment, '5 minutes');
-  // Due still, should the callback move nothing.
+  // Due again, should the callback change nothing.
   if (closed === 'unreachable' && hasUnprocessedPayment(payment)) return;
   const authorized = closed === 'already_authorized';
   await record.transition(payment, authorized ? pathTo(payment.status, 'authorized') : ['expired']);

@@ -10,15 +10,13 @@ export const messages = {
   open: defineUpdate<PaymentOpened>('open'),
   cancel: defineUpdate<PaymentState, [CancelInput]>('cancel'),
   state: defineQuery<PaymentState>('state'),
-  /** Operators' acts. */
   acts: PAYMENT_ACTS.map((name) => ({
     name,
     update: defineUpdate<PaymentState, [ActPayload]>(name),
   })),
-  /** Bank callbacks; payload `BankCallback`, parsed by the handler. */
   callbacks: PAYMENT_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
   read: readCallback,
-  /** Texts that the Temporal UI shows with each message. */
+  /** Texts of the Temporal UI. */
   descriptions: {
     open: 'Waits until the payment is stored. Sent by the API with the start.',
     cancel: 'Cancels the payment: {"by": "merchant"}. Refused once the customer has paid.',

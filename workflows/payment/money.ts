@@ -5,12 +5,11 @@ import { writeScheduled } from '../shared/persist';
 import { note } from '../shared/state';
 import { type Payment, record } from './state';
 
-/** Day of the bank's booking, as the bookings take it. */
 function pickValueDate({ value_date }: Pick<BankCallback, 'value_date'>) {
   return value_date === undefined ? {} : { value_date };
 }
 
-/** Whether the bank reports another currency than was requested, which an operator decides. */
+/** Whether the bank reports another currency than the requested one. */
 export function isForeign(
   { facts }: Payment,
   { currency }: Pick<BankCallback, 'currency'>,
@@ -20,10 +19,7 @@ export function isForeign(
 
 const now = () => new Date().toISOString();
 
-/**
- * Posts money that came after the end to suspense.
- * @returns minor units that are to be sent back; undefined once they were
- */
+/** Posts late funds to suspense. @returns minor units to be sent back; undefined once they were */
 export async function holdLateFunds(
   payment: Payment,
   amount: number,
@@ -38,7 +34,7 @@ export async function holdLateFunds(
   return late.reversed ? undefined : late.amount;
 }
 
-/** The bank has sent late funds back: they leave suspense. */
+/** Posts late funds out of suspense, which the bank has sent back. */
 export async function applyReversal(
   payment: Payment,
   name: PaymentCallbackName,
@@ -67,7 +63,9 @@ export async function applyReversal(
   await record.setAttention(payment, 'amount_differs');
 }
 
-/** The bank takes settled money back: nothing is posted automatically, and nothing is refunded. */
+/**
+ * Stores a dispute of a settled payment: nothing is posted automatically, and nothing is refunded.
+ */
 export async function dispute(payment: Payment, attention: PaymentAttention): Promise<void> {
   const { id: payment_id } = payment;
   const at = now();
@@ -75,7 +73,7 @@ export async function dispute(payment: Payment, attention: PaymentAttention): Pr
   await record.setAttention(payment, attention);
 }
 
-/** Posts what the bank took back. @returns why it can't be posted, in words */
+/** @returns why the chargeback can't be posted, in words */
 export async function bookChargeback(
   payment: Payment,
   audit: AuditedAct,
@@ -97,7 +95,7 @@ export async function bookChargeback(
   return undefined;
 }
 
-/** Posts that late funds were sent back elsewhere. @returns why it can't be, in words */
+/** Posts that late funds were sent back elsewhere. @returns why not, in words */
 export async function bookReversal(
   payment: Payment,
   audit: AuditedAct,

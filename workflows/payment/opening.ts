@@ -6,7 +6,7 @@ import { note } from '../shared/state';
 import * as bank from './bank';
 import { newPayment, type Payment, type PaymentItem, type PaymentMailbox, record } from './state';
 
-/** Opens a payment at the bank and stores it; one whose bank is slow goes on without a session. */
+/** Opens a payment at the bank and stores it, with a slow bank without a session. */
 export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
   const startedAt = Date.now();
   const { expires_in_seconds, ...opening } = input;
@@ -24,12 +24,11 @@ export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<P
   payment.enteredAt = startedAt;
   record.show(payment);
   if (session === undefined) awaitSession(payment, input, expires_at);
-  // Opened before, when the bank was slow: this run has its answer.
+  // Opened by an earlier attempt, when the bank was slow: this run has its answer.
   else if (payment.status === 'created') mail.inbox.push({ kind: 'session', answer: session });
   return payment;
 }
 
-/** Takes up a payment that is stored. */
 export async function load(mail: PaymentMailbox, start: PaymentResume): Promise<Payment> {
   const { payment_id: resource_id, request_id } = start;
   const snapshot = await writeScheduled((activities) =>
@@ -50,7 +49,7 @@ export async function load(mail: PaymentMailbox, start: PaymentResume): Promise<
   return payment;
 }
 
-/** The bank is slow: its session comes by the inbox, or the payment expires without one. */
+/** Waits for the session of a slow bank in the background, until the payment expires. */
 function awaitSession(payment: Payment, input: bank.Opening, expires_at: string): void {
   note(payment, 'The bank is slow to open a session; the API has answered `created`.');
   void bank.patientSession(input, expires_at).then(
@@ -62,7 +61,6 @@ function awaitSession(payment: Payment, input: bank.Opening, expires_at: string)
   );
 }
 
-/** Takes in what the bank answered, in a payment that still waits for it. */
 export async function applySession(
   payment: Payment,
   { answer }: Extract<PaymentItem, { kind: 'session' }>,

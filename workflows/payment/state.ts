@@ -26,24 +26,22 @@ import {
 } from '../shared/state';
 import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
 
-/** The facts that the loop needs of the input; after a resume they are the same. */
 export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds'> & {
   expires_at_ms: number;
 };
 
-/** A payment in memory, within one run. */
+/** Payment in memory, within one run. */
 export interface Payment extends WorkflowState<PaymentStatus, PaymentAttention, PaymentFacts> {
-  /** Its own mailbox, for what the bank answers. */
   readonly inbox: PaymentItem[];
-  /** The bank is being asked to close the session of a payment that has ended. */
+  /** Whether the session of an ended payment is being closed. */
   closing: boolean;
-  /** Money came after the end. */
+  /** Whether funds came after the end. */
   late: boolean;
-  /** Facts of the first answer, where this run has opened the payment. */
+  /** Stored facts of the first answer, where this run has opened the payment. */
   opening: PaymentOpening | undefined;
 }
 
-/** @param resumed the search attributes may say anything: they are brought up to date */
+/** @param resumed the search attributes may have any value, and are updated */
 export function newPayment(
   { inbox }: PaymentMailbox,
   id: string,
@@ -65,7 +63,7 @@ export type PaymentItem =
   | CallbackItem<PaymentCallbackName>
   | { kind: 'cancel'; by: CancelledBy; answer: Trigger<PaymentState> }
   | { kind: 'session'; answer: SessionAnswer }
-  /** Undefined when the connector refuses for good. */
+  /** Undefined when the connector refuses permanently. */
   | { kind: 'closed'; answer: CloseAnswer | undefined }
   | OperatorItem<PaymentAct, PaymentState>;
 
@@ -73,7 +71,6 @@ export function getState({ id, status, version }: Payment): PaymentState {
   return { payment_id: id, status, version };
 }
 
-/** Answers those who wait for the opening. */
 export function buildOpened(payment: Payment): PaymentOpened {
   const { opening } = payment;
   return opening === undefined ? getState(payment) : { ...getState(payment), opening };
@@ -162,7 +159,7 @@ function until(payment: Payment): string {
   return `, ${word} ${new Date(at).toISOString()}`;
 }
 
-/** When operators are notified that the settlement is overdue, in ms since the epoch. */
+/** When the settlement is overdue, in ms since the epoch. */
 export function settlementDue({ enteredAt, snoozedUntil, facts }: Payment): number {
   return snoozedUntil ?? enteredAt + facts.settlement_due_seconds * 1_000;
 }

@@ -23,7 +23,7 @@ const IN_FLIGHT = ['created', 'submitted', 'sent'] as const;
 
 const only = (rest: string) => (status: PayoutStatus) => `The payout is ${status}; only ${rest}.`;
 
-/** From which states each act is possible; read by the updates' validators and by the loop. */
+/** States in which each act is possible, for the validators and the loop. */
 export const ACTS: Record<PayoutAct, ActRule<PayoutStatus>> = {
   resubmit: {
     from: ['created', 'submitted'],
@@ -44,12 +44,11 @@ export const ACTS: Record<PayoutAct, ActRule<PayoutStatus>> = {
   snooze: { from: IN_FLIGHT, refusal: only('one that is under way can be snoozed') },
 };
 
-/** Why an operator can't do it now, in words; undefined when it can be done. */
 export function actFault(payout: Payout, what: PayoutAct): string | undefined {
   const fault = stateFault(ACTS[what], payout.status);
   if (fault !== undefined || what !== 'mark_returned') return fault;
   const { attention, facts } = payout;
-  // A bank's report against the rail's rules may still be true: an operator decides.
+  // A bank's report against the rail's rules may be true: an operator decides.
   const isContradicted =
     attention === 'return_not_possible' || attention === 'failed_after_completed';
   return facts.can_be_returned || isContradicted
@@ -57,7 +56,7 @@ export function actFault(payout: Payout, what: PayoutAct): string | undefined {
     : `Nothing comes back on the rail ${facts.method}.`;
 }
 
-/** Decides an operator's act again: the state may have changed since its update was accepted. */
+/** Decides an act again: the state may have changed since its update was accepted. */
 export async function applyAct(
   payout: Payout,
   item: OperatorItem<PayoutAct, PayoutActResult>,
@@ -72,7 +71,7 @@ export async function applyAct(
   switch (what) {
     case 'resubmit':
       await record.recordAct(payout, audit, payout.attention);
-      // Answered with the bank's answer, or when the payout moves before it.
+      // Resolved with the bank's answer, or when the payout changes before it.
       payout.resubmits.push(answer);
       void instructPayout(payout, { arrivesBy: 0 });
       return record.show(payout);

@@ -57,8 +57,8 @@ import {
 } from './state';
 
 /**
- * The lifecycle of one payout: accepted in time with its money reserved, or refused for good; then
- * sent by the bank, whose callbacks move it until it has completed, failed or come back.
+ * Lifecycle of one payout: accepted in time with its money reserved, or refused; then sent by the
+ * bank, whose callbacks change it until it has completed, failed or returned.
  * @see docs/api.md#states-of-a-payout
  */
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
@@ -117,7 +117,7 @@ async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<P
   return { outcome: 'accepted', resource: payout };
 }
 
-/** Reports a run that was ended from outside to operators; the bank is asked what it knows. */
+/** Reports to operators that a workflow was ended from outside, and looks the instruction up. */
 async function resumeInFlight(payout: Payout): Promise<void> {
   if (workflowInfo().continuedFromExecutionRunId !== undefined) {
     record.logActivity(payout, 'Goes on in a new run, since the history was long.');

@@ -10,15 +10,13 @@ import type { PayoutActResult } from './state';
 export const messages = {
   open: defineUpdate<PayoutState>('open'),
   state: defineQuery<PayoutResult>('state'),
-  /** Operators' acts. */
   acts: PAYOUT_ACTS.map((name) => ({
     name,
     update: defineUpdate<PayoutActResult, [ActPayload]>(name),
   })),
-  /** Bank callbacks; payload `BankCallback`, parsed by the handler. */
   callbacks: PAYOUT_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
   read: readCallback,
-  /** Texts that the Temporal UI shows with each message. */
+  /** Texts of the Temporal UI. */
   descriptions: {
     open: 'Waits until the payout is sent or refused, 5 s at most. Sent by the API with the start.',
     resubmit:

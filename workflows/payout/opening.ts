@@ -18,13 +18,13 @@ import { writeScheduled } from '../shared/persist';
 import { refuse } from '../shared/refusal';
 import type { Payout, PayoutMailbox } from './state';
 
-/** How much longer the opening may take to become known. */
+/** Additional time until the opening is known. */
 const GRACE_MS = 1_000;
 
-/** Longer than the slowest acceptance seen, short enough for a second attempt. */
+/** Longer than the slowest acceptance, short enough for a second attempt. */
 const ATTEMPT_MS_MAX = 3_000;
 const PAUSE_MS = 200;
-/** Pause of a debit without the lock, with random jitter, so that not all retry at once. */
+/** Pause of a debit without the lock, with random jitter. */
 const NO_LOCK_PAUSE_MS = 300;
 
 /** @param resumed accepted already */
@@ -34,8 +34,8 @@ export function openPayoutMailbox(resumed: boolean): PayoutMailbox {
 }
 
 /**
- * Waits until the bank has sent it, but no longer than a request may take: then the state reached.
- * @param callerWaits the caller goes when its time is over, and reads the record
+ * Waits until the bank has sent the payout, or the request ends.
+ * @param callerWaits the caller ends the wait itself, and reads the record
  */
 export async function untilSent(mail: PayoutMailbox, callerWaits: boolean): Promise<Payout> {
   const isKnown = () => mail.opening !== undefined;
@@ -44,11 +44,11 @@ export async function untilSent(mail: PayoutMailbox, callerWaits: boolean): Prom
     return isKnown() && (payout === undefined || !isUnsent(payout.status));
   };
   if (callerWaits) {
-    // A handler that waits would keep a long history from going on in a new run.
+    // A waiting handler would keep a long history from continuing in a new run.
     await condition(() => isSent() || workflowInfo().continueAsNewSuggested);
     return requireAccepted(mail.opening);
   }
-  // A timer would only start when the local activity that accepts has ended, and run on after it.
+  // A timer would only start after the local activity that accepts the payout.
   await condition(() => mail.attempted);
   const left = Math.max(1, mail.acceptBy - Date.now());
   await condition(isSent, left, { summary: 'The API answers' });
@@ -58,9 +58,9 @@ export async function untilSent(mail: PayoutMailbox, callerWaits: boolean): Prom
 }
 
 /**
- * Reserves in time or never. Without an acceptance the idempotency key is released; an attempt that
- * was given up may still succeed, so its document is looked for; scheduled, since an opening whose
- * task is repeated must find its idempotency record.
+ * Reserves in time, or releases the idempotency key. An attempt that was given up may still
+ * succeed, so its document is looked up. Scheduled, since a repeated task must find the idempotency
+ * record.
  */
 export async function reserve(mail: PayoutMailbox, input: OpenPayout): Promise<PayoutOpening> {
   const opening = await reserveInTime(input);
@@ -71,8 +71,9 @@ export async function reserve(mail: PayoutMailbox, input: OpenPayout): Promise<P
 }
 
 /**
- * Undefined when it could not be recorded in time, or no worker was up. Each attempt is an activity
- * of its own: while the SDK repeats a local one, the workflow's clock stands still.
+ * Each attempt is an activity of its own, since the workflow's clock stands still while the SDK
+ * repeats a local one.
+ * @returns undefined when no attempt succeeds in time
  */
 async function reserveInTime(input: OpenPayout): Promise<PayoutOpening | undefined> {
   const timeLeft = () => input.accept_by_ms - Date.now();

@@ -15,9 +15,8 @@ import { createRecord } from '../shared/record';
 import type { ResourceSnapshot } from '../shared/state';
 import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View, type Waiting } from '../shared/view';
 
-/** Answer of an operator's update. */
 export interface PayoutActResult extends PayoutState {
-  /** The bank's answer to `resubmit`; absent when the payout moved before it had answered. */
+  /** The bank's answer to `resubmit`; absent when the payout changed before it. */
   bank?: PayoutAnswer['outcome'];
 }
 
@@ -33,9 +32,12 @@ export interface PayoutKind {
   actResult: PayoutActResult;
 }
 
-/** A payout in memory, within one run. */
+/** Payout in memory, within one run. */
 export interface Payout extends Instructed<PayoutKind> {
-  /** In ms since the epoch: not reported as overdue before, since it has moved or started again. */
+  /**
+   * Time in ms since the epoch before which it is not overdue, since it has changed or started
+   * again.
+   */
   notOverdueBefore: number;
   /** ISO 8601; null before. */
   sentAt: string | null;
@@ -43,13 +45,13 @@ export interface Payout extends Instructed<PayoutKind> {
 }
 
 export interface PayoutMailbox extends Mailbox<InstructedItem<PayoutKind>, Payout> {
-  /** In ms since the epoch: accepted by then, or not at all. */
+  /** Last moment to accept it, in ms since the epoch. */
   readonly acceptBy: number;
-  /** The attempt to accept it is over, with any outcome. */
+  /** Whether the attempt to accept it is over. */
   attempted: boolean;
 }
 
-/** @param resumed the search attributes may have any value: they are brought up to date */
+/** @param resumed the search attributes may have any value, and are updated */
 export function newPayout(
   mail: PayoutMailbox,
   id: string,
@@ -64,7 +66,7 @@ export function getState({ id, status, version }: Payout): PayoutState {
   return { payout_id: id, status, version };
 }
 
-/** Answers the query and the caller of the workflow, also before it is accepted or when it is refused. */
+/** Answers the query and the result, also before it is accepted or when it is refused. */
 export function getResult(mail: PayoutMailbox, payout_id: string): PayoutResult {
   return readResult(mail, { payout_id, status: 'created', version: 0 }, getState);
 }
@@ -139,7 +141,7 @@ const RESOLVED_BY_RETURN: readonly PayoutAttention[] = [
   'return_too_late',
 ];
 
-/** A payout that moves on past its time, or whose workflow starts again, is given this long. */
+/** Time for a payout that changes after its due time, or whose workflow starts again. */
 export const OVERDUE_AGAIN_MS = 60_000;
 
 export const record = createRecord<PayoutStatus, PayoutAttention, Payout, PayoutChange>({
@@ -172,7 +174,7 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
   writeAttention: (input) => (activities) => activities.recordPayoutAttention(input),
 });
 
-/** When operators are notified that it is overdue, in ms since the epoch. */
+/** When the payout is overdue, in ms since the epoch. */
 export function dueAt({ snoozedUntil, facts, notOverdueBefore }: Payout): number {
   return snoozedUntil ?? Math.max(facts.due_at_ms, notOverdueBefore);
 }

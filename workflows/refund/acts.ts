@@ -17,19 +17,18 @@ const IN_FLIGHT: ActRule<RefundStatus> = {
   refusal: (status) => `The refund is ${status}; a final state is never left.`,
 };
 
-/** From which states each act is possible; read by the updates' validators and by the loop. */
+/** States in which each act is possible, for the validators and the loop. */
 export const ACTS: Record<RefundAct, ActRule<RefundStatus>> = {
   mark_settled: IN_FLIGHT,
   mark_failed: IN_FLIGHT,
   snooze: IN_FLIGHT,
 };
 
-/** Why an operator can't do it now, in words; undefined when it can be done. */
 export function actFault(refund: Refund, what: RefundAct): string | undefined {
   return stateFault(ACTS[what], refund.status);
 }
 
-/** Decides an operator's act again: the state may have changed since its update was accepted. */
+/** Decides an act again: the state may have changed since its update was accepted. */
 export async function applyAct(
   refund: Refund,
   item: OperatorItem<RefundAct, RefundState>,

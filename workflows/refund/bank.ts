@@ -5,7 +5,7 @@ import type { Earlier } from '../shared/bank-attempts';
 import { giveInstruction } from '../shared/bank-instruction';
 import { type Refund, record } from './state';
 
-/** Instructs the bank to send the money. @see giveInstruction */
+/** Instructs the bank to refund. @see giveInstruction */
 export function instructRefund(refund: Refund, earlier?: Earlier): Promise<void> {
   const { once, patient } = moneyActivities(refund.facts.connector, 'refund');
   const instruction = {

@@ -50,8 +50,9 @@ import {
 } from './state';
 
 /**
- * The lifecycle of one refund: accepted with its money reserved, or refused; then sent by the bank,
- * whose callbacks move it until it is final. @see docs/api.md#refunds
+ * Lifecycle of one refund: accepted with its money reserved, or refused; then sent by the bank,
+ * whose callbacks change it until it is final.
+ * @see docs/api.md#refunds
  */
 export async function refund(start: RefundStart): Promise<RefundResult> {
   assertIdentity('refund_id', Object(start).refund_id, refundWorkflowId);
@@ -98,9 +99,8 @@ async function open(mail: RefundMailbox, input: RefundInput): Promise<Opening<Re
 }
 
 /**
- * A refusal releases the idempotency key. An attempt that was given up may still succeed, so its
- * document is looked up; scheduled, since an opening whose task is repeated must find its
- * idempotency record.
+ * Reserves, or releases the idempotency key. An attempt that was given up may still succeed, so its
+ * document is looked up. Scheduled, since a repeated task must find the idempotency record.
  */
 async function reserve(input: OpenRefund): Promise<RefundOpening> {
   const opening = await writeLocally((activities) => activities.openRefund(input));

@@ -9,15 +9,13 @@ import { OPERATOR } from '../shared/operator-acts';
 export const messages = {
   open: defineUpdate<RefundState>('open'),
   state: defineQuery<RefundResult>('state'),
-  /** Operators' acts. */
   acts: REFUND_ACTS.map((name) => ({
     name,
     update: defineUpdate<RefundState, [ActPayload]>(name),
   })),
-  /** Bank callbacks; payload `BankCallback`, parsed by the handler. */
   callbacks: REFUND_CALLBACKS.map((name) => ({ name, signal: defineSignal<[unknown]>(name) })),
   read: readCallback,
-  /** Texts that the Temporal UI shows with each message. */
+  /** Texts of the Temporal UI. */
   descriptions: {
     open: 'Waits until the refund is accepted or refused. Sent by the API with the start.',
     mark_settled:

@@ -33,7 +33,7 @@ export function getState({ id, status, version }: Refund): RefundState {
   return { refund_id: id, status, version };
 }
 
-/** Answers the query and the caller of the workflow, also before it is accepted or when it is refused. */
+/** Answers the query and the result, also before it is accepted or when it is refused. */
 export function getResult(mail: RefundMailbox, refund_id: string): RefundResult {
   return readResult(mail, { refund_id, status: 'processing', version: 0 }, getState);
 }
@@ -82,7 +82,7 @@ export const record = createRecord<RefundStatus, RefundAttention, Refund, Refund
   writeAttention: (input) => (activities) => activities.recordRefundAttention(input),
 });
 
-/** When operators are notified that it is overdue, in ms since the epoch. */
+/** When the refund is overdue, in ms since the epoch. */
 export function dueAt({ snoozedUntil, facts }: Refund): number {
   return snoozedUntil ?? facts.due_at_ms;
 }

@@ -9,7 +9,7 @@ import {
 } from '../../src/domain/operator-act';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 
-/** A walk may be long; each step sends a heartbeat, so that a lost worker is noticed in a minute. */
+/** Each step sends a heartbeat, so that a lost worker is noticed in a minute. */
 const { auditResources, auditDeliveries, auditCallbacks } = proxyActivities<AuditActivities>({
   startToCloseTimeout: '30m',
   heartbeatTimeout: '1m',
@@ -17,8 +17,8 @@ const { auditResources, auditDeliveries, auditCallbacks } = proxyActivities<Audi
 });
 
 /**
- * Looks for what was forgotten: callbacks that were never signalled, deliveries and resources
- * without a workflow. It fixes what is safe to repeat, and asks an operator for the rest.
+ * Looks for lost work: callbacks that were never signalled, deliveries and resources without a
+ * workflow. Fixes what is safe to repeat, and notifies operators of the rest.
  * @see docs/operators.md#the-audit
  */
 export async function audit(): Promise<AuditResult> {

@@ -2,7 +2,7 @@ import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { RetentionActivities } from '../../activities/schedules/retention';
 import type { RetentionResult } from '../../src/domain/account/retention';
 
-/** A walk may be long; it sends a heartbeat for each batch, so that a lost worker shows in a minute. */
+/** Each batch sends a heartbeat, so that a lost worker is noticed in a minute. */
 const { deleteOldRecipients, blankOldPayers } = proxyActivities<RetentionActivities>({
   startToCloseTimeout: '2h',
   heartbeatTimeout: '1m',
@@ -10,8 +10,7 @@ const { deleteOldRecipients, blankOldPayers } = proxyActivities<RetentionActivit
 });
 
 /**
- * Deletes personal data at the end of its retention period. A run that was interrupted continues
- * with the records that are left.
+ * Deletes personal data at the end of its retention period; a repeat continues.
  * @see docs/operations.md#personal-data
  */
 export async function retention(): Promise<RetentionResult> {

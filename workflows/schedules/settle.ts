@@ -2,7 +2,7 @@ import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/wo
 import type { SettleActivities } from '../../activities/schedules/settle';
 import type { SettleResult } from '../../src/domain/crypto/settle';
 
-/** A walk over many wallets sends heartbeats, so that a lost worker is noticed in a minute. */
+/** Each wallet sends a heartbeat, so that a lost worker is noticed in a minute. */
 const { settleBalances } = proxyActivities<SettleActivities>({
   startToCloseTimeout: '1h',
   heartbeatTimeout: '1m',

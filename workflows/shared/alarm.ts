@@ -1,6 +1,6 @@
 import { CancellationScope, isCancellation, sleep } from '@temporalio/workflow';
 
-/** A step that is taken by itself when nothing comes until then. */
+/** Step of the loop at a time. */
 export interface Due {
   /** In ms since the epoch. */
   at: number;
@@ -15,23 +15,21 @@ interface Timer {
 }
 
 /**
- * Keeps one timer for all that is due in a run. It is left alone while its time stays, and at the
- * end of the run, since each cancelled timer is a line of history.
- * @param isLazy leaves it alone for a later time, too, so that it rings early and is set again: it
- *   saves two lines where the end usually comes first, and costs five where it doesn't
+ * Creates the one timer of a run. It is not cancelled while its time stays, nor at the end of the
+ * run, since a cancelled timer adds a line to the history.
+ * @param isLazy also keeps it for a later time, so that it fires early and is set again: this saves
+ *   two lines where the end usually comes first, and costs five otherwise
  */
 export function createAlarm(isLazy: boolean) {
   let timer: Timer | undefined;
   const canStay = ({ at, rang }: Timer, due: Due) =>
     !rang && (at === due.at || (isLazy && at < due.at));
   return {
-    /** Brings the timer in line with what is due; undefined: nothing is. */
     set: (due: Due | undefined): void => {
       if (due !== undefined && timer !== undefined && canStay(timer, due)) return;
       if (timer?.rang === false) timer.cancel();
       timer = due === undefined ? undefined : arm(due);
     },
-    /** Whether it has rung since it was set. */
     rings: (): boolean => timer?.rang === true,
   };
 }

@@ -2,12 +2,12 @@ import type { RecordAttention } from '../../activities/shared/record-inputs';
 import type { AuditedAct } from './operator-acts';
 import type { CommonFacts, WorkflowState } from './state';
 
-/** Whether only an operator ends this attention reason: a callback named a different amount. */
+/** Whether only an operator ends this attention reason. */
 export function needsOperator(reason: string | null, audit: AuditedAct | undefined): boolean {
   return reason === 'amount_differs' && audit === undefined;
 }
 
-/** An attention reason with its time, which is later than the one before also within one task. */
+/** Builds an attention reason with its time, later than the previous one also within one task. */
 export function buildAttention<Attention extends string>(
   resource: WorkflowState<string, Attention, CommonFacts>,
   attention: Attention | null,
@@ -18,7 +18,6 @@ export function buildAttention<Attention extends string>(
   return { ...getResourceRef(resource), version, attention, audit, attention_at };
 }
 
-/** Names a resource, and the request that its writes go back to. */
 export function getResourceRef({ id, facts }: WorkflowState<string, string, CommonFacts>) {
   return { resource_id: id, request_id: facts.request_id };
 }

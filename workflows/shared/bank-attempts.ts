@@ -1,44 +1,41 @@
 import { ActivityFailure, sleep } from '@temporalio/workflow';
 
-/** An answer that tells what the bank did with an instruction, or that it was not given. */
 export interface BankAnswer {
   outcome: string;
-  /** Name that the bank, or the chain, has for it. */
+  /** The bank's name for it. */
   bank_reference?: string;
   transaction_id?: string;
 }
 
 type NotFound = { outcome: 'not_found' };
 
-/** An instruction to a bank that moves money, under one id. */
+/** Instruction to a bank that moves money, under one id. */
 export interface Instruction<Answer extends BankAnswer> {
   /** Noun for summaries and the activity log, such as `refund`. */
   name: string;
-  /** Makes one attempt. */
   send: () => Promise<Answer>;
-  /** Asks the bank what it knows, for as long as it takes. */
+  /** Requests what the bank knows of it. */
   lookUp: () => Promise<Answer | NotFound>;
-  /** Whether an answer is no longer needed. */
   isOver: () => boolean;
   log: (line: string) => void;
 }
 
-/** An earlier instruction that may have arrived. */
+/** Earlier instruction that may have arrived. */
 export interface Earlier {
-  /** In ms since the epoch: until then a bank that does not know it may still be reading it. */
+  /** Time in ms since the epoch until which the bank may still read it. */
   arrivesBy: number;
 }
 
-/** The first wait; each further one doubles, so that months of attempts fit into a history. */
+/** First wait; each further one doubles, so that months of attempts fit into a history. */
 const WAIT_MS_MIN = 1_000;
 const LOOK_UP_WAIT_MS_MIN = 60_000;
 const WAIT_MS_MAX = 3_600_000;
 
 /**
  * Instructs until the bank has answered or no answer is needed. An attempt that ends without an
- * answer may have arrived: the bank is asked what it knows, and the instruction is sent again, under
- * the same id, only when the bank does not know it.
- * @returns undefined when no answer is needed any more
+ * answer may have arrived: it is looked up, and sent again under the same id only when the bank
+ * does not know it.
+ * @returns undefined when no answer is needed
  */
 export async function instruct<Answer extends BankAnswer>(
   instruction: Instruction<Answer>,
@@ -50,12 +47,12 @@ export async function instruct<Answer extends BankAnswer>(
   let wait = WAIT_MS_MIN;
   while (!isOver()) {
     const answer = mayHaveArrived ? await lookUp(instruction) : await send(instruction);
-    // Also when it is over: an answer that comes too late must not be lost.
+    // Also when it is over: a late answer must not be lost.
     if (answer !== undefined && !isUnknown(answer)) return answer;
     if (isOver()) return undefined;
     if (answer === undefined) mayHaveArrived = true;
     else if (earlier !== undefined && Date.now() < earlier.arrivesBy) {
-      // A connector may still execute it: the same answer counts once nothing can arrive any more.
+      // A connector may still execute it, so the answer is not final yet.
       await sleep(earlier.arrivesBy - Date.now(), { summary: `Ask about the ${name} again` });
       continue;
     } else if (isFirstIteration) {
@@ -76,7 +73,7 @@ function isUnknown<Answer extends BankAnswer>(answer: Answer | NotFound): answer
   return answer.outcome === 'not_found';
 }
 
-/** Undefined: whether it arrived is unknown. */
+/** @returns undefined when it may have arrived */
 async function send<Answer extends BankAnswer>({
   send,
   log,
@@ -90,7 +87,7 @@ async function send<Answer extends BankAnswer>({
   }
 }
 
-/** Undefined when an answer is no longer needed. */
+/** @returns undefined when no answer is needed */
 async function lookUp<Answer extends BankAnswer>(
   instruction: Instruction<Answer>,
 ): Promise<Answer | NotFound | undefined> {

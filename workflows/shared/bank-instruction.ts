@@ -5,17 +5,15 @@ import { type BankAnswer, type Earlier, type Instruction, instruct } from './ban
 
 const CANCEL_GRACE_MS = 5_000;
 
-/** The part of a resource that remembers its instruction to the bank. */
 export interface InstructionState {
-  /** Counts the instructions: only the newest one goes on. */
+  /** Number of the newest instruction: only this one continues. */
   instruction: number;
-  /** Attempts on their way to the bank; no run ends while there is one. */
+  /** Attempts that the bank has not answered; no run ends while there is one. */
   readonly pendingSends: Set<PendingSend>;
   /** The bank's name for it, from its answer. */
   bankReference: string | undefined;
 }
 
-/** An attempt on its way to the bank. */
 interface PendingSend {
   /** Cancels it if no connector has started it. */
   cancel: () => void;
@@ -24,17 +22,16 @@ interface PendingSend {
   over: () => Promise<void>;
 }
 
-/** An instruction of an earlier run, which may have ended while a connector executed it. */
+/** Describes an instruction of an earlier run, which a connector may still execute. */
 export function getEarlierInstruction(): Earlier {
   return { arrivesBy: Date.now() + SEND_MS_MAX };
 }
 
 /**
- * Instructs the bank and adds its answer to the inbox. An earlier instruction of this run no longer
- * counts, so that an operator does not wait for its next attempt; an attempt on its way ends first.
- * The `cancellationType` of `send` must be WAIT_CANCELLATION_COMPLETED: only its end tells whether
- * the bank has the instruction.
- * @param earlier where an earlier instruction may have arrived: the bank is asked before it is sent
+ * Instructs the bank and adds its answer to the inbox. An earlier instruction of this run ends
+ * first, so that an operator does not wait for its next attempt. The `cancellationType` of `send`
+ * must be WAIT_CANCELLATION_COMPLETED: only its end says whether the bank has the instruction.
+ * @param earlier is looked up before anything is sent
  */
 export async function giveInstruction<Answer extends BankAnswer>(
   resource: InstructionState & {
@@ -77,8 +74,8 @@ export async function giveInstruction<Answer extends BankAnswer>(
 }
 
 /**
- * Cancels the attempts that no connector has started, at the time by which any started one has
- * ended: a run whose resource is final would wait for a connector that is down.
+ * Cancels the attempts that no connector has started, when any started one has ended: else a final
+ * resource would wait for a connector that is down.
  */
 export function cancelUnstartedSends(
   resource: InstructionState & { enteredAt: number },
@@ -97,7 +94,9 @@ function cancelSend(pendingSend: PendingSend): void {
   pendingSend.cancel();
 }
 
-/** Cancels the attempts that no connector has started, and waits for the rest: 30 seconds at most. */
+/**
+ * Cancels the attempts that no connector has started, and waits for the others, 30 seconds at most.
+ */
 async function finishSends(resource: InstructionState): Promise<void> {
   const earlier = [...resource.pendingSends];
   for (const pendingSend of earlier) cancelSend(pendingSend);
@@ -108,8 +107,8 @@ async function finishSends(resource: InstructionState): Promise<void> {
 const NOT_TAKEN = ['refused', 'outdated'];
 
 /**
- * Stops instructing; an attempt on its way is waited for, 30 seconds at most.
- * @returns whether the bank has accepted it meanwhile: its answer is in the inbox
+ * Stops instructing, and waits for attempts, 30 seconds at most.
+ * @returns whether the bank has accepted one: its answer is in the inbox
  */
 export async function stopInstructing(
   resource: InstructionState & { inbox: readonly { kind: string; answer?: unknown }[] },

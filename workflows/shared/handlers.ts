@@ -14,7 +14,7 @@ import {
 import { enqueueAct, type OperatorItem } from './operator-acts';
 import { assertWellFormed, refuse } from './refusal';
 
-/** The messages that every lifecycle takes. */
+/** Messages that every lifecycle receives. */
 interface Contract<
   Name extends string,
   Callback extends AnyCallback,
@@ -26,28 +26,28 @@ interface Contract<
   state: QueryDefinition<Result>;
   open: UpdateDefinition<OpenResult>;
   callbacks: readonly { name: Name; signal: SignalDefinition<[unknown]> }[];
-  /** Reads the payload of every callback; it never throws. */
+  /** Parses the payload of every callback; never throws. */
   read: (raw: unknown) => Callback | Faults;
   acts: readonly { name: Act; update: UpdateDefinition<ActResult, [ActPayload]> }[];
-  /** Texts that the Temporal UI shows with each message. */
+  /** Texts of the Temporal UI. */
   descriptions: Record<'open' | 'state' | Name | Act, string>;
 }
 
-/** The answers in which one lifecycle differs from the others. */
+/** Differences between the lifecycles. */
 interface Answers<Resource, Act extends string, Result, OpenResult> {
   noun: string;
-  /** Started again: until it is loaded, nothing is known of its state. */
+  /** Whether it is started again: until it is loaded, its state is not known. */
   resumed: boolean;
   state: () => Result;
-  /** Resolves once the opening is known. @throws ApplicationFailure when it was refused */
+  /** @throws ApplicationFailure when the opening was refused */
   opened: () => Promise<OpenResult>;
-  /** Why an act can't be done now, in words; undefined when it can. */
+  /** @returns why an act is not possible now, in words */
   actFault: (resource: Resource, act: Act) => string | undefined;
 }
 
 /**
- * Sets the handlers: signals enqueue, updates enqueue and wait, and the loop decides. Handlers run
- * outside the main function's scope, so a cancel request must not fail those who wait in them.
+ * Sets the handlers: signals enqueue, updates enqueue and wait, and the loop decides. A cancel
+ * request must not fail updates that wait.
  */
 export function listen<
   Resource,
@@ -93,7 +93,7 @@ export function listen<
   }
 }
 
-/** A validator can't wait until the state is loaded; the loop looks again. */
+/** A validator can't wait until the state is loaded; the loop checks again. */
 function actFaultIn<Resource, Act extends string>(
   mail: Mailbox<unknown, Resource>,
   act: Act,
@@ -104,14 +104,13 @@ function actFaultIn<Resource, Act extends string>(
   return resumed ? undefined : `The ${noun} has not been accepted.`;
 }
 
-/** Runs a handler in a scope that a cancel request does not reach. */
 export function uncancelled<Args extends unknown[], T>(
   handler: (...args: Args) => Promise<T>,
 ): (...args: Args) => Promise<T> {
   return (...args) => CancellationScope.nonCancellable(() => handler(...args));
 }
 
-/** Waits for the opening. @throws ApplicationFailure when it was refused */
+/** @throws ApplicationFailure when it was refused */
 export async function untilOpened<Item, Resource>(
   mail: Mailbox<Item, Resource>,
 ): Promise<Resource> {
@@ -119,7 +118,6 @@ export async function untilOpened<Item, Resource>(
   return requireAccepted(mail.opening);
 }
 
-/** @throws ApplicationFailure when it was refused */
 export function requireAccepted<Resource>(opening: Opening<Resource> | undefined): Resource {
   if (opening?.outcome === 'accepted') return opening.resource;
   return refuse(opening?.code ?? 'temporarily_unavailable', opening?.message ?? 'Not known yet.');

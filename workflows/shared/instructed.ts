@@ -25,7 +25,7 @@ import {
   type WorkflowState,
 } from './state';
 
-/** The types in which one kind of instructed resource differs from the others. */
+/** Types that differ between the instructed resources. */
 export interface Kind {
   status: string;
   attention: string;
@@ -34,10 +34,8 @@ export interface Kind {
   change: object;
   callbackName: CallbackName;
   callback: AnyCallback;
-  /** The bank's, to the instruction or to the look-up. */
   answer: BankAnswer;
   act: string;
-  /** Result of an operator's update. */
   actResult: object;
 }
 
@@ -46,22 +44,20 @@ export type InstructedItem<K extends Kind> =
   | { kind: 'answer'; answer: K['answer'] | Outdated }
   | OperatorItem<K['act'], K['actResult']>;
 
-/** A resource that a bank is instructed to move, within one run. */
+/** Resource that a bank is instructed to move, within one run. */
 export interface Instructed<K extends Kind>
   extends WorkflowState<K['status'], K['attention'], K['facts']>,
     InstructionState {
-  /** Its own mailbox, for the bank's answers. */
   readonly inbox: InstructedItem<K>[];
   /** Operators who wait for the bank's answer. */
   resubmits: Trigger<K['actResult']>[];
 }
 
-/** Effect of a callback. */
 type Decision<Status extends string, Attention extends string> =
   | { kind: 'move'; to: readonly Status[] }
   | { kind: 'unapplied'; reason: string; attention?: Attention };
 
-/** The rules in which one kind of instructed resource differs from the others. */
+/** Rules that differ between the instructed resources. */
 export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   record: ReturnType<typeof createRecord<K['status'], K['attention'], R, K['change']>>;
   isEnded: (status: K['status']) => boolean;
@@ -87,7 +83,7 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   buildResume: (id: string, request_id: string) => object;
 }
 
-/** @param resumed the search attributes may have any value: they are brought up to date */
+/** @param resumed the search attributes may have any value, and are updated */
 export function newInstructed<K extends Kind>(
   { inbox }: Pick<Instructed<K>, 'inbox'>,
   id: string,
@@ -109,7 +105,7 @@ export async function runInstructed<K extends Kind, R extends Instructed<K>>(
   mail: Mailbox<InstructedItem<K>, R>,
   open: () => Promise<Opening<R>>,
 ): Promise<void> {
-  // A cancel request from the Temporal UI is ignored: it must not leave money half moved.
+  // A cancel request from the Temporal UI is ignored: it must not interrupt a booking.
   await CancellationScope.nonCancellable(async () => {
     const opening = await open();
     mail.opening = opening;
@@ -118,7 +114,6 @@ export async function runInstructed<K extends Kind, R extends Instructed<K>>(
   });
 }
 
-/** Instructs the bank of a resource that this run has just opened. */
 export function beginInstructed<K extends Kind, R extends Instructed<K>>(
   { record, instruct }: InstructedRules<K, R>,
   resource: R,
@@ -128,7 +123,7 @@ export function beginInstructed<K extends Kind, R extends Instructed<K>>(
   return { outcome: 'accepted', resource };
 }
 
-/** Goes on with a loaded resource; the bank is asked before anything is sent again. */
+/** Continues a loaded resource; its instruction is looked up before it is sent again. */
 export function resumeInstructed<K extends Kind, R extends Instructed<K>>(
   { record, instruct, isEnded, isUnsent }: InstructedRules<K, R>,
   resource: R,
@@ -161,7 +156,7 @@ function runLifecycle<K extends Kind, R extends Instructed<K>>(
   });
 }
 
-/** Handles an item completely: all that it changes is written when this returns. */
+/** Returns when all changes of the item are written. */
 async function handle<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   resource: R,
@@ -203,7 +198,7 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
   switch (decision.kind) {
     case 'move': {
       const { to } = decision;
-      // Nothing is sent after the bank's own report, also while that is being written.
+      // Nothing is sent after the bank's report, also while it is being written.
       if (!isUnsent(to.at(-1) ?? resource.status)) resource.instruction += 1;
       const change = rules.buildChange(to, callback);
       return await record.transition(resource, to, { change, callback_id, value_date });
@@ -228,7 +223,6 @@ export function answerResubmits<K extends Kind, R extends Instructed<K>>(
   }
 }
 
-/** Goes on from the stored state; the bank is asked before anything is sent again. */
 async function syncFromDb<K extends Kind, R extends Instructed<K>>(
   { record, instruct, isUnsent, readSnapshot }: InstructedRules<K, R>,
   resource: R,
@@ -243,7 +237,7 @@ function isOutdated<Answer extends BankAnswer>(answer: Answer | Outdated): answe
   return answer.outcome === 'outdated';
 }
 
-/** Decides on a callback that names a different amount: it is stored, and an operator looks. */
+/** Decides on a callback with a different amount: it is stored, and an operator looks. */
 export function differs(reason: string) {
   return { kind: 'unapplied', reason, attention: 'amount_differs' } as const;
 }

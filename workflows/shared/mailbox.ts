@@ -3,11 +3,11 @@ import type { CallbackSignature } from '../../src/domain/callback/signature';
 import type { RuleViolation } from '../../src/domain/lifecycle';
 import { Faults } from '../../src/domain/shape';
 
-/** Takes messages from the first instant on; the resource comes when it is opened or loaded. */
+/** Receives messages from the start; the resource follows when it is opened or loaded. */
 export interface Mailbox<Item, Resource> {
   /** In order of arrival. Handlers only enqueue; the loop decides. */
   readonly inbox: Item[];
-  /** Signals of this run: a repeat is not added. */
+  /** Keys of the received signals: a repeat is not added. */
   readonly seen: Set<string>;
   /** Undefined until it is known. */
   opening: Opening<Resource> | undefined;
@@ -15,14 +15,12 @@ export interface Mailbox<Item, Resource> {
 
 export type Opening<Resource> =
   | { outcome: 'accepted'; resource: Resource }
-  /** Nothing is stored and nothing moved. */
   | ({ outcome: 'refused' } & RuleViolation);
 
 export function openMailbox<Item, Resource>(): Mailbox<Item, Resource> {
   return { inbox: [], seen: new Set(), opening: undefined };
 }
 
-/** The resource, once it is opened or loaded. */
 export function getResource<Resource>({
   opening,
 }: {
@@ -36,7 +34,7 @@ interface State {
   version: number;
 }
 
-/** Result of a workflow, also before the resource is known, or when it is refused. */
+/** Builds the result of a workflow, also before the resource is known, or when it is refused. */
 export function readResult<Resource, Known extends State>(
   { opening }: { opening: Opening<Resource> | undefined },
   first: NoInfer<Known>,
@@ -49,13 +47,13 @@ export function readResult<Resource, Known extends State>(
   return { ...id, status: 'refused', code, message };
 }
 
-/** A bank's signal in the inbox. */
+/** Signal of a bank in the inbox. */
 export type CallbackItem<Name extends string, Callback extends AnyCallback = BankCallback> =
   | { kind: 'callback'; name: Name; callback: Callback; signature: CallbackSignature | undefined }
   | { kind: 'malformed'; name: Name; fault: string };
 
 /**
- * Adds a signal to the inbox, also a malformed one; it never throws. Each `callback_id` comes in once
+ * Adds a signal to the inbox, also a malformed one; never throws. Each `callback_id` is added once
  * without a signature, and once with each signature: a false one must not replace the true one.
  */
 export function receiveCallback<Name extends string, Callback extends AnyCallback>(

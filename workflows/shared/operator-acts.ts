@@ -1,16 +1,15 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
 import type { ActPayload, ActSender, OperatorAct } from '../../src/domain/lifecycle';
 
-/** The fields that every act has, as the Temporal UI describes them: an object left open. */
+/** Fields of every act in the Temporal UI: an object that is not closed. */
 export const OPERATOR = '{"operator": "your name", "reason": "how you know"';
 
-/** From which states an act is possible, and why from no other. */
 export interface ActRule<Status extends string> {
   from: readonly Status[];
   refusal: (status: Status) => string;
 }
 
-/** Why an act can't be done in this state, in words; undefined when it can. */
+/** @returns why an act is not possible in this state, in words */
 export function stateFault<Status extends string>(
   { from, refusal }: ActRule<Status>,
   status: Status,
@@ -18,19 +17,18 @@ export function stateFault<Status extends string>(
   return from.includes(status) ? undefined : refusal(status);
 }
 
-/** An operator's update in the inbox; the loop answers it. */
+/** Update of an operator in the inbox; the loop answers it. */
 export interface OperatorItem<What extends string, State> {
   kind: 'operator';
   what: What;
   act: OperatorAct;
   /** Length of a snooze. */
   hours: number;
-  /** Minor units that really moved; undefined: as it was asked. */
+  /** Minor units that really moved; undefined: the requested amount. */
   amount: number | undefined;
   answer: Trigger<State>;
 }
 
-/** Resolves with the loop's answer. */
 export async function enqueueAct<What extends string, State>(
   inbox: { push(item: OperatorItem<What, State>): unknown },
   what: What,
@@ -41,7 +39,7 @@ export async function enqueueAct<What extends string, State>(
   return await answer;
 }
 
-/** Why an amount can't be booked, in words; undefined when it can, also where none is named. */
+/** @returns why an amount can't be posted, in words */
 export function amountFault(
   amount: number | undefined,
   requestedAmount: number,
@@ -50,7 +48,7 @@ export function amountFault(
   return `amount: must be at most ${requestedAmount}, as it was asked for (minor units)`;
 }
 
-/** An operator's act as the audit trail stores it. */
+/** Act as the audit trail stores it. */
 export interface AuditedAct {
   who: string;
   what: string;
@@ -67,7 +65,7 @@ export function buildAudit({
   return { who, what, why, ...more };
 }
 
-/** An act that moves nothing, as the audit trail stores it; by its id it is stored once. */
+/** Adds time and id to an act that changes no status: by its id it is stored once. */
 export function datedAudit(audit: AuditedAct) {
   const at = new Date().toISOString();
   return { ...audit, at, id: `${workflowInfo().runId}:${at}` };

@@ -11,17 +11,17 @@ import { NO_LOCK } from '../../src/domain/no-lock';
 
 type Activities = LifecycleActivities & SenderActivities;
 
-/** A write of a lifecycle to the database, or a read. */
+/** Write to the database, or a read. */
 export type Write<T> = (activities: Pick<Activities, keyof Activities>) => Promise<T>;
 
-/** In the worker's own process and cheap in history; given up soon, so that messages don't stall. */
+/** Cheap in history; given up soon, so that messages don't stall. */
 const quick = proxyLocalActivities<Activities>({
   startToCloseTimeout: '3s',
   // A debit without the lock waits outside the slots of a workflow task.
   retry: { maximumAttempts: 2, initialInterval: '200ms', nonRetryableErrorTypes: [NO_LOCK] },
 });
 
-/** MongoDB is away: wait for it in the open, where the pending activity shows in the UI. */
+/** The pending activity shows an outage in the UI. */
 const patient = proxyActivities<Activities>({
   startToCloseTimeout: '15s',
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s' },
@@ -30,17 +30,17 @@ const patient = proxyActivities<Activities>({
 
 /**
  * Writes by a scheduled activity, which keeps its place in the history. If a workflow task is lost,
- * an update accepted in it is gone and signals are delivered again before a bank's answer; a local
- * activity might have run already.
+ * its accepted update is gone and its signals come again before a bank's answer; a local activity
+ * might have run already.
  */
 export function writeScheduled<T>(write: Write<T>): Promise<T> {
   return write(patient);
 }
 
 /**
- * Writes by a local activity, repeated until it is done. Each write is idempotent, so an attempt
- * that was given up may still finish behind the one that follows.
- * @throws ActivityFailure that is not retryable: a fault of ours, never an outage.
+ * Writes by a local activity, and repeats until it succeeds. Each write is idempotent, since an
+ * attempt that was given up may still finish after the next.
+ * @throws ActivityFailure that is not retryable: our fault, never an outage
  */
 export async function writeLocally<T>(write: Write<T>): Promise<T> {
   try {

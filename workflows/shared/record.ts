@@ -16,25 +16,24 @@ import { type CommonFacts, note, type WorkflowState } from './state';
 import { createApplyVerified } from './verification';
 import { updateDetails, type View } from './view';
 
-/** The points in which one kind of resource differs from the others when it is written and shown. */
+/** Differences between the resources when they are written and shown. */
 interface RecordTable<Status extends string, Attention extends string, Resource, Change> {
   noun: CallbackResource;
   view: View<Status, Attention>;
   /** How long it waits, as the end of a clause; empty when nothing is due. */
   until: (resource: Resource) => string;
-  /** Whether an attention reason no longer applies once the resource has reached `status`. */
+  /** Whether an attention reason no longer applies in `status`. */
   isPast: (attention: Attention, status: Status) => boolean;
   /** Attention reason for an unverified callback: the next transition clears it. */
   unverifiedReason: Attention;
-  /** Attention reason for a callback that can't be read. */
   malformedReason: Attention;
   /** Attention reasons that an overdue reason replaces: any other says more. */
   weakReasons: readonly Attention[];
   /** Attention reasons for being overdue, which say the least. */
   overdueReasons: readonly Attention[];
-  /** Facts that are written with the next move, such as the bank's own name for it. */
+  /** Facts that the next transition stores, too, such as the bank's own name for it. */
   getExtraFields: (resource: Resource) => Partial<Change>;
-  /** Stores in memory what a transition says about more than the status. */
+  /** Stores in memory what a transition changes besides the status. */
   remember: (resource: Resource, to: readonly Status[], at: string) => void;
   writeMove: (
     input: RecordMove<Status, Attention, Change>,
@@ -44,32 +43,33 @@ interface RecordTable<Status extends string, Attention extends string, Resource,
   ) => Write<TransitionResult<Status, Attention> | undefined>;
 }
 
-/** State of a resource in the database. */
 export interface StoredState<Status extends string, Attention extends string>
   extends ResourceState<Status> {
   attention: Attention | null;
 }
 
 export interface TransitionOptions<Change> {
-  /** Fields that change with the status. */
   change?: Partial<Change>;
   audit?: AuditedAct;
-  /** Callback that caused the transition. */
   callback_id?: string;
   /** Value date of the bank. */
   value_date?: string | undefined;
-  /** Written by a scheduled activity. @see writeScheduled */
   scheduled?: boolean;
 }
 
-/** The database has a later version than this run: most likely, the workflow was restored or reset. */
+/**
+ * The database has a later version than this run: most likely, the workflow was restored or reset.
+ */
 export class StaleState extends Error {
   override readonly name = 'StaleState';
 }
 
 const HOUR_MS = 3_600_000;
 
-/** How one kind of resource is written and shown: each step is written, then remembered, then shown. */
+/**
+ * Creates the functions that write and show a resource: each change is written, then remembered,
+ * then shown.
+ */
 export function createRecord<
   Status extends string,
   Attention extends string,
@@ -93,7 +93,7 @@ export function createRecord<
     show(resource);
   };
 
-  /** @throws StaleState, once the resource is as it is stored */
+  /** @throws StaleState, after a sync from the database */
   const throwStale = (
     resource: Resource,
     { status, version, stale }: TransitionResult<Status, Attention>,
@@ -119,18 +119,16 @@ export function createRecord<
   };
 
   return {
-    /** Brings what operators see up to date. */
     show,
 
-    /** Shows one more line of what was tried. */
     logActivity: (resource: Resource, line: string): void => {
       note(resource, line);
       show(resource);
     },
 
     /**
-     * The one place where a status changes: document, events, journal entries and memory together.
-     * @throws StaleState once the resource is as it is stored; nothing was moved
+     * Changes the status, only here: document, events, journal entries and memory together.
+     * @throws StaleState after a sync from the database
      */
     transition: async (
       resource: Resource,
@@ -167,13 +165,10 @@ export function createRecord<
       show(resource);
     },
 
-    /** Goes on from the stored state. */
     applyStored,
 
-    /** Applies a callback if its sender is verified. */
     applyVerified: createApplyVerified<Attention, Resource>({ ...table, show, setAttention }),
 
-    /** Stores a callback that moves nothing, with its reason. */
     recordUnapplied: async (
       resource: Resource,
       name: CallbackName,
@@ -187,10 +182,9 @@ export function createRecord<
       );
     },
 
-    /** Sets why it needs an operator; null when it no longer does. */
     setAttention,
 
-    /** Flags a callback that can't be read; its sender must not hide what an operator looks at. */
+    /** Flags a callback that can't be read; its sender must not hide another attention reason. */
     flagMalformed: async (resource: Resource): Promise<void> => {
       const { attention } = resource;
       const { unverifiedReason, malformedReason, weakReasons, overdueReasons } = table;
@@ -199,7 +193,7 @@ export function createRecord<
       else show(resource);
     },
 
-    /** Reports once that the bank is overdue; the resource goes on waiting. */
+    /** Reports once that the bank is overdue. */
     flagOverdue: async (resource: Resource, reason: Attention): Promise<void> => {
       note(resource, `the ${table.noun} is overdue: still ${resource.status}`);
       resource.snoozedUntil = undefined;
@@ -212,12 +206,12 @@ export function createRecord<
     },
 
     /**
-     * Stores an operator's act that moves nothing, with the attention reason that it sets.
-     * @throws StaleState once the resource is as it is stored; the act was not stored
+     * Stores an operator's act that changes no status, with its attention reason.
+     * @throws StaleState after a sync from the database
      */
     recordAct,
 
-    /** Clears the attention reason for a while; then operators are notified again. */
+    /** Clears the attention reason for some hours. */
     snooze: async (resource: Resource, act: AuditedAct, hours: number): Promise<void> => {
       await recordAct(resource, act, null);
       resource.snoozedUntil = Date.now() + hours * HOUR_MS;

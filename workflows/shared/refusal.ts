@@ -1,23 +1,23 @@
 import { ApplicationFailure, type Trigger, workflowInfo } from '@temporalio/workflow';
 import { Faults, uuid } from '../../src/domain/shape';
 
-/** @throws ApplicationFailure whose type is the code; it fails the update, not the workflow. */
+/** @throws ApplicationFailure with the code as its type; it fails the update, not the workflow */
 export function refuse(code: string, message: string): never {
   throw ApplicationFailure.nonRetryable(message, code);
 }
 
-/** Fails the update that waits, not the workflow. */
+/** Fails the waiting update, not the workflow. */
 export function rejectUpdate<State>(answer: Trigger<State>, code: string, message: string): void {
   answer.reject(ApplicationFailure.nonRetryable(message, code));
 }
 
-/** @throws ApplicationFailure `invalid_request` that names the fields at fault */
+/** @throws ApplicationFailure `invalid_request` that names the faulty fields */
 export function assertWellFormed(read: object): void {
   if (read instanceof Faults) refuse('invalid_request', read.text);
 }
 
 /**
- * Holds the id of the input against the workflow's own, before anything is read or written by it.
+ * Compares the id of the input with the workflow's own.
  * @throws ApplicationFailure `invalid_request`, which fails the workflow: it was started by hand
  */
 export function assertIdentity(

@@ -4,20 +4,20 @@ import { StaleState } from './record';
 
 interface Lifecycle<Item> {
   inbox: Item[];
-  /** Handles an item whole: all that it changes is written when this returns. */
+  /** Returns when all changes of the item are written. */
   handle: (item: Item) => Promise<void>;
   isFinal: () => boolean;
-  /** Undefined when there is only to wait. */
+  /** Undefined when nothing is due. */
   nextDue: () => Due | undefined;
-  /** Whether what is due is usually overtaken by the end. @see createAlarm */
+  /** Whether the end usually comes before what is due. @see createAlarm */
   endsSoon?: boolean;
-  /** Whether nothing is under way that a new run would not take up. */
+  /** Whether nothing is in progress that a new run could not continue. */
   isIdle: () => boolean;
-  /** Goes on in a new run, which loads the stored state, before the history grows beyond its limit. */
+  /** Continues in a new run, which loads the stored state, before the history exceeds its limit. */
   continueInNewRun: () => Promise<never>;
 }
 
-/** Takes in one item after the other; ends when the state is final and nothing is left to answer. */
+/** Handles one item after the other, until the state is final and nothing waits for an answer. */
 export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
   const { inbox, handle, isFinal, nextDue, isIdle, continueInNewRun, endsSoon = false } = lifecycle;
   const alarm = createAlarm(endsSoon);
@@ -39,10 +39,9 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
   }
 }
 
-/** Transitions that others can make while one item is handled: a resource makes a handful. */
+/** Limit of concurrent transitions while one item is handled: a resource has a handful. */
 const STALE_RETRIES_MAX = 10;
 
-/** Decides again on the stored state, as often as the state is stale. */
 async function retryWhenStale(
   act: () => Promise<void>,
   attempts = STALE_RETRIES_MAX,

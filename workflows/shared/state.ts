@@ -2,7 +2,6 @@ import { workflowInfo } from '@temporalio/workflow';
 import type { VerificationMode } from '../../src/domain/callback/signature';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 
-/** The facts that every kind of resource has. */
 export interface CommonFacts {
   account_id: string;
   livemode: boolean;
@@ -10,7 +9,7 @@ export interface CommonFacts {
   request_id: string;
 }
 
-/** The memory of a resource within one run. MongoDB holds its projection. */
+/** Memory of a resource within one run. MongoDB holds its projection. */
 export interface WorkflowState<
   Status extends string,
   Attention extends string,
@@ -19,62 +18,57 @@ export interface WorkflowState<
   readonly id: string;
   readonly facts: Facts;
   status: Status;
-  /** Moves made so far; every write is conditional on it. */
+  /** Number of transitions; every write is conditional on it. */
   version: number;
-  /** The reason why it needs an operator; null when it doesn't. */
+  /** Reason why it needs an operator. */
   attention: Attention | null;
   /** Time of its latest attention reason, in ms since the epoch. */
   attentionAt: number;
   /** When the state was reached, in ms since the epoch. */
   enteredAt: number;
-  /** Operators were notified that it is overdue in this state. */
+  /** Whether operators were notified that it is overdue in this state. */
   isOverdueReported: boolean;
   /** In ms since the epoch; then operators are notified again. */
   snoozedUntil: number | undefined;
-  /** `callback_id`s that were applied in earlier runs: a repeat is not applied again. */
+  /** `callback_id`s that earlier runs have applied. */
   readonly appliedIds: ReadonlySet<string>;
-  /** Verified callbacks of this run, by `callback_id`: each counts once. */
+  /** Verified callbacks of this run, by `callback_id`: each is applied once. */
   readonly verifiedCallbacks: Map<string, object>;
-  /** Whether a callback without a signature counts. */
+  /** Whether a callback without a signature is applied. */
   readonly verification: VerificationMode;
   /** Lines for operators about each attempt: newest last, bounded. */
   activityLog: string[];
-  /** The search attributes as they are now. */
   labels: UpsertedLabels;
 }
 
 export interface UpsertedLabels {
   status: string | null;
   attention: string | null;
-  /** Minor units; undefined: as the start said. */
+  /** Minor units; undefined: as at the start. */
   amount?: number | undefined;
   /** Formatted amount of an asset; undefined: as at the start. */
   assetAmount?: string | undefined;
 }
 
-/** A resource as it was opened or loaded. */
 export interface ResourceSnapshot<Status extends string, Attention extends string, Facts> {
   facts: Facts;
   status: Status;
   version: number;
   attention: Attention | null;
-  /** `callback_id`s that moved it; none when it was just opened. */
+  /** `callback_id`s that were applied; none when it was just opened. */
   applied?: string[];
   verification: VerificationMode;
   /** Time of its latest attention reason, in ms since the epoch. */
   attention_at?: number;
 }
 
-/**
- * The labels that a run begins with.
- * @param resumed they may say anything, and are brought up to date
- */
+/** @param resumed the search attributes may have any value, and are updated */
 export function startLabels(resumed: boolean): UpsertedLabels {
   const status = workflowInfo().typedSearchAttributes.get(SEARCH_KEYS.status) ?? null;
   return { status: resumed ? null : status, attention: null };
 }
 
-/** @param labels what the search attributes say; null where they may say anything */
+/** @param labels the search attributes; null where they may have any value */
 export function initialState<
   Status extends string,
   Attention extends string,

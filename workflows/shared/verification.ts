@@ -11,7 +11,6 @@ import {
 import { writeLocally } from './persist';
 import { type CommonFacts, note, type WorkflowState } from './state';
 
-/** A bank's signal that could be read. */
 interface ReceivedCallback {
   name: CallbackName;
   callback: AnyCallback;
@@ -26,8 +25,8 @@ interface ApplyVerifiedDeps<Attention, Resource> {
 }
 
 /**
- * Applies each callback id once, after verifying the sender where that is required. Any other callback
- * is stored and shown to operators.
+ * Applies each callback id once, after it has verified the sender where that is required. Any other
+ * callback is stored and shown to operators.
  * @see docs/connectors.md#prove-who-sends
  */
 export function createApplyVerified<
@@ -46,7 +45,7 @@ export function createApplyVerified<
       const fault = await getSenderFault(noun, resource, item);
       if (fault !== undefined) {
         await storeUnverified(noun, resource, item, fault);
-        // A false callback must not hide what an operator looks at already.
+        // A false callback must not hide another attention reason.
         return resource.attention === null
           ? await setAttention(resource, unverifiedReason)
           : show(resource);
@@ -60,7 +59,7 @@ export function createApplyVerified<
 
 type AnyWorkflowState = WorkflowState<string, string, CommonFacts>;
 
-/** Reason why the sender is not verified; a callback without a signature needs no read. */
+/** @returns why the sender is not verified */
 async function getSenderFault(
   noun: CallbackResource,
   resource: AnyWorkflowState,

@@ -4,7 +4,6 @@ import type { RuleViolation } from '../../src/domain/lifecycle';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import type { CommonFacts, UpsertedLabels, WorkflowState } from './state';
 
-/** A state in words for operators: what it waits for, and the possible updates. */
 export interface Waiting {
   what: string;
   updates: string;
@@ -20,15 +19,14 @@ export const SENDER_REMEDY =
   'A callback whose sender is not verified was stored, and not applied; the activity log says why. If ' +
   'the bank confirms it, let its connector send it again, signed with a valid key.';
 
-/** The texts of one kind of resource for operators. */
+/** Texts of one resource for operators. */
 export interface View<Status extends string, Attention extends string> {
   waitingFor: Record<Status, Waiting>;
-  /** The remedy for each attention reason. */
   remedies: Record<Attention, string>;
 }
 
 /**
- * Brings the list (search attributes) and the details up to date.
+ * Updates the search attributes and the details.
  * @param until how long it waits, as the end of a clause; empty where nothing is due
  */
 export function updateDetails<
@@ -56,7 +54,7 @@ export function updateDetails<
   setCurrentDetails(lines.join('\n'));
 }
 
-/** Shows that it was never accepted: it has no state of the resource. */
+/** Shows a refusal, which is no state of the resource. */
 export function showRefusal(labels: UpsertedLabels, { code, message }: RuleViolation): void {
   upsertLabels({ labels }, { status: 'refused', attention: null });
   setCurrentDetails(
@@ -64,7 +62,7 @@ export function showRefusal(labels: UpsertedLabels, { code, message }: RuleViola
   );
 }
 
-/** Sets only what changed: each is a line of history. */
+/** Sets only what changed: each adds a line to the history. */
 export function upsertLabels(state: { labels: UpsertedLabels }, now: UpsertedLabels): void {
   const { status, attention, amount, assetAmount } = now;
   const pairs: SearchAttributeUpdatePair[] = [];

@@ -19,10 +19,10 @@ export interface WebhookDeliveryResult {
 }
 
 /**
- * The server's own retries are the schedule: the history holds one activity however many attempts.
- * Each failed attempt names the exact wait, and the last one ends the retries; the policy serves
- * when a try ended without a word, as when its worker was killed, which is no attempt of the
- * merchant's. There is no schedule-to-close limit, which would refuse the twelfth.
+ * The server's own retries are the schedule: the history holds one activity for all attempts. Each
+ * failed attempt names the exact wait, and the last one ends the retries; the policy applies to a
+ * lost try, as of a killed worker, which uses up no attempt. A schedule-to-close limit would refuse
+ * the twelfth.
  * @see docs/webhooks.md#answer-and-retries
  */
 const { deliverWebhook } = proxyActivities<WebhookActivities>({
@@ -32,15 +32,15 @@ const { deliverWebhook } = proxyActivities<WebhookActivities>({
 });
 
 /**
- * Runs within the first task, so that a delivery which gets through at once needs no other. It is
- * tried once; whatever becomes of it, the activity goes on from what was recorded.
+ * Runs within the first task, so that an immediate delivery needs no other. After one try, the
+ * activity continues from the stored rows.
  */
 const { firstAttempt } = proxyLocalActivities<WebhookActivities>({
   startToCloseTimeout: '15s',
   retry: { maximumAttempts: 1 },
 });
 
-/** Started, and its first task scheduled and started: a longer history has seen that task end. */
+/** Started, and its first task scheduled and started: in a longer history that task has ended. */
 const FIRST_TASK_EVENTS = 3;
 
 const { recordExhausted } = proxyActivities<WebhookActivities>({
@@ -51,7 +51,7 @@ const { recordExhausted } = proxyActivities<WebhookActivities>({
 
 /** Delivers one event; started on the webhooks queue as `webhook:{event id}`. */
 export function webhookDelivery(input: WebhookDeliveryInput): Promise<WebhookDeliveryResult> {
-  // A cancel request from the Temporal UI would leave the event undelivered for ever: it is ignored.
+  // A cancel request from the Temporal UI is ignored: the event would never be delivered.
   return CancellationScope.nonCancellable(() => deliver(input));
 }
 
@@ -75,7 +75,7 @@ async function deliver(input: WebhookDeliveryInput): Promise<WebhookDeliveryResu
 
 async function attempts(input: WebhookDeliveryInput): Promise<DeliveryOutcome> {
   const resumed = { ...input, resume: true } as const;
-  // A task that is made again, after its worker was lost, may have posted.
+  // A task that is repeated, after its worker was lost, may have posted.
   const isRepeat = workflowInfo().historyLength > FIRST_TASK_EVENTS;
   const started = isRepeat ? resumed : input;
   const first_at_ms = Date.now();
@@ -86,7 +86,7 @@ async function attempts(input: WebhookDeliveryInput): Promise<DeliveryOutcome> {
   return await deliverWebhook({ ...resumed, first_at_ms, ...postedResult });
 }
 
-/** A lost attempt may have been made: the database knows. An event that it lacks ends the delivery. */
+/** A lost attempt may have been made: the database knows. A missing event ends the delivery. */
 function unlessUnknown(error: unknown): 'failed' {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   if (cause instanceof ApplicationFailure && cause.nonRetryable === true) throw error;
@@ -110,7 +110,7 @@ function end(
   return { outcome };
 }
 
-/** The failure of the last attempt; undefined for a fault of the product. */
+/** @returns the failure of the last attempt; undefined for a fault of the product */
 function describeExhaustion(error: unknown): string | undefined {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   if (!(cause instanceof ApplicationFailure) || cause.type !== WEBHOOK_EXHAUSTED) return undefined;
