@@ -19,7 +19,7 @@ import type { CryptoPaymentDocument, ReportedStatus } from '../src/store/crypto-
 import type { PaymentActivityDeps } from './payments';
 import { positionAt, readCryptoSubscription, tieBase } from './shared/events';
 import { createRecord, openWithRetry } from './shared/record';
-import type { OpenedState, RecordMove } from './shared/record-inputs';
+import type { OpenedState, TransitionInput } from './shared/record-inputs';
 import { buildCommonChange, type RecordTable } from './shared/record-table';
 
 export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> & {
@@ -56,7 +56,11 @@ export interface CryptoPaymentChange {
   is_reported: boolean;
 }
 
-type Move = RecordMove<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentChange>;
+type CryptoPaymentTransition = TransitionInput<
+  CryptoPaymentStatus,
+  CryptoPaymentAttention,
+  CryptoPaymentChange
+>;
 
 export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
@@ -64,7 +68,7 @@ export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
     openCryptoPayment: (input: OpenCryptoPayment): Promise<CryptoPaymentOpening> =>
       openWithRetry(() => openCryptoPayment(deps, input)),
     /** @throws ApplicationFailure `insufficient_balance`, where a returned deposit was spent */
-    recordCryptoPaymentMove: async (input: Move) => {
+    recordCryptoPaymentMove: async (input: CryptoPaymentTransition) => {
       try {
         return await record.transition(input);
       } catch (error) {
@@ -184,7 +188,7 @@ function newPayment(
   };
 }
 
-function buildChange(transition: Move): Partial<CryptoPaymentDocument> {
+function buildChange(transition: CryptoPaymentTransition): Partial<CryptoPaymentDocument> {
   const { from, to, at, change } = transition;
   const { credited, returned, is_reported, ...fields } = change;
   const isReceived = to.includes('received') && from.status !== 'received';

@@ -20,7 +20,7 @@ import { type OpenCryptoSettlement, reserve } from './crypto-settlement-reservat
 import { buildLockRequest, withDebitLock } from './shared/debit';
 import { readCryptoSubscription } from './shared/events';
 import { createRecord, openWithRetry } from './shared/record';
-import type { OpenedState, RecordMove } from './shared/record-inputs';
+import type { OpenedState, TransitionInput } from './shared/record-inputs';
 import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
 export type CryptoSettlementFacts = ReturnType<typeof readFacts>;
@@ -38,7 +38,11 @@ export interface CryptoSettlementChange {
   bank_reference: string;
 }
 
-type Move = RecordMove<CryptoSettlementStatus, CryptoSettlementAttention, CryptoSettlementChange>;
+type SettlementTransition = TransitionInput<
+  CryptoSettlementStatus,
+  CryptoSettlementAttention,
+  CryptoSettlementChange
+>;
 
 export function createCryptoSettlementActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
@@ -153,7 +157,7 @@ async function refuseDebit(
   return { outcome: 'refused', ...insufficientBalance(rows, debit) };
 }
 
-function buildChange(transition: Move): Partial<CryptoSettlementDocument> {
+function buildChange(transition: SettlementTransition): Partial<CryptoSettlementDocument> {
   const { at, to, change } = transition;
   return {
     ...buildCommonChange(transition),

@@ -20,7 +20,7 @@ import type { PaymentDocument } from '../src/store/payments';
 import { createPaymentMoney } from './payment-money';
 import { buildEvents, positionAt, readSubscription, tieBase } from './shared/events';
 import { createRecord, openWithRetry } from './shared/record';
-import type { OpenedState, RecordMove, ResourceState } from './shared/record-inputs';
+import type { OpenedState, ResourceState, TransitionInput } from './shared/record-inputs';
 import { listTransitionEvents, startPendingDeliveries } from './shared/record-move';
 import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
@@ -43,7 +43,7 @@ export interface PaymentChange {
   settled_amount: number;
 }
 
-export type RecordPaymentMove = RecordMove<PaymentStatus, PaymentAttention, PaymentChange>;
+export type PaymentTransition = TransitionInput<PaymentStatus, PaymentAttention, PaymentChange>;
 
 export interface OpenedPayment extends OpenedState<PaymentStatus> {
   opening?: PaymentOpening;
@@ -214,7 +214,7 @@ function eventData({ _id }: Pick<PaymentDocument, '_id'>): Record<string, string
   return { payment_id: _id };
 }
 
-function buildChange(transition: RecordPaymentMove): Partial<PaymentDocument> {
+function buildChange(transition: PaymentTransition): Partial<PaymentDocument> {
   const { at, to, change } = transition;
   return {
     ...buildCommonChange(transition),

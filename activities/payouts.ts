@@ -16,7 +16,7 @@ import type { PayoutDocument } from '../src/store/payouts';
 import { LimitExceeded, type OpenPayout, reserve } from './payout-reservation';
 import { withDebitLock } from './shared/debit';
 import { createRecord, openWithRetry } from './shared/record';
-import type { OpenedState, RecordMove } from './shared/record-inputs';
+import type { OpenedState, TransitionInput } from './shared/record-inputs';
 import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
 export type PayoutFacts = ReturnType<typeof readFacts>;
@@ -36,7 +36,7 @@ export interface PayoutChange {
   bank_reference: string;
 }
 
-export type RecordPayoutMove = RecordMove<PayoutStatus, PayoutAttention, PayoutChange>;
+export type PayoutTransition = TransitionInput<PayoutStatus, PayoutAttention, PayoutChange>;
 
 export function createPayoutActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
@@ -144,7 +144,7 @@ async function abandonPayout(deps: RecordDeps, input: OpenPayout): Promise<Payou
   });
 }
 
-function buildChange(transition: RecordPayoutMove): Partial<PayoutDocument> {
+function buildChange(transition: PayoutTransition): Partial<PayoutDocument> {
   const { from, at, to, change } = transition;
   // A return straight from `sent` implies that it had arrived. @see docs/api.md#states-of-a-payout
   const hasArrived =

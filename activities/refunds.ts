@@ -19,7 +19,7 @@ import type { RefundDocument } from '../src/store/refunds';
 import { isOwn, type OpenRefund, reserve } from './refund-reservation';
 import { buildLockRequest, withDebitLock } from './shared/debit';
 import { createRecord, openWithRetry } from './shared/record';
-import type { OpenedState, RecordMove } from './shared/record-inputs';
+import type { OpenedState, TransitionInput } from './shared/record-inputs';
 import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
 export type RefundFacts = ReturnType<typeof readFacts>;
@@ -38,7 +38,7 @@ export interface RefundChange {
   settled_amount: number;
 }
 
-type RecordRefundMove = RecordMove<RefundStatus, RefundAttention, RefundChange>;
+type RefundTransition = TransitionInput<RefundStatus, RefundAttention, RefundChange>;
 
 export function createRefundActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores));
@@ -165,7 +165,7 @@ async function abandonRefund(
   });
 }
 
-function buildChange(transition: RecordRefundMove): Partial<RefundDocument> {
+function buildChange(transition: RefundTransition): Partial<RefundDocument> {
   const { at, to, change } = transition;
   return {
     ...buildCommonChange(transition),

@@ -31,8 +31,8 @@ export function positionAt(at: string, offset: number, base: number): string {
   return buildPosition(Date.parse(at), (base + offset) % TIES);
 }
 
-export function tieBase(room: number): number {
-  return randomInt(TIES - room);
+export function tieBase(count: number): number {
+  return randomInt(TIES - count);
 }
 
 /**

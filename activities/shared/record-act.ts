@@ -53,7 +53,7 @@ export async function resolveStaleAct<
   const document = await store.get(resource_id);
   if (document?.audit.some(({ id }) => id === act.id)) return undefined;
   if (document === null || document.version <= from) {
-    throw new Error(`The record of ${resource_id} is not where this act was asked for.`);
+    throw new Error(`The record of ${resource_id} does not have the version of this act.`);
   }
   const { status, version, attention } = document;
   return { status, version, stale: { attention } };

@@ -46,7 +46,7 @@ export interface DatedAct extends Act {
 }
 
 /** One or more transitions in one write. */
-export interface RecordMove<Status extends string, Attention extends string, Change> {
+export interface TransitionInput<Status extends string, Attention extends string, Change> {
   resource_id: string;
   account_id: string;
   livemode: boolean;

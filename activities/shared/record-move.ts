@@ -9,7 +9,7 @@ import { startDeliveries } from '../../src/service/events/deliveries';
 import { applyPendingOften } from './debit';
 import { buildEvents, readSubscription } from './events';
 import { auditAct, buildAuditEntry } from './operator-acts';
-import type { RecordMove, TransitionResult } from './record-inputs';
+import type { TransitionInput, TransitionResult } from './record-inputs';
 import type { RecordDeps, RecordTable, StoredResource } from './record-table';
 
 /**
@@ -28,7 +28,7 @@ export async function recordMove<
 >(
   deps: RecordDeps,
   table: RecordTable<Status, Attention, Change, Document, Snapshot>,
-  input: RecordMove<Status, Attention, Change>,
+  input: TransitionInput<Status, Attention, Change>,
 ): Promise<TransitionResult<Status, Attention>> {
   const { resource_id, account_id, livemode, from, to, at, request_id } = input;
   assertLawful(table.transitions, from.status, to);
@@ -81,7 +81,7 @@ async function resolveStaleTransition<
 >(
   deps: RecordDeps,
   table: RecordTable<Status, Attention, Change, Document, Snapshot>,
-  input: RecordMove<Status, Attention, Change>,
+  input: TransitionInput<Status, Attention, Change>,
 ): Promise<TransitionResult<Status, Attention>> {
   const { resource_id, from, to, request_id } = input;
   const document = await table.store.get(resource_id);
@@ -137,7 +137,7 @@ function listReportedEvents<
   Snapshot,
 >(
   { events, shouldReport }: RecordTable<Status, Attention, Change, Document, Snapshot>,
-  transition: RecordMove<Status, Attention, Change>,
+  transition: TransitionInput<Status, Attention, Change>,
   to: readonly Status[],
 ) {
   return (shouldReport?.(transition) ?? true)
@@ -151,7 +151,7 @@ function isRecorded(
     applied_callbacks = [],
     audit,
   }: Pick<StoredResource<string, string>, 'applied_callbacks' | 'audit'>,
-  { resource_id, from, to, callback_id, audit: act }: RecordMove<string, string, unknown>,
+  { resource_id, from, to, callback_id, audit: act }: TransitionInput<string, string, unknown>,
 ): boolean {
   const id = auditId(resource_id, from.version + to.length);
   if (act !== undefined) return audit.some((entry) => entry.id === id);

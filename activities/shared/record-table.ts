@@ -7,7 +7,7 @@ import type { DeliveryStarter } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';
 import type { AttentionUpdate, AuditEntry } from '../../src/store/attention';
 import type { AppendedEntries } from '../../src/store/resource';
-import type { RecordMove } from './record-inputs';
+import type { TransitionInput } from './record-inputs';
 
 export interface RecordDeps extends DeliveryStarter {
   mongo: MongoClient;
@@ -69,7 +69,7 @@ export interface RecordTable<
   transitions: Record<Status, readonly Status[]>;
   events: Record<Status, EventType | undefined>;
   eventData: (document: Document) => Record<string, string>;
-  buildChange: (move: RecordMove<Status, Attention, Change>) => Partial<Document>;
+  buildChange: (transition: TransitionInput<Status, Attention, Change>) => Partial<Document>;
   /** States that post journal entries. */
   posted: readonly Status[];
   /**
@@ -78,11 +78,11 @@ export interface RecordTable<
    */
   post: (
     document: Document,
-    move: RecordMove<Status, Attention, Change>,
+    transition: TransitionInput<Status, Attention, Change>,
     session: ClientSession,
   ) => Promise<void>;
   /** Whether a transition notifies the merchant; by default it does. */
-  shouldReport?: (move: RecordMove<Status, Attention, Change>) => boolean;
+  shouldReport?: (transition: TransitionInput<Status, Attention, Change>) => boolean;
   /** Book of its money; by default that of its currency. */
   getBook?: (document: Document) => string;
   readSubscription?: (
@@ -98,7 +98,7 @@ export function buildCommonChange<Status extends string, Attention extends strin
   to,
   at,
   attention,
-}: RecordMove<Status, Attention, Change>) {
+}: TransitionInput<Status, Attention, Change>) {
   const status = to.at(-1) ?? from.status;
   return { status, version: from.version + to.length, updated_at: at, attention };
 }

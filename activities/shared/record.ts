@@ -10,9 +10,9 @@ import { callbackKey } from '../../src/store/callbacks';
 import { recordAct, resolveStaleAct } from './record-act';
 import type {
   RecordAttention,
-  RecordMove,
   RecordRefused,
   RecordUnapplied,
+  TransitionInput,
   TransitionResult,
 } from './record-inputs';
 import { recordMove, startPendingDeliveries } from './record-move';
@@ -32,7 +32,7 @@ export function createRecord<
      * deliveries.
      */
     transition: (
-      input: RecordMove<Status, Attention, Change>,
+      input: TransitionInput<Status, Attention, Change>,
     ): Promise<TransitionResult<Status, Attention>> => recordMove(deps, table, input),
     /** Sets or clears the attention reason. An act answers as a transition does. */
     setAttention: async (
@@ -114,5 +114,5 @@ export async function recordRefused(
   refusals?.refused({ connector, resource, reason: code });
   const { callback_id } = callback;
   const ids = { [`${resource}_id`]: resource_id, request_id, connector, callback_id };
-  log.warn({ ...ids, code }, 'callback refused: its sender is not known');
+  log.warn({ ...ids, code }, 'callback refused: its sender is not verified');
 }

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { MongoClient } from 'mongodb';
-import { createPaymentActivities, type RecordPaymentMove } from '../../activities/payments';
+import { createPaymentActivities, type PaymentTransition } from '../../activities/payments';
 import type { SessionAnswer } from '../../connectors/contract/activities';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
@@ -76,7 +76,7 @@ async function opened() {
     });
   const move = (status: PaymentStatus, version: number, to: PaymentStatus[]) => {
     const at = new Date().toISOString();
-    const input: RecordPaymentMove = {
+    const input: PaymentTransition = {
       resource_id: payment_id,
       account_id,
       livemode,

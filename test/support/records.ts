@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createPaymentActivities } from '../../activities/payments';
-import { createPayoutActivities, type RecordPayoutMove } from '../../activities/payouts';
+import { createPayoutActivities, type PayoutTransition } from '../../activities/payouts';
 import { createRefundActivities } from '../../activities/refunds';
 import { createLogger } from '../../src/base/log';
 import { connectMongo, inTransaction } from '../../src/base/mongo';
@@ -239,8 +239,8 @@ export async function recordPayoutKey(
 export async function transitionPayout(
   { payouts }: Records,
   { payout_id, account_id, livemode, request_id }: PayoutFacts,
-  from: RecordPayoutMove['from'],
-  to: RecordPayoutMove['to'],
+  from: PayoutTransition['from'],
+  to: PayoutTransition['to'],
 ) {
   return await payouts.recordPayoutMove({
     resource_id: payout_id,

@@ -135,7 +135,7 @@ export const record = createRecord<
   overdueReasons: ['deposit_unconfirmed'],
   getExtraFields: () => ({}),
   remember: () => {},
-  writeMove: (input) => (activities) => activities.recordCryptoPaymentMove(input),
+  writeTransition: (input) => (activities) => activities.recordCryptoPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoPaymentAttention(input),
 });
 

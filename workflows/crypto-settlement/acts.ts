@@ -21,7 +21,7 @@ export const ACTS: Record<CryptoSettlementAct, ActRule<CryptoSettlementStatus>> 
   resubmit: {
     from: ['pending'],
     refusal: (status) =>
-      `The settlement is ${status}; only one that is not on the chain can be given again.`,
+      `The settlement is ${status}; only one that is not on the chain can be sent again.`,
   },
   mark_failed: { from: IN_FLIGHT, refusal: neverLeft },
   mark_completed: { from: IN_FLIGHT, refusal: neverLeft },

@@ -102,7 +102,7 @@ export const record = createRecord<
   getExtraFields: ({ bankReference: transaction_id }) =>
     transaction_id === undefined ? {} : { transaction_id },
   remember: () => {},
-  writeMove: (input) => (activities) => activities.recordCryptoSettlementMove(input),
+  writeTransition: (input) => (activities) => activities.recordCryptoSettlementMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoSettlementAttention(input),
 });
 

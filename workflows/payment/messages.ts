@@ -23,7 +23,7 @@ export const messages = {
     mark_settled:
       `The bank confirmed that the money moved: ${OPERATOR}}. ` +
       'An "amount" in minor units posts what really came.',
-    mark_failed: `The bank confirmed that no money moves: ${OPERATOR}}.`,
+    mark_failed: `The bank confirmed that the payment failed: ${OPERATOR}}.`,
     claw_back:
       `Posts the chargeback of a settled payment: ${OPERATOR}}. The merchant owes what the balance ` +
       'does not have. An "amount" in minor units posts a part.',

@@ -147,7 +147,7 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   overdueReasons: ['settlement_overdue'],
   getExtraFields: () => ({}),
   remember: () => {},
-  writeMove: (input) => (activities) => activities.recordPaymentMove(input),
+  writeTransition: (input) => (activities) => activities.recordPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordPaymentAttention(input),
 });
 

@@ -170,7 +170,7 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
       payout.notOverdueBefore = payout.enteredAt + OVERDUE_AGAIN_MS;
     }
   },
-  writeMove: (input) => (activities) => activities.recordPayoutMove(input),
+  writeTransition: (input) => (activities) => activities.recordPayoutMove(input),
   writeAttention: (input) => (activities) => activities.recordPayoutAttention(input),
 });
 

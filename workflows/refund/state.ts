@@ -78,7 +78,7 @@ export const record = createRecord<RefundStatus, RefundAttention, Refund, Refund
   getExtraFields: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },
   remember: () => {},
-  writeMove: (input) => (activities) => activities.recordRefundMove(input),
+  writeTransition: (input) => (activities) => activities.recordRefundMove(input),
   writeAttention: (input) => (activities) => activities.recordRefundAttention(input),
 });
 

@@ -22,7 +22,7 @@ const { auditResources, auditDeliveries, auditCallbacks } = proxyActivities<Audi
  * @see docs/operators.md#the-audit
  */
 export async function audit(): Promise<AuditResult> {
-  setCurrentDetails('**Looking** for what was forgotten.');
+  setCurrentDetails('**Looking** for lost work.');
   // First, since a callback may start the workflow of an orphan again.
   const callbacks = await auditCallbacks();
   const deliveries = await auditDeliveries();
@@ -42,7 +42,7 @@ export async function audit(): Promise<AuditResult> {
 }
 
 function describeOrphans({ checked, found, named }: OrphanFindings): string {
-  const summary = `${checked} payments, refunds and payouts under way, ${found} without a workflow.`;
+  const summary = `${checked} payments, refunds and payouts in progress, ${found} without a workflow.`;
   if (found === 0) return summary;
   return `${summary} See \`orphan list\`, then \`orphan restart\`.${formatList(named)}`;
 }

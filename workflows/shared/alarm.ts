@@ -10,7 +10,7 @@ export interface Due {
 
 interface Timer {
   at: number;
-  rang: boolean;
+  hasFired: boolean;
   cancel: () => void;
 }
 
@@ -22,28 +22,28 @@ interface Timer {
  */
 export function createAlarm(isLazy: boolean) {
   let timer: Timer | undefined;
-  const canStay = ({ at, rang }: Timer, due: Due) =>
-    !rang && (at === due.at || (isLazy && at < due.at));
+  const canStay = ({ at, hasFired }: Timer, due: Due) =>
+    !hasFired && (at === due.at || (isLazy && at < due.at));
   return {
     set: (due: Due | undefined): void => {
       if (due !== undefined && timer !== undefined && canStay(timer, due)) return;
-      if (timer?.rang === false) timer.cancel();
+      if (timer?.hasFired === false) timer.cancel();
       timer = due === undefined ? undefined : arm(due);
     },
-    rings: (): boolean => timer?.rang === true,
+    hasFired: (): boolean => timer?.hasFired === true,
   };
 }
 
 function arm({ at, summary }: Due): Timer {
   const scope = new CancellationScope();
-  const timer = { at, rang: false, cancel: () => scope.cancel() };
-  const ring = () => {
-    timer.rang = true;
+  const timer = { at, hasFired: false, cancel: () => scope.cancel() };
+  const fire = () => {
+    timer.hasFired = true;
   };
   const unlessCancelled = (error: unknown) => {
     if (!isCancellation(error)) throw error;
   };
   const left = Math.max(1, at - Date.now());
-  void scope.run(() => sleep(left, { summary })).then(ring, unlessCancelled);
+  void scope.run(() => sleep(left, { summary })).then(fire, unlessCancelled);
   return timer;
 }

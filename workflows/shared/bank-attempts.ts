@@ -98,7 +98,7 @@ async function lookUp<Answer extends BankAnswer>(
       return await instruction.lookUp();
     } catch (error) {
       if (!(error instanceof ActivityFailure)) throw error;
-      log(`The connector refused to look the ${name} up; it is asked again later.`);
+      log(`The connector refused to look the ${name} up; it is looked up again later.`);
     }
     await sleep(wait, { summary: `Look the ${name} up again` });
     wait = Math.min(wait * 2, WAIT_MS_MAX);

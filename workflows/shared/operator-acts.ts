@@ -45,7 +45,7 @@ export function amountFault(
   requestedAmount: number,
 ): string | undefined {
   if (amount === undefined || amount <= requestedAmount) return undefined;
-  return `amount: must be at most ${requestedAmount}, as it was asked for (minor units)`;
+  return `amount: must be at most the requested ${requestedAmount} (minor units)`;
 }
 
 /** Act as the audit trail stores it. */

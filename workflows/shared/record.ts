@@ -1,7 +1,7 @@
 import type {
   RecordAttention,
-  RecordMove,
   ResourceState,
+  TransitionInput,
   TransitionResult,
 } from '../../activities/shared/record-inputs';
 import type {
@@ -35,8 +35,8 @@ interface RecordTable<Status extends string, Attention extends string, Resource,
   getExtraFields: (resource: Resource) => Partial<Change>;
   /** Stores in memory what a transition changes besides the status. */
   remember: (resource: Resource, to: readonly Status[], at: string) => void;
-  writeMove: (
-    input: RecordMove<Status, Attention, Change>,
+  writeTransition: (
+    input: TransitionInput<Status, Attention, Change>,
   ) => Write<TransitionResult<Status, Attention>>;
   writeAttention: (
     input: RecordAttention<Attention>,
@@ -145,7 +145,7 @@ export function createRecord<
       const attention = isPast && !needsOperator(reason, audit) ? null : reason;
       const write = scheduled ? writeScheduled : writeLocally;
       const result = await write(
-        table.writeMove({
+        table.writeTransition({
           ...getResourceRef(resource),
           account_id,
           livemode,

@@ -32,7 +32,7 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
     const isLong = workflowInfo().continueAsNewSuggested;
     if (isLong && isIdle() && allHandlersFinished()) await continueInNewRun();
     alarm.set(nextDue());
-    await condition(() => mail() || alarm.rings());
+    await condition(() => mail() || alarm.hasFired());
     const due = mail() ? undefined : nextDue();
     // Where the state is stale, the next iteration decides again.
     if (due !== undefined && due.at <= Date.now()) await retryWhenStale(due.act, 1);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
-import { createPaymentActivities, type RecordPaymentMove } from '../../../activities/payments';
+import { createPaymentActivities, type PaymentTransition } from '../../../activities/payments';
 import { createLogger } from '../../../src/base/log';
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
 import type { PaymentStatus } from '../../../src/domain/payment/payment';
@@ -415,7 +415,7 @@ describe('a record that is ahead of its workflow, as after an older backup of Te
   const moveBehind = async (
     id: string,
     to: PaymentStatus[],
-    from: RecordPaymentMove['from'] = { status: 'awaiting_customer', version: 2 },
+    from: PaymentTransition['from'] = { status: 'awaiting_customer', version: 2 },
   ) => {
     await activitiesBehind().recordPaymentMove({
       resource_id: id,

@@ -86,7 +86,7 @@ describe('resubmit', () => {
   test('the bank does not know it: it is sent again at once, under the same id', async () => {
     const bank = stuck({});
     await unawaited(setting, bank, async ({ handle, id, input }) => {
-      await shows(handle, 'asked again later');
+      await shows(handle, 'looked up again later');
       const said = await handle.executeUpdate<unknown, [object]>(resubmit, { args: [ACT] });
       expect(said).toEqual({ payout_id: id, status: 'sent', version: 3, bank: 'sent' });
       const round = [`sendPayout ${id}`, `lookUpPayout ${id}`];
@@ -135,7 +135,7 @@ describe('resubmit', () => {
       ),
     });
     await unawaited(setting, bank, async ({ handle, id, input }) => {
-      await shows(handle, 'asked again later');
+      await shows(handle, 'looked up again later');
       const said = await handle.executeUpdate<unknown, [object]>(resubmit, { args: [ACT] });
       expect(said).toEqual({ payout_id: id, status: 'failed', version: 2, bank: 'refused' });
       expect(await moneyOf(setting, input)).toEqual(MONEY.untouched);

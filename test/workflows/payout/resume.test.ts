@@ -59,7 +59,7 @@ test('before the bank was told of it: it is told, under the same id', async () =
     ),
   });
   await unawaited(setting, bank, async ({ handle, id, input }) => {
-    await shows(handle, 'asked again later');
+    await shows(handle, 'looked up again later');
     await handle.terminate('by hand');
     await setting.env.client.workflow.start('payout', {
       workflowId: `payout:${id}`,

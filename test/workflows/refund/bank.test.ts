@@ -87,7 +87,7 @@ test('a connector that gives up for good, twice: the bank is asked until it says
     },
   });
   await refunding(setting, bank, async ({ handle, id }) => {
-    await shows(handle, 'asked again later');
+    await shows(handle, 'looked up again later');
     await setting.env.sleep('2m');
     await accepted(handle);
     await handle.signal('settled', callback());
@@ -113,7 +113,7 @@ test('started again while it is processing: the bank is asked first, and told wh
     },
   });
   await refunding(setting, bank, async ({ handle, id }) => {
-    await shows(handle, 'asked again later');
+    await shows(handle, 'looked up again later');
     await handle.terminate('by hand');
     const again = await setting.env.client.workflow.start('refund', {
       workflowId: `refund:${id}`,
