@@ -1,38 +1,36 @@
 /**
- * Activities that a bank connector implements on its own task queue `connector-{name}`.
- *
- * Each instruction carries an id made once: a repeat with the same id must give the same answer and
- * move nothing twice. A decline is a value, an outage an exception (it is retried).
- * Inputs carry no personal data, since they stand in Temporal's history.
+ * Activities that a bank connector implements on its task queue `connector-{name}`.
+ * A repeat with the same instruction id must give the same answer and move money once. A decline is
+ * a value; an outage is an exception, which Temporal retries. Inputs carry no personal data, since
+ * they stay in Temporal's history.
  */
 export interface ConnectorActivities {
-  /** Opens the place where the customer pays. Instruction id: `payment_id`. */
+  /** Opens the page on which the customer pays. Instruction id: `payment_id`. */
   openSession(input: SessionInstruction): Promise<SessionAnswer>;
-  /** Closes it before a cancellation or expiry; also where it was never opened. */
+  /** Closes the session before a cancellation or expiry, even if it was never opened. */
   closeSession(input: { payment_id: string }): Promise<CloseAnswer>;
-  /** Releases an authorisation that came too late. Instruction id: `void:{payment_id}`. */
+  /** Releases an authorization that came too late. Instruction id: `void:{payment_id}`. */
   voidPayment(input: { payment_id: string; instruction_id: string }): Promise<VoidAnswer>;
-  /** Sends back money that moved too late. Instruction id: `reversal:{payment_id}`. */
+  /** Sends back late funds. Instruction id: `reversal:{payment_id}`. */
   reversePayment(input: ReversalInstruction): Promise<ReversalAnswer>;
-  /** Sends a refund to the customer; a callback tells its end. Instruction id: `refund_id`. */
+  /** Sends a refund to the customer; a callback reports its end. Instruction id: `refund_id`. */
   sendRefund(input: RefundInstruction): Promise<RefundAnswer | Outdated>;
   /**
-   * Asks the bank about a refund whose instruction ended without an answer. `not_found` must mean
-   * that it never arrived: the instruction is then sent again, under the same id.
+   * Looks up a refund whose instruction had no answer. `not_found` must mean that it never arrived:
+   * the service then sends it again with the same id.
    */
   lookUpRefund(input: { refund_id: string }): Promise<RefundLookup>;
   /**
-   * Pays a recipient out. Instruction id: `payout_id`. The recipient's details are opened inside
-   * this activity, by the kit; they never stand in an input, an answer or an error.
+   * Pays a recipient. Instruction id: `payout_id`. The activity decrypts the recipient's details;
+   * they never appear in an input, an answer or an error.
    */
   sendPayout(input: PayoutInstruction): Promise<PayoutAnswer | Outdated>;
-  /** Asks the bank about a payout, as `lookUpRefund` does about a refund. */
   lookUpPayout(input: { payout_id: string }): Promise<PayoutLookup>;
 }
 
 /**
- * Answer of the instruction guard: the document is final or has another version, and the bank was
- * not instructed. @see connectors/contract/guard.ts
+ * Answer of the guard: the document is final or newer, and the bank was not instructed.
+ * @see connectors/contract/guard.ts
  */
 export interface Outdated {
   outcome: 'outdated';
@@ -46,7 +44,6 @@ export interface SessionInstruction {
   method: string;
   country: string | null;
   livemode: boolean;
-  /** URL to which the bank sends the customer when done. */
   return_url: string;
   /** ISO 8601; after this the session must refuse the customer. */
   expires_at: string;
@@ -56,10 +53,10 @@ export type SessionAnswer =
   | { outcome: 'opened'; bank_reference: string; session_url: string }
   | { outcome: 'declined'; code: string; message: string };
 
-/** `already_authorized`: the customer was faster; the callback follows. */
+/** `already_authorized`: the customer was faster, and the callback follows. */
 export type CloseAnswer = { outcome: 'closed' } | { outcome: 'already_authorized' };
 
-/** `already_settled`: the money moved; it has to be reversed instead. */
+/** `already_settled`: the money must be reversed instead. */
 export type VoidAnswer = { outcome: 'voided' } | { outcome: 'already_settled' };
 
 export interface ReversalInstruction {
@@ -76,10 +73,10 @@ export type ReversalAnswer =
 
 export interface RefundInstruction {
   refund_id: string;
-  /** Version of the document when the instruction was sent. @see connectors/contract/guard.ts */
+  /** Document version when the instruction was sent. @see connectors/contract/guard.ts */
   version: number;
   payment_id: string;
-  /** The bank's own name for the payment, where it gave one. */
+  /** Bank reference of the payment. */
   payment_bank_reference: string | null;
   /** Minor units. */
   amount: number;
@@ -96,7 +93,6 @@ export type RefundLookup = RefundAnswer | { outcome: 'not_found' };
 
 export interface PayoutInstruction {
   payout_id: string;
-  /** Version of the document when the instruction was sent. @see connectors/contract/guard.ts */
   version: number;
   /** Minor units. */
   amount: number;
@@ -106,7 +102,7 @@ export interface PayoutInstruction {
   livemode: boolean;
 }
 
-/** Progress at the bank: queued, or handed to the scheme already. */
+/** `submitted`: queued at the bank; `sent`: passed on to the scheme. */
 export type PayoutAnswer =
   | { outcome: 'submitted' | 'sent'; bank_reference: string }
   | { outcome: 'refused'; code: string; message: string };

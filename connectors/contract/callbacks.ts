@@ -1,4 +1,4 @@
-/** Report of a bank's callback to the product: call `deliverCallback` until it does not throw. */
+/** Delivery of callbacks to the service. Retry `deliverCallback` until it does not throw. */
 export {
   CallbackConflict,
   type CallbackMeter,

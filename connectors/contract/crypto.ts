@@ -1,25 +1,25 @@
 import type { Outdated } from './activities';
 
 /**
- * Activities that a crypto connector implements on its own task queue `connector-{name}`.
- *
- * Each instruction carries an id made once: a repeat with the same id must give the same answer and
- * move nothing twice. A decline is a value, an outage an exception (it is retried). Amounts are
- * integers in the asset's smallest unit, as texts. Nothing here names a payer: inputs and answers
- * stand in Temporal's history. @see docs/connectors.md#crypto-connectors
+ * Activities that a crypto connector implements on its task queue `connector-{name}`.
+ * A repeat with the same instruction id must give the same answer and move money once. A decline is
+ * a value; an outage is an exception, which Temporal retries. Amounts are integers in the asset's
+ * smallest unit, as text. Inputs and answers never name a payer, since they stay in Temporal's
+ * history.
+ * @see docs/connectors.md#crypto-connectors
  */
 export interface CryptoConnectorActivities {
-  /** Says what a payer owes in the asset; fixed for the window. Asked again, it may say another. */
+  /** Quotes the amount due in the asset. A later quote may differ. */
   quoteRate(input: RateQuestion): Promise<RateAnswer>;
-  /** Gives the address of one payment, and watches it from then on. Id: `crypto_payment_id`. */
+  /** Assigns an address to one payment and watches it. Id: `crypto_payment_id`. */
   giveAddress(input: AddressInstruction): Promise<AddressAnswer>;
-  /** Screens where a confirmed deposit came from, which the connector knows by its transaction. */
+  /** Screens the source of a confirmed deposit, by its transaction. */
   screenSource(input: ScreeningQuestion): Promise<ScreeningAnswer>;
-  /** Pays a balance out, in one transaction on the chain however often it is asked for. */
+  /** Pays a balance with at most one transaction on the chain. */
   sendSettlement(input: SettlementInstruction): Promise<SettlementAnswer | Outdated>;
   /**
-   * Asks about a settlement whose instruction ended without an answer. `not_found` must mean that
-   * it never arrived: the instruction is then sent again, under the same id.
+   * Looks up a settlement whose instruction had no answer. `not_found` must mean that it never
+   * arrived: the service then sends it again with the same id.
    */
   lookUpSettlement(input: { crypto_settlement_id: string }): Promise<SettlementLookup>;
 }
@@ -40,7 +40,7 @@ export type RateAnswer =
       outcome: 'quoted';
       /** Smallest units, at least 1, rounded up. */
       amount_due: string;
-      /** Price of one whole coin in `currency`, a decimal number for people. */
+      /** Price of one whole unit of the asset in `currency`, as a decimal number for display. */
       rate: string;
     }
   | { outcome: 'declined'; code: string; message: string };
@@ -52,22 +52,22 @@ export interface AddressInstruction {
   /** Smallest units. */
   amount_due: string;
   livemode: boolean;
-  /** ISO 8601; deposits that come later are reported all the same. */
+  /** ISO 8601; later deposits are still reported. */
   expires_at: string;
 }
 
 export type AddressAnswer =
   | {
       outcome: 'given';
-      /** Address of this payment alone: no other may have it. */
+      /** Address of this payment alone. */
       address: string;
-      /** Blocks after which a deposit counts, its own included; at least 1. */
+      /** Blocks after which a deposit counts, including its own; at least 1. */
       required_confirmations: number;
-      /** Chain of EIP-155, on networks that have one. */
+      /** EIP-155 chain ID, on networks that have one. */
       chain_id?: number;
       /** Contract of a token. */
       token_contract?: string;
-      /** Page on which a person plays the payer; sandboxes only. */
+      /** Page on which a developer plays the payer; sandboxes only. */
       play_url?: string;
     }
   | { outcome: 'declined'; code: string; message: string };
@@ -87,17 +87,17 @@ export type ScreeningAnswer =
 
 export interface SettlementInstruction {
   crypto_settlement_id: string;
-  /** Version of the document when the instruction was sent. @see connectors/contract/guard.ts */
+  /** Document version when the instruction was sent. @see connectors/contract/guard.ts */
   version: number;
   asset: string;
   network: string;
-  /** Smallest units that the wallet receives. */
+  /** Smallest units. */
   amount: string;
   wallet_address: string;
   livemode: boolean;
 }
 
-/** Progress: taken and not yet broadcast, or broadcast. A callback tells its end. */
+/** `pending`: accepted and not yet broadcast. A callback reports the end. */
 export type SettlementAnswer =
   | { outcome: 'pending' }
   | { outcome: 'sent'; transaction_id: string }

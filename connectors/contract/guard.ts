@@ -2,15 +2,13 @@ import { isInFlight, LIFECYCLES, type ResourceStores } from '../../src/lifecycle
 import type { Stores } from '../../src/store';
 import type { Outdated } from './activities';
 
-/** An instruction that moves money, as far as the document is concerned. */
 interface InstructionRef {
   resource: 'refund' | 'payout' | 'crypto_settlement';
   id: string;
-  /** Version that the instruction carries. */
   version: number;
 }
 
-/** Resources whose money leaves the merchant's reach; a refund goes back where it came from. */
+/** Resources whose money leaves the merchant's reach. */
 const OUTGOING_RESOURCES: ReadonlySet<string> = new Set<InstructionRef['resource']>([
   'payout',
   'crypto_settlement',
@@ -18,14 +16,12 @@ const OUTGOING_RESOURCES: ReadonlySet<string> = new Set<InstructionRef['resource
 
 /**
  * Compares an instruction with the document, as the last step before the bank is instructed: a
- * workflow that was restored or reset may ask for what an operator has called off since. An
- * instruction that has arrived before is answered from the bank's own book instead.
- * Payouts and settlements of a frozen account are held: the service instructs again, at growing
- * intervals, until the account is free.
+ * restored or reset workflow may request a send that an operator has canceled since. Payouts and
+ * settlements of a frozen account fail, so the service tries again until it is free.
  * @see docs/connectors.md#one-instruction-one-effect
- * @returns a function that returns undefined where the bank may be instructed, and else the answer of
- *   the activity: the document is final or has a later version. It throws Error when the document is
- *   missing or behind its workflow (a restored database), or held: let the activity fail
+ * @returns function that returns undefined if the bank may be instructed, and `outdated` if the
+ *   document is final or has a later version; it throws Error if the document is missing, behind
+ *   its workflow (a restored database) or of a frozen account
  */
 export function createInstructionGuard(stores: ResourceStores & Pick<Stores, 'accounts'>) {
   return async ({ resource, id, version }: InstructionRef): Promise<Outdated | undefined> => {

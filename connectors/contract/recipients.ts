@@ -34,14 +34,14 @@ export interface RecipientDecrypterDeps {
   payouts: Pick<PayoutStore, 'get'>;
   recipients: Pick<RecipientStore, 'get'>;
   encrypter: Pick<Encrypter, 'decrypt'>;
-  /** Connector that opens: only for payouts that are its own. */
+  /** Connector whose own payouts alone are decrypted. */
   connector: string;
   log: Pick<Logger, 'info'>;
 }
 
 /**
- * Error of details that were deleted since the payout was made: nothing can be sent any more, so it
- * is answered `refused` with this code and message, which gives the money back.
+ * Error of details deleted since the payout was created. Answer `refused` with this refusal, which
+ * returns the money to the merchant.
  * @see docs/connectors.md#who-is-paid
  */
 export class RecipientDeleted extends Error {
@@ -57,10 +57,10 @@ export class RecipientDeleted extends Error {
 }
 
 /**
- * Opens the details of a payout's recipient for the activity that instructs the bank. They belong in
- * that instruction only: never in a result, a log line or an error.
- * @returns a function that takes the payout's id, and throws RecipientDeleted, DecryptionError, or Error
- *   where the payout is not this connector's to send, or the recipient not its merchant's
+ * Decrypts a payout's recipient for the activity that instructs the bank. The details must never
+ * enter a result, a log line or an error.
+ * @returns function of a payout id, which throws RecipientDeleted, DecryptionError, or Error if the
+ *   payout is not this connector's to send or the recipient is not its merchant's
  */
 export function createRecipientDecrypter(deps: RecipientDecrypterDeps) {
   const { payouts, recipients, encrypter, connector, log } = deps;
@@ -81,9 +81,8 @@ export function createRecipientDecrypter(deps: RecipientDecrypterDeps) {
 }
 
 /**
- * Reads the text for the recipient's statement, where the rail carries one. It is the merchant's
- * own, so it stands in no instruction. @see docs/api.md#payouts
- * @returns a function that throws Error when there is no such payout
+ * Reads the merchant's text for the recipient's statement. @see docs/api.md#payouts
+ * @returns function of a payout id, which throws Error if there is no such payout
  */
 export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 'get'> }) {
   return async (payout_id: string): Promise<string | null> => {
@@ -93,7 +92,7 @@ export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 
   };
 }
 
-/** Parses the details; the parser's own error would quote them. */
+/** Parses the details. The parser's own error would quote them. */
 function parseDetails(text: string): RecipientDetails {
   try {
     return Details.parse(JSON.parse(text));
