@@ -11,22 +11,20 @@ import type {
 } from '../contract/activities';
 import { DECLINED } from './declines';
 import { getBehavior } from './magic-amounts';
-import { lookUpPayout, type PayoutActivityDeps, sendPayout } from './payout-activities';
+import { lookUpPayout, lookUpRefund, type OutgoingDeps, sendPayout, sendRefund } from './outgoing';
 import { planReversal } from './plan';
-import { lookUpRefund, type RefundActivityDeps, sendRefund } from './refund-activities';
-import { type BankSession, bankReference, SESSION_STATUSES, type SessionStore } from './sessions';
+import { bankReference, SESSION_STATUSES, type SessionStore } from './sessions';
 
-export interface BankActivityDeps extends RefundActivityDeps, PayoutActivityDeps {
+export interface BankActivityDeps extends OutgoingDeps {
   sessions: SessionStore;
-  /** Base of the bank's pages, without a slash at the end. */
+  /** URL of the bank's pages, without a slash at the end. */
   baseUrl: string;
-  /** Time that a slow session takes to open. */
   slowSessionMs: number;
-  /** Called for each payment for which the product requests a session. */
+  /** Called for each payment for which the service requests a session. */
   onOwnPayment: (payment_id: string) => void;
 }
 
-/** Activities of the bank: its side of the connector contract. */
+/** Activities of the bank, as the contract of connectors has them. */
 export function createBankActivities(deps: BankActivityDeps): ConnectorActivities {
   return {
     openSession: (input) => openSession(deps, input),
@@ -34,9 +32,9 @@ export function createBankActivities(deps: BankActivityDeps): ConnectorActivitie
     voidPayment: ({ payment_id }) => voidPayment(deps, payment_id),
     reversePayment: (input) => reversePayment(deps, input),
     sendRefund: (input) => sendRefund(deps, input),
-    lookUpRefund: ({ refund_id }) => lookUpRefund(deps, refund_id),
+    lookUpRefund: ({ refund_id }) => lookUpRefund(deps.refunds, refund_id),
     sendPayout: (input) => sendPayout(deps, input),
-    lookUpPayout: ({ payout_id }) => lookUpPayout(deps, payout_id),
+    lookUpPayout: ({ payout_id }) => lookUpPayout(deps.payouts, payout_id),
   };
 }
 
@@ -64,7 +62,7 @@ async function openSession(
     const message = 'The payment was called off before the bank opened it.';
     return { outcome: 'declined', code: 'session_closed', message };
   }
-  // Only the first time is slow; a repeat is answered at once.
+  // Only the first session is slow; a repeat is answered at once.
   if (isNew && behavior === 'slow_session') await sleep(slowSessionMs);
   return {
     outcome: 'opened',
@@ -77,23 +75,15 @@ async function closeSession(
   { sessions }: BankActivityDeps,
   payment_id: string,
 ): Promise<CloseAnswer> {
-  // A closed session is left where none was opened, for an `openSession` that is on its way.
-  const { session } = await sessions.make(payment_id, { status: 'closed' });
-  const now =
-    session.status === 'open'
-      ? ((await sessions.step(payment_id, ['open'], { status: 'closed' })) ??
-        (await sessions.get(payment_id)))
-      : session;
-  return now !== null && wasApproved(now)
-    ? { outcome: 'already_authorized' }
-    : { outcome: 'closed' };
+  // A closed session is left for an `openSession` that has not arrived yet.
+  await sessions.make(payment_id, { status: 'closed' });
+  const closed = await sessions.step(payment_id, ['open'], { status: 'closed' });
+  const { status } = closed ?? (await sessions.get(payment_id)) ?? { status: 'closed' };
+  const isApproved = status === 'approved' || status === 'settled';
+  return { outcome: isApproved ? 'already_authorized' : 'closed' };
 }
 
-function wasApproved({ status }: BankSession): boolean {
-  return status === 'approved' || status === 'settled';
-}
-
-/** Voids in one transaction with the pending settlement, so that only one of them takes place. */
+/** Voids in one transaction with the pending settlement, so that only one of them happens. */
 async function voidPayment(
   { mongo, sessions, outbox }: BankActivityDeps,
   payment_id: string,

@@ -4,12 +4,11 @@ import type { Logger } from '../../src/base/log';
 import { createAsset } from '../../src/pages/assets';
 import { isForeignPost, pageHeaders } from '../../src/pages/security';
 import { addPayerRoutes, type PayerRouteDeps } from './chain/payer-routes';
-import { messagePage } from './message-page';
+import { showMessage } from './pages';
 import { addSessionRoutes, type SessionDeps } from './session-routes';
 import { BANK_CSS } from './styles';
 
 export interface BankAppDeps extends SessionDeps {
-  /** Chain on which a person plays the payer. */
   chain: PayerRouteDeps;
   publicUrl?: string;
   log: Logger;
@@ -29,11 +28,8 @@ export function createBankApp(deps: BankAppDeps): Koa {
   const app = new Koa();
   app.use(pageHeaders(deps.publicUrl ?? 'http://localhost'));
   app.use(async (ctx, next) => {
-    const refuse = (status: number, title: string, text: string) => {
-      ctx.status = status;
-      ctx.type = 'text/html; charset=utf-8';
-      ctx.body = messagePage({ title, text, back: null, stylesheet: css.href });
-    };
+    const refuse = (status: number, title: string, text: string) =>
+      showMessage(ctx, { status, title, text }, { stylesheet: css.href });
     try {
       if (ctx.method === 'POST' && isForeignPost(ctx, deps.publicUrl ?? ctx.origin)) {
         return refuse(403, 'That did not come from this page', 'Use the buttons on the page.');

@@ -22,19 +22,18 @@ import type { CryptoConnectorActivities, SettlementInstruction } from '../contra
 import { createInstructionGuard } from '../contract/guard';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
-import { isAwaited } from './awaited';
 import { createBook } from './book';
 import { createChainStores, startChain } from './chain/chain';
 import type { Subject } from './chain/transactions';
 import { createOutbox } from './outbox';
-import { startSender } from './sender';
+import { isAwaited, startSender } from './sender';
 import { createSessionStore } from './sessions';
 
 export interface SandboxBankDeps {
   mongo: MongoClient;
   /** Name of the bank's own database. */
   database: string;
-  /** Stores of the product, for its inbox of callbacks. */
+  /** Stores of the service, for its inbox of callbacks. */
   stores: InboxStores & Pick<Stores, 'accounts'>;
   /** Decrypts the details of a payout's recipient. @see connectors/contract/recipients.ts */
   decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
@@ -42,22 +41,19 @@ export interface SandboxBankDeps {
   readReference: (payout_id: string) => Promise<string | null>;
   temporal: Client;
   connection: NativeConnection;
-  /** Name of the connector; by default `sandbox`. */
   connector?: string;
-  /** Task queue of its instructions. */
   taskQueue: string;
   /** Task queue on which ended lifecycles are started again. */
   lifecycleQueue: string;
   host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   port: number;
-  /** Public base of its pages; by default `http://localhost:{port}`. */
+  /** Public URL of its pages; by default `http://localhost:{port}`. */
   publicUrl?: string;
   /** Whether settlements and completions follow by themselves. */
   autoplay: boolean;
-  /** Time that a slow session takes: 8 s; tests are quicker. */
+  /** Time that a slow session takes, by default 8 s. */
   slowSessionMs?: number;
-  /** Counter of the callbacks that it hands over. */
   meter?: CallbackMeter;
   /** Key that signs callbacks; without it they are unsigned. */
   key?: ConnectorKey | undefined;
@@ -69,23 +65,19 @@ type BankActivities = ConnectorActivities & CryptoConnectorActivities;
 
 export interface SandboxBank {
   url: string;
-  /** Functions that its worker runs. */
   activities: BankActivities;
   /** Resolves when the worker has ended; rejects when it broke. */
   finished: Promise<void>;
-  /** Ends worker, sender and pages, in this order; running work is finished first. */
+  /** Ends worker, sender and pages, in this order, after running work. */
   stop: () => Promise<void>;
 }
 
 const SLOW_SESSION_MS = 8_000;
 const SHUTDOWN_GRACE = '10s';
-/** Time for a delivery: shorter than a row's lease, and than the client's own retries. */
+/** Time for a delivery: shorter than a row's lease and than the client's own retries. */
 const DELIVERY_MS = 4_000;
 
-/**
- * Starts a bank for tests: a connector like any other, with pages on which a person plays the
- * customer. It runs until `stop`. No money moves.
- */
+/** Starts a bank for tests: a connector with pages on which a developer plays the customer. */
 export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxBank> {
   const { mongo, now, log, autoplay } = deps;
   const db = mongo.db(deps.database);
@@ -161,7 +153,6 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
   }
 }
 
-/** Record of the product, as the chain asks it. */
 function createRecordChecks(stores: SandboxBankDeps['stores']) {
   const guard = createInstructionGuard(stores);
   return {
@@ -180,7 +171,7 @@ function createWorker(
     namespace: temporal.options.namespace,
     taskQueue,
     activities,
-    // Slow sessions wait here: they must not starve the others.
+    // Slow sessions wait here and must not block the others.
     maxConcurrentActivityTaskExecutions: 200,
     shutdownGraceTime: SHUTDOWN_GRACE,
   });

@@ -6,11 +6,11 @@ import type { PlannedCallback } from './plan';
 import { bankReference } from './sessions';
 
 /**
- * - `lost`: the instruction never arrived; the bank knows nothing of it
+ * - `lost`: the instruction never arrived
  * - `refused`: never accepted
- * - a refund is `accepted`; then `settled`, or `failed` when the money could not be sent
- * - a payout is `submitted` (queued) or `sent` (with the scheme); then `completed` or `failed`;
- *   `returned` when the money came back
+ * - a refund is `accepted`, then `settled`, or `failed` if the money could not be sent
+ * - a payout is `submitted` (queued) or `sent` (with the scheme), then `completed`, `failed`, or
+ * `returned` if the money came back
  */
 export type EntryStatus =
   | 'lost'
@@ -28,21 +28,19 @@ export interface BankRefusal {
   message: string;
 }
 
-/** Entry of a refund or payout in the bank's own book: ids, money and the merchant's text. */
+/** Entry of a refund or payout in the bank's own book. */
 export interface BookEntry {
-  /** The resource's id, which is the instruction's too. */
+  /** The resource's id. */
   _id: string;
   instruction: RefundInstruction | PayoutInstruction;
   status: EntryStatus;
   bank_reference: string;
   created_at: Date;
-  /** Reason of a refusal; null where there was none. */
   refusal: BankRefusal | null;
-  /** Text on the recipient's statement; null where there is none. */
+  /** Text on the recipient's statement. */
   statement: string | null;
 }
 
-/** Outcome of an instruction that has arrived. */
 type Outcome = Omit<BookEntry, 'bank_reference' | 'created_at'>;
 
 export type Book = ReturnType<typeof createBook>;
@@ -52,7 +50,7 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
   const stamp = (_id: string) => ({ bank_reference: bankReference(_id), created_at: now() });
   return {
     get: (_id: string) => entries.findOne({ _id }),
-    /** Remembers that an instruction got lost; true for the first one of this id only. */
+    /** Records that an instruction got lost; true for the first one of this id only. */
     lose: async (_id: string, instruction: BookEntry['instruction']): Promise<boolean> => {
       const entry = {
         instruction,
@@ -68,17 +66,14 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
       );
       return upsertedCount === 1;
     },
-    /**
-     * Writes down the outcome of an instruction.
-     * @throws a duplicate key error when one of this id has arrived before
-     */
+    /** @throws a duplicate key error if an instruction of this id has arrived before */
     record: async ({ _id, ...outcome }: Outcome, session: ClientSession): Promise<BookEntry> => {
       const entry = { ...outcome, ...stamp(_id) };
       // A lost entry is replaced; with any other the insert fails on its ID.
       await entries.replaceOne({ _id, status: 'lost' }, entry, { upsert: true, session });
       return { _id, ...entry };
     },
-    /** Moves the entry from one of `from`; null when it isn't there (any more). */
+    /** Changes the status if it is one of `from`; null otherwise. */
     step: (_id: string, from: readonly EntryStatus[], to: EntryStatus) =>
       entries.findOneAndUpdate(
         { _id, status: { $in: [...from] } },
@@ -88,15 +83,15 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
   };
 }
 
-/** Instruction on its way into the book, with the callbacks that follow it. */
+/** Outcome of an instruction that has arrived, with the callbacks that follow it. */
 interface Arrival<R extends 'refund' | 'payout'> extends Outcome {
   resource: R;
   planned: PlannedCallback<R>[];
 }
 
 /**
- * Writes entry and callbacks in one transaction, for the first instruction of an id.
- * @returns the entry as the first one made it; `made` when this is the first
+ * Writes entry and callbacks in one transaction.
+ * @returns the entry of the first instruction; `isNew` if that is this one
  */
 export async function acceptIntoBook<R extends 'refund' | 'payout'>(
   { mongo, outbox, book }: { mongo: MongoClient; outbox: Outbox; book: Book },

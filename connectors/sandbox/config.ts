@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
 import type { TemporalAccess } from '../../src/temporal/access';
 
-/** It decrypts recipients with its key pairs alone. */
+/** The bank decrypts recipients with its key pairs alone. */
 const SandboxEnvironment = Environment.omit({ KEYS_FILE: true });
 
 export type SandboxBankConfig = z.infer<typeof SandboxEnvironment> & { temporal: TemporalAccess };

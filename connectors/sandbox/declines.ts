@@ -6,7 +6,7 @@ import {
 
 export type PageKind = PaymentMethodRules['page'];
 
-/** Reasons to decline, by kind of bank: a person picks one on the page, merchants read the text. */
+/** Reasons to decline, by kind of page: the customer picks one, and the merchant reads the text. */
 export const DECLINE_REASONS = {
   bank_selector: {
     insufficient_funds: 'Insufficient funds.',
@@ -34,14 +34,13 @@ export const DECLINE_REASONS = {
   },
 } as const satisfies Record<PageKind, Record<string, string>>;
 
-/** Code of every decline; the reason says more. */
 export const DECLINED = 'declined';
 
 export function getPageKind(method: string): PageKind {
   return isPaymentMethodId(method) ? methodRules(method).page : 'bank_selector';
 }
 
-/** Text of a picked reason; the method's first one when there is no such reason. */
+/** Text of the chosen reason; by default the method's first one. */
 export function declineReason(method: string, choice: string): string {
   const reasons: [string, string][] = Object.entries(DECLINE_REASONS[getPageKind(method)]);
   const reason = reasons.find(([key]) => key === choice) ?? reasons[0];

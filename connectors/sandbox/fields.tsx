@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 
-/** A form whose button approves the payment. */
 export function Approve(props: { path: string; label: string; children: ComponentChildren }) {
   return (
     <form class="stack" method="post" action={`${props.path}/decision`}>
@@ -22,7 +21,6 @@ interface FieldProps {
   autoComplete: 'tel' | 'one-time-code' | 'off';
 }
 
-/** A labelled field with its hint, and with its fault where there is one. */
 export function Field({ name, label, hint, fault, value, ...input }: FieldProps) {
   return (
     <div class="field">

@@ -2,23 +2,30 @@ import type { Logger } from '../../src/base/log';
 
 const POLL_MS = 300;
 const TROUBLE_MS = 1_000;
+/** Lease of a due row: after it, another process retries the work of one that was killed. */
+export const LEASE_MS = 5_000;
+const BACKOFF_MS_MAX = 30_000;
+
+/** Wait after a failed attempt, which grows with their number. */
+export function getBackoffMs(attempts: number): number {
+  return Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MS_MAX);
+}
 
 export interface Loop {
-  /** Tells that something may be due now. */
+  /** Starts the next round at once. */
   wake: () => void;
-  /** Resolves when the round that runs is done. */
+  /** Resolves when the current round has ended. */
   stop: () => Promise<void>;
 }
 
 export interface LoopDeps {
-  /** Does what is due; answers whether more may be due at once. */
+  /** Does what is due. Returns whether more may be due at once. */
   round: () => Promise<boolean>;
-  /** Line of the log when a round fails. */
   failureText: string;
   log: Logger;
 }
 
-/** Runs rounds until it is stopped, with a rest where nothing more is due. */
+/** Runs rounds until `stop`, with a pause when nothing more is due. */
 export function startLoop({ round, failureText, log }: LoopDeps): Loop {
   let isStopped = false;
   let isWoken = false;

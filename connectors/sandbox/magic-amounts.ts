@@ -1,8 +1,20 @@
-import { lookUpBehavior, type MagicTable } from './magic-table';
+/** Amounts at which the sandbox misbehaves, each with its description for merchants. */
+export type MagicTable<Behavior extends string = string> = Readonly<
+  Record<number, { behaviour: Behavior; description: string }>
+>;
+
+/** Behavior at an amount; `otherwise` if the table does not have it. */
+export function lookUpBehavior<Behavior extends string, Usual extends string>(
+  table: MagicTable<Behavior>,
+  amount: number,
+  otherwise: Usual,
+): Behavior | Usual {
+  return table[amount]?.behaviour ?? otherwise;
+}
 
 /**
- * Magic amounts of payments: each makes the sandbox bank misbehave, in minor units of any currency.
- * Merchants can see these cases before going live, and would not charge them by accident.
+ * Magic amounts of payments, in minor units of any currency. Merchants can test these cases before
+ * they go live, and would not charge the amounts by accident.
  */
 export const MAGIC_AMOUNTS = {
   66601: {
@@ -33,7 +45,7 @@ export const MAGIC_AMOUNTS = {
   },
 } as const satisfies MagicTable;
 
-/** Magic amounts of refunds; the refund's amount decides, not the payment's. */
+/** Magic amounts of refunds; the payment's amount has no effect. */
 export const REFUND_MAGIC_AMOUNTS = {
   66611: {
     behaviour: 'refused',
@@ -67,7 +79,6 @@ export const REFUND_MAGIC_AMOUNTS = {
   },
 } as const satisfies MagicTable;
 
-/** Magic amounts of payouts. */
 export const PAYOUT_MAGIC_AMOUNTS = {
   66621: {
     behaviour: 'rejected',
@@ -130,17 +141,14 @@ export type PayoutBehavior =
   | 'normal'
   | (typeof PAYOUT_MAGIC_AMOUNTS)[keyof typeof PAYOUT_MAGIC_AMOUNTS]['behaviour'];
 
-/** @param amount minor units of a payment */
 export function getBehavior(amount: number): Behavior {
   return lookUpBehavior(MAGIC_AMOUNTS, amount, 'normal');
 }
 
-/** @param amount minor units of a refund */
 export function getRefundBehavior(amount: number): RefundBehavior {
   return lookUpBehavior(REFUND_MAGIC_AMOUNTS, amount, 'normal');
 }
 
-/** @param amount minor units of a payout */
 export function getPayoutBehavior(amount: number): PayoutBehavior {
   return lookUpBehavior(PAYOUT_MAGIC_AMOUNTS, amount, 'normal');
 }

@@ -2,18 +2,15 @@ import type { ComponentChildren } from 'preact';
 import { formatMoney } from '../../src/domain/money';
 import { isPaymentMethodId, methodRules } from '../../src/domain/payment/catalog';
 import { Icon } from '../../src/pages/icons';
-import { Detail, renderPage } from '../../src/pages/layout';
+import { Detail } from '../../src/pages/layout';
 import type { SessionInstruction } from '../contract/activities';
 import { DECLINE_REASONS, getPageKind, type PageKind } from './declines';
 import { Approve, Fault, Field } from './fields';
-import { BANNER, FOOTER } from './message-page';
 
 export interface SessionView {
   instruction: SessionInstruction;
-  /** Path of the session, which all its forms post below. */
+  /** Path of the session, below which its forms post. */
   path: string;
-  stylesheet: string;
-  /** Fault in the customer's input. */
   fault?: string;
   /** The wallet's second step: approve on the phone. */
   confirm?: boolean;
@@ -25,7 +22,7 @@ const TEST_PIN = '1234 5678 9012 3456';
 const TEST_BANKS = ['Amber Bank', 'Birch Savings', 'Cobalt Direct', 'Dune & Partners'];
 const TEST_ENTITY = '99999';
 
-/** Input that each page asks for before it approves. */
+/** Input that each page requires before it approves. */
 const RULES: Record<PageKind, { field: string; valid: RegExp; fault: string } | null> = {
   bank_selector: { field: 'bank', valid: /^.{1,40}$/, fault: 'Choose a bank.' },
   wallet: {
@@ -42,23 +39,20 @@ const RULES: Record<PageKind, { field: string; valid: RegExp; fault: string } | 
   },
 };
 
-/** Pure: fault in the customer's input; null when there is none. */
+/** Checks the customer's input. Returns null if it has no fault. */
 export function inputFault(kind: PageKind, form: URLSearchParams): string | null {
   const rule = RULES[kind];
   return rule === null || rule.valid.test(form.get(rule.field) ?? '') ? null : rule.fault;
 }
 
-/** Page on which a person plays the customer of this method. */
-export function sessionPage(view: SessionView): string {
-  const { instruction, path, stylesheet, fault } = view;
+/** Page on which a developer plays the customer of this method. */
+export function sessionPage(view: SessionView): { title: string; children: ComponentChildren } {
+  const { instruction, path, fault } = view;
   const { method, amount, currency, return_url } = instruction;
   const kind = getPageKind(method);
   const name = isPaymentMethodId(method) ? methodRules(method).display_name : method;
-  return renderPage({
+  return {
     title: `${fault === undefined ? '' : 'Error: '}${name} · Sandbox bank`,
-    stylesheet,
-    banner: BANNER,
-    footer: FOOTER,
     children: (
       <>
         <p class="shop">
@@ -72,7 +66,7 @@ export function sessionPage(view: SessionView): string {
         <Otherwise kind={kind} path={path} back={return_url} />
       </>
     ),
-  });
+  };
 }
 
 const BODIES: Record<PageKind, (view: SessionView) => ComponentChildren> = {
@@ -131,7 +125,7 @@ const BODIES: Record<PageKind, (view: SessionView) => ComponentChildren> = {
     <Approve path={path} label="Pretend to pay at the cash machine">
       <h1>Pay at a cash machine</h1>
       <p class="muted">Choose “Payments” at the machine or in online banking, and enter:</p>
-      <dl class="figures">
+      <dl class="values">
         <Detail name="Entity">{TEST_ENTITY}</Detail>
         <Detail name="Reference">{cashReference(instruction.payment_id)}</Detail>
         <Detail name="Amount">{formatMoney(instruction.amount, instruction.currency)}</Detail>
@@ -154,7 +148,7 @@ const BODIES: Record<PageKind, (view: SessionView) => ComponentChildren> = {
   ),
 };
 
-/** Buttons for the other ways in which it can end. */
+/** Other ways in which the session can end. */
 function Otherwise({ kind, path, back }: { kind: PageKind; path: string; back: string }) {
   return (
     <section class="otherwise stack" aria-labelledby="otherwise">
@@ -181,7 +175,7 @@ function Otherwise({ kind, path, back }: { kind: PageKind; path: string; back: s
   );
 }
 
-/** Number of nine digits in threes, as cash machines show it, derived from the payment. */
+/** Number of nine digits in groups of three, as cash machines show it, derived from the payment. */
 function cashReference(paymentId: string): string {
   const digits = String(Number.parseInt(paymentId.replaceAll('-', '').slice(-12), 16) || 0);
   const nine = digits.slice(-9).padStart(9, '0');

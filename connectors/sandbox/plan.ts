@@ -8,7 +8,7 @@ import type {
 import { DECLINED } from './declines';
 import { getBehavior, getPayoutBehavior, getRefundBehavior } from './magic-amounts';
 
-/** Callbacks of each kind of resource, and the statuses of the bank's book that they wait for. */
+/** Callbacks of each kind of resource, and the statuses in the bank's book that they wait for. */
 export interface CallbackByResource {
   payment: { name: PaymentCallbackName; becomes: 'settled' | 'declined' };
   refund: { name: RefundCallbackName; becomes: 'settled' | 'failed' };
@@ -18,24 +18,19 @@ export interface CallbackByResource {
 export interface PlannedCallback<R extends BankResource = BankResource> {
   name: CallbackByResource[R]['name'];
   after_ms: number;
-  /** Status that the bank's book must reach before this is sent; null when it has been reached. */
+  /** Status that the bank's book must reach first; null if it has been reached. */
   becomes: CallbackByResource[R]['becomes'] | null;
-  /** Sent once more, with the same callback id. */
+  /** Sent again, with the same callback id. */
   repeat?: true;
-  /** Whether it was planned by autoplay, and so gives way to a simulation. */
+  /** Whether autoplay planned it, so that a simulation takes precedence. */
   autoplay?: true;
   code?: string;
   reason?: string;
 }
 
-/** Pause before an autoplayed callback. */
 const FOLLOWS_AFTER_MS = 3_000;
 
-/**
- * Plans the callbacks that follow the customer's approval. Pure.
- * @param amount minor units
- * @param autoplay whether a settlement follows by itself
- */
+/** Plans the callbacks after the customer's approval. @param amount minor units */
 export function planApproval(amount: number, autoplay: boolean): PlannedCallback<'payment'>[] {
   const authorized: PlannedCallback<'payment'> = { name: 'authorized', after_ms: 0, becomes: null };
   const settled: PlannedCallback<'payment'> = {
@@ -71,21 +66,16 @@ export function planApproval(amount: number, autoplay: boolean): PlannedCallback
   }
 }
 
-/** Plans the callback that follows the customer's refusal. */
 export function planDecline(reason: string): PlannedCallback<'payment'>[] {
   return [{ name: 'failed', after_ms: 0, becomes: null, code: DECLINED, reason }];
 }
 
-/** Plans the callback that follows the return of late money; by hand where autoplay is off. */
+/** Plans the callback after the return of late funds; without autoplay an operator sends it. */
 export function planReversal(autoplay: boolean): PlannedCallback<'payment'>[] {
   return autoplay ? [{ name: 'reversed', after_ms: FOLLOWS_AFTER_MS, becomes: null }] : [];
 }
 
-/**
- * Plans the callbacks that follow an accepted refund. Pure.
- * @param amount minor units
- * @param autoplay whether a settlement follows by itself
- */
+/** Plans the callbacks after an accepted refund. @param amount minor units */
 export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'refund'>[] {
   const after_ms = FOLLOWS_AFTER_MS;
   const settled: PlannedCallback<'refund'> = { name: 'settled', after_ms, becomes: 'settled' };
@@ -104,7 +94,7 @@ export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'
       return [
         settled,
         { ...settled, after_ms: after_ms + 1_000, repeat: true },
-        // Reported of a refund that has settled, where it is a contradiction.
+        // The refund has settled by then, so this is a contradiction.
         { name: 'failed', after_ms: after_ms + 2_000, becomes: 'settled', ...refusal },
       ];
     }
@@ -117,11 +107,7 @@ export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'
   }
 }
 
-/**
- * Plans the callbacks that follow a sent payout. Pure.
- * @param amount minor units
- * @param autoplay whether a completion follows by itself
- */
+/** Plans the callbacks after a sent payout. @param amount minor units */
 export function planPayout(amount: number, autoplay: boolean): PlannedCallback<'payout'>[] {
   const behavior = getPayoutBehavior(amount);
   switch (behavior) {
@@ -139,7 +125,7 @@ export function planPayout(amount: number, autoplay: boolean): PlannedCallback<'
       return [
         COMPLETED,
         { ...COMPLETED, after_ms: FOLLOWS_AFTER_MS + 1_000, repeat: true },
-        // Reported of a payout that has completed, where it is a contradiction.
+        // The payout has completed by then, so this is a contradiction.
         { ...NOT_TAKEN, after_ms: FOLLOWS_AFTER_MS + 2_000, becomes: 'completed' },
         { ...RETURNED, after_ms: FOLLOWS_AFTER_MS + 3_000 },
         { ...RETURNED, after_ms: FOLLOWS_AFTER_MS + 4_000 },

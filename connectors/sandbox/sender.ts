@@ -1,8 +1,8 @@
 import type { Logger } from '../../src/base/log';
-import type { BankResource } from '../../src/domain/callback/callback';
+import type { BankResource, CallbackResource } from '../../src/domain/callback/callback';
+import { isInFlight, LIFECYCLES } from '../../src/lifecycles';
 import { callbackKey } from '../../src/store/callbacks';
 import type { CallbackReceipt, InboxStores, ResourceCallback } from '../contract/callbacks';
-import { isAwaited } from './awaited';
 import type { Book, EntryStatus } from './book';
 import { type Loop, startLoop } from './loop';
 import type { Outbox, OutboxRow } from './outbox';
@@ -12,21 +12,20 @@ import type { SessionStore } from './sessions';
 const BATCH = 50;
 
 export interface SenderDeps {
-  /** Connector in whose name callbacks are delivered. */
   connector: string;
   outbox: Outbox;
   sessions: SessionStore;
   refunds: Book;
   payouts: Book;
-  /** Stores of the product, for the current state of resources. */
+  /** Stores of the service, for the current state of resources. */
   product: InboxStores;
   deliver: (callback: ResourceCallback) => Promise<CallbackReceipt>;
   log: Logger;
 }
 
 /**
- * Sends due callbacks until it is stopped. It may be killed at any point: a row stays pending until
- * its callback was received, and a callback that was received twice counts once.
+ * Sends due callbacks until `stop`. It may be killed at any point: a row stays pending until its
+ * callback was received, and a repeated callback counts once.
  */
 export function startSender(deps: SenderDeps): Loop {
   return startLoop({
@@ -37,11 +36,11 @@ export function startSender(deps: SenderDeps): Loop {
 }
 
 /**
- * Sends one batch: callbacks of one resource in turn, those of different ones side by side.
- * @returns the number of rows claimed
+ * Sends the callbacks of one resource in order, those of different ones in parallel.
+ * @returns the number of rows leased
  */
 async function sendDue(deps: SenderDeps): Promise<number> {
-  const rows = await deps.outbox.claim(BATCH);
+  const rows = await deps.outbox.lease(BATCH);
   const ids = [...new Set(rows.map(({ resource_id }) => resource_id))];
   const groups = ids.map((id) => rows.filter(({ resource_id }) => resource_id === id));
   await Promise.all(groups.map((group) => sendInOrder(deps, group)));
@@ -55,7 +54,7 @@ async function sendInOrder(deps: SenderDeps, rows: OutboxRow[]): Promise<void> {
   }
 }
 
-/** Sends a row; answers whether it is finished. */
+/** Sends a row. Returns whether it is finished. */
 async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<boolean> {
   const { connector, outbox, log } = deps;
   const { resource, resource_id, name, body } = row;
@@ -82,14 +81,24 @@ async function isOvertaken(
   { connector, product }: SenderDeps,
   { autoplay, resource, resource_id, body }: OutboxRow,
 ): Promise<boolean> {
-  // A payment's settlement is in the bank's own book, so that only a void stops it.
+  // A payment's settlement is in the bank's own book, so only a void stops it.
   if (autoplay !== true || resource === 'payment') return false;
   if (await isAwaited(product, resource, resource_id)) return false;
   // A callback in the inbox may have caused the transition, so it is delivered.
   return (await product.callbacks.get(callbackKey(connector, body.callback_id))) === null;
 }
 
-/** Moves the money in the bank's book; answers whether the callback may be sent. */
+/** Whether the service still waits for a resource's outcome, or has not stored the resource yet. */
+export async function isAwaited(
+  stores: InboxStores,
+  kind: CallbackResource,
+  id: string,
+): Promise<boolean> {
+  const record = await LIFECYCLES[kind].get(stores, id);
+  return record === null || isInFlight(kind, record.status);
+}
+
+/** Applies the callback to the bank's book. Returns whether it may be sent. */
 async function applyToBook<R extends BankResource>(
   deps: SenderDeps,
   { resource, resource_id, becomes }: OutboxRow<R>,
@@ -103,9 +112,7 @@ type Apply<R extends BankResource> = (
   becomes: CallbackByResource[R]['becomes'],
 ) => Promise<boolean>;
 
-/** Conditional write in the bank's own book, by kind of resource. */
 const APPLY: { [R in BankResource]: Apply<R> } = {
-  /** A void may win instead. */
   payment: async ({ sessions }, id, becomes) => {
     if ((await sessions.step(id, ['approved'], { status: becomes })) !== null) return true;
     const status = (await sessions.get(id))?.status;
@@ -124,7 +131,6 @@ const APPLY: { [R in BankResource]: Apply<R> } = {
   },
 };
 
-/** Statuses that a payout may have before each step. */
 const PAYOUT_STEPS = {
   completed: ['sent'],
   failed: ['sent'],

@@ -6,10 +6,9 @@ import { SECRET } from '../../src/pages/browser';
 import { allowForms, seeOther } from '../../src/pages/security';
 import type { SessionInstruction } from '../contract/activities';
 import { declineReason, getPageKind } from './declines';
-import { readForm } from './form';
-import { messagePage } from './message-page';
 import { inputFault, sessionPage } from './method-pages';
 import type { Outbox } from './outbox';
+import { type Message, readForm, showMessage, showPage } from './pages';
 import { planApproval, planDecline } from './plan';
 import type { BankSession, SessionStatus, SessionStore } from './sessions';
 
@@ -26,28 +25,29 @@ export interface SessionDeps {
 type RouteDeps = SessionDeps & { stylesheet: string };
 type OpenSession = BankSession & { instruction: SessionInstruction };
 
-/** Routes of a session; the token in the address is the customer's proof. */
+/** Routes of a session; the token in the address authenticates the customer. */
 export function addSessionRoutes(router: Router, deps: RouteDeps): void {
-  router.get('/session/:token', async (ctx) => {
-    const session = await find(ctx, deps);
-    if (session === null) return;
+  const onSession =
+    (handle: (ctx: RouterContext, session: OpenSession) => Promise<void>) =>
+    async (ctx: RouterContext): Promise<void> => {
+      const session = await find(ctx, deps);
+      if (session !== null) await handle(ctx, session);
+    };
+
+  const showSession = onSession(async (ctx, session) => {
     if (!isOpen(session, deps.now())) return showEnd(ctx, deps, session);
     show(ctx, deps, session, { confirm: ctx.query['step'] === 'confirm' });
   });
 
-  /** The wallet's first step. The number is checked and forgotten. */
-  router.post('/session/:token/phone', async (ctx) => {
-    const session = await find(ctx, deps);
-    if (session === null) return;
+  /** The wallet's first step, which checks the number and does not store it. */
+  const enterPhone = onSession(async (ctx, session) => {
     if (!isOpen(session, deps.now())) return showEnd(ctx, deps, session);
     const fault = inputFault('wallet', await readForm(ctx));
     if (fault !== null) return show(ctx, deps, session, { fault });
     seeOther(ctx, `/session/${session.token}?step=confirm`);
   });
 
-  router.post('/session/:token/decision', async (ctx) => {
-    const session = await find(ctx, deps);
-    if (session === null) return;
+  const decideSession = onSession(async (ctx, session) => {
     const { method, return_url } = session.instruction;
     const form = await readForm(ctx);
     const approve = form.get('decision') === 'approve';
@@ -60,9 +60,13 @@ export function addSessionRoutes(router: Router, deps: RouteDeps): void {
     const isDecided = now !== null && now.decided_at !== null;
     return isDecided ? seeOther(ctx, return_url) : showEnd(ctx, deps, session);
   });
+
+  router.get('/session/:token', showSession);
+  router.post('/session/:token/phone', enterPhone);
+  router.post('/session/:token/decision', decideSession);
 }
 
-/** Writes decision and callbacks in one transaction; null when decided already, or too late. */
+/** Writes decision and callbacks in one transaction; null if already decided, or too late. */
 async function decide(
   { mongo, sessions, outbox, autoplay, decided }: RouteDeps,
   { token, bank_reference, instruction }: OpenSession,
@@ -72,7 +76,7 @@ async function decide(
   const planned =
     reason === null ? planApproval(instruction.amount, autoplay) : planDecline(reason);
   const after = await inTransaction(mongo, async (transaction) => {
-    const session = await sessions.decide(token, { status, reason: reason }, transaction);
+    const session = await sessions.decide(token, { status, reason }, transaction);
     if (session !== null) {
       const about = { resource: 'payment', resource_id: session._id, bank_reference } as const;
       await outbox.add(about, planned, transaction);
@@ -83,20 +87,19 @@ async function decide(
   return after;
 }
 
+const NO_SESSION = {
+  status: 404,
+  title: 'There is no such session',
+  text: 'The link may be incomplete. Go back to the shop and start the payment again.',
+};
+
 async function find(ctx: RouterContext, deps: RouteDeps): Promise<OpenSession | null> {
   const { token = '' } = ctx.params;
   const session = SECRET.test(token) ? await deps.sessions.byToken(token) : null;
   if (session !== null && session.instruction !== null) {
     return { ...session, instruction: session.instruction };
   }
-  ctx.status = 404;
-  ctx.type = 'text/html; charset=utf-8';
-  ctx.body = messagePage({
-    title: 'There is no such session',
-    text: 'The link may be incomplete. Go back to the shop and start the payment again.',
-    back: null,
-    stylesheet: deps.stylesheet,
-  });
+  showMessage(ctx, NO_SESSION, deps);
   return null;
 }
 
@@ -107,20 +110,21 @@ function isOpen({ status, instruction }: OpenSession, now: Date): boolean {
 function show(
   ctx: RouterContext,
   { stylesheet }: RouteDeps,
-  session: OpenSession,
+  { instruction, token }: OpenSession,
   state: { fault?: string; confirm?: boolean },
 ): void {
-  const { return_url, livemode } = session.instruction;
-  allowForms(ctx, { urls: [return_url], livemode });
-  ctx.status = state.fault === undefined ? 200 : 422;
-  ctx.type = 'text/html; charset=utf-8';
-  const path = `/session/${session.token}`;
-  ctx.body = sessionPage({ instruction: session.instruction, path, stylesheet, ...state });
+  allowForms(ctx, { urls: [instruction.return_url], livemode: instruction.livemode });
+  const page = sessionPage({ instruction, path: `/session/${token}`, ...state });
+  showPage(ctx, state.fault === undefined ? 200 : 422, { ...page, stylesheet });
 }
 
-const APPROVED = { status: 200, title: 'You approved this payment', text: 'The shop is told.' };
+const APPROVED = {
+  status: 200,
+  title: 'You approved this payment',
+  text: 'The shop is informed.',
+};
 
-const ENDS: Record<SessionStatus, { status: number; title: string; text: string }> = {
+const ENDS: Record<SessionStatus, Message> = {
   open: {
     status: 410,
     title: 'This session has expired',
@@ -146,16 +150,11 @@ const ENDS: Record<SessionStatus, { status: number; title: string; text: string 
   },
 };
 
-/** Page of a session that can't be decided (any more): what happened, and the way back. */
+/** Shows how a session ended, and the way back. */
 async function showEnd(ctx: RouterContext, deps: RouteDeps, stale: OpenSession): Promise<void> {
-  const session = (await deps.sessions.get(stale._id)) ?? stale;
-  const { status, title, text } = ENDS[session.status];
-  ctx.status = status;
-  ctx.type = 'text/html; charset=utf-8';
-  ctx.body = messagePage({
-    title,
-    text: session.reason === null ? text : `${session.reason} ${text}`,
-    back: stale.instruction.return_url,
-    stylesheet: deps.stylesheet,
-  });
+  const { status, reason } = (await deps.sessions.get(stale._id)) ?? stale;
+  const message = ENDS[status];
+  const text = reason === null ? message.text : `${reason} ${message.text}`;
+  const back = stale.instruction.return_url;
+  showMessage(ctx, { ...message, text }, { stylesheet: deps.stylesheet, back });
 }

@@ -6,8 +6,8 @@ import type { SessionInstruction } from '../contract/activities';
 
 /**
  * - `open`: the customer may decide
- * - `approved`: money is held; then `settled`, or `declined` when the bank takes it back
- * - `closed`: called off before a decision, also where it was never opened
+ * - `approved`: money is held, then `settled`, or `declined` if the bank revokes it
+ * - `closed`: canceled before a decision, even if it was never opened
  * - `voided`: the approval was released; `reversed`: the money was sent back
  */
 export const SESSION_STATUSES = [
@@ -22,26 +22,24 @@ export const SESSION_STATUSES = [
 
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
 
-/** Entry of a payment in the bank's own book. */
 export interface BankSession {
-  /** The payment's id, which is the instruction's too. */
+  /** The payment's id. */
   _id: string;
-  /** Secret of 256 bits that proves the customer. */
+  /** Secret of 256 bits that authenticates the customer. */
   token: string;
   status: SessionStatus;
-  /** Instruction; null when it was closed or voided before it was opened. */
+  /** Null if the session was closed or voided before it was opened. */
   instruction: SessionInstruction | null;
   bank_reference: string;
   created_at: Date;
   decided_at: Date | null;
-  /** Reason why it was declined. */
   reason: string | null;
   reversal: { instruction_id: string; amount: number; currency: string } | null;
 }
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** Derives the bank's reference, so that repeats of an instruction get the same one. */
+/** Derives the bank's reference, so that a repeated instruction gets the same one. */
 export function bankReference(instructionId: string): string {
   const digits = deriveUuid(`sandbox-bank:${instructionId}`).replaceAll('-', '');
   return `SBX${digits.slice(0, 12).toUpperCase()}`;
@@ -64,7 +62,7 @@ export function createSessionStore(db: Db, now: () => Date) {
     ensureIndexes: () => sessions.createIndex({ token: 1 }, { name: 'token', unique: true }),
     get: (_id: string, session?: ClientSession) => sessions.findOne({ _id }, { session }),
     byToken: (token: string) => sessions.findOne({ token }),
-    /** Creates the session, or returns the one of the first instruction; `made` says which. */
+    /** Creates the session, or returns the existing one; `made` says which. */
     make: async (_id: string, first: Partial<BankSession>) => {
       const document: BankSession = { ...newSession(_id), ...first };
       try {
@@ -76,7 +74,7 @@ export function createSessionStore(db: Db, now: () => Date) {
         return { session, made: false };
       }
     },
-    /** Moves the session from one of `from`; null when it isn't there (any more). */
+    /** Changes the session if its status is one of `from`; null otherwise. */
     step: (
       _id: string,
       from: readonly SessionStatus[],
@@ -88,7 +86,7 @@ export function createSessionStore(db: Db, now: () => Date) {
         { $set: change },
         { session, returnDocument: 'after' },
       ),
-    /** Writes the customer's decision, while open and in time; null otherwise. */
+    /** Writes the customer's decision if the session is open and in time; null otherwise. */
     decide: (token: string, change: Partial<BankSession>, session: ClientSession) =>
       sessions.findOneAndUpdate(
         {

@@ -1,6 +1,6 @@
 import { BASE_CSS } from '../../src/pages/styles';
 
-/** Colour of the bank, so that nobody takes it for the shop's payment page. */
+/** Color of the bank, so that nobody takes it for the shop's payment page. */
 export const BANK_CSS = `${BASE_CSS}
 :root {
   --accent: #0f6b5c; --accent-strong: #0b5247; --focus: #0f6b5c; --tint: #e6f4f0; --page: #eaf0ee;
@@ -33,7 +33,7 @@ input[type='radio'] { accent-color: var(--accent); width: 20px; height: 20px; ma
 }
 .field input[aria-invalid='true'] { border-color: var(--bad); }
 .fault { color: var(--bad); font-weight: 600; }
-.figures dd { font-variant-numeric: tabular-nums; font-size: 18px; }
+.values dd { font-variant-numeric: tabular-nums; font-size: 18px; }
 .otherwise label { font-weight: 400; color: var(--muted); }
 .otherwise { border-top: 1px solid var(--line); padding-top: 24px; }
 `;

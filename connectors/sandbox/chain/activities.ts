@@ -21,14 +21,14 @@ export interface ChainActivityDeps extends SettlementDeps {
   mongo: MongoClient;
   wallets: WalletStore;
   transactions: TransactionStore;
-  /** Base of the chain's pages, without a slash at the end. */
+  /** URL of the chain's pages, without a slash at the end. */
   baseUrl: string;
 }
 
-/** Chain of EIP-155 that no real network has (Hardhat's), so that no wallet pays by mistake. */
+/** EIP-155 chain ID that no real network has (Hardhat's), so that no wallet pays by mistake. */
 const CHAIN_ID = 31_337;
 
-/** Activities of the simulated chain: its side of the contract of crypto connectors. */
+/** Activities of the simulated chain, as the contract of crypto connectors has them. */
 export function createChainActivities(deps: ChainActivityDeps): CryptoConnectorActivities {
   return {
     quoteRate: (input) => quoteRate(deps, input),
@@ -56,7 +56,7 @@ async function quoteRate(
   question: RateQuestion,
 ): Promise<RateAnswer> {
   if (question.livemode) return LIVE;
-  const networkAsset = findAsset(question);
+  const networkAsset = assetRules(question.asset, question.network);
   if (networkAsset === undefined) return UNKNOWN;
   if (getPayerBehavior(question.amount) === 'declined') {
     const message = 'The sandbox chain has no rate for this amount.';
@@ -71,7 +71,7 @@ async function giveAddress(
   instruction: AddressInstruction,
 ): Promise<AddressAnswer> {
   if (instruction.livemode) return LIVE;
-  const networkAsset = findAsset(instruction);
+  const networkAsset = assetRules(instruction.asset, instruction.network);
   if (networkAsset === undefined) return UNKNOWN;
   const { crypto_payment_id } = instruction;
   const wallet = await deps.wallets.make(
@@ -125,8 +125,4 @@ async function screenSource(
   if (chainTransaction?.listed !== true) return { outcome: 'passed' };
   const reason = 'The source stands on the list of the sandbox.';
   return { outcome: 'failed', code: 'listed_source', reason };
-}
-
-function findAsset({ asset, network }: { asset: string; network: string }): AssetPair | undefined {
-  return assetRules(asset, network);
 }

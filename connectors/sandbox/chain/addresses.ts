@@ -3,12 +3,11 @@ import { bech32, createBase58check } from '@scure/base';
 import type { Network } from '../../../src/domain/crypto/assets';
 import { addChecksum } from '../../../src/encryption/wallet-address';
 
-/** Version byte of a Tron address. */
 const TRON = 0x41;
 
 /**
- * Derives an address with a valid checksum, each time the same one for a name. Nobody has its key.
- * Bitcoin's are those of its test network, so that no real coin is sent there.
+ * Derives an address with a valid checksum, always the same for a name. Nobody has its key.
+ * Bitcoin's are of its test network, so that nobody sends real funds there.
  */
 export const deriveAddress: Record<Network, (name: string) => string> = {
   bitcoin: (name) => bech32.encode('tb', [0, ...bech32.toWords(deriveBytes(name))]),

@@ -1,23 +1,22 @@
 import { createHash } from 'node:crypto';
 import type { Network } from '../../../src/domain/crypto/assets';
 
-/** Time between two blocks, on every network: the sandbox is in a hurry. */
+/** Time between two blocks on every network. */
 export const BLOCK_MS = 1_000;
 
-/** Blocks after which a deposit counts, its own included. */
+/** Blocks after which a deposit counts, including its own. */
 export const REQUIRED_CONFIRMATIONS = 3;
 
-/** Number of the newest block, computed from the time, since nobody mines. */
+/** Number of the newest block, computed from the time. */
 export function heightAt(now: Date): number {
   return Math.floor(now.getTime() / BLOCK_MS);
 }
 
-/** Hash of a block; another one at the same height on each branch of the chain. */
+/** Hash of a block, which differs on each branch of the chain. */
 export function blockHash(network: Network, height: number, branch: number): string {
   return deriveHash(network, `block:${height}:${branch}`);
 }
 
-/** Id of the transaction of this name, each time the same one. */
 export function transactionId(network: Network, name: string): string {
   return deriveHash(network, `transaction:${name}`);
 }

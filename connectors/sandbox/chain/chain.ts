@@ -5,13 +5,12 @@ import type { CallbackReceipt } from '../../contract/callbacks';
 import type { SettlementInstruction } from '../../contract/crypto';
 import { createChainActivities } from './activities';
 import { type ChainReport, startFollower } from './follower';
-import { createSettlementBook } from './settlements';
+import { createSettlementBook } from './settle';
 import { createTransactionStore, type Subject } from './transactions';
 import { createWalletStore } from './wallets';
 
 type ChainStores = ReturnType<typeof createChainStores>;
 
-/** All that the chain knows: addresses, deposits, confirmations and settlements. */
 export function createChainStores(db: Db, now: () => Date) {
   const wallets = createWalletStore(db, now);
   const transactions = createTransactionStore(db, now);
@@ -28,11 +27,10 @@ export interface ChainDeps {
   mongo: MongoClient;
   stores: ChainStores;
   connector: string;
-  /** Whether confirmations and completions follow by themselves. */
   autoplay: boolean;
-  /** Whether the product still waits for a subject's end. */
+  /** Whether the service still waits for a subject's end. */
   isAwaited: (subject: Subject) => Promise<boolean>;
-  /** Compares an instruction with the product's document. @see connectors/contract/guard.ts */
+  /** Compares an instruction with the service's document. @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
   deliver: (report: ChainReport) => Promise<CallbackReceipt>;
   now: () => Date;
@@ -41,7 +39,7 @@ export interface ChainDeps {
 
 export type Chain = ReturnType<typeof startChain>;
 
-/** Starts a chain that does not exist, and reports what happens on it until it is stopped. */
+/** Starts a simulated chain, which reports what happens on it until `stop`. */
 export function startChain({ stores, ...deps }: ChainDeps) {
   const { wallets, transactions } = stores;
   const follower = startFollower({ ...deps, transactions });

@@ -9,7 +9,7 @@ import type { ChainTransaction, Subject, TransactionStore } from './transactions
 
 const BATCH = 50;
 
-/** Report of the chain, as the product's inbox takes it. */
+/** Report of the chain to the service's inbox. */
 export interface ChainReport extends Subject {
   connector: string;
   name: Step['name'];
@@ -17,10 +17,9 @@ export interface ChainReport extends Subject {
 }
 
 export interface FollowerDeps {
-  /** Connector in whose name the chain reports. */
   connector: string;
   transactions: TransactionStore;
-  /** Whether the product still waits for a subject's end. */
+  /** Whether the service still waits for a subject's end. */
   isAwaited: (subject: Subject) => Promise<boolean>;
   deliver: (report: ChainReport) => Promise<CallbackReceipt>;
   now: () => Date;
@@ -28,13 +27,13 @@ export interface FollowerDeps {
 }
 
 /**
- * Reports what happens on the chain until it is stopped. It may be killed at any point: a step stays
- * due until its report was received, and one that was received twice counts once.
+ * Reports what happens on the chain until `stop`. It may be killed at any point: a step stays due
+ * until its report was received, and a repeated report counts once.
  */
 export function startFollower(deps: FollowerDeps): Loop {
   return startLoop({
     round: async () => {
-      const due = await deps.transactions.claim(BATCH);
+      const due = await deps.transactions.lease(BATCH);
       await Promise.all(due.map((transaction) => reportNext(deps, transaction)));
       return due.length === BATCH;
     },
@@ -57,7 +56,7 @@ async function reportNext(deps: FollowerDeps, transaction: ChainTransaction): Pr
     const callback = buildCallback(transaction, step, deps.now());
     const report = { connector, resource, resource_id, name: step.name, callback };
     const receipt = await deps.deliver(report);
-    // A report that is parked waits for an operator, and those after it stand behind it.
+    // A parked report waits for an operator, and later ones wait behind it.
     await transactions.proceed(transaction);
     log.info({ ...about, status: receipt }, `report ${step.name}`);
   } catch (err) {
@@ -67,7 +66,7 @@ async function reportNext(deps: FollowerDeps, transaction: ChainTransaction): Pr
   }
 }
 
-/** Report of a step; its repeats have the same id. */
+/** Builds the report of a step; its repeats have the same id. */
 function buildCallback(
   { _id, network, resource, amount, seen_at, done }: ChainTransaction,
   { name, confirmations, branch, code, reason }: Step,
@@ -78,7 +77,7 @@ function buildCallback(
   const height = heightAt(seen) + 1;
   return omitUndefined({
     callback_id: `chain:${_id}:${done}`,
-    // A deposit counts as in time by when it was first seen.
+    // A deposit is in time or late by when it was first seen.
     occurred_at: (resource === 'crypto_payment' ? seen : now).toISOString(),
     transaction_id: _id,
     amount: name === 'deposit' ? amount : undefined,

@@ -1,8 +1,8 @@
-import { lookUpBehavior, type MagicTable } from '../magic-table';
+import { lookUpBehavior, type MagicTable } from '../magic-amounts';
 
 /**
- * Magic amounts of crypto payments, in minor units of any currency: the sandbox's payer
- * acts automatically, two seconds after the create, also with autoplay off.
+ * Magic amounts of crypto payments, in minor units of any currency: the sandbox's payer acts two
+ * seconds after the create, also with autoplay off.
  */
 export const CRYPTO_MAGIC_AMOUNTS = {
   66631: {
@@ -89,12 +89,11 @@ export type SettlementBehavior =
   | 'normal'
   | (typeof SETTLEMENT_MAGIC_AMOUNTS)[keyof typeof SETTLEMENT_MAGIC_AMOUNTS]['behaviour'];
 
-/** @param amount minor units of a crypto payment */
 export function getPayerBehavior(amount: number): PayerBehavior {
   return lookUpBehavior(CRYPTO_MAGIC_AMOUNTS, amount, 'waits_for_a_person');
 }
 
-/** @param amount smallest units of a settlement */
+/** @param amount smallest units */
 export function getSettlementBehavior(amount: string): SettlementBehavior {
   return lookUpBehavior(SETTLEMENT_MAGIC_AMOUNTS, Number(amount), 'normal');
 }

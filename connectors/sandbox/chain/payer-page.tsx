@@ -1,16 +1,16 @@
+import type { ComponentChildren } from 'preact';
 import {
   assetRules,
   formatDecimalUnits,
   formatUnits,
   parseUnits,
 } from '../../../src/domain/crypto/assets';
-import { Detail, renderPage } from '../../../src/pages/layout';
+import { Detail } from '../../../src/pages/layout';
 import { Field } from '../fields';
-import { BANNER, FOOTER } from '../message-page';
 import type { Course } from './plan';
 import type { PayerWallet } from './wallets';
 
-/** Choices of the person who plays the payer. */
+/** Choices for the course of a deposit. */
 export const CHOICES = [
   { value: 'confirms', label: 'It is confirmed' },
   { value: 'listed', label: 'Its source fails the screening' },
@@ -22,63 +22,54 @@ export const CHOICES = [
 export interface PayerPage {
   wallet: PayerWallet;
   path: string;
-  stylesheet: string;
-  /** Secret of this form, so that a form that is sent twice pays once. */
+  /** Secret of this form, so that a repeated form pays once. */
   nonce: string;
-  /** Smallest units that were sent from here before. */
+  /** Smallest units that this page sent before. */
   sent: bigint;
   fault?: string | undefined;
 }
 
-/** Page on which a person sends coins that do not exist. */
-export function payerPage({ wallet, path, stylesheet, nonce, sent, fault }: PayerPage): string {
+/** Page on which a developer plays the payer. */
+export function payerPage({ wallet, path, nonce, sent, fault }: PayerPage): ComponentChildren {
   const { instruction, address } = wallet;
   const { asset, network, amount_due } = instruction;
   const decimals = assetRules(asset, network)?.decimals ?? 0;
-  const rest = parseUnits(amount_due) - sent;
-  const suggestion = rest > 0n ? rest : parseUnits(amount_due);
-  return renderPage({
-    title: 'Play the payer · Sandbox chain',
-    stylesheet,
-    banner: BANNER,
-    footer: FOOTER,
-    children: (
-      <>
-        <div class="stack">
-          <h1>Play the payer</h1>
-          <p class="muted">
-            These coins do not exist. The payment’s own page shows what becomes of them.
-          </p>
+  const due = parseUnits(amount_due);
+  const suggestion = due > sent ? due - sent : due;
+  return (
+    <>
+      <div class="stack">
+        <h1>Play the payer</h1>
+        <p class="muted">This money does not exist. The payment’s own page shows the result.</p>
+      </div>
+      <dl>
+        <Detail name="Due">{formatUnits(amount_due, instruction)}</Detail>
+        <Detail name="To">{address}</Detail>
+        {sent > 0n && <Detail name="Sent so far">{formatUnits(sent, instruction)}</Detail>}
+      </dl>
+      <form class="stack" method="post" action={`${path}/send`}>
+        <input type="hidden" name="nonce" value={nonce} />
+        <Field
+          name="amount"
+          label={`Amount in ${asset}`}
+          hint="Less, more or twice: see what happens."
+          fault={fault}
+          value={formatDecimalUnits(suggestion, decimals)}
+          inputMode="decimal"
+          autoComplete="off"
+        />
+        <div class="field">
+          <label for="course">What becomes of it</label>
+          <select id="course" name="course">
+            {CHOICES.map(({ value, label }) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </select>
         </div>
-        <dl>
-          <Detail name="Due">{formatUnits(amount_due, instruction)}</Detail>
-          <Detail name="To">{address}</Detail>
-          {sent > 0n && <Detail name="Sent so far">{formatUnits(sent, instruction)}</Detail>}
-        </dl>
-        <form class="stack" method="post" action={`${path}/send`}>
-          <input type="hidden" name="nonce" value={nonce} />
-          <Field
-            name="amount"
-            label={`Amount in ${asset}`}
-            hint="Less, more or twice: see what happens."
-            fault={fault}
-            value={formatDecimalUnits(suggestion, decimals)}
-            inputMode="decimal"
-            autoComplete="off"
-          />
-          <div class="field">
-            <label for="course">What becomes of it</label>
-            <select id="course" name="course">
-              {CHOICES.map(({ value, label }) => (
-                <option key={value} value={value}>
-                  {label}
-                </option>
-              ))}
-            </select>
-          </div>
-          <button type="submit">{sent > 0n ? 'Send again' : 'Send'}</button>
-        </form>
-      </>
-    ),
-  });
+        <button type="submit">{sent > 0n ? 'Send again' : 'Send'}</button>
+      </form>
+    </>
+  );
 }

@@ -4,8 +4,7 @@ import type { RouterContext } from '@koa/router';
 import { assetRules, parseUnits } from '../../../src/domain/crypto/assets';
 import { SECRET } from '../../../src/pages/browser';
 import { seeOther } from '../../../src/pages/security';
-import { readForm } from '../form';
-import { messagePage } from '../message-page';
+import { readForm, showMessage, showPage } from '../pages';
 import { transactionId } from './blocks';
 import { CHOICES, payerPage } from './payer-page';
 import { planDeposit } from './plan';
@@ -16,19 +15,16 @@ import type { PayerWallet, WalletStore } from './wallets';
 export interface PayerRouteDeps {
   wallets: WalletStore;
   transactions: TransactionStore;
-  /** Whether confirmations follow by themselves. */
   autoplay: boolean;
-  /** Called after something was sent. */
   sent: () => void;
 }
 
+type RouteDeps = PayerRouteDeps & { stylesheet: string };
+
 const NONCE = /^[0-9a-f-]{36}$/;
 
-/** Routes on which a person plays the payer; the token in the address is the only key. */
-export function addPayerRoutes(
-  router: Router,
-  deps: PayerRouteDeps & { stylesheet: string },
-): void {
+/** Routes on which a developer plays the payer; the token in the address authenticates. */
+export function addPayerRoutes(router: Router, deps: RouteDeps): void {
   router.get('/chain/:token', async (ctx) => {
     const wallet = await find(ctx, deps);
     if (wallet !== null) await show(ctx, deps, wallet);
@@ -45,7 +41,7 @@ export function addPayerRoutes(
   });
 }
 
-/** Puts a transaction on the chain, once for each form; answers what is wrong with it. */
+/** Adds a transaction to the chain, once for each form. Returns the fault of the form. */
 async function send(
   { transactions, autoplay }: PayerRouteDeps,
   { _id: resource_id, instruction }: PayerWallet,
@@ -75,32 +71,31 @@ async function send(
 
 async function show(
   ctx: RouterContext,
-  { transactions, stylesheet }: PayerRouteDeps & { stylesheet: string },
+  { transactions, stylesheet }: RouteDeps,
   wallet: PayerWallet,
   fault?: string,
 ): Promise<void> {
   const all = await transactions.forResource(wallet._id);
   const sent = all.reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
   const path = `/chain/${wallet.token}`;
-  ctx.status = fault === undefined ? 200 : 422;
-  ctx.type = 'text/html; charset=utf-8';
-  ctx.body = payerPage({ wallet, path, stylesheet, nonce: randomUUID(), sent, fault });
+  const children = payerPage({ wallet, path, nonce: randomUUID(), sent, fault });
+  const title = 'Play the payer · Sandbox chain';
+  showPage(ctx, fault === undefined ? 200 : 422, { title, stylesheet, children });
 }
+
+const NO_ADDRESS = {
+  status: 404,
+  title: 'There is no such address',
+  text: 'The link may be incomplete. Go back to the payment’s page.',
+};
 
 async function find(
   ctx: RouterContext,
-  { wallets, stylesheet }: PayerRouteDeps & { stylesheet: string },
+  { wallets, stylesheet }: RouteDeps,
 ): Promise<PayerWallet | null> {
   const { token = '' } = ctx.params;
   const wallet = SECRET.test(token) ? await wallets.byToken(token) : null;
   if (wallet !== null) return wallet;
-  ctx.status = 404;
-  ctx.type = 'text/html; charset=utf-8';
-  ctx.body = messagePage({
-    title: 'There is no such address',
-    text: 'The link may be incomplete. Go back to the payment’s page.',
-    back: null,
-    stylesheet,
-  });
+  showMessage(ctx, NO_ADDRESS, { stylesheet });
   return null;
 }

@@ -6,38 +6,33 @@ import type {
 import { BLOCK_MS, REQUIRED_CONFIRMATIONS } from './blocks';
 import type { PayerBehavior, SettlementBehavior } from './magic-amounts';
 
-/** Step in the life of a transaction, which is reported. */
+/** Step of a transaction, which is reported. */
 export interface Step {
   name: CryptoPaymentCallbackName | CryptoSettlementCallbackName;
-  /** Time since the step before it. */
+  /** Time since the previous step. */
   after_ms: number;
-  /** Blocks that confirm it, its own included. */
+  /** Blocks that confirm it, including its own. */
   confirmations?: number;
-  /** Branch of the chain; a reorganisation begins another one. */
+  /** Branch of the chain; a reorganization starts another one. */
   branch?: number;
-  /** Whether it was planned by autoplay, and so gives way to a simulation. */
+  /** Whether autoplay planned it, so that a simulation takes precedence. */
   autoplay?: true;
   code?: string;
   reason?: string;
 }
 
-/** Ways that a deposit can go. */
 export type Course = 'confirms' | 'undone_early' | 'undone_late' | 'never_confirms';
 
 const SEEN: Step = { name: 'deposit', after_ms: 0, confirmations: 0, branch: 0 };
-/** Seen in a block of its own. */
 const IN_BLOCK: Step = { ...SEEN, confirmations: 1 };
 
-/** The confirmation with which a deposit counts, so many blocks later. */
+/** Confirmation with which a deposit counts, so many blocks later. */
 function count(branch: number, blocks: number): Step {
   const after_ms = blocks * BLOCK_MS;
   return { name: 'deposit', after_ms, confirmations: REQUIRED_CONFIRMATIONS, branch };
 }
 
-/**
- * Plans what happens to a deposit; pure.
- * @param ticking whether confirmations follow by themselves
- */
+/** Plans the steps of a deposit. @param ticking whether confirmations follow automatically */
 export function planDeposit(course: Course, ticking: boolean): Step[] {
   const reorg: Step = { name: 'deposit_undone', after_ms: BLOCK_MS };
   const counted = count(0, REQUIRED_CONFIRMATIONS);
@@ -68,17 +63,13 @@ export interface PlannedDeposit {
   listed: boolean;
 }
 
-/** Time that a payer takes who acts by itself; the create has been answered then. */
+/** Delay before the payer acts, by when the create has been answered. */
 const PAYS_AFTER_MS = 2_000;
-/** Time until the rest: the first half counts by then. */
+/** Delay of the rest, by when the first half counts. */
 const REST_AFTER_MS = PAYS_AFTER_MS + 6_000;
-/** Pause before what follows by itself. */
 const FOLLOWS_AFTER_MS = 3_000;
 
-/**
- * Plans what the payer sends by itself; pure.
- * @param due smallest units
- */
+/** Plans the deposits of the payer. @param due smallest units */
 export function planPayer(behavior: PayerBehavior, due: bigint): PlannedDeposit[] {
   const fullDeposit: PlannedDeposit = {
     amount: due,
@@ -113,10 +104,7 @@ export function planPayer(behavior: PayerBehavior, due: bigint): PlannedDeposit[
   }
 }
 
-/**
- * Plans what happens to a settlement after the answer to its instruction; pure.
- * @param autoplay whether a completion follows by itself
- */
+/** Plans the steps of a settlement after the answer to its instruction. */
 export function planSettlement(behavior: SettlementBehavior, autoplay: boolean): Step[] {
   const completed: Step = { name: 'completed', after_ms: FOLLOWS_AFTER_MS, autoplay: true };
   const ends = autoplay ? [completed] : [];

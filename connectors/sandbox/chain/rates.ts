@@ -1,16 +1,16 @@
 import { type AssetCode, type AssetPair, assetRules } from '../../../src/domain/crypto/assets';
 import { minorUnitDigits } from '../../../src/domain/money';
 
-/** Price of a whole coin, alike in every currency: the sandbox knows no exchange rates. */
+/** Price of one whole unit, the same in every currency: the sandbox has no exchange rates. */
 const PRICES = { BTC: 60_000, ETH: 2_500, USDC: 1, USDT: 1 } as const satisfies Record<
   AssetCode,
   number
 >;
 
-/** Decimal digits that a payer types. */
+/** Maximum decimal digits that a payer types. */
 const DIGITS_MAX = 8;
 
-/** Rate of a coin, and what an amount costs in it, rounded up. */
+/** Rate of an asset, and what an amount costs in it, rounded up. */
 export interface Quote {
   /** Smallest units. */
   amount_due: string;
@@ -18,9 +18,9 @@ export interface Quote {
 }
 
 /**
- * Quotes an amount in a coin; pure.
+ * Quotes an amount in an asset.
  * @param amount minor units of `currency`
- * @throws RangeError for an unknown currency, or a coin that does not exist
+ * @throws RangeError for an unknown currency or asset
  */
 export function buildQuote({ asset, network }: AssetPair, amount: number, currency: string): Quote {
   const decimals = assetRules(asset, network)?.decimals;
@@ -34,7 +34,7 @@ export function buildQuote({ asset, network }: AssetPair, amount: number, curren
 }
 
 /**
- * Reads a decimal number of whole coins, as a person types it; undefined where it is none, is zero,
+ * Reads a decimal number of whole units, as the payer types it; undefined if it is none, is zero,
  * or has more digits than the asset.
  * @returns smallest units
  */

@@ -1,4 +1,4 @@
-import type { MongoClient } from 'mongodb';
+import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../src/base/mongo';
 import { type AssetPair, assetRules } from '../../../src/domain/crypto/assets';
 import type { Outdated } from '../../contract/activities';
@@ -10,23 +10,60 @@ import type {
 import { transactionId } from './blocks';
 import { getSettlementBehavior, type SettlementBehavior } from './magic-amounts';
 import { planSettlement } from './plan';
-import type { SettlementBook } from './settlements';
 import type { TransactionStore } from './transactions';
+
+/** Settlement in the chain's own book, with the first answer to its instruction. */
+interface BookedSettlement {
+  /** The settlement's id. */
+  _id: string;
+  instruction: SettlementInstruction;
+  /** First answer; null if the instruction got lost. */
+  answer: SettlementAnswer | null;
+  created_at: Date;
+}
+
+export type SettlementBook = ReturnType<typeof createSettlementBook>;
+
+export function createSettlementBook(db: Db, now: () => Date) {
+  const entries: Collection<BookedSettlement> = db.collection('chain_settlements');
+  return {
+    get: (_id: string) => entries.findOne({ _id }),
+    /** Records that an instruction got lost; true for the first one of this id only. */
+    lose: async (instruction: SettlementInstruction): Promise<boolean> => {
+      const { upsertedCount } = await entries.updateOne(
+        { _id: instruction.crypto_settlement_id },
+        { $setOnInsert: { instruction, answer: null, created_at: now() } },
+        { upsert: true },
+      );
+      return upsertedCount === 1;
+    },
+    /** @throws a duplicate key error if an instruction of this id has been answered before */
+    record: async (
+      instruction: SettlementInstruction,
+      answer: SettlementAnswer,
+      session: ClientSession,
+    ): Promise<void> => {
+      const _id = instruction.crypto_settlement_id;
+      const entry = { instruction, answer, created_at: now() };
+      // A lost entry is replaced; with any other the insert fails on its ID.
+      await entries.replaceOne({ _id, answer: null }, entry, { upsert: true, session });
+    },
+  };
+}
 
 export interface SettlementDeps {
   mongo: MongoClient;
   settlements: SettlementBook;
   transactions: TransactionStore;
-  /** Whether completions follow by themselves. */
   autoplay: boolean;
-  /** Compares an instruction with the product's document. @see connectors/contract/guard.ts */
+  /** Compares an instruction with the service's document. @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
 }
 
 /**
- * Writes answer and transaction in one write; a repeat answers from the book, so that there is one
- * transaction on the chain however often it is asked for.
- * @throws Error where the sandbox plays that the instruction, or the answer to it, got lost
+ * Writes answer and transaction in one write; a repeat is answered from the book, so the chain has
+ * one transaction at most.
+ * @throws Error if the sandbox simulates that the instruction, or its answer, got lost
  */
 export async function sendSettlement(
   deps: SettlementDeps,
@@ -44,7 +81,7 @@ export async function sendSettlement(
   if (outdated !== undefined) return outdated;
   const behavior = getSettlementBehavior(amount);
   if (behavior === 'instruction_lost' && (await deps.settlements.lose(instruction))) {
-    throw new Error('The instruction got lost on its way to the chain.');
+    throw new Error('The instruction got lost in transit to the chain.');
   }
   const answer = await recordSettlement(deps, networkAsset, instruction, behavior);
   if (behavior === 'answer_lost') throw new Error('The answer of the chain got lost.');

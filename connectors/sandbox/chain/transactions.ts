@@ -1,16 +1,16 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Network } from '../../../src/domain/crypto/assets';
+import { getBackoffMs, LEASE_MS } from '../loop';
 import type { Step } from './plan';
 
-/** Subject of a transaction: the payment that it pays, or the settlement that it makes. */
+/** Payment that the transaction pays, or settlement that it makes. */
 export interface Subject {
   resource: 'crypto_payment' | 'crypto_settlement';
   resource_id: string;
 }
 
-/** Transaction of the simulated chain, with what will happen to it. */
+/** Transaction of the simulated chain, with its planned steps. */
 export interface ChainTransaction extends Subject {
-  /** Id of the transaction on its network. */
   _id: string;
   network: Network;
   asset: string;
@@ -18,12 +18,12 @@ export interface ChainTransaction extends Subject {
   amount: string;
   /** Whether its source fails the screening. */
   listed: boolean;
-  /** First report of it; null until then. */
+  /** Time of the first report. */
   seen_at: Date | null;
   steps: Step[];
-  /** Number of steps that have been reported. */
+  /** Number of reported steps. */
   done: number;
-  /** Time of the next report; null when none is to come. */
+  /** Time of the next report; null if there is none. */
   due_at: Date | null;
   attempts: number;
   last_error: string | null;
@@ -33,10 +33,6 @@ type NewTransaction = Omit<
   ChainTransaction,
   'seen_at' | 'done' | 'due_at' | 'attempts' | 'last_error'
 >;
-
-/** Lease of a transaction: after it, another follower takes over from one that was killed. */
-const LEASE_MS = 5_000;
-const BACKOFF_MAX_MS = 30_000;
 
 export type TransactionStore = ReturnType<typeof createTransactionStore>;
 
@@ -58,8 +54,8 @@ export function createTransactionStore(db: Db, now: () => Date) {
       const first = { ...fields, seen_at: null, done: 0, due_at, attempts: 0, last_error: null };
       await transactions.updateOne({ _id }, { $setOnInsert: first }, { upsert: true, session });
     },
-    /** Claims due transactions for this follower; others leave them alone until the lease ends. */
-    claim: async (limit: number): Promise<ChainTransaction[]> => {
+    /** Leases due transactions to this follower; others leave them alone until the lease ends. */
+    lease: async (limit: number): Promise<ChainTransaction[]> => {
       const due = await transactions
         .find({ due_at: { $type: 'date', $lte: now() } })
         .sort({ due_at: 1 })
@@ -74,7 +70,7 @@ export function createTransactionStore(db: Db, now: () => Date) {
                 $set: {
                   due_at: later(LEASE_MS),
                   attempts: { $add: ['$attempts', 1] },
-                  // The first attempt's time, so that every report is the same.
+                  // The time of the first attempt, so that every report is the same.
                   seen_at: { $ifNull: ['$seen_at', now()] },
                 },
               },
@@ -85,7 +81,7 @@ export function createTransactionStore(db: Db, now: () => Date) {
       );
       return results.filter((transaction) => transaction !== null);
     },
-    /** Goes on to the next step, once this one was reported. */
+    /** Schedules the next step after this one was reported. */
     proceed: ({ _id, done, steps }: ChainTransaction) =>
       transactions.updateOne(
         { _id, done },
@@ -98,13 +94,13 @@ export function createTransactionStore(db: Db, now: () => Date) {
           },
         },
       ),
-    /** Ends the plan: nobody wants to hear of it. */
+    /** Ends the plan, since nobody waits for its reports. */
     drop: ({ _id, done }: ChainTransaction, last_error: string) =>
       transactions.updateOne({ _id, done }, { $set: { due_at: null, last_error } }),
-    /** Puts a report off that was not taken, for longer each time. */
+    /** Delays a report that was not received, longer each time. */
     retry: ({ _id, done, attempts }: ChainTransaction, last_error: string) => {
-      const wait = Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MAX_MS);
-      return transactions.updateOne({ _id, done }, { $set: { due_at: later(wait), last_error } });
+      const due_at = later(getBackoffMs(attempts));
+      return transactions.updateOne({ _id, done }, { $set: { due_at, last_error } });
     },
     forResource: (resource_id: string) => transactions.find({ resource_id }).toArray(),
   };

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import type { AddressInstruction, RateQuestion } from '../../contract/crypto';
 
-/** Address of a payment, and the page on which a person plays its payer. */
+/** Address of a payment, and the page on which a developer plays its payer. */
 export interface PayerWallet {
   /** The payment's id. */
   _id: string;
@@ -15,7 +15,6 @@ export interface PayerWallet {
 
 /** Requested price, which decides how the payer behaves. */
 interface PriceRequest {
-  /** The payment's id. */
   _id: string;
   question: RateQuestion;
 }
@@ -41,7 +40,7 @@ export function createWalletStore(db: Db, now: () => Date) {
     getRequestedAmount: async (_id: string): Promise<number | null> =>
       (await prices.findOne({ _id }))?.question.amount ?? null,
     byToken: (token: string) => wallets.findOne({ token }),
-    /** Makes the wallet, or finds it as its first instruction made it. */
+    /** Creates the wallet, or returns the one of the first instruction. */
     make: async (instruction: AddressInstruction, address: string): Promise<PayerWallet> => {
       const { crypto_payment_id: _id } = instruction;
       const first = {

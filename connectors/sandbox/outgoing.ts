@@ -1,0 +1,176 @@
+import type { MongoClient } from 'mongodb';
+import type { RecipientDetails } from '../../src/domain/payout/recipient';
+import type {
+  Outdated,
+  PayoutAnswer,
+  PayoutInstruction,
+  PayoutLookup,
+  RefundAnswer,
+  RefundInstruction,
+  RefundLookup,
+} from '../contract/activities';
+import type { InstructionGuard } from '../contract/guard';
+import { RecipientDeleted } from '../contract/recipients';
+import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
+import { getPayoutBehavior, getRefundBehavior } from './magic-amounts';
+import type { Outbox } from './outbox';
+import { planPayout, planRefund } from './plan';
+
+export interface OutgoingDeps {
+  mongo: MongoClient;
+  refunds: Book;
+  payouts: Book;
+  outbox: Outbox;
+  /** Whether settlements and completions follow by themselves. */
+  autoplay: boolean;
+  /** Compares an instruction with the service's document. @see connectors/contract/guard.ts */
+  findOutdated: InstructionGuard;
+  /** Decrypts the details of a payout's recipient. @see connectors/contract/recipients.ts */
+  decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
+  /** Reads the text for a recipient's statement. @see connectors/contract/recipients.ts */
+  readReference: (payout_id: string) => Promise<string | null>;
+}
+
+const REFUND_REFUSAL: BankRefusal = {
+  code: 'refund_refused',
+  message: 'The bank refused the refund: it does not send back this amount.',
+};
+
+const PAYOUT_REJECTION: BankRefusal = {
+  code: 'payout_rejected',
+  message: 'The bank rejected the payout: it does not send this amount.',
+};
+
+/**
+ * Writes book and callbacks in one transaction; a repeat is answered from the book.
+ * @throws Error if the sandbox simulates that the instruction, or its answer, got lost
+ */
+export async function sendRefund(
+  { refunds: book, findOutdated, ...deps }: OutgoingDeps,
+  instruction: RefundInstruction,
+): Promise<RefundAnswer | Outdated> {
+  const { refund_id: _id, amount, livemode, version } = instruction;
+  if (livemode) return refuseLive('refunds');
+  const existing = await getArrivedEntry(book, _id);
+  if (existing !== null) return buildRefundAnswer(existing);
+  const outdated = await findOutdated({ resource: 'refund', id: _id, version });
+  if (outdated !== undefined) return outdated;
+  const behavior = getRefundBehavior(amount);
+  if (behavior === 'instruction_lost') await loseOnce(book, _id, instruction);
+  const isRefused = behavior === 'refused';
+  const { entry, isNew } = await acceptIntoBook(
+    { ...deps, book },
+    {
+      resource: 'refund',
+      _id,
+      instruction,
+      status: isRefused ? 'refused' : 'accepted',
+      refusal: isRefused ? REFUND_REFUSAL : null,
+      statement: null,
+      planned: planRefund(amount, deps.autoplay),
+    },
+  );
+  if (isNew && behavior === 'answer_lost') throw new Error('The answer of the bank got lost.');
+  return buildRefundAnswer(entry);
+}
+
+export async function lookUpRefund(book: Book, refundId: string): Promise<RefundLookup> {
+  const entry = await getArrivedEntry(book, refundId);
+  return entry === null ? { outcome: 'not_found' } : buildRefundAnswer(entry);
+}
+
+/** First answer, even if the refund has changed since. */
+function buildRefundAnswer({ bank_reference, refusal }: BookEntry): RefundAnswer {
+  return refusal === null
+    ? { outcome: 'accepted', bank_reference }
+    : { outcome: 'refused', ...refusal };
+}
+
+/**
+ * Writes book and callbacks in one transaction; a repeat is answered from the book.
+ * @throws Error if the recipient cannot be decrypted, or the sandbox simulates that the instruction, or
+ *   its answer, got lost; the error never has anything of the recipient in it
+ */
+export async function sendPayout(
+  { payouts: book, decryptRecipient, readReference, findOutdated, ...deps }: OutgoingDeps,
+  instruction: PayoutInstruction,
+): Promise<PayoutAnswer | Outdated> {
+  const { payout_id: _id, amount, livemode, version } = instruction;
+  if (livemode) return refuseLive('payouts');
+  const existing = await getArrivedEntry(book, _id);
+  if (existing !== null) return buildPayoutAnswer(existing);
+  const outdated = await findOutdated({ resource: 'payout', id: _id, version });
+  if (outdated !== undefined) return outdated;
+  const deletion = await checkRecipient(decryptRecipient, _id);
+  const statement = await readReference(_id);
+  const behavior = deletion === undefined ? getPayoutBehavior(amount) : 'rejected';
+  if (behavior === 'instruction_lost') await loseOnce(book, _id, instruction);
+  const sentStatus = behavior === 'stays_submitted' ? 'submitted' : 'sent';
+  const isRejected = behavior === 'rejected';
+  const { entry, isNew } = await acceptIntoBook(
+    { ...deps, book },
+    {
+      resource: 'payout',
+      _id,
+      instruction,
+      status: isRejected ? 'refused' : sentStatus,
+      refusal: isRejected ? (deletion ?? PAYOUT_REJECTION) : null,
+      statement,
+      planned: deletion === undefined ? planPayout(amount, deps.autoplay) : [],
+    },
+  );
+  if (isNew && behavior === 'answer_lost') throw new Error('The answer of the bank got lost.');
+  return buildPayoutAnswer(entry);
+}
+
+export async function lookUpPayout(book: Book, payoutId: string): Promise<PayoutLookup> {
+  const entry = await getArrivedEntry(book, payoutId);
+  return entry === null ? { outcome: 'not_found' } : buildPayoutAnswer(entry);
+}
+
+/** First answer, even if the payout has changed since. */
+function buildPayoutAnswer({ bank_reference, refusal, status }: BookEntry): PayoutAnswer {
+  if (refusal !== null) return { outcome: 'refused', ...refusal };
+  // A queued payout stays queued: any other status was reached through `sent`.
+  return { outcome: status === 'submitted' ? 'submitted' : 'sent', bank_reference };
+}
+
+/**
+ * Checks that the details can be decrypted, as a real bank would be sent them.
+ * @returns the refusal of a deleted recipient; it goes into the book, so that an attempt which decrypted
+ *   the details before is refused, too
+ * @throws Error without text or cause of the first one, which may quote the details
+ */
+async function checkRecipient(
+  decryptRecipient: OutgoingDeps['decryptRecipient'],
+  payoutId: string,
+): Promise<BankRefusal | undefined> {
+  try {
+    await decryptRecipient(payoutId);
+    return undefined;
+  } catch (error) {
+    if (error instanceof RecipientDeleted) return error.refusal;
+    const kind = error instanceof Error ? error.name : typeof error;
+    throw new Error(`The recipient’s details could not be opened (${kind}).`);
+  }
+}
+
+function refuseLive(what: 'refunds' | 'payouts'): { outcome: 'refused' } & BankRefusal {
+  const message = `The sandbox bank sends no live ${what}.`;
+  return { outcome: 'refused', code: 'live_not_supported', message };
+}
+
+async function getArrivedEntry(book: Book, id: string): Promise<BookEntry | null> {
+  const entry = await book.get(id);
+  return entry?.status === 'lost' ? null : entry;
+}
+
+/** @throws Error for the first instruction of this id, as if it had never arrived */
+async function loseOnce(
+  book: Book,
+  id: string,
+  instruction: BookEntry['instruction'],
+): Promise<void> {
+  if (!(await book.lose(id, instruction))) return;
+  throw new Error('The instruction got lost in transit to the bank.');
+}
