@@ -6,9 +6,8 @@ import type { CliContext } from './context';
 /** Name under which `--help` calls the program. */
 export const PROGRAM = 'npm run -s cli --';
 
-/** Command or group of commands. */
 export interface CliCommand {
-  /** Calls that `--help` of the group above shows, without the name of the program. */
+  /** Calls that the `--help` of the parent shows, without the name of the program. */
   examples: readonly string[];
   addTo: (parent: Command, context: CliContext) => void;
 }
@@ -17,11 +16,10 @@ interface Definition<Options extends z.ZodObject> {
   name: string;
   description: string;
   /**
-   * Options by name: `balance_account` is `--balance-account`. Each has a `.describe()`, and in its
-   * `.meta()` the `placeholder` of its value, or `argument: true` where it is positional.
+   * Schema of each option: `balance_account` is `--balance-account`. `.meta()` may hold the
+   * `placeholder` of its value, or `argument: true` for a positional argument.
    */
   options: Options;
-  /** Text of `--help` after the options. */
   notes?: string;
   example: string;
   run: (context: CliContext, options: z.output<Options>) => Promise<void> | void;
@@ -72,7 +70,7 @@ function formatHelp(notes = '', examples: readonly string[]): string {
   return `${notes === '' ? '' : `\n${notes.trim()}\n`}\n${[heading, ...calls].join('\n')}`;
 }
 
-/** Parses what was typed. @throws ServiceError `invalid_usage` */
+/** @throws ServiceError `invalid_usage` */
 export function parseInput<Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,
@@ -84,7 +82,7 @@ export function parseInput<Schema extends z.ZodType>(
 
 type ReadField = () => readonly [field: string, text: unknown];
 
-/** Adds the option or argument of a field. @returns reader of what is typed for it */
+/** Adds a field to the command. @returns the function that reads its text */
 function addField(command: Command, field: string, schema: z.core.$ZodType): ReadField {
   const { description, placeholder = field, argument, type } = readFacts(schema);
   const isMandatory = !z.safeParse(schema, undefined).success;
@@ -123,7 +121,6 @@ const Facts = z.object({
   argument: z.boolean().default(false),
 });
 
-/** Facts of a schema that help needs, and the innermost type, which text is parsed by. */
 function readFacts(schema: z.core.$ZodType) {
   let type = schema;
   let meta = { ...z.globalRegistry.get(type) };

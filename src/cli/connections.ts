@@ -17,22 +17,20 @@ import type { Settings } from './settings';
 
 const CONNECT_TIMEOUT_MS = 2_500;
 const APP_NAME = 'cli';
-/** Socket time-out of long reads; the server keeps a snapshot for five minutes. */
+/** Socket time-out of long reads, in milliseconds; the server keeps a snapshot for five minutes. */
 const LONG_READ_MS = 300_000;
 const ADDRESS_FAULTS = ['MongoParseError', 'MongoInvalidArgumentError'];
 
 /**
- * @throws ServiceError `mongodb_unavailable` within about three seconds; `mongodb_uri_invalid`;
- *   `mongodb_refused`, as for a wrong password
+ * Connects within about three seconds.
+ * @throws ServiceError `mongodb_unavailable`, `mongodb_uri_invalid` or `mongodb_refused`, as for a
+ *   wrong password
  */
 export async function openMongo(settings: Settings): Promise<MongoClient> {
   return await openClient(settings, (uri) => connectMongo(uri, APP_NAME));
 }
 
-/**
- * Connects for long reads, which outlast the time that the service grants a request.
- * @throws ServiceError as `openMongo`
- */
+/** Connects for reads that take minutes. @throws ServiceError as `openMongo` */
 export async function openLongReader(settings: Settings): Promise<MongoClient> {
   return await openClient(settings, async (uri) => {
     const client = new MongoClient(uri, {
@@ -47,10 +45,7 @@ export async function openLongReader(settings: Settings): Promise<MongoClient> {
   });
 }
 
-/**
- * Connects for builds of indexes, which may take hours.
- * @throws ServiceError as `openMongo`
- */
+/** Connects for index builds, which may take hours. @throws ServiceError as `openMongo` */
 export async function openIndexBuilder(settings: Settings): Promise<MongoClient> {
   return await openClient(settings, connectToBuild);
 }
@@ -79,14 +74,14 @@ async function openClient(
   }
 }
 
-/** @throws ServiceError `clear_text_refused` when there is a fault */
 function assertNoFault(fault: string | undefined): void {
   if (fault !== undefined) throw new ServiceError('clear_text_refused', fault);
 }
 
 /**
- * @throws ServiceError `temporal_unavailable` within about three seconds; `temporal_refused`, as for
- *   a wrong API key or an unknown namespace
+ * Connects within about three seconds.
+ * @throws ServiceError `temporal_unavailable` or `temporal_refused`, as for a wrong API key or
+ *   namespace
  */
 export async function openTemporal(settings: Settings): Promise<Client> {
   const { temporal, allowPlainText, source } = settings;
@@ -114,26 +109,20 @@ export async function openTemporal(settings: Settings): Promise<Client> {
   }
 }
 
-/** @throws ServiceError `keys_file_missing` or `keys_file_invalid`. */
+/** @throws ServiceError `keys_file_missing` or `keys_file_invalid` */
 export function openEncrypter(settings: Settings): Encrypter {
   const path = getKeysFile(settings);
   return createEncrypter(tryRead(path, () => followKeyFile(path).seal));
 }
 
-/**
- * Finds the path of a key file that can be used.
- * @throws ServiceError `keys_file_missing` or `keys_file_invalid`.
- */
+/** @throws ServiceError `keys_file_missing` or `keys_file_invalid` */
 export function findKeysFile(settings: Settings): string {
   const path = getKeysFile(settings);
   tryRead(path, () => followKeyFile(path));
   return path;
 }
 
-/**
- * Finds the directory of the key pairs of recipients.
- * @throws ServiceError `keys_dir_missing`, `keys_dir_invalid`
- */
+/** @throws ServiceError `keys_dir_missing` or `keys_dir_invalid` */
 export function findKeysDir(settings: Settings): string {
   const keysDir = getKeysDir(settings);
   try {
@@ -147,7 +136,7 @@ export function findKeysDir(settings: Settings): string {
   }
 }
 
-/** Path of the directory of key pairs, which may not exist yet. @throws ServiceError `keys_dir_missing` */
+/** Finds the directory, which may not exist yet. @throws ServiceError `keys_dir_missing` */
 export function getKeysDir({ keysDir, source }: Settings): string {
   if (keysDir !== undefined) return keysDir;
   const message = `KEYS_DIR is not set (nor in ${source}): it holds the key pairs of recipients.`;
@@ -173,7 +162,6 @@ function tryRead<T>(keysFile: string, read: () => T): T {
   }
 }
 
-/** Hosts of a MongoDB address, without user name, password or options. */
 function removeLogin(uri: string): string {
   return uri
     .replace(/^mongodb(\+srv)?:\/\//, '')

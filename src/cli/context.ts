@@ -18,14 +18,12 @@ import {
 } from './connections';
 import { readSettings, type Settings } from './settings';
 
-/** Environment and streams of a run. */
 export interface CliIo {
   env: NodeJS.ProcessEnv;
   stdout: (text: string) => void;
   stderr: (text: string) => void;
 }
 
-/** Result of a command: the document of `--json`, and its text. */
 interface Output {
   json: unknown;
   text: string;
@@ -35,30 +33,24 @@ interface TemporalDeps extends TaskQueues {
   temporal: Client;
 }
 
-/** Dependencies of commands; a server is connected when a command first needs it. */
+/** Dependencies of commands; each connects when a command first needs it. */
 export interface CliContext {
   settings: () => Settings;
-  /** Client for reads that take long. */
   longReader: () => Promise<MongoClient>;
-  /** Client that waits for builds of indexes. */
   indexBuilder: () => Promise<MongoClient>;
   readDeps: () => Promise<ReadDeps>;
   actingDeps: () => Promise<OperatorDeps>;
-  /** Adds what an act on workflows needs. */
   withTemporal: <Deps extends ReadDeps>(deps: Deps) => Promise<Deps & TemporalDeps>;
   temporal: () => Promise<Client>;
   encrypter: () => Encrypter;
   openRebuilder: OpenRebuilder;
   now: () => Date;
-  /** Shows the progress of a long command; nothing with `--json`. */
+  /** Prints progress of a long command; nothing with `--json`. */
   progress: (line: string) => void;
   print: (output: Output) => void;
 }
 
-/**
- * Creates the context of one run; `close` ends its connections.
- * @param openRebuilder the worker's steps, which no module of src imports
- */
+/** @param openRebuilder functions of the worker, which no module of src imports */
 export function createContext(
   io: CliIo,
   isJson: boolean,

@@ -7,7 +7,6 @@ import { RedeliveryStopped } from '../service/events/redeliver-many';
 import { findConfigFault } from '../temporal/fault';
 import { describeError } from '../temporal/in-time';
 
-/** Explains an error to the operator. */
 export function explain(error: unknown): { code: string; message: string } {
   if (error instanceof ServiceError) return { code: error.code, message: error.message };
   if (error instanceof RedeliveryStopped) {
@@ -48,7 +47,9 @@ function isTemporalFault(error: unknown): boolean {
   return error instanceof TemporalError || isGrpcServiceError(error);
 }
 
-/** Whether a file was not there; `instanceof` fails under jest, where node's errors are foreign. */
+/**
+ * Checks the code of a file error; `instanceof` fails under jest, where node's errors are foreign.
+ */
 export function isMissingFile(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT';
 }

@@ -4,12 +4,10 @@ import { isCurrency } from '../domain/currencies';
 import { parseCreatedBefore } from '../domain/cursor';
 import { Amount as WireAmount } from '../domain/wire/fields';
 
-/** Argument that names an account. */
 export const AccountId = z.string().meta({ argument: true });
 
 export const Env = z.enum(['sandbox', 'live']).describe('environment').meta({ placeholder: 'env' });
 
-/** Makes the schema of a whole number. */
 export function wholeNumber(min: number, max: number) {
   const fault = `It must be an integer from ${min} to ${max}.`;
   const digits = new RegExp(`^\\d{1,${String(max).length}}$`);
@@ -20,13 +18,12 @@ export function wholeNumber(min: number, max: number) {
     .pipe(z.int().min(min, fault).max(max, fault));
 }
 
-/** Makes `--limit` of a list. */
 export function limit(max: number, usual: number) {
   const schema = wholeNumber(1, max).default(usual);
   return schema.describe(`how many, 1 to ${max}`).meta({ placeholder: 'n' });
 }
 
-/** Makes the schema of names separated by commas, in the order of those that are allowed. */
+/** Schema of names separated by commas; the result has the order of `allowed`. */
 export function names<Name extends string>(allowed: readonly Name[]) {
   const fault = `Allowed, separated by commas: ${allowed.join(', ')}.`;
   return z
@@ -42,7 +39,7 @@ export const Email = z
   .max(254, 'It must be an e-mail address, such as ana@example.com.')
   .meta({ placeholder: 'address' });
 
-/** Makes the schema of what a function reads from text; undefined is a fault. */
+/** Schema of text that a function parses; undefined is a fault. */
 export function readBy<T>(read: (text: string) => T | undefined, fault: string) {
   return z.string().transform((text, context) => {
     const value = read(text);
@@ -52,7 +49,7 @@ export function readBy<T>(read: (text: string) => T | undefined, fault: string) 
   });
 }
 
-/** Time, or the place in a list that `next_cursor` gives. */
+/** Time, or a `next_cursor`. */
 export const Time = readBy(
   parseCreatedBefore,
   'It must be an ISO 8601 timestamp with an offset, such as the last next_cursor.',
@@ -80,22 +77,21 @@ function readAmount(text: string): number | undefined {
   return /^\d+$/.test(text) ? WireAmount.safeParse(Number(text)).data : undefined;
 }
 
-/** Amount in minor units. A decimal is refused, never rounded. @see docs/api.md#money-json-text */
+/** Minor units. A decimal is refused, never rounded. @see docs/api.md#money-json-text */
 export const Amount = readBy(readAmount, AMOUNT_FAULT).meta({ placeholder: 'minor' });
 
-/** Amount of a correction in minor units; below 0 debits. */
+/** Minor units; below 0 debits. */
 export const SignedAmount = readBy((text) => {
   const amount = readAmount(text.replace(/^-/, ''));
   return amount !== undefined && text.startsWith('-') ? -amount : amount;
 }, AMOUNT_FAULT);
 
-/** Amount of a correction in the smallest unit of an asset; below 0 debits. */
 export const SignedUnits = readBy(
   (text) => (/^-?[1-9]\d{0,27}$/.test(text) ? BigInt(text) : undefined),
   'It must be an integer, in the smallest unit of the asset.',
 );
 
-/** Id of an operation, also as the command prints it. */
+/** Id of an operation; the prefix that the commands print is optional. */
 export const OperationId = readBy(
   (text) => /^(?:(?:funded|adjusted):)?([A-Za-z0-9_-]{1,100})$/.exec(text)?.[1],
   'It must be 1 to 100 letters, digits, hyphens and underscores.',
@@ -106,7 +102,6 @@ function words(max: number) {
   return z.string().max(max, fault).trim().min(1, fault);
 }
 
-/** Name that the audit trail stores. */
 export const Operator = words(100).describe('who does it').meta({ placeholder: 'name' });
 export const Reason = words(500).describe('why, in your words').meta({ placeholder: 'text' });
 export const ApprovedBy = words(100)
@@ -116,7 +111,6 @@ export const ApprovedBy = words(100)
 
 const HOURS_MAX = 30 * 24;
 
-/** Length of a snooze. */
 export const Hours = readBy((text) => {
   const hours = Number(text);
   return /^\d+(\.\d+)?$/.test(text) && hours > 0 && hours <= HOURS_MAX ? hours : undefined;

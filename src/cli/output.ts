@@ -2,23 +2,23 @@ import type { CliContext } from './context';
 
 /** Control characters and direction marks: a name must not move the cursor or reorder a line. */
 const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu;
-/** Characters that take two columns of a terminal. */
+/** Characters that fill two columns of a terminal. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]|\p{Emoji_Presentation}/u;
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Text safe to print on one line. */
+/** Removes what must not reach a terminal. */
 export function sanitize(text: string): string {
   return text.replace(/[\t\r\n]+/g, ' ').replace(UNPRINTABLE, '');
 }
 
-/** Shows an ISO 8601 time as `2026-01-31 09:05:00 UTC`; a dash for none. */
+/** Formats an ISO 8601 time as `2026-01-31 09:05:00 UTC`. */
 export function formatTime(iso: string | null): string {
   return iso === null ? '-' : `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** Shows an age by its two greatest units at most: `3 d 4 h`, `5 min`, `20 s`. */
+/** Formats an age by its two greatest units: `3 d 4 h`, `5 min`, `20 s`. */
 export function formatAge(seconds: number): string {
   if (seconds < 60) return `${Math.max(0, seconds)} s`;
   const minutes = Math.floor(seconds / 60);
@@ -28,12 +28,10 @@ export function formatAge(seconds: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** Lines of fields: the names in a column, then the values. */
 export function fields(rows: readonly (readonly [name: string, value: string])[]): string {
   return columns(rows.map(([name, value]) => [`${name}:`, value]));
 }
 
-/** Rows under a heading; `none` when there are no rows. */
 export function table(heading: readonly string[], rows: readonly string[][], none: string): string {
   return rows.length === 0 ? none : columns([heading, ...rows]);
 }
@@ -43,18 +41,15 @@ interface ListView<Row, Shown> {
   present: (row: Row) => Shown;
   columns: readonly string[];
   cells: (shown: Shown, row: Row) => string[];
-  /** Text where there are no rows. */
   none: string;
 }
 
 interface List<Row> {
   rows: readonly Row[];
   has_more?: boolean;
-  /** Place at which `--before` continues the list. */
   next_cursor?: string | null;
 }
 
-/** Prints a list, or a page of one. */
 export function printList<Row, Shown>(
   { print }: Pick<CliContext, 'print'>,
   { rows, ...page }: List<Row>,

@@ -61,10 +61,9 @@ const COMMANDS: readonly CliCommand[] = [
 ];
 
 /**
- * Runs the command line once.
+ * Runs the command line once. It does not throw.
  * @param args without node and script, as `['account', 'list']`
- * @param openRebuilder the worker's steps, which no module of src imports
- * @returns the exit code: 0 done, 1 refused or failed. It does not throw.
+ * @returns the exit code: 0 done, 1 refused or failed
  */
 export async function runCli(
   args: readonly string[],
@@ -87,7 +86,6 @@ export async function runCli(
   }
 }
 
-/** Commands of every group, with the help of each. */
 export function createProgram(context: CliContext, io: CliIo, isJson: boolean): Command {
   const program = new Command()
     .name(PROGRAM)
@@ -112,13 +110,12 @@ export function createProgram(context: CliContext, io: CliIo, isJson: boolean): 
   return program;
 }
 
-/** Whether `--json` is given, known before parsing, so that faults of the parsing take its form. */
+/** Checks for `--json` before parsing, so that errors of the parser become JSON too. */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return args.slice(0, end === -1 ? args.length : end).includes('--json');
 }
 
-/** Reports wrong usage, or prints the text of `--help`. */
 function reportUsage(error: CommanderError, io: CliIo, isJson: boolean): number {
   if (error.exitCode === 0) return 0;
   if (isJson) {

@@ -10,31 +10,24 @@ import { type TemporalAccess, temporalAccess } from '../temporal/access';
 import { describeError } from '../temporal/in-time';
 import { isMissingFile } from './failure';
 
-/** Addresses of the servers, and the rules that the command line shares with the service. */
 export interface Settings {
   mongodb: { uri: string; db: string };
   temporal: TemporalAccess;
-  /** Separates the task queues from those of other services in the namespace. */
   taskQueuePrefix: string;
-  /** Path of the key file; undefined when neither source names it, since few commands need it. */
   keysFile: string | undefined;
-  /** Directory of the key pairs of recipients; undefined when neither source names it. */
   keysDir: string | undefined;
-  /** Whether sandbox endpoints may be on this machine. Live ones never. */
+  /** Whether sandbox endpoints may be on this machine; live ones never. */
   allowPrivate: boolean;
-  /** Networks that webhooks must not reach: CIDRs separated by commas. */
+  /** CIDRs separated by commas that webhooks must not reach. */
   deniedNetworks: string;
   /** Minor units above which a second operator approves a correction on live. */
   approvalLimit: number;
-  /** Limit of fundings and of `mark_settled`: that of corrections, where it is set. */
+  /** Minor units above which a second operator approves fundings and `mark_settled`. */
   creditLimit: number;
-  /** Base of the service's own links. */
   publicUrl: string;
-  /** Whether connections to other machines may lack TLS. */
   allowPlainText: boolean;
-  /** Live connectors, as `createConnectors` reads them. */
   liveConnectors: string;
-  /** Source of the addresses, for messages. */
+  /** Origin of the addresses, for messages. */
   source: string;
 }
 
@@ -44,7 +37,7 @@ const StackFile = z.object({
     .object({
       address: z.string(),
       namespace: z.string().optional(),
-      /** Null where the server was given by address. */
+      /** Null for an external server. */
       ui_url: z.string().nullish(),
     })
     .optional(),
@@ -69,10 +62,9 @@ const DEFAULT_DB = 'payments';
 const DEFAULT_URL = 'http://localhost:8080';
 
 /**
- * Reads the environment first, then the file of the stack that runs here. A stack file of another
- * database than the environment's is left alone: its encryption keys would be the wrong ones.
- * @throws ServiceError `no_stack` when neither says where MongoDB is; `stack_file_invalid`;
- *   `setting_invalid`.
+ * Reads the environment first, then `DATA_DIR/stack.json`. A stack file for another database is
+ * ignored, because its encryption keys would be wrong.
+ * @throws ServiceError `no_stack`, `stack_file_invalid` or `setting_invalid`
  */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const values: Environment = Object.fromEntries(
@@ -147,7 +139,7 @@ function isSameDatabase(values: Environment, stack: z.infer<typeof StackFile>): 
   return isSameServer && (MONGODB_DB === undefined || MONGODB_DB === stackDb);
 }
 
-/** The server of a stack that runs here has no TLS and asks for no key, whatever is set for others. */
+/** Reads the Temporal access; the server of a local stack has neither TLS nor an API key. */
 function readTemporal(
   values: Environment,
   stack: z.infer<typeof StackFile>['temporal'],

@@ -15,8 +15,8 @@ import { addInvitation } from './sign-in/invitation';
 import { addSignIn } from './sign-in/sign-in';
 
 /**
- * Serves the merchants' dashboard under `/dashboard`. Every page works without JavaScript; nothing
- * inline is allowed, nothing is framed, and every form carries the session's token.
+ * Serves the merchants' dashboard. Every page works without JavaScript, allows nothing inline and
+ * no frame, and every form carries the session's token.
  * @see docs/dashboard.md#the-dashboard
  */
 export function createDashboard(deps: DashboardDeps): Router {
@@ -41,7 +41,7 @@ export function createDashboard(deps: DashboardDeps): Router {
   return router;
 }
 
-/** Answers every error with a page, never with JSON or a stack trace. */
+/** Turns every error into a page, never into JSON or a stack trace. */
 function showErrorPage(dashboard: Dashboard): RouterMiddleware {
   return async (ctx, next) => {
     try {

@@ -4,17 +4,15 @@ import type { Redeliveries } from '../service/events/redeliveries';
 import type { EndpointLimits } from '../webhooks/endpoint-limits';
 import type { PostWebhook } from '../webhooks/post';
 
-/** Dependencies of the dashboard, in one object. */
 export interface DashboardDeps extends MerchantDeps {
   redeliveries: Redeliveries;
   publicUrl: string;
-  /** Whether sandbox endpoints may be on this machine. */
   allowPrivateWebhooks: boolean;
-  /** Says which addresses the operator keeps from webhooks. */
+  /** Whether the operator denies webhooks to the address. */
   isDeniedAddress: (address: string) => boolean;
   /** Limits of test events. */
   limits: EndpointLimits;
   post: PostWebhook;
-  /** Address by which attempts to sign in are counted. */
+  /** Address by which sign-in attempts are counted. */
   clientAddress: ClientAddress;
 }

@@ -25,7 +25,6 @@ import { SECRET_ROUTES } from './webhooks/secret';
 import { SEND_FAILED_ROUTES } from './webhooks/send-failed';
 import { TEST_EVENT_ROUTE } from './webhooks/test-event';
 
-/** Pages that only accounts with crypto have. */
 const CRYPTO_ROUTES: readonly Route[] = [
   {
     method: 'get',
@@ -42,7 +41,6 @@ const CRYPTO_ROUTES: readonly Route[] = [
   SETTLE_ROUTE,
 ];
 
-/** Pages and acts of signed-in users. */
 export const ROUTES: readonly Route[] = [
   OVERVIEW_ROUTE,
   ...listRoutes(PAYMENTS),

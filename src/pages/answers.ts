@@ -15,7 +15,6 @@ export interface PayPageDeps extends Omit<PaymentPages, 'cryptoPayments'> {
   log: Logger;
 }
 
-/** Dependencies of the routes, and the answers that they share. */
 export interface PayPages extends PayPageDeps {
   browser: BrowserCookie;
   notice: (ctx: Context, name: NoticeName, onward?: string | null) => void;
@@ -27,7 +26,6 @@ export interface PayPages extends PayPageDeps {
   cancel: (ctx: Context, payment: PaymentDocument) => Promise<void>;
 }
 
-/** Binds the answers that every route gives to the dependencies and the assets. */
 export function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
   return {
     ...deps,
@@ -46,7 +44,7 @@ export function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
     },
     cancel: async (ctx, payment) => {
       const answer = await deps.cancelPayment(payment._id);
-      // The waiting page knows where to go when it is too late to cancel.
+      // The waiting page redirects when it is too late to cancel.
       seeOther(ctx, answer === 'cancelled' ? payment.error_url : `/pay/return/${payment._id}`);
     },
   };

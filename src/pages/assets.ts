@@ -2,15 +2,12 @@ import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 
 export interface Asset {
-  /** Address with the content's hash, so that it may be cached for good. */
+  /** Address with the content's hash, so that it is cached forever. */
   href: string;
   serve: (ctx: Context) => void;
 }
 
-/**
- * Creates an asset from a style sheet or script in the source, since the compiler copies no other
- * files.
- */
+/** Creates an asset from text in the source, since the compiler copies no other files. */
 export function createAsset(
   path: string,
   type: 'text/css' | 'text/javascript',

@@ -3,8 +3,8 @@ import type { PaymentDocument } from '../service/payment-pages';
 const LENGTH_MAX = 2_048;
 
 /**
- * Address of the bank's session, once there is one that a browser may be sent to: https, or http in
- * the sandbox. A connector's answer is stored as it came.
+ * Returns the bank's session URL if a browser may open it: https, or http in the sandbox. The
+ * stored answer of the connector is not verified.
  * @see docs/connectors.md#instructions
  */
 export function bankUrl({

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
 
-/** Form of page tokens and browser cookies: 256 bits in base64url. */
+/** Page tokens and browser cookies: 256 bits in base64url. */
 export const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 const A_WEEK_S = 7 * 86_400; // longer than the longest payment is open
@@ -14,7 +14,7 @@ export function hashSecret(secret: string): string {
 }
 
 /**
- * The cookie that ties a payment's page to the browser that opened it. Only its hash is stored.
+ * Creates the cookie that binds a payment's page to one browser. Only its hash is stored.
  * @param publicUrl https makes the cookie `Secure` (`__Host-` would forbid its narrow path)
  */
 export function browserCookie(publicUrl: string) {
@@ -33,16 +33,14 @@ export function browserCookie(publicUrl: string) {
     return value !== undefined && SECRET.test(value) ? value : null;
   };
   return {
-    /** Hash of this browser's cookie; null when it has none. */
     hash: (ctx: Context): string | null => {
       const value = read(ctx);
       return value === null ? null : hashSecret(value);
     },
-    /** Sets the browser's cookie unless it has one, and returns its hash. */
+    /** Sets the cookie unless the browser has one. @returns its hash */
     bind: (ctx: Context): string => {
       const value = read(ctx) ?? randomBytes(32).toString('base64url');
-      // The header is written here, since the library refuses `Secure` cookies behind a proxy that
-      // ends TLS.
+      // The library refuses `Secure` cookies behind a proxy that ends TLS.
       ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`);
       return hashSecret(value);
     },

@@ -1,7 +1,6 @@
 import { formatUnits } from '../domain/crypto/assets';
 import type { ShownCryptoPayment, ShownDeposit } from './crypto-stage';
 
-/** Deposits and their states. */
 export function Deposits({ payment }: { payment: ShownCryptoPayment }) {
   if (payment.deposits.length === 0) return null;
   return (

@@ -1,6 +1,6 @@
 /**
- * Script of the page for crypto, which works without it. It counts down, copies, and loads the page
- * again when something has happened. It is text, since the compiler copies no other files.
+ * Script of the crypto page, as text because the compiler copies no other files. The page works
+ * without it.
  */
 export const CRYPTO_JS = `'use strict';
 (() => {
@@ -13,14 +13,14 @@ export const CRYPTO_JS = `'use strict';
       if (response.status < 500 && (!response.ok || !json)) return location.reload();
       if (response.ok && (await response.json()).state !== live.dataset.state) return location.reload();
     } catch {
-      // The next question settles a moment offline or a restart.
+      // The next request covers a moment offline or a restart.
     }
     setTimeout(ask, document.hidden ? 5000 : 1000);
   }
   if (live) setTimeout(ask, 500);
 
   const clock = document.querySelector('[data-left]');
-  // The server's own measure, since the payer's clock may be wrong.
+  // The server measures the time, since the payer's clock may be wrong.
   const end = clock && performance.now() + Number(clock.dataset.left) * 1000;
   function tick() {
     const left = Math.max(0, Math.ceil((end - performance.now()) / 1000));
@@ -39,7 +39,7 @@ export const CRYPTO_JS = `'use strict';
     try {
       await navigator.clipboard.writeText(element.textContent);
     } catch {
-      // A page over plain http has no clipboard of its own.
+      // Pages over plain http have no clipboard API.
       select(element);
       document.execCommand('copy');
     }

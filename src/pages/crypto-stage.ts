@@ -2,17 +2,15 @@ import { assetRules, formatDecimalUnits, parseUnits } from '../domain/crypto/ass
 import type { Deposit } from '../domain/crypto/deposit';
 import type { CryptoPaymentStatus } from '../domain/crypto/payment';
 
-/** Deposit as its payer may see it. */
 export type ShownDeposit = Omit<Deposit, 'seen_at' | 'screening' | 'undone'>;
 
-/** Crypto payment, as its page reads it. */
 export interface CryptoPagePayment extends ShownCryptoPayment {
   account_id: string;
-  /** Place where a person plays the payer; sandbox only. */
+  /** Address where a developer plays the payer; sandbox only. */
   play_url: string | null;
 }
 
-/** Facts of a crypto payment that its payer may see; amounts are in the asset's smallest unit. */
+/** Fields that the payer may see; amounts are in the asset's smallest unit. */
 export interface ShownCryptoPayment {
   status: CryptoPaymentStatus;
   /** Minor units of `currency`. */
@@ -33,26 +31,24 @@ export interface ShownCryptoPayment {
 
 /**
  * Stages of a payment, as its payer sees them.
- * - `pay`: nothing came yet; `top_up`: less came than is due, and there is time for the rest
- * - `confirming`: enough is on its way; `received`: it is there
- * - `short`: less came than is due, and the time is over
- * - `held`: it is checked; `expired`: the time is over, and nothing came
+ * - `pay`: nothing has come; `top_up`: a part has come, in time
+ * - `confirming`: enough is unconfirmed; `received`: enough is confirmed
+ * - `short`: a part has come, too late; `held`: it is checked; `expired`: nothing came in time
  */
 export type StageName = 'pay' | 'top_up' | 'confirming' | 'received' | 'short' | 'held' | 'expired';
 
 export interface Stage {
   name: StageName;
-  /** Smallest units that came, confirmed or not. */
+  /** Smallest units received, confirmed or not. */
   seen: bigint;
-  /** Smallest units that are still to be sent; 0 where enough came. */
+  /** Smallest units still due. */
   missing: bigint;
-  /** Smallest units that came beyond the amount due. */
+  /** Smallest units beyond the amount due. */
   surplus: bigint;
-  /** Seconds in which the payer may still pay. */
+  /** Seconds left to pay. */
   secondsLeft: number;
 }
 
-/** Decides what the payer sees; pure. */
 export function getStage(payment: ShownCryptoPayment, now: Date): Stage {
   const pending = payment.deposits
     .filter(({ status, late }) => status === 'pending' && !late)
@@ -75,7 +71,7 @@ function getStageName(
   return seen > 0n ? 'short' : 'expired';
 }
 
-/** URI for a wallet, with what is missing in place of the amount due; pure. */
+/** Builds the URI for a wallet, with the missing amount. */
 export function buildUri({ payment_uri, asset, network }: ShownCryptoPayment, missing: bigint) {
   const amount = formatDecimalUnits(missing, assetRules(asset, network)?.decimals ?? 0);
   return payment_uri

@@ -1,13 +1,13 @@
 import { BASE_CSS } from './styles';
 
-/** The code stays dark on light in dark mode, too: many scanners know no other. */
+/** The QR code stays dark on light in dark mode, because many scanners require it. */
 export const CRYPTO_CSS = `${BASE_CSS}
 .live { display: flex; flex-direction: column; gap: 24px; }
 h2 { font-size: 16px; font-weight: 620; }
 strong { font-weight: 620; }
 .row { display: flex; align-items: center; justify-content: space-between; gap: 16px; }
-.coins { font-size: clamp(30px, 8.5vw, 40px); }
-.coins.long { font-size: clamp(19px, 5.6vw, 26px); line-height: 1.3; letter-spacing: -0.02em; }
+.units { font-size: clamp(30px, 8.5vw, 40px); }
+.units.long { font-size: clamp(19px, 5.6vw, 26px); line-height: 1.3; letter-spacing: -0.02em; }
 .unit { font-size: 0.6em; letter-spacing: 0; color: var(--muted); }
 .clock {
   display: flex; align-items: center; gap: 8px; margin-left: auto; white-space: nowrap;

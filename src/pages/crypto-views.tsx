@@ -18,7 +18,7 @@ export interface CryptoPageProps {
   merchant: string;
   assets: PayAssets;
   now: Date;
-  /** URL of the page's state, and the state that is shown. */
+  /** URL that returns the state of the page. */
   poll: string;
   state: string;
 }
@@ -30,7 +30,6 @@ interface Words {
   text: string;
 }
 
-/** Words of each stage; to pay there is nothing to be said but the amount. */
 const WORDS: Record<Exclude<StageName, 'pay'>, Words> = {
   top_up: {
     icon: 'clock',
@@ -41,14 +40,14 @@ const WORDS: Record<Exclude<StageName, 'pay'>, Words> = {
   confirming: {
     icon: 'clock',
     tone: '',
-    title: 'Your payment is on its way',
-    text: 'The network is confirming it. You can close this page: the shop hears of it by itself.',
+    title: 'Your payment is being confirmed',
+    text: 'You can close this page: we notify the shop.',
   },
   received: {
     icon: 'check',
     tone: 'good',
     title: 'Payment received',
-    text: 'The shop has been told. You can close this page.',
+    text: 'The shop has been notified. You can close this page.',
   },
   short: {
     icon: 'clock',
@@ -72,7 +71,6 @@ const WORDS: Record<Exclude<StageName, 'pay'>, Words> = {
   },
 };
 
-/** Page of a crypto payment: where to send how much, and what has come. */
 export function cryptoPage(props: CryptoPageProps): string {
   const { payment, merchant, assets, now, poll, state } = props;
   const stage = getStage(payment, now);
@@ -82,7 +80,7 @@ export function cryptoPage(props: CryptoPageProps): string {
     stylesheet: assets.css,
     script: assets.js,
     footer: 'Secure payment page.',
-    banner: payment.livemode ? undefined : 'Sandbox: this is a test, send no real coins.',
+    banner: payment.livemode ? undefined : 'Sandbox: this is a test, send no real funds.',
     reloadAfter: 10,
     children: (
       <div class="live" data-poll={poll} data-state={state}>
@@ -119,7 +117,6 @@ function StageNotice({ words: { icon, tone, title, text } }: { words: Words }) {
 /** Characters that fit on one line in the large type. */
 const LINE_LENGTH = 11;
 
-/** Everything that a wallet needs: the code, the exact amount, the address. */
 function PayPrompt({ payment, stage }: { payment: ShownCryptoPayment; stage: Stage }) {
   const { asset, network, address } = payment;
   const uri = buildUri(payment, stage.missing);
@@ -130,7 +127,7 @@ function PayPrompt({ payment, stage }: { payment: ShownCryptoPayment; stage: Sta
     <>
       <Heading class="lines">
         <span class="muted small">{stage.name === 'pay' ? 'Send exactly' : 'Still to send'}</span>
-        <span class={`amount ${amount.length > LINE_LENGTH ? 'coins long' : 'coins'}`}>
+        <span class={`amount ${amount.length > LINE_LENGTH ? 'units long' : 'units'}`}>
           <span id="amount" class="all">
             {amount}
           </span>{' '}
@@ -170,7 +167,7 @@ function PayPrompt({ payment, stage }: { payment: ShownCryptoPayment; stage: Sta
   );
 }
 
-/** Button that the script shows; without it a press selects the whole text. */
+/** Button that the script shows; without it, one press selects the whole text. */
 function Copy({ target }: { target: 'amount' | 'address' }) {
   const confirmation = target === 'amount' ? 'Amount copied' : 'Address copied';
   return (

@@ -10,8 +10,8 @@ import { CRYPTO_CSS } from './crypto-styles';
 import { cryptoPage } from './crypto-views';
 
 /**
- * Serves the page of a crypto payment: `/pay/crypto/{token}`. It is not bound to a browser, since the
- * wallet may be on another device, and it takes nothing in: it only shows what the chain says.
+ * Serves the page of a crypto payment. It is read-only and not bound to a browser, since the wallet
+ * may be on another device.
  * @see docs/api.md#the-payers-page
  */
 export function addCryptoRoutes(router: Router, pages: PayPages): void {
@@ -52,7 +52,7 @@ async function findPayment(
   return SECRET.test(token) ? await cryptoPayments.byToken(hashSecret(token)) : null;
 }
 
-/** Fingerprint of all that the page shows and that may change. */
+/** Hashes everything on the page that may change. */
 function hashState(payment: CryptoPagePayment, now: Date): string {
   const { status, amount_received, deposits } = payment;
   const { name } = getStage(payment, now);

@@ -6,17 +6,16 @@ export interface PageShell {
   title: string;
   stylesheet: string;
   script?: string;
-  /** Seconds after which a browser without JavaScript loads the page again. */
+  /** Seconds after which a browser without JavaScript reloads. */
   reloadAfter?: number;
-  /** A stored URL that the browser goes on to at once. */
+  /** Stored URL to which the browser redirects at once. */
   goTo?: string;
-  /** Line across the top. */
   banner?: string;
   footer: string;
   children: ComponentChildren;
 }
 
-/** Renders a whole HTML document as text; everything put into it is escaped. */
+/** Renders an HTML document; everything in it is escaped. */
 export function renderPage(shell: PageShell): string {
   return `<!doctype html>${renderToString(<Page {...shell} />)}`;
 }

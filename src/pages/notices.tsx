@@ -61,9 +61,7 @@ export const NOTICES = {
 
 export type NoticeName = keyof typeof NOTICES;
 
-/**
- * @param onward where the browser bound to the payment may continue; null for any other
- */
+/** @param onward URL for the browser that is bound to the payment; null for any other */
 export function noticePage(name: NoticeName, assets: PayAssets, onward: string | null): string {
   const { icon, title, text } = NOTICES[name];
   return renderPage({

@@ -8,17 +8,16 @@ type Facts = Pick<
 
 /**
  * Access of a browser to a payment's page.
- * - `open`: it may see the page, continue to the bank, abandon the payment
- * - `outcome`: it opened the payment, which is past paying, and sees what happened
+ * - `open`: the page can be used
+ * - `outcome`: this browser opened the payment, which is no longer payable
  * - `taken`: another browser opened it
- * - `expired`, `ended`: it is too late
+ * - `expired`, `ended`: too late
  */
 export type PageAccess = 'open' | 'outcome' | 'taken' | 'expired' | 'ended';
 
 /**
  * Decides the access of a browser; pure.
- * The page opens once, is then bound to that browser, and expires with the payment.
- * @param browserHash SHA-256 of the asking browser's cookie; null when it has none
+ * @param browserHash SHA-256 of its cookie; null when it has none
  * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function getPageAccess(payment: Facts, browserHash: string | null, now: Date): PageAccess {
@@ -33,7 +32,7 @@ export function getPageAccess(payment: Facts, browserHash: string | null, now: D
 }
 
 /**
- * Address to which the shop wants the customer sent; null while nothing is decided.
+ * Returns the shop's URL for the outcome; null while nothing is decided.
  * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function onwardUrl(payment: Facts): string | null {

@@ -6,7 +6,6 @@ import { bankUrl } from './bank-url';
 import { Icon, type IconName } from './icons';
 import { Detail, Monogram, renderPage } from './layout';
 
-/** Addresses of the pages' style sheet and script. */
 export interface PayAssets {
   css: string;
   js: string;
@@ -20,7 +19,6 @@ export interface PayPageProps {
 
 const FOOTER = 'Secure payment page. This link works once.';
 
-/** Page that asks the customer to pay, before the bank. */
 export function payPage({ payment, merchant, assets }: PayPageProps, action: string): string {
   const { name, icon } = getMethod(payment.method);
   const amount = formatMoney(payment.amount, payment.currency);
@@ -56,7 +54,7 @@ export function payPage({ payment, merchant, assets }: PayPageProps, action: str
   });
 }
 
-/** Page shown until the bank has opened its session, to which the browser then redirects. */
+/** Page shown until the bank has opened its session. */
 export function openingPage(props: PayPageProps, path: string): string {
   const { payment, assets } = props;
   const { name } = getMethod(payment.method);
@@ -85,7 +83,7 @@ export function openingPage(props: PayPageProps, path: string): string {
   });
 }
 
-/** Page for a customer who is back from the bank before its answer is in. */
+/** Page for a customer who returns before the bank's answer. */
 export function returnPage(props: PayPageProps, path: string): string {
   const { payment, assets } = props;
   const bank = bankUrl(payment);
@@ -126,7 +124,6 @@ const OUTCOMES: Record<PaymentStatus, { title: string; icon: IconName; tone: str
   expired: { title: 'This payment has expired', icon: 'clock', tone: '' },
 };
 
-/** Page for the browser that opened the payment: the outcome, and the way on. */
 export function outcomePage(props: PayPageProps, onward: string | null): string {
   const { payment, merchant, assets } = props;
   const { title, icon, tone } = OUTCOMES[payment.status];

@@ -14,9 +14,8 @@ import { isForeignPost, pageHeaders, seeOther } from './security';
 import { PAY_CSS } from './styles';
 
 /**
- * Serves the hosted page: `/pay/{token}`, `/pay/return/{payment_id}` and their assets. It reads no
- * request body and redirects only to stored URLs, never to one from the request.
- * The page opens once, is bound to the browser that opened it, and expires with the payment.
+ * Serves the hosted page. It reads no request body and redirects only to stored URLs. The page
+ * opens once, is bound to the browser that opened it, and expires with the payment.
  * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function createPayPages(deps: PayPageDeps): Router {
@@ -37,8 +36,8 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
     const { token = '' } = ctx.params;
     const payment = await admit(ctx, pages, token);
     if (payment === null) return;
-    // The cookie is set before the first POST, so that a repeated POST comes from the same browser
-    // even when the first answer was lost.
+    // The cookie precedes the first POST, so that a repeated POST comes from the same browser even
+    // when the first answer was lost.
     if (ctx.method === 'GET') pages.browser.bind(ctx);
     await pages.show(ctx, payment, (props) => payPage(props, `/pay/${token}`));
   });
@@ -72,8 +71,8 @@ function addTokenRoutes(router: Router, pages: PayPages): void {
 }
 
 /**
- * Finds the token's payment when this browser may go on with it; else answers why not and returns
- * null. With `open` the page is bound to this browser first; of any number at once, one wins.
+ * Finds the payment that this browser may use; else answers with the reason. `open` binds the page
+ * to this browser first; of concurrent browsers, one wins.
  */
 async function admit(
   ctx: Context,
@@ -114,13 +113,13 @@ async function refuse(
   if (access === 'outcome') {
     return await pages.show(ctx, payment, (props) => outcomePage(props, onwardUrl(payment)));
   }
-  // `open` can't be, since the loser of the race finds another browser's hash, or the time run out.
+  // `open` is left only where the time ran out during the race.
   const name = access === 'open' ? 'expired' : access;
   const isBound = name === 'expired' && payment.browser_hash !== null;
   pages.notice(ctx, name, isBound ? payment.error_url : null);
 }
 
-/** Answers every error in words; a customer never reads JSON or a stack trace. */
+/** Turns every error into a page, never into JSON or a stack trace. */
 function answerInWords(pages: PayPages): RouterMiddleware {
   return async (ctx, next) => {
     try {

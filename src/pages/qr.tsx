@@ -3,9 +3,7 @@ import { encode } from 'uqr';
 const MODULE_PIXELS = 4;
 
 /**
- * Draws a QR code as SVG, on the server, so that it needs neither script nor another site: dark on
- * light in both colour schemes, as readers need it.
- * @param label accessible name
+ * Draws a QR code as SVG. It is dark on light in both color schemes, because scanners require it.
  */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
@@ -25,7 +23,7 @@ export function QrCode({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** Path of a row's dark modules, one rectangle for each run of them. */
+/** Builds a rectangle for each run of dark modules. */
 function darkRuns(row: readonly boolean[], y: number): string {
   const runs = row
     .map((dark) => (dark ? '#' : ' '))

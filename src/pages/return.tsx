@@ -9,9 +9,8 @@ import { seeOther } from './security';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Serves the address to which the bank sends the customer back. It contains no secret, so the
- * browser's cookie authenticates. A browser without that cookie learns nothing, not even whether the
- * payment exists.
+ * Serves the bank's return address. It contains no secret: the browser's cookie authenticates, and
+ * another browser does not learn whether the payment exists.
  */
 export function addReturnRoutes(router: Router, pages: PayPages): void {
   router.get('/pay/return/:payment_id', async (ctx) => {
@@ -37,7 +36,6 @@ export function addReturnRoutes(router: Router, pages: PayPages): void {
   });
 }
 
-/** Finds the payment when this very browser opened it; else null. */
 async function findOwnPayment(
   ctx: RouterContext,
   { payments, browser }: PayPages,

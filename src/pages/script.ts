@@ -1,7 +1,6 @@
 /**
- * Script of the pages, which work without it. With it, a waiting page asks each second instead of
- * reloading, and a pressed button says so. It is text, since the compiler copies no other
- * files.
+ * Script of the payment page, as text because the compiler copies no other files. The page works
+ * without it.
  */
 export const PAY_JS = `'use strict';
 (() => {
@@ -14,12 +13,12 @@ export const PAY_JS = `'use strict';
     try {
       const response = await fetch(waiting.dataset.poll, { headers: { Accept: 'application/json' } });
       const json = (response.headers.get('Content-Type') || '').includes('json');
-      // A page that is not ours any more, expired or over says so itself.
+      // A page that is expired or bound to another browser says so itself.
       if (response.status < 500 && (!response.ok || !json)) return location.reload();
       const { next } = await response.json();
       if (typeof next === 'string') return location.replace(next);
     } catch {
-      // The next question settles a moment offline or a restart.
+      // The next request covers a moment offline or a restart.
     }
     const elapsed = Date.now() - started;
     if (elapsed > LATER_MS) waiting.querySelector('[data-later]').hidden = false;
@@ -36,7 +35,7 @@ export const PAY_JS = `'use strict';
       if (button) button.setAttribute('aria-busy', 'true');
     });
   }
-  // A page that is shown again after the bank may be as it was left.
+  // A page from the browser's cache may hold a form that was sent.
   addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload();
   });

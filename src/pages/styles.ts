@@ -1,4 +1,3 @@
-/** Colours of every page, light and dark. */
 export const COLORS_CSS = `
 :root {
   color-scheme: light dark;
@@ -17,7 +16,7 @@ export const COLORS_CSS = `
 }
 `;
 
-/** Tokens and parts that every customer-facing page shares; the sandbox bank sets its own accent. */
+/** Rules that all customer pages share; the sandbox bank sets its own accent. */
 export const BASE_CSS = `${COLORS_CSS}
 *, *::before, *::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }

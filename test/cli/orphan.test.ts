@@ -37,7 +37,7 @@ test('what was terminated is listed with its age; what runs or has ended is not'
   ];
   expect(await setting.json('orphan', 'list')).toEqual(NONE);
   const { stdout } = await setting.cli('orphan', 'list');
-  expect(stdout).toMatch(/^All \d+ that are under way have a workflow that runs\.\n$/);
+  expect(stdout).toMatch(/^All \d+ in flight have a workflow that runs\.\n$/);
 
   const [payout = '', refund = '', payment = ''] = running;
   await setting.terminate('payout', payout);

@@ -22,7 +22,7 @@ test('two stores that agree are told so, with exit code 0', async () => {
     },
   });
   expect((await setting.cli('reconcile', ...SINCE)).stdout).toMatch(
-    /^\d+ workflows that run or ended since 2026-01-01T00:00:00\.000Z, and 0 documents under way: nothing differs\.\n$/,
+    /^\d+ workflows that run or ended since 2026-01-01T00:00:00\.000Z, and 0 documents in flight: nothing differs\.\n$/,
   );
 });
 

@@ -177,7 +177,7 @@ test('deliveries show request and answer, and are sent again one by one or all t
   await service.stores.events.setDelivery(event?._id ?? '', { status: 'exhausted' });
   received.length = 0;
   const counted = await owner.get(path('/send-failed'));
-  expect(textOf(counted.html)).toContain('1 event was given up.');
+  expect(textOf(counted.html)).toContain('1 event failed.');
   expect(received).toEqual([]);
   const from = /name="from"[^>]*value="([^"]+)"/.exec(counted.html)?.[1] ?? '';
   expect((await owner.post(path('/send-failed'), { from })).status).toBe(303);

@@ -57,7 +57,7 @@ it('follows a payment to its end by itself, and copies amount and address', asyn
     await picture(page, 'crypto-top-up-desktop');
     const confirming = { ...rest, status: 'pending', confirmations: 2 } as const;
     set({ status: 'underpaid', amount_received: HALF, deposits: [half, confirming] });
-    await heading(page, 'Your payment is on its way');
+    await heading(page, 'Your payment is being confirmed');
     await picture(page, 'crypto-confirming-desktop');
     const amount_received = '31342120000000000';
     set({ status: 'received', amount_received, deposits: [half, rest] });

@@ -7,7 +7,6 @@ import type { AccountDocument } from '../../service/accounts';
 import type { CliContext } from '../context';
 import { fields, formatTime } from '../output';
 
-/** Account as `--json` prints it. */
 export function presentAccount(account: AccountDocument) {
   const { frozen, payout_limits = {} } = account;
   const limits = Object.keys(payout_limits).length === 0 ? undefined : payout_limits;

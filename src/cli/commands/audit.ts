@@ -75,7 +75,7 @@ a whole new chain: store the output of --json elsewhere, and compare with it lat
     const check = await verifyChains(stores.auditLog, storedHeads);
     context.print({ json: check, text: report(check) });
     if (check.broken.length === 0) return;
-    // The report is printed already; this sets the exit code to 1.
+    // The report is printed already; the error sets the exit code to 1.
     const chains = formatCount(check.broken.length, 'broken chain');
     throw new ServiceError('audit_log_broken', `The audit log has ${chains}.`);
   },

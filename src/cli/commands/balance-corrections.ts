@@ -64,7 +64,7 @@ units by default), and each correction of an asset.`,
   },
 });
 
-/** Money or asset of a correction. @throws ServiceError `invalid_usage` */
+/** @throws ServiceError `invalid_usage` */
 function readMoney({
   currency,
   asset,

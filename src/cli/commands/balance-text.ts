@@ -10,7 +10,7 @@ export function formatBalance(amount: number | bigint, currency: string): string
   return asset === undefined ? formatMoney(amount, currency) : formatUnits(BigInt(amount), asset);
 }
 
-/** Row as JSON: an asset in its smallest unit as a text, with its network. */
+/** Presents a balance; an asset counts in its smallest unit, as a text. */
 export function presentBalance<Row extends BalanceRow>(row: Row) {
   const { currency, available, reserved, ...rest } = row;
   const asset = parseBookCurrency(currency);

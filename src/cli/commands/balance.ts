@@ -70,7 +70,7 @@ const fund = defineCommand({
     approved_by: ApprovedBy,
   }),
   notes: `
-It records in the ledger what came in from outside; no money moves. The first funding creates a balance
+It only records in the ledger what came in from outside. The first funding creates a balance
 account. Where the outcome is unknown, repeat it with the same --operation-id. On live, above
 APPROVAL_LIMIT where it is set, a second operator approves.`,
   example:

@@ -35,7 +35,7 @@ const invite = defineCommand({
   },
 });
 
-const people = defineCommand({
+const team = defineCommand({
   name: 'people',
   description: 'list the team of an account, oldest first',
   options: z.object({ account_id: AccountId }),
@@ -79,7 +79,7 @@ const reset = defineCommand({
       .default(false)
       .describe('switch the second factor off, too, where it is lost'),
   }),
-  notes: 'Verify first who requests it: whoever has the new password can sign in.',
+  notes: 'Verify the request first: the new password is enough to sign in.',
   example: 'dashboard reset-password ana@example.com',
   run: async (context, { email, without_second_factor: dropSecondFactor }) => {
     const password = await resetPassword(await context.actingDeps(), email, { dropSecondFactor });
@@ -97,5 +97,5 @@ const reset = defineCommand({
 export const dashboardCommands = defineGroup({
   name: 'dashboard',
   description: "users who sign in to a merchant's dashboard",
-  commands: [invite, people, reset],
+  commands: [invite, team, reset],
 });

@@ -35,8 +35,8 @@ It can be interrupted at any moment: \`keys reseal\` continues, and a new rotati
 then. Back the key files up at once. The earlier key stays in its file until \`keys retire\` removes
 it; an earlier database backup can only be read with it.`,
   example: 'keys rotate --ring recipients.live',
-  run: async (context, { force, ring }) =>
-    report(context, await rotateKeys(await keyDeps(context), force, ring)),
+  run: async (context, { force, ring: keyRing }) =>
+    report(context, await rotateKeys(await keyDeps(context), force, keyRing)),
 });
 
 const split = defineCommand({
@@ -45,7 +45,7 @@ const split = defineCommand({
   options: z.object({}),
   notes: `
 KEYS_DIR then holds, for each environment, recipients.ENV.json, which decrypts recipients, for its
-connectors, and recipients.ENV.public.json, which only encrypts, for the API. Existing files are kept.`,
+connectors, and recipients.ENV.public.json, which only encrypts, for the API. Existing files stay.`,
   example: 'keys split',
   run: async (context) => {
     const [keysFile, keysDir] = [findKeysFile(context.settings()), getKeysDir(context.settings())];
@@ -111,7 +111,6 @@ function report(context: CliContext, result: ReencryptionResult): void {
   ]);
   context.print({ json: result, text });
   if (result.remaining === 0) return;
-  // The result is printed already; this sets the exit code to 1.
   throw new ServiceError(
     'rotation_unfinished',
     `Other keys still hold ${result.remaining} values: run \`keys reseal\` again. A value that can not ` +

@@ -27,7 +27,6 @@ when there are differences, of which the first 100 are listed.`,
     context.print({ json: { data }, text: report(data) });
     const { differences_total: total } = data;
     if (total === 0) return;
-    // The report is printed already; this sets the exit code to 1.
     throw new ServiceError('ledger_differs', `The ledger has ${formatCount(total, 'difference')}.`);
   },
 });

@@ -14,7 +14,7 @@ const list = defineCommand({
   example: 'orphan list',
   run: async (context, { limit: count }) => {
     const json = await listOrphans(await createDeps(context), count);
-    const none = `All ${json.checked} that are under way have a workflow that runs.`;
+    const none = `All ${json.checked} in flight have a workflow that runs.`;
     context.print({ json, text: orphanTable(json.data, none) + formatMore(json) });
   },
 });

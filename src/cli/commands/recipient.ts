@@ -4,7 +4,7 @@ import { eraseRecipient } from '../../service/recipients';
 import { defineCommand, defineGroup } from '../command';
 import { fields, formatTime } from '../output';
 
-const forget = defineCommand({
+const erase = defineCommand({
   name: 'forget',
   description: 'erase the details of a recipient for good; again changes nothing',
   options: z.object({ recipient_id: z.string().meta({ argument: true }) }),
@@ -34,5 +34,5 @@ fails, and its amount is returned to the balance.`,
 export const recipientCommands = defineGroup({
   name: 'recipient',
   description: 'erase what identifies a recipient of payouts',
-  commands: [forget],
+  commands: [erase],
 });

@@ -16,7 +16,7 @@ const KINDS: Record<Finding['kind'], string> = {
   behind: 'MongoDB holds an earlier version than its workflow: rebuilt from the history',
   short: 'a balance lacks what it took: fund the difference (balance fund), then run again',
   contradicts:
-    'both have the same version and another state, or its workflow refused it: left to a person',
+    'both have the same version and another state, or its workflow refused it: left to an operator',
   ahead: 'its workflow is older, and syncs from the document on its next transition: harmless',
   orphan: 'in flight in MongoDB without a workflow that runs: restarted, as by orphan restart',
   undelivered: 'an event that is pending without a delivery: delivered, perhaps a second time',
@@ -52,13 +52,12 @@ Exit code 1 while differences are left. Keep the api and the connectors stopped 
     const { workflows, documents } = counts;
     const scope =
       `${workflows} workflows that run or ended since ${since.toISOString()}, and ` +
-      `${documents} documents under way`;
+      `${documents} documents in flight`;
     context.print({
       json: { data: { since: since.toISOString(), ...counts, left, findings: rows } },
       text: rows.length === 0 ? `${scope}: nothing differs.` : `${scope}.\n\n${formatRows(rows)}`,
     });
     if (left === 0) return;
-    // The report is printed already; this sets the exit code to 1.
     const hint = apply ? '' : ' Run it again with --apply.';
     throw new ServiceError('stores_differ', `Differences left: ${left}.${hint}`);
   },

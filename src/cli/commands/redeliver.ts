@@ -14,7 +14,7 @@ import { defineCommand } from '../command';
 import type { CliContext } from '../context';
 import { Env, names, Time } from '../options';
 
-/** Events per line of progress on stderr. */
+/** Events for each line of progress. */
 const PROGRESS_EVERY = 100;
 const STATUSES: DeliveryStatus[] = ['exhausted', 'pending'];
 

@@ -6,7 +6,6 @@ import { fields, formatTime, table } from '../output';
 const MONEY = ['amount', 'fee', 'refunded', 'settled_amount', 'returned_amount'];
 const UNITS = ['amount_due', 'amount_received'];
 
-/** Formats the page of a resource as text. */
 export function pageText(page: ResourcePage): string {
   const currency = String(page.resource['currency']);
   const rows = Object.entries(page.resource).map(
@@ -28,7 +27,6 @@ function section(title: string, body: string): string {
   return `${title}\n${body}`;
 }
 
-/** Formats an amount of money or of an asset. */
 function amountText(amount: unknown, currency: string): string {
   const asset = parseBookCurrency(currency);
   return asset === undefined
@@ -40,7 +38,6 @@ function readBookCurrency(book: string): string {
   return book.slice(book.lastIndexOf(':') + 1);
 }
 
-/** Title of a field: `Bank reference` for `bank_reference`. */
 function formatTitle(name: string): string {
   const words = name.replaceAll('_', ' ');
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
@@ -138,7 +135,7 @@ function formatOutcome({
 }: ResourcePage['callbacks'][number]): string {
   if (parked !== null) return `parked: ${parked}`;
   if (unapplied !== null) return `not applied: ${unapplied}`;
-  return signalled_at === null ? 'not handed to the workflow yet' : 'taken in';
+  return signalled_at === null ? 'not handed to the workflow yet' : 'applied';
 }
 
 function auditTable({ audit }: ResourcePage): string {

@@ -12,7 +12,6 @@ import { Amount, ApprovedBy, Hours, Operator, Reason } from '../options';
 import { fields } from '../output';
 import { pageText } from './resource-text';
 
-/** Groups of all kinds of resource, which are alike. */
 export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
   const group = kind.replace('_', '-');
   const noun = kind.replace('_', ' ');

@@ -3,7 +3,6 @@ import { assertConnectorName } from '../../service/connectors';
 import { connectorRole, type MongoRole, serviceRoles } from '../../service/mongo-roles';
 import { defineCommand } from '../command';
 
-/** Connector of the sandbox, by the name that its database has. */
 const SANDBOX = 'sandbox_bank';
 
 export const rolesCommand = defineCommand({
@@ -33,7 +32,6 @@ runs \`migrate\` and the other commands, needs readWrite. \`npm start\` makes ro
   },
 });
 
-/** Lines that create each role, or update one that exists. */
 function formatScript(roles: readonly MongoRole[]): string {
   const lines = roles.map(({ role, privileges }) => {
     const name = JSON.stringify(role);

@@ -111,7 +111,7 @@ function formatEvents({ enabled_events }: ShownEndpoint): string {
   return enabled_events?.join(', ') ?? 'all';
 }
 
-/** Dependencies of encryption. The account comes first: an unknown one is refused without keys. */
+/** Finds the account first: an unknown one is refused without keys. */
 async function createDeps(context: CliContext, account_id: string): Promise<EndpointDeps> {
   const { stores, ...deps } = await context.actingDeps();
   await findAccount(stores, account_id);

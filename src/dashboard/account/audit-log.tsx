@@ -11,7 +11,7 @@ import type { Answer, Call, PageDeps, Route } from '../frame/route';
 
 const TITLE = 'Audit log';
 const PATH = '/audit-log';
-/** Form of the ids of lines, which are also the places in the list. */
+/** Format of line ids, which are also the cursors of the list. */
 const CURSOR = /^[\dTZ:.-]{24}_[0-9a-f]{16}$/;
 
 export const AUDIT_LOG_ROUTE: Route = {

@@ -20,7 +20,6 @@ interface Step {
   children: ComponentChildren;
 }
 
-/** Steps from the first key to the first acknowledged webhook, ticked off as they are done. */
 async function show(call: Call, deps: PageDeps): Promise<Answer> {
   const steps = await listSteps(call, deps);
   const doneCount = steps.filter(({ isDone }) => isDone).length;
@@ -69,8 +68,8 @@ async function listSteps(call: Call, deps: PageDeps): Promise<Step[]> {
       isDone: progress.hasTeam,
       children: (
         <p>
-          <a href={call.href('/team')}>Invite a person</a> with the role that fits, so that nobody
-          shares a login.
+          <a href={call.href('/team')}>Invite a team member</a> with the role that fits, so that
+          nobody shares a login.
         </p>
       ),
     },

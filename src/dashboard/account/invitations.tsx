@@ -14,7 +14,7 @@ export const INVITATION_ROUTES: readonly Route[] = [
     method: 'post',
     path: '/team/invitations',
     act: 'team.change',
-    title: 'Invite a person',
+    title: 'Invite a team member',
     confirmation: {
       question: 'Anyone with the link can join the team.',
       button: 'Invite',
@@ -37,7 +37,6 @@ interface InvitationsProps {
   invitations: readonly Invitation[];
 }
 
-/** Invitations that are open, and the form for another one. */
 export function InvitationsPanel({ call, invitations }: InvitationsProps) {
   const mayChange = call.may('team.change');
   return (
@@ -82,7 +81,7 @@ function InviteForm({ call }: { call: Call }) {
       button="Invite"
       hidden={{ confirmed: 'yes' }}
     >
-      <h3>Invite a person</h3>
+      <h3>Invite a team member</h3>
       <Field label="E-mail" name="email" type="email" required maxLength={EMAIL_LENGTH_MAX} />
       <Select label="Role" name="role" value="read_only" options={ROLE_OPTIONS} />
       <Field

@@ -32,7 +32,7 @@ export const TEAM_ROUTES: readonly Route[] = [
     method: 'post',
     path: '/team/:id/remove',
     act: 'team.change',
-    title: 'Remove a person',
+    title: 'Remove a team member',
     whileFrozen: true,
     confirmation: {
       question: 'They are signed out everywhere, and can’t sign in again.',

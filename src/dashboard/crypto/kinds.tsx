@@ -11,7 +11,7 @@ import { decimalMoney, formatMoney } from '../../domain/money';
 import type { Call } from '../frame/route';
 import { commonColumns, type ResourceList } from '../resources/kinds';
 
-/** Amount as a plain decimal of whole units, for a spreadsheet. */
+/** Formats units as a plain decimal, for a spreadsheet. */
 function decimalAssetAmount(units: string, { asset, network }: { asset: string; network: string }) {
   return formatDecimalUnits(parseUnits(units), assetRules(asset, network)?.decimals ?? 0);
 }
@@ -85,7 +85,6 @@ const TABS = [
   { name: 'Wallets', path: '/crypto/wallets' },
 ] as const;
 
-/** Links between the pages of crypto. */
 export function CryptoTabs({ call }: { call: Call }) {
   return (
     <nav class="tabs" aria-label="Crypto">

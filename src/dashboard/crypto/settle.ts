@@ -24,7 +24,7 @@ export const SETTLE_ROUTE: Route = {
   handle: settle,
 };
 
-/** Settles by the key of the form, so that a form that is sent twice settles once. */
+/** Settles under the form key, so that a repeated form settles once. */
 async function settle(call: Call, deps: DashboardDeps): Promise<Answer> {
   const { form, href } = call;
   const [asset, network, key] = [field(form, 'asset'), field(form, 'network'), field(form, 'key')];
@@ -35,7 +35,7 @@ async function settle(call: Call, deps: DashboardDeps): Promise<Answer> {
   const act = { act: 'settlement.created', target: null, facts } as const;
   try {
     const { id } = await auditOutcome(call, act, () => createCryptoSettlement(deps, request));
-    const text = 'The settlement is on its way. Its status tells when it has completed.';
+    const text = 'The settlement has started. Its status shows when it has completed.';
     return { go: href(`/crypto/settlements/${id}`), flash: { tone: 'good', text } };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

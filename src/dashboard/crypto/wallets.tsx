@@ -59,7 +59,6 @@ async function showWallets(call: Call, deps: PageDeps): Promise<Answer> {
   return { page };
 }
 
-/** Balance of each asset, with the button that pays it out. */
 function AssetBalances({ call, balances }: { call: Call; balances: readonly BalanceRow[] }) {
   const rows = ASSETS.flatMap((cryptoAsset) => {
     const row = balances.find(({ currency }) => currency === bookCurrency(cryptoAsset));

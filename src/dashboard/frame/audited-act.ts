@@ -5,20 +5,18 @@ import { withAuditLine } from '../../service/audited';
 import type { CreateRequest } from '../../service/create-once';
 import type { Call } from './route';
 
-/** Act on money, as its line in the audit log names it. */
 interface MoneyAct {
   act: 'refund.created' | 'payment.cancelled' | 'settlement.created';
   target: string | null;
   facts?: AuditFacts;
 }
 
-/** Result of an act; that of one that creates names the resource. */
 interface ActResult {
   id?: string;
   isReplayed?: boolean;
 }
 
-/** Request of a form, which creates once under the form's key. */
+/** Builds a request that creates once under the form key. */
 export function buildCreateRequest<S extends z.ZodType>(
   { scope: caller, requestId }: Call,
   idempotencyKey: string,
@@ -36,9 +34,8 @@ export function buildCreateRequest<S extends z.ZodType>(
 }
 
 /**
- * Does an act and writes its line in the audit log, with the outcome: `done`, `replayed` where an
- * earlier submission of the form did it, the code of the refusal, or `unknown`.
- * @throws what the act throws
+ * Acts and writes the audit line with its outcome: `done`, `replayed`, the code of the refusal, or
+ * `unknown`.
  */
 export function auditOutcome<Result extends ActResult>(
   { scope, audit }: Call,

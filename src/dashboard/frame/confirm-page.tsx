@@ -2,14 +2,13 @@ import { Field } from './fields';
 import { Note, PageHead, PostForm } from './parts';
 import type { Confirmation, Viewer } from './route';
 
-/** Fields that the page sets itself, or that it must not repeat. */
+/** Fields that the page sets itself, or must not repeat. */
 const OWN_FIELDS = new Set(['csrf', 'confirmed', 'password', 'new_password']);
 
 interface ConfirmPageProps {
   viewer: Viewer;
   confirmation: Confirmation;
   title: string;
-  /** Address of the POST. */
   action: string;
   back: string;
   form: URLSearchParams;
@@ -17,8 +16,7 @@ interface ConfirmPageProps {
 }
 
 /**
- * Asks for confirmation of an act that cannot be undone or that shows a secret. It repeats the fields
- * of the form, so that it works without JavaScript.
+ * Asks for confirmation. It repeats the fields of the form, so that it works without JavaScript.
  */
 export function ConfirmPage({
   viewer,

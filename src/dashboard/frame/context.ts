@@ -4,14 +4,12 @@ import type { DashboardAssets, NavigationEntry } from './layout';
 import type { Env } from './route';
 import type { sessionCookie } from './session-cookie';
 
-/** Dependencies of the routes, and what all pages share. */
 export interface Dashboard extends DashboardDeps {
   assets: DashboardAssets;
   cookie: ReturnType<typeof sessionCookie>;
   navigation: readonly NavigationEntry[];
 }
 
-/** Path of the first page. */
 export function getHomePath(
   { navigation }: Pick<Dashboard, 'navigation'>,
   env: Env = 'sandbox',

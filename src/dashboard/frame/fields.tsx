@@ -16,12 +16,11 @@ const INPUTS = {
 interface FieldProps {
   label: string;
   name: string;
-  /** Id of the input, where a page has several of one name. */
+  /** Id of the input, for a page with several inputs of one name. */
   id?: string;
   type?: keyof typeof INPUTS;
   value?: string;
   hint?: string;
-  /** Reason why the value is refused. */
   fault?: string | undefined;
   required?: boolean;
   autocomplete?: string;
@@ -32,7 +31,6 @@ interface FieldProps {
   placeholder?: string;
 }
 
-/** Field with its label, hint and fault. */
 export function Field({ label, name, type = 'text', hint, fault, ...more }: FieldProps) {
   const id = more.id ?? `field-${name}`;
   const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
@@ -86,7 +84,6 @@ interface ChecksProps {
   hint?: string;
 }
 
-/** Boxes of which several may be checked. */
 export function Checks({ legend, name, options, checked, hint }: ChecksProps) {
   return (
     <fieldset class="field wide">
@@ -109,7 +106,7 @@ interface FiltersProps {
   children: ComponentChildren;
 }
 
-/** Form that filters a list; a GET, so that its address can be bookmarked. */
+/** Form that filters a list by GET, so that its address can be bookmarked. */
 export function Filters({ action, children }: FiltersProps) {
   return (
     <form method="get" action={action} class="filters">

@@ -7,7 +7,7 @@ const BODY_BYTES_MAX = 32 * 1_024;
 const FIELDS_MAX = 100;
 const FORM = 'application/x-www-form-urlencoded';
 
-/** Reads the fields of a form; null when the body is none, or too large. */
+/** Reads a form; null where the body is no form or too large. */
 export async function readForm(ctx: Context): Promise<URLSearchParams | null> {
   if (ctx.is(FORM) !== FORM) return null;
   try {
@@ -21,20 +21,17 @@ export async function readForm(ctx: Context): Promise<URLSearchParams | null> {
   }
 }
 
-/** Field of a form as text without spaces around it; empty when it is not there. */
 export function field(form: URLSearchParams, name: string): string {
   return form.get(name)?.trim() ?? '';
 }
 
-/** Idempotency keys of acts from the dashboard. */
 export const FORM_KEY = /^dashboard-[0-9a-f-]{36}$/;
 
-/** Creates the idempotency key of a form, so that a form that is sent twice acts once. */
+/** Creates an idempotency key, so that a repeated form acts once. */
 export function newFormKey(): string {
   return `dashboard-${randomUUID()}`;
 }
 
-/** Whether a refused act may still have been done. */
 export function isOutcomeUnknown({ code }: Refusal): boolean {
   return code === 'temporarily_unavailable' || code === 'idempotency_request_in_progress';
 }

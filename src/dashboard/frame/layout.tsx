@@ -5,7 +5,7 @@ import type { Flash } from '../../service/team/sessions';
 import { Note } from './parts';
 import type { Env, Route, Viewer } from './route';
 
-/** Entries of the navigation. Names are a contract. @see docs/dashboard.md#names-that-scripts-may-use */
+/** Names are a contract. @see docs/dashboard.md#names-that-scripts-may-use */
 const ENTRIES = [
   { name: 'Overview', path: '/overview' },
   { name: 'Payments', path: '/payments' },
@@ -23,16 +23,15 @@ const ENTRIES = [
 export interface NavigationEntry {
   name: string;
   path: string;
-  /** Whether it is there only where the account has crypto. */
+  /** Only for accounts with crypto. */
   crypto?: true;
 }
 
-/** Lists the entries that have a page. */
 export function buildNavigation(routes: readonly Route[]): NavigationEntry[] {
   return ENTRIES.filter(({ path }) => routes.some((route) => route.path === path));
 }
 
-/** Entry that a path belongs to, so that a payment's page marks `Payments`. */
+/** Finds the entry of a path, so that a payment's page marks `Payments`. */
 export function findEntry(
   navigation: readonly NavigationEntry[],
   path: string,
@@ -40,7 +39,6 @@ export function findEntry(
   return navigation.find((entry) => path === entry.path || path.startsWith(`${entry.path}/`));
 }
 
-/** Addresses of the style sheet and the script. */
 export interface DashboardAssets {
   css: string;
   js: string;
@@ -60,7 +58,7 @@ interface SignedInShell extends Shell {
   flash: Flash | null;
 }
 
-/** Renders a page for those who are not signed in: one card. */
+/** Renders one card, for visitors who are not signed in. */
 export function renderCard({ children, ...shell }: Shell): string {
   return render(
     shell,
@@ -71,7 +69,6 @@ export function renderCard({ children, ...shell }: Shell): string {
   );
 }
 
-/** Renders a page of a signed-in user. */
 export function renderSignedIn({ children, ...shell }: SignedInShell): string {
   const { viewer, navigation, path, flash } = shell;
   const visibleEntries = navigation.filter(

@@ -3,7 +3,6 @@ import { formatCount } from '../../domain/counted';
 import { type Dashboard, sendHtml } from './context';
 import { renderCard } from './layout';
 
-/** Pages that refuse or only inform. */
 export const NOTICES = {
   not_found: {
     status: 404,
@@ -63,7 +62,6 @@ export function sendNotice(ctx: Context, { assets }: Pick<Dashboard, 'assets'>, 
   sendHtml(ctx, renderCard({ title, assets, children: <Notice name={name} /> }), status);
 }
 
-/** Explains a limit of attempts. */
 export function explainLimit(minutes: number): string {
   return `Too many attempts. Try again in ${formatCount(minutes, 'minute')}.`;
 }

@@ -3,12 +3,10 @@ import type { Viewer } from './route';
 
 interface PageHeadProps {
   title: string;
-  /** Status, next to the title. */
   badge?: ComponentChildren;
   children?: ComponentChildren;
 }
 
-/** Heading of a page with its actions. */
 export function PageHead({ title, badge, children }: PageHeadProps) {
   return (
     <div class="head">
@@ -28,7 +26,7 @@ export function Panel({ title, children }: { title?: string; children: Component
   );
 }
 
-/** Row of a table; `href` makes its first cell the link to its page. */
+/** Row of a table; `href` links its first cell. */
 export interface Row {
   key: string;
   href?: string;
@@ -36,11 +34,9 @@ export interface Row {
 }
 
 interface TableProps {
-  /** Accessible name. */
   label: string;
   head: readonly string[];
   rows: readonly Row[];
-  /** Shown when there are no rows. */
   none: ComponentChildren;
 }
 
@@ -77,7 +73,6 @@ function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
 
-/** Links of a list by keyset; undefined where there is nothing further. */
 export function Pager({ older, newer }: { older: string | undefined; newer: string | undefined }) {
   if (older === undefined && newer === undefined) return null;
   return (
@@ -102,13 +97,12 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-/** Time in UTC to the second; a dash for none. */
+/** Time in UTC to the second. */
 export function When({ at }: { at: string | null }) {
   if (at === null) return <span class="muted">–</span>;
   return <time dateTime={at}>{`${at.slice(0, 19).replace('T', ' ')} UTC`}</time>;
 }
 
-/** List of names and values. */
 export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl>
@@ -122,7 +116,7 @@ export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChi
   );
 }
 
-/** Text with a button that copies it; the button is hidden without JavaScript. */
+/** Text with a copy button, which the script shows. */
 export function Copyable({ label, text }: { label: string; text: string }) {
   return (
     <div class="copyable">
@@ -140,7 +134,6 @@ export function Copyable({ label, text }: { label: string; text: string }) {
   );
 }
 
-/** Message within a page. */
 export function Note({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return (
     <div class={`message ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
@@ -149,7 +142,6 @@ export function Note({ tone, children }: { tone: Tone; children: ComponentChildr
   );
 }
 
-/** Note that operators look into a resource; null shows nothing. */
 export function NeedsAttentionNote({ attention }: { attention: string | null }) {
   if (attention === null) return null;
   return (
@@ -162,15 +154,14 @@ interface PostFormProps {
   action: string;
   button: string;
   tone?: 'plain' | 'danger';
-  /** Hidden fields. */
   hidden?: Readonly<Record<string, string>>;
-  /** Words on the button while it works. */
+  /** Text of the button while the form is sent. */
   busy?: string;
   class?: string;
   children?: ComponentChildren;
 }
 
-/** Form that acts; it carries the session's token. */
+/** Form that carries the session's token. */
 export function PostForm({ viewer, action, button, tone, hidden = {}, ...more }: PostFormProps) {
   return (
     <form method="post" action={action} class={more.class ?? 'form'}>
@@ -201,12 +192,10 @@ const TONES: Readonly<Record<string, Tone>> = {
   exhausted: 'bad',
 };
 
-/** Status of a resource or of a delivery, in words and in color. */
 export function Status({ of }: { of: string }) {
   return <Badge tone={TONES[of] ?? 'plain'}>{statusName(of)}</Badge>;
 }
 
-/** Words of a status: `Awaiting customer` for `awaiting_customer`. */
 export function statusName(status: string): string {
   const words = status.replaceAll('_', ' ');
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;

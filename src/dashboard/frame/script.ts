@@ -1,7 +1,6 @@
 /**
- * Script of the dashboard, which works without it: buttons say that they work, values can be
- * copied, and the current entry of the navigation is in view on a phone. It is kept as text, as the
- * compiler copies no other files.
+ * Script of the dashboard, as text because the compiler copies no other files. Every page works
+ * without it.
  */
 export const DASHBOARD_JS = `'use strict';
 (() => {
@@ -25,7 +24,7 @@ export const DASHBOARD_JS = `'use strict';
   const strip = document.querySelector('.navigation');
   const current = strip && strip.querySelector('[aria-current]');
   if (current) strip.scrollLeft = current.offsetLeft - strip.offsetLeft - 16;
-  // A page shown again from the browser's memory may hold a form that was sent.
+  // A page from the browser's cache may hold a form that was sent.
   addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload();
   });

@@ -2,20 +2,18 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import { SECRET } from '../../pages/browser';
 
-/** Session's cookie. On https its name forbids that another host sets it. */
+/** Creates the session's cookie. On https its name forbids other hosts to set it. */
 export function sessionCookie(publicUrl: string) {
   const secure = publicUrl.startsWith('https:');
   const name = secure ? '__Host-dashboard' : 'dashboard';
   const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   return {
-    /** Secret of this browser; null when it has none. */
     read: (ctx: Context): string | null => {
       const value = ctx.cookies.get(name);
       return value !== undefined && SECRET.test(value) ? value : null;
     },
     write: (ctx: Context, secret: string): void => {
-      // The header is written here, since the library refuses `Secure` cookies behind a proxy that
-      // ends TLS.
+      // The library refuses `Secure` cookies behind a proxy that ends TLS.
       ctx.append('Set-Cookie', `${name}=${secret}; ${attributes}`);
     },
     clear: (ctx: Context): void => {
@@ -24,7 +22,7 @@ export function sessionCookie(publicUrl: string) {
   };
 }
 
-/** Token for the forms of the browser that holds `secret`; it reveals nothing about the secret. */
+/** Derives the form token of a session, which reveals nothing about its secret. */
 export function csrfToken(secret: string): string {
   return createHash('sha256').update(`csrf:${secret}`).digest('base64url');
 }

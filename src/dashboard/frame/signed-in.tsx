@@ -14,7 +14,6 @@ import { explainLimit, NOTICES, Notice, type NoticeName } from './notices';
 import type { Answer, Call, Env, Route, Viewer } from './route';
 import { csrfToken, isCsrfToken } from './session-cookie';
 
-/** Adds the routes to the router; each passes the same checks in the same order. */
 export function addSignedIn(router: Router, dashboard: Dashboard, routes: readonly Route[]): void {
   for (const route of routes) {
     router[route.method](`/dashboard/:env${route.path}`, async (ctx, next) => {
@@ -33,7 +32,7 @@ interface Visit extends Pick<SessionVisit, 'session' | 'user'> {
   call: Call;
 }
 
-/** Session → role → form token → freeze → confirmation → handler. */
+/** Checks session → role → form token → freeze → confirmation, then handles. */
 async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env: Env) {
   const secret = dashboard.cookie.read(ctx);
   const visit = secret === null ? null : await loadVisit(ctx, dashboard, { route, env, secret });
@@ -57,7 +56,7 @@ function handle({ route, call, dashboard }: Visit): Promise<Answer> {
   return route.handle(call, { ...dashboard, audit: call.audit });
 }
 
-/** Loads session, user and account; null when one of them no longer exists. */
+/** Loads session, user and account; null where one is gone. */
 async function loadVisit(
   ctx: RouterContext,
   dashboard: Dashboard,
@@ -96,7 +95,7 @@ async function loadVisit(
   return { ctx, dashboard, route, call, session, user };
 }
 
-/** Shows the confirmation page where the route requires one; true when it was shown. */
+/** Shows the confirmation page where it is due; true when shown. */
 async function requireConfirmation(visit: Visit): Promise<boolean> {
   const { route, call, ctx } = visit;
   if (route.confirmation === undefined) return false;
@@ -161,7 +160,6 @@ function show(
   sendHtml(ctx, renderSignedIn(shell), status);
 }
 
-/** Redirects to sign-in, which leads back to the requested page. */
 function redirectToSignIn(ctx: RouterContext): void {
   const next = ctx.method === 'GET' ? `?next=${encodeURIComponent(ctx.path)}` : '';
   seeOther(ctx, `/dashboard/sign-in${next}`);

@@ -1,6 +1,5 @@
 import { COLORS_CSS } from '../../pages/styles';
 
-/** Style sheet of the dashboard: one column on a phone, two on a desktop. */
 export const DASHBOARD_CSS = `${COLORS_CSS}
 :root { --hover: #f8fafd; }
 @media (prefers-color-scheme: dark) { :root { --hover: #192132; } }
@@ -191,8 +190,8 @@ pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; }
 .timeline li.bad { border-color: var(--bad); }
 .timeline-head { display: flex; gap: 4px 10px; flex-wrap: wrap; align-items: baseline; }
 .timeline-head > :last-child { margin-left: auto; font-size: 13px; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(260px, 1fr)); gap: 20px; }
-.figure { font-size: 26px; font-weight: 650; letter-spacing: -0.02em; font-variant-numeric: tabular-nums; }
+.metrics { display: grid; grid-template-columns: repeat(auto-fit, minmax(260px, 1fr)); gap: 20px; }
+.metric { font-size: 26px; font-weight: 650; letter-spacing: -0.02em; font-variant-numeric: tabular-nums; }
 .plainlist { margin: 0; padding-left: 20px; display: flex; flex-direction: column; gap: 6px; }
 .plot { display: flex; flex-direction: column; gap: 6px; }
 .chart { width: 100%; height: 180px; display: block; overflow: visible; }

@@ -26,8 +26,8 @@ async function showBalances({ scope }: Call, deps: PageDeps): Promise<Answer> {
         <Panel>
           <BalanceTable balances={balances} />
           <p class="muted small">
-            Available money can be refunded and paid out. Reserved money belongs to payouts that are
-            on their way.
+            Available money can be refunded and paid out. Reserved money belongs to payouts in
+            progress.
           </p>
         </Panel>
       </>
@@ -35,7 +35,6 @@ async function showBalances({ scope }: Call, deps: PageDeps): Promise<Answer> {
   };
 }
 
-/** Table of an account's balances, by name and currency. */
 export function BalanceTable({ balances }: { balances: readonly BalanceRow[] }) {
   return (
     <Table

@@ -13,7 +13,7 @@ interface Bar {
   height: number;
 }
 
-/** Places the bars; the highest fills the height, and a day with any volume is seen. */
+/** Places the bars; a day with any volume has at least two pixels. */
 export function buildBars(days: readonly Day[]): Bar[] {
   const maxAmount = Math.max(1, ...days.map(({ amount }) => amount));
   const step = WIDTH / Math.max(1, days.length);
@@ -29,7 +29,7 @@ export function buildBars(days: readonly Day[]): Bar[] {
   });
 }
 
-/** Volume of each day as an SVG with its figures in words, and as a table. */
+/** Draws the volume of each day, with a table for screen readers. */
 export function VolumeChart({ days, currency }: { days: readonly Day[]; currency: string }) {
   const bars = buildBars(days);
   const total = days.reduce((sum, { amount }) => sum + amount, 0);

@@ -35,7 +35,7 @@ async function showOverview(call: Call, deps: PageDeps): Promise<Answer> {
       <>
         <PageHead title="Overview" />
         <Attention call={call} overview={overview} />
-        <div class="figures">
+        <div class="metrics">
           <Today overview={overview} days={days} currency={currency} />
           <Webhooks call={call} overview={overview} />
         </div>
@@ -92,14 +92,14 @@ function Today({ overview, days, currency }: TodayProps) {
   return (
     <Panel title="Today">
       <p>
-        <span class="figure">
+        <span class="metric">
           {currency === undefined ? '–' : formatMoney(today?.amount ?? 0, currency)}
         </span>
         <br />
         <span class="muted">{`settled, ${formatCount(today?.payments ?? 0, 'payment')}`}</span>
       </p>
       <p>
-        <span class="figure">{rate === null ? '–' : `${(rate * 100).toFixed(1)} %`}</span>
+        <span class="metric">{rate === null ? '–' : `${(rate * 100).toFixed(1)} %`}</span>
         <br />
         <span class="muted">{`success rate; ${formatCount(paymentCount, 'payment')} created today`}</span>
       </p>
@@ -115,7 +115,7 @@ function Webhooks({ call, overview }: { call: Call; overview: Overview }) {
       {isRegistered ? (
         <>
           <p>
-            <span class="figure">{String(exhausted)}</span>
+            <span class="metric">{String(exhausted)}</span>
             <br />
             <span class="muted">{`of ${events} events in 24 hours not delivered`}</span>
           </p>

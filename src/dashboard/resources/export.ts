@@ -2,17 +2,15 @@ import { Readable } from 'node:stream';
 
 export type CsvValue = string | number | null | undefined;
 
-/** Column of an export: its heading and its value in a row. */
 export type CsvColumn<D> = readonly [heading: string, value: (row: D) => CsvValue];
 
-/** Starts of a cell that a spreadsheet would run as a formula. */
+/** First characters of a cell that a spreadsheet would run as a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
-/** Size from which lines are sent. */
 const CHUNK_CHARS = 16 * 1_024;
 
 /**
- * Writes rows as CSV (RFC 4180, UTF-8) while they are read: memory stays the same however many there
- * are, and a reader that leaves ends the reading. After an error the file has no end.
+ * Streams rows as CSV (RFC 4180, UTF-8), so that memory stays constant; a reader that leaves ends
+ * the query.
  */
 export function csvStream<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn<D>[]): Readable {
   return Readable.from(chunks(rows, columns), { objectMode: false });
@@ -36,20 +34,20 @@ function line(values: readonly CsvValue[]): string {
   return `${values.map(cell).join(',')}\r\n`;
 }
 
-/** Writes a cell that no spreadsheet runs as a formula: such text begins with an apostrophe. */
+/** Formats a cell; an apostrophe stops a spreadsheet from running it as a formula. */
 export function cell(value: CsvValue): string {
   const text = value === null || value === undefined ? '' : String(value);
   const safe = FORMULA.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Counts the running exports of each account in this process, so that none takes them all. */
+/** Limits the running exports of each account in this process. */
 export function createExports(max: number) {
   const countByAccount = new Map<string, number>();
   return {
     /**
-     * Begins an export; it counts until its stream is closed, read to its end or not.
-     * @returns null when the account has as many under way as it may
+     * Begins an export, which counts until its stream closes.
+     * @returns null when the account is at its limit
      */
     begin: (account_id: string, open: () => Readable): Readable | null => {
       const others = countByAccount.get(account_id) ?? 0;

@@ -11,7 +11,6 @@ import { Status, When } from '../frame/parts';
 import type { Call } from '../frame/route';
 import type { CsvColumn } from './export';
 
-/** Names and addresses of the kinds of resource. */
 const PAGES: Readonly<Record<Kind, { noun: string; path: string }>> = {
   payment: { noun: 'payment', path: '/payments' },
   refund: { noun: 'refund', path: '/refunds' },
@@ -20,7 +19,6 @@ const PAGES: Readonly<Record<Kind, { noun: string; path: string }>> = {
   crypto_settlement: { noun: 'settlement', path: '/crypto/settlements' },
 };
 
-/** Link to the page of a resource, with its kind in words. */
 export function ResourceLink({ call, kind, id }: { call: Call; kind: Kind; id: string }) {
   const { noun, path } = PAGES[kind];
   return (
@@ -33,33 +31,29 @@ export function ResourceLink({ call, kind, id }: { call: Call; kind: Kind; id: s
 
 type Column<D> = readonly [heading: string, cell: (row: D) => ComponentChildren];
 
-/** Facts by which one kind of resource is listed and exported. */
+/** Fields by which one kind of resource is listed and exported. */
 export interface ResourceList<K extends Kind> {
   kind: K;
   title: string;
-  /** Path of the list; each row's page is below it. */
+  /** Path of the list; the page of a row is below it. */
   path: string;
   statuses: readonly string[];
   methods: readonly string[];
-  /** Label of the choice among them. */
   methodLabel?: string;
-  /** Words in the empty field `Search`. */
+  /** Placeholder of the search field. */
   hint: string;
   columns: readonly Column<Documents[K]>[];
   csv: readonly CsvColumn<Documents[K]>[];
 }
 
-/** Resource whose amount is in minor units of a currency. */
 type MoneyDocument = ResourceDocument & { amount: number };
 
-/** Name of a payment method, a rail or an asset. */
 export function methodName(method: string): string {
   if (isPaymentMethodId(method)) return methodRules(method).display_name;
   if (isRailId(method)) return railRules(method).display_name;
   return ASSETS.find((cryptoAsset) => cryptoMethod(cryptoAsset) === method)?.display_name ?? method;
 }
 
-/** Columns of every list. */
 export const commonColumns = {
   id: ['Id', ({ _id }: ResourceDocument) => <code>{_id}</code>],
   amount: ['Amount', ({ amount, currency }: MoneyDocument) => formatMoney(amount, currency)],
@@ -68,7 +62,6 @@ export const commonColumns = {
   created: ['Created', ({ created_at }: ResourceDocument) => <When at={created_at} />],
 } as const;
 
-/** Columns of a list of money, with the one that a kind has of its own. */
 function columnsWith<D extends MoneyDocument>(own: Column<D>): Column<D>[] {
   return [
     commonColumns.id,

@@ -10,7 +10,7 @@ interface Choices {
   methods: readonly string[];
 }
 
-/** Reads the query of a list; what is malformed or unknown is left out. */
+/** Parses the query of a list; invalid values are ignored. */
 export function parseListQuery(query: URLSearchParams, { statuses, methods }: Choices): ListQuery {
   const get = (name: string) => query.get(name)?.trim() ?? '';
   const findAllowed = (allowed: readonly string[], value: string) =>
@@ -27,7 +27,7 @@ export function parseListQuery(query: URLSearchParams, { statuses, methods }: Ch
   };
 }
 
-/** Query that asks for the same list, with other cursors. */
+/** Builds the query of the same list, with other cursors. */
 export function toQueryString(
   { search, status, method, from, to }: ListQuery,
   cursor: { before?: string | undefined; after?: string | undefined } = {},
@@ -43,23 +43,20 @@ function parseCursor(text: string): string | undefined {
   return cursor === text ? cursor : undefined;
 }
 
-/** Reads a day, UTC, `YYYY-MM-DD`. */
+/** Parses a day in UTC, `YYYY-MM-DD`. */
 export function parseDay(text: string): string | undefined {
   return startOfDay(text) === undefined ? undefined : text;
 }
 
 interface ListFiltersProps {
   listQuery: ListQuery;
-  /** Address of the list. */
   action: string;
-  /** Words in the empty field `Search`. */
+  /** Placeholder of the search field. */
   hint: string;
   statuses: readonly string[];
-  /** Second choice: its label, and the name of each value. */
   choice: { label: string; values: readonly (readonly [value: string, name: string])[] };
 }
 
-/** Filters of every list: a text, a status, one more choice, and days. */
 export function ListFilters({ listQuery, action, hint, statuses, choice }: ListFiltersProps) {
   return (
     <Filters action={action}>
@@ -88,7 +85,6 @@ export function ListFilters({ listQuery, action, hint, statuses, choice }: ListF
   );
 }
 
-/** Links to the pages beside this one. */
 export function ListPager({
   listQuery,
   page: { older, newer },

@@ -12,7 +12,6 @@ import { createExports, csvStream } from './export';
 import { methodName, type ResourceList } from './kinds';
 import { ListFilters, ListPager, parseListQuery, toQueryString } from './list-filters';
 
-/** Routes of a list and its export; `Tabs` are above it. */
 export function listRoutes<K extends Kind>(
   list: ResourceList<K>,
   Tabs?: ComponentType<{ call: Call }>,
@@ -43,7 +42,7 @@ async function showList<K extends Kind>(
   };
 }
 
-/** Exports that one account may have under way in this process. */
+/** Exports at once for each account in this process. */
 const EXPORTS_MAX = 4;
 const runningExports = createExports(EXPORTS_MAX);
 

@@ -35,7 +35,7 @@ export const PAYMENT_ACT_ROUTES: readonly Route[] = [
   },
 ];
 
-/** Refunds by the key of the form, so that a form that is sent twice refunds once. */
+/** Refunds under the form key, so that a repeated form refunds once. */
 async function refund(call: Call, deps: DashboardDeps): Promise<Answer> {
   const { scope, params, form, href } = call;
   const { id: payment_id = '' } = params;
@@ -56,7 +56,7 @@ async function refund(call: Call, deps: DashboardDeps): Promise<Answer> {
   const act = { act: 'refund.created', target: payment_id, facts } as const;
   try {
     const { id } = await auditOutcome(call, act, () => createRefund(deps, request));
-    const text = 'The refund is on its way. Its status tells when it has settled.';
+    const text = 'The refund has started. Its status shows when it has settled.';
     return { go: href(`/refunds/${id}`), flash: { tone: 'good', text } };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

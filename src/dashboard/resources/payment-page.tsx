@@ -80,7 +80,6 @@ function PaymentFacts({ payment, customer }: Pick<PaymentView, 'payment' | 'cust
   );
 }
 
-/** Forms of what can be done now by the one who looks. */
 function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
   const { viewer, href, now, may } = call;
   const { _id, currency, status } = payment;
@@ -124,7 +123,7 @@ function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
   );
 }
 
-/** Key of the form's refund: a new one, or that of a refund whose outcome is not known. */
+/** Returns the key of a refund whose outcome is not known, or a new one. */
 function getFormKey({ query }: Call): string {
   const key = query.get('refund_key') ?? '';
   return FORM_KEY.test(key) ? key : newFormKey();

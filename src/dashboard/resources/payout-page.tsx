@@ -53,7 +53,7 @@ function getReason(problem: { message: string } | { reason: string }): string {
   return 'message' in problem ? problem.message : problem.reason;
 }
 
-/** Facts that identify nobody: the details stay encrypted. */
+/** Describes the recipient without details, which stay encrypted. */
 function recipientText(recipient: ReadPayout['recipient']): string {
   if (recipient === null) return '–';
   const { type, scheme, last4, deleted_at } = recipient;

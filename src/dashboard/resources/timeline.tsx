@@ -12,7 +12,6 @@ const NAMES: Readonly<Record<TimelineEntryKind, string>> = {
   attempt: 'Webhook',
 };
 
-/** All that happened to a resource, the oldest first. */
 export function Timeline({
   entries,
   href,

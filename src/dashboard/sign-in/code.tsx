@@ -14,7 +14,7 @@ import { getNextPath, openSession } from './session';
 
 const PATH = '/dashboard/sign-in/code';
 
-/** Adds the second step of sign-in: a code of the app, or a recovery code. */
+/** Adds the second step of sign-in: a one-time code or a recovery code. */
 export function addSignInCode(router: Router, dashboard: Dashboard): void {
   router.get(PATH, async (ctx) => {
     const mfaSession = await loadMfaSession(ctx, dashboard);
@@ -50,7 +50,6 @@ async function acceptCode(ctx: RouterContext, dashboard: Dashboard): Promise<voi
   if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
 }
 
-/** Loads the session that waits for this step; null when there is none. */
 async function loadMfaSession(
   ctx: RouterContext,
   dashboard: Dashboard,

@@ -17,7 +17,7 @@ const TITLE = 'Join the team';
 
 type Invitation = NonNullable<Awaited<ReturnType<typeof findInvitation>>>;
 
-/** Adds the page behind an invitation's link. The token in it is what authorises. */
+/** Adds the page of an invitation, which the token in its link authorizes. */
 export function addInvitation(router: Router, dashboard: Dashboard): void {
   router.get(PATH, async (ctx) => {
     const invitation = await find(ctx, dashboard);

@@ -48,7 +48,6 @@ export const SECOND_FACTOR_ROUTES: readonly Route[] = [
   },
 ];
 
-/** State of the second factor on the profile. */
 export function SecondFactorPanel({ call, member }: { call: Call; member: TeamMember }) {
   const isOn = member.has_second_factor;
   return (
@@ -119,7 +118,7 @@ async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
         <Panel>
           <pre>{codes.join('\n')}</pre>
           <p>
-            <a href={call.href(PROFILE)}>I have kept them</a>
+            <a href={call.href(PROFILE)}>I have stored them</a>
           </p>
         </Panel>
       </>

@@ -3,17 +3,16 @@ import { seeOther } from '../../pages/security';
 import { startSession, type UserDocument } from '../../service/team/sessions';
 import type { Dashboard } from '../frame/context';
 
-/** Addresses that sign-in may lead back to: pages of the dashboard, and nothing else. */
+/** Pages of the dashboard, the only addresses that sign-in leads back to. */
 const NEXT = /^\/dashboard\/(?:sandbox|live)(?:\/[\w-]+){1,3}$/;
 
-/** Page that sign-in leads back to; undefined when the request names none of the dashboard's. */
 export function getNextPath(fields: URLSearchParams): string | undefined {
   const next = fields.get('next') ?? '';
   return NEXT.test(next) ? next : undefined;
 }
 
 /**
- * Starts a session in place of the one that the browser has, and redirects to `path`.
+ * Replaces the browser's session, and redirects to `path`.
  * @returns false when the password has changed since it was checked
  */
 export async function openSession(

@@ -14,7 +14,7 @@ import { getNextPath, openSession } from './session';
 
 const EMAIL_LENGTH_MAX = 254;
 
-/** Adds sign-in and sign-out. No answer reveals whether there is such a user. */
+/** Adds sign-in and sign-out. No answer reveals whether a user exists. */
 export function addSignIn(router: Router, dashboard: Dashboard): void {
   router.get('/dashboard/sign-in', (ctx) => {
     show(ctx, dashboard, { next: getNextPath(ctx.URL.searchParams) });
@@ -24,7 +24,7 @@ export function addSignIn(router: Router, dashboard: Dashboard): void {
 }
 
 async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
-  // There is no session to protect yet, so the form only has to be the dashboard's.
+  // No session exists yet, so only the origin of the form is checked.
   if (isForeignPost(ctx, dashboard.publicUrl)) return sendNotice(ctx, dashboard, 'foreign');
   const form = await readForm(ctx);
   if (form === null) return sendNotice(ctx, dashboard, 'unreadable');
@@ -46,7 +46,6 @@ async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   }
 }
 
-/** Continues with the code of the second factor where the user has one. */
 async function openNextSession(
   ctx: RouterContext,
   dashboard: Dashboard,

@@ -13,7 +13,7 @@ export const DELIVERIES_ROUTE: Route = {
   handle: showDeliveries,
 };
 
-/** The select `Event type` has the place of the method in lists of resources. */
+/** Choices of the filters; `Event type` replaces the method. */
 const CHOICES = { statuses: DELIVERY_STATUSES, methods: EVENT_TYPES };
 
 async function showDeliveries(call: Call, deps: PageDeps): Promise<Answer> {
@@ -79,7 +79,7 @@ function renderCells(call: Call, event: EventDocument) {
   ];
 }
 
-/** Button that sends an event again; of a test event another one is sent instead. */
+/** Renders nothing for a test event, which is never sent again. */
 export function SendAgain({ call, event }: { call: Call; event: EventDocument }) {
   if (!call.may('events.send') || event.data['test'] === true) return null;
   return (

@@ -44,7 +44,7 @@ async function sendAgain(call: Call, deps: PageDeps): Promise<Answer> {
   }
 }
 
-/** Kinds of resource that events are about, by the starts of their types. */
+/** Kinds of resource by the prefix of the event type. */
 const ABOUT = [
   ['payment.', 'payment'],
   ['refund.', 'refund'],
@@ -56,7 +56,6 @@ const ABOUT = [
 interface DeliveryProps {
   call: Call;
   event: EventDocument;
-  /** Newest first. */
   attempts: readonly DeliveryDocument[];
 }
 
@@ -106,7 +105,6 @@ function attemptTitle({ run, attempt }: DeliveryDocument): string {
   return run === 0 ? `Attempt ${attempt}` : `Attempt ${attempt}, sent again ${run}`;
 }
 
-/** Attempt with its request and the receiver's answer. */
 export function AttemptFacts({ row }: { row: DeliveryDocument }) {
   const { outcome, at, url, status_code, error, duration_ms, response_excerpt } = row;
   return (

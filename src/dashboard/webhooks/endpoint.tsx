@@ -44,7 +44,6 @@ async function saveEndpoint(call: Call, deps: PageDeps): Promise<Answer> {
   return { go: href('/webhooks'), flash: { tone: 'good', text } };
 }
 
-/** Values of a refused form, and the reason. */
 interface RefusedForm {
   url: string;
   fault: string | undefined;
@@ -114,7 +113,6 @@ function EndpointPanel({ call, endpoint, refused }: PageProps) {
   );
 }
 
-/** Panel that says how a receiver verifies a delivery. */
 function VerifyPanel() {
   return (
     <Panel title="Verify a delivery">

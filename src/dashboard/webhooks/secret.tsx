@@ -49,7 +49,6 @@ function parseAfter(form: URLSearchParams): RollDelay {
   return text === '1h' || text === '24h' ? text : 'now';
 }
 
-/** Panel in which the secret is shown and rolled. */
 export function SecretPanel({ call, endpoint }: { call: Call; endpoint: EndpointSummary }) {
   const { viewer, href, may } = call;
   const { next_active_from } = endpoint;

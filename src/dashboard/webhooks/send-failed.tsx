@@ -1,3 +1,4 @@
+import { formatCount } from '../../domain/counted';
 import { ServiceError } from '../../domain/errors';
 import { countFailedEvents, sendFailedEvents } from '../../service/events/redeliveries';
 import { Field, Filters } from '../frame/fields';
@@ -27,7 +28,6 @@ export const SEND_FAILED_ROUTES: readonly Route[] = [
   },
 ];
 
-/** Counts them first; a week back when the query has no day. */
 async function countFailed(call: Call, deps: PageDeps): Promise<Answer> {
   const weekAgo = new Date(call.now.getTime() - 7 * DAY_MS).toISOString().slice(0, 10);
   const from = parseDay(call.query.get('from') ?? '') ?? weekAgo;
@@ -62,11 +62,11 @@ function SendFailedPage({ call, from, count }: { call: Call; from: string; count
           <Field label="Failed since" name="from" type="date" value={from} hint="A day, UTC." />
         </Filters>
         {count === 0 ? (
-          <p>No event since then was given up.</p>
+          <p>No event has failed since then.</p>
         ) : (
           <>
             <Note tone="note">
-              {`${count} ${count === 1 ? 'event was' : 'events were'} given up. Each is sent to the endpoint as it is now.`}
+              {`${formatCount(count, 'event')} failed. Each is sent to the endpoint as it is now.`}
             </Note>
             <PostForm
               viewer={viewer}

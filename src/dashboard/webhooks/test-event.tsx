@@ -15,7 +15,6 @@ export const TEST_EVENT_ROUTE: Route = {
   handle: sendTest,
 };
 
-/** Panel that sends a test event. */
 export function TestPanel({ call }: { call: Call }) {
   return (
     <Panel title="Test">
@@ -40,7 +39,7 @@ export function TestPanel({ call }: { call: Call }) {
   );
 }
 
-/** Sends it and waits for the answer, ten seconds at most. */
+/** Waits for the answer, ten seconds at most. */
 async function sendTest(call: Call, deps: PageDeps): Promise<Answer> {
   const { scope, form, href, requestId: request_id } = call;
   const requestedType = field(form, 'type');

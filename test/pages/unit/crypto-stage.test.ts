@@ -107,8 +107,8 @@ describe('the page', () => {
   it('says what is too much, and warns of the sandbox in the sandbox only', () => {
     const much = { status: 'received', amount_received: '31342120000000000' } as const;
     expect(page(cryptoPayment(much))).toContain('0.01 ETH more than was due');
-    expect(page(cryptoPayment())).toContain('send no real coins');
-    expect(page(cryptoPayment({ livemode: true }))).not.toContain('send no real coins');
+    expect(page(cryptoPayment())).toContain('send no real funds');
+    expect(page(cryptoPayment({ livemode: true }))).not.toContain('send no real funds');
   });
 });
 
