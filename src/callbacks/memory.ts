@@ -2,7 +2,7 @@ import type { CallbackResource } from '../domain/callback/callback';
 import type { Stores } from '../store';
 import type { SentCallback, SignalledCallback } from '../store/callbacks';
 
-/** One write marks all callbacks that were signaled during this delay. */
+/** Delay during which callbacks collect for one write. */
 const FLUSH_DELAY_MS = 250;
 const RESOURCES_MAX = 10_000;
 

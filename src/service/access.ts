@@ -7,13 +7,10 @@ export type ApiKey = KeyDocument;
 
 type AccessDeps = Pick<MerchantDeps, 'stores' | 'now'>;
 
-/** Form of every API key; a text of another form is not looked up. @see docs/decisions.md#keys */
+/** A text of another form is not looked up. @see docs/decisions.md#keys */
 const KEY_FORM = /^sk_(sandbox|live)_[\w-]{43}$/;
 
-/**
- * Finds the valid key with this secret.
- * @throws Refusal 401 `api_key_invalid`, `api_key_revoked`, `api_key_expired`
- */
+/** @throws Refusal 401 `api_key_invalid`, `api_key_revoked`, `api_key_expired` */
 export async function findValidKey({ stores, now }: AccessDeps, secret: string): Promise<ApiKey> {
   const key = KEY_FORM.test(secret) ? await stores.keys.byHash(hashKey(secret)) : null;
   if (key === null) throw new Refusal('api_key_invalid', 'This API key is not known.');
@@ -26,7 +23,7 @@ export async function findValidKey({ stores, now }: AccessDeps, secret: string):
   return key;
 }
 
-/** Records the last use of a key in the background: it must neither delay nor fail a request. */
+/** Records the use in the background: it must neither delay nor fail a request. */
 export function recordKeyUse(
   { stores, now, log }: AccessDeps & Pick<MerchantDeps, 'log'>,
   key: ApiKey,
@@ -35,8 +32,8 @@ export function recordKeyUse(
 }
 
 /**
- * Refuses every write on a frozen account; payments in progress continue. It reads the account again,
- * and the rest of the request uses this version.
+ * Refuses every write on a frozen account; payments in progress continue. It reads the account
+ * again, for the rest of the request too.
  * @throws Refusal 403 `account_frozen`
  * @see docs/operators.md#freeze-an-account
  */

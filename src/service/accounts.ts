@@ -26,11 +26,11 @@ export interface AccountDeps extends FundDeps, KeyDeps {
 
 export interface NewAccount {
   name: string;
-  /** Login of the dashboard, stored in lower case; generated when absent. */
+  /** Login of the dashboard; generated when absent. */
   email?: string | undefined;
 }
 
-/** Keys and password are shown only once, since only their hashes are stored. */
+/** Keys and password, shown only once: the service stores their hashes. */
 export interface CreatedAccount {
   account_id: string;
   sandbox_key: string;
@@ -41,7 +41,7 @@ export interface CreatedAccount {
 
 /**
  * Creates a merchant with a key of all scopes in each environment, a dashboard login and test funds
- * in the sandbox. Every method of the catalogue and every rail is enabled; crypto is off.
+ * in the sandbox. Crypto is off.
  * @throws ServiceError `email_taken`; `funding_failed`, before any key is created
  */
 export async function createAccount(
@@ -81,16 +81,12 @@ export interface AccountChange {
   disable_method?: (PaymentMethodId | RailId)[] | undefined;
   /** Minor units of the payout's currency; null removes a fee, and 0 removes that of a whole rail. */
   payout_fee?: { name: FeeName; fee: number | null }[] | undefined;
-  /** Months for which names and e-mail addresses of payers are stored. */
   payer_data_months?: number | undefined;
   /** Minor units that may be paid out in a day, by currency; null removes a limit. */
   payout_limit?: Record<string, number | null> | undefined;
 }
 
-/**
- * Applies all of the changes to an account, or none.
- * @throws ServiceError `account_not_found`
- */
+/** Applies all of the changes to an account, or none. @throws ServiceError `account_not_found` */
 export async function updateAccount(
   {
     mongo,
@@ -157,8 +153,8 @@ type FreezeDeps = Pick<AccountDeps, 'mongo' | 'audit' | 'now'> & {
 };
 
 /**
- * Freezes an account, which can then only read, or unfreezes it. Payments in progress continue; payouts
- * that the bank has not received do not. A repeat changes nothing.
+ * Freezes an account, which can then only read, or unfreezes it. Payments in progress continue;
+ * payouts that the bank has not received do not.
  * @throws ServiceError `account_not_found`
  * @see docs/operators.md#freeze-an-account
  */
@@ -180,7 +176,6 @@ export async function setFrozen(
   });
 }
 
-/** Lists the accounts, newest first. */
 export async function listAccounts(
   { accounts }: Pick<Stores, 'accounts'>,
   limit: number,

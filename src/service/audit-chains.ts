@@ -13,7 +13,6 @@ export const StoredHeads = z.array(
 );
 type StoredHead = z.infer<typeof StoredHeads>[number];
 
-/** Messages for the faults of a chain. */
 export const CHAIN_FAULTS = {
   changed: 'the line was changed after it was written',
   not_linked: 'the line does not follow the line before it',
@@ -25,7 +24,6 @@ export const CHAIN_FAULTS = {
 interface BrokenLine {
   chain: string;
   seq: number;
-  /** Null when the line is missing. */
   line_id: string | null;
   fault: keyof typeof CHAIN_FAULTS;
 }
@@ -33,7 +31,7 @@ interface BrokenLine {
 export interface ChainsCheck {
   lines: number;
   chains: number;
-  /** Lines without a sequence number, which the service did not write: their chain is broken. */
+  /** Lines without a sequence number, which the service did not write. */
   unchained: number;
   /** First broken line of each chain that has one. */
   broken: BrokenLine[];
@@ -50,7 +48,7 @@ interface ChainProgress {
 type ExpectedHead = Pick<ChainHead, 'seq' | 'hash'>;
 
 /**
- * Follows each chain of the audit log from its first line to its end. Lines may be added meanwhile.
+ * Follows each chain of the audit log; lines may be added meanwhile.
  * @param storedHeads ends of an earlier verification: their lines must still be there
  */
 export async function verifyChains(
@@ -93,7 +91,6 @@ export async function verifyChains(
   return check;
 }
 
-/** Compares a line with the chain before it. */
 function checkLine(
   progress: ChainProgress,
   { hash, ...line }: ChainedLine,

@@ -8,7 +8,6 @@ import { type FirstRows, toFirstRows } from './paging';
 export type { Audit } from '../store/audit';
 export type { Actor, AuditLine } from '../store/audit-log';
 
-/** Binds the audit log to a user of the dashboard. */
 export function auditAsUser(
   deps: Pick<ServiceDeps, 'stores' | 'now'>,
   { _id: user_id, email }: Pick<UserDocument, '_id' | 'email'>,
@@ -18,14 +17,14 @@ export function auditAsUser(
 
 interface AuditLogQuery {
   act: AuditedAct | undefined;
-  /** Ids of lines; at most one of the two is set. */
+  /** At most one of the two is set. */
   before: string | undefined;
   after: string | undefined;
 }
 
 const PAGE_LINES = 50;
 
-/** Reads a page of a merchant's audit log, newest first, with the cursors of the adjacent pages. */
+/** Reads a page, newest first, with the cursors of the adjacent pages. */
 export async function listAuditLines(
   { stores }: Pick<ServiceDeps, 'stores'>,
   owner: Owner,

@@ -4,13 +4,13 @@ import { Refusal, ServiceError } from '../domain/errors';
 import type { Audit, Change } from '../store/audit';
 import { describeError } from '../temporal/in-time';
 
-/** Attempts to write the line of a completed act; each fails after 5 s of write conflicts. */
+/** Each attempt fails after 5 s of write conflicts. */
 const ATTEMPTS_MAX = 6;
 
 /**
- * Performs an act outside MongoDB and writes its audit line with the outcome: `done`, the code of the
- * refusal, or `unknown`. If the process dies between the two, only the changed system shows the act.
- * @param describe returns facts of the result for the line; they may replace the outcome
+ * Performs an act outside MongoDB and writes its audit line with the outcome: `done`, the code of
+ * the refusal, or `unknown`. If the process dies between the two, there is no line.
+ * @param describe facts of the result for the line; they may replace the outcome
  * @throws errors of the act; ServiceError `audit_line_missing` when it succeeded without its line
  */
 export async function withAuditLine<Result>(
@@ -38,7 +38,6 @@ export async function withAuditLine<Result>(
   return result;
 }
 
-/** Retries after write conflicts: the act is complete, so its line must be written. */
 async function writeWithRetry(write: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

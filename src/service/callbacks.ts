@@ -17,7 +17,6 @@ interface CallbackActDeps extends Omit<CallbackDeps, 'stores'> {
   audit: Audit;
 }
 
-/** Lists callbacks that no workflow has received, oldest first. */
 export async function listWaitingCallbacks(
   { callbacks }: Pick<Stores, 'callbacks'>,
   filter: WaitingFilter,
@@ -28,7 +27,7 @@ export async function listWaitingCallbacks(
 }
 
 /**
- * Delivers a stored callback that no workflow has received. Safe to repeat: a callback is applied once.
+ * Delivers a stored callback that no workflow has received.
  * @returns `parked` when its connector still has no such resource
  * @throws ServiceError `callback_not_found`, `callback_signalled`, `callback_unreadable`,
  *   `temporal_unavailable`

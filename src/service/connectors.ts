@@ -2,10 +2,7 @@ import { isBalanceAccountName } from '../domain/account/balance-account';
 import { ServiceError } from '../domain/errors';
 import { createConnectors, SANDBOX_CONNECTOR } from '../routing';
 
-/**
- * Refuses an invalid connector name. A bank may get its key before anything is routed to it.
- * @throws ServiceError `connector_name_invalid`
- */
+/** @throws ServiceError `connector_name_invalid` */
 export function assertConnectorName(name: string): void {
   if (isBalanceAccountName(name)) return;
   throw new ServiceError(
@@ -14,10 +11,7 @@ export function assertConnectorName(name: string): void {
   );
 }
 
-/**
- * Whether any method or rail of this installation is routed to a connector.
- * @throws ServiceError `setting_invalid`
- */
+/** Whether any method or rail is routed to a connector. @throws ServiceError `setting_invalid` */
 export function isRouted(liveConnectors: string, name: string): boolean {
   try {
     return createConnectors(SANDBOX_CONNECTOR, liveConnectors).names.includes(name);

@@ -8,20 +8,18 @@ import type { IdempotencyRecord } from '../store/idempotency';
 import { refuseFrozen } from './access';
 import type { MerchantDeps, Owner } from './deps';
 
-/** Request that creates a resource, once per idempotency key. */
 export interface CreateRequest<Body> {
   caller: Owner;
   idempotencyKey: string;
-  /** Canonical form of the body: the same text for equal bodies. */
+  /** Equal bodies have the same text. */
   canonical: string;
   requestId: string;
   /** Called before the key is reserved. @throws Refusal 400 */
   parseBody: () => Body;
 }
 
-/** First response to a request that creates a resource. */
+/** First response to the request. */
 export interface CreateAnswer {
-  /** Id of the resource. */
   id: string;
   /** JSON text. */
   body: string;
@@ -29,19 +27,17 @@ export interface CreateAnswer {
   isReplayed: boolean;
 }
 
-/** Reserved key: either it has the first response, or this call must create the resource. */
 export interface Reservation {
   record: IdempotencyRecord;
-  /** Hashes for the workflow that creates the resource. */
+  /** Stored with the workflow. */
   hashes: RequestHashes;
-  /** Whether another call reserved the key; this call continues its work. */
+  /** Whether this call continues the work of another. */
   joined: boolean;
   /** Whether that call may still be running. */
   firstMayRun: boolean;
   firstAnswer?: CreateAnswer;
 }
 
-/** Presented resource: the response to the request that created it. */
 export interface CreatedResource {
   answer: object;
   /** The stored resource holds everything from which the response is built. */
@@ -54,14 +50,15 @@ type OnceDeps = Pick<MerchantDeps, 'stores' | 'keys' | 'encrypter' | 'now'>;
 
 /** Longest first call: the time limit of a request. */
 const FIRST_CALL_MS = 8_000;
-/** Status of every creating endpoint. @see docs/decisions.md#requests */
+/** @see docs/decisions.md#requests */
 const CREATED = 201;
 
 /**
- * Reserves the key, or joins its existing reservation. The reservation fixes the resource's id before
- * anything else happens, so a second caller, or a retry after a crash, gets the same resource.
- * @param accept checks the rules that a schema cannot express, for the new resource's id; after a
- *   Refusal, the key is still unused
+ * Reserves the key, or joins its existing reservation. The reservation fixes the resource's id
+ * before anything else happens, so a second caller, or a retry after a crash, gets the same
+ * resource.
+ * @param accept checks the rules that a schema cannot express; after a Refusal, the key is still
+ *   unused
  * @throws Refusal 403 `account_frozen`, 422 `idempotency_key_reused`, and those of `accept`
  */
 export async function reserveKey<Body>(
@@ -81,7 +78,7 @@ export async function reserveKey<Body>(
   try {
     accepted = await accept(request.parseBody(), resource_id);
   } catch (error) {
-    // A repeat is not checked again: the first call itself may be the reason for the refusal.
+    // The first call itself may be the reason for a refusal of a repeat.
     const existing = await idempotency.find(key, deps.now(), hashes.key);
     if (existing === null) throw error;
     return await joinRecord(deps, existing, hashes);
@@ -120,7 +117,7 @@ async function joinRecord(
 }
 
 /**
- * Stores the response of the created resource, and returns the first response stored under the key.
+ * Stores the response, and returns the first one that is stored under the key.
  * @throws Refusal 409 `idempotency_request_in_progress` when the outcome is unknown and the first
  *   call may still be running; errors of `created`
  */
@@ -143,14 +140,13 @@ export async function answerOnce(
   }
 }
 
-/** Converts the error of a call that joined a first call that may still be running. */
 function toInProgressError(error: unknown): unknown {
   if (!(error instanceof Refusal) || error.code !== 'temporarily_unavailable') return error;
   const message = 'The first call with this Idempotency-Key is still running.';
   return new Refusal('idempotency_request_in_progress', message);
 }
 
-/** Decrypts a stored response; undefined when its key was removed, so it is built again. */
+/** Decrypts a stored response; undefined when its key was removed. */
 async function decryptAnswer(
   encrypter: Encrypter,
   id: string,

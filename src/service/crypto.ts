@@ -28,11 +28,7 @@ import { findCreated, findResource, listPage, type Page, type PageQuery } from '
 
 type ReadDeps = Pick<MerchantDeps, 'stores'>;
 
-/**
- * Creates a crypto payment, once per idempotency key.
- * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
- * @see docs/api.md#crypto
- */
+/** @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown @see docs/api.md#crypto */
 export async function createCryptoPayment(
   deps: MerchantDeps,
   request: CreateRequest<wire.CreateCryptoPayment>,
@@ -65,7 +61,7 @@ export function listCryptoPayments(
 }
 
 /**
- * Pays a balance of an asset to the merchant's wallet, once per idempotency key.
+ * Pays a balance of an asset to the merchant's wallet.
  * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#settlements
  */
@@ -100,7 +96,7 @@ export function listCryptoSettlements(
   return listPage(stores.crypto_settlements, caller, query);
 }
 
-/** Finds the rules and the connector of the requested asset. @throws Refusal 422 */
+/** @throws Refusal 422 */
 function findAsset(
   { connectors }: MerchantDeps,
   { livemode }: Owner,
@@ -118,7 +114,7 @@ function findAsset(
   return { rules, method, connector };
 }
 
-/** Checks the rules before any connector is called. @throws Refusal 422 */
+/** @throws Refusal 422 */
 function acceptPayment(
   deps: MerchantDeps,
   caller: Owner,
@@ -142,7 +138,6 @@ function acceptPayment(
   };
 }
 
-/** Starts the payment's workflow, unless the payment is already stored. */
 async function openPayment(
   deps: MerchantDeps,
   { caller, requestId: request_id }: CreateRequest<unknown>,
@@ -158,7 +153,7 @@ async function openPayment(
   return { answer: presentCryptoPayment(deps, payment) };
 }
 
-/** Checks wallet and balance; the reservation checks both again. @throws Refusal 422 */
+/** Checks wallet and balance, like the reservation later. @throws Refusal 422 */
 async function acceptSettlement(
   deps: MerchantDeps,
   caller: Owner,
@@ -183,7 +178,6 @@ async function acceptSettlement(
   };
 }
 
-/** Starts the settlement's workflow, unless the settlement is already stored. */
 async function openSettlement(
   { stores, temporal }: MerchantDeps,
   { caller, requestId: request_id }: CreateRequest<unknown>,

@@ -11,7 +11,6 @@ import type { Audit } from '../store/audit';
 import type { TemporalClient } from '../temporal/client';
 import type { Payers } from './payers';
 
-/** Dependencies of reads. Entry points pass them on and do not use the stores. */
 export interface ServiceDeps {
   mongo: MongoClient;
   stores: Stores;
@@ -20,7 +19,6 @@ export interface ServiceDeps {
   now: () => Date;
 }
 
-/** Dependencies of the operations of merchants. */
 export interface MerchantDeps extends ServiceDeps {
   config: Pick<Config, 'PUBLIC_URL'> & Partial<Pick<Config, 'CRYPTO_WINDOWS'>>;
   temporal: TemporalClient;
@@ -28,18 +26,17 @@ export interface MerchantDeps extends ServiceDeps {
   connectors: Connectors;
   /** Keys for page tokens and for fingerprints of requests. */
   keys: Pick<ServiceKeys, 'pay_token' | 'fingerprint'>;
-  /** Encrypt the details of recipients with public keys, which cannot decrypt. */
+  /** Encrypt with public keys, which cannot decrypt. */
   recipientEncrypters: Record<Environment, Pick<Encrypter, 'encrypt' | 'getKid'>>;
   payers: Payers;
   log: Logger;
 }
 
-/** Dependencies of acts; `audit` records the team member or operator who acts. */
+/** `audit` records the team member or operator who acts. */
 export interface ActDeps extends ServiceDeps {
   audit: Audit;
 }
 
-/** Account and environment that limit every query. */
 export interface Owner {
   account_id: string;
   livemode: boolean;

@@ -20,7 +20,7 @@ const SECRET_BYTES = 32;
 const RACES_MAX = 3;
 const HOUR_MS = 3_600_000;
 
-/** Times, in ms, from which a new secret may sign. @see docs/webhooks.md#roll-the-secret */
+/** In ms. @see docs/webhooks.md#roll-the-secret */
 export const ROLL_DELAYS_MS = { now: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS } as const;
 export type RollDelay = keyof typeof ROLL_DELAYS_MS;
 
@@ -42,21 +42,20 @@ export interface ShownEndpoint {
 export interface EndpointRequest {
   /** Accepted by `checkWebhookUrl`. */
   url: string;
-  /** Event types to send; unchanged when undefined. */
+  /** Unchanged when undefined. */
   events?: readonly EventType[] | 'all' | undefined;
 }
 
-/** Generates a secret: `whsec_` + 32 random bytes, base64url. @see docs/decisions.md#keys */
+/** @see docs/decisions.md#keys */
 export function makeSigningSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 }
 
-/** Endpoint without its secrets. */
 export interface EndpointSummary {
   url: string;
   /** All when absent. */
   enabled_events?: EventType[] | undefined;
-  /** When the next secret begins to sign, during a roll. */
+  /** Set during a roll. */
   next_active_from: string | undefined;
 }
 
@@ -72,8 +71,8 @@ export async function getEndpoint(
 }
 
 /**
- * Registers the endpoint or changes its URL; an existing secret stays and is returned again. It returns
- * when every process applies the change.
+ * Registers the endpoint or changes its URL; an existing secret stays. It returns when every
+ * process applies the change.
  * @throws DecryptionError when no key decrypts the current secret; then nothing changes
  */
 export async function setEndpoint(
@@ -99,8 +98,8 @@ export async function setEndpoint(
 }
 
 /**
- * Creates a secret that starts to sign in `afterMs`; until then the current one signs. It returns when
- * every process applies the change.
+ * Creates a secret that starts to sign in `afterMs`; until then the current one signs. It returns
+ * when every process applies the change.
  * @returns null when there is no endpoint
  */
 export async function rollSecret(
@@ -126,8 +125,8 @@ export async function rollSecret(
 }
 
 /**
- * Returns the endpoint with its current secret and, during a roll, the next one. The audit log records
- * that the secret was shown.
+ * Returns the current secret and, during a roll, the next one. The audit log records that the
+ * secret was shown.
  */
 export async function showEndpoint(
   deps: EndpointDeps,
@@ -147,7 +146,7 @@ export async function showEndpoint(
   return { ...view, next_secret, next_active_from: next.active_from };
 }
 
-/** Waits until no process caches the earlier endpoint: workers deliver to the cached one. */
+/** Workers deliver to a cached endpoint. */
 async function waitForCaches(): Promise<void> {
   await wait(CACHE_MS);
 }
@@ -176,7 +175,7 @@ async function decryptCurrent(
   return await encrypter.decrypt(ciphertext, endpointOwner(account_id, livemode));
 }
 
-/** Retries when two calls register the endpoint at once: the second then finds the first's secret. */
+/** When two calls register the endpoint at once, the second finds the first's secret. */
 async function setWithRetry(
   deps: EndpointDeps,
   setting: EndpointSetting,

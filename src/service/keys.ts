@@ -21,14 +21,14 @@ export interface NewKey {
   scopes: Scope[];
   /** ISO 8601, ms; the key never expires when undefined. */
   expires_at?: string | undefined;
-  /** Networks that it may be used from; any when undefined. */
+  /** Any network when undefined. */
   allowed_cidrs?: string[] | undefined;
-  /** A repeat with the same id creates no second key; generated when absent. */
+  /** A repeat with the same id creates no second key. */
   id?: string;
 }
 
 /**
- * Creates a key. An account may have several per environment; each is shown once.
+ * Creates a key, which is shown once.
  * @see docs/decisions.md#keys
  * @throws MongoServerError duplicate key when the id is already used
  */
@@ -58,10 +58,9 @@ export async function createKey(
   return { key_id: id, key };
 }
 
-/** API key without its hash. */
 export type ListedKey = Omit<KeyDocument, 'hash'>;
 
-/** Lists the keys of an account, newest first; of both environments when `livemode` is undefined. */
+/** Lists keys, newest first; of both environments when `livemode` is undefined. */
 export async function listKeys(
   { stores }: Pick<KeyDeps, 'stores'>,
   { account_id, livemode }: Pick<Owner, 'account_id'> & Partial<Owner>,
@@ -71,9 +70,8 @@ export async function listKeys(
 }
 
 /**
- * Revokes a key from the next request on. A repeat changes nothing.
+ * Revokes a key from the next request on; null when there is no such key.
  * @param owner account and environment that it must belong to, if known
- * @returns null when there is no such key
  */
 export async function revokeKey(
   { mongo, stores, audit, now }: KeyDeps,

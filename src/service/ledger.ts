@@ -7,7 +7,7 @@ export { CHECKS } from '../ledger-check/compare';
 export type { Verification } from '../ledger-check/verify';
 
 /**
- * Verifies the ledger, and records a verification of all books for the metrics of the worker.
+ * Verifies the ledger, and records a verification of all books for the metrics.
  * @param client has a long socket timeout
  * @throws ServiceError `book_not_found`
  */

@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Logger } from '../base/log';
 import type { MetricStore, ServiceMetrics } from '../store/metrics';
 
-/** Cache time, so that frequent scrapes add little load on the database. */
+/** Frequent scrapes must add little load on the database. */
 const FRESH_MS = 10_000;
 
 /** Adds gauges from the database: waiting callbacks, stuck resources, the last ledger check. */

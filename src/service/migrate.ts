@@ -12,14 +12,14 @@ export interface MigrateDeps {
   progress: (line: string) => void;
 }
 
-/** Names of what was missing, in the order of creation. */
 export interface Migration {
   indexes: string[];
   search_attributes: string[];
 }
 
 /**
- * Creates the missing indexes and search attributes. It can be interrupted and run again.
+ * Creates the missing indexes and search attributes, and returns their names. It can be interrupted
+ * and run again.
  * @param dryRun only lists them
  * @throws ServiceError `search_attributes_refused` with the commands that register them
  */

@@ -1,6 +1,6 @@
 import { KINDS, RESOURCES } from '../domain/resources';
 
-/** Processes of the service that use MongoDB, except connectors; operators have all rights. */
+/** Processes except connectors; operators have all rights. */
 type Service = 'api' | 'worker';
 
 type Action = 'find' | 'listIndexes' | 'createIndex' | Write;
@@ -11,10 +11,9 @@ const CHANGE: readonly Write[] = ['update'];
 const KEEP: readonly Write[] = ['insert', 'update'];
 const ALL: readonly Write[] = ['insert', 'update', 'remove'];
 
-/** Collections of resources with a workflow, whose steps a worker writes. */
 const COLLECTIONS = KINDS.map((kind) => RESOURCES[kind].collection);
 
-/** Writes of each process; only operators write to a collection without any. */
+/** Only operators write to a collection without any. */
 export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Write[]>>>> = {
   ...Object.fromEntries(COLLECTIONS.map((collection) => [collection, { worker: KEEP }])),
   accounts: { api: CHANGE, worker: CHANGE },
@@ -43,10 +42,9 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   worker_heartbeats: { worker: ALL },
 };
 
-/** Collections that tie an instruction or a callback to its merchant. */
+/** They tie an instruction or a callback to its merchant. */
 const READ_BY_CONNECTORS = ['accounts', 'recipients', ...COLLECTIONS];
 
-/** Matches all collections of a database. */
 const EVERY = '';
 
 interface Privilege {
@@ -60,7 +58,7 @@ export interface MongoRole {
   privileges: readonly Privilege[];
 }
 
-/** Roles of the API and the worker, with the fewest rights that they need. */
+/** Builds the roles of API and worker, with the fewest rights that they need. */
 export function serviceRoles(database: string): Record<Service, MongoRole> {
   const buildRole = (service: Service, ...more: Privilege[]): MongoRole => ({
     role: `${database}_${service}`,
@@ -79,7 +77,7 @@ export function serviceRoles(database: string): Record<Service, MongoRole> {
   };
 }
 
-/** Role of a connector: reads of the service, its callbacks, and its own database. */
+/** Builds the role of a connector: reads of the service, its callbacks, and its own database. */
 export function connectorRole(database: string, connector: string): MongoRole {
   const own = `${database}_${connector}`;
   return {

@@ -28,7 +28,7 @@ export interface OrphanDeps {
 export type Orphan = ResourceOrphan | DeliveryOrphan;
 
 interface LastRun {
-  /** Status of its last run, such as `TERMINATED`; `NOT_FOUND` when the server knows none. */
+  /** Such as `TERMINATED`; `NOT_FOUND` when the server knows none. */
   workflow: string;
 }
 
@@ -37,21 +37,19 @@ export interface ResourceOrphan extends LastRun {
   resource: Resource;
 }
 
-/** Event that no workflow delivers. */
 export interface DeliveryOrphan extends LastRun {
   kind: 'delivery';
   event: EventDocument;
 }
 
-/** Step of a walk. */
 export interface OrphanBatch<O extends Orphan = Orphan> {
   checked: number;
   orphans: O[];
 }
 
 /**
- * Checks for every resource and delivery in progress, or for those with the given ids, whether its
- * workflow runs. Each step checks a batch and yields its orphans.
+ * Checks whether the workflows of everything in progress run, or of the given ids, and yields the
+ * orphans of each batch.
  */
 export async function* findOrphans(
   deps: OrphanDeps,
@@ -100,7 +98,7 @@ async function* checkRows<Row, O extends Orphan>(
   }
 }
 
-/** Restarts the workflow, which loads its state and continues; a running one is not affected. */
+/** Restarts a workflow, which loads its state and continues; a running one is not affected. */
 export async function restart(deps: OrphanDeps, orphan: Orphan): Promise<void> {
   const { temporal } = deps;
   await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, async () => {
@@ -119,7 +117,7 @@ async function restartResource(
   });
 }
 
-/** Reads page by page: no cursor or connection stays open for the whole walk. */
+/** No cursor or connection stays open for the whole walk. */
 async function* readInFlight(
   { stores }: OrphanDeps,
   kind: CallbackResource,

@@ -6,9 +6,8 @@ import type { Owner, ServiceDeps } from './deps';
 import { getRows, type Kind } from './resources/list';
 
 const DAY_MS = 86_400_000;
-/** Days of the chart, today included. */
+/** Today included. */
 export const DAYS = 30;
-/** Most resources of each kind that are listed as needing attention. */
 const NEEDS_ATTENTION_MAX = 5;
 
 type ReadDeps = Pick<ServiceDeps, 'stores'>;
@@ -33,7 +32,6 @@ export interface Overview {
   balances: readonly BalanceRow[];
   receivables: readonly Receivable[];
   settledDays: readonly SettledDay[];
-  /** Payments created today, by status. */
   today: readonly { status: PaymentStatus; payments: number }[];
   needsAttention: readonly NeedsAttention[];
   webhooks: WebhookHealth;
@@ -86,7 +84,7 @@ async function readWebhookHealth(
   return { isRegistered: endpoint !== null, events: count, exhausted, waiting };
 }
 
-/** Lists the currencies of settled payments, the most frequent first. */
+/** Lists currencies of settled payments, the most frequent first. */
 export function listCurrencies(settledDays: readonly SettledDay[]): string[] {
   const counts = new Map<string, number>();
   for (const { currency, payments } of settledDays) {
@@ -95,14 +93,14 @@ export function listCurrencies(settledDays: readonly SettledDay[]): string[] {
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name]) => name);
 }
 
-/** Volume of one day; minor units. */
+/** Minor units. */
 export interface Day {
   day: string;
   amount: number;
   payments: number;
 }
 
-/** Builds the days of the chart in one currency, oldest first, including days without payments. */
+/** Builds the days of the chart, oldest first, including days without payments. */
 export function buildDays(settledDays: readonly SettledDay[], currency: string, now: Date): Day[] {
   const rowByDay = new Map(
     settledDays.filter((row) => row.currency === currency).map((row) => [row.day, row]),
@@ -117,9 +115,7 @@ export function buildDays(settledDays: readonly SettledDay[], currency: string, 
 const PAID: readonly PaymentStatus[] = ['authorized', 'settled'];
 const LOST: readonly PaymentStatus[] = ['failed', 'cancelled', 'expired'];
 
-/**
- * Share of paid payments among today's decided ones; null when there is none yet.
- */
+/** Share of paid payments among today's decided ones; null when there is none yet. */
 export function successRate(today: Overview['today']): number | null {
   const sum = (statuses: readonly PaymentStatus[]) =>
     today.reduce((total, row) => total + (statuses.includes(row.status) ? row.payments : 0), 0);

@@ -1,10 +1,8 @@
 import { parseCreatedBefore } from '../domain/cursor';
 
-/** Rows of a page. */
 const PAGE_ROWS = 25;
 const DAY_MS = 86_400_000;
 
-/** Request for a page of a list. */
 export interface ListQuery {
   /** Id or reference; empty for all. */
   search: string;
@@ -14,25 +12,21 @@ export interface ListQuery {
   /** Days, UTC, `YYYY-MM-DD`; the last one included. */
   from: string | undefined;
   to: string | undefined;
-  /** Cursors; at most one of the two is set. */
+  /** At most one of the two is set. */
   before: string | undefined;
   after: string | undefined;
 }
 
-/** Page of a list, newest first. */
 export interface ListPage<D> {
   rows: D[];
-  /** Cursors of the adjacent pages; undefined when there is none. */
   older: string | undefined;
   newer: string | undefined;
 }
 
-/** Returns a page with the row, or an empty one. */
 export function singleRow<D>(row: D | null): ListPage<D> {
   return { rows: row === null ? [] : [row], older: undefined, newer: undefined };
 }
 
-/** Bounds of a list by position, for the days of a query. */
 export function toBounds({ from, to }: Pick<ListQuery, 'from' | 'to'>) {
   return {
     since: from === undefined ? undefined : startOfDay(from),
@@ -48,10 +42,7 @@ export function startOfDay(day: string): string | undefined {
   return /^\d{4}-\d{2}-\d{2}$/.test(day) ? parseCreatedBefore(`${day}T00:00:00Z`) : undefined;
 }
 
-/**
- * Reads the requested page.
- * @param list returns up to `limit` rows, newest first
- */
+/** @param list returns up to `limit` rows, newest first */
 export async function readPage<D extends { position: string }>(
   { before, after }: Pick<ListQuery, 'before' | 'after'>,
   list: (page: Pick<ListQuery, 'before' | 'after'> & { limit: number }) => Promise<D[]>,
@@ -76,7 +67,6 @@ export interface FirstRows<Row> {
   has_more: boolean;
 }
 
-/** Cuts rows that were read with one more than `limit`. */
 export function toFirstRows<Row>(rows: readonly Row[], limit: number): FirstRows<Row> {
   return { rows: rows.slice(0, limit), has_more: rows.length > limit };
 }

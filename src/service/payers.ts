@@ -16,7 +16,6 @@ import type { KeyOwner } from '../store/keys';
 const nullable = z.string().nullable();
 const Names = z.object({ email: nullable, first_name: nullable, last_name: nullable });
 
-/** Most data keys that a process caches. */
 const KEYS_MAX = 10_000;
 
 export interface PayerDeps {
@@ -30,8 +29,8 @@ export type Payers = ReturnType<typeof createPayers>;
 type PaymentWithPayer = KeyOwner & { _id: string; customer: EncryptedCustomer };
 
 /**
- * Encrypts and decrypts payers' names and e-mail addresses with one data key for each account and
- * environment, which the key file encrypts. The merchant's reference stays plain text.
+ * Encrypts payers' names and e-mail addresses with one data key for each account and environment,
+ * which the key file encrypts. The merchant's reference stays plain text.
  * @see docs/operations.md#personal-data
  */
 export function createPayers(deps: PayerDeps) {
@@ -93,7 +92,6 @@ export function createPayers(deps: PayerDeps) {
   };
 }
 
-/** Payer with only the merchant's reference. */
 export function noPayer(reference: string | null): EncryptedCustomer {
   return { reference, sealed: null };
 }
@@ -102,7 +100,6 @@ function getPayerOwner(payment_id: string): string {
   return `payment/${payment_id}`;
 }
 
-/** Returns the encrypted data key of an account and environment, and creates a missing one. */
 async function getDataKey({ accounts, encrypter }: PayerDeps, owner: KeyOwner): Promise<Encrypted> {
   const { account_id, livemode } = owner;
   const environment = toEnv(livemode);

@@ -5,7 +5,6 @@ import type { MerchantDeps } from './deps';
 
 export type { PaymentDocument };
 
-/** Reads and acts of the pages on which a customer pays. */
 export type PaymentPages = ReturnType<typeof createPaymentPages>;
 
 export function createPaymentPages({
@@ -14,7 +13,7 @@ export function createPaymentPages({
   temporal,
 }: Pick<MerchantDeps, 'stores' | 'keys' | 'temporal'>) {
   const { payments, crypto_payments, accounts } = stores;
-  // When the key is replaced, links derived from the old key become invalid.
+  // Links derived from a replaced key are invalid.
   const checkToken = <P extends { _id: string; token_hash: string }>(payment: P | null) =>
     payment?.token_hash === derivePayTokenHash(keys.pay_token, payment?._id ?? '') ? payment : null;
   return {

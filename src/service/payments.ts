@@ -25,7 +25,6 @@ import { presentPayment, withOpening } from './present';
 import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
 
 /**
- * Creates a payment, once per idempotency key.
  * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#create-a-payment
  */
@@ -68,7 +67,6 @@ export function listPayments(
   return listPage(stores.payments, caller, query);
 }
 
-/** Lists the methods that the account has enabled and a connector serves. */
 export async function listAvailableMethods(
   { stores, connectors }: Pick<MerchantDeps, 'stores' | 'connectors'>,
   { account_id, livemode }: Owner,
@@ -105,10 +103,7 @@ function explainRefusal({ status }: PaymentDocument): string {
   return `The payment is ${status}; it can no longer be cancelled.${isPaid ? ' Refund it instead.' : ''}`;
 }
 
-/**
- * Checks the request against the catalog that the API shows, before any bank is called.
- * @throws Refusal 422 `method_requirements_not_met`
- */
+/** @throws Refusal 422 `method_requirements_not_met` */
 async function acceptPayment(
   { stores, connectors, payers }: MerchantDeps,
   { account_id, livemode }: Owner,
@@ -168,7 +163,6 @@ function toStoredFields({
   };
 }
 
-/** Starts the payment's workflow, unless the payment is already stored. */
 async function openPayment(
   deps: MerchantDeps,
   { caller, requestId: request_id }: CreateRequest<unknown>,
@@ -193,7 +187,6 @@ async function openPayment(
   return { answer, isStored: true };
 }
 
-/** Presents the payment with the stored facts of its opening, if there are any. */
 async function readCreated(
   deps: MerchantDeps,
   caller: Owner,

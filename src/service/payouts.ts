@@ -26,7 +26,6 @@ import { presentPayout } from './present';
 import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
 
 /**
- * Pays out to a recipient, once per idempotency key.
  * @throws Refusal 400, 404, 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#payouts
  */
@@ -60,7 +59,6 @@ export function listPayouts(
   return listPage(stores.payouts, caller, query);
 }
 
-/** Lists the rails that the account can use. */
 export async function listRails(
   deps: Pick<MerchantDeps, 'stores' | 'connectors'>,
   caller: Owner,
@@ -78,8 +76,7 @@ async function getPayoutSettings(
 }
 
 /**
- * Checks the rules of payouts before any bank is called and anything is stored. The reservation
- * checks the balance again.
+ * Checks the rules before anything is stored; the reservation checks the balance again.
  * @throws Refusal 400, 404 or 422
  * @see docs/api.md#which-money-a-payout-draws
  */
@@ -99,7 +96,7 @@ async function acceptPayout(
     stores.ledger.balances(account_id, livemode),
     getPayoutSettings(deps, caller),
   ]);
-  // Checked before the rail: on live there is no rail until a bank serves one.
+  // On live there is no rail until a bank serves one.
   const fundingViolation = unfundedFault(balances, balance.name);
   if (fundingViolation !== undefined) throw buildRefusal(fundingViolation);
   const fault = railFault({ method, currency, recipient }, new Set<string>(rails), now());
@@ -135,7 +132,6 @@ async function acceptPayout(
   };
 }
 
-/** Starts the payout's workflow, unless the payout is already stored. */
 async function openPayout(
   { stores, temporal }: MerchantDeps,
   { caller, requestId: request_id }: CreateRequest<unknown>,

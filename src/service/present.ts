@@ -15,7 +15,6 @@ import type { Page } from './read';
 
 type PresentDeps = Pick<MerchantDeps, 'config' | 'keys' | 'payers'>;
 
-/** Fields of a payment that merchants see. */
 type PaymentFields = Owner & { customer: EncryptedCustomer } & Pick<
     PaymentDocument,
     | '_id'
@@ -34,9 +33,7 @@ type PaymentFields = Owner & { customer: EncryptedCustomer } & Pick<
     | 'updated_at'
   >;
 
-/**
- * Payment as merchants see it: exactly the fields of docs/api.md#create-a-payment, in their order.
- */
+/** Presents exactly the fields of docs/api.md#create-a-payment, in their order. */
 export async function presentPayment(
   { config, keys, payers }: PresentDeps,
   payment: PaymentFields,
@@ -75,7 +72,6 @@ export function presentPaymentTo(
   return presentPayment(deps, { ...payment, customer: shownCustomer });
 }
 
-/** Returns the payment with the facts of its opening. */
 export function withOpening<T extends Omit<PaymentFields, keyof ReturnType<typeof openingFields>>>(
   payment: T,
   opening: PaymentOpening,
@@ -88,7 +84,7 @@ function openingFields({ status, failure, created_at }: PaymentOpening) {
   return { status, failure, ...unsetTimes, created_at, updated_at: created_at };
 }
 
-/** Refund as merchants see it: exactly the fields of docs/api.md#refunds, in their order. */
+/** Presents exactly the fields of docs/api.md#refunds, in their order. */
 export function presentRefund(refund: RefundDocument) {
   const { _id, payment_id, amount, currency, status, reason, failure } = refund;
   return {
@@ -105,7 +101,7 @@ export function presentRefund(refund: RefundDocument) {
   };
 }
 
-/** Payout as merchants see it: exactly the fields of docs/api.md#payouts, in their order. */
+/** Presents exactly the fields of docs/api.md#payouts, in their order. */
 export function presentPayout(payout: PayoutDocument) {
   const { _id, status, amount, currency, method, recipient_id, reference } = payout;
   return {
@@ -126,7 +122,7 @@ export function presentPayout(payout: PayoutDocument) {
   };
 }
 
-/** Crypto payment as merchants see it: exactly the fields of docs/api.md#crypto, in their order. */
+/** Presents exactly the fields of docs/api.md#crypto, in their order. */
 export function presentCryptoPayment(
   { config, keys }: Pick<PresentDeps, 'config' | 'keys'>,
   payment: CryptoPaymentDocument,
@@ -157,7 +153,7 @@ export function presentCryptoPayment(
   };
 }
 
-/** Settlement as merchants see it: exactly the fields of docs/api.md#settlements, in their order. */
+/** Presents exactly the fields of docs/api.md#settlements, in their order. */
 export function presentCryptoSettlement(settlement: CryptoSettlementDocument) {
   const { _id, status, asset, network, amount, fee, wallet_address, transaction_id } = settlement;
   return {
@@ -171,7 +167,7 @@ export function presentCryptoSettlement(settlement: CryptoSettlementDocument) {
   };
 }
 
-/** Recipient as merchants see it: exactly the fields of docs/api.md#recipients, in their order. */
+/** Presents exactly the fields of docs/api.md#recipients, in their order. */
 export function presentRecipient(recipient: RecipientDocument) {
   const { _id, type, scheme, last4, created_at, deleted_at } = recipient;
   const fields = { id: _id, object: 'payout_recipient', type, scheme, last4, created_at };

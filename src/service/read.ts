@@ -10,21 +10,19 @@ interface Listable<D> {
   list(filter: ListFilter): Promise<D[]>;
 }
 
-/** Requested page; further fields of a query narrow the list. */
+/** Further fields of a query narrow the list. */
 export interface PageQuery {
   limit: number;
-  /** Position after which the page starts. */
   created_before?: string | undefined;
 }
 
-/** Page of a list, newest first. */
 export interface Page<D> {
   rows: D[];
   has_more: boolean;
   next_cursor: string | null;
 }
 
-/** Finds one document of the caller. @throws Refusal 404, also for an id of another caller */
+/** @throws Refusal 404, also for an id of another caller */
 export async function findResource<D>(
   store: Findable<D>,
   noun: ResourceNoun,
@@ -53,7 +51,7 @@ export async function findCreated<D>(
   throw unavailable('The outcome is unknown.', cause);
 }
 
-/** Lists documents of the caller. @param only more fields that narrow the list */
+/** Lists documents of the caller, newest first. */
 export async function listPage<D extends { position: string }>(
   store: Listable<D>,
   { account_id, livemode }: Owner,

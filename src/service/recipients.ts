@@ -28,11 +28,7 @@ import type { MerchantDeps, Owner } from './deps';
 import { presentRecipient } from './present';
 import { findResource } from './read';
 
-/**
- * Creates a recipient, once per idempotency key.
- * @throws Refusal 400; 503 when its details cannot be encrypted
- * @see docs/api.md#recipients
- */
+/** @throws Refusal 400; 503 when its details cannot be encrypted @see docs/api.md#recipients */
 export async function createRecipient(
   deps: MerchantDeps,
   request: CreateRequest<wire.CreateRecipient>,
@@ -49,10 +45,7 @@ export async function createRecipient(
   );
 }
 
-/**
- * Deletes the identifying details of a recipient of the caller.
- * @throws Refusal 403 `account_frozen`; 404
- */
+/** @throws Refusal 403 `account_frozen`; 404 */
 export async function deleteRecipient(
   deps: MerchantDeps,
   { account_id, livemode }: Owner,
@@ -74,8 +67,8 @@ interface RecipientDeps {
 }
 
 /**
- * Deletes the identifying details from a recipient and from its idempotency record, with a line in the
- * audit log, in one transaction. A repeat changes nothing. Past payouts keep its id and last four.
+ * Deletes the identifying details from a recipient and from its idempotency record. A repeat
+ * changes nothing; past payouts keep its id and last four.
  * @param owner account and environment that it must belong to, if known
  * @returns the changed recipient; null when there is none
  * @see docs/api.md#delete-a-recipient
@@ -132,7 +125,6 @@ async function encryptDetails(
   }
 }
 
-/** Stores the recipient, unless it is already stored. */
 async function storeRecipient(
   { stores, now }: MerchantDeps,
   { caller, requestId: request_id }: CreateRequest<unknown>,

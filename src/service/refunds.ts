@@ -19,7 +19,6 @@ import { presentRefund } from './present';
 import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
 
 /**
- * Refunds a payment, once per idempotency key.
  * @throws Refusal 404, 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#refunds
  */
@@ -66,8 +65,8 @@ export async function listPaymentRefunds(
 }
 
 /**
- * Checks the rules of refunds before any bank is called. The reservation checks the amount again,
- * together with other refunds; the refund window must be open at `at`.
+ * Checks the rules before any bank is called; the reservation checks the amount again, together
+ * with other refunds.
  * @throws Refusal 422
  */
 function acceptRefund(payment: PaymentDocument, body: wire.CreateRefund, at: Date): AcceptedRefund {
@@ -93,7 +92,6 @@ function acceptRefund(payment: PaymentDocument, body: wire.CreateRefund, at: Dat
   };
 }
 
-/** Starts the refund's workflow, unless the refund is already stored. */
 async function openRefund(
   { stores, temporal }: MerchantDeps,
   { caller, requestId: request_id }: CreateRequest<unknown>,

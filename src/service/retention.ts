@@ -6,7 +6,7 @@ import type { AccountDocument } from '../store/accounts';
 
 export interface RetentionDeps {
   stores: Pick<Stores, 'accounts' | 'payments' | 'payouts' | 'recipients'>;
-  /** Months after the last payout for which a recipient's details are stored. */
+  /** Months since the last payout. */
   recipientMonths: number;
   now: () => Date;
   /** Called after each batch with the number of changed records. */
@@ -17,8 +17,8 @@ const BATCH = 200;
 const ENVIRONMENTS = [false, true];
 
 /**
- * Deletes the details of recipients that were neither created nor paid for some months, unless a payout
- * to them is in progress. Every record of a batch leaves the list, so the loop ends.
+ * Deletes the details of recipients that were neither created nor paid for some months. Every
+ * record of a batch leaves the list, so the loop ends.
  * @returns number of deleted recipients
  */
 export async function deleteRecipients(deps: RetentionDeps): Promise<number> {
@@ -35,7 +35,9 @@ export async function deleteRecipients(deps: RetentionDeps): Promise<number> {
   }
 }
 
-/** Deletes a recipient or stores its last use; a record that changes meanwhile is in the next batch. */
+/**
+ * Deletes a recipient or stores its last use; a record that changes meanwhile is in the next batch.
+ */
 async function deleteUnused(
   { stores, now }: RetentionDeps,
   { _id, used_at }: { _id: string; used_at: string },
@@ -53,8 +55,8 @@ async function deleteUnused(
 }
 
 /**
- * Redacts names and e-mail addresses of payers, by the retention period of each account. The account
- * stores the last processed position, so no payment is read twice.
+ * Redacts names and e-mail addresses of payers, by the retention period of each account. The
+ * account stores the last processed position, so no payment is read twice.
  * @returns number of payments that were read
  */
 export async function redactPayers(deps: RetentionDeps): Promise<number> {

@@ -15,7 +15,6 @@ import { getRefund } from './refunds';
 const SETTLE_MS = 5_000;
 const POLL_MS = 20;
 
-/** Event that the sandbox bank reports. */
 interface SimulatedEvent {
   event: CallbackName;
   code?: string | null;
@@ -40,9 +39,9 @@ type Find<D extends SimulatedResource> = (
 ) => Promise<D>;
 
 /**
- * These functions let the sandbox's connector report an event about a resource of the caller, and
- * return the changed resource. The event is processed like every bank callback.
- * They throw Refusal 403 for a live caller, and 404.
+ * These functions let the sandbox's connector report an event about a resource of the caller, like
+ * every bank callback, and return the changed resource. They throw Refusal 403 for a live caller,
+ * and 404.
  * @see docs/decisions.md#sandbox
  */
 export const simulatePayment = createBankSimulation('payment', getPayment);
@@ -71,7 +70,7 @@ export async function simulateCryptoPayment(
   });
 }
 
-/** Generates the id of a transaction that does not exist, in the format of its network. */
+/** Generates the id of a transaction that does not exist. */
 function makeTransactionId(network: string): string {
   return `${network === 'ethereum' ? '0x' : ''}${randomBytes(32).toString('hex')}`;
 }

@@ -1,9 +1,7 @@
 import type { Owner, ServiceDeps } from './deps';
 
-/** Latest events that are searched for a delivered one. */
 const LATEST_EVENTS = 100;
 
-/** Setup steps that a merchant has completed in one environment. */
 export interface SetupProgress {
   hasKey: boolean;
   isKeyUsed: boolean;

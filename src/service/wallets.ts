@@ -7,7 +7,7 @@ import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
 import { addressAt, type WalletDocument } from '../store/wallets';
 
-/** Delay before a new wallet takes effect on live, so a stolen login cannot move money at once. */
+/** A stolen login cannot move money at once. */
 const LIVE_DELAY_MS = 24 * 60 * 60_000;
 const RACES_MAX = 3;
 
@@ -18,7 +18,6 @@ export interface WalletDeps {
   now: () => Date;
 }
 
-/** Request for the wallet of an existing account. */
 export interface NewWallet {
   account_id: string;
   livemode: boolean;
@@ -31,7 +30,7 @@ export interface ShownWallet {
   address: string;
   /** ISO 8601; before it `previous` is in effect. */
   counts_from: string;
-  /** Address that receives settlements now; null when none is in effect. */
+  /** Address in effect; null when there is none. */
   counting: string | null;
   previous: string | null;
 }

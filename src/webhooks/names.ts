@@ -83,7 +83,7 @@ function readHosts(hostsFile: string): string[][] {
   }
 }
 
-/** One of the two address families may fail. */
+/** Queries both address families; either may fail. */
 async function queryDns(
   host: string,
   servers: string[] | undefined,

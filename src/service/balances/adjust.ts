@@ -19,7 +19,6 @@ import type { Audit } from '../../store/audit';
 import { assertApproved } from './approval';
 import { createIdUsedFailure, type FundDeps, type FundingResult, isSameEntry } from './fund';
 
-/** Operator and reason of a correction. */
 export interface Correction {
   operator: string;
   reason: string;
@@ -46,7 +45,8 @@ export interface AdjustDeps extends FundDeps {
 }
 
 /**
- * Corrects a balance, or collects the merchant's debt from it. A repeat with the same id posts nothing.
+ * Corrects a balance, or collects the merchant's debt from it. A repeat with the same id posts
+ * nothing.
  * @see docs/ledger.md#money-that-goes-wrong
  * @throws ServiceError `approval_required`, `insufficient_balance`, `nothing_owed`,
  *   `operation_id_used`
@@ -66,11 +66,11 @@ export async function adjustBalance(
   return await post(deps, { ...entry, ...buildEntryDetails(deps, correction) }, balance_account);
 }
 
-/** Kinds of journal entries that an operator may reverse; workflows decide about the others. */
+/** Kinds of journal entries that no workflow decides about. */
 const REVERSIBLE: readonly string[] = ['funded', 'adjusted', 'payment_clawed_back'];
 
 /**
- * Reverses a journal entry, once: a repeat posts nothing.
+ * Reverses a journal entry; a repeat posts nothing.
  * @throws ServiceError `operation_not_found`, `not_reversible`, `approval_required`,
  *   `insufficient_balance`
  */
@@ -112,7 +112,6 @@ function buildEntryDetails({ now }: FundDeps, { operator, reason, approved_by }:
   return { at: now().toISOString(), note: { operator, reason, ...approval } };
 }
 
-/** Converts the amounts of stored entry lines to numbers, or to bigints for an asset. */
 function parseLines({ legs: lines }: EntryDocument, currency: string): EntryLine[] {
   const isAsset = parseBookCurrency(currency) !== undefined;
   return lines.map(({ account, amount }) =>
@@ -120,7 +119,6 @@ function parseLines({ legs: lines }: EntryDocument, currency: string): EntryLine
   );
 }
 
-/** Finds the balance that a journal entry credits or debits, and the amount. */
 function findCredit(lines: readonly EntryLine[]): {
   balance_account: string;
   amount: number | bigint;
@@ -151,7 +149,6 @@ async function assertOwed(
   );
 }
 
-/** Refusal of a debit, or of a credit to a merchant that owes less by now. */
 async function explainShortage({ stores }: FundDeps, entry: NewEntry): Promise<ServiceError> {
   const { account_id, livemode, currency } = entry;
   const { balance_account, amount } = findCredit(entry.legs);

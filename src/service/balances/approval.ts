@@ -2,10 +2,9 @@ import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { formatMoney } from '../../domain/money';
 
-/** Default limit in minor units: a correction above it on live needs a second operator. */
+/** Default limit in minor units. */
 export const APPROVAL_LIMIT = 100_000;
 
-/** Credit or correction that an operator requests. */
 interface ApprovalRequest {
   livemode: boolean;
   currency: string;
@@ -16,9 +15,8 @@ interface ApprovalRequest {
 }
 
 /**
- * Enforces the two-person rule on an operator's act. Both names are unverified until there is single
- * sign-on; the audit log records the system user who typed them. A correction of an asset always needs
- * two persons.
+ * Enforces the two-person rule. Both names are unverified; the audit log records the system user
+ * who typed them. A correction of an asset always needs two persons.
  * @param limit minor units
  * @throws ServiceError `approval_required`
  */

@@ -11,10 +11,7 @@ import type { Stores } from '../../store';
 import type { Audit, Change } from '../../store/audit';
 import { assertApproved } from './approval';
 
-/**
- * Test funds of a new account: each balance, in each currency; minor units.
- * @see docs/decisions.md#sandbox
- */
+/** Minor units. @see docs/decisions.md#sandbox */
 const SANDBOX_FUNDS = {
   currencies: ['EUR', 'GBP', 'USD'],
   balances: { [MAIN_BALANCE]: 10_000_000, marketing: 1_000_000 },
@@ -29,7 +26,7 @@ export interface FundDeps {
 export interface Funding {
   account_id: string;
   livemode: boolean;
-  /** Name of the balance account; the first funding creates it. */
+  /** The first funding creates it. */
   balance_account: string;
   currency: string;
   /** Minor units. */
@@ -39,7 +36,6 @@ export interface Funding {
 export interface FundingOptions {
   /** A repeat with the same id credits nothing; generated when absent. */
   id?: string | undefined;
-  /** Stored with the journal entry. */
   note?: {
     operator?: string | undefined;
     reason?: string | undefined;
@@ -48,13 +44,12 @@ export interface FundingOptions {
   };
 }
 
-/** Balance after the funding, and the id of its journal entry. */
 export type FundingResult = BalanceRow & { operation_id: string };
 
 /**
- * Credits a balance with money from outside the product, for an operator. Each call credits again,
- * unless its id is already posted: then it returns the unchanged balance. On live, a second operator
- * approves what is above `creditLimit`, in minor units.
+ * Credits a balance with money from outside the product. A repeat with the same id returns the
+ * unchanged balance.
+ * @param creditLimit minor units above which a second operator approves on live
  * @throws ServiceError `approval_required`; `operation_id_used` when another funding has this id
  */
 export async function fundBalance(
@@ -100,7 +95,6 @@ function buildNote({ operator, reason, approved_by }: NonNullable<FundingOptions
   return { operator: operator ?? null, reason: reason ?? null, ...approval };
 }
 
-/** Whether the stored journal entry equals the new one. */
 export function isSameEntry(storedEntry: EntryDocument, entry: NewEntry): boolean {
   const formatLines = (lines: EntryDocument['legs'] | NewEntry['legs']) =>
     lines.map(({ account, amount }) => `${account} ${amount}`).join();
@@ -137,8 +131,7 @@ function requireBalance(
 }
 
 /**
- * Posts the test funds of a new account, all or none. Their ids derive from the account, so they are
- * posted once.
+ * Posts the test funds of a new account once: their ids derive from the account.
  * @throws MongoServerError duplicate key when they are already posted
  */
 export async function fundSandbox(deps: FundDeps, account_id: string): Promise<void> {

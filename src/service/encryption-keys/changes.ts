@@ -9,18 +9,18 @@ import type { Audit } from '../../store/audit';
 import { describeError } from '../../temporal/in-time';
 
 /**
- * Longest write of a running process: two attempts, each with 2 s for a connection, 2 s to select a
- * server and 5 s for its response. @see src/base/mongo.ts
+ * Longest write: two attempts, each with 2 s for a connection, 2 s to select a server and 5 s for
+ * its response.
+ * @see src/base/mongo.ts
  */
 const WRITE_MS_MAX = 18_000;
 
 /**
- * Time after which no process writes a value encrypted with an earlier key: every process has read the
- * file again, and has stored or dropped its earlier values.
+ * Time after which every process has read the changed file, and has stored or dropped its earlier
+ * values.
  */
 const SETTLE_MS = POLL_EVERY_MS + WRITE_MS_MAX;
 
-/** Owner of an audit line about the installation. */
 export const INSTALLATION = { account_id: null, livemode: null } as const;
 
 export interface KeyFileDeps {
@@ -35,7 +35,7 @@ export interface KeyFileDeps {
   progress: (line: string) => void;
 }
 
-/** Waits until no process encrypts with an earlier key, counted from the last change of a file. */
+/** Waits until no process encrypts with an earlier key. */
 export async function waitUntilSettled(deps: KeyFileDeps): Promise<void> {
   const { now, wait, progress, keysFile, keysDir } = deps;
   const publicFiles = ENVIRONMENTS.map((env) => keyRingPath(keysDir, env, 'public'));
@@ -50,7 +50,7 @@ export async function waitUntilSettled(deps: KeyFileDeps): Promise<void> {
   await wait(remainingMs);
 }
 
-/** Runs the work while no other process changes the keys. @throws ServiceError `keys_file_busy` */
+/** @throws ServiceError `keys_file_busy` while another process changes the keys */
 export async function withKeyFileLock<T>(
   { keysFile }: Pick<KeyFileDeps, 'keysFile'>,
   work: () => Promise<T>,
@@ -63,7 +63,7 @@ export async function withKeyFileLock<T>(
   }
 }
 
-/** Changes a file. @throws ServiceError `keys_file_busy`, `keys_file_not_written` */
+/** @throws ServiceError `keys_file_busy`, `keys_file_not_written` */
 export function changeKeyFile<T>(change: () => T): T {
   try {
     return change();

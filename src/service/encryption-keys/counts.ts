@@ -2,10 +2,9 @@ import type { Encrypted } from '../../encryption/encrypter';
 import type { CurrentEncrypter, Encrypters } from './encrypters';
 import { type EncryptedStores, VALUE_KINDS } from './values';
 
-/** Key name of a ciphertext without one. */
 const NO_KEY = '?';
 
-/** Counts of the records that one key has encrypted. */
+/** Numbers of records that one key has encrypted. */
 export interface KeyCounts {
   recipients: number;
   endpoints: number;
@@ -13,7 +12,6 @@ export interface KeyCounts {
   claims: number;
   /** Users with a second factor. */
   users: number;
-  /** Keys of connectors. */
   connector_keys: number;
   /** Data keys of payers, one for each account and environment. */
   payer_keys: number;
@@ -29,8 +27,8 @@ export const ZERO_COUNTS: KeyCounts = {
 };
 
 /**
- * Counts the values that each key has encrypted. Idempotency records come first: one that becomes a
- * recipient in the meantime is then counted as a recipient.
+ * Counts idempotency records first: one that becomes a recipient meanwhile is then counted as a
+ * recipient.
  */
 export async function countByKey(
   stores: EncryptedStores,

@@ -3,22 +3,19 @@ import type { KeyRing } from '../../encryption/key-ring';
 import { followPairs, RECIPIENT_KEY_RINGS } from '../../encryption/recipient-keys';
 import { followKeyFile } from '../../encryption/service-keys';
 
-/** Key rings of an installation, by the names that `keys rotate --ring` takes. */
+/** Names that `keys rotate --ring` takes. */
 export const KEY_RING_NAMES = ['seal', 'recipients.sandbox', 'recipients.live'] as const;
 export type KeyRingName = (typeof KEY_RING_NAMES)[number];
 
-/** Encrypter with the names of its keys. */
 export interface CurrentEncrypter {
   encrypter: Encrypter;
   /** Name of the current key. */
   kid: string;
-  /** Names of all keys. */
   kids: string[];
 }
 
 export type Encrypters = Record<KeyRingName, CurrentEncrypter>;
 
-/** Creates the encrypters of an installation, with all of its private keys. */
 export function createEncrypters(paths: { keysFile: string; keysDir: string }): Encrypters {
   return {
     seal: toEncrypter(followKeyFile(paths.keysFile).seal),
@@ -32,7 +29,7 @@ function toEncrypter(keyRing: KeyRing): CurrentEncrypter {
   return { encrypter: createEncrypter(keyRing), kid, kids: Object.keys(keys) };
 }
 
-/** Finds the key ring of a key: names of recipients' keys begin with the name of their key ring. */
+/** Names of recipients' keys begin with the name of their key ring. */
 export function findKeyRingName(kid: string): KeyRingName {
   const names = Object.values(RECIPIENT_KEY_RINGS);
   return names.find((name) => kid.startsWith(`${name}:`)) ?? 'seal';

@@ -26,22 +26,19 @@ export interface KeyDeps extends KeyFileDeps {
 }
 
 export interface ReencryptionResult {
-  /** The current key. */
   kid: string;
   resealed: number;
-  /** Number of values not encrypted with the current keys: 0 when the rotation is complete. */
+  /** Values not encrypted with the current keys: 0 when the rotation is complete. */
   remaining: number;
 }
 
 export interface KeyUsage {
   current: string;
-  /** Current keys of recipients. */
   recipients: Record<Environment, string>;
-  /** Keys of the files, the newest of each file last; then missing keys that values still need. */
+  /** The newest key of each file is last; then follow missing keys that values still need. */
   keys: ({ kid: string } & KeyCounts)[];
 }
 
-/** Creates and removes the keys of each key ring. */
 const KEY_RINGS: Record<
   KeyRingName,
   { add: (deps: KeyDeps) => string; remove: (deps: KeyDeps, kid: string) => void }
@@ -62,7 +59,7 @@ function buildPairChanges(environment: Environment) {
 }
 
 /**
- * Creates the key pairs of recipients that are missing. Existing files are kept, so it can be repeated.
+ * Creates the missing key pairs of recipients; existing files are kept.
  * @returns paths of the files that were written
  * @throws ServiceError `keys_file_busy`, `keys_file_not_written`
  */
@@ -82,7 +79,6 @@ export async function createPairs({
   });
 }
 
-/** Counts the values that each key has encrypted. */
 export async function showKeys(deps: KeyDeps): Promise<KeyUsage> {
   const encrypters = createEncrypters(deps);
   const countsByKey = await countByKey(deps.stores, encrypters);
@@ -127,14 +123,13 @@ export async function rotateKeys(
   });
 }
 
-/** Continues a rotation. @throws ServiceError `keys_file_busy` */
+/** @throws ServiceError `keys_file_busy` */
 export async function continueRotation(deps: KeyDeps): Promise<ReencryptionResult> {
   return await withKeyFileLock(deps, () => reencrypt(deps));
 }
 
 /**
- * Removes a key that no value needs.
- * @returns the remaining keys of its key ring
+ * Removes a key that no value needs; returns the others of its key ring.
  * @throws ServiceError `sealing_key_not_found`, `sealing_key_current`, `sealing_key_in_use`,
  *   `keys_file_busy`, `keys_file_not_written`
  */

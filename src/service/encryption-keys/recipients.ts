@@ -8,9 +8,8 @@ import type { Reencrypt, ReencryptDeps } from './reencrypt-value';
 const BATCH = 100;
 
 /**
- * Writes accepted recipients that were never stored, as a retry of the caller would. To re-encrypt
- * their idempotency records is not enough: a retry may have read a record earlier, and write the old
- * text.
+ * Writes accepted recipients that were never stored. To re-encrypt their idempotency records is not
+ * enough: a retry may have read a record earlier, and write the old text.
  */
 export async function writePendingRecipients(deps: ReencryptDeps): Promise<void> {
   for (const environment of ENVIRONMENTS) await writePendingInEnvironment(deps, environment);

@@ -6,11 +6,10 @@ export interface ReencryptDeps {
   stores: EncryptedStores;
   encrypters: Encrypters;
   now: () => Date;
-  /** Shows a line to the waiting operator. */
   progress: (line: string) => void;
 }
 
-/** Re-encrypts a value; undefined when none of the keys decrypts it. */
+/** Undefined when none of the keys decrypts the value. */
 export type Reencrypt = (
   current: CurrentEncrypter,
   value: { ciphertext: Encrypted; owner: string },

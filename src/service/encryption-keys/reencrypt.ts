@@ -7,8 +7,8 @@ import { VALUE_KINDS } from './values';
 const PASSES_MAX = 10;
 
 /**
- * Re-encrypts all values that are not encrypted with the current keys. Every write is conditional on
- * the decrypted value, so it can be interrupted and repeated while the service runs.
+ * Re-encrypts all values that are not encrypted with the current keys. Every write is conditional
+ * on the decrypted value, so it can be interrupted and repeated.
  * @returns number of values that were re-encrypted
  */
 export async function reencryptAll(deps: ReencryptDeps): Promise<number> {

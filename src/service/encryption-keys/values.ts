@@ -13,7 +13,6 @@ export type EncryptedStores = Pick<
   'accounts' | 'recipients' | 'endpoints' | 'idempotency' | 'users' | 'connectorKeys'
 >;
 
-/** Value encrypted with a key of the key file. */
 export interface EncryptedValue {
   ciphertext: Encrypted;
   /** Owner bound to the ciphertext. */
@@ -24,7 +23,6 @@ export interface EncryptedValue {
 
 const BATCH = 100;
 
-/** Reads all records, page by page in the order of their ids. */
 async function* readAll<Id, T extends { _id: Id }>(
   readPage: (after: Id | undefined) => Promise<T[]>,
 ): AsyncGenerator<T> {
@@ -93,6 +91,5 @@ export const VALUE_KINDS = [
 ] as const satisfies readonly {
   count: string;
   label: string;
-  /** Yields the values of one record at a time. */
   read: (stores: EncryptedStores) => AsyncGenerator<EncryptedValue[]>;
 }[];

@@ -14,7 +14,7 @@ export interface DeliveryStarter {
   webhookQueue: string;
   /**
    * Set only when `temporal` shares its connection with a worker of that queue: the server then
-   * returns the first task at once, without a dispatch.
+   * returns the first task at once.
    */
   eager?: boolean;
 }
@@ -22,8 +22,8 @@ export interface DeliveryStarter {
 const NOT_SENT = new Set<DeliveryStatus>(['no_endpoint', 'not_subscribed']);
 
 /**
- * Starts the delivery of each event that has an endpoint. Safe to repeat: the event fixes the id of the
- * workflow, so it is not delivered twice.
+ * Starts the delivery of each event that has an endpoint. Safe to repeat: the event fixes the id of
+ * the workflow.
  */
 export async function startDeliveries(
   starter: DeliveryStarter,
@@ -52,7 +52,7 @@ export async function replaceDelivery(
   });
 }
 
-/** Restarts a lost delivery after its last attempt; a running one is not affected. */
+/** Restarts a lost delivery after its last attempt. */
 export async function resumeDelivery(
   starter: DeliveryStarter,
   event: EventDocument,

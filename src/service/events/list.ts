@@ -27,7 +27,7 @@ export async function listEvents(
   return await readPage(query, (page) => stores.events.list({ ...filter, ...page }));
 }
 
-/** Reads an event with its latest attempts, newest first; null when the merchant has no such event. */
+/** Reads an event with its latest attempts, newest first. */
 export async function readEvent(
   { stores }: ReadDeps,
   owner: Owner,
@@ -37,7 +37,6 @@ export async function readEvent(
   return event && { event, attempts: await stores.deliveries.forEvent(id) };
 }
 
-/** Finds an event; null when the merchant has no such event. */
 export async function findOwnEvent(
   { stores }: { stores: Pick<ServiceDeps['stores'], 'events'> },
   { account_id, livemode }: Owner,

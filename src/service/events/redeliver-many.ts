@@ -13,7 +13,7 @@ export interface SelectionCount {
   by_status: Partial<Record<DeliveryStatus, number>>;
 }
 
-/** Counts the events that would be sent. @throws ServiceError `webhook_not_set` */
+/** @throws ServiceError `webhook_not_set` */
 export async function countSelected(
   { stores }: Pick<RedeliverDeps, 'stores'>,
   filter: ResendFilter,
@@ -36,8 +36,8 @@ export interface SendTotals {
 }
 
 /**
- * Sends every selected event again, oldest first, at a limited pace. Safe to repeat: it then sends the
- * events that are still not delivered.
+ * Sends every selected event again, oldest first. A repeat sends those that are still not
+ * delivered.
  * @param onProgress called after every event
  * @throws RedeliveryStopped with the position to continue from
  */
@@ -78,9 +78,7 @@ async function sendOne(
   }
 }
 
-/** A redelivery that stopped early; `cause` is the reason. */
 export class RedeliveryStopped extends Error {
-  /** Events sent before it. */
   readonly sent: number;
   /** Position of the next event to send. */
   readonly position: string;
@@ -92,7 +90,7 @@ export class RedeliveryStopped extends Error {
   }
 }
 
-/** Smallest text that sorts after a position: all positions have the same length. */
+/** All positions have the same length. */
 function nextPosition(position: string): string {
   return `${position}!`;
 }

@@ -18,8 +18,8 @@ export interface RedeliverDeps {
 }
 
 /**
- * Sends an event again, delivered or not: `webhook:{event id}` starts again with the next run number
- * and all attempts, to the current endpoint. It replaces a delivery that waits for its next attempt.
+ * Sends an event again, delivered or not: `webhook:{event id}` starts again with the next run
+ * number and all attempts, to the current endpoint. It replaces a waiting delivery.
  * @throws ServiceError `event_not_found`, `webhook_not_set`, `temporal_unavailable`;
  *   `delivery_running` when another redelivery started first
  */
@@ -28,7 +28,7 @@ export async function redeliverEvent(deps: RedeliverDeps, id: string): Promise<E
   await requireEndpoint(deps.stores, event);
   // This call comes first, so an outage leaves the event unchanged.
   await getWorkflowStatus(deps.temporal, webhookWorkflowId(id));
-  // Reserved before the start: later, `pending` could overwrite the outcome of a finished delivery.
+  // Later, `pending` could overwrite the outcome of a finished delivery.
   const { events } = deps.stores;
   const reservedEvent = await events.reserveRun(id, event.delivery.run, deps.now().toISOString());
   if (reservedEvent === null) throw createRunningError(id);
@@ -43,8 +43,8 @@ export async function redeliverEvent(deps: RedeliverDeps, id: string): Promise<E
 }
 
 /**
- * Starts the reserved run. This may terminate a run that was reserved later but started sooner: that
- * one is started again, so the newest run is the one that runs.
+ * Starts the reserved run. This may terminate a run that was reserved later but started sooner:
+ * that one is started again.
  */
 async function startReservedRun(deps: RedeliverDeps, reservedEvent: EventDocument): Promise<void> {
   const { temporal, webhookQueue = WEBHOOK_QUEUE, stores } = deps;

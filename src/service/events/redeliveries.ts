@@ -12,7 +12,6 @@ import {
   type SendTotals,
 } from './redeliver-many';
 
-/** Redelivery for the dashboard. */
 export interface Redeliveries {
   /** @throws ServiceError as `redeliverEvent` */
   one: (eventId: string) => Promise<void>;
@@ -38,7 +37,7 @@ interface SendDeps extends Pick<ActDeps, 'stores' | 'audit' | 'now'> {
 }
 
 /**
- * Sends an event again with twelve new attempts, to the current endpoint.
+ * Sends an event again with twelve new attempts.
  * @returns whether the merchant has this event
  * @throws ServiceError as `redeliverEvent`
  */
@@ -62,7 +61,7 @@ export async function sendEventAgain(
   return true;
 }
 
-/** Counts the events whose delivery failed since a day. @throws ServiceError `webhook_not_set` */
+/** @throws ServiceError `webhook_not_set` */
 export async function countFailedEvents(
   { redeliveries, now }: Pick<SendDeps, 'redeliveries' | 'now'>,
   owner: Owner,
@@ -75,8 +74,8 @@ export async function countFailedEvents(
 const activeSends = new Set<string>();
 
 /**
- * Starts to send the events whose delivery failed since a day, 20 per second. If the process ends
- * before the last one, a repeat sends the rest.
+ * Starts to send the events whose delivery failed since a day. If the process ends before the last
+ * one, a repeat sends the rest.
  */
 export async function sendFailedEvents(
   { redeliveries, audit, now, log }: SendDeps,

@@ -34,10 +34,8 @@ export interface TestEventRequest {
 }
 
 /**
- * Sends a test event: signed and stored as any other, with one attempt. It is stored first: if the
- * process dies, an event may have no attempt, but no attempt lacks its event.
+ * Sends a test event with one attempt. It is stored first: no attempt lacks its event.
  * @see docs/webhooks.md#test-events
- * @returns the attempt with the receiver's answer
  * @throws ServiceError `webhook_not_set`; `endpoint_busy` while other tests wait for its answer
  */
 export async function sendTestEvent(
@@ -92,7 +90,7 @@ function buildTestEvent({ type, ...owner }: TestEventRequest, at: Date): EventDo
     position: buildPosition(at.getTime(), randomInt(TIES)),
     data,
     body: JSON.stringify({ id, type, created, livemode, data }),
-    // It starts in a final status, so no other delivery sends it.
+    // A final status, so no other delivery sends it.
     delivery: { status: 'exhausted', attempts: 0, next_attempt_at: null, run: 0 },
   };
 }

@@ -16,23 +16,21 @@ import { nextRun } from '../../temporal/start';
 import { assertApproved } from '../balances/approval';
 import { findResource, type WorkflowDeps } from './resource';
 
-/** Timeout of an act: the workflow may call the bank before it answers. */
+/** The workflow may call the bank before it answers. */
 const ACT_TIMEOUT_MS = 20_000;
 
 export interface ActDeps extends WorkflowDeps {
   stores: ResourceStores;
   /** Minor units above which a second operator approves `mark_settled` on live; no limit when undefined. */
   creditLimit?: number;
-  /** Timeout of an act; shorter in tests. */
+  /** Shorter in tests. */
   timeoutMs?: number;
 }
 
-/** Input of the workflow update that carries an operator's act. */
 export interface Act {
   what: string;
   operator: string;
   reason: string;
-  /** Length of a snooze. */
   hours?: number | undefined;
   /** Minor units that the bank really transferred. */
   amount?: number | undefined;
@@ -42,7 +40,6 @@ export interface Act {
   by?: ActSender | undefined;
 }
 
-/** State of the resource after the act. */
 export interface ActResult {
   status: string;
   version: number;
@@ -51,10 +48,10 @@ export interface ActResult {
 }
 
 /**
- * Sends an operator's act to the workflow, and starts it again if it has ended. The workflow decides,
- * and records the act in the audit trail.
- * @throws ServiceError `…_not_found`; `approval_required`; `wrong_state` or `invalid_request` with the
- *   message of the workflow; `outcome_unknown` after the timeout; `temporal_unavailable`
+ * Sends an operator's act to the workflow, and starts it again if it has ended. The workflow
+ * decides, and records the act in the audit trail.
+ * @throws ServiceError `…_not_found`; `approval_required`; `wrong_state` or `invalid_request`
+ *   with the message of the workflow; `outcome_unknown` after the timeout; `temporal_unavailable`
  */
 export async function actOn(
   deps: ActDeps,
@@ -74,8 +71,8 @@ export async function actOn(
       const message = `The ${kind} is ${resource.status}; a final state is never left.`;
       throw new ServiceError('wrong_state', message);
     }
-    // A restarted workflow refuses acts until it has loaded its state. `open` waits for that, with a
-    // new update id: a known id would return the answer of the earlier run.
+    // `open` waits until a restarted workflow has loaded its state, with a new update id: a known
+    // id would return the answer of the earlier run.
     await update(deps, kind, resource, 'open', []);
   }
   return await update(deps, kind, resource, what, [act]);
@@ -113,7 +110,6 @@ async function update(
   );
 }
 
-/** Converts a refusal of the workflow and a timeout; returns any other error unchanged. */
 function toServiceError(error: unknown, timeoutMessage: string): unknown {
   if (error instanceof WorkflowUpdateFailedError) {
     const { cause } = error;

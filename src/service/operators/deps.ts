@@ -6,7 +6,6 @@ import type { ActDeps, ServiceDeps } from '../deps';
 
 export type ReadDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
 
-/** Dependencies of acts that write to the audit log. */
 export type OperatorDeps = ReadDeps & Pick<ActDeps, 'audit'>;
 
 export function createReadDeps(mongo: MongoClient, db: string): ReadDeps {
@@ -22,7 +21,6 @@ export async function createOperatorDeps(deps: ReadDeps): Promise<OperatorDeps> 
   return { ...deps, audit: auditBy(deps, { door: 'command_line', ...getSystemUser() }) };
 }
 
-/** Returns the system user who runs the command. */
 export function getSystemUser(): { system_user: string; host: string } {
   return { system_user: getUserName(), host: hostname() };
 }

@@ -14,7 +14,6 @@ interface EventQuery extends Owner {
   limit: number;
 }
 
-/** Lists events before a position, newest first. */
 export async function listEventsBefore(
   { stores }: Pick<ReadDeps, 'stores'>,
   query: EventQuery,

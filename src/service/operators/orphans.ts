@@ -4,21 +4,20 @@ import type { Audit } from '../../store/audit';
 import { withAuditLine } from '../audited';
 import { findOrphans, type Orphan, type OrphanDeps, restart } from '../orphans';
 
-/** Resources per line of progress. */
 const PROGRESS_EVERY = 1_000;
-/** A completed workflow with a document that is not final: the database may be a restored backup. */
+/**
+ * A completed workflow with a document that is not final: the database may be a restored backup.
+ */
 const COMPLETED = 'COMPLETED';
 
 interface ListDeps extends OrphanDeps {
   progress: (line: string) => void;
 }
 
-/** Orphan as operators see it; a delivery shows the facts of its event and when its attempt was due. */
 export type ShownOrphan = ReturnType<typeof presentOrphan>;
 
 interface OrphanWalk {
   orphans: Orphan[];
-  /** Number of resources and deliveries in flight that were checked. */
   checked: number;
   /** Whether it stopped at the limit. */
   has_more: boolean;
@@ -31,9 +30,8 @@ export async function listOrphans(deps: ListDeps, limit: number) {
 }
 
 /**
- * Restarts the workflows of all orphans up to a limit, or of those with the given ids. Without ids, it
- * skips resources with a completed workflow, since their documents are outdated: `reconcile` updates
- * them.
+ * Restarts the workflows of all orphans up to a limit, or of those with the given ids. Without ids,
+ * it skips resources with a completed workflow: `reconcile` updates their documents.
  * @throws ServiceError `not_an_orphan`, after it has restarted the others
  */
 export async function restartOrphans(
@@ -58,7 +56,6 @@ export async function restartOrphans(
   };
 }
 
-/** @param onOrphan called for every orphan as soon as it is found */
 async function walk(
   deps: ListDeps,
   limit: number,

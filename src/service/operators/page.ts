@@ -17,7 +17,7 @@ import { findResource } from './resource';
 
 const ROWS_MAX = 100;
 
-/** Fields shown for every kind. Others, such as customers and URLs with tokens, are never shown. */
+/** Others, such as customers and URLs with tokens, are never shown. */
 const SHARED_FIELDS = [
   ...['account_id', 'livemode', 'status', 'version', 'amount', 'currency'],
   ...['method', 'connector', 'bank_reference', 'attention', 'failure', 'request_id'],
@@ -30,7 +30,6 @@ const RARE = ['settled_amount', 'returned_amount', 'disputed_at'] satisfies (
   | keyof PayoutDocument
 )[];
 
-/** Everything about one resource in MongoDB that an operator may see. */
 export type ResourcePage = Awaited<ReturnType<typeof readPage>>;
 
 /** @throws ServiceError `payment_not_found`, `refund_not_found`, … */
@@ -65,11 +64,9 @@ function pickFields(kind: CallbackResource, resource: Resource): Record<string, 
 }
 
 interface Related {
-  /** Deposits of a crypto payment, in the order in which they were seen. */
   deposits?: Deposit[];
-  /** Facts of a payout's recipient that do not identify a person. */
+  /** Facts that do not identify a person. */
   recipient?: Pick<RecipientDocument, 'type' | 'scheme' | 'last4' | 'deleted_at'> | null;
-  /** Refunds of a payment, newest first. */
   refunds?: ReturnType<typeof presentRefund>[];
 }
 
@@ -98,7 +95,7 @@ function presentEvent({ _id, type, created, delivery }: EventDocument) {
 
 const KIND_ORDER: readonly string[] = Object.keys(ENTRY_LINES);
 
-/** Sorts by time, then by kind: the steps of one transition have the same time. */
+/** The steps of one transition have the same time. */
 function byTimeAndKind(a: EntryDocument, b: EntryDocument): number {
   if (a.at !== b.at) return a.at < b.at ? -1 : 1;
   return KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind);
@@ -112,7 +109,7 @@ function presentEntry({ _id, kind, at, book, legs: lines }: EntryDocument) {
   return { id: _id, kind, at, book, legs: jsonLines };
 }
 
-/** Converts a stored amount, also when it was read without 64-bit integers. */
+/** An amount may have been read without 64-bit integers. */
 function readUnits(amount: EntryDocument['legs'][number]['amount']): bigint {
   return toBigInt(amount) ?? BigInt(String(amount));
 }

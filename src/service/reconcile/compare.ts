@@ -9,7 +9,7 @@ import { REFUSED, type ResourceState } from './state';
  */
 export type Disagreement = 'missing' | 'behind' | 'ahead' | 'contradicts';
 
-/** Compares both states of a resource; null when they agree, or when it is not opened yet. */
+/** Compares both states; null when they agree, or when the resource is not opened yet. */
 export function compare(
   workflow: ResourceState | null,
   document: ResourceState | null,

@@ -1,10 +1,9 @@
 import { REFUSED, type ResourceState } from './state';
 import type { Difference } from './walk';
 
-/** Act of `--apply` on a difference. `none`: no act is needed; `person`: an operator must act. */
+/** Act of `--apply`. `none`: no act is needed; `person`: an operator must act. */
 type Act = 'rebuild' | 'restart' | 'deliver' | 'none' | 'person';
 
-/** Difference between the two stores, and the result of `--apply`. */
 export interface Finding {
   kind: Difference['kind'] | 'short' | 'orphan' | 'undelivered' | 'callback';
   resource: Difference['resource'] | 'event';
@@ -18,9 +17,8 @@ export interface Finding {
   since: string;
   act: Act;
   done: boolean;
-  /** Reason why it was not resolved. */
   reason?: string;
-  /** Whether its idempotency key could not be reserved again: it is unknown or has expired. */
+  /** It is unknown or has expired. */
   key_lost?: boolean;
 }
 
@@ -52,7 +50,6 @@ function formatState(workflow: ResourceState): string {
   return workflow === REFUSED ? status : `${status} v${version}`;
 }
 
-/** Whether the two stores still differ. */
 export function isUnresolved({ act, done }: Finding): boolean {
   return act !== 'none' && !done;
 }

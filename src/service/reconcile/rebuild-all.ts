@@ -4,8 +4,8 @@ import type { Rebuilder, RebuildResult } from './rebuilder';
 import type { Difference } from './walk';
 
 /**
- * Rebuilds the resources in order, and repeats as long as one more succeeds: one may need the balance
- * that another one releases or credits. Late funds and disputes are booked last, since a disputed
+ * Rebuilds the resources, and repeats as long as one more succeeds: one may need the balance that
+ * another one releases or credits. Late funds and disputes are booked last, since a disputed
  * payment accepts no refunds.
  * @returns a finding for each, in the same order
  */

@@ -19,9 +19,8 @@ export interface RebuilderDeps {
  */
 export interface RebuildResult {
   outcome: 'rebuilt' | 'short' | 'unreadable';
-  /** Reason why it was not rebuilt. */
   reason?: string;
-  /** Whether its idempotency key could not be reserved again: it is unknown or has expired. */
+  /** It is unknown or has expired. */
   key_lost?: boolean;
 }
 
@@ -30,9 +29,9 @@ export type Part = 'life' | 'bookings';
 /** Rebuilds documents, events, journal entries and idempotency records from workflow histories. */
 export interface Rebuilder {
   /**
-   * Safe to repeat, also after an interruption: existing records are not written again.
-   * @param part `life`: opening, transitions and attention reasons; `bookings`: late funds and disputes,
-   *   after all others
+   * Safe to repeat: existing records are not written again.
+   * @param part `life`: opening, transitions and attention reasons; `bookings`: late funds and
+   *   disputes, after all others
    */
   rebuild(resource: CallbackResource, id: string, part: Part): Promise<RebuildResult>;
 }

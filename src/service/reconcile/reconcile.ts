@@ -14,13 +14,12 @@ import { type Difference, walk } from './walk';
 
 export interface ReconcileDeps extends OrphanDeps {
   stores: Stores;
-  /** Creates the rebuilder, only when there is something to rebuild. */
   rebuilder: () => Promise<Rebuilder>;
   progress: (line: string) => void;
 }
 
 export interface Reconciliation {
-  /** Number of workflows and documents that were checked. */
+  /** Workflows and documents that were checked. */
   workflows: number;
   documents: number;
   findings: Finding[];
@@ -35,8 +34,8 @@ interface Options {
 const CALLBACKS_MAX = 1_000;
 
 /**
- * Compares Temporal and MongoDB in both directions, and with `apply` repairs the differences: documents
- * first, then missing workflows, then deliveries. An interrupted run can be repeated.
+ * Compares Temporal and MongoDB in both directions, and with `apply` repairs the differences:
+ * documents first, then missing workflows, then deliveries. An interrupted run can be repeated.
  */
 export async function reconcile(deps: ReconcileDeps, options: Options): Promise<Reconciliation> {
   const { checked: workflows, differences } = await compareAll(deps, options.since);
@@ -75,7 +74,7 @@ async function rebuildLost(
   return [...(await rebuildAll(await rebuilder(), lost, progress)), ...others];
 }
 
-/** Runs after the rebuild: until then, a document that differs from its workflow is not reliable. */
+/** Until the rebuild, a document that differs from its workflow is not reliable. */
 async function restartOrphans(
   deps: ReconcileDeps,
   differences: readonly Difference[],
@@ -137,7 +136,7 @@ function buildEventFinding({ event, workflow }: DeliveryOrphan): Finding {
   };
 }
 
-/** Callbacks that no workflow has received. They cause no difference; an operator looks at them. */
+/** They cause no difference; an operator looks at them. */
 async function findWaitingCallbacks({ stores }: ReconcileDeps): Promise<Finding[]> {
   const rows = await stores.callbacks.waiting({ waits: 'any' }).limit(CALLBACKS_MAX).toArray();
   return rows.map(({ resource, resource_id, name, parked, received_at, _id }) => ({

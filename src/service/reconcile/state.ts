@@ -13,7 +13,6 @@ export const BOOKINGS = [
 
 export type Booking = (typeof BOOKINGS)[number];
 
-/** State of a resource at a version, in Temporal or MongoDB. */
 export interface ResourceState {
   status: string;
   version: number;
@@ -23,14 +22,13 @@ export interface ResourceState {
 type HistoryEvent = NonNullable<History['events']>[number];
 type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
 
-/** Steps that return the state of the resource. */
 const STATE_STEPS = new Set(KINDS.flatMap(listStateSteps));
 
 /** Steps that release the idempotency key of a refused resource. */
 const RELEASE_STEPS = new Set([...KINDS.map(getReleaseStep), 'releaseCryptoClaim']);
 
 const Answer = z.looseObject({ status: z.string(), version: z.int() });
-/** Results of successful bookings; a failed one has another shape. */
+/** A failed booking has another shape. */
 const BookedResult = z.union([
   z.undefined(),
   z.null(),
@@ -40,7 +38,7 @@ const BookedResult = z.union([
 const LocalStep = z.looseObject({ activity_type: z.string() });
 
 /**
- * Reads the state of a resource from the histories of its runs, oldest first; null when none of them
+ * Reads the state from the histories of a resource's runs, oldest first; null when none of them
  * opened it.
  */
 export function readResourceState(
@@ -67,12 +65,11 @@ function wasBooked(booking: Booking, result: unknown): boolean {
   return parsed.data?.['reversed'] === true;
 }
 
-/** State of a refused resource: its workflow opened nothing, and never will. */
 export const REFUSED: ResourceState = { status: 'refused', version: 0, bookings: [] };
 
 /**
- * Whether the workflow refused the resource: the step that releases the key found nothing stored, so no
- * running attempt can be accepted after it.
+ * Whether the workflow refused the resource: the step that releases the key found nothing stored,
+ * so no running attempt can be accepted after it.
  */
 export function wasRefused(histories: readonly Pick<History, 'events'>[]): boolean {
   const isFreed = histories
@@ -96,7 +93,7 @@ function listEndedSteps({ events }: Pick<History, 'events'>): EndedStep[] {
   });
 }
 
-/** The step that ended with this event, and its result. */
+/** Returns the step that ended with this event, and its result. */
 function parseStep(
   {
     activityTaskCompletedEventAttributes: end,

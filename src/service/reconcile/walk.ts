@@ -15,20 +15,17 @@ import {
 
 export interface WalkDeps {
   temporal: Client;
-  /** Task queue of the lifecycles: two services may share a namespace. */
+  /** Two services may share a namespace. */
   lifecycleQueue: string;
   stores: ResourceStores;
 }
 
-/** Resource with different states in Temporal and MongoDB. */
 export interface Difference {
   kind: Disagreement;
   resource: CallbackResource;
   id: string;
-  /** State in each of them. */
   workflow: ResourceState | null;
   document: StateDocument | null;
-  /** Whether a workflow of it runs. */
   running: boolean;
   /** Start of its newest run, ISO 8601. */
   started_at: string;
@@ -36,7 +33,6 @@ export interface Difference {
 
 type StateDocument = ResourceState & { account_id: string; livemode: boolean; updated_at: string };
 
-/** Step of a walk. */
 export interface WalkBatch {
   checked: number;
   differences: Difference[];
@@ -52,9 +48,9 @@ interface Run {
 const BATCH_SIZE = 20;
 
 /**
- * Compares the history of every workflow that runs or has ended since with its document, one kind after
- * the other, in order of their starts. The list of workflows lags by seconds, and lacks workflows older
- * than the retention of the namespace.
+ * Compares the histories of the workflows that run, or have ended since, with their documents, kind
+ * by kind. The list of workflows lags by seconds, and lacks workflows older than the retention of
+ * the namespace.
  */
 export async function* walk(deps: WalkDeps, since: Date): AsyncGenerator<WalkBatch> {
   for (const kind of KINDS) {
@@ -67,7 +63,7 @@ export async function* walk(deps: WalkDeps, since: Date): AsyncGenerator<WalkBat
   }
 }
 
-/** Groups runs by workflow id, newest run first; the ids are in order of their starts. */
+/** Groups runs by workflow id, newest run first. */
 async function listRuns(
   { temporal: { workflow }, lifecycleQueue }: WalkDeps,
   kind: CallbackResource,
@@ -91,8 +87,8 @@ async function listRuns(
 }
 
 /**
- * Finds the difference of one resource; null when both agree. The document is read last, so while the
- * service runs it can only have a later version; such a resource is compared a second time.
+ * Finds the difference of one resource; null when both agree. The document is read last, so while
+ * the service runs it can only have a later version; such a resource is compared a second time.
  */
 async function findDifference(
   deps: WalkDeps,

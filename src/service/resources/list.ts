@@ -44,7 +44,10 @@ export function getRows<K extends Kind>({ stores }: ReadDeps, kind: K): Rows<Doc
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Reads a page of resources. A search for an id finds that resource, or else those that refer to it. */
+/**
+ * Reads a page of resources. A search for an id finds that resource, or else those that refer to
+ * it.
+ */
 export async function listResources<K extends Kind>(
   deps: ReadDeps,
   kind: K,
@@ -61,7 +64,7 @@ export async function listResources<K extends Kind>(
   return await readPage<Documents[K]>(query, (page) => rows.list({ ...filter, ...page }));
 }
 
-/** Reads all resources that a query selects, newest first, in small batches. */
+/** Reads all resources that a query selects, newest first. */
 export function exportResources<K extends Kind>(
   deps: ReadDeps,
   kind: K,

@@ -18,7 +18,6 @@ export interface ReadResource<D> {
   timeline: TimelineEntry[];
 }
 
-/** Reads a resource with its timeline; null when the merchant has no such resource. */
 export async function readResource<K extends Kind>(
   deps: ReadDeps,
   kind: K,
@@ -34,7 +33,6 @@ export interface ReadPayment extends ReadResource<Documents['payment']> {
   refunds: Documents['refund'][];
 }
 
-/** Reads a payment with its customer, refunds and timeline; null when there is none. */
 export async function readPayment(
   deps: Pick<ServiceDeps, 'stores' | 'payers'>,
   owner: Owner,
@@ -53,7 +51,6 @@ export interface ReadPayout extends ReadResource<Documents['payout']> {
   recipient: RecipientDocument | null;
 }
 
-/** Reads a payout with its recipient and timeline; null when there is none. */
 export async function readPayout(
   deps: ReadDeps,
   owner: Owner,
@@ -67,7 +64,6 @@ export async function readPayout(
   return { ...payout, recipient };
 }
 
-/** Reads the timeline, oldest entry first. */
 export async function readTimeline(
   { stores }: { stores: Pick<ServiceDeps['stores'], TimelineStore> },
   kind: CallbackResource,
@@ -82,8 +78,8 @@ export async function readTimeline(
   ]);
   const events = newestEvents.reverse();
   const attempts = await stores.deliveries.forEvents(events.map((event) => event._id));
-  // A callback may name any resource: one of another connector or kind is about another resource, and
-  // a refused one was not verified.
+  // A callback may name a resource of another connector or kind, and a refused one was not
+  // verified.
   const isOwn = (row: CallbackDocument) => row.connector === connector && row.resource === kind;
   const ownCallbacks = callbacks.filter((row) => isOwn(row) && row.refused !== true);
   return assembleTimeline({

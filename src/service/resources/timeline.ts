@@ -11,7 +11,7 @@ import type { DeliveryDocument } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import type { IdempotencyRecord } from '../../store/idempotency';
 
-/** Kinds of entry; entries of the same moment follow this order. */
+/** Entries of the same moment follow this order. */
 const KINDS = ['call', 'callback', 'chain', 'act', 'move', 'posting', 'event', 'attempt'] as const;
 export type TimelineEntryKind = (typeof KINDS)[number];
 
@@ -22,17 +22,14 @@ export interface TimelineEntry {
   title: string;
   tone: 'good' | 'bad' | 'note' | 'plain';
   details: readonly string[];
-  /** Event whose page has the details. */
   event_id?: string;
 }
 
-/** All records of a resource. */
 export interface Facts {
   kind: CallbackResource;
   resource: {
     created_at: string;
     request_id: string;
-    /** Only of a crypto resource. */
     asset?: string;
     network?: string;
     audit: readonly AuditEntry[];
@@ -46,7 +43,6 @@ export interface Facts {
   journalEntries: readonly EntryDocument[];
 }
 
-/** Describes all records in the order in which they happened. */
 export function assembleTimeline(facts: Facts): TimelineEntry[] {
   const { resource, callbacks, events, attempts, journalEntries } = facts;
   const entries = [
@@ -113,7 +109,6 @@ function describeCallback(callback: CallbackDocument, resource: Facts['resource'
   };
 }
 
-/** Facts that a chain reports of a transaction. */
 function describeTransaction(
   body: CallbackDocument['body'],
   { asset, network }: Pick<Facts['resource'], 'asset' | 'network'>,

@@ -32,7 +32,7 @@ export async function signOutEverywhere(
 }
 
 /**
- * Resets the password of a user who is locked out, ends the sessions, and removes a lost second factor.
+ * Resets the password of a user, ends the sessions, and removes a lost second factor.
  * @returns the new password, shown only once; null when there is no such user
  */
 export async function resetPassword(

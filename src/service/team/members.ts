@@ -9,7 +9,7 @@ import type { InvitationDocument } from '../../store/invitations';
 import type { UserDocument } from '../../store/users';
 import type { ServiceDeps } from '../deps';
 
-/** Time in which an invitation can be accepted. @see docs/dashboard.md#invitations */
+/** @see docs/dashboard.md#invitations */
 const INVITATION_MS = 3 * 86_400_000;
 
 export interface TeamDeps {
@@ -19,12 +19,11 @@ export interface TeamDeps {
   now: () => Date;
 }
 
-/** Hashes a secret link or cookie for storage, as hex SHA-256. */
+/** Hashes a secret link or cookie for storage. */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-/** Creates the first user of an account. */
 export function buildOwner(
   { _id: account_id, dashboard, created_at }: AccountDocument,
   password_hash: string,
@@ -41,18 +40,16 @@ export interface TeamMember {
   email: string;
   role: Role;
   has_second_factor: boolean;
-  /** Number of unused codes. */
   recovery_codes: number;
   created_at: string;
   signed_in_at: string | null;
 }
 
-/** Invitation that can still be accepted. */
 export type Invitation = Pick<InvitationDocument, 'email' | 'role' | 'expires_at'>;
 
 type TeamReadDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 
-/** Lists the members of an account, oldest first, and its pending invitations. */
+/** Lists the members, oldest first, and the pending invitations. */
 export async function listTeam(
   { stores, now }: TeamReadDeps,
   account_id: string,
@@ -79,7 +76,7 @@ function presentMember(user: UserDocument): TeamMember {
   return { ...facts, has_second_factor: totp !== null, recovery_codes };
 }
 
-/** Finds an invitation by its link, with the inviting merchant; null when it has expired. */
+/** Finds an invitation by its link; null when it has expired. */
 export async function findInvitation(
   { stores, now }: TeamReadDeps,
   token: string,
@@ -108,7 +105,7 @@ function buildUser(
 }
 
 /**
- * Invites a team member; an invitation of the same address is replaced.
+ * Invites a team member, in place of an earlier invitation of the address.
  * @returns token of the link, which is not stored and not shown again
  */
 export async function invite(
@@ -147,9 +144,9 @@ export async function withdrawInvitation(
 }
 
 /**
- * Creates the user of an invitation, once for each link.
- * @returns null when the link is used, withdrawn or too old; `email_taken` when the address has a
- *   login already, of whatever account
+ * Creates the user of an invitation.
+ * @returns null when the link is used, withdrawn or too old; `email_taken` when any account has a
+ *   login of this address
  */
 export async function acceptInvitation(
   { mongo, stores, now }: Omit<TeamDeps, 'audit'>,
@@ -197,7 +194,6 @@ export async function changeRole(
   });
 }
 
-/** Removes a user and ends their sessions. */
 export async function removeUser(
   { mongo, stores, audit, now }: TeamDeps,
   { id, account_id }: { id: string; account_id: string },

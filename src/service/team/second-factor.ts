@@ -16,7 +16,6 @@ export interface SecondFactorDeps extends TeamDeps {
   encrypter: Encrypter;
 }
 
-/** New secret for an authenticator app. */
 export interface Offer {
   /** Base32, to be typed. */
   secret: string;
@@ -24,7 +23,7 @@ export interface Offer {
   uri: string;
 }
 
-/** Creates a secret for a user who has no second factor yet; an earlier offer is replaced. */
+/** Creates a secret for a user without a second factor; an earlier offer is replaced. */
 export async function offerSecret(
   { stores, encrypter }: Pick<SecondFactorDeps, 'stores' | 'encrypter'>,
   { _id }: Pick<UserDocument, '_id'>,
@@ -33,7 +32,6 @@ export async function offerSecret(
   await stores.users.offerTotp(_id, await encrypter.encrypt(secret, totpOwner(_id)));
 }
 
-/** Decrypts the secret that a user is setting up; null when there is none. */
 export async function getOffer(
   { stores, encrypter }: Pick<SecondFactorDeps, 'stores' | 'encrypter'>,
   user_id: string,
@@ -45,7 +43,7 @@ export async function getOffer(
 }
 
 /**
- * Turns the second factor on when the code is correct.
+ * Turns the second factor on.
  * @returns recovery codes, shown only once; null when the code is wrong
  */
 export async function switchOn(
@@ -105,7 +103,7 @@ export async function verifySecondFactor(
   });
 }
 
-/** Finds the time step of a code, at most one step from now; null when the code is wrong. */
+/** Finds the time step of a code, at most one step from now. */
 function findStep(secret: string, code: string, now: Date): number | null {
   if (!CODE.test(code)) return null;
   const timestamp = now.getTime();

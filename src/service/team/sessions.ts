@@ -11,9 +11,9 @@ import { hashToken } from './members';
 export type { Flash } from '../../store/sessions';
 export type { UserDocument } from '../../store/users';
 
-/** Time without use after which a session ends. @see docs/dashboard.md#sessions */
+/** @see docs/dashboard.md#sessions */
 const IDLE_MS = 2 * 3_600_000;
-/** Longest session. @see docs/dashboard.md#sessions */
+/** @see docs/dashboard.md#sessions */
 const SESSION_MS = 12 * 3_600_000;
 /** Time limit to enter the second factor. */
 const MFA_SESSION_MS = 10 * 60_000;
@@ -28,7 +28,7 @@ export interface Visit {
   account: AccountDocument;
 }
 
-/** Reads the session of a cookie and renews its idle limit; null when it has ended. */
+/** Reads the session of a cookie and renews its idle limit. */
 export async function readSession(
   { stores, now }: SessionDeps,
   secret: string,
@@ -45,8 +45,8 @@ export async function readSession(
 }
 
 /**
- * Starts a session in place of the browser's current one. A password change ends existing sessions, so
- * the same transaction checks that the verified password and second factor are still current.
+ * Starts a session in place of the browser's current one. A password change ends existing sessions,
+ * so the same transaction checks that the verified password and second factor are still current.
  * @param stage `password` waits for the second factor; `whole` is signed in
  * @param oldSecret cookie of the browser, which an attacker may have set
  * @returns secret of the new cookie; null when password or second factor have changed
@@ -78,7 +78,7 @@ export async function endSession(
   await stores.sessions.end(hashToken(secret));
 }
 
-/** Sets the message that the next page shows once; null removes it. */
+/** Sets the message that the next page shows once. */
 export async function setFlash(
   { stores }: Pick<SessionDeps, 'stores'>,
   session: SessionDocument,
@@ -115,7 +115,6 @@ export async function insertSession(
   return secret;
 }
 
-/** Extends the idle limit, at most once a minute. */
 async function renewSession(
   sessions: Pick<SessionStore, 'touch'>,
   { _id, stage, expires_at, ends_at }: SessionDocument,

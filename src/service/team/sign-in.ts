@@ -8,13 +8,13 @@ import { verifySecondFactor } from './second-factor';
 
 const QUARTER_MS = 15 * 60_000;
 
-/** Limits of attempts. @see docs/dashboard.md#sign-in */
+/** @see docs/dashboard.md#sign-in */
 const LIMITS = {
   /** Passwords for one e-mail address, even without such a user. */
   email: { max: 10, windowMs: QUARTER_MS },
   /** Passwords from one network address. */
   address: { max: 100, windowMs: QUARTER_MS },
-  /** Codes of the second factor of one user. */
+  /** Codes of one user. */
   code: { max: 10, windowMs: QUARTER_MS },
   /** Passwords that a signed-in user repeats. */
   again: { max: 10, windowMs: QUARTER_MS },
@@ -22,7 +22,7 @@ const LIMITS = {
 
 type AttemptSubject = Partial<Record<keyof typeof LIMITS, string>>;
 
-/** Result of a check; with `too_many`, the password or code was not checked. */
+/** With `too_many`, the password or code was not checked. */
 export type CheckResult =
   | { outcome: 'right'; user: UserDocument }
   | { outcome: 'wrong' }
@@ -39,7 +39,6 @@ export async function checkLogin(
   });
 }
 
-/** Checks a code of the second factor, or a recovery code; each works once. */
 export async function checkCode(
   deps: ServiceDeps,
   user: UserDocument,
@@ -51,7 +50,6 @@ export async function checkCode(
   });
 }
 
-/** Checks the repeated password of a signed-in user. */
 export async function checkPassword(
   { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
   user: UserDocument,
@@ -76,10 +74,7 @@ async function check(
   return { outcome: 'right', user };
 }
 
-/**
- * Counts an attempt before it is made.
- * @returns minutes to wait; 0 when the attempt is allowed
- */
+/** Counts an attempt before it is made. @returns minutes to wait; 0 when the attempt is allowed */
 async function countAttempt(
   throttles: Pick<ThrottleStore, 'count'>,
   subject: AttemptSubject,
@@ -92,8 +87,8 @@ async function countAttempt(
 }
 
 /**
- * Clears the failed attempts after a correct one. For the network address it removes only the last one,
- * since others may share the address.
+ * Clears the failed attempts after a correct one. For the network address it removes only the last
+ * one, since others may share the address.
  */
 async function clearAttempts(
   throttles: Pick<ThrottleStore, 'clear' | 'decrement'>,
@@ -112,7 +107,7 @@ function listCounters(subject: AttemptSubject): [keyof typeof LIMITS, string][] 
   });
 }
 
-/** Name of a counter; hashed, since users may type anything as an e-mail address. */
+/** Hashed, since users may type anything as an e-mail address. */
 function getCounterName(limit: string, value: string): string {
   return `${limit}:${createHash('sha256').update(value).digest('hex')}`;
 }
