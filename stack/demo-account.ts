@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { describeError } from '../src/base/failure';
-import { SAMPLE_PAYMENT } from '../src/domain/payment/sample';
+import { SAMPLE_PAYMENT } from '../src/domain/wire/samples';
 import { runCommand } from './provision/command';
 import { replaceFile } from './state-file';
 

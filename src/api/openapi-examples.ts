@@ -3,10 +3,9 @@ import { ASSETS, cryptoMethod } from '../domain/crypto/assets';
 import { CRYPTO_SETTLEMENT_CALLBACKS } from '../domain/crypto/callback';
 import { SIMULATED_DEPOSITS } from '../domain/crypto/simulation';
 import { catalogEntry, methodRules, PAYMENT_METHOD_IDS } from '../domain/payment/catalog';
-import { SAMPLE_PAYMENT } from '../domain/payment/sample';
 import { RAIL_IDS, type RailId, type RecipientField, railRules } from '../domain/payout/rails';
 import { type EventType, eventIds } from '../domain/webhook/event';
-import { SAMPLE_IDS } from '../domain/wire/samples';
+import { SAMPLE_IDS, SAMPLE_PAYMENT } from '../domain/wire/samples';
 
 export type Examples = Readonly<Record<string, { summary: string; value: object }>>;
 

@@ -1,11 +1,7 @@
 import { formatUnits, parseBookCurrency } from './crypto/assets';
 import { formatMoney } from './money';
 
-/**
- * Formats an amount for display.
- * @param amount minor units of a currency, or smallest units of an asset
- * @param currency ISO 4217 code, or the book currency of an asset, such as `ETH.ethereum`
- */
+/** @param currency ISO 4217 code, or the book currency of an asset, such as `ETH.ethereum` */
 export function formatAmount(amount: number | bigint | string, currency: string): string {
   const asset = parseBookCurrency(currency);
   return asset === undefined
@@ -13,7 +9,7 @@ export function formatAmount(amount: number | bigint | string, currency: string)
     : formatUnits(BigInt(amount), asset);
 }
 
-/** Formats a currency for display: `EUR`, or `ETH on ethereum`. */
+/** Formats a currency as `EUR`, an asset as `ETH on ethereum`. */
 export function formatCurrency(currency: string): string {
   const asset = parseBookCurrency(currency);
   return asset === undefined ? currency : `${asset.asset} on ${asset.network}`;

@@ -3,11 +3,7 @@ export function assertNever(value: never): never {
   throw new Error(`Unhandled case: ${JSON.stringify(value)}`);
 }
 
-/**
- * Asserts that each step is allowed, where a transition is written.
- * @param to states on the path, in order
- * @throws RangeError for a step that is not allowed, which is a bug; nothing is written
- */
+/** @throws RangeError for a step that is not allowed, which is a bug */
 export function assertLawful<Status extends string>(
   transitions: Record<Status, readonly Status[]>,
   from: Status,

@@ -1,4 +1,4 @@
-/** Formats a count with its noun: `1 payment`, `2 payments`. */
+/** Formats `1 payment`, `2 payments`. */
 export function formatCount(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

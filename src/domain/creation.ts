@@ -9,7 +9,7 @@ export interface Customer {
   email: string | null;
   first_name: string | null;
   last_name: string | null;
-  /** The merchant's identifier of the payer. */
+  /** Identifier in the merchant's systems. */
   reference: string | null;
 }
 
@@ -20,10 +20,7 @@ export interface EncryptedCustomer {
   sealed: string | null;
 }
 
-/**
- * Fields of a request that Temporal must not store. The idempotency record holds them until the
- * payment is written.
- */
+/** Fields that Temporal must not store; the idempotency record does until they are written. */
 export interface PaymentRequest {
   reference: string | null;
   customer: EncryptedCustomer;
@@ -33,13 +30,12 @@ export interface PaymentRequest {
   error_url: string;
 }
 
-/** An accepted request: the stored fields, and the routing chosen at acceptance. */
 export interface AcceptedPayment {
   stored: PaymentRequest;
   routing: Omit<PaymentInput, 'payment_id' | 'return_url' | 'request_id'>;
 }
 
-/** Fields of a refund that may be personal, which Temporal must not store. */
+/** Fields that may be personal, which Temporal must not store. */
 export interface RefundRequest {
   reason: string | null;
 }
@@ -49,7 +45,7 @@ export interface AcceptedRefund {
   routing: Omit<RefundInput, 'refund_id' | 'request_id'>;
 }
 
-/** Fields of a payout other than money and routing, as the merchant sent them. */
+/** Fields of a payout or crypto payment other than money and routing. */
 export interface PayoutRequest {
   reference: string | null;
   /** JSON text, as written. */
@@ -61,18 +57,12 @@ export interface AcceptedPayout {
   routing: Omit<PayoutInput, 'payout_id' | 'request_id'>;
 }
 
-/** A recipient to store; its details are encrypted before anything is written. */
+/** Details are encrypted before anything is written. */
 export interface AcceptedRecipient {
   recipient: RecipientFacts & { last4: string; sealed: string; kid: string };
 }
 
-/** Fields of a crypto payment other than money and routing, as the merchant sent them. */
-export interface CryptoPaymentRequest {
-  reference: string | null;
-  /** JSON text, as written. */
-  metadata: string;
-}
-
+export type CryptoPaymentRequest = PayoutRequest;
 export interface AcceptedCryptoPayment {
   crypto_payment: CryptoPaymentRequest;
   routing: Omit<CryptoPaymentInput, 'crypto_payment_id' | 'request_id'>;
@@ -82,7 +72,6 @@ export interface AcceptedCryptoSettlement {
   settlement: Omit<CryptoSettlementInput, 'crypto_settlement_id' | 'request_id'>;
 }
 
-/** Requests that an idempotency record can hold, one type for each creating operation. */
 export type AcceptedRequest =
   | AcceptedPayment
   | AcceptedRefund

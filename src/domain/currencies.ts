@@ -1,45 +1,29 @@
 /**
- * ISO 4217 alphabetic codes (tables A.1 and A.2, amendment 180, 2026) by their number of minor-unit
- * digits. Where CLDR and `Intl` differ (IQD, LBP, UGX), ISO is right.
- * Codes without a minor unit (metals, bond units, XDR, XSU, XUA, XTS, XXX) are not accepted.
+ * ISO 4217 codes (tables A.1 and A.2, amendment 180, 2026) by their number of minor-unit digits;
+ * `Intl` differs for IQD, LBP and UGX. Codes without a minor unit are not accepted.
  */
-const CODES_BY_MINOR_UNIT_DIGITS: readonly (readonly [digits: number, codes: string])[] = [
-  [
-    0,
-    `
-    BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF
-    `,
-  ],
-  [
-    2,
-    `
-    AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD
+const CODES: Readonly<Record<number, string>> = {
+  0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+  2: `AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD
     CAD CDF CHE CHF CHW CNY COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP
     GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK
     LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO
     NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS
     SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST
-    XAD XCD XCG YER ZAR ZMW ZWG
-    `,
-  ],
-  [3, 'BHD IQD JOD KWD LYD OMR TND'],
-  [4, 'CLF UYW'],
-];
-
-/** Minor-unit digits by ISO 4217 code: EUR 2, JPY 0, KWD 3. @see docs/api.md#money-json-text */
+    XAD XCD XCG YER ZAR ZMW ZWG`,
+  3: 'BHD IQD JOD KWD LYD OMR TND',
+  4: 'CLF UYW',
+};
+/** Minor-unit digits by code: EUR 2, JPY 0, KWD 3. @see docs/api.md#money-json-text */
 export const MINOR_UNIT_DIGITS: ReadonlyMap<string, number> = new Map(
-  CODES_BY_MINOR_UNIT_DIGITS.flatMap(([digits, codes]) =>
-    codes
-      .trim()
-      .split(/\s+/)
-      .map((code): [string, number] => [code, digits]),
+  Object.entries(CODES).flatMap(([digits, codes]) =>
+    codes.split(/\s+/).map((code): [string, number] => [code, Number(digits)]),
   ),
 );
 
-/** In alphabetical order. */
 export const CURRENCIES: readonly string[] = Object.freeze([...MINOR_UNIT_DIGITS.keys()].sort());
 
-/** Accepts upper case only. @see docs/api.md#money-json-text */
+/** Accepts upper case only. */
 export function isCurrency(code: string): boolean {
   return MINOR_UNIT_DIGITS.has(code);
 }

@@ -8,13 +8,9 @@ const DATE_TIME = new RegExp(`^${DATE}[Tt]${TIME}${OFFSET}$`);
 
 /**
  * Builds the position of a row in its list, which is also its `next_cursor`:
- * `YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ`, UTC. The first three fractional digits are the milliseconds of
- * created_at; the last six are a tie-break. Positions have a fixed width and sort as text. Each is
- * unique per account and environment.
- * @see docs/decisions.md#lists
- * @param createdAtMs integer, ms since 1970
- * @param tie integer, 0 to 999,999
- * @throws RangeError when either is out of range (years 0001 to 9999)
+ * `YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ`, UTC, of the milliseconds of created_at and a tie-break of six
+ * digits. Positions have a fixed width, so they sort as text. @see docs/decisions.md#lists
+ * @throws RangeError for a year outside 0001 to 9999, or a tie-break outside 0 to 999,999
  */
 export function buildPosition(createdAtMs: number, tie: number): string {
   if (!Number.isInteger(tie) || tie < 0 || tie > TIE_MAX) {
@@ -26,12 +22,9 @@ export function buildPosition(createdAtMs: number, tie: number): string {
 }
 
 /**
- * Parses `created_before`: an ISO 8601 date-time with an offset (`Z`, `±hh:mm`, `±hhmm` or `±hh`,
- * letters in either case). Seconds are optional and have up to 9 fractional digits. The result has
- * the form of `buildPosition`, with every digit. A space means `+`, because a query string turns `+`
- * into a space.
- * @returns undefined for anything but a real time of the years 0001 to 9999; February 30, 24:00,
- *   second 60 and an offset past 23:59 are not real
+ * Parses `created_before`: an ISO 8601 date-time with an offset, as `buildPosition` writes it. A
+ * space means `+`, because a query string turns `+` into a space.
+ * @returns undefined for a time that does not exist or is outside the years 0001 to 9999
  * @see docs/api.md#cancel-read-list
  */
 export function parseCreatedBefore(text: string): string | undefined {

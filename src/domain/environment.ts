@@ -1,4 +1,4 @@
-/** Environment as operators and URLs name it; the API has `livemode`. */
+/** Name for operators and in URLs; the API has `livemode`. */
 export type Env = 'sandbox' | 'live';
 
 export function isLive(env: Env): boolean {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { CallbackResource } from './callback/callback';
 
 const ERROR_TYPES = [
   'invalid_request_error',
@@ -9,13 +10,12 @@ const ERROR_TYPES = [
   'api_error',
 ] as const;
 
-/** An invalid field. `code` describes this field, not the whole error. @see docs/api.md#errors */
+/** An invalid field; `code` describes this field only. @see docs/api.md#errors */
 export const ErrorDetail = z
   .object({ code: z.string(), field: z.string(), message: z.string() })
   .meta({ id: 'ErrorDetail' });
 export type ErrorDetail = z.infer<typeof ErrorDetail>;
 
-/** Most invalid fields that one response lists. @see docs/api.md#errors */
 export const DETAILS_MAX = 100;
 
 /** @see docs/api.md#errors */
@@ -89,13 +89,7 @@ export function isErrorCode(code: string): code is ErrorCode {
 }
 
 /** Kinds of resource that a merchant can fetch by id. */
-export type ResourceNoun =
-  | 'payment'
-  | 'refund'
-  | 'payout'
-  | 'recipient'
-  | 'crypto_payment'
-  | 'crypto_settlement';
+export type ResourceNoun = CallbackResource | 'recipient';
 
 /** Violation for an id that does not exist in this account and environment. */
 export function notFound<Noun extends ResourceNoun>(noun: Noun) {
@@ -123,16 +117,14 @@ export class Refusal extends Error {
   }
 }
 
-/** Builds the refusal for a rule violation. */
-export function buildRefusal({
-  code,
-  message,
-  details,
-}: {
+/** A rule that a request violates. */
+export interface RuleViolation {
   code: ErrorCode;
   message: string;
-  details?: readonly ErrorDetail[];
-}): Refusal {
+  details?: ErrorDetail[];
+}
+
+export function buildRefusal({ code, message, details }: RuleViolation): Refusal {
   return new Refusal(code, message, { details });
 }
 

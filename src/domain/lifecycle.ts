@@ -1,6 +1,8 @@
 import { AMOUNT_MAX } from './callback/callback';
-import type { ErrorCode, ErrorDetail } from './errors';
+import type { RuleViolation } from './errors';
 import { absent, Faults, integer, object, positive, text } from './shape';
+
+export type { RuleViolation };
 
 /** Why a payment, refund or payout failed. @see docs/api.md#states */
 export interface Failure {
@@ -8,25 +10,42 @@ export interface Failure {
   message: string;
 }
 
-/** A rule that a request violates; the API responds with a `Refusal`. */
-export interface RuleViolation {
-  code: ErrorCode;
-  message: string;
-  details?: ErrorDetail[];
+/** Effect of a callback on a resource in a given state. */
+export type Decision<Status, Attention> =
+  | { kind: 'move'; to: readonly Status[] }
+  | { kind: 'unapplied'; reason: string; attention?: Attention };
+
+export function transition<Status extends string>(...to: Status[]) {
+  return { kind: 'move' as const, to };
 }
+
+export function unapplied<Attention extends string = never>(
+  reason: string,
+  attention?: Attention,
+): { kind: 'unapplied'; reason: string; attention?: Attention } {
+  return { kind: 'unapplied', reason, ...(attention === undefined ? {} : { attention }) };
+}
+
+type Id<Field extends string> = { [Name in Field]: string };
+
+/** Input that resumes an ended workflow, which first loads its state. */
+export type Resume<Field extends string> = Id<Field> & { resume: true; request_id: string };
+
+/** Response of the updates and of the query `state`. */
+export type State<Field extends string, Status> = Id<Field> & { status: Status; version: number };
+
+/** Result of a workflow whose resource is not stored; no money moved. */
+export type Refused<Field extends string> = Id<Field> & { status: 'refused' } & Failure;
 
 /** Payload of every operator update, stored in the audit trail. */
 export interface OperatorAct {
-  /** 1 to 100 characters. */
   operator: string;
-  /** 1 to 500 characters. */
   reason: string;
-  /** Second operator, 1 to 100 characters. */
+  /** Second operator. */
   approved_by?: string;
   by?: ActSender;
 }
 
-/** System user and host that ran the command line. */
 export interface ActSender {
   system_user: string;
   host: string;
@@ -34,7 +53,6 @@ export interface ActSender {
 
 /** Payload of any act, with the fields of all. */
 export interface ActPayload extends OperatorAct {
-  /** Length of a snooze. */
   hours?: number;
   /** Minor units that actually moved; absent if they equal the requested amount. */
   amount?: number;
@@ -42,7 +60,6 @@ export interface ActPayload extends OperatorAct {
 
 const SENDER = { system_user: text({ min: 1, max: 256 }), host: text({ min: 1, max: 256 }) };
 
-/** Accepts a system user with a host, or undefined. */
 function sender(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   const result = object<ActSender>(value, SENDER);

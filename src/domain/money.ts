@@ -8,10 +8,8 @@ export function minorUnitDigits(currency: string): number {
 }
 
 /**
- * Formats an amount for display: `formatMoney(1050, 'EUR')` is `€10.50`; JPY has no decimals, KWD
- * three. Exact for every bigint and safe integer, because nothing is divided. ISO 4217 sets the
- * number of digits, not the locale data.
- * @param amountMinor integer, minor units
+ * Formats an amount exactly: `formatMoney(1050, 'EUR')` is `€10.50`. ISO 4217 sets the number of
+ * digits, not the locale data.
  * @throws RangeError for a number that isn't a safe integer, or an unknown currency
  */
 export function formatMoney(amountMinor: number | bigint, currency: string, locale = 'en'): string {
@@ -31,9 +29,8 @@ export function amountInJson(amountMinor: number | bigint): number | string {
 }
 
 /**
- * Parses an amount that a person typed: `10.50` EUR is 1050.
- * @returns minor units; undefined unless the text is a positive decimal with no more digits than the
- *   currency has; also for a comma before three digits, which may separate thousands
+ * Parses an amount that a user typed: `10.50` EUR is 1050 minor units.
+ * @returns undefined for other text; a comma before three digits may separate thousands
  */
 export function parseMoney(text: string, currency: string): number | undefined {
   const digits = minorUnitDigits(currency);
@@ -44,7 +41,7 @@ export function parseMoney(text: string, currency: string): number | undefined {
   return Number.isSafeInteger(amount) && amount > 0 ? amount : undefined;
 }
 
-/** Formats an amount as a plain decimal, for a spreadsheet: 1050 EUR is `10.50`. */
+/** Formats a plain decimal, for a spreadsheet: 1050 EUR is `10.50`. */
 export function decimalMoney(amountMinor: number | bigint, currency: string): string {
   return decimalText(amountMinor, minorUnitDigits(currency));
 }
@@ -63,7 +60,6 @@ function decimalText(amountMinor: number | bigint, digits: number): `${number}` 
   return text;
 }
 
-/** Narrows to the only string type that `Intl` accepts. */
 function isNumeric(text: string): text is `${number}` {
   return /^-?\d+(?:\.\d+)?$/.test(text);
 }

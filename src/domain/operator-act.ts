@@ -1,17 +1,15 @@
 /** Type of the workflow that looks every hour for lost workflows and callbacks. */
 export const AUDIT_WORKFLOW = 'audit';
 
-/** Most ids that a finding lists. */
 export const NAMED_MAX = 20;
 
-/** Days for which a parked callback needs attention; it is counted forever. */
+/** Days for which a parked callback needs attention. */
 export const PARKED_ATTENTION_DAYS = 7;
 
 /** Payments, refunds and payouts in flight without a workflow. */
 export interface OrphanFindings {
   checked: number;
   found: number;
-  /** The first workflow ids. */
   named: string[];
 }
 
@@ -19,7 +17,6 @@ export interface OrphanFindings {
 export interface DeliveryFindings {
   checked: number;
   restarted: number;
-  /** The first event ids. */
   named: string[];
 }
 
@@ -29,9 +26,7 @@ export interface CallbackFindings {
   /** Callbacks that could not be delivered. */
   waiting: number;
   parked: number;
-  /** Parked in the last `PARKED_ATTENTION_DAYS`. */
   parked_lately: number;
-  /** The first ids that wait or were parked lately. */
   named: string[];
 }
 
@@ -43,7 +38,6 @@ export interface AuditResult {
   attention: AuditAttention | null;
 }
 
-/** Values of `ServiceAttention` of an audit. */
 export type AuditAttention = 'orphans_found' | 'callbacks_waiting';
 
 export function auditAttention({

@@ -1,25 +1,8 @@
 /**
- * Attributes by which operators search in the Temporal UI. The launcher registers them on the
- * namespace, and every lifecycle workflow sets them. They never hold personal data, because
+ * Attributes by which operators search in the Temporal UI. They never hold personal data, because
  * Temporal stores them as plain text.
  */
-export const SEARCH_ATTRIBUTES = {
-  ServiceResource: 'Keyword',
-  ServiceStatus: 'Keyword',
-  ServiceMethod: 'Keyword',
-  ServiceAccount: 'Keyword',
-  ServiceConnector: 'Keyword',
-  ServiceCurrency: 'Keyword',
-  /** Why the resource needs an operator; unset when it doesn't. */
-  ServiceAttention: 'Keyword',
-  ServiceLivemode: 'Bool',
-  /** Formatted amount of an asset, such as `1.5 ETH`; its units do not fit into an Int. */
-  ServiceAssetAmount: 'Keyword',
-  /** Minor units. */
-  ServiceAmount: 'Int',
-} as const;
 
-/** These attributes in the form that the SDK expects. */
 export const SEARCH_KEYS = {
   resource: { name: 'ServiceResource', type: 'KEYWORD' },
   status: { name: 'ServiceStatus', type: 'KEYWORD' },
@@ -27,8 +10,19 @@ export const SEARCH_KEYS = {
   account: { name: 'ServiceAccount', type: 'KEYWORD' },
   connector: { name: 'ServiceConnector', type: 'KEYWORD' },
   currency: { name: 'ServiceCurrency', type: 'KEYWORD' },
+  /** Why the resource needs an operator; unset when it doesn't. */
   attention: { name: 'ServiceAttention', type: 'KEYWORD' },
   livemode: { name: 'ServiceLivemode', type: 'BOOL' },
+  /** Formatted amount of an asset, such as `1.5 ETH`; its units do not fit into an Int. */
   assetAmount: { name: 'ServiceAssetAmount', type: 'KEYWORD' },
+  /** Minor units. */
   amount: { name: 'ServiceAmount', type: 'INT' },
-} as const satisfies Record<string, { name: keyof typeof SEARCH_ATTRIBUTES; type: string }>;
+} as const;
+
+const TYPES = { KEYWORD: 'Keyword', BOOL: 'Bool', INT: 'Int' } as const;
+type Name = (typeof SEARCH_KEYS)[keyof typeof SEARCH_KEYS]['name'];
+
+/** Attributes to register on the namespace. */
+export const SEARCH_ATTRIBUTES = Object.fromEntries(
+  Object.values(SEARCH_KEYS).map(({ name, type }) => [name, TYPES[type]]),
+) as Record<Name, (typeof TYPES)[keyof typeof TYPES]>;

@@ -1,8 +1,6 @@
-import { fits } from './characters';
-
 /**
- * Parsers of the messages to a workflow. They do not use zod, because Temporal loads a workflow's
- * modules again for every run: a schema library was a quarter of a payment's cost for the worker.
+ * Parsers of the messages to a workflow, without zod: Temporal loads a workflow's modules again for
+ * every run, and a schema library was a quarter of a payment's cost for the worker.
  */
 
 /** Why a value does not match its shape, as text for operators. */
@@ -17,15 +15,16 @@ export class Faults {
 /** Returns the fault of a value; undefined when it is valid. */
 export type Rule = (value: unknown) => string | undefined;
 
-interface TextRule {
-  min?: number;
+interface Range {
+  min: number;
   max: number;
   optional?: boolean;
-  /** Whether surrounding white space does not count. */
-  trimmed?: boolean;
 }
 
-export function text({ min = 0, max, optional = false, trimmed = false }: TextRule): Rule {
+/** @param trimmed whether surrounding white space does not count */
+
+export function text(range: Partial<Range> & { max: number; trimmed?: boolean }): Rule {
+  const { min = 0, max, optional = false, trimmed = false } = range;
   return (value) => {
     if (value === undefined) return optional ? undefined : 'is required';
     if (typeof value !== 'string') return 'must be a string';
@@ -35,7 +34,13 @@ export function text({ min = 0, max, optional = false, trimmed = false }: TextRu
   };
 }
 
-/** Accepts numbers greater than 0, up to `max`. */
+/** Counts code points, not UTF-16 units: an emoji is one character. */
+export function fits(text: string, max: number): boolean {
+  if (text.length <= max) return true;
+  return text.length <= 2 * max && [...text].length <= max;
+}
+
+/** Accepts numbers up to `max`. */
 export function positive(max: number): Rule {
   return (value) => {
     if (value === undefined) return 'is required';
@@ -44,15 +49,7 @@ export function positive(max: number): Rule {
   };
 }
 
-export function integer({
-  min,
-  max,
-  optional = false,
-}: {
-  min: number;
-  max: number;
-  optional?: boolean;
-}): Rule {
+export function integer({ min, max, optional = false }: Range): Rule {
   return (value) => {
     if (value === undefined) return optional ? undefined : 'is required';
     if (typeof value !== 'number' || !Number.isInteger(value)) return 'must be an integer';
@@ -60,19 +57,19 @@ export function integer({
   };
 }
 
-/** Accepts whole numbers from 0 up to `max`, or undefined. */
+/** Accepts undefined, too. */
 export function wholeNumber(max: number): Rule {
   return integer({ min: 0, max, optional: true });
 }
 
-/** Accepts text in the form of an ISO 4217 code, or undefined. */
+/** Accepts undefined, too. */
 export const currencyCode: Rule = (value) => {
   if (value === undefined) return undefined;
   const isValid = typeof value === 'string' && /^[A-Z]{3}$/.test(value);
   return isValid ? undefined : 'must be an ISO 4217 code';
 };
 
-/** Accepts a calendar day as ISO 8601, or undefined. */
+/** Accepts a day as ISO 8601, or undefined. */
 export const day: Rule = (value) => {
   if (value === undefined) return undefined;
   const isValid = typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value);

@@ -1,4 +1,3 @@
-/** Queue of the lifecycle workflows and their MongoDB activities. */
 export const LIFECYCLE_QUEUE = 'lifecycle';
 /** Separate queue, because a slow receiver must not starve payments. */
 export const WEBHOOK_QUEUE = 'webhooks';
@@ -6,12 +5,12 @@ export const WEBHOOK_QUEUE = 'webhooks';
 export const ENVIRONMENTS = ['sandbox', 'live'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
-/** Each environment has its queue, so sandbox never uses live's slots. Sandbox has no suffix. */
+/** Separates the environments, so sandbox never uses live's slots. Sandbox has no suffix. */
 export function environmentQueue(queue: string, livemode: boolean): string {
   return livemode ? `${queue}-live` : queue;
 }
 
-/** Queue names of one installation, without the environment. @see environmentQueue */
+/** Names without the environment. @see environmentQueue */
 export interface TaskQueues {
   lifecycleQueue: string;
   webhookQueue: string;
@@ -25,12 +24,10 @@ export function taskQueues(prefix: string): TaskQueues {
   };
 }
 
-/** Each connector polls its own queue. */
 export function connectorQueue(connector: string, prefix = ''): string {
   return addPrefix(prefix, `connector-${connector}`);
 }
 
-/** Extracts the installation's prefix from the name of its lifecycle queue. */
 export function readPrefix(lifecycleQueue: string): string {
   return /^(.+)-lifecycle(?:-live)?$/.exec(lifecycleQueue)?.[1] ?? '';
 }

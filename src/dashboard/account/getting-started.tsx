@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { SAMPLE_PAYMENT } from '../../domain/payment/sample';
+import { SAMPLE_PAYMENT } from '../../domain/wire/samples';
 import { readSetupProgress } from '../../service/setup';
 import { Badge, Copyable, PageHead, Panel } from '../frame/parts';
 import type { Answer, Call, PageDeps, Route } from '../frame/route';

@@ -1,7 +1,4 @@
-/**
- * Permissions of an API key; the lists of methods and rails need none.
- * @see docs/decisions.md#keys
- */
+/** Permissions of an API key. @see docs/decisions.md#keys */
 export const SCOPES = [
   'payments:read',
   'payments:write',

@@ -1,4 +1,4 @@
-/** Labels of the audited acts. @see docs/dashboard.md#audit-log */
+/** @see docs/dashboard.md#audit-log */
 export const AUDIT_LABELS = {
   'account.created': 'Account created',
   'account.updated': 'Account changed',
@@ -45,17 +45,15 @@ export const AUDIT_LABELS = {
 
 export type AuditedAct = keyof typeof AUDIT_LABELS;
 
-/** Whether an act concerns one account; only then a merchant's log shows it. */
+/** Selects the acts that a merchant's log shows. */
 export function isAccountAct(act: AuditedAct): boolean {
   return !/^(?:connector_key|keys)[.]/.test(act);
 }
 
-/** Values of an audit line; never a secret. */
 export type AuditFacts = Readonly<
   Record<string, string | number | boolean | null | readonly string[] | undefined>
 >;
 
-/** Formats of secrets and their hashes. */
 const SECRET = /sk_(?:sandbox|live)_|whsec_|cnsec_|\$argon2|^[A-Za-z0-9_-]{43}$/;
 
 /** @throws Error when a value looks like a secret */
@@ -68,7 +66,6 @@ export function assertNoSecret(facts: AuditFacts | null): void {
   }
 }
 
-/** Replaces an operator's text that looks like a secret. */
 export function leaveOutSecret(text: string | undefined): string | undefined {
   const isSecret = text !== undefined && SECRET.test(text);
   return isSecret ? 'omitted: it looks like a secret' : text;

@@ -1,12 +1,11 @@
-import { formatUnits, parseBookCurrency } from '../crypto/assets';
+import { formatAmount } from '../amount';
 import type { RuleViolation } from '../lifecycle';
-import { formatMoney } from '../money';
 
-/** Balance as far as it decides on a debit: minor units, or an asset's smallest. */
 export interface AvailableBalance {
   balance_account: string;
-  /** ISO 4217, or the book of an asset. @see src/domain/crypto/assets.ts */
+  /** ISO 4217, or the book currency of an asset. */
   currency: string;
+  /** Minor units of a currency, or smallest units of an asset. */
   available: number | bigint;
 }
 
@@ -17,10 +16,7 @@ export interface Debit {
   amount: number | bigint;
 }
 
-/**
- * Refuses a debit that its balance does not cover; undefined if it does.
- * @param rows all balances of the account in its environment
- */
+/** @param rows all balances of the account in its environment */
 export function balanceFault(
   rows: readonly AvailableBalance[],
   debit: Debit,
@@ -28,7 +24,6 @@ export function balanceFault(
   return findAvailable(rows, debit) < debit.amount ? insufficientBalance(rows, debit) : undefined;
 }
 
-/** Refusal of a debit that its balance does not hold. */
 export function insufficientBalance(
   rows: readonly AvailableBalance[],
   debit: Debit,
@@ -51,10 +46,4 @@ function findAvailable(
     (row) => row.balance_account === balance_account && row.currency === currency,
   );
   return balance?.available ?? 0;
-}
-
-/** Amount for people. @param units minor units, or an asset's smallest */
-function formatAmount(units: number | bigint, currency: string): string {
-  const asset = parseBookCurrency(currency);
-  return asset === undefined ? formatMoney(units, currency) : formatUnits(BigInt(units), asset);
 }

@@ -1,4 +1,3 @@
-/** Roles of a merchant's team members. @see docs/dashboard.md#roles */
 export const ROLES = ['owner', 'developer', 'finance', 'read_only'] as const;
 
 export type Role = (typeof ROLES)[number];

@@ -1,16 +1,13 @@
 /** Type of the daily workflow that deletes personal data after its retention period. */
 export const RETENTION_WORKFLOW = 'retention';
 
-/** Default retention of payers, in months. */
 export const PAYER_MONTHS = 18;
 
-/** Default retention of a recipient's details, in months after its last payout. */
+/** Counted from the last payout. */
 export const RECIPIENT_MONTHS = 13;
 
-/** Longest retention of personal data. */
 export const MONTHS_MAX = 120;
 
-/** Number of records that one run changed. */
 export interface RetentionResult {
   /** Recipients whose details were deleted. */
   recipients: number;

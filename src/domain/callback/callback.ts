@@ -1,11 +1,11 @@
-import type {
-  CryptoCallback,
-  CryptoPaymentCallbackName,
-  CryptoSettlementCallbackName,
+import {
+  CRYPTO_PAYMENT_CALLBACKS,
+  CRYPTO_SETTLEMENT_CALLBACKS,
+  type CryptoCallback,
 } from '../crypto/callback';
 import { currencyCode, day, type Faults, instant, integer, object, text } from '../shape';
 
-/** Signals of the `payment` workflow. Only additions are allowed: connector teams rely on them. */
+/** Signals of each workflow. Only additions are allowed: connector teams rely on them. */
 export const PAYMENT_CALLBACKS = [
   'authorized',
   'settled',
@@ -17,48 +17,42 @@ export const PAYMENT_CALLBACKS = [
 ] as const;
 export type PaymentCallbackName = (typeof PAYMENT_CALLBACKS)[number];
 
-/** Signals of the `refund` workflow. */
 export const REFUND_CALLBACKS = ['settled', 'failed'] as const;
 export type RefundCallbackName = (typeof REFUND_CALLBACKS)[number];
 
-/** Signals of the `payout` workflow. */
 export const PAYOUT_CALLBACKS = ['submitted', 'sent', 'completed', 'failed', 'returned'] as const;
 export type PayoutCallbackName = (typeof PAYOUT_CALLBACKS)[number];
 
-/** Kinds of resource that banks report about. */
 export const BANK_RESOURCES = ['payment', 'refund', 'payout'] as const;
 export type BankResource = (typeof BANK_RESOURCES)[number];
-type BankCallbackName = PaymentCallbackName | RefundCallbackName | PayoutCallbackName;
 
-/** Kinds of resource that crypto connectors report about. */
 export const CRYPTO_RESOURCES = ['crypto_payment', 'crypto_settlement'] as const;
 
 /** Kinds of resource that have a workflow, in display order. */
 export const CALLBACK_RESOURCES = [...BANK_RESOURCES, ...CRYPTO_RESOURCES] as const;
 export type CallbackResource = (typeof CALLBACK_RESOURCES)[number];
-export type CallbackName =
-  | BankCallbackName
-  | CryptoPaymentCallbackName
-  | CryptoSettlementCallbackName;
+
+export const CALLBACKS = {
+  payment: PAYMENT_CALLBACKS,
+  refund: REFUND_CALLBACKS,
+  payout: PAYOUT_CALLBACKS,
+  crypto_payment: CRYPTO_PAYMENT_CALLBACKS,
+  crypto_settlement: CRYPTO_SETTLEMENT_CALLBACKS,
+} as const satisfies Record<CallbackResource, readonly string[]>;
+export type CallbackName = (typeof CALLBACKS)[CallbackResource][number];
 
 export type AnyCallback = BankCallback | CryptoCallback;
 
-/**
- * A bank's report about one of our resources, the payload of every signal. The signal's name is the
- * event. A `callback_id` is applied once.
- */
+/** A bank's report, the payload of every signal. A `callback_id` is applied once. */
 export interface BankCallback {
-  /** 1 to 200 characters. */
   callback_id: string;
   /** ISO 8601 with an offset. */
   occurred_at: string;
-  /** Up to 200 characters. */
   bank_reference?: string | undefined;
-  /** Up to 100 characters. */
   code?: string | undefined;
-  /** Up to 500 characters. Never personal, because Temporal's history contains it. */
+  /** Never personal, because Temporal's history contains it. */
   reason?: string | undefined;
-  /** Minor units that actually move, 1 to 99,999,999,999; absent: the requested amount. */
+  /** Minor units that actually move; absent: the requested amount. */
   amount?: number | undefined;
   /** ISO 4217. */
   currency?: string | undefined;
@@ -70,8 +64,8 @@ export interface BankCallback {
 export const AMOUNT_MAX = 99_999_999_999;
 
 /**
- * Describes how the money in a bank's report differs from the request; undefined if it does not
- * differ or the report has no amount. @see docs/ledger.md#money-that-goes-wrong
+ * Describes how the reported money differs from the request; undefined if it does not.
+ * @see docs/ledger.md#money-that-goes-wrong
  */
 export function describeDifference(
   { amount, currency }: Pick<BankCallback, 'amount' | 'currency'>,
@@ -85,7 +79,6 @@ export function describeDifference(
   return `the bank reports ${reportText} instead of ${requestText} (minor units)`;
 }
 
-/** Failure with the bank's reason, or the one for a bank that gives none. */
 export function describeFailure(
   { code, reason }: Pick<AnyCallback, 'code' | 'reason'>,
   defaultFailure: { code: string; message: string },
@@ -93,10 +86,7 @@ export function describeFailure(
   return { code: code ?? defaultFailure.code, message: reason ?? defaultFailure.message };
 }
 
-/**
- * Parses a signal's payload without throwing, by the same rules as `BankCallback` in
- * `wire/callback`.
- */
+/** Follows the same rules as `BankCallback` in `wire/callback`. */
 export function readCallback(raw: unknown): BankCallback | Faults {
   return object<BankCallback>(raw, {
     callback_id: text({ min: 1, max: 200 }),

@@ -1,18 +1,14 @@
 import { Faults, object, type Rule, text } from '../shape';
 import type { AnyCallback, CallbackName, CallbackResource } from './callback';
 
-/**
- * Signature of a callback, in the field `mac` of a signal's payload.
- * @see docs/connectors.md#prove-who-sends
- */
+/** Field `mac` of a signal's payload. @see docs/connectors.md#prove-who-sends */
 export interface CallbackSignature {
   /** Id of the connector's key, `cnkey_…`. */
   key_id: string;
-  /** Hex HMAC-SHA256 of the signed text, under the whole secret of the key. */
+  /** Hex HMAC-SHA256 of the signed text. */
   v1: string;
 }
 
-/** Callback with everything that its signature covers. */
 export interface SignedCallback {
   connector: string;
   resource: CallbackResource;
@@ -28,7 +24,6 @@ export function getVerificationMode(livemode: boolean): VerificationMode {
   return livemode ? 'required' : 'checked';
 }
 
-/** Why a signature is not verified, as the inbox and the activity log show it. */
 export const VERIFICATION_FAULTS = {
   unsigned: 'it has no signature',
   unknown_key: 'its connector has no such key',
@@ -42,8 +37,7 @@ const LABEL = 'payments-callback-v1';
 
 /**
  * Builds the text to sign: five lines and the report as canonical JSON (RFC 8785), without a final
- * line break. The order of the report's fields does not matter.
- * @see docs/connectors.md#prove-who-sends
+ * line break. @see docs/connectors.md#prove-who-sends
  */
 export function callbackText(report: SignedCallback): string {
   const { connector, resource, resource_id, name, callback } = report;
@@ -57,7 +51,7 @@ const hmac: Rule = (value) =>
     ? undefined
     : 'must be 64 hexadecimal digits';
 
-/** Parses the signature in a signal's payload without throwing; undefined if there is none. */
+/** Parses the signature in a signal's payload; undefined if there is none. */
 export function readSignature(raw: unknown): CallbackSignature | undefined | Faults {
   const rawSignature: unknown = Object(raw).mac;
   if (rawSignature === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Rules of an asset on one network. @see docs/api.md#crypto */
+/** @see docs/api.md#crypto */
 interface AssetRules {
   asset: string;
   network: string;
@@ -7,7 +7,7 @@ interface AssetRules {
   decimals: number;
   /** Default payment window. */
   window_seconds: number;
-  /** Smallest balance that the daily settlement pays out, in smallest units. */
+  /** Smallest units from which a balance is paid out daily. */
   settled_from: string;
 }
 
@@ -55,6 +55,12 @@ export type Network = (typeof ASSETS)[number]['network'];
 export const ASSET_CODES = ['BTC', 'ETH', 'USDC', 'USDT'] as const satisfies readonly AssetCode[];
 export const NETWORKS = ['bitcoin', 'ethereum', 'tron'] as const satisfies readonly Network[];
 
+/** Pair that may not exist. */
+interface Pair {
+  asset: string;
+  network: string;
+}
+
 export interface AssetPair {
   asset: AssetCode;
   network: Network;
@@ -66,13 +72,7 @@ export function assetRules(asset: string, network: string): (AssetRules & AssetP
 }
 
 /** @throws RangeError for an unknown pair */
-function requireRules({
-  asset,
-  network,
-}: {
-  asset: string;
-  network: string;
-}): AssetRules & AssetPair {
+function requireRules({ asset, network }: Pair): AssetRules & AssetPair {
   const rules = assetRules(asset, network);
   if (rules === undefined) throw new RangeError(`No asset: ${asset} on ${network}`);
   return rules;
@@ -80,12 +80,10 @@ function requireRules({
 
 const WINDOW_MINUTES_MAX = 24 * 60;
 
-/** Payment windows in seconds by asset, where they differ from the default. */
+/** Seconds by asset, where they differ from the default. */
 export type Windows = ReadonlyMap<string, number>;
 
-/**
- * Parses `BTC=60,ETH=15`: whole minutes, up to a day. @throws RangeError with the invalid entry
- */
+/** Parses whole minutes, up to a day: `BTC=60,ETH=15`. @throws RangeError with the invalid entry */
 export function readWindows(text: string): Windows {
   const entries = text.split(',').filter((entry) => entry.trim() !== '');
   return new Map(
@@ -103,14 +101,14 @@ export function readWindows(text: string): Windows {
   );
 }
 
-/** Builds the name of a pair in routing and in the Temporal UI, such as `eth_ethereum`. */
-export function cryptoMethod({ asset, network }: { asset: string; network: string }): string {
+/** Name of a pair in routing and in the Temporal UI, such as `eth_ethereum`. */
+export function cryptoMethod({ asset, network }: Pair): string {
   return `${asset.toLowerCase()}_${network}`;
 }
 
 export const CRYPTO_METHODS: readonly string[] = Object.freeze(ASSETS.map(cryptoMethod));
 
-/** An amount in an asset's smallest unit: a positive integer without leading zeros. */
+/** Positive integer without leading zeros, in an asset's smallest unit. */
 export const UNITS = /^[1-9]\d{0,27}$/;
 
 /** @throws RangeError for anything but an integer */
@@ -119,7 +117,7 @@ export function parseUnits(text: string): bigint {
   return BigInt(text);
 }
 
-/** Formats an amount as a decimal number, exact and without trailing zeros. */
+/** Formats an exact decimal number without trailing zeros. */
 export function formatDecimalUnits(units: bigint, decimals: number): string {
   const digits = String(units < 0n ? -units : units).padStart(decimals + 1, '0');
   const whole = digits.slice(0, digits.length - decimals);
@@ -127,19 +125,14 @@ export function formatDecimalUnits(units: bigint, decimals: number): string {
   return `${units < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** Formats an amount for display: `formatUnits('1500000000000000000', …)` is `1.5 ETH`. */
-export function formatUnits(
-  units: bigint | string,
-  pair: { asset: string; network: string },
-): string {
+/** Formats `1.5 ETH` for `1500000000000000000`. */
+export function formatUnits(units: bigint | string, pair: Pair): string {
   const exact = typeof units === 'string' ? parseUnits(units) : units;
   return `${formatDecimalUnits(exact, requireRules(pair).decimals)} ${pair.asset}`;
 }
 
 /** Destination of the payer's transfer, as the connector returned it. */
-export interface PayTo {
-  asset: string;
-  network: string;
+export interface PayTo extends Pair {
   address: string;
   /** Smallest units. */
   amount_due: string;
@@ -149,10 +142,7 @@ export interface PayTo {
   token_contract?: string | null | undefined;
 }
 
-/**
- * Builds the URI that a wallet opens: BIP-21 for bitcoin, EIP-681 for ethereum. Tron has no
- * standard, so its URI resembles BIP-21.
- */
+/** BIP-21 for bitcoin, EIP-681 for ethereum; tron has no standard, so it resembles BIP-21. */
 export function paymentUri({ chain_id, token_contract, ...to }: PayTo): string {
   const { asset, network, address, amount_due } = to;
   const decimalAmount = formatDecimalUnits(parseUnits(amount_due), requireRules(to).decimals);
@@ -164,12 +154,12 @@ export function paymentUri({ chain_id, token_contract, ...to }: PayTo): string {
     : `ethereum:${address}${chain}?value=${amount_due}`;
 }
 
-/** Builds the currency of a pair's book in the ledger, such as `ETH.ethereum`. */
-export function bookCurrency({ asset, network }: { asset: string; network: string }): string {
+/** Currency of a pair's book in the ledger, such as `ETH.ethereum`. */
+export function bookCurrency({ asset, network }: Pair): string {
   return `${asset}.${network}`;
 }
 
-/** @returns the pair of a book currency; undefined for an ISO 4217 code */
+/** Returns undefined for an ISO 4217 code. */
 export function parseBookCurrency(currency: string): AssetPair | undefined {
   const [asset = '', network = ''] = currency.split('.');
   const rules = assetRules(asset, network);

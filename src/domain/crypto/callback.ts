@@ -5,40 +5,33 @@ import { UNITS } from './assets';
 export const CRYPTO_PAYMENT_CALLBACKS = ['deposit', 'deposit_undone', 'expired'] as const;
 export type CryptoPaymentCallbackName = (typeof CRYPTO_PAYMENT_CALLBACKS)[number];
 
-/** Signals of the `cryptoSettlement` workflow. */
 export const CRYPTO_SETTLEMENT_CALLBACKS = ['sent', 'completed', 'failed'] as const;
 export type CryptoSettlementCallbackName = (typeof CRYPTO_SETTLEMENT_CALLBACKS)[number];
 
 /**
- * Report of a crypto connector, the payload of every signal. The signal's name is the event. A
- * `callback_id` is applied once. It never contains a payer's address.
+ * Report of a crypto connector, the payload of every signal. A `callback_id` is applied once. Never
+ * contains a payer's address.
  */
 export interface CryptoCallback {
-  /** 1 to 200 characters. */
   callback_id: string;
   /** ISO 8601 with an offset; of a deposit: when it was first seen. */
   occurred_at: string;
-  /** Id of the transaction on its chain, up to 200 characters. */
+  /** Id of the transaction on its chain. */
   transaction_id?: string | undefined;
   /** Smallest units that the transaction sends to the address, as a decimal integer. */
   amount?: string | undefined;
   /** Number of blocks including its own; 0 while it is in none. */
   confirmations?: number | undefined;
-  /** Block that contains it. */
   block_number?: number | undefined;
-  /** Up to 200 characters. */
   block_hash?: string | undefined;
   /** Result of the connector's screening; absent: the workflow requests one. */
   screening?: 'passed' | 'failed' | undefined;
-  /** Up to 200 characters. */
   bank_reference?: string | undefined;
-  /** Up to 100 characters. */
   code?: string | undefined;
-  /** Up to 500 characters. Never personal, because Temporal's history contains it. */
+  /** Never personal, because Temporal's history contains it. */
   reason?: string | undefined;
 }
 
-/** Largest block number or number of confirmations. */
 export const BLOCKS_MAX = 1_000_000_000_000;
 
 const units: Rule = (value) => {
@@ -52,10 +45,7 @@ const verdict: Rule = (value) =>
     ? undefined
     : 'must be "passed" or "failed"';
 
-/**
- * Parses a signal's payload without throwing, by the same rules as `CryptoCallback` in
- * `wire/callback`.
- */
+/** Follows the same rules as `CryptoCallback` in `wire/callback`. */
 export function readCryptoCallback(raw: unknown): CryptoCallback | Faults {
   return object<CryptoCallback>(raw, {
     callback_id: text({ min: 1, max: 200 }),

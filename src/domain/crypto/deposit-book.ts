@@ -1,4 +1,4 @@
-import { assertNever } from '../assert';
+import { unapplied } from '../lifecycle';
 import { parseUnits } from './assets';
 import {
   amountReceived,
@@ -12,7 +12,6 @@ import {
 } from './deposit';
 import type { CryptoPaymentAct, CryptoPaymentAttention, CryptoPaymentStatus } from './payment';
 
-/** Deposits of a payment, and the other facts that decide its state. */
 export interface DepositSet {
   status: CryptoPaymentStatus;
   /** Smallest units. */
@@ -22,7 +21,7 @@ export interface DepositSet {
   accepted: boolean;
 }
 
-/** Limits the deposits of one payment, because anybody can send dust to its address. */
+/** Limit, because anybody can send dust to the address of a payment. */
 export const DEPOSITS_MAX = 100;
 
 export interface DepositReport {
@@ -45,13 +44,7 @@ export type DepositChange =
   | { kind: 'changed'; deposits: Deposit[]; accepted?: true }
   | { kind: 'unapplied'; reason: string; attention?: CryptoPaymentAttention };
 
-const unapplied = (reason: string, attention?: CryptoPaymentAttention): DepositChange => ({
-  kind: 'unapplied',
-  reason,
-  ...(attention === undefined ? {} : { attention }),
-});
-
-/** Applies a report of a deposit; pure. A report never changes the amount of a counted deposit. */
+/** Applies a report of a deposit. A report never changes the amount of a counted deposit. */
 export function applyDeposit(
   depositSet: DepositSet,
   report: DepositReport,
@@ -81,7 +74,6 @@ export function applyDeposit(
   return replaceDeposit(depositSet, { ...existing, confirmations });
 }
 
-/** Applies the screening result of a deposit; pure. */
 export function applyScreening(
   depositSet: DepositSet,
   transaction_id: string,
@@ -93,10 +85,7 @@ export function applyScreening(
   return replaceDeposit(depositSet, classify({ ...existing, screening }));
 }
 
-/**
- * Applies a chain reorganization; pure. An uncounted deposit is removed; a counted one needs an
- * operator.
- */
+/** Removes a deposit that the chain reorganized; a counted one waits for an operator. */
 export function applyReorg(depositSet: DepositSet, transaction_id: string): DepositChange {
   const existing = findDeposit(depositSet, transaction_id);
   if (existing === undefined) return unapplied('no such deposit is known');
@@ -111,37 +100,45 @@ export function applyReorg(depositSet: DepositSet, transaction_id: string): Depo
   return { kind: 'changed', deposits };
 }
 
-/** Applies an operator's act; pure. */
+interface DepositAct {
+  /** Deposits that the act changes. */
+  applies: (deposit: Deposit) => boolean;
+  change: (deposit: Deposit) => Deposit;
+  /** Message to the operator when it changes no deposit. */
+  fault?: string;
+}
+
+const reject = (deposit: Deposit): Deposit => ({ ...deposit, status: 'rejected' });
+const DEPOSIT_ACTS: Record<Exclude<CryptoPaymentAct, 'accept' | 'snooze'>, DepositAct> = {
+  release: {
+    applies: isHeldByScreening,
+    change: (deposit) => classify({ ...deposit, screening: 'passed' }),
+    fault: 'No deposit is held by its screening.',
+  },
+  reject: {
+    applies: isWaiting,
+    change: reject,
+    fault: 'No deposit waits for an operator.',
+  },
+  credit_late: {
+    applies: isHeldLate,
+    change: (deposit) => ({ ...deposit, status: 'confirmed' }),
+    fault: 'No late deposit waits to be credited.',
+  },
+  return: {
+    applies: isCounted,
+    change: (deposit) => ({ ...reject(deposit), returned: true }),
+  },
+};
+
 export function actOnDeposits(
-  depositSet: DepositSet,
+  { deposits }: DepositSet,
   act: Exclude<CryptoPaymentAct, 'snooze'>,
 ): DepositChange {
-  const changeEach = (change: (deposit: Deposit) => Deposit): DepositChange => ({
-    kind: 'changed',
-    deposits: depositSet.deposits.map(change),
-  });
-  switch (act) {
-    case 'release':
-      return changeEach((deposit) =>
-        isHeldByScreening(deposit) ? classify({ ...deposit, screening: 'passed' }) : deposit,
-      );
-    case 'reject':
-      return changeEach((deposit) =>
-        isWaiting(deposit) ? { ...deposit, status: 'rejected' } : deposit,
-      );
-    case 'credit_late':
-      return changeEach((deposit) =>
-        isHeldLate(deposit) ? { ...deposit, status: 'confirmed' } : deposit,
-      );
-    case 'accept':
-      return { kind: 'changed', deposits: [...depositSet.deposits], accepted: true };
-    case 'return':
-      return changeEach((deposit) =>
-        isCounted(deposit) ? { ...deposit, status: 'rejected', returned: true } : deposit,
-      );
-    default:
-      return assertNever(act);
-  }
+  if (act === 'accept') return { kind: 'changed', deposits: [...deposits], accepted: true };
+  const { applies, change } = DEPOSIT_ACTS[act];
+  const changed = deposits.map((deposit) => (applies(deposit) ? change(deposit) : deposit));
+  return { kind: 'changed', deposits: changed };
 }
 
 /**
@@ -153,28 +150,18 @@ export function depositActFault(
   act: CryptoPaymentAct,
   isOpen: boolean,
 ): string | undefined {
-  switch (act) {
-    case 'release':
-      return deposits.some(isHeldByScreening) ? undefined : 'No deposit is held by its screening.';
-    case 'reject':
-      return deposits.some(isWaiting) ? undefined : 'No deposit waits for an operator.';
-    case 'credit_late':
-      return deposits.some(isHeldLate) ? undefined : 'No late deposit waits to be credited.';
-    case 'return':
-      if (isOpen) return 'The payer may still send the rest: wait until the window closes.';
-      return isAnyPending(deposits) ? 'A deposit is not confirmed yet.' : undefined;
-    case 'accept':
-    case 'snooze':
-      return undefined;
-    default:
-      return assertNever(act);
+  if (act === 'accept' || act === 'snooze') return undefined;
+  if (act === 'return' && isOpen) {
+    return 'The payer may still send the rest: wait until the window closes.';
   }
+  if (act === 'return' && isAnyPending(deposits)) return 'A deposit is not confirmed yet.';
+  const { applies, fault } = DEPOSIT_ACTS[act];
+  return deposits.some(applies) ? undefined : fault;
 }
 
 /**
- * Computes the state from the deposits; pure. A received payment stays received. An expired payment
- * changes only when an operator credits late funds.
- * @param isOpen whether the payer still has time
+ * Computes the state from the deposits. A received payment stays received; an expired one changes
+ * only when an operator credits late funds.
  */
 export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPaymentStatus {
   const { status, amount_due, deposits, accepted } = depositSet;
@@ -189,7 +176,7 @@ export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPa
   return isOpen || hasPendingInTime ? 'awaiting_deposit' : 'expired';
 }
 
-/** Returns why the deposits need an operator; null if they don't. */
+/** Null if no operator is needed. */
 export function getDepositAttention(
   { status, deposits }: Pick<DepositSet, 'status' | 'deposits'>,
   isOpen: boolean,

@@ -1,6 +1,6 @@
 import type { EventType } from '../webhook/event';
 
-/** States of a crypto payment. @see docs/api.md#states-of-a-crypto-payment */
+/** @see docs/api.md#states-of-a-crypto-payment */
 export const CRYPTO_PAYMENT_STATUSES = [
   /** Waits for the payer, or for the confirmation of a deposit. */
   'awaiting_deposit',
@@ -25,7 +25,7 @@ export const CRYPTO_PAYMENT_TRANSITIONS = {
   expired: ['expired', 'underpaid', 'received'],
 } as const satisfies Record<CryptoPaymentStatus, readonly CryptoPaymentStatus[]>;
 
-/** Event of each state, emitted once, when the state is first reached. */
+/** Emitted once, when the state is first reached. */
 export const CRYPTO_PAYMENT_EVENTS = {
   awaiting_deposit: undefined,
   underpaid: 'crypto.payment.underpaid',
@@ -34,7 +34,6 @@ export const CRYPTO_PAYMENT_EVENTS = {
   expired: 'crypto.payment.expired',
 } as const satisfies Record<CryptoPaymentStatus, EventType | undefined>;
 
-/** States in which the workflow runs. */
 export const CRYPTO_PAYMENT_IN_FLIGHT = [
   'awaiting_deposit',
   'underpaid',
@@ -51,7 +50,7 @@ export const CRYPTO_PAYMENT_ACTS = [
 ] as const;
 export type CryptoPaymentAct = (typeof CRYPTO_PAYMENT_ACTS)[number];
 
-/** Why a crypto payment needs an operator: the values of `ServiceAttention`. */
+/** Values of `ServiceAttention`. */
 export type CryptoPaymentAttention =
   /** Screening failed: an operator releases or rejects it. */
   | 'deposit_held'

@@ -3,6 +3,6 @@ export const SETTLE_WORKFLOW = 'cryptoSettlements';
 
 export interface SettleResult {
   wallets: number;
-  /** Includes settlements that an earlier attempt of this run started. */
+  /** Includes those that an earlier attempt of this run started. */
   started: number;
 }

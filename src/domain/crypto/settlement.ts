@@ -1,8 +1,8 @@
-import type { Failure } from '../lifecycle';
+import { type Decision, type Failure, transition, unapplied } from '../lifecycle';
 import type { EventType } from '../webhook/event';
 import type { CryptoSettlementCallbackName } from './callback';
 
-/** States of a crypto settlement. @see docs/api.md#settlements */
+/** @see docs/api.md#settlements */
 export const CRYPTO_SETTLEMENT_STATUSES = [
   /** Accepted, with the amount reserved; not on the chain yet. */
   'pending',
@@ -16,7 +16,6 @@ export const CRYPTO_SETTLEMENT_STATUSES = [
 
 export type CryptoSettlementStatus = (typeof CRYPTO_SETTLEMENT_STATUSES)[number];
 
-/** Allowed transitions. */
 export const CRYPTO_SETTLEMENT_TRANSITIONS = {
   pending: ['sent', 'failed'],
   sent: ['completed', 'failed'],
@@ -24,7 +23,7 @@ export const CRYPTO_SETTLEMENT_TRANSITIONS = {
   failed: [],
 } as const satisfies Record<CryptoSettlementStatus, readonly CryptoSettlementStatus[]>;
 
-/** Event of each state; `sent` emits none. @see docs/webhooks.md#events */
+/** @see docs/webhooks.md#events */
 export const CRYPTO_SETTLEMENT_EVENTS = {
   pending: undefined,
   sent: undefined,
@@ -36,7 +35,6 @@ export function isSettlementEnded(status: CryptoSettlementStatus): boolean {
   return status === 'completed' || status === 'failed';
 }
 
-/** States in which the workflow runs. */
 export const CRYPTO_SETTLEMENT_IN_FLIGHT = CRYPTO_SETTLEMENT_STATUSES.filter(
   (status) => !isSettlementEnded(status),
 );
@@ -49,7 +47,7 @@ export const CRYPTO_SETTLEMENT_ACTS = [
 ] as const;
 export type CryptoSettlementAct = (typeof CRYPTO_SETTLEMENT_ACTS)[number];
 
-/** Why a settlement needs an operator: the values of `ServiceAttention`. */
+/** Values of `ServiceAttention`. */
 export type CryptoSettlementAttention =
   | 'settlement_overdue'
   | 'failed_after_completed'
@@ -59,30 +57,14 @@ export type CryptoSettlementAttention =
   | 'malformed_callback'
   | 'sender_not_known';
 
-/** Effect of a callback on a settlement in a given state. */
-export type CryptoSettlementDecision =
-  | { kind: 'move'; to: readonly CryptoSettlementStatus[] }
-  | { kind: 'unapplied'; reason: string; attention?: CryptoSettlementAttention };
-
-const transition = (...to: CryptoSettlementStatus[]): CryptoSettlementDecision => ({
-  kind: 'move',
-  to,
-});
-const unapplied = (
-  reason: string,
-  attention?: CryptoSettlementAttention,
-): CryptoSettlementDecision => ({
-  kind: 'unapplied',
-  reason,
-  ...(attention === undefined ? {} : { attention }),
-});
+export type CryptoSettlementDecision = Decision<CryptoSettlementStatus, CryptoSettlementAttention>;
 const alreadyPassed = unapplied('the settlement has passed this state already');
 const alreadyFailed = unapplied(
   'the settlement has failed; the balance has it back',
   'moved_after_failed',
 );
 
-/** Decisions for every status × every callback; no path skips a state. */
+/** Every status × every callback; no path skips a state. */
 const DECISIONS: Record<
   CryptoSettlementStatus,
   Record<CryptoSettlementCallbackName, CryptoSettlementDecision>
@@ -101,7 +83,6 @@ const DECISIONS: Record<
   failed: { sent: alreadyFailed, completed: alreadyFailed, failed: alreadyPassed },
 };
 
-/** Decides the effect of `callback` on a settlement in `status`; pure. */
 export function decideSettlement(
   status: CryptoSettlementStatus,
   callback: CryptoSettlementCallbackName,
@@ -109,7 +90,7 @@ export function decideSettlement(
   return DECISIONS[status][callback];
 }
 
-/** Returns the path of states to the reported one; empty if there is none. */
+/** Returns an empty path if there is none. */
 export function settlementPathTo(
   from: CryptoSettlementStatus,
   to: 'sent' | 'completed',
@@ -124,10 +105,9 @@ export const CRYPTO_SETTLEMENT_FAILURES = {
   operator: { code: 'settlement_failed', message: 'The settlement was not sent.' },
 } as const satisfies Record<string, Failure>;
 
-/** Smallest units that a settlement of the whole balance needs at least. */
+/** Smallest units. */
 export const SMALLEST_SETTLEMENT = 1n;
 
-/** Time after which an uncompleted settlement needs attention. */
 export const SETTLEMENT_DUE_SECONDS = 6 * 3_600;
 
 export function cryptoSettlementWorkflowId(cryptoSettlementId: string): string {

@@ -3,7 +3,6 @@ import { parseUnits } from './assets';
 import type { CryptoCallback, CryptoPaymentCallbackName } from './callback';
 import type { Deposit } from './deposit';
 
-/** Events that the sandbox chain can report about a crypto payment. */
 export const SIMULATED_DEPOSITS = [
   'deposit',
   'received',
@@ -14,7 +13,6 @@ export const SIMULATED_DEPOSITS = [
 ] as const;
 type SimulatedEvent = (typeof SIMULATED_DEPOSITS)[number];
 
-/** Request of a merchant's test suite. */
 export interface SimulatedDeposit {
   /** Absent: a deposit. */
   event?: SimulatedEvent | null | undefined;
@@ -40,10 +38,7 @@ interface Report {
   callback: Omit<CryptoCallback, 'callback_id'>;
 }
 
-/**
- * Builds the report that a request simulates; pure.
- * @param defaults id of a new transaction, and the time
- */
+/** Builds the report that a request simulates. */
 export function simulateReport(
   payment: SimulatedPayment,
   request: SimulatedDeposit,
@@ -94,13 +89,13 @@ function buildDeposit(
   };
 }
 
-/** Undefined for an existing transaction, which the sandbox chain then screens. */
+/** Existing transactions have none: the sandbox chain then screens them. */
 function getVerdict(event: SimulatedEvent, isKnown: boolean): CryptoCallback['screening'] {
   if (event === 'held') return 'failed';
   return isKnown && event === 'deposit' ? undefined : 'passed';
 }
 
-/** Amount that causes the event: the amount missing, or half of it. */
+/** Smallest units: the missing amount, or half of it. */
 function amountFor(
   { amount_due, amount_received }: SimulatedPayment,
   event: SimulatedEvent,

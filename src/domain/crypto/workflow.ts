@@ -1,7 +1,8 @@
+import type { Refused, Resume, State } from '../lifecycle';
 import type { CryptoPaymentStatus } from './payment';
 import type { CryptoSettlementStatus } from './settlement';
 
-/** Input of the `cryptoPayment` workflow. Never personal, because Temporal stores it. */
+/** Never personal, because Temporal stores it. */
 export interface CryptoPaymentInput {
   crypto_payment_id: string;
   account_id: string;
@@ -12,35 +13,17 @@ export interface CryptoPaymentInput {
   currency: string;
   asset: string;
   network: string;
-  /** Name of the pair, from `cryptoMethod`. */
   method: string;
   connector: string;
   expires_in_seconds: number;
   request_id: string;
 }
 
-/** Input that resumes an ended workflow, which first loads its state. */
-export interface CryptoPaymentResume {
-  crypto_payment_id: string;
-  resume: true;
-  request_id: string;
-}
-
+export type CryptoPaymentResume = Resume<'crypto_payment_id'>;
 export type CryptoPaymentStart = CryptoPaymentInput | CryptoPaymentResume;
+export type CryptoPaymentState = State<'crypto_payment_id', CryptoPaymentStatus>;
+export type CryptoPaymentResult = CryptoPaymentState | Refused<'crypto_payment_id'>;
 
-/** Response of the updates and of the query `state`. */
-export interface CryptoPaymentState {
-  crypto_payment_id: string;
-  status: CryptoPaymentStatus;
-  version: number;
-}
-
-/** Result of the workflow; a `refused` payment is not stored. */
-export type CryptoPaymentResult =
-  | CryptoPaymentState
-  | { crypto_payment_id: string; status: 'refused'; code: string; message: string };
-
-/** Input of the `cryptoSettlement` workflow. */
 export interface CryptoSettlementInput {
   crypto_settlement_id: string;
   account_id: string;
@@ -58,23 +41,7 @@ export interface CryptoSettlementInput {
   request_id: string;
 }
 
-/** Input that resumes an ended workflow, which first loads its state. */
-export interface CryptoSettlementResume {
-  crypto_settlement_id: string;
-  resume: true;
-  request_id: string;
-}
-
+export type CryptoSettlementResume = Resume<'crypto_settlement_id'>;
 export type CryptoSettlementStart = CryptoSettlementInput | CryptoSettlementResume;
-
-/** Response of the updates and of the query `state`. */
-export interface CryptoSettlementState {
-  crypto_settlement_id: string;
-  status: CryptoSettlementStatus;
-  version: number;
-}
-
-/** Result of the workflow; a `refused` settlement is not stored, and no money moved. */
-export type CryptoSettlementResult =
-  | CryptoSettlementState
-  | { crypto_settlement_id: string; status: 'refused'; code: string; message: string };
+export type CryptoSettlementState = State<'crypto_settlement_id', CryptoSettlementStatus>;
+export type CryptoSettlementResult = CryptoSettlementState | Refused<'crypto_settlement_id'>;

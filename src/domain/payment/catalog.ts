@@ -1,11 +1,7 @@
 import { COUNTRIES } from '../countries';
 import { CURRENCIES } from '../currencies';
 
-/**
- * How a settled payment is refunded: `standard` in full or in part, `none` not at all,
- * `payout_only` by a payout only.
- * @see docs/api.md#methods
- */
+/** Refunds in full or in part, not at all, or by a payout only. @see docs/api.md#methods */
 type RefundKind = 'standard' | 'none' | 'payout_only';
 
 type RequiredField = 'country' | 'customer.email';
@@ -41,7 +37,6 @@ export interface PaymentMethodRules extends PublicRules {
 const DAY_S = 86_400;
 const HALF_HOUR_S = 1_800;
 
-/** Defaults of most methods. */
 const USUAL = {
   supports_recurring: false,
   requires_redirect: true,
@@ -54,10 +49,7 @@ const USUAL = {
   refund_due_seconds: 3 * DAY_S,
 } as const;
 
-/**
- * Cards are accepted in every country and currency of the ISO tables.
- * @see docs/decisions.md#catalog
- */
+/** Cards are accepted in every country and currency. @see docs/decisions.md#catalog */
 const CARD = {
   ...USUAL,
   currencies: CURRENCIES,
@@ -72,8 +64,7 @@ const CARD = {
 } as const;
 
 /**
- * The rules of every payment method, for the API's checks, the hosted page and the workflow's
- * timers. `page` and the three `_seconds` fields are never published.
+ * Rules of every payment method; `page` and the three `_seconds` fields are never published.
  * @see docs/api.md#methods, docs/api.md#refunds
  */
 const PAYMENT_METHODS = {
@@ -153,7 +144,6 @@ export type PaymentMethodId = keyof typeof PAYMENT_METHODS;
 /** Entry of GET /v1/payment-methods. @see docs/api.md#methods */
 export type CatalogEntry = { method: PaymentMethodId } & PublicRules;
 
-/** Entry of GET /v1/payment-methods/available. @see docs/api.md#methods */
 export type AvailableEntry = Pick<CatalogEntry, 'method' | 'display_name' | 'currencies'>;
 
 /** In display order. */
@@ -165,7 +155,7 @@ export function isPaymentMethodId(id: string): id is PaymentMethodId {
   return Object.hasOwn(PAYMENT_METHODS, id);
 }
 
-/** Widens the type of the rules, for comparison with a caller's input. */
+/** Widens the type, for comparison with a caller's input. */
 export function methodRules(id: PaymentMethodId): PaymentMethodRules {
   return PAYMENT_METHODS[id];
 }
@@ -176,7 +166,7 @@ export function settlesSoon(id: PaymentMethodId): boolean {
   return !async_settlement && page !== 'card';
 }
 
-/** Omits the internal rules. @see docs/api.md#methods */
+/** Omits the internal rules. */
 export function catalogEntry(id: PaymentMethodId): CatalogEntry {
   const { page, expires_in_seconds, settlement_due_seconds, refund_due_seconds, ...wire } =
     methodRules(id);

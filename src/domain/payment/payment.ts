@@ -1,8 +1,8 @@
 import type { PaymentCallbackName } from '../callback/callback';
-import type { Failure } from '../lifecycle';
+import { type Decision, type Failure, transition, unapplied } from '../lifecycle';
 import type { EventType } from '../webhook/event';
 
-/** States of a payment. @see docs/api.md#states */
+/** @see docs/api.md#states */
 export const PAYMENT_STATUSES = [
   /** The bank session is still being opened. */
   'created',
@@ -22,7 +22,6 @@ export const PAYMENT_STATUSES = [
 
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 
-/** Allowed transitions. @see docs/api.md#states */
 export const PAYMENT_TRANSITIONS = {
   created: ['awaiting_customer', 'failed', 'cancelled', 'expired'],
   awaiting_customer: ['authorized', 'failed', 'cancelled', 'expired'],
@@ -33,7 +32,7 @@ export const PAYMENT_TRANSITIONS = {
   expired: [],
 } as const satisfies Record<PaymentStatus, readonly PaymentStatus[]>;
 
-/** Event of each state; `created` emits none. @see docs/webhooks.md#events */
+/** @see docs/webhooks.md#events */
 export const PAYMENT_EVENTS = {
   created: undefined,
   awaiting_customer: 'payment.awaiting_customer',
@@ -48,7 +47,6 @@ export function isFinal(status: PaymentStatus): boolean {
   return PAYMENT_TRANSITIONS[status].length === 0;
 }
 
-/** States in which the workflow runs. */
 export const PAYMENT_IN_FLIGHT = PAYMENT_STATUSES.filter((status) => !isFinal(status));
 
 /** @see docs/api.md#create-a-payment */
@@ -65,7 +63,7 @@ export const PAYMENT_ACTS = [
 ] as const;
 export type PaymentAct = (typeof PAYMENT_ACTS)[number];
 
-/** Why a payment needs an operator: the values of `ServiceAttention`. */
+/** Values of `ServiceAttention`. */
 export type PaymentAttention =
   | 'settlement_overdue'
   /** The payment ended, but the session at the bank could not be closed. */
@@ -82,9 +80,8 @@ export type PaymentAttention =
   | 'malformed_callback'
   | 'sender_not_known';
 
-/** Effect of a callback on a payment in a given state. */
 export type PaymentDecision =
-  | { kind: 'move'; to: readonly PaymentStatus[] }
+  | Decision<PaymentStatus, PaymentAttention>
   /** Releases the money at the bank, because the customer authorized too late. */
   | { kind: 'void' }
   /** Sends the money back at the bank, because it settled too late. */
@@ -93,15 +90,8 @@ export type PaymentDecision =
   | { kind: 'reversed' }
   | { kind: 'not_reversed' }
   /** Chargeback: the payment is disputed, and an operator posts the entry. */
-  | { kind: 'dispute'; reason: string; attention: PaymentAttention }
-  | { kind: 'unapplied'; reason: string; attention?: PaymentAttention };
+  | { kind: 'dispute'; reason: string; attention: PaymentAttention };
 
-const transition = (...to: PaymentStatus[]): PaymentDecision => ({ kind: 'move', to });
-const unapplied = (reason: string, attention?: PaymentAttention): PaymentDecision => ({
-  kind: 'unapplied',
-  reason,
-  ...(attention === undefined ? {} : { attention }),
-});
 const lateDecisions = {
   authorized: { kind: 'void' },
   settled: { kind: 'reverse' },
@@ -120,10 +110,7 @@ const unsettledDecisions = {
   clawed_back: unapplied('the payment has not settled', 'clawed_back'),
 } as const;
 
-/**
- * Decisions for every status × every callback; a final state is never left.
- * @see docs/decisions.md#payments
- */
+/** Every status × every callback; a final state is never left. @see docs/decisions.md#payments */
 const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecision>> = {
   created: {
     authorized: transition('awaiting_customer', 'authorized'),
@@ -168,7 +155,6 @@ const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecisi
   expired: lateDecisions,
 };
 
-/** Decides the effect of `callback` on a payment in `status`; pure. */
 export function decidePayment(
   status: PaymentStatus,
   callback: PaymentCallbackName,
@@ -176,7 +162,7 @@ export function decidePayment(
   return DECISIONS[status][callback];
 }
 
-/** Returns the path of states to the reported one; empty if there is none. */
+/** Returns an empty path if there is none. */
 export function pathTo(
   from: PaymentStatus,
   to: 'authorized' | 'settled',

@@ -19,13 +19,11 @@ export interface MethodRequest {
   method: string;
   currency: string;
   country?: string | null | undefined;
-  /** The request's `customer.email`. */
   email?: string | null | undefined;
 }
 
 /**
- * Lists every rule of the method that a request violates. A country that is not required must still
- * be one where the method is available.
+ * Lists every rule of the method that a request violates.
  * @param enabled ids of the methods that this account can use in this environment
  * @see docs/api.md#create-a-payment, docs/api.md#errors
  */

@@ -1,7 +1,7 @@
-import type { Failure } from '../lifecycle';
+import type { Failure, Resume, State } from '../lifecycle';
 import type { CancelledBy, PaymentStatus } from './payment';
 
-/** Input of the `payment` workflow. Never personal, because Temporal stores it. */
+/** Never personal, because Temporal stores it. */
 export interface PaymentInput {
   payment_id: string;
   account_id: string;
@@ -22,21 +22,11 @@ export interface PaymentInput {
   request_id: string;
 }
 
-/** Input that resumes an ended workflow, which first loads its state. */
-export interface PaymentResume {
-  payment_id: string;
-  resume: true;
-  request_id: string;
-}
+export type PaymentResume = Resume<'payment_id'>;
 
 export type PaymentStart = PaymentInput | PaymentResume;
 
-/** Response of the updates and of the query `state`. */
-export interface PaymentState {
-  payment_id: string;
-  status: PaymentStatus;
-  version: number;
-}
+export type PaymentState = State<'payment_id', PaymentStatus>;
 
 /** State in which the payment was first written, for the response to its creating request. */
 export interface PaymentOpening {
@@ -52,7 +42,6 @@ export interface PaymentOpened extends PaymentState {
   opening?: PaymentOpening;
 }
 
-/** Payload of the update `cancel`. */
 export interface CancelInput {
   by: CancelledBy;
 }

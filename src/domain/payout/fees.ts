@@ -6,10 +6,7 @@ export type FeeName = RailId | `${RailId}:${string}`;
 /** Fees in minor units of the payout's currency. */
 export type PayoutFees = Partial<Record<FeeName, number>>;
 
-/**
- * Returns the fee for the rail's currency, else for the rail, else 0, in minor units.
- * @see docs/ledger.md#fees-of-payouts
- */
+/** Fee for the rail and currency, else for the rail. @see docs/ledger.md#fees-of-payouts */
 export function payoutFee(fees: PayoutFees, rail: RailId, currency: string): number {
   return fees[`${rail}:${currency}`] ?? fees[rail] ?? 0;
 }

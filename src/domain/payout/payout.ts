@@ -1,8 +1,8 @@
 import type { PayoutCallbackName } from '../callback/callback';
-import type { Failure } from '../lifecycle';
+import { type Decision, type Failure, transition, unapplied } from '../lifecycle';
 import type { EventType } from '../webhook/event';
 
-/** States of a payout. @see docs/api.md#states-of-a-payout */
+/** @see docs/api.md#states-of-a-payout */
 export const PAYOUT_STATUSES = [
   /** Accepted, with amount and fee reserved; the bank has not accepted it yet. */
   'created',
@@ -20,7 +20,6 @@ export const PAYOUT_STATUSES = [
 
 export type PayoutStatus = (typeof PAYOUT_STATUSES)[number];
 
-/** Allowed transitions. @see docs/api.md#states-of-a-payout */
 export const PAYOUT_TRANSITIONS = {
   created: ['submitted', 'failed'],
   submitted: ['sent', 'failed'],
@@ -30,7 +29,7 @@ export const PAYOUT_TRANSITIONS = {
   returned: [],
 } as const satisfies Record<PayoutStatus, readonly PayoutStatus[]>;
 
-/** Event of each state; `created` emits none. @see docs/webhooks.md#events */
+/** @see docs/webhooks.md#events */
 export const PAYOUT_EVENTS = {
   created: undefined,
   submitted: 'payout.submitted',
@@ -45,13 +44,9 @@ export function isEnded(status: PayoutStatus): boolean {
   return status === 'completed' || status === 'failed' || status === 'returned';
 }
 
-/** States in which the workflow runs. */
 export const PAYOUT_IN_FLIGHT = PAYOUT_STATUSES.filter((status) => !isEnded(status));
 
-/**
- * A payout can be returned for 60 days after it completed, or after it was sent.
- * @see docs/decisions.md#payouts
- */
+/** Counted from the completion, or from the sending. @see docs/decisions.md#payouts */
 const RETURN_DAYS = 60;
 
 export const PAYOUT_ACTS = [
@@ -68,7 +63,7 @@ export function isUnsent(status: PayoutStatus): boolean {
   return status === 'created' || status === 'submitted';
 }
 
-/** Why a payout needs an operator: the values of `ServiceAttention`. */
+/** Values of `ServiceAttention`. */
 export type PayoutAttention =
   /** Overdue, by the state in which the payout is stuck. */
   | 'not_submitted'
@@ -88,30 +83,20 @@ export type PayoutAttention =
   | 'malformed_callback'
   | 'sender_not_known';
 
-/** Attention reason of an overdue payout, by its state. */
 export const OVERDUE_ATTENTION = {
   created: 'not_submitted',
   submitted: 'not_sent',
   sent: 'not_completed',
 } as const satisfies Partial<Record<PayoutStatus, PayoutAttention>>;
 
-/** Effect of a callback on a payout in a given state. */
-export type PayoutDecision =
-  | { kind: 'move'; to: readonly PayoutStatus[] }
-  | { kind: 'unapplied'; reason: string; attention?: PayoutAttention };
-
-const transition = (...to: PayoutStatus[]): PayoutDecision => ({ kind: 'move', to });
-const unapplied = (reason: string, attention?: PayoutAttention): PayoutDecision => ({
-  kind: 'unapplied',
-  reason,
-  ...(attention === undefined ? {} : { attention }),
-});
+export type PayoutDecision = Decision<PayoutStatus, PayoutAttention>;
 const alreadyPassed = unapplied('the payout has passed this state already');
+const alreadyFailed = unapplied(
+  'the payout has failed; its money was given back',
+  'moved_after_failed',
+);
 
-/**
- * Decisions for every status × every callback; no path skips a state.
- * @see docs/decisions.md#payouts
- */
+/** Every status × every callback; no path skips a state. @see docs/decisions.md#payouts */
 const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>> = {
   created: {
     submitted: transition('submitted'),
@@ -143,10 +128,10 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
   },
   failed: {
     submitted: alreadyPassed,
-    sent: unapplied('the payout has failed; its money was given back', 'moved_after_failed'),
-    completed: unapplied('the payout has failed; its money was given back', 'moved_after_failed'),
+    sent: alreadyFailed,
+    completed: alreadyFailed,
     failed: alreadyPassed,
-    returned: unapplied('the payout has failed; its money was given back', 'moved_after_failed'),
+    returned: alreadyFailed,
   },
   returned: {
     submitted: alreadyPassed,
@@ -159,7 +144,6 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
 
 const DAY_MS = 86_400_000;
 
-/** Facts that decide whether a payout can be returned. */
 export interface Returnable {
   can_be_returned: boolean;
   /** ISO 8601; null before it is sent. */
@@ -168,8 +152,7 @@ export interface Returnable {
 }
 
 /**
- * Decides the effect of `callback` on a payout in `status`; pure. A return is applied only on rails
- * that have returns, and for 60 days, the last millisecond included.
+ * Applies a return only on rails that have returns, and for 60 days, the last millisecond included.
  * @param at time of the report, in ms since the epoch
  */
 export function decidePayout(
@@ -190,7 +173,7 @@ export function decidePayout(
   return decision;
 }
 
-/** Returns the path of states to the reported one; empty if there is none. */
+/** Returns an empty path if there is none. */
 export function pathTo(
   from: PayoutStatus,
   to: 'submitted' | 'sent' | 'completed' | 'returned',
@@ -205,10 +188,9 @@ export const PAYOUT_FAILURES = {
   operator: { code: 'failed_at_bank', message: 'The bank reported that the payout failed.' },
 } as const satisfies Record<string, Failure>;
 
-/** Why a payout was returned. @see docs/api.md#states-of-a-payout */
+/** @see docs/api.md#states-of-a-payout */
 export interface Return {
   code: string;
-  /** The receiving bank's reason. */
   reason: string;
 }
 

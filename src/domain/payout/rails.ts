@@ -9,15 +9,17 @@ type RailDue =
   | { kind: 'next_business_day' };
 
 /** Fields of a recipient that a rail can require. */
-export type RecipientField =
-  | 'card_number'
-  | 'date_of_birth'
-  | 'iban'
-  | 'sort_code'
-  | 'account_number'
-  | 'address_line1'
-  | 'city'
-  | 'postal_code';
+export const RAIL_FIELDS = [
+  'card_number',
+  'date_of_birth',
+  'iban',
+  'sort_code',
+  'account_number',
+  'address_line1',
+  'city',
+  'postal_code',
+] as const;
+export type RecipientField = (typeof RAIL_FIELDS)[number];
 
 interface PublicRail {
   display_name: string;
@@ -29,7 +31,7 @@ interface PublicRail {
 export interface RailRules extends PublicRail {
   /** ISO 4217 codes. */
   currencies: readonly string[];
-  /** Fields that the recipient must have. @see docs/decisions.md#payouts */
+  /** @see docs/decisions.md#payouts */
   required_fields: readonly RecipientField[];
   /** Whether it reaches only accounts in the SEPA area. */
   sepa: boolean;
@@ -94,12 +96,11 @@ export function isRailId(id: string): id is RailId {
 /** In display order. */
 export const RAIL_IDS: readonly RailId[] = Object.freeze(Object.keys(RAILS).filter(isRailId));
 
-/** Widens the type of the rules. */
 export function railRules(id: RailId): RailRules {
   return RAILS[id];
 }
 
-/** Omits the internal rules. @see docs/api.md#rails */
+/** Omits the internal rules. */
 export function railEntry(id: RailId): RailEntry {
   const { display_name, recipient_type, typical_speed, can_be_returned } = railRules(id);
   return { method: id, display_name, recipient_type, typical_speed, can_be_returned };

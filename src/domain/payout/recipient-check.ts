@@ -1,5 +1,5 @@
-import { isSEPACountry, isValidBIC, isValidIBAN } from 'ibantools';
-import type { RecipientField } from './rails';
+import { isSEPACountry, isValidIBAN } from 'ibantools';
+import { RAIL_FIELDS } from './rails';
 import type { CardScheme, RecipientDetails, RecipientFacts } from './recipient';
 
 type RequiredKey = 'type' | 'first_name' | 'last_name';
@@ -10,7 +10,7 @@ export type RecipientInput = Pick<RecipientDetails, RequiredKey> & {
   [Field in OptionalKey]?: string | null | undefined;
 };
 
-/** Fault of a field; the message never contains its value. */
+/** Message never contains the value. */
 export interface RecipientFault {
   field: keyof RecipientInput;
   message: string;
@@ -36,10 +36,7 @@ export function isCardNumber(text: string): boolean {
   return sum % 10 === 0;
 }
 
-/**
- * Detects the card network by the first digits; null for networks without payouts.
- * @see docs/api.md#recipients
- */
+/** Returns null for networks without payouts. @see docs/api.md#recipients */
 export function detectScheme(cardNumber: string): CardScheme | null {
   if (cardNumber.startsWith('4')) return 'visa';
   if (/^3[47]/.test(cardNumber)) return 'amex';
@@ -52,27 +49,19 @@ function normalizeIban(text: string): string {
   return text.replaceAll(' ', '').toUpperCase();
 }
 
-/** Checks country, length, format and check digits; spaces and lower case are allowed. */
+/** Accepts spaces and lower case. */
 export function isIban(text: string): boolean {
   return /^[A-Za-z0-9 ]+$/.test(text) && isValidIBAN(normalizeIban(text));
 }
 
-/** Checks the format, 8 or 11 characters. */
-export function isBic(text: string): boolean {
-  return isValidBIC(text);
-}
-
-/** Checks for a real day, `YYYY-MM-DD`, from 1900 on. */
+/** Accepts real days from 1900 on, as `YYYY-MM-DD`. */
 export function isBirthDate(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text) || Number(text.slice(0, 4)) < BIRTH_YEAR_MIN) return false;
   const day = new Date(`${text}T00:00:00.000Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
 }
 
-/**
- * Lists every field that is missing or contradicts another. A malformed field counts as present and
- * is not compared.
- */
+/** Lists fields that are missing or contradict another; a malformed field counts as present. */
 export function recipientFaults(input: RecipientInput): RecipientFault[] {
   return input.type === 'card' ? cardFaults(input) : bankFaults(input);
 }
@@ -136,11 +125,7 @@ function isPresent<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }
 
-/**
- * Lists the faults that depend on the time, in UTC: an expired card, a date of birth that is not in
- * the past.
- * @see docs/api.md#recipients
- */
+/** Faults that depend on the time, in UTC. @see docs/api.md#recipients */
 export function faultsAt(details: RecipientDetails, now: Date): RecipientFault[] {
   const faults: RecipientFault[] = [];
   const today = now.toISOString();
@@ -181,18 +166,7 @@ export function recipientDetails(input: RecipientInput): RecipientDetails {
   };
 }
 
-const RAIL_FIELDS: readonly RecipientField[] = [
-  'card_number',
-  'date_of_birth',
-  'iban',
-  'sort_code',
-  'account_number',
-  'address_line1',
-  'city',
-  'postal_code',
-];
-
-/** Extracts the facts that are stored as plain text. */
+/** Stored as plain text. */
 export function recipientFacts(details: RecipientDetails): RecipientFacts {
   const { type, card_number, iban } = details;
   return {

@@ -1,10 +1,10 @@
 import type { RecipientField, RecipientType } from './rails';
 
-/** Card networks that a payout can go to. @see docs/api.md#recipients */
+/** @see docs/api.md#recipients */
 export const CARD_SCHEMES = ['visa', 'mastercard', 'amex'] as const;
 export type CardScheme = (typeof CARD_SCHEMES)[number];
 
-/** Facts stored as plain text: enough to check a rail, not enough to identify the recipient. */
+/** Stored as plain text: enough to check a rail, not enough to identify the recipient. */
 export interface RecipientFacts {
   type: RecipientType;
   /** Null for bank accounts, and for cards of other networks. */

@@ -7,7 +7,6 @@ import { formatMoney } from '../money';
 import { isRailId, type RailRules, railRules } from './rails';
 import type { CardScheme, RecipientFacts } from './recipient';
 
-/** Fields of a request that a rail checks. */
 export interface RailRequest {
   /** Rail id from the request, not checked yet. */
   method: string;
@@ -18,10 +17,8 @@ export interface RailRequest {
 const NOT_MET = 'The payout does not meet the requirements of the rail.';
 
 /**
- * Returns why the rail can't take the payout; undefined if it can. `rail_requirements_not_met`
- * lists every invalid field.
+ * Explains why the rail can't take the payout, with every invalid field.
  * @param available ids of the rails that this account can use in this environment
- * @param at time of the payout request
  * @see docs/api.md#recipients, docs/api.md#rails, docs/decisions.md#payouts
  */
 export function railFault(
@@ -45,7 +42,13 @@ export function railFault(
   const details = [
     ...disabled,
     ...currencyFaults(rules, currency),
-    ...(isOther ? [] : recipientFaults(rules, recipient, at)),
+    ...(isOther
+      ? []
+      : [
+          ...missingFields(rules, recipient),
+          ...cardFaults(recipient, at),
+          ...sepaFaults(rules, recipient),
+        ]),
   ];
   return details.length === 0 ? undefined : notMet(details);
 }
@@ -68,10 +71,6 @@ function currencyFaults({ currencies, display_name }: RailRules, currency: strin
   if (currencies.includes(currency)) return [];
   const message = `${display_name} pays out only in ${currencies.join(', ')}.`;
   return [detail('currency_not_supported', 'currency', message)];
-}
-
-function recipientFaults(rules: RailRules, facts: RecipientFacts, at: Date): ErrorDetail[] {
-  return [...missingFields(rules, facts), ...cardFaults(facts, at), ...sepaFaults(rules, facts)];
 }
 
 function missingFields(rules: RailRules, { has }: RecipientFacts): ErrorDetail[] {
@@ -106,10 +105,7 @@ function sepaFaults({ sepa, display_name }: RailRules, facts: RecipientFacts): E
   return [detail('iban_not_in_sepa', 'iban', message)];
 }
 
-/**
- * Reads `metadata.balance_account`; `main` by default.
- * @see docs/api.md#which-money-a-payout-draws
- */
+/** Reads `metadata.balance_account`. @see docs/api.md#which-money-a-payout-draws */
 export function readBalanceAccount(
   metadata: RawJson | null | undefined,
 ): { name: string } | { fault: RuleViolation } {
@@ -130,11 +126,7 @@ function neverFunded(): RuleViolation {
   return { code: 'balance_account_not_found', message };
 }
 
-/**
- * Checks that a balance account exists: `main` always does, another once it was credited in any
- * currency.
- * @param rows all balances of the account in this environment
- */
+/** Refuses a balance account that was never credited; `main` always exists. */
 export function unfundedFault(
   rows: readonly AvailableBalance[],
   balance_account: string,
@@ -143,12 +135,7 @@ export function unfundedFault(
   return exists || balance_account === MAIN_BALANCE ? undefined : neverFunded();
 }
 
-/**
- * Returns why the balance can't cover amount and fee; undefined if it can. It runs before a payout
- * is accepted, and again when its reservation fails.
- * @param rows all balances of the account in this environment
- * @param payout amount and fee in minor units
- */
+/** Runs before a payout is accepted, and again when its reservation fails. */
 export function payoutBalanceFault(
   rows: readonly AvailableBalance[],
   payout: Debit & { amount: number; fee: number },
@@ -157,10 +144,7 @@ export function payoutBalanceFault(
   return unfundedFault(rows, payout.balance_account) ?? balanceFault(rows, debit);
 }
 
-/**
- * Returns why a payout exceeds the daily limit; undefined if it doesn't or there is no limit.
- * @param spentToday minor units of today's other payouts
- */
+/** @param spentToday minor units of today's other payouts */
 export function limitFault(
   limit: number | undefined,
   spentToday: number,

@@ -1,21 +1,18 @@
-/**
- * TARGET2 calendar for SEPA credit transfers: Monday to Friday in Frankfurt's time zone, except six
- * holidays a year.
- */
+/** TARGET2 calendar of SEPA transfers: Monday to Friday in Frankfurt, except six holidays. */
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** Local hour at which the system closes; customer payments end at 17:00. */
 const CLOSING_HOUR = 18;
 
-/** Calendar day; month is 1 to 12. */
+/** Month is 1 to 12. */
 interface Day {
   year: number;
   month: number;
   day: number;
 }
 
-/** Holidays as month and day: New Year, Labour Day, Christmas and the day after. */
+/** New Year, Labour Day, Christmas and the day after, as month and day. */
 const FIXED_HOLIDAYS = new Set(['1-1', '5-1', '12-25', '12-26']);
 
 export function isBusinessDay(day: Day): boolean {
@@ -28,9 +25,8 @@ export function isBusinessDay(day: Day): boolean {
 }
 
 /**
- * Latest arrival of a transfer ordered at `at`: 18:00 in Frankfurt on the next business day.
+ * Latest arrival of a transfer: 18:00 in Frankfurt on the next business day.
  * @param at ms since the epoch
- * @returns ms since the epoch
  */
 export function endOfNextBusinessDay(at: number): number {
   let day = toUtc(toDay(at + offsetAt(at))) + DAY_MS;
@@ -48,10 +44,7 @@ function toUtc({ year, month, day }: Day): number {
   return Date.UTC(year, month - 1, day);
 }
 
-/**
- * Offset of local time from UTC in ms: two hours from the last Sunday of March to the last Sunday of
- * October, else one.
- */
+/** Offset of local time from UTC in ms; summer time ends on the last Sunday of October. */
 function offsetAt(at: number): number {
   const year = new Date(at).getUTCFullYear();
   const begins = lastSunday(year, 3) + HOUR_MS;

@@ -1,6 +1,7 @@
+import type { Refused, Resume, State } from '../lifecycle';
 import type { PayoutStatus } from './payout';
 
-/** Input of the `payout` workflow. Never personal, because Temporal stores it. */
+/** Never personal, because Temporal stores it. */
 export interface PayoutInput {
   payout_id: string;
   account_id: string;
@@ -21,26 +22,12 @@ export interface PayoutInput {
   request_id: string;
 }
 
-/** Input that resumes an ended workflow, which first loads its state. */
-export interface PayoutResume {
-  payout_id: string;
-  resume: true;
-  request_id: string;
-}
+export type PayoutResume = Resume<'payout_id'>;
 
 export type PayoutStart = PayoutInput | PayoutResume;
 
-/** Response of the updates and of the query `state`. */
-export interface PayoutState {
-  payout_id: string;
-  status: PayoutStatus;
-  version: number;
-}
-
-/** Result of the workflow; a `refused` payout is not stored, and no money moved. */
-export type PayoutResult =
-  | PayoutState
-  | { payout_id: string; status: 'refused'; code: string; message: string };
+export type PayoutState = State<'payout_id', PayoutStatus>;
+export type PayoutResult = PayoutState | Refused<'payout_id'>;
 
 /** A payout is accepted within this time or refused. @see docs/decisions.md#payouts */
 export const ACCEPT_WITHIN_MS = 5_000;

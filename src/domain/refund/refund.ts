@@ -1,8 +1,8 @@
 import type { RefundCallbackName } from '../callback/callback';
-import type { Failure } from '../lifecycle';
+import { type Decision, type Failure, transition, unapplied } from '../lifecycle';
 import type { EventType } from '../webhook/event';
 
-/** States of a refund. @see docs/api.md#refunds */
+/** @see docs/api.md#refunds */
 export const REFUND_STATUSES = [
   /** Accepted and debited; the bank is processing it. */
   'processing',
@@ -14,14 +14,13 @@ export const REFUND_STATUSES = [
 
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
-/** Allowed transitions. @see docs/api.md#refunds */
 export const REFUND_TRANSITIONS = {
   processing: ['settled', 'failed'],
   settled: [],
   failed: [],
 } as const satisfies Record<RefundStatus, readonly RefundStatus[]>;
 
-/** Event of each state; `processing` emits none. @see docs/webhooks.md#events */
+/** @see docs/webhooks.md#events */
 export const REFUND_EVENTS = {
   processing: undefined,
   settled: 'refund.settled',
@@ -32,13 +31,12 @@ export function isFinalRefund(status: RefundStatus): boolean {
   return REFUND_TRANSITIONS[status].length === 0;
 }
 
-/** States in which the workflow runs. */
 export const REFUND_IN_FLIGHT = REFUND_STATUSES.filter((status) => !isFinalRefund(status));
 
 export const REFUND_ACTS = ['mark_settled', 'mark_failed', 'snooze'] as const;
 export type RefundAct = (typeof REFUND_ACTS)[number];
 
-/** Why a refund needs an operator: the values of `ServiceAttention`. */
+/** Values of `ServiceAttention`. */
 export type RefundAttention =
   | 'refund_overdue'
   | 'failed_after_settled'
@@ -48,36 +46,24 @@ export type RefundAttention =
   | 'malformed_callback'
   | 'sender_not_known';
 
-/** Effect of a callback on a refund in a given state. */
-export type RefundDecision =
-  | { kind: 'move'; to: readonly RefundStatus[] }
-  | { kind: 'unapplied'; reason: string; attention?: RefundAttention };
+export type RefundDecision = Decision<RefundStatus, RefundAttention>;
 
 /** Decisions for every status × every callback; a final state is never left. */
 const DECISIONS: Record<RefundStatus, Record<RefundCallbackName, RefundDecision>> = {
-  processing: {
-    settled: { kind: 'move', to: ['settled'] },
-    failed: { kind: 'move', to: ['failed'] },
-  },
+  processing: { settled: transition('settled'), failed: transition('failed') },
   settled: {
-    settled: { kind: 'unapplied', reason: 'the refund is settled already' },
-    failed: {
-      kind: 'unapplied',
-      reason: 'a settled refund never fails',
-      attention: 'failed_after_settled',
-    },
+    settled: unapplied('the refund is settled already'),
+    failed: unapplied('a settled refund never fails', 'failed_after_settled'),
   },
   failed: {
-    settled: {
-      kind: 'unapplied',
-      reason: 'a failed refund never settles; its amount was given back',
-      attention: 'settled_after_failed',
-    },
-    failed: { kind: 'unapplied', reason: 'the refund has failed already' },
+    settled: unapplied(
+      'a failed refund never settles; its amount was given back',
+      'settled_after_failed',
+    ),
+    failed: unapplied('the refund has failed already'),
   },
 };
 
-/** Decides the effect of `callback` on a refund in `status`; pure. */
 export function decideRefund(status: RefundStatus, callback: RefundCallbackName): RefundDecision {
   return DECISIONS[status][callback];
 }

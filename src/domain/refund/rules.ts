@@ -3,7 +3,6 @@ import { formatMoney } from '../money';
 import { isPaymentMethodId, methodRules } from '../payment/catalog';
 import type { PaymentStatus } from '../payment/payment';
 
-/** Facts about a payment that decide whether it can be refunded. */
 export interface RefundablePayment {
   status: PaymentStatus;
   method: string;
@@ -15,7 +14,6 @@ export interface RefundablePayment {
   settled_at: string | null;
   /** Minor units received, if they differ from `amount`. */
   settled_amount?: number | null;
-  /** When the bank reported a chargeback. */
   disputed_at?: string | null;
 }
 
@@ -30,10 +28,8 @@ export function refundableAmount({
 }
 
 /**
- * Returns why the payment can't be refunded; undefined if it can. The window starts at `settled_at`
- * and includes its last millisecond.
+ * Explains why the payment can't be refunded. The window includes its last millisecond.
  * @param amount minor units; null for the rest
- * @param at time of the refund request
  * @see docs/api.md#refunds
  */
 export function refundFault(

@@ -1,6 +1,7 @@
+import type { Refused, Resume, State } from '../lifecycle';
 import type { RefundStatus } from './refund';
 
-/** Input of the `refund` workflow. Never personal, because Temporal stores it. */
+/** Never personal, because Temporal stores it. */
 export interface RefundInput {
   refund_id: string;
   payment_id: string;
@@ -11,30 +12,14 @@ export interface RefundInput {
   currency: string;
   method: string;
   connector: string;
-  /** When the API accepted the request, ISO 8601; it decides whether the refund window is open. */
+  /** ISO 8601; it decides whether the refund window is open. */
   accepted_at: string;
   /** From acceptance until a missing answer needs attention. */
   due_seconds: number;
   request_id: string;
 }
 
-/** Input that resumes an ended workflow, which first loads its state. */
-export interface RefundResume {
-  refund_id: string;
-  resume: true;
-  request_id: string;
-}
-
+export type RefundResume = Resume<'refund_id'>;
 export type RefundStart = RefundInput | RefundResume;
-
-/** Response of the updates and of the query `state`. */
-export interface RefundState {
-  refund_id: string;
-  status: RefundStatus;
-  version: number;
-}
-
-/** Result of the workflow; a `refused` refund is not stored, and no money moved. */
-export type RefundResult =
-  | RefundState
-  | { refund_id: string; status: 'refused'; code: string; message: string };
+export type RefundState = State<'refund_id', RefundStatus>;
+export type RefundResult = RefundState | Refused<'refund_id'>;

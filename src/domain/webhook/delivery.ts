@@ -9,7 +9,6 @@ export interface DeliveredEvent {
   body: string;
 }
 
-/** Input of the `webhookDelivery` workflow. */
 export interface WebhookDeliveryInput {
   event_id: string;
   /** Number of earlier redeliveries; 0 for the first delivery. */
@@ -20,5 +19,4 @@ export interface WebhookDeliveryInput {
   event: DeliveredEvent;
 }
 
-/** Failure type of a delivery whose attempts are exhausted. */
 export const WEBHOOK_EXHAUSTED = 'WebhookExhausted';

@@ -25,10 +25,7 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/**
- * Ids in the data of an event, by the first words of its type.
- * @see docs/decisions.md#events
- */
+/** Ids in the data of an event, by the first words of its type. @see docs/decisions.md#events */
 const EVENT_DATA = {
   payment: ids('payment_id'),
   refund: ids('refund_id', 'payment_id'),
@@ -50,7 +47,6 @@ export function eventIds(type: EventType): string[] {
   return Object.keys(idFields);
 }
 
-/** Builds the data of a test event, with generated ids. */
 export function buildTestData(
   type: EventType,
   makeId: () => string,
@@ -76,7 +72,6 @@ export const WebhookEvent = z.object({
 
 export type WebhookEvent = z.infer<typeof WebhookEvent>;
 
-/** Builds the schema of one event type. */
 export function buildEventSchema(type: EventType) {
   return WebhookEvent.extend({
     type: z.literal(type),
@@ -84,10 +79,7 @@ export function buildEventSchema(type: EventType) {
   });
 }
 
-/**
- * `no_endpoint`: none was registered at the time. `not_subscribed`: the endpoint did not subscribe
- * to this type.
- */
+/** `no_endpoint`: none was registered. `not_subscribed`: the endpoint did not choose this type. */
 export const DELIVERY_STATUSES = [
   'pending',
   'delivered',
@@ -97,7 +89,7 @@ export const DELIVERY_STATUSES = [
 ] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** Event types of an endpoint; null if there is no endpoint. */
+/** Null if there is no endpoint. */
 export type Subscription = 'all' | readonly EventType[] | null;
 
 /** First delivery status of a new event. @see docs/webhooks.md#choose-the-events */

@@ -1,7 +1,6 @@
 /**
- * Due time of each attempt, in ms after the first one started: 11 waits that double, from 42 s to
- * 11 h 57 min. The workflow's retry policy has the same waits, for an attempt that ended without a
- * result. @see docs/decisions.md#events
+ * Due time of each attempt, in ms after the first one started; the workflow's retry policy has the
+ * same waits. @see docs/decisions.md#events
  */
 const OFFSETS_MS = [
   0, 42_000, 126_000, 294_000, 630_000, 1_302_000, 2_646_000, 5_334_000, 10_710_000, 21_462_000,
@@ -11,15 +10,11 @@ const OFFSETS_MS = [
 export const ATTEMPTS_MAX = OFFSETS_MS.length;
 export const FIRST_WAIT_MS = OFFSETS_MS[1];
 
-/**
- * Jitter spreads attempts that failed together, by up to a twentieth of the wait and at most a
- * minute.
- */
+/** Jitter spreads attempts that failed together. */
 const JITTER_SHARE = 1 / 20;
 export const JITTER_MAX_MS = 60_000;
 const DELAY_MIN_MS = 1_000;
 
-/** Due time of attempt `attempt` (1 to 12), in ms after the first one started. */
 export function attemptOffsetMs(attempt: number): number {
   const offset = OFFSETS_MS[attempt - 1];
   if (offset === undefined) {
@@ -41,11 +36,8 @@ export interface FailedAttempt {
 
 /**
  * Computes the wait after a failed attempt, in ms. It aims at the next attempt's offset from the
- * first, so slow responses don't add up. `Retry-After` can only delay an attempt, by at most an even
- * share of the time left, so all remaining attempts fit into 24 h. A late delivery catches up at
- * half the usual waits, not in a burst.
- *
- * Only an outage of this service can exceed the window; the remaining attempts then follow closely.
+ * first, so slow responses don't add up. `Retry-After` can only delay, by at most an even share of
+ * the time left, so all attempts fit into 24 h. A late delivery catches up at half the usual waits.
  */
 export function nextAttemptDelayMs(failedAttempt: FailedAttempt): number {
   const { attempt, firstAtMs, nowMs, retryAfterMs = 0, jitter } = failedAttempt;

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { availableEntry, catalogEntry, PAYMENT_METHOD_IDS } from '../payment/catalog';
 import { endpoint } from './endpoint';
+import { buildListSchema } from './lists';
 
-/** The example is shortened: all methods would fill pages. */
+/** Shortens the example: all methods would fill pages. */
 const SAMPLE_METHODS = PAYMENT_METHOD_IDS.slice(0, 2);
 
 const RefundRules = z
@@ -12,7 +13,6 @@ const RefundRules = z
   })
   .meta({ id: 'RefundRules' });
 
-/** @see docs/api.md#methods */
 const CatalogEntry = z
   .object({
     method: z.enum(PAYMENT_METHOD_IDS),
@@ -30,18 +30,11 @@ const CatalogEntry = z
   .meta({ id: 'PaymentMethod' });
 
 /** @see docs/api.md#methods */
-const AvailableEntry = z
-  .object({
-    method: z.enum(PAYMENT_METHOD_IDS),
-    display_name: z.string(),
-    currencies: z.array(z.string()),
-  })
-  .meta({ id: 'AvailablePaymentMethod' });
-
-function buildListSchema<T extends z.ZodType>(item: T, id: string) {
-  return z.object({ object: z.literal('list'), data: z.array(item) }).meta({ id });
-}
-
+const AvailableEntry = CatalogEntry.pick({
+  method: true,
+  display_name: true,
+  currencies: true,
+}).meta({ id: 'AvailablePaymentMethod' });
 export const listPaymentMethods = endpoint({
   method: 'get',
   path: '/v1/payment-methods',

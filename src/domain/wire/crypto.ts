@@ -5,7 +5,7 @@ import { CRYPTO_PAYMENT_STATUSES } from '../crypto/payment';
 import { CRYPTO_SETTLEMENT_STATUSES } from '../crypto/settlement';
 import { endpoint } from './endpoint';
 import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
-import { BY_PAGES, buildPageSchema, CreatedBefore, Limit } from './lists';
+import { BY_PAGES, buildListQuery, buildPageSchema } from './lists';
 import { Metadata } from './payments';
 import { SAMPLE_ADDRESS, SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_TOKEN, SAMPLE_UNITS } from './samples';
 
@@ -14,7 +14,6 @@ const NAME_LENGTH_MAX = 50;
 const Asset = text(NAME_LENGTH_MAX).meta({ description: `One of ${ASSET_CODES.join(', ')}.` });
 const NetworkName = text(NAME_LENGTH_MAX).meta({ description: `One of ${NETWORKS.join(', ')}.` });
 
-/** Amount of an asset in a response. */
 const Units = z
   .string()
   .regex(/^\d+$/)
@@ -23,7 +22,6 @@ const Units = z
     examples: [SAMPLE_UNITS],
   });
 
-/** Amount of an asset in a request. */
 export const RequestUnits = z
   .string()
   .regex(UNITS, "must be an integer in the asset's smallest unit, as a text");
@@ -58,7 +56,6 @@ const pair = {
   network: z.enum(NETWORKS).meta({ examples: ['ethereum'] }),
 };
 
-/** @see docs/api.md#crypto */
 export const CryptoPayment = z
   .object({
     id: z.uuid().meta({ examples: [SAMPLE_IDS.crypto_payment] }),
@@ -158,11 +155,7 @@ export const listCryptoPayments = endpoint({
   description: BY_PAGES,
   scope: 'crypto:read',
   crypto: true,
-  query: z.strictObject({
-    limit: Limit,
-    status: z.enum(CRYPTO_PAYMENT_STATUSES).optional(),
-    created_before: CreatedBefore,
-  }),
+  query: buildListQuery(CRYPTO_PAYMENT_STATUSES),
   success: {
     status: 200,
     description: 'A page.',
@@ -213,11 +206,7 @@ export const listCryptoSettlements = endpoint({
   description: BY_PAGES,
   scope: 'crypto:read',
   crypto: true,
-  query: z.strictObject({
-    limit: Limit,
-    status: z.enum(CRYPTO_SETTLEMENT_STATUSES).optional(),
-    created_before: CreatedBefore,
-  }),
+  query: buildListQuery(CRYPTO_SETTLEMENT_STATUSES),
   success: {
     status: 200,
     description: 'A page.',

@@ -7,15 +7,14 @@ export interface Endpoint {
   method: 'get' | 'post' | 'delete';
   /** Path with `{name}` for parameters. */
   path: string;
-  /** `operationId` of the OpenAPI document, and the operation of idempotency keys. */
+  /** Also the operation of idempotency keys. */
   operation: string;
   summary: string;
   description: string;
-  /** Permission that the key needs; null if any valid key suffices. */
+  /** Null if any valid key suffices. */
   scope: Scope | null;
-  /** Whether crypto must be enabled on the account. */
   crypto?: boolean;
-  /** Whether it creates a resource and therefore needs an Idempotency-Key. */
+  /** Whether it needs an Idempotency-Key. */
   creates?: boolean;
   /** Fields of the body that are stored byte for byte. */
   raw?: readonly string[];
@@ -29,11 +28,11 @@ export interface Endpoint {
     /** Overrides the examples of the schema. */
     example?: Record<string, unknown>;
   };
-  /** Error codes in addition to those of every endpoint. */
+  /** Errors in addition to those of every endpoint. */
   codes: readonly ErrorCode[];
 }
 
-/** Keeps the literal types of the schemas. */
+/** Preserves the literal types of the schemas. */
 export function endpoint<const E extends Endpoint>(definition: E): E {
   return definition;
 }

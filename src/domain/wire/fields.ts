@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { AMOUNT_MAX } from '../callback/callback';
-import { fits } from '../characters';
 import { COUNTRIES } from '../countries';
 import { CURRENCIES } from '../currencies';
+import { fits } from '../shape';
 import { SAMPLE_CREATED } from './samples';
 
 const REFERENCE_LENGTH_MAX = 255;
@@ -62,10 +62,7 @@ function isHttpsUrl(value: string): boolean {
 /** Time in UTC with millisecond precision. @see docs/api.md#money-json-text */
 export const Timestamp = z.iso.datetime({ precision: 3 }).meta({ examples: [SAMPLE_CREATED] });
 
-/**
- * Why a payment or a refund failed.
- * @see docs/api.md#states, docs/api.md#refunds
- */
+/** @see docs/api.md#states, docs/api.md#refunds */
 export const Failure = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Failure' });
 
 export const ById = z.object({ id: z.string() });

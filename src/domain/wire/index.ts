@@ -20,7 +20,7 @@ import {
   simulateRefund,
 } from './sandbox';
 
-/** In the order of the OpenAPI document; a new endpoint is added here and in `src/api`. */
+/** Order of the OpenAPI document; a new endpoint is added here and in `src/api`. */
 export const ENDPOINTS: readonly Endpoint[] = [
   createPayment,
   getPayment,

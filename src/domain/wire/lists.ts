@@ -12,10 +12,7 @@ export const Limit = z
   .pipe(z.int().min(1).max(LIMIT_MAX))
   .default(LIMIT_DEFAULT);
 
-/**
- * Any ISO 8601 timestamp with an offset and 0 to 9 fractional digits.
- * @see docs/api.md#cancel-read-list
- */
+/** @see docs/api.md#cancel-read-list */
 export const CreatedBefore = z
   .string()
   .transform((text, ctx) => {
@@ -31,12 +28,19 @@ export const CreatedBefore = z
   })
   .pipe(z.string().meta({ format: 'date-time' }))
   .optional();
-
+/** Fields of a list's query without other filters. */
+export function buildListQuery<const Statuses extends readonly string[]>(statuses: Statuses) {
+  return z.strictObject({
+    limit: Limit,
+    status: z.enum(statuses).optional(),
+    created_before: CreatedBefore,
+  });
+}
 export const BY_PAGES =
   'Returns a page. For the next page, send `next_cursor` as `created_before`: no row is lost or ' +
   'repeated.';
 
-/** A page, newest first; `next_cursor` continues it. @see docs/api.md#cancel-read-list */
+/** Page, newest first; `next_cursor` continues it. @see docs/api.md#cancel-read-list */
 export function buildPageSchema<T extends z.ZodType>(item: T, id: string) {
   return z
     .object({
@@ -46,4 +50,9 @@ export function buildPageSchema<T extends z.ZodType>(item: T, id: string) {
       next_cursor: z.string().meta({ format: 'date-time' }).nullable(),
     })
     .meta({ id });
+}
+
+/** Whole list, on one page. */
+export function buildListSchema<T extends z.ZodType>(item: T, id: string) {
+  return z.object({ object: z.literal('list'), data: z.array(item) }).meta({ id });
 }

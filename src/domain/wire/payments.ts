@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { RawJson } from '../../base/json';
 import { PAYMENT_METHOD_IDS } from '../payment/catalog';
 import { CANCELLATIONS, PAYMENT_STATUSES } from '../payment/payment';
-import { SAMPLE_PAYMENT } from '../payment/sample';
 import { endpoint } from './endpoint';
 import {
   Amount,
@@ -17,17 +16,14 @@ import {
   Timestamp,
   text,
 } from './fields';
-import { BY_PAGES, buildPageSchema, CreatedBefore, Limit } from './lists';
-import { SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_TOKEN, SAMPLE_UPDATED } from './samples';
+import { BY_PAGES, buildListQuery, buildPageSchema } from './lists';
+import { SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_PAYMENT, SAMPLE_TOKEN, SAMPLE_UPDATED } from './samples';
 
 const METADATA_KEYS_MAX = 50;
 const METADATA_BYTES_MAX = 8 * 1_024;
 const METHOD_LENGTH_MAX = 100;
 
-/**
- * Arbitrary JSON object, returned byte for byte; null means absent.
- * @see docs/api.md#metadata
- */
+/** Arbitrary JSON object, returned byte for byte. @see docs/api.md#metadata */
 export const Metadata = z
   .instanceof(RawJson, { error: 'must be an object' })
   .refine((raw) => raw.kind === 'object' || raw.kind === 'null', 'must be an object')
@@ -68,12 +64,7 @@ export type CreatePayment = z.infer<typeof CreatePayment>;
 const nullable = z.string().nullable();
 
 const Customer = z
-  .object({
-    email: nullable,
-    first_name: nullable,
-    last_name: nullable,
-    reference: nullable,
-  })
+  .object({ email: nullable, first_name: nullable, last_name: nullable, reference: nullable })
   .meta({ id: 'Customer' });
 
 /** @see docs/api.md#create-a-payment */
@@ -139,12 +130,9 @@ export const listPayments = endpoint({
   summary: 'List payments, newest first',
   description: BY_PAGES,
   scope: 'payments:read',
-  query: z.strictObject({
-    limit: Limit,
-    status: z.enum(PAYMENT_STATUSES).optional(),
+  query: buildListQuery(PAYMENT_STATUSES).extend({
     method: z.enum(PAYMENT_METHOD_IDS).optional(),
     reference: Reference.optional(),
-    created_before: CreatedBefore,
   }),
   success: { status: 200, description: 'A page.', schema: buildPageSchema(Payment, 'PaymentList') },
   codes: ['invalid_cursor'],

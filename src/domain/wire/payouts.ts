@@ -3,7 +3,7 @@ import { PAYOUT_STATUSES } from '../payout/payout';
 import { RAIL_IDS, railEntry } from '../payout/rails';
 import { endpoint } from './endpoint';
 import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
-import { BY_PAGES, buildPageSchema, CreatedBefore, Limit } from './lists';
+import { BY_PAGES, buildListQuery, buildListSchema, buildPageSchema } from './lists';
 import { Metadata } from './payments';
 import { SAMPLE_IDS } from './samples';
 
@@ -13,9 +13,7 @@ const METHOD_LENGTH_MAX = 100;
 /** @see docs/api.md#payouts */
 export const CreatePayout = z
   .strictObject({
-    recipient_id: text(RECIPIENT_ID_LENGTH_MAX).meta({
-      description: 'The recipient of the payout.',
-    }),
+    recipient_id: text(RECIPIENT_ID_LENGTH_MAX),
     method: text(METHOD_LENGTH_MAX).meta({ description: 'A rail id from the list of rails.' }),
     amount: Amount,
     currency: Currency,
@@ -116,11 +114,7 @@ export const listPayouts = endpoint({
   summary: 'List payouts, newest first',
   description: BY_PAGES,
   scope: 'payouts:read',
-  query: z.strictObject({
-    limit: Limit,
-    status: z.enum(PAYOUT_STATUSES).optional(),
-    created_before: CreatedBefore,
-  }),
+  query: buildListQuery(PAYOUT_STATUSES),
   success: { status: 200, description: 'A page.', schema: buildPageSchema(Payout, 'PayoutList') },
   codes: ['invalid_cursor'],
 });
@@ -136,9 +130,7 @@ export const listPayoutMethods = endpoint({
   success: {
     status: 200,
     description: 'The rails.',
-    schema: z
-      .object({ object: z.literal('list'), data: z.array(PayoutMethod) })
-      .meta({ id: 'PayoutMethodList' }),
+    schema: buildListSchema(PayoutMethod, 'PayoutMethodList'),
     example: { data: RAIL_IDS.map(railEntry) },
   },
   codes: [],

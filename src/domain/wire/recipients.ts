@@ -1,7 +1,7 @@
+import { isValidBIC } from 'ibantools';
 import { z } from 'zod';
 import { CARD_SCHEMES } from '../payout/recipient';
 import {
-  isBic,
   isBirthDate,
   isCardNumber,
   isIban,
@@ -20,12 +20,11 @@ const EMAIL_LENGTH_MAX = 254;
 const IBAN_LENGTH_MAX = 68;
 const TYPES = ['card', 'bank_account'] as const;
 
-/** Refuses empty text, which would satisfy a rail's required field. */
+/** Refuses blank text, which would satisfy a rail's required field. */
 function requireText(schema: z.ZodString) {
   return schema.refine((value) => value.trim() !== '', 'must not be blank');
 }
 
-/** The message must not contain the value. */
 function matchPattern(pattern: RegExp, message: string) {
   return z.string().regex(pattern, message);
 }
@@ -58,7 +57,7 @@ const Fields = z.strictObject({
   bic: optional(
     z
       .string()
-      .refine(isBic, 'must be a BIC of 8 or 11 characters')
+      .refine((bic) => isValidBIC(bic), 'must be a BIC of 8 or 11 characters')
       .meta({ description: 'Required with an IBAN outside the SEPA area.' }),
   ),
   sort_code: optional(matchPattern(/^\d{6}$/, 'must be six digits')),
@@ -80,11 +79,7 @@ const Fields = z.strictObject({
   parent_payment_reference: optional(Reference).meta({ description: 'Stored, not interpreted.' }),
 });
 
-/**
- * Checks each field, then the fields together. The second check also runs if the first has found
- * faults, so one response lists all of them.
- * @see docs/api.md#recipients
- */
+/** Checks fields together even if one is at fault, so one response lists all faults. */
 export const CreateRecipient = Fields.superRefine(
   (input, ctx) => {
     const atFault = new Set(ctx.issues.map(({ path }) => path?.[0]));

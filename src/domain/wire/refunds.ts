@@ -2,11 +2,10 @@ import { z } from 'zod';
 import { REFUND_STATUSES } from '../refund/refund';
 import { endpoint } from './endpoint';
 import { Amount, ById, Failure, optional, Timestamp, text } from './fields';
-import { BY_PAGES, buildPageSchema, CreatedBefore, Limit } from './lists';
+import { BY_PAGES, buildListQuery, buildPageSchema } from './lists';
 import { SAMPLE_IDS } from './samples';
 
 const PAYMENT_ID_LENGTH_MAX = 100;
-/** @see docs/api.md#refunds */
 const REASON_LENGTH_MAX = 500;
 
 /** @see docs/api.md#refunds */
@@ -42,11 +41,7 @@ export const Refund = z
 
 const RefundPage = buildPageSchema(Refund, 'RefundList');
 
-const RefundQuery = z.strictObject({
-  limit: Limit,
-  status: z.enum(REFUND_STATUSES).optional(),
-  created_before: CreatedBefore,
-});
+const RefundQuery = buildListQuery(REFUND_STATUSES);
 
 export const createRefund = endpoint({
   method: 'post',

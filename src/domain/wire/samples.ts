@@ -1,4 +1,4 @@
-/** IDs in the examples of the OpenAPI document. */
+/** Shown in the examples of the OpenAPI document. */
 export const SAMPLE_IDS = {
   payment: '5f0b6a52-1d0c-4c39-9d3b-6c6f0f6a2b11',
   refund: '8c2a4d0e-7b1f-4a56-8f2d-0d6f3c9b7e22',
@@ -10,7 +10,7 @@ export const SAMPLE_IDS = {
 
 /** Origin in examples; the document replaces it with its own. */
 export const SAMPLE_ORIGIN = 'https://payments.example.com';
-/** Same format as a real page token. */
+/** Has the format of a real page token. */
 export const SAMPLE_TOKEN = 'q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA';
 export const SAMPLE_CREATED = '2026-03-01T12:34:56.789Z';
 export const SAMPLE_UPDATED = '2026-03-01T12:35:12.003Z';
@@ -18,3 +18,14 @@ export const SAMPLE_ADDRESS = '0x52908400098527886E0F7030069857D2E4169EE7';
 export const SAMPLE_TRANSACTION = `0x${'4f'.repeat(32)}`;
 /** Smallest units of an asset. */
 export const SAMPLE_UNITS = '40000000000000000';
+
+/** Request body that a merchant can paste. @see docs/api.md#create-a-payment */
+export const SAMPLE_PAYMENT = {
+  method: 'ideal',
+  amount: 1050,
+  currency: 'EUR',
+  country: 'NL',
+  success_url: 'https://example.com/thanks',
+  error_url: 'https://example.com/sorry',
+  reference: 'order-1001',
+} as const;

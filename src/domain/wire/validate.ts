@@ -2,20 +2,15 @@ import type { z } from 'zod';
 import { NumberLiteral, RawJson } from '../../base/json';
 import { DETAILS_MAX, type ErrorCode, type ErrorDetail, Refusal } from '../errors';
 
-/** Fields with a separate error code. */
 const FIELD_CODES: Record<string, ErrorCode> = {
   amount: 'invalid_amount',
   created_before: 'invalid_cursor',
 };
 
-/** Most fields that the message lists. */
 const NAMED_MAX = 8;
 const NAME_LENGTH_MAX = 64;
 
-/**
- * Parses a value; the only bridge from zod to an error response.
- * @throws Refusal 400 with the first hundred invalid fields
- */
+/** @throws Refusal 400 with the first hundred invalid fields */
 export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const parsed = schema.safeParse(replaceLiterals(value), { error: describeIssue });
   if (parsed.success) return parsed.data;
@@ -38,7 +33,7 @@ function summarize(details: readonly ErrorDetail[]): string {
   return `${fields.length} fields of the request are not valid: ${names.join(', ')}${more}.`;
 }
 
-/** Replaces number literals with NaN: a schema sees a number, but no field accepts it. */
+/** Makes number literals NaN: a schema sees a number, but no field accepts it. */
 function replaceLiterals(value: unknown): unknown {
   if (value instanceof NumberLiteral) return Number.NaN;
   if (Array.isArray(value)) return value.map(replaceLiterals);
@@ -50,7 +45,7 @@ function replaceLiterals(value: unknown): unknown {
 
 const KINDS: Readonly<Record<string, string>> = { string: 'a string', object: 'an object' };
 
-/** Default messages: those of the schema library would expose class names. */
+/** Replaces the messages of the schema library, which would expose class names. */
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type': {
