@@ -15,64 +15,61 @@ import { type Read, readAll } from './snapshot';
 
 /** Counts of one book. */
 export interface BookCounts {
-  /** All postings, those behind the checkpoints included. */
+  /** Entries of the book, checkpointed ones included. */
   postings: number;
-  /** Checkpoints written by this run. */
-  sealed: number;
-  isKept: boolean;
+  /** Checkpoints that this run has written. */
+  checkpointCount: number;
+  isStored: boolean;
 }
 
 /**
- * Holds the balances of a book against its last checkpoint and the postings since, and seals those
- * that are old enough. What differs is not sealed, so that it is told again.
- * @param isFull reads everything behind the checkpoints again, too
+ * Compares the balances of a book with its last checkpoint and the entries since, and writes the
+ * checkpoints that are due. No checkpoint covers a difference, so the next run reports it again.
+ * @param isFull reads the checkpointed entries again, too
  */
 export async function verifyBook(
   check: BookCheck,
   book: string,
   isFull: boolean,
 ): Promise<BookCounts> {
-  const { least, most } = check.sealing;
-  const start = isFull ? await reread(check, book) : await resume(check, book);
-  let { tally, mayBeSealed } = start;
-  let sealed = 0;
+  const { least, most } = check.checkpointSize;
+  const start = isFull
+    ? await reread(check, book)
+    : { tally: startTally(await check.checkpoints.last(book)), mayCheckpoint: true };
+  let { tally, mayCheckpoint } = start;
+  let checkpointCount = 0;
   while (true) {
     const step = await readNext(check, book, tally);
     check.report(step.differences);
     tally = step.tally;
-    mayBeSealed &&= step.isClean;
+    mayCheckpoint &&= step.isClean;
     const isEnough = tally.postings >= (step.end === undefined ? most : least);
-    const checkpoint = mayBeSealed && isEnough ? buildCheckpoint(book, tally, check.now()) : null;
+    const checkpoint = mayCheckpoint && isEnough ? buildCheckpoint(book, tally, check.now()) : null;
     if (checkpoint !== null) {
-      // Another verification may have been first: this one goes on, and seals no more of the book.
-      mayBeSealed = await check.checkpoints.seal(checkpoint);
-      if (mayBeSealed) {
+      // Another verification was first, and continues with this book.
+      mayCheckpoint = await check.checkpoints.write(checkpoint);
+      if (mayCheckpoint) {
         tally = behindCheckpoint(tally, checkpoint);
-        sealed += 1;
+        checkpointCount += 1;
       }
     }
-    if (step.end !== undefined) return { ...step.end, sealed };
+    if (step.end !== undefined) return { ...step.end, checkpointCount };
   }
 }
 
-async function resume({ checkpoints }: BookCheck, book: string) {
-  return { tally: startTally(await checkpoints.last(book)), mayBeSealed: true };
-}
-
 /**
- * Reads on in one snapshot: as many old postings as a checkpoint may seal; or, when no more are
- * left, the rest of the book and its balances too.
- * @returns the count of the old ones
+ * Reads in one snapshot as many old entries as a checkpoint may cover; with the last of them also
+ * the rest of the book and its balances.
  */
 async function readNext(check: BookCheck, book: string, before: Tally) {
-  const { inSnapshot, sealBefore, sealing } = check;
+  const { inSnapshot, checkpointBefore, checkpointSize } = check;
   return await inSnapshot(async (read) => {
     const tally = copyTally(before);
-    const old = { ...between(book, tally.to, sealBefore), limit: sealing.most };
+    const old = { ...between(book, tally.to, checkpointBefore), limit: checkpointSize.most };
     const rows = read<EntryRow>('ledger_postings', {}, old);
     const faults = await examine(check, read, rows, tally);
     const isClean = faults.length === 0;
-    if (tally.total === before.total + sealing.most) {
+    if (tally.total === before.total + checkpointSize.most) {
       return { tally, differences: faults, isClean };
     }
     const fullTally = copyTally(tally);
@@ -81,7 +78,7 @@ async function readNext(check: BookCheck, book: string, before: Tally) {
     const stored = await readBook(read, book);
     const pending = await readPending(read, book);
     const balances = compareBook({ _id: book, stored, pending, lineSums: fullTally.sums });
-    const end = { postings: fullTally.total, isKept: stored !== null || pending.size > 0 };
+    const end = { postings: fullTally.total, isStored: stored !== null || pending.size > 0 };
     return { tally, differences: [...faults, ...later, ...balances], isClean, end };
   });
 }
@@ -92,8 +89,7 @@ async function readBook(read: Read, _id: string): Promise<BookDocument | null> {
 }
 
 async function readPending(read: Read, book: string): Promise<Sums> {
-  const legs = { projection: { legs: 1 } };
-  return sumEntryLines(
-    await readAll(read<EntryRow>('ledger_postings', { book, open: true }, legs)),
-  );
+  const filter = { book, open: true };
+  const rows = read<EntryRow>('ledger_postings', filter, { projection: { legs: 1 } });
+  return sumEntryLines(await readAll(rows));
 }

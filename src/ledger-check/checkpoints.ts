@@ -5,15 +5,16 @@ import { WRITTEN } from '../ledger/book';
 import { toBigInt } from '../ledger/integers';
 import type { EntryRow } from './compare';
 
-/** Place of a posting in its book: the time of its write, then its id. */
+/** Position of an entry in its book: the time of its write, then its id. */
 interface EntryPosition {
   written_at: string | null;
   posting: string;
 }
 
 /**
- * Seal of all postings of a book up to a place, chained to the one before it. It is written once and
- * never changed. @see docs/ledger.md#checkpoints
+ * Checkpoint over all entries of a book up to a position, chained to the one before it. It never
+ * changes.
+ * @see docs/ledger.md#checkpoints
  */
 export interface CheckpointDocument {
   /** `{book}:{number}` */
@@ -21,19 +22,18 @@ export interface CheckpointDocument {
   book: string;
   /** 1, 2, 3, … without a gap. */
   number: number;
-  /** Hash of the checkpoint before; null for the first. */
+  /** Hash of the checkpoint before it; null for the first. */
   previous: string | null;
-  /** Last posting of the checkpoint before; null for the first. */
+  /** Last entry of the checkpoint before it; null for the first. */
   from: EntryPosition | null;
-  /** Last posting that it seals. */
   to: EntryPosition;
-  /** Number of postings between the two. */
+  /** Number of entries between the two. */
   postings: number;
-  /** Number of postings of the book up to here. */
+  /** Number of entries of the book up to here. */
   total: number;
-  /** Sums of all legs of the book up to here; minor units, as text of any length. */
+  /** Sums of the book up to here; minor units, as text of any length. */
   sums: { account: string; amount: string }[];
-  /** SHA-256 over the hash before it, each posting's content in order, and the fields above. */
+  /** SHA-256 over the hash before it, the content of each entry in order, and the fields above. */
   hash: string;
   /** ISO 8601, ms. */
   sealed_at: string;
@@ -50,12 +50,8 @@ export function createCheckpointStore(db: Db) {
   return {
     ensureIndexes: () =>
       checkpoints.createIndexes([{ key: { book: 1, number: 1 }, name: 'book', unique: true }]),
-    /** Finds the newest checkpoint of a book. */
     last: (book: string) => checkpoints.findOne({ book }, { sort: { number: -1 } }),
-    /**
-     * Walks over the checkpoints of a book, oldest first, each by a query of its own, since a cursor
-     * would time out between them.
-     */
+    /** Reads oldest first, each by its own query, since a cursor would time out between them. */
     inOrder: async function* (book: string): AsyncGenerator<CheckpointDocument> {
       const next = (number: number) =>
         checkpoints.findOne({ book, number: { $gt: number } }, { sort: { number: 1 } });
@@ -65,13 +61,12 @@ export function createCheckpointStore(db: Db) {
         current = await next(current.number);
       }
     },
-    /** Finds the first book behind another one that has a checkpoint. */
     nextBook: async (after: string): Promise<string | undefined> => {
       const first = { sort: { book: 1 }, projection: { book: 1 } } as const;
       return (await checkpoints.findOne({ book: { $gt: after } }, first))?.book;
     },
-    /** Writes a checkpoint once; false when another verification was first. */
-    seal: async (checkpoint: CheckpointDocument): Promise<boolean> => {
+    /** Writes once; false when another verification was first. */
+    write: async (checkpoint: CheckpointDocument): Promise<boolean> => {
       try {
         await checkpoints.insertOne(checkpoint);
         return true;
@@ -83,12 +78,12 @@ export function createCheckpointStore(db: Db) {
   };
 }
 
-/** Sums and hash over the postings of a book, as they are read in order. */
+/** Sums and hash over the entries of a book, which are added in order. */
 export interface Tally {
-  /** Last checkpoint, which the next one follows. */
+  /** Number and hash of the last checkpoint. */
   number: number;
   hash: string | null;
-  /** Last posting that a checkpoint covers, and the last that was counted. */
+  /** Last entry that a checkpoint covers, and the last that was counted. */
   from: EntryPosition | null;
   to: EntryPosition | null;
   postings: number;
@@ -97,7 +92,7 @@ export interface Tally {
   chain: ReturnType<typeof createHash>;
 }
 
-/** Begins behind a checkpoint, or with the first posting of the book. */
+/** Starts behind a checkpoint, or with the first entry of the book. */
 export function startTally(last: CheckpointDocument | null): Tally {
   const sums = (last?.sums ?? []).map(({ account, amount }) => [account, BigInt(amount)] as const);
   return {
@@ -112,7 +107,6 @@ export function startTally(last: CheckpointDocument | null): Tally {
   };
 }
 
-/** Counts the next posting of the book. */
 export function addEntry(tally: Tally, entry: EntryRow): void {
   const { _id, kind, resource_id, legs = [] } = entry;
   const { at = null, written_at = null, value_date = null } = entry;
@@ -127,7 +121,7 @@ export function addEntry(tally: Tally, entry: EntryRow): void {
   tally.total += 1;
 }
 
-/** Checkpoint over what was counted since the last one; null without a posting. */
+/** Builds a checkpoint over the counted entries; null when there is none. */
 export function buildCheckpoint(book: string, tally: Tally, now: Date): CheckpointDocument | null {
   const { hash: previous, from, to, postings, total } = tally;
   if (to === null || postings === 0) return null;
@@ -143,12 +137,12 @@ export function buildCheckpoint(book: string, tally: Tally, now: Date): Checkpoi
   return { _id: `${book}:${number}`, ...chained, hash, sealed_at: now.toISOString() };
 }
 
-/** Goes on behind a checkpoint of what was counted. */
+/** Continues behind a checkpoint. */
 export function behindCheckpoint(tally: Tally, { number, hash, to }: CheckpointDocument): Tally {
   return { ...tally, number, hash, from: to, to, postings: 0, chain: startChain(hash) };
 }
 
-/** Copies a count, for a read that may have to begin again. */
+/** Copies a tally, since a read may start again. */
 export function copyTally(tally: Tally): Tally {
   return { ...tally, sums: new Map(tally.sums), chain: tally.chain.copy() };
 }
@@ -158,9 +152,9 @@ function startChain(previous: string | null) {
 }
 
 /**
- * Options of a find that walks over the postings of a book in order, by the bounds of their index.
- * @param after place of the posting before the first one
- * @param upTo place of the last one, or the time up to which they were written
+ * Builds the options of a find over entries of a book in order, by the bounds of their index.
+ * @param after position before the first entry
+ * @param upTo position of the last entry, or the time before which it was written
  */
 export function between(book: string, after: EntryPosition | null, upTo?: EntryPosition | Date) {
   const first = { written_at: new MinKey(), _id: new MinKey() };
@@ -179,7 +173,7 @@ export function between(book: string, after: EntryPosition | null, upTo?: EntryP
   };
 }
 
-/** The least bound behind a place: no id stands between an id and itself with a zero behind it. */
+/** Least bound behind a position: no id is between an id and the same id with a zero added. */
 function boundAfter({ written_at, posting }: EntryPosition) {
   return { written_at, _id: `${posting}\u0000` };
 }

@@ -5,51 +5,48 @@ import { toBigInt } from '../ledger/integers';
 import { addPending, type Sums } from '../ledger/pending';
 import { SANDBOX_CONNECTOR } from '../routing';
 
-/** Kinds of difference, in the words of the report. */
 export const CHECKS = {
-  posting_unbalanced: 'the legs of a posting do not sum to 0',
-  posting_misnamed: 'a posting is not named by its kind and resource',
-  posting_unknown: 'a posting is of a kind that does not exist',
-  posting_wrongly_open: 'a posting is not taken in by its book, and is of a kind that must be',
-  posting_behind_checkpoint: 'a checkpoint has more postings behind it than it sealed',
-  checkpoint_differs: 'the postings behind a checkpoint are not those that it sealed',
+  posting_unbalanced: 'the lines of an entry do not sum to 0',
+  posting_misnamed: 'an entry is not named by its kind and resource',
+  posting_unknown: 'an entry is of a kind that does not exist',
+  posting_wrongly_open: 'an entry is pending, and is of a kind that never is',
+  posting_behind_checkpoint: 'a book has more entries in the range of a checkpoint than it counted',
+  checkpoint_differs: 'the entries in the range of a checkpoint have changed',
   checkpoint_broken: 'a checkpoint does not follow from the one before it',
-  sandbox_in_live: 'a posting in a live book moves money of the sandbox bank',
-  balance_differs: 'a kept balance is not the sum of its legs, or one of the two is missing',
+  sandbox_in_live: 'an entry in a live book moves money of the sandbox bank',
+  balance_differs: 'a stored balance is not the sum of its lines, or one of the two is missing',
   balance_negative: 'a balance that must not be negative is',
   book_unbalanced: 'the balances of a book do not sum to 0',
   book_misnamed: 'a book is not named by its account, environment and currency',
-  posting_missing: 'a resource lacks a posting that its state calls for',
-  posting_differs: 'a posting has another amount, account or book than its resource',
-  posting_extra: 'a resource has a posting that its state does not call for',
-  resource_missing: 'a posting is about a resource that is not there',
+  posting_missing: 'a resource lacks an entry that its state requires',
+  posting_differs: 'an entry has another amount, account or book than its resource',
+  posting_extra: 'a resource has an entry that its state does not allow',
+  resource_missing: 'an entry is about a resource that does not exist',
   status_unknown: 'a resource is in a state that does not exist',
   refunded_differs: 'what a payment counts as refunded is not the sum of its refunds',
   refunded_exceeds: 'a payment has more refunded than its amount',
   refund_misplaced: 'a refund is not of a settled payment of its account, currency and bank',
   event_missing: 'a resource lacks the event of a version that it has reached',
-  event_without_resource: 'an event tells of a resource that is not there',
-  claim_without_resource: 'an idempotency key is done, and its resource is not there',
+  event_without_resource: 'an event is about a resource that does not exist',
+  claim_without_resource: 'an idempotency key is done, and its resource does not exist',
   claim_left_open: 'an idempotency key is open, and its resource is written',
 } as const satisfies Record<string, string>;
 
 export type Check = keyof typeof CHECKS;
 
-/** Value as the report shows it: money in minor units, null where there is nothing. */
+/** Money in minor units; null where there is nothing. */
 type ComparedValue = number | string | null;
 
-/** Difference between the ledger and the resources, or within the ledger. */
 export interface Difference {
   check: Check;
-  /** Id of the posting, book or resource. */
   subject: string;
-  /** Part at fault: the path of a balance, a kind or id of a posting, a field; null: all of it. */
+  /** Path of a balance, kind or id of an entry, or field; null: all of it. */
   part: string | null;
   expected: ComparedValue;
   found: ComparedValue;
 }
 
-/** Posting as the check reads it, whatever stands in its fields. */
+/** Entry as it is read: its fields may hold anything. */
 export interface EntryRow {
   _id: string;
   book: string;
@@ -63,7 +60,7 @@ export interface EntryRow {
   open?: unknown;
 }
 
-/** Book as it is kept, the sums that it has not taken in, and those of all legs posted to it. */
+/** Stored book, sums that are not applied to it, and sums of all its lines. */
 export interface BookRow {
   _id: string;
   stored: BookDocument | null;
@@ -73,7 +70,6 @@ export interface BookRow {
 
 const SANDBOX_CLEARING = `clearing.${SANDBOX_CONNECTOR}`;
 
-/** Pure: faults of a posting by itself. */
 export function compareEntry(entry: EntryRow) {
   const { _id, book, kind, resource_id, step, legs = [], open } = entry;
   const sum = legs.some(({ amount }) => toBigInt(amount) === undefined)
@@ -93,7 +89,7 @@ export function compareEntry(entry: EntryRow) {
   ];
 }
 
-/** Pure: faults in the balances of one book; a balance of 0 must have its legs, too. */
+/** Compares each balance with its lines; a balance of 0 must have lines, too. */
 export function compareBook({ _id, stored, pending, lineSums }: BookRow): Difference[] {
   const balances = addPending(stored, pending);
   const accounts = [...new Set([...balances.keys(), ...lineSums.keys()])].sort();
@@ -113,7 +109,6 @@ export function compareBook({ _id, stored, pending, lineSums }: BookRow): Differ
   ];
 }
 
-/** Differences of two values: none where both are the same text or the same integer. */
 export function compareValues(
   check: Check,
   subject: string,
@@ -145,14 +140,13 @@ export function difference(
   };
 }
 
-/** Shows an integer as a number where that is exact, and any other value as text. */
 function toComparedValue(value: unknown): ComparedValue {
   if (value === undefined || value === null) return null;
   const number = Number(toBigInt(value));
   return Number.isSafeInteger(number) ? number : String(value);
 }
 
-/** Sums in integers of any size; other values are reported with their balance and count as 0. */
+/** Sums integers; other values count as 0, and are reported with their balance. */
 function total(amounts: readonly unknown[]): bigint {
   return amounts.reduce<bigint>((sum, amount) => sum + (toBigInt(amount) ?? 0n), 0n);
 }

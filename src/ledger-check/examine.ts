@@ -3,32 +3,29 @@ import { compareEntry, type Difference, type EntryRow } from './compare';
 import { compareOwners } from './owners';
 import type { InSnapshot, Read } from './snapshot';
 
-/** Bounds of a checkpoint. */
-export interface CheckpointBounds {
-  /** Fewest postings that a checkpoint seals. */
+export interface CheckpointSize {
+  /** Fewest entries that a checkpoint covers. */
   least: number;
-  /** Most postings that it seals, and that one snapshot reads behind the margin. */
+  /** Most entries that it covers, and that one snapshot reads behind the margin. */
   most: number;
 }
 
 export interface BookCheck {
   inSnapshot: InSnapshot;
   checkpoints: CheckpointStore;
-  sealing: CheckpointBounds;
-  /** Time before which a posting must have been written to be sealed. */
-  sealBefore: Date;
-  /** Resources that have moved since are compared elsewhere. */
+  checkpointSize: CheckpointSize;
+  /** Only entries that were written before it are checkpointed. */
+  checkpointBefore: Date;
+  /** Resources that changed since are compared elsewhere. ISO 8601; empty for all. */
   comparedSince: string;
   now: () => Date;
   report: (differences: readonly Difference[]) => void;
-  /** Told how many postings were read, for the progress. */
   onProgress: (postings: number) => void;
 }
 
-/** Postings that are looked at together. */
 const BATCH = 1_000;
 
-/** Counts postings, and finds the faults of each and of its resource. */
+/** Adds entries to the tally, and compares each, and its resource. */
 export async function examine(
   { comparedSince, onProgress }: BookCheck,
   read: Read,

@@ -5,17 +5,16 @@ import { RESOURCE_CHECKS } from './resources';
 import type { Page, ResourceCheck, ResourceRow } from './rule';
 import { type InSnapshot, type Read, readAll } from './snapshot';
 
-/** Resources that one snapshot compares. */
 const PAGE = 1_000;
 
-/** Span of time in which resources moved; all of them where it has no beginning. */
+/** Time span in which resources changed. */
 export interface Span {
   /** ISO 8601, ms; empty for all. */
   since: string;
   until: string;
 }
 
-/** Compares all resources that moved in a span of time, in pages that are a snapshot each. */
+/** Compares all resources that changed in a time span, in pages of one snapshot each. */
 export async function* compareResources(inSnapshot: InSnapshot, span: Span): AsyncGenerator<Page> {
   for (const check of RESOURCE_CHECKS) {
     let last: Page['last'];
@@ -47,9 +46,9 @@ async function nextPage(
 }
 
 /**
- * Looks for the resources of postings.
- * @param comparedSince resources that have moved since are compared by `compareResources`, all
- *   others here
+ * Finds entries without their resource.
+ * @param comparedSince `compareResources` compares resources that changed since; all others are
+ *   compared here
  */
 export async function compareOwners(
   read: Read,

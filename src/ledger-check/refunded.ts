@@ -14,7 +14,6 @@ type Payment = Pick<
 const COUNTED = ['processing', 'settled'] satisfies RefundStatus[];
 const PAYMENT = ['account_id', 'livemode', 'currency', 'connector', 'status', 'amount', 'refunded'];
 
-/** Holds payments that count refunds against these. */
 export async function comparePayments(
   read: Read,
   rows: readonly ResourceRow[],
@@ -23,7 +22,7 @@ export async function comparePayments(
   return await compareRefunded(read, ids, await readPayments(read, ids));
 }
 
-/** Holds refunds against their payments, and these against all of their refunds. */
+/** Compares refunds with their payments, and these with all of their refunds. */
 export async function compareRefunds(
   read: Read,
   rows: readonly ResourceRow[],
@@ -45,7 +44,6 @@ async function readPayments(read: Read, ids: readonly string[]): Promise<Map<str
   return payments;
 }
 
-/** Pure: differences of a refund from the payment that it gives back. */
 function compareWithPayment(
   { _id, payment_id, ...refund }: ResourceRow,
   payment?: Payment,
@@ -64,7 +62,7 @@ function compareWithPayment(
   ];
 }
 
-/** Differences of payments' counts of refunds from their refunds, and from their amounts. */
+/** Compares the `refunded` of payments with their refunds, and with their amounts. */
 async function compareRefunded(
   read: Read,
   ids: readonly string[],

@@ -5,7 +5,6 @@ import { type InSnapshot, type Read, readAll } from './snapshot';
 
 const PAGE = 1_000;
 
-/** Collections by the operation that writes to them. */
 const WRITTEN_BY = new Map<string, string>([
   [createRecipient.operation, 'recipients'],
   ...KINDS.map((kind) => [RESOURCES[kind].operation, RESOURCES[kind].collection] as const),
@@ -15,10 +14,10 @@ const COLLECTIONS = new Map<string, string>(
   KINDS.map((kind) => [kind, RESOURCES[kind].collection]),
 );
 
-/** Rows that point at others, as they are read page by page. */
+/** Rows that refer to other documents. */
 interface Pointers<Row> {
   collection: string;
-  /** Field that orders the rows, and that an index has. */
+  /** Indexed field that orders the rows. */
   key: keyof Row & string;
   projection: Record<string, unknown>;
   compare: (read: Read, rows: Row[]) => Promise<Difference[]>;
@@ -34,7 +33,7 @@ interface RecordRow {
 const RECORDS: Pointers<RecordRow> = {
   collection: 'idempotency',
   key: 'resource_id',
-  // The request may hold what is about a person.
+  // The request may hold personal data, so it is not read.
   projection: { resource_id: 1, operation: 1, open: { $gt: ['$request', null] } },
   compare: async (read, rows) => {
     const existingIds = await findExisting(
@@ -51,7 +50,7 @@ const RECORDS: Pointers<RecordRow> = {
       if (!open && !isWritten) {
         return [difference('claim_without_resource', resource_id, operation, resource_id, null)];
       }
-      // A recipient is written before its claim is emptied, in a write of its own.
+      // A recipient is written before its record is emptied, in a separate write.
       return open && isWritten && collection !== 'recipients'
         ? [difference('claim_left_open', resource_id, operation, null, 'open')]
         : [];
@@ -81,16 +80,13 @@ const EVENTS: Pointers<EventRow> = {
   },
 };
 
-/** Kind of resource that an event's type begins with, as `crypto_payment`. */
+/** Parses the kind of the resource, as `crypto_payment`. */
 function parseKind(type: string): string {
   const [first = '', second = ''] = type.split('.');
   return first === 'crypto' ? `${first}_${second}` : first;
 }
 
-/**
- * Compares idempotency keys with their resources; and, when everything is to be read, events with
- * their resources.
- */
+/** Compares idempotency keys, and in a full run events, with their resources. */
 export async function* compareRelated(
   inSnapshot: InSnapshot,
   isFull: boolean,
@@ -119,7 +115,7 @@ async function* comparePages<Row extends object>(
   }
 }
 
-/** Those of the rows that are there, as `collection/id`. */
+/** Finds the documents that exist, as `collection/id`. */
 async function findExisting(
   read: Read,
   refs: readonly { collection: string; id: string }[],

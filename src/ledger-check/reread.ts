@@ -9,13 +9,13 @@ import { compareValues, type Difference, difference, type EntryRow } from './com
 import { type BookCheck, examine } from './examine';
 
 /**
- * Reads everything behind the checkpoints of a book again, and compares each with what it sealed.
- * The count that it gives is that of the postings which are there now.
+ * Reads all checkpointed entries again, and compares each checkpoint with them. The returned tally
+ * counts the entries that exist now.
  */
 export async function reread(check: BookCheck, book: string) {
   let last: CheckpointDocument | null = null;
   let drift = { total: 0, sums: new Map<string, bigint>() };
-  let mayBeSealed = true;
+  let mayCheckpoint = true;
   for await (const checkpoint of check.checkpoints.inOrder(book)) {
     const before: CheckpointDocument | null = last;
     const { range, faults } = await check.inSnapshot(async (read) => {
@@ -26,7 +26,7 @@ export async function reread(check: BookCheck, book: string) {
     });
     const differences = [...compareCheckpoint(checkpoint, before, range), ...faults];
     check.report(differences);
-    mayBeSealed &&= differences.length === 0;
+    mayCheckpoint &&= differences.length === 0;
     drift = addDrift(drift, checkpoint, range);
     last = checkpoint;
   }
@@ -34,10 +34,10 @@ export async function reread(check: BookCheck, book: string) {
   for (const [account, amount] of drift.sums) {
     tally.sums.set(account, (tally.sums.get(account) ?? 0n) + amount);
   }
-  return { tally: { ...tally, total: tally.total + drift.total }, mayBeSealed };
+  return { tally: { ...tally, total: tally.total + drift.total }, mayCheckpoint };
 }
 
-/** Sums by which the postings that are there differ from those that were sealed. */
+/** Adds the sums by which the entries that exist differ from the checkpoint. */
 function addDrift(
   { total, sums }: { total: number; sums: ReadonlyMap<string, bigint> },
   checkpoint: CheckpointDocument,
@@ -55,35 +55,22 @@ function addDrift(
   };
 }
 
-/** Pure: differences of a checkpoint from the one before it, and from what stands behind it now. */
+/** Compares a checkpoint with the one before it, and with the entries in its range. */
 function compareCheckpoint(
   checkpoint: CheckpointDocument,
   before: CheckpointDocument | null,
   range: Tally,
 ): Difference[] {
   const { _id, book, postings, hash } = checkpoint;
+  const [number, previous] = [(before?.number ?? 0) + 1, `${before?.hash ?? null}`];
   const chainFaults = [
-    ...compareValues(
-      'checkpoint_broken',
-      _id,
-      'number',
-      (before?.number ?? 0) + 1,
-      checkpoint.number,
-    ),
-    ...compareValues(
-      'checkpoint_broken',
-      _id,
-      'previous',
-      `${before?.hash ?? null}`,
-      `${checkpoint.previous}`,
-    ),
+    ...compareValues('checkpoint_broken', _id, 'number', number, checkpoint.number),
+    ...compareValues('checkpoint_broken', _id, 'previous', previous, `${checkpoint.previous}`),
   ];
   if (chainFaults.length > 0) return chainFaults;
-  if (range.postings > postings) {
-    return [difference('posting_behind_checkpoint', _id, 'postings', postings, range.postings)];
-  }
-  if (range.postings < postings) {
-    return [difference('checkpoint_differs', _id, 'postings', postings, range.postings)];
+  if (range.postings !== postings) {
+    const name = range.postings > postings ? 'posting_behind_checkpoint' : 'checkpoint_differs';
+    return [difference(name, _id, 'postings', postings, range.postings)];
   }
   const actual = buildCheckpoint(book, range, new Date(checkpoint.sealed_at));
   return compareValues('checkpoint_differs', _id, 'hash', hash, actual?.hash);

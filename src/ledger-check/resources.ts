@@ -13,36 +13,45 @@ import type { PaymentDocument } from '../store/payments';
 import type { PayoutDocument } from '../store/payouts';
 import type { RefundDocument } from '../store/refunds';
 import { comparePayments, compareRefunds } from './refunded';
-import {
-  type CommonFields,
-  type ExpectedKinds,
-  type ResourceCheck,
-  type ResourceRule,
-  resourceCheck,
-} from './rule';
+import { type ExpectedKinds, type ResourceCheck, type ResourceRule, resourceCheck } from './rule';
 
-type PaymentPart = Pick<
-  PaymentDocument,
-  keyof CommonFields | 'amount' | 'connector' | 'settled_amount' | 'late' | 'clawed_back'
->;
-type RefundPart = Pick<
-  RefundDocument,
-  keyof CommonFields | 'amount' | 'connector' | 'settled_amount'
->;
-type PayoutPart = Pick<
-  PayoutDocument,
-  | keyof CommonFields
-  | 'amount'
-  | 'connector'
-  | 'fee'
-  | 'balance_account'
-  | 'sent_at'
-  | 'returned_amount'
->;
-
+/** Fields that a rule reads: each part has these, so that a rule cannot use another. */
 const COMMON = ['account_id', 'livemode', 'currency', 'status'] as const;
+const PAYMENT_FIELDS = [
+  ...COMMON,
+  'amount',
+  'connector',
+  'settled_amount',
+  'late',
+  'clawed_back',
+] as const;
+const REFUND_FIELDS = [...COMMON, 'amount', 'connector', 'settled_amount'] as const;
+const PAYOUT_FIELDS = [
+  ...COMMON,
+  'amount',
+  'connector',
+  'fee',
+  'balance_account',
+  'sent_at',
+  'returned_amount',
+] as const;
+const CRYPTO_PAYMENT_FIELDS = [
+  ...COMMON,
+  'connector',
+  'asset',
+  'network',
+  'deposits',
+  'reported',
+] as const;
+const SETTLEMENT_FIELDS = [...COMMON, 'connector', 'amount', 'fee'] as const;
 
-/** Postings of a payment that has ended unsettled: of money that came all the same. */
+type PaymentPart = Pick<PaymentDocument, (typeof PAYMENT_FIELDS)[number]>;
+type RefundPart = Pick<RefundDocument, (typeof REFUND_FIELDS)[number]>;
+type PayoutPart = Pick<PayoutDocument, (typeof PAYOUT_FIELDS)[number]>;
+type CryptoPaymentPart = Pick<CryptoPaymentDocument, (typeof CRYPTO_PAYMENT_FIELDS)[number]>;
+type SettlementPart = Pick<CryptoSettlementDocument, (typeof SETTLEMENT_FIELDS)[number]>;
+
+/** Entries of a payment that has ended unsettled: of late funds. */
 const listLateEntries = ({ late }: PaymentPart): ResourceEntryKind<'payment'>[] => {
   if (!late) return [];
   return late.reversed_at === null
@@ -52,7 +61,7 @@ const listLateEntries = ({ late }: PaymentPart): ResourceEntryKind<'payment'>[] 
 
 const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> = {
   collection: 'payments',
-  fields: [...COMMON, 'amount', 'connector', 'settled_amount', 'late', 'clawed_back'],
+  fields: PAYMENT_FIELDS,
   entries: {
     created: [],
     awaiting_customer: [],
@@ -77,7 +86,7 @@ const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> = {
 
 const REFUNDS: ResourceRule<RefundPart, ResourceEntryKind<'refund'>> = {
   collection: 'refunds',
-  fields: [...COMMON, 'amount', 'connector', 'settled_amount'],
+  fields: REFUND_FIELDS,
   entries: {
     processing: ['refund_accepted'],
     settled: ['refund_accepted', 'refund_settled'],
@@ -96,15 +105,7 @@ const CAPTURED = [...RESERVED, 'payout_captured'] as const;
 
 const PAYOUTS: ResourceRule<PayoutPart, ResourceEntryKind<'payout'>> = {
   collection: 'payouts',
-  fields: [
-    ...COMMON,
-    'amount',
-    'connector',
-    'fee',
-    'balance_account',
-    'sent_at',
-    'returned_amount',
-  ],
+  fields: PAYOUT_FIELDS,
   entries: {
     created: RESERVED,
     submitted: RESERVED,
@@ -128,12 +129,6 @@ const PAYOUTS: ResourceRule<PayoutPart, ResourceEntryKind<'payout'>> = {
   },
 };
 
-type CryptoPaymentPart = Pick<
-  CryptoPaymentDocument,
-  keyof CommonFields | 'connector' | 'asset' | 'network' | 'deposits' | 'reported'
->;
-
-/** Deposits that call for a posting of a kind. */
 const selectDeposits = (
   { deposits }: CryptoPaymentPart,
   kind: ResourceEntryKind<'crypto_payment'>,
@@ -147,10 +142,10 @@ const DEPOSITED: readonly ResourceEntryKind<'crypto_payment'>[] = [
   'crypto_payment_returned',
 ];
 
-/** Each deposit that counts is credited, and each that goes back taken off, whatever the state. */
+/** Each confirmed deposit is credited, and each returned one debited, in any state. */
 const CRYPTO_PAYMENTS: ResourceRule<CryptoPaymentPart, ResourceEntryKind<'crypto_payment'>> = {
   collection: 'crypto_payments',
-  fields: [...COMMON, 'connector', 'asset', 'network', 'deposits', 'reported'],
+  fields: CRYPTO_PAYMENT_FIELDS,
   entries: {
     awaiting_deposit: DEPOSITED,
     underpaid: DEPOSITED,
@@ -168,16 +163,11 @@ const CRYPTO_PAYMENTS: ResourceRule<CryptoPaymentPart, ResourceEntryKind<'crypto
   reportedVersions: ({ reported }) => reported.map(({ version }) => version),
 };
 
-type SettlementPart = Pick<
-  CryptoSettlementDocument,
-  keyof CommonFields | 'connector' | 'amount' | 'fee'
->;
-
 const SETTLEMENT_RESERVED = ['crypto_settlement_reserved'] as const;
 
 const CRYPTO_SETTLEMENTS: ResourceRule<SettlementPart, ResourceEntryKind<'crypto_settlement'>> = {
   collection: 'crypto_settlements',
-  fields: [...COMMON, 'connector', 'amount', 'fee'],
+  fields: SETTLEMENT_FIELDS,
   entries: {
     pending: SETTLEMENT_RESERVED,
     sent: SETTLEMENT_RESERVED,
@@ -196,7 +186,6 @@ const CRYPTO_SETTLEMENTS: ResourceRule<SettlementPart, ResourceEntryKind<'crypto
     status === 'completed' || status === 'failed' ? [version] : [],
 };
 
-/** Check of each resource that moves money. */
 export const RESOURCE_CHECKS: readonly ResourceCheck[] = [
   resourceCheck('payment', PAYMENTS, comparePayments),
   resourceCheck('refund', REFUNDS, compareRefunds),

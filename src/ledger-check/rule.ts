@@ -6,75 +6,66 @@ import type { PaymentDocument } from '../store/payments';
 import { compareValues, type Difference, difference, type EntryRow } from './compare';
 import { type Read, readAll } from './snapshot';
 
-/** Fields that the check needs of every resource. */
 export type CommonFields = Pick<PaymentDocument, 'account_id' | 'livemode' | 'currency'> & {
   status: string;
 };
 
-/** Postings of a state; a function where more than the state decides. */
+/** Entries of a state; a function where more than the state decides. */
 export type ExpectedKinds<Part, Kind> = readonly Kind[] | ((part: Part) => readonly Kind[]);
 
-/** Postings that the ledger must hold for the resources of one collection. */
+/** Entries that the ledger must hold for the resources of one collection. */
 export interface ResourceRule<Part extends CommonFields, Kind extends EntryKind> {
   collection: string;
-  /** Fields of the document that decide. */
   fields: readonly (keyof Part & string)[];
-  /** Postings that each state calls for, each once. */
+  /** Entries that each state requires, each once. */
   entries: Record<Part['status'], ExpectedKinds<Part, Kind>>;
   lines: Record<Kind, (part: Part) => EntryLine[]>;
-  /** Parts of which each has a posting of its own; the resource is one when not given. */
+  /** Parts that have an entry each; without it, the whole resource has one. */
   steps?: (part: Part, kind: Kind) => { step: string; lines: EntryLine[] }[];
-  /** Book of its postings; that of its currency when not given. */
+  /** Book of its entries; by default that of its currency. */
   book?: (part: Part) => string;
-  /** Versions of which an event tells; each but the first when not given. */
+  /** Versions that have an event; by default each but the first. */
   reportedVersions?: (part: Part & ResourceRow) => number[];
 }
 
-/** Posting that must be there. */
 interface ExpectedEntry<Kind extends EntryKind> {
   kind: Kind;
   step?: string;
   lines: EntryLine[];
 }
 
-/** Fields that are read of every resource beside those of its rule. */
+/** Fields that are read of every resource. */
 export interface ResourceRow extends CommonFields {
   _id: string;
   connector: string;
   version: number;
   updated_at: string;
-  /** Count of a payment's refunds. */
   refunded?: number;
-  /** Payment of a refund. */
   payment_id?: string;
 }
 
 const ROW_FIELDS = ['connector', 'version', 'updated_at', 'refunded', 'payment_id'];
 
-/** Resources that were compared in one snapshot. */
+/** Result of one snapshot. */
 export interface Page {
   rows: number;
   last: Pick<ResourceRow, '_id' | 'updated_at'> | undefined;
   differences: Difference[];
 }
 
-/** Check of the resources of one kind. */
 export interface ResourceCheck {
-  kind: CallbackResource;
   collection: string;
-  /** Kinds of its postings. */
   entryKinds: ReadonlySet<string>;
-  /** Finds resources, and compares each with its postings, events and relations. */
   page: (read: Read, filter: Document, options: FindOptions) => Promise<Page>;
 }
 
-/** Compares resources with others of which they tell. */
+/** Compares resources with those that they refer to. */
 export type Relations = (read: Read, rows: readonly ResourceRow[]) => Promise<Difference[]>;
 
-/** Versions that a resource can have; more than its states, and a bound for what is read. */
+/** Bound for what is read; more than a resource has states. */
 const VERSIONS_MAX = 100;
 
-/** Check by a rule: a resource, the postings that its state calls for, and the event of each move. */
+/** Builds a check that compares resources with their entries and events. */
 export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>(
   kind: CallbackResource,
   rule: ResourceRule<Part, Kind>,
@@ -84,14 +75,11 @@ export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>
   const projection = Object.fromEntries([...fields, ...ROW_FIELDS].map((field) => [field, 1]));
   const kinds = Object.keys(lines);
   const page = async (read: Read, filter: Document, options: FindOptions): Promise<Page> => {
-    const rows = await readAll(
-      read<Part & ResourceRow>(collection, filter, { ...options, projection }),
-    );
+    const pageRows = read<Part & ResourceRow>(collection, filter, { ...options, projection });
+    const rows = await readAll(pageRows);
     const ids = rows.map(({ _id }) => _id);
-    const entryRows = read<EntryRow>('ledger_postings', {
-      resource_id: { $in: ids },
-      kind: { $in: kinds },
-    });
+    const entryFilter = { resource_id: { $in: ids }, kind: { $in: kinds } };
+    const entryRows = read<EntryRow>('ledger_postings', entryFilter);
     const byResource = new Map<string, EntryRow[]>(ids.map((id) => [id, []]));
     for await (const entry of entryRows) byResource.get(entry.resource_id)?.push(entry);
     const differences = [
@@ -101,10 +89,9 @@ export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>
     ];
     return { rows: rows.length, last: rows.at(-1), differences };
   };
-  return { kind, collection, entryKinds: new Set(kinds), page };
+  return { collection, entryKinds: new Set(kinds), page };
 }
 
-/** Pure: differences between the postings that the state calls for and those that are there. */
 function compareResource<Part extends CommonFields, Kind extends EntryKind>(
   { entries: byState, lines, steps, book = bookId }: ResourceRule<Part, Kind>,
   resource: Part & ResourceRow,
@@ -140,13 +127,12 @@ function compareResource<Part extends CommonFields, Kind extends EntryKind>(
   ];
 }
 
-/** Versions of a resource that begins without an event, at version 1, and tells of every move. */
+/** Lists the versions of a resource that begins at version 1 without an event. */
 function listAllVersions({ version }: ResourceRow): number[] {
   const last = Math.min(version, VERSIONS_MAX);
   return Array.from({ length: Math.max(0, last - 1) }, (_, before) => before + 2);
 }
 
-/** Tells versions without their event. */
 async function missingEvents<Row extends ResourceRow>(
   read: Read,
   kind: CallbackResource,
@@ -167,7 +153,7 @@ async function missingEvents<Row extends ResourceRow>(
   );
 }
 
-/** Text of legs, sorted, since their order does not matter, and of their book. */
+/** Describes lines in any order, and their book. */
 function describeLines(book: string, lines: EntryRow['legs'] = []): string {
   const each = lines.map(({ account, amount }) => `${account} ${amount}`).sort();
   return `${each.join(', ')} in ${book}`;

@@ -6,57 +6,54 @@ import { UPDATED } from '../store/resource';
 import { verifyBook } from './books';
 import { createCheckpointStore } from './checkpoints';
 import type { Difference } from './compare';
-import type { BookCheck, CheckpointBounds } from './examine';
+import type { BookCheck, CheckpointSize } from './examine';
 import { compareResources, type Span } from './owners';
-import { createReport } from './progress';
 import { compareRelated } from './related';
 import { openSnapshots } from './snapshot';
 
 /**
- * Age from which postings are sealed: none can still appear behind them. A transaction lives for a
- * minute at most, a secondary is read while it is less than two behind, and the rest is for clocks.
+ * Age from which entries are checkpointed, since none may appear among them later: a transaction
+ * lasts a minute at most, a secondary lags less than two, and the rest is for clocks.
  */
-const SEAL_AFTER_MS = 10 * 60_000;
-const SEALING: CheckpointBounds = { least: 100, most: 10_000 };
+const CHECKPOINT_AFTER_MS = 10 * 60_000;
+const CHECKPOINT_SIZE: CheckpointSize = { least: 100, most: 10_000 };
 /**
- * Time before the last clean verification from which moved resources are compared again, since a
- * move bears the time at which it was decided, and an outage may delay its write.
+ * Overlap with the last clean verification: a transition bears the time of its decision, and an
+ * outage may delay its write.
  */
 const RECHECK_MS = 24 * 60 * 60_000;
 
 export interface VerifyOptions {
-  /** Reads everything again, also what is sealed. */
+  /** Reads checkpointed entries again, too. */
   full?: boolean;
-  /** Book to look at, and no other. */
+  /** Only this book. */
   book?: string;
   now?: () => Date;
-  sealing?: CheckpointBounds;
-  /** Told how far it is. */
+  checkpointSize?: CheckpointSize;
   progress?: (line: string) => void;
 }
 
 export interface Verification {
   books: number;
   postings: number;
-  /** The first ones found, up to 100. */
+  /** First 100 of them. */
   differences: Difference[];
   differences_total: number;
-  /** Checkpoints that this run has written. */
   checkpoints_sealed: number;
 }
 
 /**
- * Recomputes every balance from the postings, and holds payments, refunds and payouts against
- * theirs. It reads many short snapshots, so a service at work does not disturb it, and reads again
- * only what is new since the last run. Killed anywhere, it leaves true checkpoints.
- * @param client client with long socket time-outs: an index may have to be made
+ * Recomputes every balance from its entries, and compares resources with theirs. It reads short
+ * snapshots, so the service may run, and it reads only entries that are new since the last run. A
+ * kill leaves valid checkpoints.
+ * @param client has no socket timeout, since an index may be built
  */
 export async function verifyLedger(
   client: MongoClient,
   database: string,
   options: VerifyOptions = {},
 ): Promise<Verification> {
-  const { full = false, now = () => new Date(), sealing = SEALING } = options;
+  const { full = false, now = () => new Date(), checkpointSize = CHECKPOINT_SIZE } = options;
   const db = client.db(database);
   const checkpoints = createCheckpointStore(db);
   await ensureIndexes(db);
@@ -69,9 +66,9 @@ export async function verifyLedger(
   const check: BookCheck = {
     inSnapshot,
     checkpoints,
-    sealing,
-    sealBefore: new Date(began.getTime() - SEAL_AFTER_MS),
-    // No resource moves in the future: a single book compares all of its own.
+    checkpointSize,
+    checkpointBefore: new Date(began.getTime() - CHECKPOINT_AFTER_MS),
+    // No resource changes in the future: a single book compares all of its own.
     comparedSince: options.book === undefined ? span.since : '~',
     now,
     report: report.add,
@@ -80,10 +77,10 @@ export async function verifyLedger(
   const result = { books: 0, postings: 0, checkpoints_sealed: 0 };
   const books = options.book === undefined ? allBooks(db) : [options.book];
   for await (const book of books) {
-    const { postings, sealed, isKept } = await verifyBook(check, book, full);
-    result.books += isKept ? 1 : 0;
+    const { postings, checkpointCount, isStored } = await verifyBook(check, book, full);
+    result.books += isStored ? 1 : 0;
     result.postings += postings;
-    result.checkpoints_sealed += sealed;
+    result.checkpoints_sealed += checkpointCount;
   }
   if (options.book === undefined) {
     let isClean = true;
@@ -98,7 +95,7 @@ export async function verifyLedger(
   return { ...result, ...report.result() };
 }
 
-/** Makes the indexes that it reads by, should no service of this version have made them yet. */
+/** Creates the indexes of the verification, which a service of another version may lack. */
 async function ensureIndexes(db: Db): Promise<void> {
   await createLedgerStore(db).ensureIndexes();
   await createCheckpointStore(db).ensureIndexes();
@@ -108,7 +105,9 @@ async function ensureIndexes(db: Db): Promise<void> {
   }
 }
 
-/** Notes of the verifications: when the latest began, and what was compared and did not differ. */
+/**
+ * State of the verifications: when the latest began, and what was compared without a difference.
+ */
 function createVerifiedStore(db: Db) {
   const rows = db.collection<{ _id: 'latest' | 'resources'; until: string }>('ledger_verified');
   const setUntil = (_id: 'latest' | 'resources', until: string) =>
@@ -119,11 +118,11 @@ function createVerifiedStore(db: Db) {
     );
   return {
     /**
-     * Waits until a majority of servers has what was written so far, since a snapshot is of what
-     * these have: a posting that they lacked would appear behind a checkpoint.
+     * Waits until a majority has all earlier writes, since a snapshot reads only these: a later
+     * entry would be missing from a checkpoint.
      */
     begin: (at: string) => setUntil('latest', at),
-    /** Time since which moved resources are to be compared; empty for all. */
+    /** Time since which resources must be compared; empty for all. */
     since: async (): Promise<string> => {
       const row = await rows.findOne({ _id: 'resources' }, { readPreference: 'primary' });
       return row === null ? '' : new Date(Date.parse(row.until) - RECHECK_MS).toISOString();
@@ -132,7 +131,7 @@ function createVerifiedStore(db: Db) {
   };
 }
 
-/** Walks over the names of all books: of those kept, and of those that postings or checkpoints name. */
+/** Lists all books: the stored ones, and those that entries or checkpoints name. */
 async function* allBooks(db: Db): AsyncGenerator<string> {
   const { books, postings } = createLedgerStore(db).collections;
   const { nextBook } = createCheckpointStore(db);
@@ -153,4 +152,41 @@ async function* allBooks(db: Db): AsyncGenerator<string> {
     yield name;
     last = name;
   }
+}
+
+/** Differences that are listed; all are counted. */
+const DIFFERENCES_MAX = 100;
+/** Differences that are remembered; one may be found from two sides. */
+const SEEN_MAX = 10_000;
+const PROGRESS_EVERY_MS = 5_000;
+
+/** Collects differences, and reports the progress now and then. */
+function createReport(progress: (line: string) => void = () => {}) {
+  const differences: Difference[] = [];
+  const seen = new Set<string>();
+  let total = 0;
+  const counts = { postings: 0, resources: 0 };
+  let reportedAt = performance.now();
+  return {
+    add: (findings: readonly Difference[]): void => {
+      for (const each of findings) {
+        const name = JSON.stringify(each);
+        if (seen.has(name)) continue;
+        if (seen.size < SEEN_MAX) seen.add(name);
+        total += 1;
+        if (differences.length < DIFFERENCES_MAX) differences.push(each);
+      }
+    },
+    countRead: ({ postings = 0, resources = 0 }: Partial<typeof counts>): void => {
+      counts.postings += postings;
+      counts.resources += resources;
+      if (performance.now() - reportedAt < PROGRESS_EVERY_MS) return;
+      reportedAt = performance.now();
+      progress(
+        `${counts.postings} entries and ${counts.resources} resources read, ` +
+          `${total} ${total === 1 ? 'difference' : 'differences'} so far`,
+      );
+    },
+    result: () => ({ differences, differences_total: total }),
+  };
 }

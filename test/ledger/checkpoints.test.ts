@@ -24,7 +24,7 @@ afterEach(async () => await records?.close());
 const verify = (options: VerifyOptions = {}) =>
   verifyLedger(records.mongo, records.db.databaseName, {
     now: () => new Date(Date.now() + HOUR_MS),
-    sealing: SEALING,
+    checkpointSize: SEALING,
     ...options,
   });
 /** Names of what a verification finds, with the part at fault. */
@@ -102,7 +102,7 @@ describe('checkpoints of the ledger', () => {
       differences: [],
       checkpoints_sealed: 0,
     });
-    expect(await verify({ sealing: { least: 5, most: 9 } })).toMatchObject({
+    expect(await verify({ checkpointSize: { least: 5, most: 9 } })).toMatchObject({
       postings: 4,
       checkpoints_sealed: 0,
     });
@@ -275,7 +275,7 @@ describe('a verification', () => {
     const second = await authorizedPayment(records, { account_id, livemode: true });
     await settle(records, first);
     await payments.updateMany({}, { $set: old });
-    expect(await faults({ sealing: { least: 1, most: 5 } })).toEqual([]);
+    expect(await faults({ checkpointSize: { least: 1, most: 5 } })).toEqual([]);
     const before = await verified();
 
     await payments.updateOne({ _id: first.payment_id }, { $set: { amount: 5 } });
