@@ -22,9 +22,7 @@ export const messages = {
   descriptions: {
     open: 'Waits until rate and address are given and stored. Sent by the API with the start.',
     release: `Credits the deposits that screening holds, for good: ${OPERATOR}}.`,
-    reject:
-      `Gives the waiting deposits up, for good: ${OPERATOR}}. What becomes of the asset is settled ` +
-      'elsewhere.',
+    reject: `Gives the waiting deposits up, for good: ${OPERATOR}}. You handle the asset elsewhere.`,
     accept: `Settles for the amount of an underpaid payment: ${OPERATOR}}. It becomes received.`,
     return:
       `Debits an underpaid payment, once its window is over: ${OPERATOR}}. It becomes ` +
