@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { RawJson } from '../base/json';
 import { stringifyJson } from '../base/json-write';
 import type { AcceptedRequest } from '../domain/creation';
 import { Refusal } from '../domain/errors';
@@ -27,6 +28,7 @@ export interface CreateAnswer {
   isReplayed: boolean;
 }
 
+/** Reserved key, for which the resource must still be created or answered. */
 export interface Reservation {
   record: IdempotencyRecord;
   /** Stored with the workflow. */
@@ -53,19 +55,38 @@ const FIRST_CALL_MS = 8_000;
 /** @see docs/decisions.md#requests */
 const CREATED = 201;
 
+interface Creation<Body> {
+  operation: string;
+  /** Checks the rules that a schema cannot express; after a Refusal, the key is still unused. */
+  accept: (body: Body, id: string) => AcceptedRequest | Promise<AcceptedRequest>;
+  /** Creates the accepted resource, unless an earlier call has. */
+  open: (reservation: Reservation) => Promise<CreatedResource>;
+}
+
+/**
+ * Creates a resource once per idempotency key, and returns the first response under the key.
+ * @throws Refusal 403 `account_frozen`; 409 `idempotency_request_in_progress` when the outcome is
+ *   unknown and the first call may still be running; 422 `idempotency_key_reused`; errors of `accept`
+ *   and `open`
+ */
+export async function createOnce<Body>(
+  deps: OnceDeps,
+  request: CreateRequest<Body>,
+  creation: Creation<Body>,
+): Promise<CreateAnswer> {
+  const reservation = await reserveKey(deps, request, creation);
+  return reservation.firstAnswer ?? (await answerOnce(deps, reservation, creation.open));
+}
+
 /**
  * Reserves the key, or joins its existing reservation. The reservation fixes the resource's id
  * before anything else happens, so a second caller, or a retry after a crash, gets the same
  * resource.
- * @param accept checks the rules that a schema cannot express; after a Refusal, the key is still
- *   unused
- * @throws Refusal 403 `account_frozen`, 422 `idempotency_key_reused`, and those of `accept`
  */
-export async function reserveKey<Body>(
+async function reserveKey<Body>(
   deps: OnceDeps,
-  operation: string,
   request: CreateRequest<Body>,
-  accept: (body: Body, id: string) => AcceptedRequest | Promise<AcceptedRequest>,
+  { operation, accept }: Creation<Body>,
 ): Promise<Reservation> {
   const { caller, idempotencyKey, canonical, requestId: request_id } = request;
   refuseFrozen(await deps.stores.accounts.getCached(caller.account_id));
@@ -83,13 +104,8 @@ export async function reserveKey<Body>(
     if (existing === null) throw error;
     return await joinRecord(deps, existing, hashes);
   }
-  const newRecord = {
-    ...key,
-    fingerprint: hashes.body,
-    resource_id,
-    request: accepted,
-    request_id,
-  };
+  const fingerprint = hashes.body;
+  const newRecord = { ...key, fingerprint, resource_id, request: accepted, request_id };
   const record = await idempotency.reserveKey(newRecord, deps.now(), hashes.key);
   if (record.resource_id === resource_id) {
     return { record, hashes, joined: false, firstMayRun: false };
@@ -97,7 +113,6 @@ export async function reserveKey<Body>(
   return await joinRecord(deps, record, hashes);
 }
 
-/** @throws Refusal 422 `idempotency_key_reused` */
 async function joinRecord(
   { encrypter, now }: OnceDeps,
   record: IdempotencyRecord,
@@ -116,19 +131,15 @@ async function joinRecord(
   return { ...reservation, firstAnswer: { id, body: text, isReplayed: true } };
 }
 
-/**
- * Stores the response, and returns the first one that is stored under the key.
- * @throws Refusal 409 `idempotency_request_in_progress` when the outcome is unknown and the first
- *   call may still be running; errors of `created`
- */
-export async function answerOnce(
+async function answerOnce(
   { stores, encrypter }: OnceDeps,
-  { record, joined: isReplayed, firstMayRun }: Reservation,
-  created: Promise<CreatedResource>,
+  reservation: Reservation,
+  open: Creation<unknown>['open'],
 ): Promise<CreateAnswer> {
+  const { record, joined: isReplayed, firstMayRun } = reservation;
   const { resource_id: id } = record;
   try {
-    const { answer, isStored, isPersonal } = await created;
+    const { answer, isStored, isPersonal } = await open(reservation);
     const body = stringifyJson(answer);
     if (isStored === true) return { id, body, isReplayed };
     const storedBody =
@@ -164,4 +175,9 @@ async function decryptAnswer(
 
 function getAnswerOwner(id: string): string {
   return `answer/${id}`;
+}
+
+/** Returns the JSON text of a request's metadata, as written. */
+export function readMetadataText(metadata: RawJson | null | undefined): string {
+  return metadata?.kind === 'object' ? metadata.text : '{}';
 }

@@ -11,90 +11,60 @@ import {
 import { SMALLEST_SETTLEMENT } from '../domain/crypto/settlement';
 import { buildRefusal, Refusal } from '../domain/errors';
 import * as wire from '../domain/wire/crypto';
-import type { CryptoPaymentDocument } from '../store/crypto-payments';
-import type { CryptoSettlementDocument } from '../store/crypto-settlements';
 import { addressAt } from '../store/wallets';
 import {
-  answerOnce,
   type CreateAnswer,
   type CreatedResource,
   type CreateRequest,
+  createOnce,
   type Reservation,
-  reserveKey,
+  readMetadataText,
 } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { presentCryptoPayment, presentCryptoSettlement } from './present';
-import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
-
-type ReadDeps = Pick<MerchantDeps, 'stores'>;
+import { createGet, createList, findCreated } from './read';
 
 /** @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown @see docs/api.md#crypto */
-export async function createCryptoPayment(
+export function createCryptoPayment(
   deps: MerchantDeps,
   request: CreateRequest<wire.CreateCryptoPayment>,
 ): Promise<CreateAnswer> {
-  const { operation } = wire.createCryptoPayment;
-  const reservation = await reserveKey(deps, operation, request, (body) =>
-    acceptPayment(deps, request.caller, body),
-  );
-  return (
-    reservation.firstAnswer ??
-    (await answerOnce(deps, reservation, openPayment(deps, request, reservation)))
-  );
+  return createOnce(deps, request, {
+    operation: wire.createCryptoPayment.operation,
+    accept: (body) => acceptPayment(deps, request.caller, body),
+    open: (reservation) => openPayment(deps, request, reservation),
+  });
 }
 
 /** @throws Refusal 404 */
-export function getCryptoPayment(
-  { stores }: ReadDeps,
-  caller: Owner,
-  id: string,
-): Promise<CryptoPaymentDocument> {
-  return findResource(stores.crypto_payments, 'crypto_payment', caller, id);
-}
-
-export function listCryptoPayments(
-  { stores }: ReadDeps,
-  caller: Owner,
-  query: PageQuery,
-): Promise<Page<CryptoPaymentDocument>> {
-  return listPage(stores.crypto_payments, caller, query);
-}
+export const getCryptoPayment = createGet(
+  'crypto_payment',
+  ({ crypto_payments }) => crypto_payments,
+);
+export const listCryptoPayments = createList(({ crypto_payments }) => crypto_payments);
 
 /**
  * Pays a balance of an asset to the merchant's wallet.
  * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#settlements
  */
-export async function createCryptoSettlement(
+export function createCryptoSettlement(
   deps: MerchantDeps,
   request: CreateRequest<wire.CreateCryptoSettlement>,
 ): Promise<CreateAnswer> {
-  const { operation } = wire.createCryptoSettlement;
-  const reservation = await reserveKey(deps, operation, request, (body) =>
-    acceptSettlement(deps, request.caller, body),
-  );
-  return (
-    reservation.firstAnswer ??
-    (await answerOnce(deps, reservation, openSettlement(deps, request, reservation)))
-  );
+  return createOnce(deps, request, {
+    operation: wire.createCryptoSettlement.operation,
+    accept: (body) => acceptSettlement(deps, request.caller, body),
+    open: (reservation) => openSettlement(deps, request, reservation),
+  });
 }
 
 /** @throws Refusal 404 */
-export function getCryptoSettlement(
-  { stores }: ReadDeps,
-  caller: Owner,
-  id: string,
-): Promise<CryptoSettlementDocument> {
-  return findResource(stores.crypto_settlements, 'crypto_settlement', caller, id);
-}
-
-export function listCryptoSettlements(
-  { stores }: ReadDeps,
-  caller: Owner,
-  query: PageQuery,
-): Promise<Page<CryptoSettlementDocument>> {
-  return listPage(stores.crypto_settlements, caller, query);
-}
+export const getCryptoSettlement = createGet(
+  'crypto_settlement',
+  ({ crypto_settlements }) => crypto_settlements,
+);
+export const listCryptoSettlements = createList(({ crypto_settlements }) => crypto_settlements);
 
 /** @throws Refusal 422 */
 function findAsset(
@@ -129,7 +99,7 @@ function acceptPayment(
   return {
     crypto_payment: {
       reference: reference ?? null,
-      metadata: metadata?.kind === 'object' ? metadata.text : '{}',
+      metadata: readMetadataText(metadata),
     },
     routing: {
       ...{ account_id, livemode, amount, currency, asset, network, method, connector },

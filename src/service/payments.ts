@@ -13,43 +13,34 @@ import { availableMethods } from '../routing';
 import type { PaymentDocument } from '../store/payments';
 import { refuseFrozen } from './access';
 import {
-  answerOnce,
   type CreateAnswer,
   type CreatedResource,
   type CreateRequest,
+  createOnce,
   type Reservation,
-  reserveKey,
+  readMetadataText,
 } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { presentPayment, withOpening } from './present';
-import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
+import { createGet, createList, findCreated } from './read';
 
 /**
  * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#create-a-payment
  */
-export async function createPayment(
+export function createPayment(
   deps: MerchantDeps,
   request: CreateRequest<wire.CreatePayment>,
 ): Promise<CreateAnswer> {
-  const { operation } = wire.createPayment;
-  const reservation = await reserveKey(deps, operation, request, (body, id) =>
-    acceptPayment(deps, request.caller, body, id),
-  );
-  return (
-    reservation.firstAnswer ??
-    (await answerOnce(deps, reservation, openPayment(deps, request, reservation)))
-  );
+  return createOnce(deps, request, {
+    operation: wire.createPayment.operation,
+    accept: (body, id) => acceptPayment(deps, request.caller, body, id),
+    open: (reservation) => openPayment(deps, request, reservation),
+  });
 }
 
 /** @throws Refusal 404 */
-export function getPayment(
-  { stores }: Pick<MerchantDeps, 'stores'>,
-  caller: Owner,
-  id: string,
-): Promise<PaymentDocument> {
-  return findResource(stores.payments, 'payment', caller, id);
-}
+export const getPayment = createGet('payment', ({ payments }) => payments);
 
 export function findPayment(
   { stores }: Pick<MerchantDeps, 'stores'>,
@@ -58,14 +49,7 @@ export function findPayment(
 ): Promise<PaymentDocument | null> {
   return stores.payments.find(id, account_id, livemode);
 }
-
-export function listPayments(
-  { stores }: Pick<MerchantDeps, 'stores'>,
-  caller: Owner,
-  query: PageQuery,
-): Promise<Page<PaymentDocument>> {
-  return listPage(stores.payments, caller, query);
-}
+export const listPayments = createList(({ payments }) => payments);
 
 export async function listAvailableMethods(
   { stores, connectors }: Pick<MerchantDeps, 'stores' | 'connectors'>,
@@ -157,7 +141,7 @@ function toStoredFields({
       last_name: customer?.last_name ?? null,
       reference: customer?.reference ?? null,
     },
-    metadata: metadata?.kind === 'object' ? metadata.text : '{}',
+    metadata: readMetadataText(metadata),
     success_url,
     error_url,
   };

@@ -12,52 +12,36 @@ import {
 } from '../domain/payout/rules';
 import * as wire from '../domain/wire/payouts';
 import { availableRails } from '../routing';
-import type { PayoutDocument } from '../store/payouts';
 import {
-  answerOnce,
   type CreateAnswer,
   type CreatedResource,
   type CreateRequest,
+  createOnce,
   type Reservation,
-  reserveKey,
+  readMetadataText,
 } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { presentPayout } from './present';
-import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
+import { createGet, createList, findCreated, findResource } from './read';
 
 /**
  * @throws Refusal 400, 404, 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#payouts
  */
-export async function createPayout(
+export function createPayout(
   deps: MerchantDeps,
   request: CreateRequest<wire.CreatePayout>,
 ): Promise<CreateAnswer> {
-  const reservation = await reserveKey(deps, wire.createPayout.operation, request, (body) =>
-    acceptPayout(deps, request.caller, body),
-  );
-  return (
-    reservation.firstAnswer ??
-    (await answerOnce(deps, reservation, openPayout(deps, request, reservation)))
-  );
+  return createOnce(deps, request, {
+    operation: wire.createPayout.operation,
+    accept: (body) => acceptPayout(deps, request.caller, body),
+    open: (reservation) => openPayout(deps, request, reservation),
+  });
 }
 
 /** @throws Refusal 404 */
-export function getPayout(
-  { stores }: Pick<MerchantDeps, 'stores'>,
-  caller: Owner,
-  id: string,
-): Promise<PayoutDocument> {
-  return findResource(stores.payouts, 'payout', caller, id);
-}
-
-export function listPayouts(
-  { stores }: Pick<MerchantDeps, 'stores'>,
-  caller: Owner,
-  query: PageQuery,
-): Promise<Page<PayoutDocument>> {
-  return listPage(stores.payouts, caller, query);
-}
+export const getPayout = createGet('payout', ({ payouts }) => payouts);
+export const listPayouts = createList(({ payouts }) => payouts);
 
 export async function listRails(
   deps: Pick<MerchantDeps, 'stores' | 'connectors'>,
@@ -119,7 +103,7 @@ async function acceptPayout(
   return {
     payout: {
       reference: reference ?? null,
-      metadata: metadata?.kind === 'object' ? metadata.text : '{}',
+      metadata: readMetadataText(metadata),
     },
     routing: {
       account_id,

@@ -1,6 +1,6 @@
 import { buildRefusal, notFound, type ResourceNoun, unavailable } from '../domain/errors';
 import type { ListFilter } from '../store/resource';
-import type { Owner } from './deps';
+import type { MerchantDeps, Owner } from './deps';
 
 interface Findable<D> {
   find(id: string, account_id: string, livemode: boolean): Promise<D | null>;
@@ -20,6 +20,25 @@ export interface Page<D> {
   rows: D[];
   has_more: boolean;
   next_cursor: string | null;
+}
+
+type ReadDeps = Pick<MerchantDeps, 'stores'>;
+
+/** Creates a function that finds one resource of the caller. */
+export function createGet<D>(
+  noun: ResourceNoun,
+  pickStore: (stores: MerchantDeps['stores']) => Findable<D>,
+) {
+  return ({ stores }: ReadDeps, caller: Owner, id: string): Promise<D> =>
+    findResource(pickStore(stores), noun, caller, id);
+}
+
+/** Creates a function that lists resources of the caller, newest first. */
+export function createList<D extends { position: string }>(
+  pickStore: (stores: MerchantDeps['stores']) => Listable<D>,
+) {
+  return ({ stores }: ReadDeps, caller: Owner, query: PageQuery): Promise<Page<D>> =>
+    listPage(pickStore(stores), caller, query);
 }
 
 /** @throws Refusal 404, also for an id of another caller */

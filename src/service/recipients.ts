@@ -17,32 +17,30 @@ import type { Actor } from '../store/audit-log';
 import { buildRecipient, type RecipientDocument, recipientOwner } from '../store/recipients';
 import { refuseFrozen } from './access';
 import {
-  answerOnce,
   type CreateAnswer,
   type CreatedResource,
   type CreateRequest,
+  createOnce,
   type Reservation,
-  reserveKey,
 } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { presentRecipient } from './present';
 import { findResource } from './read';
 
 /** @throws Refusal 400; 503 when its details cannot be encrypted @see docs/api.md#recipients */
-export async function createRecipient(
+export function createRecipient(
   deps: MerchantDeps,
   request: CreateRequest<wire.CreateRecipient>,
 ): Promise<CreateAnswer> {
-  const { operation } = wire.createRecipient;
-  const reservation = await reserveKey(deps, operation, request, async (body, id) => {
-    const details = recipientDetails(body);
-    refuseOutdated(details, deps.now());
-    return await encryptDetails(deps, request.caller, id, details);
+  return createOnce(deps, request, {
+    operation: wire.createRecipient.operation,
+    accept: async (body, id) => {
+      const details = recipientDetails(body);
+      refuseOutdated(details, deps.now());
+      return await encryptDetails(deps, request.caller, id, details);
+    },
+    open: (reservation) => storeRecipient(deps, request, reservation),
   });
-  return (
-    reservation.firstAnswer ??
-    (await answerOnce(deps, reservation, storeRecipient(deps, request, reservation)))
-  );
 }
 
 /** @throws Refusal 403 `account_frozen`; 404 */

@@ -6,52 +6,36 @@ import * as wire from '../domain/wire/refunds';
 import type { PaymentDocument } from '../store/payments';
 import type { RefundDocument } from '../store/refunds';
 import {
-  answerOnce,
   type CreateAnswer,
   type CreatedResource,
   type CreateRequest,
+  createOnce,
   type Reservation,
-  reserveKey,
 } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
 import { getPayment } from './payments';
 import { presentRefund } from './present';
-import { findCreated, findResource, listPage, type Page, type PageQuery } from './read';
+import { createGet, createList, findCreated, listPage, type Page, type PageQuery } from './read';
 
 /**
  * @throws Refusal 404, 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#refunds
  */
-export async function createRefund(
+export function createRefund(
   deps: MerchantDeps,
   request: CreateRequest<wire.CreateRefund>,
 ): Promise<CreateAnswer> {
-  const { operation } = wire.createRefund;
-  const reservation = await reserveKey(deps, operation, request, async (body) =>
-    acceptRefund(await getPayment(deps, request.caller, body.payment_id), body, deps.now()),
-  );
-  return (
-    reservation.firstAnswer ??
-    (await answerOnce(deps, reservation, openRefund(deps, request, reservation)))
-  );
+  return createOnce(deps, request, {
+    operation: wire.createRefund.operation,
+    accept: async (body) =>
+      acceptRefund(await getPayment(deps, request.caller, body.payment_id), body, deps.now()),
+    open: (reservation) => openRefund(deps, request, reservation),
+  });
 }
 
 /** @throws Refusal 404 */
-export function getRefund(
-  { stores }: Pick<MerchantDeps, 'stores'>,
-  caller: Owner,
-  id: string,
-): Promise<RefundDocument> {
-  return findResource(stores.refunds, 'refund', caller, id);
-}
-
-export function listRefunds(
-  { stores }: Pick<MerchantDeps, 'stores'>,
-  caller: Owner,
-  query: PageQuery,
-): Promise<Page<RefundDocument>> {
-  return listPage(stores.refunds, caller, query);
-}
+export const getRefund = createGet('refund', ({ refunds }) => refunds);
+export const listRefunds = createList(({ refunds }) => refunds);
 
 /** @throws Refusal 404 when there is no such payment */
 export async function listPaymentRefunds(

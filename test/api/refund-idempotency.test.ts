@@ -3,7 +3,7 @@ import { parseJson } from '../../src/base/json';
 import { Refusal } from '../../src/domain/errors';
 import { methodRules } from '../../src/domain/payment/catalog';
 import { createEncrypter } from '../../src/encryption/encrypter';
-import { answerOnce, type CreatedResource, reserveKey } from '../../src/service/create-once';
+import { type CreatedResource, createOnce } from '../../src/service/create-once';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call, eventually, settledPayment } from '../support/http';
 import { type Service, startService } from '../support/service';
@@ -79,22 +79,24 @@ const callOnce = async (
   const caller = { account_id, livemode: false };
   const parseBody = () => null;
   const request = { caller, idempotencyKey, canonical, requestId: 'some-request', parseBody };
-  const reservation = await reserveKey(deps, 'createRefund', request, () => ({
-    refund: { reason: null },
-    routing: {
-      payment_id,
-      account_id,
-      livemode: false,
-      amount: 100,
-      currency: 'EUR',
-      method: 'ideal',
-      connector: service.connector,
-      accepted_at,
-      due_seconds: 60,
-    },
-  }));
-  const { firstAnswer, record } = reservation;
-  return firstAnswer ?? (await answerOnce(deps, reservation, create(record.resource_id)));
+  return await createOnce(deps, request, {
+    operation: 'createRefund',
+    accept: () => ({
+      refund: { reason: null },
+      routing: {
+        payment_id,
+        account_id,
+        livemode: false,
+        amount: 100,
+        currency: 'EUR',
+        method: 'ideal',
+        connector: service.connector,
+        accepted_at,
+        due_seconds: 60,
+      },
+    }),
+    open: ({ record }) => create(record.resource_id),
+  });
 };
 
 test('a caller who joined a claim that is then refused neither answers for it nor keeps it', async () => {
