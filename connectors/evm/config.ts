@@ -20,18 +20,18 @@ export const EvmSettings = z.strictObject({
   rpc_url_file: path.meta({ description: 'File with the URL of the node, which may hold a key' }),
   chain_id: z.int().positive().meta({ description: 'Chain of the node: 1 for mainnet' }),
   confirmations: count(1, 500).default(12).meta({
-    description: 'Blocks after which a deposit or a settlement is final, its own included',
+    description: 'Blocks, its own included, that make a deposit or a settlement final',
   }),
   start_block: count(0, 1e15).optional().meta({
     description: 'Block from which the first start reads the chain',
     usual: '128 blocks before the newest',
   }),
   traces: z.boolean().default(false).meta({
-    description: 'true: the node has `trace_block`, and ether that contracts send is seen too',
+    description: 'true: ether that contracts send is seen too; the node needs `trace_block`',
   }),
   xpub_file: path.meta({
     description:
-      "File with the extended public key of m/44'/60'/0', from which addresses are derived",
+      "File with the extended public key of m/44'/60'/0' from which addresses are derived",
   }),
   usdc_address: z
     .string()
@@ -55,7 +55,7 @@ export const EvmSettings = z.strictObject({
     .regex(/^\d{1,9}(\.\d{1,9})?$/)
     .default('200')
     .meta({
-      description: 'Highest price of gas in gwei, as text; settlements wait while it is higher',
+      description: 'Highest price of gas in gwei, as text; at a higher one settlements wait',
     }),
   raise_seconds: count(15, 86_400).default(180).meta({
     description: 'Time after which a settlement that is in no block offers a higher fee',
