@@ -9,7 +9,6 @@ export function formatAmount(amount: number | bigint | string, currency: string)
     : formatUnits(BigInt(amount), asset);
 }
 
-/** Formats a currency as `EUR`, an asset as `ETH on ethereum`. */
 export function formatCurrency(currency: string): string {
   const asset = parseBookCurrency(currency);
   return asset === undefined ? currency : `${asset.asset} on ${asset.network}`;

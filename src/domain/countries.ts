@@ -11,5 +11,4 @@ const CODES = `
   ZW
 `;
 
-/** In alphabetical order. */
 export const COUNTRIES: readonly string[] = Object.freeze(CODES.trim().split(/\s+/));

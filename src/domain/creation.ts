@@ -4,16 +4,13 @@ import type { RecipientFacts } from './payout/recipient';
 import type { PayoutInput } from './payout/workflow';
 import type { RefundInput } from './refund/workflow';
 
-/** Payer in a merchant's request. */
 export interface Customer {
   email: string | null;
   first_name: string | null;
   last_name: string | null;
-  /** Identifier in the merchant's systems. */
   reference: string | null;
 }
 
-/** Payer in the database. */
 export interface EncryptedCustomer {
   reference: string | null;
   /** Names and e-mail address, encrypted together; null if there are none or they were redacted. */
@@ -45,7 +42,6 @@ export interface AcceptedRefund {
   routing: Omit<RefundInput, 'refund_id' | 'request_id'>;
 }
 
-/** Fields of a payout or crypto payment other than money and routing. */
 export interface PayoutRequest {
   reference: string | null;
   /** JSON text, as written. */

@@ -23,7 +23,6 @@ export const MINOR_UNIT_DIGITS: ReadonlyMap<string, number> = new Map(
 
 export const CURRENCIES: readonly string[] = Object.freeze([...MINOR_UNIT_DIGITS.keys()].sort());
 
-/** Accepts upper case only. */
 export function isCurrency(code: string): boolean {
   return MINOR_UNIT_DIGITS.has(code);
 }

@@ -44,7 +44,6 @@ export function parseCreatedBefore(text: string): string | undefined {
   local.setUTCFullYear(year, month - 1, day);
   local.setUTCHours(hour, minute, second);
   const utc = isoText(local.getTime() - (sign === '-' ? -offset : offset) * MINUTE_MS);
-  // The fraction stays text because a Date has only milliseconds.
   return utc && `${utc.slice(0, 19)}.${fraction.padEnd(9, '0')}Z`;
 }
 
@@ -53,7 +52,6 @@ function daysInMonth(year: number, month: number): number {
   return [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
-/** @returns `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined outside the years 0001 to 9999 */
 function isoText(ms: number): string | undefined {
   const date = new Date(ms);
   const year = date.getUTCFullYear();

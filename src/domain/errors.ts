@@ -18,7 +18,6 @@ export type ErrorDetail = z.infer<typeof ErrorDetail>;
 
 export const DETAILS_MAX = 100;
 
-/** @see docs/api.md#errors */
 export const ErrorBody = z
   .object({
     error: z.object({
@@ -88,7 +87,6 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERROR_CODES, code);
 }
 
-/** Kinds of resource that a merchant can fetch by id. */
 export type ResourceNoun = CallbackResource | 'recipient';
 
 /** Violation for an id that does not exist in this account and environment. */
@@ -117,7 +115,6 @@ export class Refusal extends Error {
   }
 }
 
-/** A rule that a request violates. */
 export interface RuleViolation {
   code: ErrorCode;
   message: string;

@@ -41,7 +41,6 @@ export type Refused<Field extends string> = Id<Field> & { status: 'refused' } & 
 export interface OperatorAct {
   operator: string;
   reason: string;
-  /** Second operator. */
   approved_by?: string;
   by?: ActSender;
 }
@@ -51,7 +50,6 @@ export interface ActSender {
   host: string;
 }
 
-/** Payload of any act, with the fields of all. */
 export interface ActPayload extends OperatorAct {
   hours?: number;
   /** Minor units that actually moved; absent if they equal the requested amount. */

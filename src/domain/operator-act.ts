@@ -6,21 +6,18 @@ export const NAMED_MAX = 20;
 /** Days for which a parked callback needs attention. */
 export const PARKED_ATTENTION_DAYS = 7;
 
-/** Payments, refunds and payouts in flight without a workflow. */
 export interface OrphanFindings {
   checked: number;
   found: number;
   named: string[];
 }
 
-/** Deliveries that had no workflow. */
 export interface DeliveryFindings {
   checked: number;
   restarted: number;
   named: string[];
 }
 
-/** Callbacks that no workflow had received. */
 export interface CallbackFindings {
   delivered: number;
   /** Callbacks that could not be delivered. */
@@ -34,7 +31,6 @@ export interface AuditResult {
   orphans: OrphanFindings;
   deliveries: DeliveryFindings;
   callbacks: CallbackFindings;
-  /** Null when no operator is needed. */
   attention: AuditAttention | null;
 }
 

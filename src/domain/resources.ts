@@ -34,7 +34,6 @@ interface KindRules {
   actsWhenEnded: readonly string[];
   /** State that lists show from the start: nearly all are first written in it. */
   opening: string;
-  /** States in which a workflow runs. */
   inFlight: readonly string[];
 }
 
@@ -42,9 +41,7 @@ interface KindRules {
 export interface ResourceKind extends KindRules {
   /** Signals of the workflow: what a bank can report. */
   callbacks: readonly CallbackName[];
-  /** Operation that creates it, of an idempotency key. */
   operation: string;
-  /** MongoDB's collection. */
   collection: `${CallbackResource}s`;
   /** Input that starts the workflow again; it loads the resource before anything else. */
   resume: (id: string, request_id: string) => object;
@@ -110,7 +107,6 @@ function addNames(kind: CallbackResource, rules: KindRules): ResourceKind {
 /** Kinds of resource, in the order of lists for operators. */
 export const KINDS: readonly CallbackResource[] = CALLBACK_RESOURCES;
 
-/** Whether a resource in this state has a workflow that runs. */
 export function isInFlight(kind: CallbackResource, status: string): boolean {
   return RESOURCES[kind].inFlight.includes(status);
 }

@@ -10,7 +10,6 @@ export const SEARCH_KEYS = {
   account: { name: 'ServiceAccount', type: 'KEYWORD' },
   connector: { name: 'ServiceConnector', type: 'KEYWORD' },
   currency: { name: 'ServiceCurrency', type: 'KEYWORD' },
-  /** Why the resource needs an operator; unset when it doesn't. */
   attention: { name: 'ServiceAttention', type: 'KEYWORD' },
   livemode: { name: 'ServiceLivemode', type: 'BOOL' },
   /** Formatted amount of an asset, such as `1.5 ETH`; its units do not fit into an Int. */
@@ -22,7 +21,6 @@ export const SEARCH_KEYS = {
 const TYPES = { KEYWORD: 'Keyword', BOOL: 'Bool', INT: 'Int' } as const;
 type Name = (typeof SEARCH_KEYS)[keyof typeof SEARCH_KEYS]['name'];
 
-/** Attributes to register on the namespace. */
 export const SEARCH_ATTRIBUTES = Object.fromEntries(
   Object.values(SEARCH_KEYS).map(({ name, type }) => [name, TYPES[type]]),
 ) as Record<Name, (typeof TYPES)[keyof typeof TYPES]>;

@@ -40,7 +40,6 @@ export function fits(text: string, max: number): boolean {
   return text.length <= 2 * max && [...text].length <= max;
 }
 
-/** Accepts numbers up to `max`. */
 export function positive(max: number): Rule {
   return (value) => {
     if (value === undefined) return 'is required';
@@ -57,19 +56,16 @@ export function integer({ min, max, optional = false }: Range): Rule {
   };
 }
 
-/** Accepts undefined, too. */
 export function wholeNumber(max: number): Rule {
   return integer({ min: 0, max, optional: true });
 }
 
-/** Accepts undefined, too. */
 export const currencyCode: Rule = (value) => {
   if (value === undefined) return undefined;
   const isValid = typeof value === 'string' && /^[A-Z]{3}$/.test(value);
   return isValid ? undefined : 'must be an ISO 4217 code';
 };
 
-/** Accepts a day as ISO 8601, or undefined. */
 export const day: Rule = (value) => {
   if (value === undefined) return undefined;
   const isValid = typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value);
@@ -85,7 +81,6 @@ export const absent: Rule = (value) => (value === undefined ? undefined : 'is no
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
-/** Accepts ISO 8601 with an offset. */
 export const instant: Rule = (value) => {
   if (value === undefined) return 'is required';
   const isValid =

@@ -10,7 +10,6 @@ export function environmentQueue(queue: string, livemode: boolean): string {
   return livemode ? `${queue}-live` : queue;
 }
 
-/** Names without the environment. @see environmentQueue */
 export interface TaskQueues {
   lifecycleQueue: string;
   webhookQueue: string;

@@ -45,7 +45,6 @@ export const AUDIT_LABELS = {
 
 export type AuditedAct = keyof typeof AUDIT_LABELS;
 
-/** Selects the acts that a merchant's log shows. */
 export function isAccountAct(act: AuditedAct): boolean {
   return !/^(?:connector_key|keys)[.]/.test(act);
 }

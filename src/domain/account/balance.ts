@@ -37,7 +37,6 @@ export function insufficientBalance(
   };
 }
 
-/** Units that are available; 0 where the balance was never credited. */
 function findAvailable(
   rows: readonly AvailableBalance[],
   { balance_account, currency }: Debit,

@@ -11,9 +11,7 @@ export const ROLE_NAMES: Readonly<Record<Role, string>> = {
 
 /** Dashboard permissions: the roles that may do each act. @see docs/dashboard.md#roles */
 export const ACTS = {
-  /** Reads everything except secrets. */
   view: ROLES,
-  /** Changes the user's own password, second factor and sessions. */
   'self.change': ROLES,
   'keys.change': ['owner', 'developer'],
   'webhooks.change': ['owner', 'developer'],

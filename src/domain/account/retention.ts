@@ -9,9 +9,7 @@ export const RECIPIENT_MONTHS = 13;
 export const MONTHS_MAX = 120;
 
 export interface RetentionResult {
-  /** Recipients whose details were deleted. */
   recipients: number;
-  /** Payments whose payer was redacted. */
   payers: number;
 }
 

@@ -86,7 +86,6 @@ export function describeFailure(
   return { code: code ?? defaultFailure.code, message: reason ?? defaultFailure.message };
 }
 
-/** Follows the same rules as `BankCallback` in `wire/callback`. */
 export function readCallback(raw: unknown): BankCallback | Faults {
   return object<BankCallback>(raw, {
     callback_id: text({ min: 1, max: 200 }),

@@ -3,7 +3,6 @@ import type { AnyCallback, CallbackName, CallbackResource } from './callback';
 
 /** Field `mac` of a signal's payload. @see docs/connectors.md#prove-who-sends */
 export interface CallbackSignature {
-  /** Id of the connector's key, `cnkey_…`. */
   key_id: string;
   /** Hex HMAC-SHA256 of the signed text. */
   v1: string;
@@ -51,7 +50,6 @@ const hmac: Rule = (value) =>
     ? undefined
     : 'must be 64 hexadecimal digits';
 
-/** Parses the signature in a signal's payload; undefined if there is none. */
 export function readSignature(raw: unknown): CallbackSignature | undefined | Faults {
   const rawSignature: unknown = Object(raw).mac;
   if (rawSignature === undefined) return undefined;

@@ -1,11 +1,9 @@
-/** @see docs/api.md#crypto */
 interface AssetRules {
   asset: string;
   network: string;
   display_name: string;
   /** The smallest unit is 10 to the power of minus this. */
   decimals: number;
-  /** Default payment window. */
   window_seconds: number;
   /** Smallest units from which a balance is paid out daily. */
   settled_from: string;
@@ -55,7 +53,6 @@ export type Network = (typeof ASSETS)[number]['network'];
 export const ASSET_CODES = ['BTC', 'ETH', 'USDC', 'USDT'] as const satisfies readonly AssetCode[];
 export const NETWORKS = ['bitcoin', 'ethereum', 'tron'] as const satisfies readonly Network[];
 
-/** Pair that may not exist. */
 interface Pair {
   asset: string;
   network: string;
@@ -66,7 +63,6 @@ export interface AssetPair {
   network: Network;
 }
 
-/** @returns undefined if the asset does not exist on that network */
 export function assetRules(asset: string, network: string): (AssetRules & AssetPair) | undefined {
   return ASSETS.find((rules) => rules.asset === asset && rules.network === network);
 }
@@ -108,7 +104,6 @@ export function cryptoMethod({ asset, network }: Pair): string {
 
 export const CRYPTO_METHODS: readonly string[] = Object.freeze(ASSETS.map(cryptoMethod));
 
-/** Positive integer without leading zeros, in an asset's smallest unit. */
 export const UNITS = /^[1-9]\d{0,27}$/;
 
 /** @throws RangeError for anything but an integer */
@@ -117,7 +112,6 @@ export function parseUnits(text: string): bigint {
   return BigInt(text);
 }
 
-/** Formats an exact decimal number without trailing zeros. */
 export function formatDecimalUnits(units: bigint, decimals: number): string {
   const digits = String(units < 0n ? -units : units).padStart(decimals + 1, '0');
   const whole = digits.slice(0, digits.length - decimals);
@@ -138,7 +132,6 @@ export interface PayTo extends Pair {
   amount_due: string;
   /** EIP-155 chain id, if the network has one. */
   chain_id?: number | null | undefined;
-  /** Contract of a token; a native asset has none. */
   token_contract?: string | null | undefined;
 }
 

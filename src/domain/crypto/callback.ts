@@ -16,7 +16,6 @@ export interface CryptoCallback {
   callback_id: string;
   /** ISO 8601 with an offset; of a deposit: when it was first seen. */
   occurred_at: string;
-  /** Id of the transaction on its chain. */
   transaction_id?: string | undefined;
   /** Smallest units that the transaction sends to the address, as a decimal integer. */
   amount?: string | undefined;
@@ -24,7 +23,6 @@ export interface CryptoCallback {
   confirmations?: number | undefined;
   block_number?: number | undefined;
   block_hash?: string | undefined;
-  /** Result of the connector's screening; absent: the workflow requests one. */
   screening?: 'passed' | 'failed' | undefined;
   bank_reference?: string | undefined;
   code?: string | undefined;
@@ -45,7 +43,6 @@ const verdict: Rule = (value) =>
     ? undefined
     : 'must be "passed" or "failed"';
 
-/** Follows the same rules as `CryptoCallback` in `wire/callback`. */
 export function readCryptoCallback(raw: unknown): CryptoCallback | Faults {
   return object<CryptoCallback>(raw, {
     callback_id: text({ min: 1, max: 200 }),

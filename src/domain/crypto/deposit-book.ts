@@ -17,7 +17,6 @@ export interface DepositSet {
   /** Smallest units. */
   amount_due: string;
   deposits: readonly Deposit[];
-  /** Whether an operator accepted the deposits as sufficient. */
   accepted: boolean;
 }
 
@@ -101,10 +100,8 @@ export function applyReorg(depositSet: DepositSet, transaction_id: string): Depo
 }
 
 interface DepositAct {
-  /** Deposits that the act changes. */
   applies: (deposit: Deposit) => boolean;
   change: (deposit: Deposit) => Deposit;
-  /** Message to the operator when it changes no deposit. */
   fault?: string;
 }
 
@@ -176,7 +173,6 @@ export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPa
   return isOpen || hasPendingInTime ? 'awaiting_deposit' : 'expired';
 }
 
-/** Null if no operator is needed. */
 export function getDepositAttention(
   { status, deposits }: Pick<DepositSet, 'status' | 'deposits'>,
   isOpen: boolean,

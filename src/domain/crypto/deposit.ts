@@ -48,7 +48,6 @@ export function classify(deposit: Deposit): Deposit {
   return { ...deposit, status: isHeld ? 'held' : 'confirmed' };
 }
 
-/** Sum in smallest units. */
 export function amountReceived(deposits: readonly Deposit[]): bigint {
   return deposits.filter(isCounted).reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
 }
@@ -72,7 +71,6 @@ function findNew(
   return after.filter((deposit) => matches(deposit) && !earlierIds.has(deposit.transaction_id));
 }
 
-/** Finds confirmed deposits without a screening. */
 export function findUnscreened(deposits: readonly Deposit[]): Deposit[] {
   return deposits.filter(
     (deposit) => deposit.status === 'pending' && deposit.screening === null && isConfirmed(deposit),

@@ -52,17 +52,11 @@ export type CryptoPaymentAct = (typeof CRYPTO_PAYMENT_ACTS)[number];
 
 /** Values of `ServiceAttention`. */
 export type CryptoPaymentAttention =
-  /** Screening failed: an operator releases or rejects it. */
   | 'deposit_held'
-  /** A deposit arrived after the window. */
   | 'late_deposit'
-  /** The window closed with less than the amount due. */
   | 'underpaid'
-  /** A reorganization removed a counted deposit. */
   | 'deposit_undone'
-  /** A deposit is still unconfirmed long after the window. */
   | 'deposit_unconfirmed'
-  /** A counted deposit is now reported with a different amount. */
   | 'amount_differs'
   | 'too_many_deposits'
   | 'malformed_callback'

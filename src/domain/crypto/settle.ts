@@ -3,6 +3,5 @@ export const SETTLE_WORKFLOW = 'cryptoSettlements';
 
 export interface SettleResult {
   wallets: number;
-  /** Includes those that an earlier attempt of this run started. */
   started: number;
 }

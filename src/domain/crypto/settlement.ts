@@ -52,7 +52,6 @@ export type CryptoSettlementAttention =
   | 'settlement_overdue'
   | 'failed_after_completed'
   | 'moved_after_failed'
-  /** The amount on the chain differs from the amount to send. */
   | 'amount_differs'
   | 'malformed_callback'
   | 'sender_not_known';
@@ -90,7 +89,6 @@ export function decideSettlement(
   return DECISIONS[status][callback];
 }
 
-/** Returns an empty path if there is none. */
 export function settlementPathTo(
   from: CryptoSettlementStatus,
   to: 'sent' | 'completed',
@@ -99,7 +97,6 @@ export function settlementPathTo(
   return decision.kind === 'move' ? decision.to : [];
 }
 
-/** Failures without a reason from the connector. */
 export const CRYPTO_SETTLEMENT_FAILURES = {
   chain: { code: 'settlement_failed', message: 'The settlement could not be sent.' },
   operator: { code: 'settlement_failed', message: 'The settlement was not sent.' },

@@ -14,11 +14,9 @@ export const SIMULATED_DEPOSITS = [
 type SimulatedEvent = (typeof SIMULATED_DEPOSITS)[number];
 
 export interface SimulatedDeposit {
-  /** Absent: a deposit. */
   event?: SimulatedEvent | null | undefined;
   /** Smallest units; absent: the event decides. */
   amount?: string | null | undefined;
-  /** Absent: enough for the deposit to count. */
   confirmations?: number | null | undefined;
   /** Existing deposit; absent: a new one, or the last one for `deposit_undone`. */
   transaction_id?: string | null | undefined;
@@ -38,7 +36,6 @@ interface Report {
   callback: Omit<CryptoCallback, 'callback_id'>;
 }
 
-/** Builds the report that a request simulates. */
 export function simulateReport(
   payment: SimulatedPayment,
   request: SimulatedDeposit,

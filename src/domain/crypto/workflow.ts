@@ -30,7 +30,6 @@ export interface CryptoSettlementInput {
   livemode: boolean;
   /** Smallest units; null for the whole balance. */
   amount: string | null;
-  /** Book currency, from `bookCurrency`. */
   currency: string;
   asset: string;
   network: string;

@@ -8,9 +8,7 @@ type RequiredField = 'country' | 'customer.email';
 
 interface PublicRules {
   display_name: string;
-  /** ISO 4217 codes. */
   currencies: readonly string[];
-  /** ISO 3166-1 alpha-2 codes. */
   countries: readonly string[];
   /** `withinDays` starts at `settled_at`; 0 if there are no refunds. */
   refunds: Readonly<{ kind: RefundKind; withinDays: number }>;
@@ -24,7 +22,6 @@ interface PublicRules {
 }
 
 export interface PaymentMethodRules extends PublicRules {
-  /** Content of the hosted page. @see docs/api.md#send-the-customer-to-redirect_url */
   page: 'bank_selector' | 'wallet' | 'card' | 'cash_reference' | 'voucher';
   /** From creation to `expired`. */
   expires_in_seconds: number;
@@ -146,7 +143,6 @@ export type CatalogEntry = { method: PaymentMethodId } & PublicRules;
 
 export type AvailableEntry = Pick<CatalogEntry, 'method' | 'display_name' | 'currencies'>;
 
-/** In display order. */
 export const PAYMENT_METHOD_IDS: readonly PaymentMethodId[] = Object.freeze(
   Object.keys(PAYMENT_METHODS).filter(isPaymentMethodId),
 );
@@ -155,7 +151,6 @@ export function isPaymentMethodId(id: string): id is PaymentMethodId {
   return Object.hasOwn(PAYMENT_METHODS, id);
 }
 
-/** Widens the type, for comparison with a caller's input. */
 export function methodRules(id: PaymentMethodId): PaymentMethodRules {
   return PAYMENT_METHODS[id];
 }
@@ -166,7 +161,6 @@ export function settlesSoon(id: PaymentMethodId): boolean {
   return !async_settlement && page !== 'card';
 }
 
-/** Omits the internal rules. */
 export function catalogEntry(id: PaymentMethodId): CatalogEntry {
   const { page, expires_in_seconds, settlement_due_seconds, refund_due_seconds, ...wire } =
     methodRules(id);

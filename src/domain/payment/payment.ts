@@ -66,7 +66,6 @@ export type PaymentAct = (typeof PAYMENT_ACTS)[number];
 /** Values of `ServiceAttention`. */
 export type PaymentAttention =
   | 'settlement_overdue'
-  /** The payment ended, but the session at the bank could not be closed. */
   | 'session_not_closed'
   | 'late_money_pending'
   | 'late_authorization_voided'
@@ -74,7 +73,6 @@ export type PaymentAttention =
   | 'late_settlement_not_reversed'
   | 'failed_after_settled'
   | 'clawed_back'
-  /** The bank reports a different amount or currency. */
   | 'amount_differs'
   | 'expired_after_authorized'
   | 'malformed_callback'
@@ -103,7 +101,6 @@ const lateDecisions = {
 } as const satisfies Record<PaymentCallbackName, PaymentDecision>;
 
 const notSent = unapplied('no money of this payment was sent back');
-/** Shared by the states before settlement. */
 const unsettledDecisions = {
   reversed: notSent,
   reversal_failed: notSent,
@@ -162,7 +159,6 @@ export function decidePayment(
   return DECISIONS[status][callback];
 }
 
-/** Returns an empty path if there is none. */
 export function pathTo(
   from: PaymentStatus,
   to: 'authorized' | 'settled',
@@ -179,7 +175,6 @@ export const CANCELLATIONS = {
 
 export type CancelledBy = keyof typeof CANCELLATIONS;
 
-/** Failures without a reason from the bank. */
 export const PAYMENT_FAILURES = {
   bank: { code: 'declined', message: 'The bank declined the payment.' },
   operator: { code: 'failed_at_bank', message: 'The bank reported that the payment failed.' },

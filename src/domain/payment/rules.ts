@@ -24,7 +24,6 @@ export interface MethodRequest {
 
 /**
  * Lists every rule of the method that a request violates.
- * @param enabled ids of the methods that this account can use in this environment
  * @see docs/api.md#create-a-payment, docs/api.md#errors
  */
 export function checkMethodRequirements(

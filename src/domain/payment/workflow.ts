@@ -36,7 +36,6 @@ export interface PaymentOpening {
   created_at: string;
 }
 
-/** Response of the update `open`. */
 export interface PaymentOpened extends PaymentState {
   /** Absent if it is not stored, and in a later run. */
   opening?: PaymentOpening;

@@ -1,6 +1,5 @@
 import { isRailId, type RailId, railRules } from './rails';
 
-/** A rail, or a rail in one of its currencies, such as `card_payout:EUR`. */
 export type FeeName = RailId | `${RailId}:${string}`;
 
 /** Fees in minor units of the payout's currency. */

@@ -65,20 +65,17 @@ export function isUnsent(status: PayoutStatus): boolean {
 
 /** Values of `ServiceAttention`. */
 export type PayoutAttention =
-  /** Overdue, by the state in which the payout is stuck. */
   | 'not_submitted'
   | 'not_sent'
   | 'not_completed'
   /** The workflow was ended from outside and restarted. */
   | 'restarted_in_flight'
-  /** Bank reports that could not be applied. */
   | 'failed_after_completed'
   | 'moved_after_failed'
   | 'moved_after_returned'
   | 'second_return'
   | 'return_too_late'
   | 'return_not_possible'
-  /** The bank reports a different amount or currency. */
   | 'amount_differs'
   | 'malformed_callback'
   | 'sender_not_known';
@@ -173,7 +170,6 @@ export function decidePayout(
   return decision;
 }
 
-/** Returns an empty path if there is none. */
 export function pathTo(
   from: PayoutStatus,
   to: 'submitted' | 'sent' | 'completed' | 'returned',
@@ -182,13 +178,11 @@ export function pathTo(
   return decision.kind === 'move' ? decision.to : [];
 }
 
-/** Failures without a reason from the bank. */
 export const PAYOUT_FAILURES = {
   bank: { code: 'payout_rejected', message: 'The bank rejected the payout.' },
   operator: { code: 'failed_at_bank', message: 'The bank reported that the payout failed.' },
 } as const satisfies Record<string, Failure>;
 
-/** @see docs/api.md#states-of-a-payout */
 export interface Return {
   code: string;
   reason: string;

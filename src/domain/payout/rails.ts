@@ -8,7 +8,6 @@ type RailDue =
   /** 18:00 in Frankfurt on the next TARGET2 business day. */
   | { kind: 'next_business_day' };
 
-/** Fields of a recipient that a rail can require. */
 export const RAIL_FIELDS = [
   'card_number',
   'date_of_birth',
@@ -29,9 +28,7 @@ interface PublicRail {
 }
 
 export interface RailRules extends PublicRail {
-  /** ISO 4217 codes. */
   currencies: readonly string[];
-  /** @see docs/decisions.md#payouts */
   required_fields: readonly RecipientField[];
   /** Whether it reaches only accounts in the SEPA area. */
   sepa: boolean;
@@ -93,14 +90,12 @@ export function isRailId(id: string): id is RailId {
   return Object.hasOwn(RAILS, id);
 }
 
-/** In display order. */
 export const RAIL_IDS: readonly RailId[] = Object.freeze(Object.keys(RAILS).filter(isRailId));
 
 export function railRules(id: RailId): RailRules {
   return RAILS[id];
 }
 
-/** Omits the internal rules. */
 export function railEntry(id: RailId): RailEntry {
   const { display_name, recipient_type, typical_speed, can_be_returned } = railRules(id);
   return { method: id, display_name, recipient_type, typical_speed, can_be_returned };

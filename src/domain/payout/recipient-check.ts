@@ -5,7 +5,6 @@ import type { CardScheme, RecipientDetails, RecipientFacts } from './recipient';
 type RequiredKey = 'type' | 'first_name' | 'last_name';
 type OptionalKey = Exclude<keyof RecipientDetails, RequiredKey> | 'last4' | 'scheme';
 
-/** A recipient in a request; null means absent. @see docs/api.md#recipients */
 export type RecipientInput = Pick<RecipientDetails, RequiredKey> & {
   [Field in OptionalKey]?: string | null | undefined;
 };
@@ -166,7 +165,6 @@ export function recipientDetails(input: RecipientInput): RecipientDetails {
   };
 }
 
-/** Stored as plain text. */
 export function recipientFacts(details: RecipientDetails): RecipientFacts {
   const { type, card_number, iban } = details;
   return {

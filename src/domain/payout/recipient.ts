@@ -9,7 +9,6 @@ export interface RecipientFacts {
   type: RecipientType;
   /** Null for bank accounts, and for cards of other networks. */
   scheme: CardScheme | null;
-  /** Fields present, of those that rails require. */
   has: RecipientField[];
   /** Last month in which the card is valid, `YYYY-MM`; null for bank accounts. */
   card_expires: string | null;

@@ -8,7 +8,6 @@ import { isRailId, type RailRules, railRules } from './rails';
 import type { CardScheme, RecipientFacts } from './recipient';
 
 export interface RailRequest {
-  /** Rail id from the request, not checked yet. */
   method: string;
   currency: string;
   recipient: RecipientFacts;
@@ -135,7 +134,6 @@ export function unfundedFault(
   return exists || balance_account === MAIN_BALANCE ? undefined : neverFunded();
 }
 
-/** Runs before a payout is accepted, and again when its reservation fails. */
 export function payoutBalanceFault(
   rows: readonly AvailableBalance[],
   payout: Debit & { amount: number; fee: number },

@@ -2,17 +2,14 @@
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** Local hour at which the system closes; customer payments end at 17:00. */
 const CLOSING_HOUR = 18;
 
-/** Month is 1 to 12. */
 interface Day {
   year: number;
   month: number;
   day: number;
 }
 
-/** New Year, Labour Day, Christmas and the day after, as month and day. */
 const FIXED_HOLIDAYS = new Set(['1-1', '5-1', '12-25', '12-26']);
 
 export function isBusinessDay(day: Day): boolean {

@@ -11,10 +11,8 @@ export interface PayoutInput {
   /** Minor units, on top of the amount. */
   fee: number;
   currency: string;
-  /** Rail id. */
   method: string;
   recipient_id: string;
-  /** Balance account that pays amount and fee. */
   balance_account: string;
   connector: string;
   /** The caller of `open` limits its wait, so the workflow needs no timer. */
@@ -29,5 +27,4 @@ export type PayoutStart = PayoutInput | PayoutResume;
 export type PayoutState = State<'payout_id', PayoutStatus>;
 export type PayoutResult = PayoutState | Refused<'payout_id'>;
 
-/** A payout is accepted within this time or refused. @see docs/decisions.md#payouts */
 export const ACCEPT_WITHIN_MS = 5_000;

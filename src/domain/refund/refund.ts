@@ -41,14 +41,12 @@ export type RefundAttention =
   | 'refund_overdue'
   | 'failed_after_settled'
   | 'settled_after_failed'
-  /** The bank reports a different amount or currency. */
   | 'amount_differs'
   | 'malformed_callback'
   | 'sender_not_known';
 
 export type RefundDecision = Decision<RefundStatus, RefundAttention>;
 
-/** Decisions for every status × every callback; a final state is never left. */
 const DECISIONS: Record<RefundStatus, Record<RefundCallbackName, RefundDecision>> = {
   processing: { settled: transition('settled'), failed: transition('failed') },
   settled: {
@@ -72,7 +70,6 @@ export function refundWorkflowId(refundId: string): string {
   return `refund:${refundId}`;
 }
 
-/** Failures without a reason from the bank. */
 export const REFUND_FAILURES = {
   bank: { code: 'refund_refused', message: 'The bank refused the refund.' },
   operator: { code: 'failed_at_bank', message: 'The bank reported that the refund failed.' },

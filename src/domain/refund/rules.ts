@@ -19,7 +19,6 @@ export interface RefundablePayment {
 
 const DAY_MS = 86_400_000;
 
-/** Most that refunds can add up to: the requested or received amount, whichever is less. */
 export function refundableAmount({
   amount,
   settled_amount,

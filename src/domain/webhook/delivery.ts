@@ -11,7 +11,6 @@ export interface DeliveredEvent {
 
 export interface WebhookDeliveryInput {
   event_id: string;
-  /** Number of earlier redeliveries; 0 for the first delivery. */
   run: number;
   request_id: string;
   /** Set if an earlier workflow of this run was lost: its attempts count. */

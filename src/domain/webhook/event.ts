@@ -89,10 +89,8 @@ export const DELIVERY_STATUSES = [
 ] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** Null if there is no endpoint. */
 export type Subscription = 'all' | readonly EventType[] | null;
 
-/** First delivery status of a new event. @see docs/webhooks.md#choose-the-events */
 export function firstDeliveryStatus(subscription: Subscription, type: EventType) {
   if (subscription === null) return 'no_endpoint';
   return subscription === 'all' || subscription.includes(type) ? 'pending' : 'not_subscribed';

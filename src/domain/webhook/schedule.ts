@@ -30,7 +30,6 @@ export interface FailedAttempt {
   nowMs: number;
   /** From the receiver's `Retry-After` header. */
   retryAfterMs?: number | undefined;
-  /** Random number from 0 to 1. */
   jitter: number;
 }
 

@@ -40,7 +40,6 @@ export const BankCallback = z
 
 const Count = z.int().min(0).max(BLOCKS_MAX).optional();
 
-/** Payload of every callback of a crypto connector, published to connector teams. */
 const CryptoCallback = z
   .object({
     callback_id: z.string().min(1).max(200),

@@ -89,7 +89,6 @@ export const CryptoPayment = z
   })
   .meta({ id: 'CryptoPayment' });
 
-/** @see docs/api.md#settlements */
 export const CreateCryptoSettlement = z
   .strictObject({
     asset: Asset,

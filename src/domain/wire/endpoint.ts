@@ -5,7 +5,6 @@ import type { ErrorCode } from '../errors';
 /** An endpoint of the API; its schemas validate requests and document them. */
 export interface Endpoint {
   method: 'get' | 'post' | 'delete';
-  /** Path with `{name}` for parameters. */
   path: string;
   /** Also the operation of idempotency keys. */
   operation: string;
@@ -25,14 +24,12 @@ export interface Endpoint {
     status: 200 | 201;
     description: string;
     schema: z.ZodType;
-    /** Overrides the examples of the schema. */
     example?: Record<string, unknown>;
   };
   /** Errors in addition to those of every endpoint. */
   codes: readonly ErrorCode[];
 }
 
-/** Preserves the literal types of the schemas. */
 export function endpoint<const E extends Endpoint>(definition: E): E {
   return definition;
 }

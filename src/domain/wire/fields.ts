@@ -67,7 +67,6 @@ export const Failure = z.object({ code: z.string(), message: z.string() }).meta(
 
 export const ById = z.object({ id: z.string() });
 
-/** In a request, null means absent. */
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();
 }

@@ -28,7 +28,6 @@ export const CreatedBefore = z
   })
   .pipe(z.string().meta({ format: 'date-time' }))
   .optional();
-/** Fields of a list's query without other filters. */
 export function buildListQuery<const Statuses extends readonly string[]>(statuses: Statuses) {
   return z.strictObject({
     limit: Limit,
@@ -52,7 +51,6 @@ export function buildPageSchema<T extends z.ZodType>(item: T, id: string) {
     .meta({ id });
 }
 
-/** Whole list, on one page. */
 export function buildListSchema<T extends z.ZodType>(item: T, id: string) {
   return z.object({ object: z.literal('list'), data: z.array(item) }).meta({ id });
 }

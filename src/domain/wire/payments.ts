@@ -67,7 +67,6 @@ const Customer = z
   .object({ email: nullable, first_name: nullable, last_name: nullable, reference: nullable })
   .meta({ id: 'Customer' });
 
-/** @see docs/api.md#create-a-payment */
 export const Payment = z
   .object({
     id: z.uuid().meta({ examples: [SAMPLE_IDS.payment] }),

@@ -36,7 +36,6 @@ const Return = z
   })
   .meta({ id: 'PayoutReturn' });
 
-/** @see docs/api.md#payouts */
 export const Payout = z
   .object({
     id: z.uuid().meta({ examples: [SAMPLE_IDS.payout] }),

@@ -92,7 +92,6 @@ export const CreateRecipient = Fields.superRefine(
 ).meta({ id: 'CreatePayoutRecipient' });
 export type CreateRecipient = z.infer<typeof Fields>;
 
-/** Invalid fields count as present, but their value may have any type. */
 function clearInvalidFields(input: CreateRecipient, atFault: ReadonlySet<unknown>): RecipientInput {
   const invalidFields = Object.keys(input).filter((field) => atFault.has(field));
   return { ...input, ...Object.fromEntries(invalidFields.map((field) => [field, ''])) };

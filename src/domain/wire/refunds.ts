@@ -20,7 +20,6 @@ export const CreateRefund = z
   .meta({ id: 'CreateRefund' });
 export type CreateRefund = z.infer<typeof CreateRefund>;
 
-/** @see docs/api.md#refunds */
 export const Refund = z
   .object({
     id: z.uuid().meta({ examples: [SAMPLE_IDS.refund] }),

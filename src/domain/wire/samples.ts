@@ -8,15 +8,12 @@ export const SAMPLE_IDS = {
   crypto_settlement: 'f3a95d10-8e42-4176-9b6a-4c0d2e7f8b66',
 } as const;
 
-/** Origin in examples; the document replaces it with its own. */
 export const SAMPLE_ORIGIN = 'https://payments.example.com';
-/** Has the format of a real page token. */
 export const SAMPLE_TOKEN = 'q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA';
 export const SAMPLE_CREATED = '2026-03-01T12:34:56.789Z';
 export const SAMPLE_UPDATED = '2026-03-01T12:35:12.003Z';
 export const SAMPLE_ADDRESS = '0x52908400098527886E0F7030069857D2E4169EE7';
 export const SAMPLE_TRANSACTION = `0x${'4f'.repeat(32)}`;
-/** Smallest units of an asset. */
 export const SAMPLE_UNITS = '40000000000000000';
 
 /** Request body that a merchant can paste. @see docs/api.md#create-a-payment */
