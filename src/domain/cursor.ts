@@ -34,7 +34,6 @@ export function parseCreatedBefore(text: string): string | undefined {
     .slice(1, 7)
     .map((digits = '0') => Number(digits));
   const [fraction = '', sign = '+', offsetHour = '00', offsetMinute = '00'] = match.slice(7);
-  if (month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return undefined;
   if (hour > 23 || minute > 59 || second > 59) return undefined;
   if (Number(offsetHour) > 23 || Number(offsetMinute) > 59) return undefined;
 
@@ -42,14 +41,10 @@ export function parseCreatedBefore(text: string): string | undefined {
   const local = new Date(0);
   // Date.UTC would map the years 0 to 99 to 1900 to 1999.
   local.setUTCFullYear(year, month - 1, day);
+  if (local.getUTCMonth() !== month - 1 || local.getUTCDate() !== day) return undefined;
   local.setUTCHours(hour, minute, second);
   const utc = isoText(local.getTime() - (sign === '-' ? -offset : offset) * MINUTE_MS);
   return utc && `${utc.slice(0, 19)}.${fraction.padEnd(9, '0')}Z`;
-}
-
-function daysInMonth(year: number, month: number): number {
-  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
-  return [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
 function isoText(ms: number): string | undefined {

@@ -5,6 +5,7 @@ import {
   assetRules,
   bookCurrency,
   cryptoMethod,
+  DEFAULT_WINDOW_SECONDS,
   parseUnits,
   readWindows,
 } from '../domain/crypto/assets';
@@ -93,9 +94,9 @@ function acceptPayment(
   const { account_id, livemode } = caller;
   const { amount, currency, reference, metadata } = body;
   const { rules, method, connector } = findAsset(deps, caller, body);
-  const { asset, network, window_seconds } = rules;
+  const { asset, network } = rules;
   const windows = readWindows(deps.config.CRYPTO_WINDOWS ?? '');
-  const expires_in_seconds = windows.get(asset) ?? window_seconds;
+  const expires_in_seconds = windows.get(asset) ?? DEFAULT_WINDOW_SECONDS;
   return {
     crypto_payment: {
       reference: reference ?? null,

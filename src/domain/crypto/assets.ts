@@ -4,12 +4,12 @@ interface AssetRules {
   display_name: string;
   /** The smallest unit is 10 to the power of minus this. */
   decimals: number;
-  window_seconds: number;
   /** Smallest units from which a balance is paid out daily. */
   settled_from: string;
 }
 
-const HALF_AN_HOUR = 30 * 60;
+/** Payment window of an asset that has no other. */
+export const DEFAULT_WINDOW_SECONDS = 30 * 60;
 
 /** Supported assets, each on one network. @see docs/decisions.md#crypto */
 export const ASSETS = [
@@ -18,7 +18,6 @@ export const ASSETS = [
     network: 'bitcoin',
     display_name: 'Bitcoin',
     decimals: 8,
-    window_seconds: HALF_AN_HOUR,
     settled_from: '10000',
   },
   {
@@ -26,7 +25,6 @@ export const ASSETS = [
     network: 'ethereum',
     display_name: 'Ether',
     decimals: 18,
-    window_seconds: HALF_AN_HOUR,
     settled_from: '1000000000000000',
   },
   {
@@ -34,7 +32,6 @@ export const ASSETS = [
     network: 'ethereum',
     display_name: 'USD Coin on Ethereum',
     decimals: 6,
-    window_seconds: HALF_AN_HOUR,
     settled_from: '1000000',
   },
   {
@@ -42,7 +39,6 @@ export const ASSETS = [
     network: 'tron',
     display_name: 'Tether on Tron',
     decimals: 6,
-    window_seconds: HALF_AN_HOUR,
     settled_from: '1000000',
   },
 ] as const satisfies readonly AssetRules[];

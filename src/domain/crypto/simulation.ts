@@ -31,6 +31,12 @@ interface SimulatedPayment {
   deposits: readonly Pick<Deposit, 'transaction_id' | 'amount' | 'seen_at'>[];
 }
 
+interface Defaults {
+  /** Id of a new transaction. */
+  transaction_id: string;
+  now: string;
+}
+
 interface Report {
   name: CryptoPaymentCallbackName;
   callback: Omit<CryptoCallback, 'callback_id'>;
@@ -39,27 +45,26 @@ interface Report {
 export function simulateReport(
   payment: SimulatedPayment,
   request: SimulatedDeposit,
-  defaults: { transaction_id: string; now: string },
+  defaults: Defaults,
 ): Report {
   const { code, reason } = request;
   const event = request.event ?? 'deposit';
   const why = { code: code ?? undefined, reason: reason ?? undefined };
   switch (event) {
     case 'expired':
-      return { name: 'expired', callback: { occurred_at: defaults.now, ...why } };
+      return { name: event, callback: { occurred_at: defaults.now, ...why } };
     case 'deposit_undone': {
       const last = payment.deposits.at(-1)?.transaction_id;
       const transaction_id = request.transaction_id ?? last ?? defaults.transaction_id;
-      return {
-        name: 'deposit_undone',
-        callback: { occurred_at: defaults.now, transaction_id, ...why },
-      };
+      return { name: event, callback: { occurred_at: defaults.now, transaction_id, ...why } };
     }
     case 'deposit':
     case 'received':
     case 'underpaid':
-    case 'held':
-      return { name: 'deposit', callback: buildDeposit(payment, event, request, defaults) };
+    case 'held': {
+      const deposit = buildDeposit(payment, event, request, defaults);
+      return { name: 'deposit', callback: { ...deposit, ...why } };
+    }
     default:
       return assertNever(event);
   }
@@ -69,9 +74,8 @@ function buildDeposit(
   payment: SimulatedPayment,
   event: SimulatedEvent,
   request: SimulatedDeposit,
-  defaults: { transaction_id: string; now: string },
+  defaults: Defaults,
 ): Report['callback'] {
-  const { confirmations, code, reason } = request;
   const transaction_id = request.transaction_id ?? defaults.transaction_id;
   const existing = payment.deposits.find((deposit) => deposit.transaction_id === transaction_id);
   return {
@@ -79,10 +83,8 @@ function buildDeposit(
     occurred_at: existing?.seen_at ?? defaults.now,
     transaction_id,
     amount: request.amount ?? existing?.amount ?? String(amountFor(payment, event)),
-    confirmations: confirmations ?? payment.required_confirmations,
+    confirmations: request.confirmations ?? payment.required_confirmations,
     screening: getVerdict(event, existing !== undefined),
-    code: code ?? undefined,
-    reason: reason ?? undefined,
   };
 }
 

@@ -93,23 +93,16 @@ function bankFaults(input: RecipientInput): RecipientFault[] {
   return [...faults, ...last4Faults(input, normalizeIban(iban))];
 }
 
-function findForeignFields(
-  input: RecipientInput,
-  fields: readonly (keyof RecipientInput)[],
-): RecipientFault[] {
-  const kind = input.type === 'card' ? 'a card' : 'a bank account';
-  return fields
-    .filter((field) => isPresent(input[field]))
-    .map((field) => ({ field, message: `does not belong to ${kind}` }));
+type Fields = readonly (keyof RecipientInput)[];
+
+function findForeignFields(input: RecipientInput, fields: Fields): RecipientFault[] {
+  const message = `does not belong to ${input.type === 'card' ? 'a card' : 'a bank account'}`;
+  return fields.filter((field) => isPresent(input[field])).map((field) => ({ field, message }));
 }
 
-function findMissingFields(
-  input: RecipientInput,
-  fields: readonly (keyof RecipientInput)[],
-): RecipientFault[] {
-  return fields
-    .filter((field) => !isPresent(input[field]))
-    .map((field) => ({ field, message: 'is required' }));
+function findMissingFields(input: RecipientInput, fields: Fields): RecipientFault[] {
+  const message = 'is required';
+  return fields.filter((field) => !isPresent(input[field])).map((field) => ({ field, message }));
 }
 
 function last4Faults(

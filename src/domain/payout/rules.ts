@@ -4,8 +4,9 @@ import { isBalanceAccountName, MAIN_BALANCE } from '../account/balance-account';
 import type { ErrorDetail } from '../errors';
 import type { RuleViolation } from '../lifecycle';
 import { formatMoney } from '../money';
+import { methodRules } from '../payment/catalog';
 import { isRailId, type RailRules, railRules } from './rails';
-import type { CardScheme, RecipientFacts } from './recipient';
+import { CARD_SCHEMES, type RecipientFacts } from './recipient';
 
 export interface RailRequest {
   method: string;
@@ -79,17 +80,11 @@ function missingFields(rules: RailRules, { has }: RecipientFacts): ErrorDetail[]
   );
 }
 
-const SCHEME_NAMES: Record<CardScheme, string> = {
-  visa: 'Visa',
-  mastercard: 'Mastercard',
-  amex: 'American Express',
-};
-
 /** A card is valid to the end of its last month, in UTC like every time of the API. */
 function cardFaults({ type, scheme, card_expires }: RecipientFacts, at: Date): ErrorDetail[] {
   if (type !== 'card') return [];
   const isPast = card_expires !== null && card_expires < at.toISOString().slice(0, 7);
-  const networks = Object.values(SCHEME_NAMES).join(', ');
+  const networks = CARD_SCHEMES.map((id) => methodRules(id).display_name).join(', ');
   return [
     ...(isPast ? [detail('card_expired', 'expiry_year', 'The card has expired.')] : []),
     ...(scheme === null

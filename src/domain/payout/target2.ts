@@ -4,21 +4,17 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const CLOSING_HOUR = 18;
 
-interface Day {
-  year: number;
-  month: number;
-  day: number;
-}
-
 const FIXED_HOLIDAYS = new Set(['1-1', '5-1', '12-25', '12-26']);
 
-export function isBusinessDay(day: Day): boolean {
-  const at = toUtc(day);
-  const weekday = new Date(at).getUTCDay();
-  if (weekday === 0 || weekday === 6 || FIXED_HOLIDAYS.has(`${day.month}-${day.day}`)) return false;
-  const easter = easterSunday(day.year);
+/** @param day midnight of the day, in ms since the epoch */
+export function isBusinessDay(day: number): boolean {
+  const date = new Date(day);
+  const weekday = date.getUTCDay();
+  const monthAndDay = `${date.getUTCMonth() + 1}-${date.getUTCDate()}`;
+  if (weekday === 0 || weekday === 6 || FIXED_HOLIDAYS.has(monthAndDay)) return false;
+  const easter = easterSunday(date.getUTCFullYear());
   // Good Friday and Easter Monday are holidays.
-  return at !== easter - 2 * DAY_MS && at !== easter + DAY_MS;
+  return day !== easter - 2 * DAY_MS && day !== easter + DAY_MS;
 }
 
 /**
@@ -26,19 +22,11 @@ export function isBusinessDay(day: Day): boolean {
  * @param at ms since the epoch
  */
 export function endOfNextBusinessDay(at: number): number {
-  let day = toUtc(toDay(at + offsetAt(at))) + DAY_MS;
-  while (!isBusinessDay(toDay(day))) day += DAY_MS;
+  const today = Math.floor((at + offsetAt(at)) / DAY_MS) * DAY_MS;
+  let day = today + DAY_MS;
+  while (!isBusinessDay(day)) day += DAY_MS;
   const closing = day + CLOSING_HOUR * HOUR_MS;
   return closing - offsetAt(closing - HOUR_MS);
-}
-
-function toDay(ms: number): Day {
-  const date = new Date(ms);
-  return { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() };
-}
-
-function toUtc({ year, month, day }: Day): number {
-  return Date.UTC(year, month - 1, day);
 }
 
 /** Offset of local time from UTC in ms; summer time ends on the last Sunday of October. */

@@ -5,21 +5,14 @@ import {
   type AnyCallback,
   BANK_RESOURCES,
   CALLBACK_RESOURCES,
+  CALLBACKS,
   type BankCallback as Callback,
   type CallbackName,
   type CallbackResource,
   CRYPTO_RESOURCES,
-  PAYMENT_CALLBACKS,
-  PAYOUT_CALLBACKS,
-  REFUND_CALLBACKS,
 } from '../callback/callback';
 import { UNITS } from '../crypto/assets';
-import {
-  BLOCKS_MAX,
-  CRYPTO_PAYMENT_CALLBACKS,
-  CRYPTO_SETTLEMENT_CALLBACKS,
-  type CryptoCallback as CryptoPayload,
-} from '../crypto/callback';
+import { BLOCKS_MAX, type CryptoCallback as CryptoPayload } from '../crypto/callback';
 
 /** Payload of every bank callback, published to connector teams. */
 export const BankCallback = z
@@ -56,20 +49,22 @@ const CryptoCallback = z
   })
   .meta({ id: 'CryptoCallback' }) satisfies z.ZodType<CryptoPayload>;
 
+/** Part of a field path in the ledger. */
+const Connector = z.string().refine(isBalanceAccountName, 'must be the name of a connector');
+
 export const CryptoReport = z.object({
-  connector: z.string().refine(isBalanceAccountName, 'must be the name of a connector'),
+  connector: Connector,
   resource: z.enum(CRYPTO_RESOURCES),
   resource_id: z.uuid(),
-  name: z.enum([...CRYPTO_PAYMENT_CALLBACKS, ...CRYPTO_SETTLEMENT_CALLBACKS]),
+  name: z.enum(CRYPTO_RESOURCES.flatMap((kind) => CALLBACKS[kind])),
   callback: CryptoCallback,
 });
 
 const BankReport = z.object({
-  /** Part of a field path in the ledger. */
-  connector: z.string().refine(isBalanceAccountName, 'must be the name of a connector'),
+  connector: Connector,
   resource: z.enum(BANK_RESOURCES),
   resource_id: z.uuid(),
-  name: z.enum([...PAYMENT_CALLBACKS, ...REFUND_CALLBACKS, ...PAYOUT_CALLBACKS]),
+  name: z.enum(BANK_RESOURCES.flatMap((kind) => CALLBACKS[kind])),
   callback: BankCallback,
 });
 
@@ -84,28 +79,27 @@ export interface ResourceCallback {
   callback: AnyCallback;
 }
 
-function buildHttpCallback<
-  R extends CallbackResource,
-  N extends CallbackName,
-  Payload extends z.ZodRawShape,
->(resource: R, events: readonly [N, ...N[]], { shape }: z.ZodObject<Payload>) {
+function buildHttpCallback<Payload extends z.ZodRawShape>(
+  resource: CallbackResource,
+  { shape }: z.ZodObject<Payload>,
+) {
   return z.strictObject({
     resource: z.literal(resource),
     resource_id: z.uuid(),
-    event: z.enum(events),
+    event: z.enum(CALLBACKS[resource]),
     ...shape,
   });
 }
+
+const [first, ...others] = BANK_RESOURCES;
 
 /** Body of a callback over HTTP. @see docs/connectors.md#callbacks-over-http */
 export const HttpCallback = z.discriminatedUnion(
   'resource',
   [
-    buildHttpCallback('payment', PAYMENT_CALLBACKS, BankCallback),
-    buildHttpCallback('refund', REFUND_CALLBACKS, BankCallback),
-    buildHttpCallback('payout', PAYOUT_CALLBACKS, BankCallback),
-    buildHttpCallback('crypto_payment', CRYPTO_PAYMENT_CALLBACKS, CryptoCallback),
-    buildHttpCallback('crypto_settlement', CRYPTO_SETTLEMENT_CALLBACKS, CryptoCallback),
+    buildHttpCallback(first, BankCallback),
+    ...others.map((kind) => buildHttpCallback(kind, BankCallback)),
+    ...CRYPTO_RESOURCES.map((kind) => buildHttpCallback(kind, CryptoCallback)),
   ],
   { error: `must be one of ${CALLBACK_RESOURCES.join(', ')}` },
 );

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { PAYMENT_CALLBACKS, PAYOUT_CALLBACKS, REFUND_CALLBACKS } from '../callback/callback';
-import { CRYPTO_SETTLEMENT_CALLBACKS } from '../crypto/callback';
+import { type BankResource, CALLBACKS } from '../callback/callback';
 import { SIMULATED_DEPOSITS } from '../crypto/simulation';
 import { CryptoPayment, CryptoSettlement, RequestUnits } from './crypto';
 import { endpoint } from './endpoint';
@@ -30,59 +29,40 @@ function describeSimulation(resource: string): string {
   );
 }
 
+function simulateBank<Noun extends BankResource>(
+  noun: Noun,
+  schema: z.ZodType,
+  example: Record<string, unknown>,
+) {
+  return endpoint({
+    method: 'post',
+    path: `/v1/sandbox/${noun}s/{id}/simulate`,
+    operation: `simulate${noun.charAt(0).toUpperCase()}${noun.slice(1)}`,
+    summary: `Let the sandbox bank report something about a ${noun}`,
+    description: describeSimulation(noun),
+    scope: `${noun}s:write`,
+    params: ById,
+    body: buildReportSchema(CALLBACKS[noun]),
+    success: { status: 200, description: `The ${noun} after the event.`, schema, example },
+    codes: [`${noun}_not_found`],
+  });
+}
+
 /** @see docs/decisions.md#sandbox */
-export const simulatePayment = endpoint({
-  method: 'post',
-  path: '/v1/sandbox/payments/{id}/simulate',
-  operation: 'simulatePayment',
-  summary: 'Let the sandbox bank report something about a payment',
-  description: describeSimulation('payment'),
-  scope: 'payments:write',
-  params: ById,
-  body: buildReportSchema(PAYMENT_CALLBACKS),
-  success: {
-    status: 200,
-    description: 'The payment after the event.',
-    schema: Payment,
-    example: { status: 'authorized', authorized_at: SAMPLE_UPDATED, updated_at: SAMPLE_UPDATED },
-  },
-  codes: ['payment_not_found'],
+export const simulatePayment = simulateBank('payment', Payment, {
+  status: 'authorized',
+  authorized_at: SAMPLE_UPDATED,
+  updated_at: SAMPLE_UPDATED,
 });
 
-export const simulateRefund = endpoint({
-  method: 'post',
-  path: '/v1/sandbox/refunds/{id}/simulate',
-  operation: 'simulateRefund',
-  summary: 'Let the sandbox bank report something about a refund',
-  description: describeSimulation('refund'),
-  scope: 'refunds:write',
-  params: ById,
-  body: buildReportSchema(REFUND_CALLBACKS),
-  success: {
-    status: 200,
-    description: 'The refund after the event.',
-    schema: Refund,
-    example: { status: 'settled', settled_at: SAMPLE_UPDATED },
-  },
-  codes: ['refund_not_found'],
+export const simulateRefund = simulateBank('refund', Refund, {
+  status: 'settled',
+  settled_at: SAMPLE_UPDATED,
 });
 
-export const simulatePayout = endpoint({
-  method: 'post',
-  path: '/v1/sandbox/payouts/{id}/simulate',
-  operation: 'simulatePayout',
-  summary: 'Let the sandbox bank report something about a payout',
-  description: describeSimulation('payout'),
-  scope: 'payouts:write',
-  params: ById,
-  body: buildReportSchema(PAYOUT_CALLBACKS),
-  success: {
-    status: 200,
-    description: 'The payout after the event.',
-    schema: Payout,
-    example: { status: 'completed', completed_at: SAMPLE_UPDATED },
-  },
-  codes: ['payout_not_found'],
+export const simulatePayout = simulateBank('payout', Payout, {
+  status: 'completed',
+  completed_at: SAMPLE_UPDATED,
 });
 
 export const simulateCryptoPayment = endpoint({
@@ -134,13 +114,15 @@ export const simulateCryptoSettlement = endpoint({
   scope: 'crypto:write',
   crypto: true,
   params: ById,
-  body: buildReportSchema(CRYPTO_SETTLEMENT_CALLBACKS),
+  body: buildReportSchema(CALLBACKS.crypto_settlement),
   success: {
     status: 200,
     description: 'The settlement after it.',
     schema: CryptoSettlement,
     example: {
-      ...{ status: 'completed', transaction_id: SAMPLE_TRANSACTION, completed_at: SAMPLE_UPDATED },
+      status: 'completed',
+      transaction_id: SAMPLE_TRANSACTION,
+      completed_at: SAMPLE_UPDATED,
     },
   },
   codes: ['crypto_not_enabled', 'crypto_settlement_not_found'],
