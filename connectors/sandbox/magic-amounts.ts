@@ -19,29 +19,25 @@ export function lookUpBehavior<Behavior extends string, Usual extends string>(
 export const MAGIC_AMOUNTS = {
   66601: {
     behaviour: 'slow_session',
-    description:
-      'The bank opens its page after 8 seconds: the create responds `created`, and ' +
-      '`redirect_url` works meanwhile.',
+    description: 'The bank opens its page after 8 seconds: the create responds `created`.',
   },
   66602: {
     behaviour: 'declined_at_open',
-    description: 'The bank declines before the customer sees a page: the create responds `failed`.',
+    description: 'The bank declines at once: the create responds `failed`.',
   },
   66603: {
     behaviour: 'never_settles',
-    description: 'No settlement follows the approval: the payment stays `authorized`.',
+    description: 'No settlement follows the approval: it stays `authorized`.',
   },
   66604: {
     behaviour: 'duplicate_out_of_order',
     description:
-      'After the approval the bank reports `settled`, then `authorized`, then both again; also ' +
-      'with autoplay off. The payment ends `settled`, and each event is sent once.',
+      'After the approval the bank reports `settled`, then `authorized`, then both again: `settled`, each event once.',
   },
   66605: {
     behaviour: 'fails_after_approval',
     description:
-      'Three seconds after the approval the bank revokes it: `authorized`, then `failed`; ' +
-      'also with autoplay off.',
+      'Three seconds after the approval the bank revokes it: `authorized`, then `failed`.',
   },
 } as const satisfies MagicTable;
 
@@ -49,85 +45,70 @@ export const MAGIC_AMOUNTS = {
 export const REFUND_MAGIC_AMOUNTS = {
   66611: {
     behaviour: 'refused',
-    description: 'The bank refuses the refund at once: `failed` with the code `refund_refused`.',
+    description: 'The bank refuses at once: `failed` with `refund_refused`.',
   },
   66612: {
     behaviour: 'fails_later',
-    description:
-      'Three seconds after the bank accepted it, the refund fails with the code ' +
-      '`account_closed`; also with autoplay off.',
+    description: 'It fails after 3 seconds with `account_closed`.',
   },
   66613: {
     behaviour: 'silent',
-    description: 'The bank accepts the refund and reports nothing more: it stays `processing`.',
+    description: 'The bank reports nothing: it stays `processing`.',
   },
   66614: {
     behaviour: 'answer_lost',
-    description: 'The bank’s answer gets lost. The refund is looked up, and goes on as usual.',
+    description: 'The bank’s answer gets lost: looked up, then as usual.',
   },
   66615: {
     behaviour: 'instruction_lost',
     description:
-      'The instruction gets lost. The refund is looked up, sent again under the same id, and ' +
-      'goes on as usual.',
+      'The instruction gets lost: looked up, sent again under the same ID, then as usual.',
   },
   66616: {
     behaviour: 'contradictory',
-    description:
-      'The bank reports `settled` twice and then `failed`; also with autoplay off. The refund ' +
-      'ends `settled`, and its event is sent once.',
+    description: 'The bank reports `settled` twice, then `failed`: `settled`, with one event.',
   },
 } as const satisfies MagicTable;
 
 export const PAYOUT_MAGIC_AMOUNTS = {
   66621: {
     behaviour: 'rejected',
-    description: 'The bank rejects the payout at once: `failed` with the code `payout_rejected`.',
+    description: 'The bank rejects at once: `failed` with `payout_rejected`.',
   },
   66622: {
     behaviour: 'fails_later',
-    description:
-      'Three seconds after it was sent, the payout fails with the code `scheme_rejected`; also ' +
-      'with autoplay off.',
+    description: 'Three seconds after it was sent, it fails with `scheme_rejected`.',
   },
   66623: {
     behaviour: 'silent',
-    description: 'The bank sends the payout and reports nothing more: it stays `sent`.',
+    description: 'The bank reports nothing more after `sent`.',
   },
   66624: {
     behaviour: 'stays_submitted',
     description:
-      'The bank queues the payout and reports nothing more: it stays `submitted`, which the ' +
-      'create responds after 5 seconds.',
+      'The bank queues it: it stays `submitted`, which the create responds after 5 seconds.',
   },
   66625: {
     behaviour: 'answer_lost',
-    description: 'The bank’s answer gets lost. The payout is looked up, and goes on as usual.',
+    description: 'The bank’s answer gets lost: looked up, then as usual.',
   },
   66626: {
     behaviour: 'instruction_lost',
     description:
-      'The instruction gets lost. The payout is looked up, sent again under the same id, and ' +
-      'goes on as usual.',
+      'The instruction gets lost: looked up, sent again under the same ID, then as usual.',
   },
   66627: {
     behaviour: 'comes_back',
-    description:
-      'The payout is `completed` after 3 seconds and returned 3 seconds later: `returned` ' +
-      'with the code `AC04`; also with autoplay off.',
+    description: '`completed` after 3 seconds, and 3 seconds later `returned` with `AC04`.',
   },
   66628: {
     behaviour: 'comes_straight_back',
-    description:
-      'Three seconds after it was sent, the payout is `returned`, never `completed`; ' +
-      'also with autoplay off.',
+    description: '`returned` 3 seconds after it was sent, never `completed`.',
   },
   66629: {
     behaviour: 'contradictory',
     description:
-      'The bank reports `completed` twice, then `failed`, then `returned` twice; also with ' +
-      'autoplay off. The payout ends `returned` (on `card_payout`, `completed`), and each ' +
-      'event is sent once.',
+      'The bank reports `completed` twice, `failed`, then `returned` twice: `returned` (on `card_payout`, `completed`), each event once.',
   },
 } as const satisfies MagicTable;
 

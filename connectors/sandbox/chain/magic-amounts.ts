@@ -11,12 +11,11 @@ export const CRYPTO_MAGIC_AMOUNTS = {
   },
   66632: {
     behaviour: 'pays_half',
-    description: 'The payer sends half of it and nothing more: `underpaid`.',
+    description: 'The payer sends half and nothing more: `underpaid`.',
   },
   66633: {
     behaviour: 'pays_in_two',
-    description:
-      'The payer sends half of it and 6 seconds later the rest: `underpaid`, `received`.',
+    description: 'The payer sends half, and 6 seconds later the rest: `underpaid`, `received`.',
   },
   66634: {
     behaviour: 'pays_double',
@@ -24,7 +23,7 @@ export const CRYPTO_MAGIC_AMOUNTS = {
   },
   66635: {
     behaviour: 'listed_source',
-    description: 'The payer sends from a source that fails the screening: `held`.',
+    description: 'The source fails the screening: `held`.',
   },
   66636: {
     behaviour: 'undone_early',
@@ -39,12 +38,11 @@ export const CRYPTO_MAGIC_AMOUNTS = {
   66638: {
     behaviour: 'never_confirms',
     description:
-      'The deposit is seen and never confirmed: it stays `pending`, and the payment ' +
-      '`awaiting_deposit`, also after its window.',
+      'The deposit is never confirmed: it stays `pending`, and the payment `awaiting_deposit`, also after its window.',
   },
   66639: {
     behaviour: 'declined',
-    description: 'There is no rate: the create is refused with `asset_not_available`.',
+    description: 'There is no rate: the create is 422 `asset_not_available`.',
   },
 } as const satisfies MagicTable;
 
@@ -52,32 +50,28 @@ export const CRYPTO_MAGIC_AMOUNTS = {
 export const SETTLEMENT_MAGIC_AMOUNTS = {
   66641: {
     behaviour: 'refused',
-    description: 'The chain refuses the settlement at once: `failed` with `settlement_refused`.',
+    description: 'The chain refuses at once: `failed` with `settlement_refused`.',
   },
   66642: {
     behaviour: 'fails_later',
-    description:
-      'Three seconds after it was sent, the settlement fails with `transaction_dropped`; also ' +
-      'with autoplay off.',
+    description: 'Three seconds after it was sent, it fails with `transaction_dropped`.',
   },
   66643: {
     behaviour: 'silent',
-    description: 'The chain reports nothing after `sent`: the settlement stays `sent`.',
+    description: 'The chain reports nothing more after `sent`.',
   },
   66644: {
     behaviour: 'answer_lost',
-    description: 'The answer gets lost. The settlement is looked up, and goes on as usual.',
+    description: 'The answer gets lost: looked up, then as usual.',
   },
   66645: {
     behaviour: 'instruction_lost',
     description:
-      'The instruction gets lost. The settlement is looked up, sent again under the same id, ' +
-      'and goes on as usual.',
+      'The instruction gets lost: looked up, sent again under the same ID, then as usual.',
   },
   66646: {
     behaviour: 'waits',
-    description:
-      'The settlement waits 3 seconds before it is sent: `pending`, `sent`; also with autoplay off.',
+    description: 'It waits 3 seconds before it is sent: `pending`, `sent`.',
   },
 } as const satisfies MagicTable;
 
