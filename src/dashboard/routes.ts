@@ -6,7 +6,6 @@ import { PROFILE_ROUTES } from './account/profile';
 import { TEAM_ROUTES } from './account/team';
 import { CRYPTO_PAYMENTS, CRYPTO_SETTLEMENTS, CryptoTabs } from './crypto/kinds';
 import { CRYPTO_PAYMENT_ROUTE } from './crypto/payment-page';
-import { SETTLE_ROUTE } from './crypto/settle';
 import { CRYPTO_SETTLEMENT_ROUTE } from './crypto/settlement-page';
 import { WALLET_ROUTES } from './crypto/wallets';
 import type { Route } from './frame/route';
@@ -38,7 +37,6 @@ const CRYPTO_ROUTES: readonly Route[] = [
   ...listRoutes(CRYPTO_SETTLEMENTS, CryptoTabs),
   CRYPTO_SETTLEMENT_ROUTE,
   ...WALLET_ROUTES,
-  SETTLE_ROUTE,
 ];
 
 export const ROUTES: readonly Route[] = [

@@ -15,13 +15,20 @@ import {
   Table,
   When,
 } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import {
+  type Answer,
+  type Call,
+  type PageDeps,
+  type Route,
+  redirect,
+  viewRoute,
+} from '../frame/route';
 
 const TITLE = 'API keys';
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export const API_KEY_ROUTES: readonly Route[] = [
-  { method: 'get', path: '/api-keys', act: 'view', title: TITLE, handle: list },
+  viewRoute('/api-keys', TITLE, list),
   { method: 'post', path: '/api-keys', act: 'keys.change', title: TITLE, handle: create },
   {
     method: 'post',
@@ -68,8 +75,8 @@ function toRow(call: Call, key: ListedKey): Row {
       <Badge tone="plain">Revoked</Badge>
     ) : call.may('keys.change') ? (
       <PostForm
-        viewer={call.viewer}
-        action={call.href(`/api-keys/${_id}/revoke`)}
+        call={call}
+        path={`/api-keys/${_id}/revoke`}
         button="Revoke"
         tone="danger"
         class="inline"
@@ -92,12 +99,7 @@ function toRow(call: Call, key: ListedKey): Row {
 function NewKeyForm({ call }: { call: Call }) {
   return (
     <Panel title="New key">
-      <PostForm
-        viewer={call.viewer}
-        action={call.href('/api-keys')}
-        button="Create key"
-        hidden={{ once: randomUUID() }}
-      >
+      <PostForm call={call} path="/api-keys" button="Create key" hidden={{ once: randomUUID() }}>
         <Checks
           legend="Scopes"
           name="scope"
@@ -116,7 +118,7 @@ async function create(call: Call, deps: PageDeps): Promise<Answer> {
   const formKey = field(call.form, 'once');
   if (scopes.length === 0 || !isKnown || !UUID.test(formKey)) {
     const text = 'No key was created: choose at least one scope.';
-    return { go: call.href('/api-keys'), flash: { tone: 'bad', text } };
+    return redirect(call, '/api-keys', 'bad', text);
   }
   try {
     // A form that is sent twice creates one key.
@@ -126,7 +128,7 @@ async function create(call: Call, deps: PageDeps): Promise<Answer> {
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
     const text = 'This key was created already, and is shown only once. Revoke it if you lost it.';
-    return { go: call.href('/api-keys'), flash: { tone: 'bad', text } };
+    return redirect(call, '/api-keys', 'bad', text);
   }
 }
 
@@ -149,5 +151,5 @@ async function revoke(call: Call, deps: PageDeps): Promise<Answer> {
   const { id = '' } = call.params;
   const revokedKey = await revokeKey(deps, id, call.scope);
   if (revokedKey === null) return 'not_found';
-  return { go: call.href('/api-keys'), flash: { tone: 'good', text: 'The key is revoked.' } };
+  return redirect(call, '/api-keys', 'good', 'The key is revoked.');
 }

@@ -7,20 +7,14 @@ import {
 import { type Actor, type AuditLine, listAuditLines } from '../../service/audit-log';
 import { Filters, Select } from '../frame/fields';
 import { PageHead, Pager, Panel, type Row, Table, When } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
 
 const TITLE = 'Audit log';
 const PATH = '/audit-log';
 /** Format of line ids, which are also the cursors of the list. */
 const CURSOR = /^[\dTZ:.-]{24}_[0-9a-f]{16}$/;
 
-export const AUDIT_LOG_ROUTE: Route = {
-  method: 'get',
-  path: PATH,
-  act: 'view',
-  title: TITLE,
-  handle: list,
-};
+export const AUDIT_LOG_ROUTE = viewRoute(PATH, TITLE, list);
 
 async function list(call: Call, deps: PageDeps): Promise<Answer> {
   const act = parseAct(call.query.get('act'));

@@ -2,17 +2,11 @@ import type { ComponentChildren } from 'preact';
 import { SAMPLE_PAYMENT } from '../../domain/wire/samples';
 import { readSetupProgress } from '../../service/setup';
 import { Badge, Copyable, PageHead, Panel } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
 
 const TITLE = 'Getting started';
 
-export const GETTING_STARTED_ROUTE: Route = {
-  method: 'get',
-  path: '/getting-started',
-  act: 'view',
-  title: TITLE,
-  handle: show,
-};
+export const GETTING_STARTED_ROUTE = viewRoute('/getting-started', TITLE, show);
 
 interface Step {
   title: string;
@@ -48,11 +42,53 @@ async function show(call: Call, deps: PageDeps): Promise<Answer> {
 
 async function listSteps(call: Call, deps: PageDeps): Promise<Step[]> {
   const progress = await readSetupProgress(deps, call.scope, call.viewer.user.id);
+  const keyText = progress.isKeyUsed ? 'It has been used.' : 'It has not been used yet.';
   return [
-    keyStep(call, progress.hasKey, progress.isKeyUsed),
-    paymentStep(call, deps, progress.hasPayment),
-    endpointStep(call, progress.endpointUrl),
-    deliveryStep(progress.hasDelivery),
+    {
+      title: 'Make an API key',
+      isDone: progress.hasKey,
+      children: (
+        <p>
+          Your server sends it with each request.{' '}
+          {progress.hasKey ? keyText : <a href={call.href('/api-keys')}>Create a key</a>}
+        </p>
+      ),
+    },
+    {
+      title: 'Make a payment',
+      isDone: progress.hasPayment,
+      children: (
+        <>
+          <p>{`Put a key of ${call.viewer.env} in API_KEY, and paste this:`}</p>
+          <Copyable label="command" text={buildSampleCommand(deps.publicUrl)} />
+        </>
+      ),
+    },
+    {
+      title: 'Register a webhook endpoint',
+      isDone: progress.endpointUrl !== undefined,
+      children:
+        progress.endpointUrl === undefined ? (
+          <p>
+            We notify your server of each change of a payment.{' '}
+            <a href={call.href('/webhooks')}>Set the endpoint</a>
+          </p>
+        ) : (
+          <p>
+            Events go to <code>{progress.endpointUrl}</code>.
+          </p>
+        ),
+    },
+    {
+      title: 'Acknowledge your first webhook',
+      isDone: progress.hasDelivery,
+      children: (
+        <p>
+          Verify its signature, and answer with any 2xx. Fulfil an order on{' '}
+          <code>payment.settled</code>, never on the customer’s return alone.
+        </p>
+      ),
+    },
     {
       title: 'Guard your own login',
       isDone: progress.hasSecondFactor,
@@ -76,67 +112,10 @@ async function listSteps(call: Call, deps: PageDeps): Promise<Step[]> {
   ];
 }
 
-function keyStep(call: Call, hasKey: boolean, isUsed: boolean): Step {
-  const words = isUsed ? 'It has been used.' : 'It has not been used yet.';
-  return {
-    title: 'Make an API key',
-    isDone: hasKey,
-    children: (
-      <p>
-        Your server sends it with each request.{' '}
-        {hasKey ? words : <a href={call.href('/api-keys')}>Create a key</a>}
-      </p>
-    ),
-  };
-}
-
-function paymentStep(call: Call, { publicUrl }: PageDeps, isDone: boolean): Step {
-  const body = JSON.stringify(SAMPLE_PAYMENT);
-  const command =
+function buildSampleCommand(publicUrl: string): string {
+  return (
     `curl -sS ${publicUrl}/v1/payments -H "Authorization: Bearer $API_KEY"` +
-    ` -H 'Content-Type: application/json' -H "Idempotency-Key: first-payment" -d '${body}'`;
-  return {
-    title: 'Make a payment',
-    isDone,
-    children: (
-      <>
-        <p>{`Put a key of ${call.viewer.env} in API_KEY, and paste this:`}</p>
-        <Copyable label="command" text={command} />
-      </>
-    ),
-  };
-}
-
-function endpointStep(call: Call, url: string | undefined): Step {
-  return {
-    title: 'Register a webhook endpoint',
-    isDone: url !== undefined,
-    children: (
-      <p>
-        {url === undefined ? (
-          <>
-            We notify your server of each change of a payment.{' '}
-            <a href={call.href('/webhooks')}>Set the endpoint</a>
-          </>
-        ) : (
-          <>
-            Events go to <code>{url}</code>.
-          </>
-        )}
-      </p>
-    ),
-  };
-}
-
-function deliveryStep(isDone: boolean): Step {
-  return {
-    title: 'Acknowledge your first webhook',
-    isDone,
-    children: (
-      <p>
-        Verify its signature, and answer with any 2xx. Fulfil an order on{' '}
-        <code>payment.settled</code>, never on the customer’s return alone.
-      </p>
-    ),
-  };
+    ` -H 'Content-Type: application/json' -H "Idempotency-Key: first-payment"` +
+    ` -d '${JSON.stringify(SAMPLE_PAYMENT)}'`
+  );
 }

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { isRole, ROLE_NAMES, ROLES } from '../../domain/account/dashboard-role';
 import { type Invitation, invite, withdrawInvitation } from '../../service/team/members';
-import { Field, Select } from '../frame/fields';
+import { Field, PasswordField, Select } from '../frame/fields';
 import { field } from '../frame/form';
 import { Copyable, Note, PageHead, Panel, PostForm, Table, When } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
 
 const EMAIL_LENGTH_MAX = 254;
-const ROLE_OPTIONS = ROLES.map((role) => [role, ROLE_NAMES[role]] as const);
+export const ROLE_OPTIONS = ROLES.map((role) => [role, ROLE_NAMES[role]] as const);
 
 export const INVITATION_ROUTES: readonly Route[] = [
   {
@@ -63,8 +63,8 @@ export function InvitationsPanel({ call, invitations }: InvitationsProps) {
 function WithdrawForm({ call, email }: { call: Call; email: string }) {
   return (
     <PostForm
-      viewer={call.viewer}
-      action={call.href('/team/invitations/withdraw')}
+      call={call}
+      path="/team/invitations/withdraw"
       button="Withdraw"
       tone="plain"
       class="inline"
@@ -75,22 +75,11 @@ function WithdrawForm({ call, email }: { call: Call; email: string }) {
 
 function InviteForm({ call }: { call: Call }) {
   return (
-    <PostForm
-      viewer={call.viewer}
-      action={call.href('/team/invitations')}
-      button="Invite"
-      hidden={{ confirmed: 'yes' }}
-    >
+    <PostForm call={call} path="/team/invitations" button="Invite" hidden={{ confirmed: 'yes' }}>
       <h3>Invite a team member</h3>
       <Field label="E-mail" name="email" type="email" required maxLength={EMAIL_LENGTH_MAX} />
       <Select label="Role" name="role" value="read_only" options={ROLE_OPTIONS} />
-      <Field
-        label="Your password"
-        name="password"
-        type="password"
-        autocomplete="current-password"
-        required
-      />
+      <PasswordField label="Your password" />
     </PostForm>
   );
 }
@@ -100,7 +89,12 @@ async function inviteOne(call: Call, deps: PageDeps): Promise<Answer> {
   const role = field(call.form, 'role');
   const isEmail = email.length <= EMAIL_LENGTH_MAX && z.email().safeParse(email).success;
   if (!isEmail || !isRole(role)) {
-    return back(call, 'bad', 'Nobody was invited: enter an e-mail address and a role.');
+    return redirect(
+      call,
+      '/team',
+      'bad',
+      'Nobody was invited: enter an e-mail address and a role.',
+    );
   }
   const { account_id } = call.scope;
   const invitation = await invite(deps, { account_id, email, role });
@@ -127,9 +121,5 @@ async function inviteOne(call: Call, deps: PageDeps): Promise<Answer> {
 async function withdraw(call: Call, deps: PageDeps): Promise<Answer> {
   const email = field(call.form, 'email');
   await withdrawInvitation(deps, call.scope.account_id, email);
-  return back(call, 'good', 'The invitation is withdrawn: its link no longer works.');
-}
-
-function back(call: Call, tone: 'good' | 'bad', text: string): Answer {
-  return { go: call.href('/team'), flash: { tone, text } };
+  return redirect(call, '/team', 'good', 'The invitation is withdrawn: its link no longer works.');
 }

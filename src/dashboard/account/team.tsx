@@ -1,4 +1,4 @@
-import { isRole, ROLE_NAMES, ROLES } from '../../domain/account/dashboard-role';
+import { isRole, ROLE_NAMES } from '../../domain/account/dashboard-role';
 import {
   changeRole,
   listTeam,
@@ -8,14 +8,20 @@ import {
 } from '../../service/team/members';
 import { field } from '../frame/form';
 import { Badge, PageHead, Panel, PostForm, type Row, Table, When } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
-import { InvitationsPanel } from './invitations';
+import {
+  type Answer,
+  type Call,
+  type PageDeps,
+  type Route,
+  redirect,
+  viewRoute,
+} from '../frame/route';
+import { InvitationsPanel, ROLE_OPTIONS } from './invitations';
 
 const TITLE = 'Team';
-const ROLE_OPTIONS = ROLES.map((role) => [role, ROLE_NAMES[role]] as const);
 
 export const TEAM_ROUTES: readonly Route[] = [
-  { method: 'get', path: '/team', act: 'view', title: TITLE, handle: list },
+  viewRoute('/team', TITLE, list),
   {
     method: 'post',
     path: '/team/:id/role',
@@ -84,10 +90,10 @@ function toRow(call: Call, member: TeamMember): Row {
 
 function MemberForms({ call, member }: { call: Call; member: TeamMember }) {
   const path = `/team/${member.id}`;
-  const shared = { viewer: call.viewer, class: 'inline' } as const;
+  const shared = { call, class: 'inline' } as const;
   return (
     <div class="inline">
-      <PostForm {...shared} action={call.href(`${path}/role`)} button="Change role" tone="plain">
+      <PostForm {...shared} path={`${path}/role`} button="Change role" tone="plain">
         <select name="role" aria-label={`Role of ${member.email}`}>
           {ROLE_OPTIONS.map(([role, name]) => (
             <option key={role} value={role} selected={role === member.role}>
@@ -96,7 +102,7 @@ function MemberForms({ call, member }: { call: Call; member: TeamMember }) {
           ))}
         </select>
       </PostForm>
-      <PostForm {...shared} action={call.href(`${path}/remove`)} button="Remove" tone="danger" />
+      <PostForm {...shared} path={`${path}/remove`} button="Remove" tone="danger" />
     </div>
   );
 }
@@ -104,7 +110,7 @@ function MemberForms({ call, member }: { call: Call; member: TeamMember }) {
 async function setRole(call: Call, deps: PageDeps): Promise<Answer> {
   const { id = '' } = call.params;
   const role = field(call.form, 'role');
-  if (!isRole(role)) return back(call, 'bad', 'There is no such role.');
+  if (!isRole(role)) return redirect(call, '/team', 'bad', 'There is no such role.');
   const { account_id } = call.scope;
   const change = await changeRole(deps, { id, account_id }, role);
   return toAnswer(call, change, 'The role is changed.');
@@ -119,12 +125,13 @@ async function remove(call: Call, deps: PageDeps): Promise<Answer> {
 
 function toAnswer(call: Call, change: TeamChange, successText: string): Answer {
   if (change === 'not_found') return 'not_found';
-  if (change === 'done') return back(call, 'good', successText);
-  return back(call, 'bad', 'An account needs an owner: make another member an owner first.');
-}
-
-function back(call: Call, tone: 'good' | 'bad', text: string): Answer {
-  return { go: call.href('/team'), flash: { tone, text } };
+  if (change === 'done') return redirect(call, '/team', 'good', successText);
+  return redirect(
+    call,
+    '/team',
+    'bad',
+    'An account needs an owner: make another member an owner first.',
+  );
 }
 
 function getRoleName(text: string): string {

@@ -4,77 +4,56 @@ import { formatMoney } from '../../domain/money';
 import { buildCryptoPageUrl } from '../../encryption/pay-token';
 import type { Documents } from '../../service/resources/list';
 import { readResource } from '../../service/resources/read';
-import { Facts, NeedsAttentionNote, PageHead, Panel, Status, Table, When } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { Panel, Status, Table, When } from '../frame/parts';
+import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
 import { methodName } from '../resources/kinds';
-import { Timeline } from '../resources/timeline';
+import { answerResource } from '../resources/resource-page';
 import { CryptoTabs } from './kinds';
 
-export const CRYPTO_PAYMENT_ROUTE: Route = {
-  method: 'get',
-  path: '/crypto/payments/:id',
-  act: 'view',
-  title: 'Crypto payment',
-  handle: showPayment,
-};
+export const CRYPTO_PAYMENT_ROUTE = viewRoute(
+  '/crypto/payments/:id',
+  'Crypto payment',
+  showPayment,
+);
 
 async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
   const { id = '' } = call.params;
   const result = await readResource(deps, 'crypto_payment', call.scope, id);
   if (result === null) return 'not_found';
   const { resource: payment, timeline } = result;
-  const title = `Crypto payment of ${formatMoney(payment.amount, payment.currency)}`;
-  const page = (
-    <>
-      <CryptoTabs call={call} />
-      <PageHead title={title} badge={<Status of={payment.status} />} />
-      <NeedsAttentionNote attention={payment.attention} />
-      <Panel>
-        <PaymentFacts
-          payment={payment}
-          payerPage={buildCryptoPageUrl(deps.publicUrl, deps.keys.pay_token, payment._id)}
-        />
-      </Panel>
+  const { _id, currency, asset, rate } = payment;
+  const payerPage = buildCryptoPageUrl(deps.publicUrl, deps.keys.pay_token, _id);
+  return answerResource(call, {
+    title: `Crypto payment of ${formatMoney(payment.amount, currency)}`,
+    status: payment.status,
+    attention: payment.attention,
+    timeline,
+    tabs: <CryptoTabs call={call} />,
+    facts: [
+      ['Id', <code key="id">{_id}</code>],
+      ['Reference', payment.reference ?? '–'],
+      ['Coin', methodName(payment.method)],
+      ['Due', formatUnits(payment.amount_due, payment)],
+      ['Received', formatUnits(payment.amount_received, payment)],
+      ['Rate', `${rate} ${currency} for 1 ${asset}`],
+      ['Address', <code key="address">{payment.address}</code>],
+      [
+        'Page of the payer',
+        <a key="page" href={payerPage} rel="noopener">
+          {payerPage}
+        </a>,
+      ],
+      ['Metadata', <code key="metadata">{payment.metadata}</code>],
+      ['Created', <When key="created" at={payment.created_at} />],
+      ['Window ends', <When key="expires" at={payment.expires_at} />],
+      ['Received at', <When key="received" at={payment.received_at} />],
+    ],
+    children: (
       <Panel title="Deposits">
         <Deposits payment={payment} />
       </Panel>
-      <Timeline entries={timeline} href={call.href} />
-    </>
-  );
-  return { title, page };
-}
-
-function PaymentFacts({
-  payment,
-  payerPage,
-}: {
-  payment: Documents['crypto_payment'];
-  payerPage: string;
-}) {
-  const { _id, currency, asset, rate } = payment;
-  return (
-    <Facts
-      rows={[
-        ['Id', <code key="id">{_id}</code>],
-        ['Reference', payment.reference ?? '–'],
-        ['Coin', methodName(payment.method)],
-        ['Due', formatUnits(payment.amount_due, payment)],
-        ['Received', formatUnits(payment.amount_received, payment)],
-        ['Rate', `${rate} ${currency} for 1 ${asset}`],
-        ['Address', <code key="address">{payment.address}</code>],
-        [
-          'Page of the payer',
-          <a key="page" href={payerPage} rel="noopener">
-            {payerPage}
-          </a>,
-        ],
-        ['Metadata', <code key="metadata">{payment.metadata}</code>],
-        ['Created', <When key="created" at={payment.created_at} />],
-        ['Window ends', <When key="expires" at={payment.expires_at} />],
-        ['Received at', <When key="received" at={payment.received_at} />],
-      ]}
-    />
-  );
+    ),
+  });
 }
 
 function Deposits({ payment }: { payment: Documents['crypto_payment'] }) {

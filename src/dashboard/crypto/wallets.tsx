@@ -1,24 +1,35 @@
 import {
   ASSETS,
+  assetRules,
   bookCurrency,
   formatUnits,
   NETWORKS,
   type Network,
 } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
+import { CreateCryptoSettlement } from '../../domain/wire/crypto';
 import { type BalanceRow, readBalances } from '../../service/balances/read';
+import { createCryptoSettlement } from '../../service/crypto';
 import { listWallets, type ShownWallet, setWallet } from '../../service/wallets';
+import { actOnMoney, buildCreateRequest } from '../frame/audited-act';
 import { Field } from '../frame/fields';
-import { field, newFormKey } from '../frame/form';
+import { FORM_KEY, field, newFormKey } from '../frame/form';
 import { Note, PageHead, Panel, PostForm, Table, When } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import {
+  type Answer,
+  type Call,
+  type PageDeps,
+  type Route,
+  redirect,
+  viewRoute,
+} from '../frame/route';
 import { CryptoTabs } from './kinds';
-import { SETTLE_PATH } from './settle';
 
 const PATH = '/crypto/wallets';
+const SETTLE_PATH = '/crypto/settle';
 
 export const WALLET_ROUTES: readonly Route[] = [
-  { method: 'get', path: PATH, act: 'view', title: 'Wallets', handle: showWallets },
+  viewRoute(PATH, 'Wallets', showWallets),
   {
     method: 'post',
     path: PATH,
@@ -32,6 +43,20 @@ export const WALLET_ROUTES: readonly Route[] = [
       password: true,
     },
     handle: register,
+  },
+  {
+    method: 'post',
+    path: SETTLE_PATH,
+    act: 'crypto.settle',
+    title: 'Settle now',
+    confirmation: {
+      question: (form) =>
+        `Pay the whole balance of ${field(form, 'asset')} out to the wallet on ` +
+        `${field(form, 'network')}? What was sent can't be taken back.`,
+      button: 'Settle now',
+      password: true,
+    },
+    handle: settle,
   },
 ];
 
@@ -74,8 +99,8 @@ function AssetBalances({ call, balances }: { call: Call; balances: readonly Bala
           call.may('crypto.settle') && row.available > 0 && (
             <PostForm
               key="settle"
-              viewer={call.viewer}
-              action={call.href(SETTLE_PATH)}
+              call={call}
+              path={SETTLE_PATH}
               button="Settle now"
               tone="plain"
               hidden={{ asset, network, key: newFormKey() }}
@@ -105,7 +130,7 @@ interface WalletPanelProps {
 }
 
 function WalletPanel({ call, network, wallet }: WalletPanelProps) {
-  const { viewer, href, may, scope, now } = call;
+  const { may, scope, now } = call;
   return (
     <Panel title={`Wallet on ${network}`}>
       {wallet === undefined ? (
@@ -126,8 +151,8 @@ function WalletPanel({ call, network, wallet }: WalletPanelProps) {
       )}
       {may('wallets.change') && (
         <PostForm
-          viewer={viewer}
-          action={href(PATH)}
+          call={call}
+          path={PATH}
           button="Register wallet"
           tone="plain"
           hidden={{ network }}
@@ -151,20 +176,39 @@ function WalletPanel({ call, network, wallet }: WalletPanelProps) {
 }
 
 async function register(call: Call, deps: PageDeps): Promise<Answer> {
-  const { scope, form, href } = call;
+  const { scope, form } = call;
   const network = NETWORKS.find((one) => one === field(form, 'network'));
   if (network === undefined) return 'not_found';
-  const go = href(PATH);
   try {
     const address = field(form, 'address');
     const wallet = await setWallet(deps, { ...scope, network, address });
-    const text =
-      wallet.counting === wallet.address
-        ? 'The wallet is registered.'
-        : 'The wallet is registered, and takes effect after 24 hours.';
-    return { go, flash: { tone: 'good', text } };
+    const suffix = wallet.counting === wallet.address ? '' : ', and takes effect after 24 hours';
+    return redirect(call, PATH, 'good', `The wallet is registered${suffix}.`);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    return { go, flash: { tone: 'bad', text: `Nothing was changed: ${error.message}` } };
+    return redirect(call, PATH, 'bad', `Nothing was changed: ${error.message}`);
   }
+}
+
+/** Settles under the form key, so that a repeated form settles once. */
+async function settle(call: Call, deps: PageDeps): Promise<Answer> {
+  const { form } = call;
+  const [asset, network, key] = [field(form, 'asset'), field(form, 'network'), field(form, 'key')];
+  if (assetRules(asset, network) === undefined || !FORM_KEY.test(key)) return 'not_found';
+  const request = buildCreateRequest(call, key, CreateCryptoSettlement, { asset, network });
+  return await actOnMoney(call, {
+    act: 'settlement.created',
+    target: null,
+    facts: { asset, network, idempotency_key: key },
+    run: () => createCryptoSettlement(deps, request),
+    success: ({ id }) => [
+      `/crypto/settlements/${id}`,
+      'The settlement has started. Its status shows when it has completed.',
+    ],
+    unknown: [
+      PATH,
+      'It is not known yet whether it was settled. Look at the settlements before you try again.',
+    ],
+    refusedPath: PATH,
+  });
 }

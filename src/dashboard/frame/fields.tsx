@@ -1,4 +1,5 @@
 import type { ComponentChildren, InputHTMLAttributes, JSX } from 'preact';
+import { PASSWORD_LENGTH } from '../../encryption/password';
 
 type Attributes = Omit<InputHTMLAttributes, 'type' | 'role' | 'list'>;
 
@@ -48,6 +49,30 @@ export function Field({ label, name, type = 'text', hint, fault, ...more }: Fiel
       })}
       <Hint id={id} hint={hint} fault={fault} />
     </div>
+  );
+}
+
+/** Field of the present password. */
+export function PasswordField({
+  label = 'Password',
+  autofocus = false,
+}: Partial<Pick<FieldProps, 'label' | 'autofocus'>>) {
+  const autocomplete = 'current-password';
+  return <Field {...{ label, autofocus, autocomplete }} name="password" type="password" required />;
+}
+
+/** Field of a new password, within the limits of its length. */
+export function NewPasswordField({ hint = '', ...more }: Omit<FieldProps, 'type'>) {
+  return (
+    <Field
+      {...more}
+      type="password"
+      autocomplete="new-password"
+      hint={`At least ${PASSWORD_LENGTH.min} characters.${hint}`}
+      minLength={PASSWORD_LENGTH.min}
+      maxLength={PASSWORD_LENGTH.max}
+      required
+    />
   );
 }
 

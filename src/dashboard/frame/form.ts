@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
-import type { Refusal } from '../../domain/errors';
 
 const BODY_BYTES_MAX = 32 * 1_024;
 const FIELDS_MAX = 100;
@@ -30,8 +29,4 @@ export const FORM_KEY = /^dashboard-[0-9a-f-]{36}$/;
 /** Creates an idempotency key, so that a repeated form acts once. */
 export function newFormKey(): string {
   return `dashboard-${randomUUID()}`;
-}
-
-export function isOutcomeUnknown({ code }: Refusal): boolean {
-  return code === 'temporarily_unavailable' || code === 'idempotency_request_in_progress';
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Viewer } from './route';
+import type { Call } from './route';
 
 interface PageHeadProps {
   title: string;
@@ -103,15 +103,20 @@ export function When({ at }: { at: string | null }) {
   return <time dateTime={at}>{`${at.slice(0, 19).replace('T', ' ')} UTC`}</time>;
 }
 
-export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
+export type FactRow = readonly [name: string, value: ComponentChildren];
+
+/** List of names and values, without the values that are null. */
+export function Facts({ rows }: { rows: readonly FactRow[] }) {
   return (
     <dl>
-      {rows.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
+      {rows
+        .filter(([, value]) => value !== null)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
     </dl>
   );
 }
@@ -150,8 +155,9 @@ export function NeedsAttentionNote({ attention }: { attention: string | null }) 
 }
 
 interface PostFormProps {
-  viewer: Pick<Viewer, 'csrf'>;
-  action: string;
+  call: Pick<Call, 'viewer' | 'href'>;
+  /** Path after `/dashboard/{environment}`. */
+  path: string;
   button: string;
   tone?: 'plain' | 'danger';
   hidden?: Readonly<Record<string, string>>;
@@ -162,10 +168,10 @@ interface PostFormProps {
 }
 
 /** Form that carries the session's token. */
-export function PostForm({ viewer, action, button, tone, hidden = {}, ...more }: PostFormProps) {
+export function PostForm({ call, path, button, tone, hidden = {}, ...more }: PostFormProps) {
   return (
-    <form method="post" action={action} class={more.class ?? 'form'}>
-      <input type="hidden" name="csrf" value={viewer.csrf} />
+    <form method="post" action={call.href(path)} class={more.class ?? 'form'}>
+      <input type="hidden" name="csrf" value={call.viewer.csrf} />
       {Object.entries(hidden).map(([name, value]) => (
         <input key={name} type="hidden" name={name} value={value} />
       ))}

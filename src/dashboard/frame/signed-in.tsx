@@ -97,25 +97,16 @@ async function loadVisit(
 
 /** Shows the confirmation page where it is due; true when shown. */
 async function requireConfirmation(visit: Visit): Promise<boolean> {
-  const { route, call, ctx } = visit;
+  const { route, call } = visit;
   if (route.confirmation === undefined) return false;
   const password = call.form.get('password');
   const confirmed = call.form.get('confirmed') === 'yes';
   const fault =
     confirmed && route.confirmation.password ? await passwordFault(visit, password ?? '') : null;
   if (confirmed && fault === null) return false;
-  const { viewer, form } = call;
   const { title, confirmation } = route;
   const back = call.href(findEntry(visit.dashboard.navigation, call.path)?.path ?? '');
-  const page = {
-    viewer,
-    confirmation,
-    title,
-    form,
-    action: ctx.path,
-    back,
-    fault: fault ?? undefined,
-  };
+  const page = { call, confirmation, title, back, fault: fault ?? undefined };
   show(visit, <ConfirmPage {...page} />, { title, status: fault === null ? 200 : 403 });
   return true;
 }

@@ -2,15 +2,9 @@ import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { formatAmount, formatCurrency } from '../../domain/amount';
 import { type BalanceRow, readBalances } from '../../service/balances/read';
 import { Note, PageHead, Panel, Table } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
 
-export const BALANCES_ROUTE: Route = {
-  method: 'get',
-  path: '/balances',
-  act: 'view',
-  title: 'Balances',
-  handle: showBalances,
-};
+export const BALANCES_ROUTE = viewRoute('/balances', 'Balances', showBalances);
 
 async function showBalances({ scope }: Call, deps: PageDeps): Promise<Answer> {
   const { balances, receivables } = await readBalances(deps, scope);

@@ -10,18 +10,12 @@ import {
   successRate,
 } from '../../service/overview';
 import { PageHead, Panel } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
 import { ResourceLink } from '../resources/kinds';
 import { BalanceTable } from './balances';
 import { VolumeChart } from './chart';
 
-export const OVERVIEW_ROUTE: Route = {
-  method: 'get',
-  path: '/overview',
-  act: 'view',
-  title: 'Overview',
-  handle: showOverview,
-};
+export const OVERVIEW_ROUTE = viewRoute('/overview', 'Overview', showOverview);
 
 async function showOverview(call: Call, deps: PageDeps): Promise<Answer> {
   const { now, viewer } = call;

@@ -1,13 +1,7 @@
 import type { ComponentType } from 'preact';
-import type { ListPage, ListQuery } from '../../service/paging';
-import {
-  type Documents,
-  exportResources,
-  type Kind,
-  listResources,
-} from '../../service/resources/list';
+import { exportResources, type Kind, listResources } from '../../service/resources/list';
 import { PageHead, Panel, Table } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
 import { createExports, csvStream } from './export';
 import { methodName, type ResourceList } from './kinds';
 import { ListFilters, ListPager, parseListQuery, toQueryString } from './list-filters';
@@ -30,13 +24,45 @@ async function showList<K extends Kind>(
   deps: PageDeps,
   Tabs?: ComponentType<{ call: Call }>,
 ): Promise<Answer> {
+  const { title, columns } = list;
   const listQuery = parseListQuery(call.query, list);
-  const page = await listResources(deps, list.kind, call.scope, listQuery);
+  const { rows, ...neighbors } = await listResources(deps, list.kind, call.scope, listQuery);
+  const action = call.href(list.path);
+  const queryString = toQueryString(listQuery);
+  const isFiltered = queryString !== '';
   return {
     page: (
       <>
         {Tabs && <Tabs call={call} />}
-        <ListView list={list} call={call} listQuery={listQuery} page={page} />
+        <PageHead title={title}>
+          <a class="button plain" href={`${action}.csv${queryString}`} download>
+            Export CSV
+          </a>
+        </PageHead>
+        <Panel>
+          <ListFilters
+            listQuery={listQuery}
+            action={action}
+            hint={list.hint}
+            statuses={list.statuses}
+            choice={{
+              label: list.methodLabel ?? 'Method',
+              values: list.methods.map((one) => [one, methodName(one)]),
+            }}
+          />
+          {isFiltered && <a href={action}>Show all {title.toLowerCase()}</a>}
+          <Table
+            label={title}
+            head={columns.map(([heading]) => heading)}
+            rows={rows.map((row) => ({
+              key: row._id,
+              href: `${action}/${row._id}`,
+              cells: columns.map(([, cell]) => cell(row)),
+            }))}
+            none={isFiltered ? 'Nothing matches.' : `There are no ${title.toLowerCase()} yet.`}
+          />
+          <ListPager listQuery={listQuery} page={neighbors} action={action} />
+        </Panel>
       </>
     ),
   };
@@ -48,63 +74,19 @@ const runningExports = createExports(EXPORTS_MAX);
 
 async function exportList<K extends Kind>(
   list: ResourceList<K>,
-  { query, scope, viewer, now, href }: Call,
+  call: Call,
   deps: PageDeps,
 ): Promise<Answer> {
+  const { query, scope, viewer, now } = call;
   const listQuery = parseListQuery(query, list);
   const download = runningExports.begin(scope.account_id, () =>
     csvStream(exportResources(deps, list.kind, scope, listQuery), list.csv),
   );
   if (download === null) {
     const text = 'Other exports are still being read. Try again when one is done.';
-    return { go: href(`${list.path}${toQueryString(listQuery)}`), flash: { tone: 'bad', text } };
+    return redirect(call, `${list.path}${toQueryString(listQuery)}`, 'bad', text);
   }
   const day = now.toISOString().slice(0, 10);
   const filename = `${list.path.slice(1).replace('/', '-')}-${viewer.env}-${day}.csv`;
   return { download, filename, type: 'text/csv; charset=utf-8; header=present' };
-}
-
-interface ListViewProps<K extends Kind> {
-  list: ResourceList<K>;
-  call: Call;
-  listQuery: ListQuery;
-  page: ListPage<Documents[K]>;
-}
-
-function ListView<K extends Kind>({ list, call, listQuery, page }: ListViewProps<K>) {
-  const { path, title, columns } = list;
-  const isFiltered = toQueryString(listQuery) !== '';
-  return (
-    <>
-      <PageHead title={title}>
-        <a class="button plain" href={call.href(`${path}.csv${toQueryString(listQuery)}`)} download>
-          Export CSV
-        </a>
-      </PageHead>
-      <Panel>
-        <ListFilters
-          listQuery={listQuery}
-          action={call.href(path)}
-          hint={list.hint}
-          statuses={list.statuses}
-          choice={{
-            label: list.methodLabel ?? 'Method',
-            values: list.methods.map((one) => [one, methodName(one)]),
-          }}
-        />
-        {isFiltered && <a href={call.href(path)}>Show all {title.toLowerCase()}</a>}
-        <Table
-          label={title}
-          head={columns.map(([heading]) => heading)}
-          rows={page.rows.map((row) => ({
-            key: row._id,
-            href: call.href(`${path}/${row._id}`),
-            cells: columns.map(([, cell]) => cell(row)),
-          }))}
-          none={isFiltered ? 'Nothing matches.' : `There are no ${title.toLowerCase()} yet.`}
-        />
-        <ListPager listQuery={listQuery} page={page} action={call.href(path)} />
-      </Panel>
-    </>
-  );
 }

@@ -4,27 +4,18 @@ import { refundableAmount, refundFault } from '../../domain/refund/rules';
 import { type ReadPayment, readPayment } from '../../service/resources/read';
 import { Field } from '../frame/fields';
 import { FORM_KEY, newFormKey } from '../frame/form';
-import {
-  Facts,
-  NeedsAttentionNote,
-  PageHead,
-  Panel,
-  PostForm,
-  Status,
-  Table,
-  When,
-} from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { Panel, PostForm, Status, Table, When } from '../frame/parts';
+import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { methodName } from './kinds';
 import { PAYMENT_ACT_ROUTES } from './payment-acts';
-import { Timeline } from './timeline';
+import { answerResource, formatFailure } from './resource-page';
 
 export const PAYMENT_ROUTES: readonly Route[] = [
-  { method: 'get', path: '/payments/:id', act: 'view', title: 'Payment', handle: showPayment },
+  viewRoute('/payments/:id', 'Payment', showPayment),
   ...PAYMENT_ACT_ROUTES,
 ];
 
-interface PaymentView extends Pick<ReadPayment, 'customer' | 'refunds'> {
+interface PaymentView extends Pick<ReadPayment, 'refunds'> {
   call: Call;
   payment: ReadPayment['resource'];
 }
@@ -33,65 +24,47 @@ async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
   const result = await readPayment(deps, call.scope, call.params['id'] ?? '');
   if (result === null) return 'not_found';
   const { resource: payment, customer, refunds, timeline } = result;
-  const { amount, currency, status, attention } = payment;
-  const title = `Payment of ${formatMoney(amount, currency)}`;
-  const page = (
-    <>
-      <PageHead title={title} badge={<Status of={status} />} />
-      <NeedsAttentionNote attention={attention} />
-      <Panel>
-        <PaymentFacts payment={payment} customer={customer} />
-      </Panel>
-      <Acts call={call} payment={payment} />
-      {refunds.length > 0 && <Refunds call={call} refunds={refunds} />}
-      <Timeline entries={timeline} href={call.href} />
-    </>
-  );
-  return { title, page };
-}
-
-function PaymentFacts({ payment, customer }: Pick<PaymentView, 'payment' | 'customer'>) {
-  const { _id, currency, failure, refunded = 0, settled_amount } = payment;
+  const { currency, refunded = 0, settled_amount } = payment;
   const name = [customer.first_name, customer.last_name].filter((part) => part !== null).join(' ');
-  const optionalRows: [string, string][] = [
-    ...(refunded > 0 ? [['Refunded', formatMoney(refunded, currency)] as [string, string]] : []),
-    ...(settled_amount == null
-      ? []
-      : [['Came', formatMoney(settled_amount, currency)] as [string, string]]),
-    ...(failure === null
-      ? []
-      : [['Reason', `${failure.message} (${failure.code})`] as [string, string]]),
-  ];
-  return (
-    <Facts
-      rows={[
-        ['Id', <code key="id">{_id}</code>],
-        ['Reference', payment.reference ?? '–'],
-        ['Method', methodName(payment.method)],
-        ['Country', payment.country ?? '–'],
-        ['Customer', [name, customer.email].filter((part) => part).join(', ') || '–'],
-        ...optionalRows,
-        ['Bank reference', payment.bank_reference ?? '–'],
-        ['Metadata', <code key="metadata">{payment.metadata}</code>],
-        ['Created', <When key="created" at={payment.created_at} />],
-        ['Settled', <When key="settled" at={payment.settled_at} />],
-      ]}
-    />
-  );
+  return answerResource(call, {
+    title: `Payment of ${formatMoney(payment.amount, currency)}`,
+    status: payment.status,
+    attention: payment.attention,
+    timeline,
+    facts: [
+      ['Id', <code key="id">{payment._id}</code>],
+      ['Reference', payment.reference ?? '–'],
+      ['Method', methodName(payment.method)],
+      ['Country', payment.country ?? '–'],
+      ['Customer', [name, customer.email].filter((part) => part).join(', ') || '–'],
+      ['Refunded', refunded > 0 ? formatMoney(refunded, currency) : null],
+      ['Came', settled_amount == null ? null : formatMoney(settled_amount, currency)],
+      ['Reason', formatFailure(payment.failure)],
+      ['Bank reference', payment.bank_reference ?? '–'],
+      ['Metadata', <code key="metadata">{payment.metadata}</code>],
+      ['Created', <When key="created" at={payment.created_at} />],
+      ['Settled', <When key="settled" at={payment.settled_at} />],
+    ],
+    children: (
+      <>
+        <Acts call={call} payment={payment} />
+        {refunds.length > 0 && <Refunds call={call} refunds={refunds} />}
+      </>
+    ),
+  });
 }
 
 function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
-  const { viewer, href, now, may } = call;
-  const { _id, currency, status } = payment;
-  const refunded = payment.refunded;
+  const { now, may } = call;
+  const { _id, currency, status, refunded } = payment;
   const isRefundable = refundFault({ ...payment, refunded }, null, now) === undefined;
   if (isRefundable && may('payments.refund')) {
     const remaining = refundableAmount(payment) - refunded;
     return (
       <Panel title="Refund">
         <PostForm
-          viewer={viewer}
-          action={href(`/payments/${_id}/refund`)}
+          call={call}
+          path={`/payments/${_id}/refund`}
           button="Refund"
           busy="Refunding…"
           hidden={{ key: getFormKey(call) }}
@@ -114,8 +87,8 @@ function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
     <Panel title="Cancel">
       <p class="muted">The customer has not paid yet.</p>
       <PostForm
-        viewer={viewer}
-        action={href(`/payments/${_id}/cancel`)}
+        call={call}
+        path={`/payments/${_id}/cancel`}
         button="Cancel payment"
         tone="danger"
       />

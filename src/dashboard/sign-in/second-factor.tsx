@@ -4,7 +4,7 @@ import { getOffer, offerSecret, switchOff, switchOn } from '../../service/team/s
 import { Field } from '../frame/fields';
 import { field } from '../frame/form';
 import { Badge, Copyable, Note, PageHead, Panel, PostForm } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
 
 const PROFILE = '/profile';
 const PATH = `${PROFILE}/second-factor`;
@@ -59,8 +59,8 @@ export function SecondFactorPanel({ call, member }: { call: Call; member: TeamMe
           : 'With a second factor, a stolen password is not enough to sign in.'}
       </p>
       <PostForm
-        viewer={call.viewer}
-        action={call.href(`${PATH}${isOn ? '/off' : ''}`)}
+        call={call}
+        path={`${PATH}${isOn ? '/off' : ''}`}
         button={isOn ? 'Switch off' : 'Set up'}
         tone={isOn ? 'danger' : 'plain'}
       />
@@ -84,7 +84,7 @@ async function scan(call: Call, deps: PageDeps): Promise<Answer> {
           <p>Scan this with your app, or type the secret, and enter the code that it shows.</p>
           <QrCode text={enrollment.uri} label="To be scanned with your app" />
           <Copyable label="secret" text={enrollment.secret} />
-          <PostForm viewer={call.viewer} action={call.href(`${PATH}/confirm`)} button="Switch on">
+          <PostForm call={call} path={`${PATH}/confirm`} button="Switch on">
             <Field
               label="Code"
               name="code"
@@ -105,7 +105,7 @@ async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
   const codes = await switchOn(deps, call.viewer.user.id, code);
   if (codes === null) {
     const text = 'The code is wrong or too old. Look at your app, and try again.';
-    return { go: call.href(PATH), flash: { tone: 'bad', text } };
+    return redirect(call, PATH, 'bad', text);
   }
   return {
     page: (
@@ -129,5 +129,5 @@ async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
 async function dropFactor(call: Call, deps: PageDeps): Promise<Answer> {
   const member = { _id: call.viewer.user.id, account_id: call.scope.account_id };
   await switchOff(deps, member);
-  return { go: call.href(PROFILE), flash: { tone: 'good', text: 'The second factor is off.' } };
+  return redirect(call, PROFILE, 'good', 'The second factor is off.');
 }

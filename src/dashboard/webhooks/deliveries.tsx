@@ -1,67 +1,53 @@
 import { DELIVERY_STATUSES, EVENT_TYPES } from '../../domain/webhook/event';
 import { type EventDocument, listEvents } from '../../service/events/list';
-import type { ListPage, ListQuery } from '../../service/paging';
 import { PageHead, Panel, PostForm, Status, Table, When } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
 import { ListFilters, ListPager, parseListQuery } from '../resources/list-filters';
 
-export const DELIVERIES_ROUTE: Route = {
-  method: 'get',
-  path: '/webhooks/deliveries',
-  act: 'view',
-  title: 'Deliveries',
-  handle: showDeliveries,
-};
+const PATH = '/webhooks/deliveries';
+
+export const DELIVERIES_ROUTE = viewRoute(PATH, 'Deliveries', showDeliveries);
 
 /** Choices of the filters; `Event type` replaces the method. */
 const CHOICES = { statuses: DELIVERY_STATUSES, methods: EVENT_TYPES };
 
 async function showDeliveries(call: Call, deps: PageDeps): Promise<Answer> {
   const listQuery = parseListQuery(call.query, CHOICES);
-  const page = await listEvents(deps, call.scope, listQuery);
-  return { page: <Deliveries call={call} listQuery={listQuery} page={page} /> };
-}
-
-interface DeliveriesProps {
-  call: Call;
-  listQuery: ListQuery;
-  page: ListPage<EventDocument>;
-}
-
-function Deliveries({ call, listQuery, page }: DeliveriesProps) {
-  const { href } = call;
-  const path = '/webhooks/deliveries';
-  return (
-    <>
-      <PageHead title="Deliveries">
-        {call.may('events.send') && (
-          <a class="button plain" href={href('/webhooks/send-failed')}>
-            Send failed again
-          </a>
-        )}
-      </PageHead>
-      <Panel>
-        <ListFilters
-          listQuery={listQuery}
-          action={href(path)}
-          hint="Id of an event or payment"
-          statuses={DELIVERY_STATUSES}
-          choice={{ label: 'Event type', values: EVENT_TYPES.map((one) => [one, one]) }}
-        />
-        <Table
-          label="Deliveries"
-          head={['Event', 'Type', 'Created', 'Delivery', 'Attempts', 'Next attempt', 'Act']}
-          rows={page.rows.map((event) => ({
-            key: event._id,
-            href: href(`${path}/${event._id}`),
-            cells: renderCells(call, event),
-          }))}
-          none="Nothing matches."
-        />
-        <ListPager listQuery={listQuery} page={page} action={href(path)} />
-      </Panel>
-    </>
-  );
+  const { rows, ...neighbors } = await listEvents(deps, call.scope, listQuery);
+  const action = call.href(PATH);
+  return {
+    page: (
+      <>
+        <PageHead title="Deliveries">
+          {call.may('events.send') && (
+            <a class="button plain" href={call.href('/webhooks/send-failed')}>
+              Send failed again
+            </a>
+          )}
+        </PageHead>
+        <Panel>
+          <ListFilters
+            listQuery={listQuery}
+            action={action}
+            hint="Id of an event or payment"
+            statuses={DELIVERY_STATUSES}
+            choice={{ label: 'Event type', values: EVENT_TYPES.map((one) => [one, one]) }}
+          />
+          <Table
+            label="Deliveries"
+            head={['Event', 'Type', 'Created', 'Delivery', 'Attempts', 'Next attempt', 'Act']}
+            rows={rows.map((event) => ({
+              key: event._id,
+              href: `${action}/${event._id}`,
+              cells: renderCells(call, event),
+            }))}
+            none="Nothing matches."
+          />
+          <ListPager listQuery={listQuery} page={neighbors} action={action} />
+        </Panel>
+      </>
+    ),
+  };
 }
 
 function renderCells(call: Call, event: EventDocument) {
@@ -84,8 +70,8 @@ export function SendAgain({ call, event }: { call: Call; event: EventDocument })
   if (!call.may('events.send') || event.data['test'] === true) return null;
   return (
     <PostForm
-      viewer={call.viewer}
-      action={call.href(`/webhooks/deliveries/${event._id}/send-again`)}
+      call={call}
+      path={`${PATH}/${event._id}/send-again`}
       button="Send again"
       tone="plain"
       busy="Sending…"

@@ -3,18 +3,19 @@ import { type DeliveryDocument, type EventDocument, readEvent } from '../../serv
 import { sendEventAgain } from '../../service/events/redeliveries';
 import { deliveryText } from '../../service/resources/timeline';
 import { Facts, PageHead, Panel, Status, When } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import {
+  type Answer,
+  type Call,
+  type PageDeps,
+  type Route,
+  redirect,
+  viewRoute,
+} from '../frame/route';
 import { ResourceLink } from '../resources/kinds';
 import { SendAgain } from './deliveries';
 
 export const DELIVERY_ROUTES: readonly Route[] = [
-  {
-    method: 'get',
-    path: '/webhooks/deliveries/:id',
-    act: 'view',
-    title: 'Delivery',
-    handle: showDelivery,
-  },
+  viewRoute('/webhooks/deliveries/:id', 'Delivery', showDelivery),
   {
     method: 'post',
     path: '/webhooks/deliveries/:id/send-again',
@@ -33,14 +34,14 @@ async function showDelivery(call: Call, deps: PageDeps): Promise<Answer> {
 
 async function sendAgain(call: Call, deps: PageDeps): Promise<Answer> {
   const { id = '' } = call.params;
-  const go = call.href(`/webhooks/deliveries/${id}`);
+  const path = `/webhooks/deliveries/${id}`;
   try {
     if (!(await sendEventAgain(deps, call.scope, id))) return 'not_found';
     const text = 'It is being sent again. Reload this page to see the answer.';
-    return { go, flash: { tone: 'good', text } };
+    return redirect(call, path, 'good', text);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    return { go, flash: { tone: 'bad', text: error.message } };
+    return redirect(call, path, 'bad', error.message);
   }
 }
 

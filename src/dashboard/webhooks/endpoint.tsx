@@ -4,12 +4,19 @@ import { checkWebhookUrl } from '../../webhooks/url';
 import { Checks, Field } from '../frame/fields';
 import { field } from '../frame/form';
 import { Note, PageHead, Panel, PostForm } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import {
+  type Answer,
+  type Call,
+  type PageDeps,
+  type Route,
+  redirect,
+  viewRoute,
+} from '../frame/route';
 import { SecretPanel } from './secret';
 import { TestPanel } from './test-event';
 
 export const ENDPOINT_ROUTES: readonly Route[] = [
-  { method: 'get', path: '/webhooks', act: 'view', title: 'Webhooks', handle: showWebhooks },
+  viewRoute('/webhooks', 'Webhooks', showWebhooks),
   {
     method: 'post',
     path: '/webhooks/endpoint',
@@ -25,7 +32,7 @@ async function showWebhooks(call: Call, deps: PageDeps): Promise<Answer> {
 }
 
 async function saveEndpoint(call: Call, deps: PageDeps): Promise<Answer> {
-  const { scope, form, href } = call;
+  const { scope, form } = call;
   const requestedTypes = form.getAll('events');
   const events = EVENT_TYPES.filter((type) => requestedTypes.includes(type));
   const url = field(form, 'url');
@@ -41,7 +48,7 @@ async function saveEndpoint(call: Call, deps: PageDeps): Promise<Answer> {
   const isAll = events.length === EVENT_TYPES.length;
   await setEndpoint(deps, scope, { url: urlCheck.url, events: isAll ? 'all' : events });
   const text = 'The endpoint is saved. Send a test event to see that it answers.';
-  return { go: href('/webhooks'), flash: { tone: 'good', text } };
+  return redirect(call, '/webhooks', 'good', text);
 }
 
 interface RefusedForm {
@@ -86,12 +93,7 @@ function EndpointPanel({ call, endpoint, refused }: PageProps) {
   return (
     <Panel title="Endpoint">
       {refused?.events.length === 0 && <Note tone="bad">Choose at least one event type.</Note>}
-      <PostForm
-        viewer={call.viewer}
-        action={call.href('/webhooks/endpoint')}
-        button="Save endpoint"
-        busy="Saving…"
-      >
+      <PostForm call={call} path="/webhooks/endpoint" button="Save endpoint" busy="Saving…">
         <Field
           label="Endpoint URL"
           name="url"

@@ -50,7 +50,7 @@ function parseAfter(form: URLSearchParams): RollDelay {
 }
 
 export function SecretPanel({ call, endpoint }: { call: Call; endpoint: EndpointSummary }) {
-  const { viewer, href, may } = call;
+  const { may } = call;
   const { next_active_from } = endpoint;
   return (
     <Panel title="Signing secret">
@@ -66,20 +66,10 @@ export function SecretPanel({ call, endpoint }: { call: Call; endpoint: Endpoint
       )}
       <div class="buttons">
         {may('webhooks.secret') && (
-          <PostForm
-            viewer={viewer}
-            action={href('/webhooks/secret')}
-            button="Show signing secret"
-            tone="plain"
-          />
+          <PostForm call={call} path="/webhooks/secret" button="Show signing secret" tone="plain" />
         )}
         {may('webhooks.change') && (
-          <PostForm
-            viewer={viewer}
-            action={href('/webhooks/roll')}
-            button="Roll signing secret"
-            tone="danger"
-          >
+          <PostForm call={call} path="/webhooks/roll" button="Roll signing secret" tone="danger">
             <Select
               label="New secret signs"
               name="after"

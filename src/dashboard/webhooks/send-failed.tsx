@@ -4,7 +4,7 @@ import { countFailedEvents, sendFailedEvents } from '../../service/events/redeli
 import { Field, Filters } from '../frame/fields';
 import { field } from '../frame/form';
 import { Note, PageHead, Panel, PostForm } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
 import { parseDay } from '../resources/list-filters';
 
 const PATH = '/webhooks/send-failed';
@@ -36,7 +36,7 @@ async function countFailed(call: Call, deps: PageDeps): Promise<Answer> {
     return { page: <SendFailedPage call={call} from={from} count={count} /> };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    return { go: call.href('/webhooks'), flash: { tone: 'bad', text: error.message } };
+    return redirect(call, '/webhooks', 'bad', error.message);
   }
 }
 
@@ -46,14 +46,11 @@ async function sendFailed(call: Call, deps: PageDeps): Promise<Answer> {
   await sendFailedEvents(deps, call.scope, from);
   const text =
     'They are being sent, 20 a second. Those that are not delivered yet are listed here.';
-  return {
-    go: call.href('/webhooks/deliveries?status=pending'),
-    flash: { tone: 'good', text },
-  };
+  return redirect(call, '/webhooks/deliveries?status=pending', 'good', text);
 }
 
 function SendFailedPage({ call, from, count }: { call: Call; from: string; count: number }) {
-  const { viewer, href } = call;
+  const { href } = call;
   return (
     <>
       <PageHead title="Send failed events again" />
@@ -69,8 +66,8 @@ function SendFailedPage({ call, from, count }: { call: Call; from: string; count
               {`${formatCount(count, 'event')} failed. Each is sent to the endpoint as it is now.`}
             </Note>
             <PostForm
-              viewer={viewer}
-              action={href(PATH)}
+              call={call}
+              path={PATH}
               button={`Send ${count} again`}
               hidden={{ from }}
               busy="Sending…"

@@ -4,7 +4,7 @@ import { sendTestEvent } from '../../service/events/test-event';
 import { Select } from '../frame/fields';
 import { field } from '../frame/form';
 import { PageHead, Panel, PostForm } from '../frame/parts';
-import type { Answer, Call, PageDeps, Route } from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
 import { AttemptFacts } from './delivery';
 
 export const TEST_EVENT_ROUTE: Route = {
@@ -23,8 +23,8 @@ export function TestPanel({ call }: { call: Call }) {
         and is tried once.
       </p>
       <PostForm
-        viewer={call.viewer}
-        action={call.href('/webhooks/test')}
+        call={call}
+        path="/webhooks/test"
         button="Send test event"
         busy="Waiting for the answer…"
       >
@@ -65,6 +65,6 @@ async function sendTest(call: Call, deps: PageDeps): Promise<Answer> {
     };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    return { go: href('/webhooks'), flash: { tone: 'bad', text: error.message } };
+    return redirect(call, '/webhooks', 'bad', error.message);
   }
 }

@@ -1,0 +1,94 @@
+import type { ComponentChildren } from 'preact';
+import type { ReadResource } from '../../service/resources/read';
+import type { TimelineEntry, TimelineEntryKind } from '../../service/resources/timeline';
+import {
+  Badge,
+  type FactRow,
+  Facts,
+  NeedsAttentionNote,
+  PageHead,
+  Panel,
+  Status,
+  When,
+} from '../frame/parts';
+import type { Answer, Call } from '../frame/route';
+
+interface ResourcePage extends Pick<ReadResource<unknown>, 'timeline'> {
+  title: string;
+  status: string;
+  attention?: string | null;
+  facts: readonly FactRow[];
+  /** Links above the title. */
+  tabs?: ComponentChildren;
+  /** Panels between the facts and the timeline. */
+  children?: ComponentChildren;
+}
+
+/** Answers with the page of a resource: its facts, its own panels and its timeline. */
+export function answerResource(call: Call, resourcePage: ResourcePage): Answer {
+  const { title, status, attention = null, facts, tabs, children, timeline } = resourcePage;
+  const page = (
+    <>
+      {tabs}
+      <PageHead title={title} badge={<Status of={status} />} />
+      <NeedsAttentionNote attention={attention} />
+      <Panel>
+        <Facts rows={facts} />
+      </Panel>
+      {children}
+      <Timeline entries={timeline} href={call.href} />
+    </>
+  );
+  return { title, page };
+}
+
+export function formatFailure(failure: { message: string; code: string } | null): string | null {
+  return failure && `${failure.message} (${failure.code})`;
+}
+
+const NAMES: Readonly<Record<TimelineEntryKind, string>> = {
+  call: 'API',
+  callback: 'Bank',
+  chain: 'Chain',
+  act: 'Operator',
+  move: 'Status',
+  posting: 'Ledger',
+  event: 'Event',
+  attempt: 'Webhook',
+};
+
+interface TimelineProps {
+  entries: readonly TimelineEntry[];
+  href: Call['href'];
+}
+
+function Timeline({ entries, href }: TimelineProps) {
+  return (
+    <Panel title="Timeline">
+      <ol class="timeline">
+        {entries.map((entry, at) => (
+          <li key={at} class={entry.tone}>
+            <div class="timeline-head">
+              <Badge tone={entry.tone}>{NAMES[entry.kind]}</Badge>
+              <strong>
+                {entry.kind === 'event' && entry.event_id !== undefined ? (
+                  <a href={href(`/webhooks/deliveries/${entry.event_id}`)}>{entry.title}</a>
+                ) : (
+                  entry.title
+                )}
+              </strong>
+              <span class="muted">
+                <When at={entry.at} />
+              </span>
+            </div>
+            {entry.details.map((detail) => (
+              <p key={detail} class="muted small">
+                {detail}
+              </p>
+            ))}
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}
