@@ -52,6 +52,14 @@ export async function makeIndexes<D extends Document>(
   else await noteMissing(collection, indexes, missing);
 }
 
+/** Creates the `ensureIndexes` of a store. */
+export function indexBuilder<D extends Document>(
+  collection: Collection<D>,
+  indexes: readonly NamedIndex[],
+) {
+  return (missing?: MissingIndexes) => makeIndexes(collection, indexes, missing);
+}
+
 async function noteMissing<D extends Document>(
   collection: Collection<D>,
   indexes: readonly NamedIndex[],

@@ -45,7 +45,7 @@ async function deleteUnused(
 ): Promise<number> {
   const { recipients, payouts } = stores;
   const last = await payouts.lastTo(_id);
-  const usedAt = (await payouts.isUnderWay(_id)) ? before : (last?.created_at ?? used_at);
+  const usedAt = (await payouts.hasInFlight(_id)) ? before : (last?.created_at ?? used_at);
   if (usedAt >= before) {
     await recipients.noteUse(_id, used_at, usedAt);
     return 0;

@@ -2,7 +2,7 @@ import { omitUndefined } from '../domain/defined';
 
 /** Record of an operator's act. */
 export interface AuditEntry {
-  /** Id made once, so that a repeated write adds nothing. */
+  /** Derived id, so that a repeated write adds nothing. */
   id: string;
   who: string;
   when: string;
@@ -10,11 +10,10 @@ export interface AuditEntry {
   why: string;
   before: string;
   after: string;
-  /** Second operator, where there was one. */
   approved_by?: string;
 }
 
-/** An operator's act that changes the mark only. */
+/** Act of an operator that changes only the attention reason. */
 export interface AttentionAct {
   id: string;
   who: string;
@@ -24,19 +23,18 @@ export interface AttentionAct {
   approved_by?: string;
 }
 
-/** A mark for operators, or the end of one. */
+/** Attention reason for operators, or its end. */
 export interface AttentionUpdate<Attention extends string = string> {
-  /** The version at which it was set. */
   version: number;
   attention: Attention | null;
   audit: AttentionAct | null;
-  /** Time of its workflow, in ms since the epoch; each mark's is later than the one before. */
+  /** Time of the workflow, in ms since the epoch; it increases with each update. */
   attention_at: number;
 }
 
 /**
- * Write that marks or unmarks a document for operators, with the audit entry of an act. An attempt
- * that was given up and lands late must not hide a later mark; an act is known by its id.
+ * Builds the write of an attention reason, with the audit entry of an act. A late write of an
+ * abandoned attempt must not replace a later reason; an act is recognised by its id.
  */
 export function buildAttentionUpdate({ attention, audit: act, attention_at }: AttentionUpdate) {
   const audit = act ? { $concatArrays: ['$audit', [buildAuditEntry(act, attention)]] } : undefined;

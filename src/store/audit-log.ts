@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
-import type { ClientSession, Collection, Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { inTransaction } from '../base/mongo';
 import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
 import { omitUndefined } from '../domain/defined';
 
-/** Person, API key or system user behind a change. */
+/** Author of a change. */
 export type Actor =
   | { door: 'dashboard'; user_id: string; email: string }
   | { door: 'api'; key_id: string }
   | { door: 'command_line'; system_user: string; host: string; operator?: string }
-  /** Sender of an update to a workflow, under the name that was typed. */
+  /** Sender of an update to a workflow, under an unverified name. */
   | { door: 'workflow'; operator: string };
 
 /** Line of the append-only audit log. @see docs/dashboard.md#audit-log */
@@ -18,13 +18,12 @@ export interface AuditLine {
   /** Time and a random part, so that ids sort as the lines were written. */
   _id: string;
   at: string;
-  /** Null where it concerns the service: no merchant's log shows it. */
+  /** Null where it concerns the service; no merchant sees it. */
   account_id: string | null;
   /** Null where it concerns both environments. */
   livemode: boolean | null;
   actor: Actor;
   act: AuditedAct;
-  /** Id of what was changed. */
   target: string | null;
   before: AuditFacts | null;
   after: AuditFacts | null;
@@ -32,11 +31,10 @@ export interface AuditLine {
 
 /** Line in the chain of its account, or of the installation. */
 export interface ChainedLine extends AuditLine {
-  /** Place in the chain, from 1. */
   seq: number;
-  /** Hash of the line before; null on the first. */
+  /** Hash of the line before it; null on the first. */
   prev: string | null;
-  /** SHA-256 of all that the line says, its place and `prev` included; hex. */
+  /** SHA-256 of all other fields, hex. */
   hash: string;
 }
 
@@ -49,32 +47,29 @@ export interface ChainHead {
 }
 
 interface AuditFilter {
-  /** Any account when not given. */
   account_id?: string | undefined;
-  /** Any environment when not given. */
   livemode?: boolean | undefined;
   act?: AuditedAct | undefined;
   limit: number;
-  /** Lines older than this one. */
+  /** Id: only older lines. */
   before?: string | undefined;
-  /** Lines newer than this one, oldest first. */
+  /** Id: only newer lines, oldest first. */
   after?: string | undefined;
-  /** Lines from this time on, ISO 8601. */
+  /** ISO 8601; an id begins with its time. */
   since?: string | undefined;
 }
 
-/** A list that takes longer must not go on on the server. */
+/** Limit after which the server stops the query. */
 const LIST_MS_MAX = 4_000;
 
-/** Name of the chain of what concerns no account. */
 const INSTALLATION = 'installation';
 
-/** Name of the chain that a line stands in; accounts have their own, so that none waits for another. */
+/** Returns the chain of a line. Accounts have their own, so that none waits for another. */
 export function getChainName({ account_id }: Pick<AuditLine, 'account_id'>): string {
   return account_id ?? INSTALLATION;
 }
 
-/** Hash of a line, whatever the order of its fields. */
+/** Hashes a line; the order of its fields does not matter. */
 export function hashLine(line: Omit<ChainedLine, 'hash'>): string {
   return createHash('sha256')
     .update(JSON.stringify(sortFields(line)))
@@ -90,7 +85,6 @@ function sortFields(value: unknown): unknown {
     .map(([name, field]) => [name, sortFields(field)]);
 }
 
-/** Condition on ids; undefined where none is asked for. */
 function buildIdRange(bounds: Record<'$lt' | '$gt' | '$gte', string | undefined>) {
   const range = omitUndefined(bounds);
   return Object.keys(range).length === 0 ? undefined : range;
@@ -98,12 +92,12 @@ function buildIdRange(bounds: Record<'$lt' | '$gt' | '$gte', string | undefined>
 
 export type AuditLogStore = ReturnType<typeof createAuditLogStore>;
 
-/** Lines are added and read; nothing changes or removes one. */
+/** Store that only adds and reads lines. */
 export function createAuditLogStore(db: Db) {
-  const lines: Collection<ChainedLine> = db.collection<ChainedLine>('audit_log');
-  const heads: Collection<ChainHead> = db.collection<ChainHead>('audit_heads');
+  const lines = db.collection<ChainedLine>('audit_log');
+  const heads = db.collection<ChainHead>('audit_heads');
 
-  /** Two at once contend for the head of their chain, so that one begins anew. */
+  /** Two writers at once have a write conflict on the head, so that one starts again. */
   const addLine = async (line: AuditLine, session: ClientSession): Promise<void> => {
     const _id = getChainName(line);
     const head = await heads.findOne({ _id }, { session });
@@ -127,14 +121,14 @@ export function createAuditLogStore(db: Db) {
       );
       await makeIndexes(heads, [{ key: { seq: 1 }, name: 'length' }], missing);
     },
-    /** Adds a line to its chain, in the transaction of the change or in its own. */
+    /** Adds a line, in the transaction of the change or in its own. */
     add: async (line: AuditLine, session?: ClientSession): Promise<void> => {
       if (session !== undefined) return await addLine(line, session);
       await inTransaction(db.client, (own) => addLine(line, own));
     },
     has: async (_id: string, session: ClientSession): Promise<boolean> =>
       (await lines.findOne({ _id }, { session })) !== null,
-    /** Lines of one environment, and those that concern both. */
+    /** Lists lines of one environment, and those that concern both. */
     list: ({ account_id, livemode, act, limit, before, after, since }: AuditFilter) =>
       lines
         .find(
@@ -151,7 +145,6 @@ export function createAuditLogStore(db: Db) {
         .toArray(),
     heads: () => heads.find().sort({ _id: 1 }).toArray(),
     head: (chain: string) => heads.findOne({ _id: chain }),
-    /** Reads all lines: chain by chain, each from its first line on. */
     listChained: () => lines.find().sort({ account_id: 1, seq: 1 }),
   };
 }

@@ -4,20 +4,17 @@ import { type AuditedAct, type AuditFacts, assertNoSecret } from '../domain/acco
 import { omitUndefined } from '../domain/defined';
 import type { Actor, AuditLine, AuditLogStore } from './audit-log';
 
-/** Change that is to be kept. */
 export interface Change {
   act: AuditedAct;
-  /** Null where it concerns the service and no account. */
   account_id: string | null;
   /** Null where it concerns both environments. */
   livemode: boolean | null;
-  /** Id of what is changed. */
   target: string | null;
   before?: AuditFacts | null;
   after?: AuditFacts | null;
 }
 
-/** Identity of a change that may be written again: its line is added once. */
+/** Identity of a change that may be written again, but only once in the log. */
 interface ChangeIdentity {
   id: string;
   /** ISO 8601, ms. */
@@ -25,13 +22,12 @@ interface ChangeIdentity {
 }
 
 /**
- * Adds a line to the audit log. In the session of the change both are written or none. Of a change that
- * MongoDB does not make, an act on money gets its line with its outcome, every other one before it.
+ * Adds a line to the audit log, in the session of the change so that both are written or none.
+ * Outside MongoDB, an act on money is logged with its outcome, and any other before it.
  * @throws Error when a value has the form of a secret
  */
 export type Audit = (change: Change, session?: ClientSession) => Promise<void>;
 
-/** Binds the audit log to the one who acts; every door writes through it. */
 export function auditBy(
   { stores, now }: { stores: { auditLog: Pick<AuditLogStore, 'add'> }; now: () => Date },
   actor: Actor,
@@ -43,7 +39,7 @@ export function auditBy(
   };
 }
 
-/** Adds a line in the session of its change, unless an earlier attempt has added it. */
+/** Adds a line unless an earlier attempt has added it. */
 export async function auditOnce(
   { auditLog }: { auditLog: Pick<AuditLogStore, 'add' | 'has'> },
   { change, actor, once: { id, at } }: { change: Change; actor: Actor; once: ChangeIdentity },

@@ -1,16 +1,14 @@
-/** Age at which a cached document is read again: the time until a change takes effect everywhere. */
+/** Maximum age: the time until a change takes effect in all processes. */
 export const CACHE_MS = 2_000;
 const DOCUMENTS_MAX = 10_000;
 
-/** Cached documents of one collection, in one process. */
 export interface Cache<T> {
-  /** Gives the cached document, or reads it; an absence is never cached. */
+  /** Returns the cached document, or reads it; an absence is never cached. */
   get: (key: string, read: () => Promise<T | null>) => Promise<T | null>;
-  /** Reads the document now, and caches it. */
   refresh: (key: string, read: () => Promise<T | null>) => Promise<T | null>;
 }
 
-/** @param maxAgeMs age up to which a document is given without a read; 0 caches nothing */
+/** @param maxAgeMs 0 caches nothing */
 export function createCache<T>(
   maxAgeMs: number,
   now: () => number = () => performance.now(),

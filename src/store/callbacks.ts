@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Collection, Db } from 'mongodb';
+import type { Db } from 'mongodb';
 import { isDuplicateKey } from '../base/mongo';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import { indexBuilder } from '../base/mongo-indexes';
 import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback/callback';
 import { callbackText } from '../domain/callback/signature';
 import { omitUndefined } from '../domain/defined';
 
-/** Callback of a bank, kept before anything is done about it. */
+/** Callback of a bank, stored before it is processed. */
 export interface CallbackDocument {
   /** `{connector}:{callback_id}`: unique, so a repeat is recognised. */
   _id: string;
@@ -17,15 +17,14 @@ export interface CallbackDocument {
   body: AnyCallback;
   received_at: string;
   signalled_at: string | null;
-  /** Reason why it moved nothing; null when it did, or is still under way. */
+  /** Reason why it was not applied; null when it was, or is still being processed. */
   unapplied: string | null;
-  /** Reason why it waits for an operator; null when it doesn't. */
   parked: string | null;
-  /** Id of the connector's key that it came signed with; absent where its sender is not proved. */
+  /** Id of the connector key that signed it; absent when it is not verified. */
   signed_by?: string;
-  /** Hex HMAC under that key, for its workflow. */
+  /** Hex HMAC of that key, which its workflow verifies. */
   mac?: string;
-  /** Whether it moved nothing because its sender is not known: `unapplied` says why. */
+  /** Whether the signature was refused; `unapplied` says why. */
   refused?: true;
 }
 
@@ -37,29 +36,25 @@ type NewCallback = Pick<
 > &
   Signing;
 
-/** Facts and proof of a callback. */
 type CallbackFacts = Omit<NewCallback, 'received_at'>;
 
-/** Callback as it was signalled: under another mac it is still to be signalled. */
+/** Callback as it was signalled: with another signature it must be signalled again. */
 export type SentCallback = Pick<CallbackDocument, '_id' | 'mac'>;
 export type SignalledCallback = SentCallback & Pick<CallbackDocument, 'signalled_at'>;
 
-/** Ways of waiting: for an operator, or for a signal that was never sent. */
+/** Conditions on callbacks that wait for an operator, or for their signal. */
 const WAITING = {
   parked: { signalled_at: null, parked: { $type: 'string' as const } },
   unsignalled: { signalled_at: null, parked: null },
-  // Names the index's first field, without which the index is not used.
+  // Contains the first field of the index, without which the index is not used.
   any: { signalled_at: null, parked: { $exists: true } },
 };
 
-/** Selection of callbacks that no workflow has heard of. */
 export interface WaitingFilter {
   waits: keyof typeof WAITING;
   connector?: string | undefined;
   resource_id?: string | undefined;
-  /** ISO 8601; only callbacks that came before it. */
   received_before?: string | undefined;
-  /** ISO 8601; only callbacks that came at it or later. */
   received_from?: string | undefined;
 }
 
@@ -68,8 +63,8 @@ export function callbackKey(connector: string, callbackId: string): string {
 }
 
 /**
- * Key of a refused callback that is not the one kept under its `callback_id`: no true one finds its
- * place taken. No name of a connector has a slash.
+ * Builds the id of a refused callback, so that it never takes that of a verified one with its
+ * `callback_id`. No connector has a slash in its name.
  */
 function refusedKey({ connector, mac = '', body, ...about }: CallbackFacts): string {
   const text = callbackText({ connector, ...about, callback: body });
@@ -77,7 +72,6 @@ function refusedKey({ connector, mac = '', body, ...about }: CallbackFacts): str
   return `refused/${connector}/${digest}/${body.callback_id}`;
 }
 
-/** Whether a kept callback is the very one that was refused. */
 function isSameCallback(stored: CallbackDocument, refused: NewCallback): boolean {
   const getText = ({ body: callback, ...about }: CallbackFacts) =>
     callbackText({ ...about, callback });
@@ -85,22 +79,17 @@ function isSameCallback(stored: CallbackDocument, refused: NewCallback): boolean
 }
 
 export function createCallbackStore(db: Db) {
-  const callbacks: Collection<CallbackDocument> = db.collection<CallbackDocument>('bank_callbacks');
+  const callbacks = db.collection<CallbackDocument>('bank_callbacks');
   return {
-    ensureIndexes: (missing?: MissingIndexes) =>
-      makeIndexes(
-        callbacks,
-        [
-          { key: { resource_id: 1, received_at: 1 }, name: 'resource' },
-          {
-            key: { parked: 1, received_at: 1 },
-            name: 'waiting',
-            partialFilterExpression: { signalled_at: null },
-          },
-        ],
-        missing,
-      ),
-    /** Keeps a callback; gives its row, which its first delivery may have made. */
+    ensureIndexes: indexBuilder(callbacks, [
+      { key: { resource_id: 1, received_at: 1 }, name: 'resource' },
+      {
+        key: { parked: 1, received_at: 1 },
+        name: 'waiting',
+        partialFilterExpression: { signalled_at: null },
+      },
+    ]),
+    /** Stores a callback once; returns the row, which an earlier delivery may have written. */
     insertOnce: async (callback: NewCallback): Promise<CallbackDocument> => {
       const _id = callbackKey(callback.connector, callback.body.callback_id);
       const document = { _id, ...callback, signalled_at: null, unapplied: null, parked: null };
@@ -113,14 +102,14 @@ export function createCallbackStore(db: Db) {
         return first;
       }
     },
-    /** Notes that it was signalled; false when it had been noted, or has another mac by now. */
+    /** Returns false when it was signalled before, or has another signature now. */
     markSignalled: async (sent: SentCallback, signalled_at: string): Promise<boolean> => {
       const update = { $set: { signalled_at, parked: null } };
       const waiting = { ...buildSentFilter(sent), signalled_at: null };
       const { modifiedCount } = await callbacks.updateOne(waiting, update);
       return modifiedCount === 1;
     },
-    /** Lets a kept callback count as told under another mac, and wait for its signal again. */
+    /** Replaces the signature, so that the callback is signalled again. */
     replaceSignature: (
       { _id, refused }: Pick<CallbackDocument, '_id' | 'refused'>,
       signedCallback: Required<Signing> & Pick<CallbackDocument, 'body'>,
@@ -132,7 +121,7 @@ export function createCallbackStore(db: Db) {
         { $set: { ...signedCallback, ...waits, ...reason }, $unset: { refused: '' } },
       );
     },
-    /** Marks many in one command, but those that have another mac by now. */
+    /** Skips callbacks that have another signature now. */
     markAllSignalled: (rows: readonly SignalledCallback[]) =>
       callbacks.bulkWrite(
         rows.map(({ signalled_at, ...sent }) => ({
@@ -143,10 +132,10 @@ export function createCallbackStore(db: Db) {
         })),
         { ordered: false },
       ),
-    /** Lets it wait for an operator, unless it was signalled meanwhile. */
+    /** Parks it for an operator, unless it was signalled meanwhile. */
     park: (_id: string, parked: string) =>
       callbacks.updateOne({ _id, signalled_at: null }, { $set: { parked } }),
-    /** Keeps the reason, also of a signal that came past this collection. */
+    /** Stores the reason, also for a signal that no callback preceded. */
     markUnapplied: (_id: string, unapplied: string, callback: Omit<NewCallback, 'received_at'>) =>
       callbacks.updateOne(
         { _id },
@@ -161,17 +150,14 @@ export function createCallbackStore(db: Db) {
         },
         { upsert: true },
       ),
-    /**
-     * Keeps a callback whose sender is not known, with the reason, also one that came past this
-     * collection.
-     */
+    /** Stores an unverified callback with the reason, also one that is not stored yet. */
     markRefused: async (unapplied: string, refused: NewCallback): Promise<void> => {
       const { connector, body, mac } = refused;
       const own = callbackKey(connector, body.callback_id);
       const stored = await callbacks.findOne({ _id: own });
       const refusal = { unapplied, refused: true as const };
       if (stored !== null && isSameCallback(stored, refused)) {
-        // Signed anew meanwhile, it is another one.
+        // With a new signature it is a different callback.
         const same = buildSentFilter(omitUndefined({ _id: own, mac }));
         if ((await callbacks.updateOne(same, { $set: refusal })).matchedCount === 1) return;
       }
@@ -183,7 +169,7 @@ export function createCallbackStore(db: Db) {
       );
     },
     get: (_id: string) => callbacks.findOne({ _id }),
-    /** Reads those that wait, the longest waiting first. */
+    /** Reads waiting callbacks, oldest first. */
     waiting: (filter: WaitingFilter) =>
       callbacks.find(waitingQuery(filter)).sort({ received_at: 1, _id: 1 }),
     countWaiting: (filter: WaitingFilter) => callbacks.countDocuments(waitingQuery(filter)),

@@ -1,11 +1,11 @@
-import type { ClientSession, Collection, Db } from 'mongodb';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
 import type { Encrypted } from '../encryption/encrypter';
+import { readPage } from './page';
 
 /**
- * Key under which a connector signs its callbacks. Its secret is sealed and not hashed,
- * since a signature is checked with the secret itself.
- * @see docs/connectors.md#callbacks-over-http
+ * Key of a connector for the signatures of its callbacks. The secret is encrypted and not hashed,
+ * since a verification needs it. @see docs/connectors.md#callbacks-over-http
  */
 export interface ConnectorKeyDocument {
   _id: string;
@@ -15,49 +15,41 @@ export interface ConnectorKeyDocument {
   revoked_at: string | null;
 }
 
-/** Most keys of one connector that are looked at. */
 const KEYS_MAX = 1_000;
 
-/** Owner that a connector's secret is sealed for. */
 export function connectorKeyOwner(id: string): string {
   return `connector_key/${id}`;
 }
 
 export function createConnectorKeyStore(db: Db) {
-  const keys: Collection<ConnectorKeyDocument> =
-    db.collection<ConnectorKeyDocument>('connector_keys');
+  const keys = db.collection<ConnectorKeyDocument>('connector_keys');
   const forConnector = (connector: string) =>
     keys.find({ connector }).sort({ created_at: 1, _id: 1 }).limit(KEYS_MAX).toArray();
   return {
-    ensureIndexes: (missing?: MissingIndexes) =>
-      makeIndexes(keys, [{ key: { connector: 1, created_at: 1 }, name: 'connector' }], missing),
+    ensureIndexes: indexBuilder(keys, [
+      { key: { connector: 1, created_at: 1 }, name: 'connector' },
+    ]),
     insert: (key: ConnectorKeyDocument, session?: ClientSession) =>
       keys.insertOne(key, { session }),
     get: (id: string) => keys.findOne({ _id: id }),
-    /** Lists keys of a connector, the oldest first, revoked ones too. */
+    /** Lists all keys, also revoked ones, oldest first. */
     forConnector,
-    /** Keys that count now, the newest first; read each time, so that a revoked one is dead at once. */
+    /** Lists valid keys, newest first; never cached, so that a revocation takes effect at once. */
     current: (connector: string) =>
       keys
         .find({ connector, revoked_at: null })
         .sort({ created_at: -1, _id: 1 })
         .limit(KEYS_MAX)
         .toArray(),
-    /** Revokes from the next callback on, and gives the key as it was; a second time keeps the first. */
+    /** Revokes once, and returns the key as it was before. */
     revoke: (id: string, now: string, session?: ClientSession) =>
       keys.findOneAndUpdate(
         { _id: id },
         [{ $set: { revoked_at: { $ifNull: ['$revoked_at', now] } } }],
         { returnDocument: 'before', session },
       ),
-    /** Lists keys in the order of their ids, starting behind `after`. */
-    page: (after: string, limit: number) =>
-      keys
-        .find({ _id: { $gt: after } })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray(),
-    /** Replaces a sealed secret while it is there unchanged. */
+    page: (after: string, limit: number) => readPage<ConnectorKeyDocument>(keys, after, limit),
+    /** Replaces a secret unless it has changed. */
     reencrypt: (id: string, before: Encrypted, encrypted: Encrypted) =>
       keys.updateOne({ _id: id, sealed: before }, { $set: { sealed: encrypted } }),
   };

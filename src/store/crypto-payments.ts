@@ -1,23 +1,14 @@
-import type { Collection, Db } from 'mongodb';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
 import type { Deposit } from '../domain/crypto/deposit';
 import {
   CRYPTO_PAYMENT_IN_FLIGHT,
   type CryptoPaymentAttention,
   type CryptoPaymentStatus,
 } from '../domain/crypto/payment';
-import {
-  inFlightIndex,
-  type ListFilter,
-  listIndexes,
-  NEEDS_ATTENTION,
-  type ResourceDocument,
-  resourceStore,
-  STUCK_INDEX,
-  UPDATED,
-} from './resource';
+import { type ListFilter, type ResourceDocument, resourceIndexes, resourceStore } from './resource';
 
-/** A crypto payment: the fields of the wire under their names there (docs/api.md#crypto), and ours. */
+/** Crypto payment: the fields of docs/api.md#crypto under their wire names, and ours. */
 export interface CryptoPaymentDocument
   extends ResourceDocument<CryptoPaymentStatus, CryptoPaymentAttention> {
   /** Minor units of `currency`. */
@@ -26,30 +17,29 @@ export interface CryptoPaymentDocument
   network: string;
   /** Smallest units. */
   amount_due: string;
-  /** Smallest units of the deposits that count. */
+  /** Smallest units of the confirmed deposits. */
   amount_received: string;
-  /** Price of one whole coin when the window opened. */
+  /** Price of one whole unit of the asset when the payment was created. */
   rate: string;
   address: string;
   payment_uri: string;
-  /** Page on which a person plays the payer; sandboxes only. */
+  /** Page that simulates the payer; sandbox only. */
   play_url: string | null;
   required_confirmations: number;
   deposits: Deposit[];
-  /** Whether an operator took the deposits as they are. */
+  /** Whether an operator accepted the deposits as they are. */
   accepted: boolean;
-  /** States that were told to the merchant, with the version that reached each. */
+  /** States that were reported to the merchant, with their versions. */
   reported: ReportedStatus[];
   reference: string | null;
-  /** The JSON text as the merchant wrote it. */
+  /** JSON text of the merchant. */
   metadata: string;
   expires_at: string;
   received_at: string | null;
-  /** SHA-256 of the page's token; the token itself is derived, never stored. */
+  /** SHA-256 of the page's token, which is derived and never stored. */
   token_hash: string;
 }
 
-/** State of which an event has reported. */
 export interface ReportedStatus {
   status: CryptoPaymentStatus;
   version: number;
@@ -62,22 +52,13 @@ export interface CryptoPaymentFilter extends ListFilter {
 }
 
 export function createCryptoPaymentStore(db: Db) {
-  const rows: Collection<CryptoPaymentDocument> = db.collection('crypto_payments');
+  const rows = db.collection<CryptoPaymentDocument>('crypto_payments');
   return {
     ...resourceStore<CryptoPaymentDocument, CryptoPaymentFilter>(rows, CRYPTO_PAYMENT_IN_FLIGHT),
-    ensureIndexes: (missing?: MissingIndexes) =>
-      makeIndexes(
-        rows,
-        [
-          ...listIndexes('status', 'method', 'reference'),
-          NEEDS_ATTENTION,
-          inFlightIndex(CRYPTO_PAYMENT_IN_FLIGHT),
-          { key: { token_hash: 1 }, name: 'token', unique: true },
-          UPDATED,
-          STUCK_INDEX,
-        ],
-        missing,
-      ),
+    ensureIndexes: indexBuilder(rows, [
+      ...resourceIndexes(CRYPTO_PAYMENT_IN_FLIGHT, 'status', 'method', 'reference'),
+      { key: { token_hash: 1 }, name: 'token', unique: true },
+    ]),
     byToken: (token_hash: string) => rows.findOne({ token_hash }),
   };
 }

@@ -1,34 +1,25 @@
-import type { Collection, Db } from 'mongodb';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
 import {
   CRYPTO_SETTLEMENT_IN_FLIGHT,
   type CryptoSettlementAttention,
   type CryptoSettlementStatus,
 } from '../domain/crypto/settlement';
-import {
-  inFlightIndex,
-  type ListFilter,
-  listIndexes,
-  NEEDS_ATTENTION,
-  type ResourceDocument,
-  resourceStore,
-  STUCK_INDEX,
-  UPDATED,
-} from './resource';
+import { type ListFilter, type ResourceDocument, resourceIndexes, resourceStore } from './resource';
 
-/** A settlement: the fields of the wire under their names there (docs/api.md#settlements), and ours. */
+/** Settlement: the fields of docs/api.md#settlements under their wire names, and ours. */
 export interface CryptoSettlementDocument
   extends ResourceDocument<CryptoSettlementStatus, CryptoSettlementAttention> {
-  /** Smallest units that the wallet receives. */
+  /** Smallest units, without the fee. */
   amount: string;
-  /** Smallest units, drawn beside the amount. */
+  /** Smallest units, debited in addition to the amount. */
   fee: string;
   asset: string;
   network: string;
   wallet_address: string;
   transaction_id: string | null;
   completed_at: string | null;
-  /** ISO 8601; operators are told of a settlement that is later. */
+  /** ISO 8601; a later settlement needs attention. */
   due_at: string;
 }
 
@@ -39,23 +30,14 @@ export interface CryptoSettlementFilter extends ListFilter {
 }
 
 export function createCryptoSettlementStore(db: Db) {
-  const rows: Collection<CryptoSettlementDocument> = db.collection('crypto_settlements');
+  const rows = db.collection<CryptoSettlementDocument>('crypto_settlements');
   return {
     ...resourceStore<CryptoSettlementDocument, CryptoSettlementFilter>(
       rows,
       CRYPTO_SETTLEMENT_IN_FLIGHT,
     ),
-    ensureIndexes: (missing?: MissingIndexes) =>
-      makeIndexes(
-        rows,
-        [
-          ...listIndexes('status', 'method', 'transaction_id'),
-          inFlightIndex(CRYPTO_SETTLEMENT_IN_FLIGHT),
-          NEEDS_ATTENTION,
-          UPDATED,
-          STUCK_INDEX,
-        ],
-        missing,
-      ),
+    ensureIndexes: indexBuilder(rows, [
+      ...resourceIndexes(CRYPTO_SETTLEMENT_IN_FLIGHT, 'status', 'method', 'transaction_id'),
+    ]),
   };
 }

@@ -4,18 +4,17 @@ import type { EventDelivery } from './events';
 
 const ROWS_MAX = 200;
 
-/** Attempt to deliver an event, as the merchant may see it. */
 export interface DeliveryDocument {
   event_id: string;
-  /** 0 for the delivery that the event started, then one for each redelivery. */
+  /** 0 for the first delivery, then one for each redelivery. */
   run: number;
   /** 1 to 12 within its run. */
   attempt: number;
   at: string;
   url: string;
-  /** HTTP status; null when there was no whole answer. */
+  /** Null without a complete response. */
   status_code: number | null;
-  /** Fault in words; null when the receiver answered. */
+  /** Null when the receiver responded. */
   error: string | null;
   duration_ms: number;
   response_excerpt: string;
@@ -23,18 +22,18 @@ export interface DeliveryDocument {
   next_attempt_at: string | null;
 }
 
-/** Part of an event's document that tells of its attempts; they are kept in it. */
+/** Event with its attempts. */
 interface AttemptedEvent {
   _id: string;
   delivery: EventDelivery;
-  /** The latest ones, in the order they were kept; absent before the first. */
+  /** Latest attempts, in the order of their writes; absent before the first. */
   attempts?: Omit<DeliveryDocument, 'event_id'>[];
 }
 
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 export function createDeliveryStore(db: Db) {
-  const events: Collection<AttemptedEvent> = db.collection<AttemptedEvent>('events');
+  const events = db.collection<AttemptedEvent>('events');
   const readAttempts = async (ids: readonly string[]): Promise<DeliveryDocument[]> => {
     const rows = events.find({ _id: { $in: [...ids] } }, { projection: { attempts: 1 } });
     return (await rows.toArray()).flatMap(({ _id: event_id, attempts = [] }) =>
@@ -42,13 +41,10 @@ export function createDeliveryStore(db: Db) {
     );
   };
   return {
-    /**
-     * Keeps an attempt once, counts it and sets the state of the delivery, in one write: a repeat
-     * changes nothing, and finds it known.
-     */
+    /** Stores an attempt once, counts it and sets the state of the delivery, in one write. */
     addAttempt: (row: DeliveryDocument): Promise<'kept' | 'known' | 'no_event'> =>
       addAttempt(events, row),
-    /** Keeps the only attempt of a test event, which ends its delivery either way. */
+    /** Stores the only attempt of a test event, which ends its delivery. */
     addOnlyAttempt: async ({ event_id, ...attempt }: DeliveryDocument): Promise<void> => {
       const { run, outcome } = attempt;
       const status = outcome === 'delivered' ? outcome : 'exhausted';
@@ -58,15 +54,15 @@ export function createDeliveryStore(db: Db) {
         { $set: { attempts: [attempt], delivery } },
       );
     },
-    /** Latest attempt of a run; its number is how many the run has made. */
+    /** Returns the latest attempt of a run; its number is the count. */
     last: async (event_id: string, run: number): Promise<DeliveryDocument | null> => {
       const rows = (await readAttempts([event_id])).filter((row) => row.run === run);
       return rows.sort(newestFirst)[0] ?? null;
     },
-    /** Lists the latest attempts of several events, oldest first. */
+    /** Oldest first. */
     forEvents: async (ids: readonly string[]): Promise<DeliveryDocument[]> =>
       (await readAttempts(ids)).sort((a, b) => (a.at < b.at ? -1 : 1)),
-    /** Lists the latest attempts of an event, newest first. */
+    /** Newest first. */
     forEvent: async (event_id: string): Promise<DeliveryDocument[]> =>
       (await readAttempts([event_id])).sort(newestFirst),
   };
@@ -82,7 +78,7 @@ async function addAttempt(
 ): Promise<'kept' | 'known' | 'no_event'> {
   const { run, outcome, next_attempt_at } = attempt;
   const status: DeliveryStatus = outcome === 'delivered' ? 'delivered' : 'pending';
-  // After a redelivery the last report of an earlier run only counts.
+  // After a redelivery, the late report of an earlier run changes only the count.
   const countsForStatus = {
     $or: [{ $lte: ['$delivery.run', run] }, { $eq: ['$delivery.status', 'pending'] }],
   };

@@ -1,26 +1,25 @@
 import type { ClientSession, Collection, Db, ObjectId, WithId } from 'mongodb';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import { indexBuilder } from '../base/mongo-indexes';
 import type { EventType } from '../domain/webhook/event';
 import type { Encrypted } from '../encryption/encrypter';
 import { createCache } from './cache';
 
 interface EndpointSecret {
   sealed: Encrypted;
-  /** ISO 8601: when it begins to sign. */
+  /** ISO 8601: the secret signs from then on. */
   active_from: string;
 }
 
 /**
- * Webhook endpoint of one account in one environment.
- * @see docs/webhooks.md#register-an-endpoint
+ * Webhook endpoint of one account in one environment. @see docs/webhooks.md#register-an-endpoint
  */
 export interface EndpointDocument {
   account_id: string;
   livemode: boolean;
   url: string;
-  /** Oldest first: the secret that signs and, during a roll, the next one. */
+  /** Oldest first: the signing secret and, during a roll, the next one. */
   secrets: EndpointSecret[];
-  /** Event types that are sent; all when not there, those of later versions too. */
+  /** Absent: all types, those of later versions too. */
   enabled_events?: EventType[];
   created_at: string;
   updated_at: string;
@@ -30,9 +29,9 @@ export interface EndpointSetting {
   account_id: string;
   livemode: boolean;
   url: string;
-  /** Used only when the endpoint has no secret yet. */
+  /** First secret; a stored one stays. */
   sealed: Encrypted;
-  /** Stays as it is when not given. */
+  /** Undefined keeps the stored types. */
   enabled_events?: readonly EventType[] | 'all' | undefined;
   now: Date;
 }
@@ -43,23 +42,21 @@ export interface SecretRoll {
   sealed: Encrypted;
   now: Date;
   /**
-   * Time for which the present secret goes on signing: not at all, 1 h or 24 h.
-   * @see docs/webhooks.md#roll-the-secret
+   * Time for which the current secret still signs: 0, 1 h or 24 h. @see
+   * docs/webhooks.md#roll-the-secret
    */
   afterMs: number;
 }
 
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
 
-/** Owner that a signing secret is sealed for. */
 export function endpointOwner(account_id: string, livemode: boolean): string {
   return `webhook_endpoint/${account_id}/${livemode ? 'live' : 'sandbox'}`;
 }
 
 /**
- * Gives the secret that signs now: a header has one `v1` at all times.
- * @see docs/webhooks.md#roll-the-secret
- * @returns undefined only while no secret is active yet
+ * Returns the secret that signs now; undefined while none is active. @see
+ * docs/webhooks.md#roll-the-secret
  */
 export function signingSecret(
   endpoint: Pick<EndpointDocument, 'secrets'>,
@@ -71,36 +68,31 @@ export function signingSecret(
 
 export function createEndpointStore(db: Db, cacheMs = 0) {
   const cache = createCache<WithId<EndpointDocument>>(cacheMs);
-  const endpoints: Collection<EndpointDocument> =
-    db.collection<EndpointDocument>('webhook_endpoints');
+  const endpoints = db.collection<EndpointDocument>('webhook_endpoints');
   return {
-    ensureIndexes: (missing?: MissingIndexes) =>
-      makeIndexes(
-        endpoints,
-        [{ key: { account_id: 1, livemode: 1 }, name: 'account_environment', unique: true }],
-        missing,
-      ),
+    ensureIndexes: indexBuilder(endpoints, [
+      { key: { account_id: 1, livemode: 1 }, name: 'account_environment', unique: true },
+    ]),
     get: (account_id: string, livemode: boolean, session?: ClientSession) =>
       endpoints.findOne({ account_id, livemode }, { session }),
-    /** Gives an endpoint of up to 2 seconds ago. @see src/store/cache.ts */
+    /** Returns an endpoint that may be 2 seconds old. @see src/store/cache.ts */
     getCached: (account_id: string, livemode: boolean) =>
       cache.get(endpointOwner(account_id, livemode), () =>
         endpoints.findOne({ account_id, livemode }),
       ),
-    /** Registers the endpoint or moves it; a secret that exists stays. */
+    /** Registers the endpoint or changes it; a stored secret stays. */
     set: (setting: EndpointSetting, session?: ClientSession) => set(endpoints, setting, session),
-    /** Adds a secret that signs after `afterMs`; null when there is no endpoint. */
+    /** Adds a secret that signs after `afterMs`; null without an endpoint. */
     roll: (roll: SecretRoll, session?: ClientSession) => rollSecret(endpoints, roll, session),
     remove: async (account_id: string, livemode: boolean): Promise<boolean> =>
       (await endpoints.deleteOne({ account_id, livemode })).deletedCount === 1,
-    /** Lists endpoints in the order of their ids, starting behind `after`. */
     page: (limit: number, after?: ObjectId) =>
       endpoints
         .find(after === undefined ? {} : { _id: { $gt: after } })
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),
-    /** Replaces a secret while it is there unchanged: a roll may have dropped it meanwhile. */
+    /** Replaces a secret unless it has changed. */
     reencryptSecret: (id: ObjectId, before: Encrypted, encrypted: Encrypted) =>
       endpoints.updateOne(
         { _id: id, 'secrets.sealed': before },
@@ -134,8 +126,8 @@ async function set(
 }
 
 /**
- * Rolls in one atomic step. Superseded secrets are dropped, and so is an earlier roll that is not
- * in force yet: the last one asked for wins.
+ * Rolls in one atomic step. It drops superseded secrets, and an earlier roll that is not active
+ * yet.
  */
 function rollSecret(
   endpoints: Collection<EndpointDocument>,

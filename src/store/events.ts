@@ -1,9 +1,9 @@
-import type { ClientSession, Collection, Db } from 'mongodb';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
 import type { DeliveryStatus, EventType } from '../domain/webhook/event';
 import { LIST_MS_MAX, type ListFilter, listIndexes, listNewest, OWNER } from './resource';
 
-/** Fact that a merchant is told, written in the transaction of its move. */
+/** Event of a merchant, written in the transaction of its transition. */
 export interface EventDocument {
   /** `evt_…`, derived from the resource and its version. */
   _id: string;
@@ -12,11 +12,11 @@ export interface EventDocument {
   type: EventType;
   created: string;
   resource_id: string;
-  /** Place in lists, newest first. @see src/domain/cursor.ts */
+  /** Position in lists, newest first. @see src/domain/cursor.ts */
   position: string;
-  /** Ids of what moved; a test event says so beside a made-up one. */
+  /** Ids of the resource; `test` marks a test event. */
   data: Record<string, string | true>;
-  /** Bytes that every attempt posts, unchanged. */
+  /** Body of every attempt, byte for byte. */
   body: string;
   request_id: string;
   delivery: EventDelivery;
@@ -24,10 +24,10 @@ export interface EventDocument {
 
 export interface EventDelivery {
   status: DeliveryStatus;
-  /** Attempts made, redeliveries included. */
+  /** All attempts, redeliveries included. */
   attempts: number;
   next_attempt_at: string | null;
-  /** Redeliveries asked for. */
+  /** Number of redeliveries. */
   run: number;
 }
 
@@ -37,19 +37,17 @@ export interface EventFilter extends ListFilter {
   statuses?: readonly DeliveryStatus[] | undefined;
 }
 
-/** Selection of events of one account and environment. */
 export interface ResendFilter {
   account_id: string;
   livemode: boolean;
-  /** Positions: from the first on, before the last. */
+  /** Position of the first; `until` is the position after the last. */
   since: string;
   until: string;
   statuses: readonly DeliveryStatus[];
-  /** All types when not given. */
   types?: readonly EventType[] | undefined;
 }
 
-/** Events that may have to be sent again: few, unless an endpoint is down. */
+/** Events that may be sent again: few, unless an endpoint is down. */
 const UNDELIVERED = { 'delivery.status': { $in: ['pending', 'exhausted'] } };
 const PENDING = { 'delivery.status': 'pending' } as const;
 const NEXT_ATTEMPT_AT = 'delivery.next_attempt_at';
@@ -58,34 +56,30 @@ const BATCH = 200;
 export type EventStore = ReturnType<typeof createEventStore>;
 
 export function createEventStore(db: Db) {
-  const events: Collection<EventDocument> = db.collection<EventDocument>('events');
+  const events = db.collection<EventDocument>('events');
   return {
-    ensureIndexes: (missing?: MissingIndexes) =>
-      makeIndexes(
-        events,
-        [
-          ...listIndexes(),
-          { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
-          { key: { [NEXT_ATTEMPT_AT]: 1 }, name: 'pending', partialFilterExpression: PENDING },
-          {
-            key: { ...OWNER, position: 1 },
-            name: 'undelivered_position',
-            partialFilterExpression: UNDELIVERED,
-          },
-        ],
-        missing,
-      ),
+    ensureIndexes: indexBuilder(events, [
+      ...listIndexes(),
+      { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
+      { key: { [NEXT_ATTEMPT_AT]: 1 }, name: 'pending', partialFilterExpression: PENDING },
+      {
+        key: { ...OWNER, position: 1 },
+        name: 'undelivered_position',
+        partialFilterExpression: UNDELIVERED,
+      },
+    ]),
     insert: (documents: EventDocument[], session: ClientSession) =>
       events.insertMany(documents, { session }),
     get: (id: string) => events.findOne({ _id: id }),
-    /** Events of one resource that still have to reach their endpoint. */
     pending: (resource_id: string, account_id: string, livemode: boolean) =>
       events
         .find({ account_id, livemode, resource_id, ...PENDING })
         .sort({ position: 1 })
         .limit(100)
         .toArray(),
-    /** Reads those of every account whose next attempt was due before a time, or is not known. */
+    /**
+     * Reads pending events of all accounts whose next attempt was due before a time, or is unknown.
+     */
     overdue: (before: string) =>
       events
         .find({ ...PENDING, [NEXT_ATTEMPT_AT]: { $not: { $gte: before } } })
@@ -98,31 +92,26 @@ export function createEventStore(db: Db) {
           ? filter
           : { ...filter, ...{ 'delivery.status': { $in: statuses } } },
       ),
-    /** Number of events since a position. */
     countSince: (account_id: string, livemode: boolean, since: string): Promise<number> =>
       events.countDocuments(
         { account_id, livemode, position: { $gte: since } },
         { maxTimeMS: LIST_MS_MAX },
       ),
-    /** Keeps a test event, whose only attempt is about to be made. */
     insertTest: (event: EventDocument) => events.insertOne(event),
-    /** Counts those that are pending, up to a number. */
     countPending: (limit: number): Promise<number> =>
       events.countDocuments({ ...PENDING }, { hint: 'pending', limit }),
-    /** Finds the one whose next attempt was due first, before a time. */
+    /** Finds the most overdue event. */
     firstDue: (before: string) =>
       events.findOne(
         { ...PENDING, [NEXT_ATTEMPT_AT]: { $lt: before } },
         { sort: { [NEXT_ATTEMPT_AT]: 1 }, projection: { delivery: 1 } },
       ),
-    /** Page of events to be sent again, the oldest first. */
+    /** Oldest first. */
     listResendable: (filter: ResendFilter, limit: number) =>
       events.find(buildResendQuery(filter)).sort({ position: 1 }).limit(limit).toArray(),
     countResendable: (filter: ResendFilter): Promise<number> =>
       events.countDocuments(buildResendQuery(filter)),
-    /**
-     * Reserves the next run number, before a redelivery starts; null when another one was first.
-     */
+    /** Reserves the next run number; null when another redelivery was first. */
     reserveRun: (id: string, run: number, now: string) =>
       events.findOneAndUpdate(
         { _id: id, 'delivery.run': run },
@@ -135,7 +124,7 @@ export function createEventStore(db: Db) {
         },
         { returnDocument: 'after' },
       ),
-    /** Puts the state back unless an attempt has changed it; the run number stays used. */
+    /** Restores the state unless an attempt has changed it; the run number stays used. */
     releaseRun: (id: string, current: EventDelivery, before: EventDelivery) =>
       events.updateOne(
         { _id: id, delivery: current },
@@ -143,8 +132,7 @@ export function createEventStore(db: Db) {
       ),
     /**
      * Writes the state after an attempt; null when nothing was written.
-     * @param run run of the attempt: the report of an earlier one than the event's changes only
-     *   what is still pending
+     * @param run a report of an earlier run changes only a pending delivery
      */
     setDelivery: (id: string, delivery: Partial<EventDelivery>, run?: number) =>
       events.findOneAndUpdate(
@@ -161,7 +149,7 @@ export function createEventStore(db: Db) {
   };
 }
 
-/** Leaves out what waits for its very first attempt: that one is on its way. */
+/** Excludes events that wait for their first attempt. */
 function buildResendQuery({ account_id, livemode, since, until, statuses, types }: ResendFilter) {
   return {
     account_id,

@@ -1,22 +1,22 @@
 import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import { isDuplicateKey } from '../base/mongo';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import { indexBuilder } from '../base/mongo-indexes';
 import type { AcceptedRequest } from '../domain/creation';
 import type { PaymentOpening } from '../domain/payment/workflow';
 
-/** Life of a key: 24 hours. @see docs/api.md#idempotency-key */
+/** Lifetime of a key. @see docs/api.md#idempotency-key */
 export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1_000;
 
-/** Longest life of a claim whose resource is not written: it holds what the request said. */
+/** Maximum lifetime of a record whose resource is not written: it holds the request. */
 const OPEN_LIFETIME_MS = 30 * KEY_LIFETIME_MS;
 
 /**
- * End of a key's life, counted from when its resource was written: a client that has repeated its
- * request through a long outage must find the resource that was made at last, not make a second.
+ * Expiry, counted from the write of the resource: a client that repeats its request through a long
+ * outage must find that resource and not create a second one.
  */
 const EXPIRES_AT = { $add: ['$$NOW', KEY_LIFETIME_MS] };
 
-/** Identity of a claim: a key counts per account, environment and operation. */
+/** Identity of a record: a key is unique per account, environment and operation. */
 export interface RecordKey {
   account_id: string;
   livemode: boolean;
@@ -24,22 +24,22 @@ export interface RecordKey {
   key: string;
 }
 
-/** Use of an idempotency key. It fixes the id of the resource before anything else happens. */
+/** Use of an idempotency key. It determines the id of the resource before anything else happens. */
 export interface IdempotencyRecord extends RecordKey {
   _id: string;
   /** Keyed hash of the canonical body. */
   fingerprint: string;
   resource_id: string;
-  /** Parsed request, until the resource is written. */
+  /** Null once the resource is written. */
   request: AcceptedRequest | null;
   request_id: string;
   status: number | null;
-  /** Answer as it was first sent. */
+  /** First response; a repeat gets the same. */
   body: string | null;
-  /** Facts of the first answer, kept by the write of the resource; the rest of it never changes. */
+  /** Facts of the first response that the write of the resource stores; the rest never changes. */
   opening?: PaymentOpening;
   created_at: Date;
-  /** 30 days after it was made, and once the resource is written 24 hours after that. */
+  /** 30 days after its creation; 24 hours after the write of the resource. */
   expires_at: Date;
 }
 
@@ -50,10 +50,9 @@ function recordId({ account_id, livemode, operation, key }: RecordKey): string {
   return `${account_id}:${livemode ? 'live' : 'sandbox'}:${operation}:${key}`;
 }
 
-/** Operation of claims that were rebuilt: no request is made under it. */
+/** Operation of rebuilt records; no request has it. */
 export const REBUILT = 'rebuilt';
 
-/** Key of a claim that is rebuilt from a workflow. */
 export function rebuiltRecordKey(
   { account_id, livemode }: Pick<RecordKey, 'account_id' | 'livemode'>,
   key: string,
@@ -62,20 +61,15 @@ export function rebuiltRecordKey(
 }
 
 export function createIdempotencyStore(db: Db) {
-  const records: Collection<IdempotencyRecord> = db.collection<IdempotencyRecord>('idempotency');
+  const records = db.collection<IdempotencyRecord>('idempotency');
   return {
-    ensureIndexes: (missing?: MissingIndexes) =>
-      makeIndexes(
-        records,
-        [
-          { key: { resource_id: 1 }, name: 'resource', unique: true },
-          { key: { expires_at: 1 }, name: 'expiry', expireAfterSeconds: 0 },
-        ],
-        missing,
-      ),
+    ensureIndexes: indexBuilder(records, [
+      { key: { resource_id: 1 }, name: 'resource', unique: true },
+      { key: { expires_at: 1 }, name: 'expiry', expireAfterSeconds: 0 },
+    ]),
     /**
-     * Finds the claim under a key; an expired one does not count, even before it is deleted.
-     * @param keyHash name of a record that was rebuilt, which stores only the hash of its key
+     * Finds the record of a key; an expired one is ignored even before its deletion.
+     * @param keyHash name of a rebuilt record, which stores only the hash of its key
      */
     find: async (key: RecordKey, now: Date, keyHash: string): Promise<IdempotencyRecord | null> => {
       const ids = listIds(key, keyHash);
@@ -83,15 +77,15 @@ export function createIdempotencyStore(db: Db) {
       return existing.find((record) => !isExpired(record, now)) ?? null;
     },
     /**
-     * Makes the claim, or gives the one that the key has; an expired one is replaced.
-     * @param keyHash name of a record that was rebuilt under the same key
+     * Creates the record, or returns the existing one; an expired one is replaced.
+     * @param keyHash name of a rebuilt record of the same key
      */
     reserveKey: (newRecord: NewIdempotencyRecord, now: Date, keyHash?: string) =>
       reserveKey(records, newRecord, now, listIds(newRecord, keyHash)),
-    /** Keeps the first answer, and gives it, since it is the one to send. */
+    /** Stores the first response, and returns the stored one, which is sent. */
     complete: (record: IdempotencyRecord, status: number, body: string) =>
       complete(records, record, status, body),
-    /** Notes that the resource is written: the request goes, and the key's 24 hours begin. */
+    /** Removes the request once the resource is written; the 24 hours of the key begin. */
     markWritten: (resource_id: string, session?: ClientSession) =>
       records.updateOne(
         { resource_id, request: { $ne: null } },
@@ -100,9 +94,10 @@ export function createIdempotencyStore(db: Db) {
       ),
     forResource: (resource_id: string) => records.findOne({ resource_id }),
     /**
-     * Empties the claim in the transaction that writes its resource; the key's 24 hours begin.
-     * @param opening facts by which the first answer can be given again
-     * @returns the request that it held; null when it was emptied or released already
+     * Removes the request in the transaction that writes the resource; the 24 hours of the key
+     * begin.
+     * @param opening facts from which the first response is built again
+     * @returns the request; null when it was removed or released before
      */
     clearRequest: async (
       resource_id: string,
@@ -118,15 +113,14 @@ export function createIdempotencyStore(db: Db) {
       return before?.request ?? null;
     },
     /**
-     * Frees the key of a resource that was refused. Refusals are not stored. A resource
-     * that was written after all keeps its claim.
+     * Releases the key of a refused resource, since refusals are not stored. A written resource
+     * keeps its record.
      */
     release: (resource_id: string, session?: ClientSession) =>
       records.deleteOne({ resource_id, request: { $ne: null } }, { session }),
   };
 }
 
-/** Lists the ids that the record of a key may have. */
 function listIds(key: RecordKey, keyHash: string | undefined): string[] {
   const keys = keyHash === undefined ? [key] : [key, rebuiltRecordKey(key, keyHash)];
   return keys.map(recordId);
@@ -136,7 +130,7 @@ function isExpired(record: IdempotencyRecord, now: Date): boolean {
   return record.expires_at <= now;
 }
 
-/** Looks and inserts in one command, so that a new key costs a single one. */
+/** Finds and inserts in one command, so that a new key costs only one. */
 async function reserveKey(
   records: Collection<IdempotencyRecord>,
   newRecord: NewIdempotencyRecord,
@@ -163,7 +157,7 @@ async function reserveKey(
   }
 }
 
-/** False when one of them is there, or another call has inserted it at the same moment. */
+/** Returns false when one of the ids exists, or another call inserted it at the same time. */
 async function insertIfAbsent(
   records: Collection<IdempotencyRecord>,
   document: IdempotencyRecord,

@@ -27,8 +27,8 @@ import { createWalletStore } from './wallets';
 export type Stores = ReturnType<typeof createStores>;
 
 /**
- * Stores of all collections; each file owns its queries and indexes.
- * @param cacheMs age up to which accounts and endpoints are given without a read; 0: always read
+ * Creates the stores of all collections; each file owns its queries and indexes.
+ * @param cacheMs age up to which accounts and endpoints are cached; 0: never
  */
 export function createStores(db: Db, cacheMs = 0) {
   return {
@@ -58,20 +58,18 @@ export function createStores(db: Db, cacheMs = 0) {
   };
 }
 
-/** Log that warns of missing indexes. */
-interface IndexLog {
-  warn(fields: { count: number }, line: string): void;
-}
-
 /**
- * Checks at the start of a process that the indexes are there; `migrate` makes them.
- * @throws Error when one is missing that must be unique: facts could be kept twice
+ * Checks at the start of a process that the indexes exist; `migrate` creates them.
+ * @throws Error when a unique one is missing, since data could be stored twice
  */
-export async function checkIndexes(stores: Stores, log: IndexLog): Promise<void> {
+export async function checkIndexes(
+  stores: Stores,
+  log: { warn(fields: { count: number }, line: string): void },
+): Promise<void> {
   const { unique, others } = await missingIndexes(stores);
   if (unique.length > 0) {
     throw new Error(
-      `MongoDB lacks indexes without which facts could be kept twice: ${unique.join(', ')}. ` +
+      `MongoDB lacks indexes without which data could be stored twice: ${unique.join(', ')}. ` +
         'Make them first: npm run -s cli -- migrate',
     );
   }
@@ -80,7 +78,7 @@ export async function checkIndexes(stores: Stores, log: IndexLog): Promise<void>
   log.warn({ count: others.length }, `lists are slow until migrate has made ${names}`);
 }
 
-/** Finds the indexes that are wanted and not there, by name, and makes none. */
+/** Lists missing indexes by name, and creates none. */
 export async function missingIndexes(stores: Stores): Promise<MissingIndexes> {
   const missing = new MissingIndexes();
   await ensureIndexes(stores, missing);
@@ -89,8 +87,8 @@ export async function missingIndexes(stores: Stores): Promise<MissingIndexes> {
 }
 
 /**
- * Makes all indexes: without unique ones facts could be kept twice.
- * @param missing list that only notes what is missing
+ * Creates all indexes.
+ * @param missing collects the missing ones; then none is created
  */
 export async function ensureIndexes(stores: Stores, missing?: MissingIndexes): Promise<void> {
   await Promise.all(

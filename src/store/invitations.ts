@@ -1,10 +1,10 @@
-import type { ClientSession, Collection, Db } from 'mongodb';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
 import type { Role } from '../domain/account/dashboard-role';
 
-/** Invitation to an account's staff. The link is shown once, so only its hash is kept. */
+/** Invitation to the team of an account. Its link is shown once, so only the hash is stored. */
 export interface InvitationDocument {
-  /** SHA-256 of the link's token, hex. */
+  /** SHA-256 of the token in the link, hex. */
   _id: string;
   account_id: string;
   email: string;
@@ -16,31 +16,24 @@ export interface InvitationDocument {
 const INVITATIONS_MAX = 200;
 
 export function createInvitationStore(db: Db) {
-  const invitations: Collection<InvitationDocument> =
-    db.collection<InvitationDocument>('dashboard_invitations');
+  const invitations = db.collection<InvitationDocument>('dashboard_invitations');
   return {
-    ensureIndexes: (missing?: MissingIndexes) =>
-      makeIndexes(
-        invitations,
-        [
-          { key: { account_id: 1, email: 1 }, name: 'account_email', unique: true },
-          { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
-        ],
-        missing,
-      ),
-    /** Replaces what was sent to the same address before: the older link is dead. */
+    ensureIndexes: indexBuilder(invitations, [
+      { key: { account_id: 1, email: 1 }, name: 'account_email', unique: true },
+      { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
+    ]),
+    /** Replaces an earlier invitation of the address, whose link becomes invalid. */
     put: async (invitation: InvitationDocument, session: ClientSession): Promise<void> => {
       const { account_id, email } = invitation;
       await invitations.deleteOne({ account_id, email }, { session });
       await invitations.insertOne(invitation, { session });
     },
     find: (id: string, now: Date) => invitations.findOne({ _id: id, expires_at: { $gt: now } }),
-    /** Takes an invitation, which then is gone. */
+    /** Uses an invitation up. */
     consume: (id: string, now: Date, session: ClientSession) =>
       invitations.findOneAndDelete({ _id: id, expires_at: { $gt: now } }, { session }),
     withdraw: (account_id: string, email: string, session: ClientSession) =>
       invitations.findOneAndDelete({ account_id, email }, { session }),
-    /** Newest first. */
     forAccount: (account_id: string, now: Date) =>
       invitations
         .find({ account_id, expires_at: { $gt: now } })

@@ -1,6 +1,6 @@
-import type { Collection, Db } from 'mongodb';
+import type { Db } from 'mongodb';
 
-/** Outcome of the last time that all books were verified. */
+/** Result of the last verification of all books. */
 export interface LedgerCheck {
   _id: 'last';
   /** ISO 8601 */
@@ -9,7 +9,7 @@ export interface LedgerCheck {
 }
 
 export function createLedgerCheckStore(db: Db) {
-  const checks: Collection<LedgerCheck> = db.collection<LedgerCheck>('ledger_checks');
+  const checks = db.collection<LedgerCheck>('ledger_checks');
   return {
     note: (checked_at: string, differences: number) =>
       checks.updateOne({ _id: 'last' }, { $set: { checked_at, differences } }, { upsert: true }),

@@ -7,11 +7,10 @@ import { createEventStore } from './events';
 import { createLedgerCheckStore, type LedgerCheck } from './ledger-checks';
 import { STUCK } from './resource';
 
-/** Counts over all accounts, for operators. */
 export interface ServiceMetrics {
-  /** Events that are pending, 10,000 at most. */
+  /** Pending events, 10,000 at most. */
   backlog: number;
-  /** Time by which the most overdue attempt is late; 0 when none is. */
+  /** Delay of the most overdue attempt; 0 without one. */
   backlog_age_seconds: number;
   stuck: { resource: string; livemode: string; reason: string; count: number }[];
   callbacks: { parked: number; unsignalled: number };
@@ -28,7 +27,7 @@ const Group = z.object({
 
 export type MetricStore = ReturnType<typeof createMetricStore>;
 
-/** Reads the figures, each by an index of its own. */
+/** Reads metrics of all accounts, each by its own index. */
 export function createMetricStore(db: Db) {
   const events = createEventStore(db);
   const callbacks = createCallbackStore(db);
@@ -39,12 +38,7 @@ export function createMetricStore(db: Db) {
       .aggregate(
         [
           { $match: STUCK },
-          {
-            $group: {
-              _id: { reason: '$attention', livemode: '$livemode' },
-              count: { $sum: 1 },
-            },
-          },
+          { $group: { _id: { reason: '$attention', livemode: '$livemode' }, count: { $sum: 1 } } },
         ],
         { maxTimeMS: READ_MS_MAX },
       )
@@ -71,7 +65,7 @@ export function createMetricStore(db: Db) {
       ]);
       return {
         backlog,
-        backlog_age_seconds: lateness(first?.delivery.next_attempt_at, now),
+        backlog_age_seconds: getDelaySeconds(first?.delivery.next_attempt_at, now),
         stuck: stuck.flat(),
         callbacks: { parked, unsignalled },
         ledger,
@@ -80,14 +74,14 @@ export function createMetricStore(db: Db) {
   };
 }
 
-/** Younger callbacks are on their way. */
-const ON_ITS_WAY_MS = 60_000;
+/** Age from which a callback without a signal is counted. */
+const SIGNAL_DELAY_MS = 60_000;
 
 function getSignalDeadline(now: Date): string {
-  return new Date(now.getTime() - ON_ITS_WAY_MS).toISOString();
+  return new Date(now.getTime() - SIGNAL_DELAY_MS).toISOString();
 }
 
-function lateness(due: string | null | undefined, now: Date): number {
+function getDelaySeconds(due: string | null | undefined, now: Date): number {
   if (due === null || due === undefined) return 0;
   return Math.max(0, (now.getTime() - Date.parse(due)) / 1_000);
 }

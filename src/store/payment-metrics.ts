@@ -3,27 +3,27 @@ import type { NamedIndex } from '../base/mongo-indexes';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../domain/payment/payment';
 import { LIST_MS_MAX, OWNER } from './resource';
 
-/** Index that alone gives the volume of a day. */
+/** Index that covers the query of the volume per day. */
 export const SETTLED_DAY: NamedIndex = {
   key: { ...OWNER, status: 1, settled_at: 1, currency: 1, amount: 1, settled_amount: 1 },
   name: 'settled_day',
   partialFilterExpression: { status: 'settled' },
 };
 
-/** Payments that were settled on one day, UTC, in one currency. */
+/** Settled payments of one day, UTC, in one currency. */
 export interface SettledDay {
   /** `YYYY-MM-DD` */
   day: string;
   currency: string;
   payments: number;
-  /** Minor units, as they came. */
+  /** Minor units that settled. */
   amount: number;
 }
 
-/** Figures of payments for the first page of the dashboard. */
+/** Metrics of payments for the first page of the dashboard. */
 export function paymentMetrics(payments: Pick<Collection, 'aggregate'>) {
   return {
-    /** Volume of each day since a time, by the day of settlement. */
+    /** Sums settled payments by the day of settlement. */
     settledByDay: (account_id: string, livemode: boolean, since: string): Promise<SettledDay[]> =>
       payments
         .aggregate<SettledDay>(
@@ -37,12 +37,8 @@ export function paymentMetrics(payments: Pick<Collection, 'aggregate'>) {
               },
             },
             {
-              $project: {
-                _id: 0,
-                day: '$_id.day',
-                currency: '$_id.currency',
-                payments: 1,
-                amount: 1,
+              $replaceWith: {
+                $mergeObjects: ['$_id', { payments: '$payments', amount: '$amount' }],
               },
             },
             { $sort: { day: 1, currency: 1 } },
@@ -50,7 +46,7 @@ export function paymentMetrics(payments: Pick<Collection, 'aggregate'>) {
           { maxTimeMS: LIST_MS_MAX },
         )
         .toArray(),
-    /** Number of payments in each state among those made since a position. */
+    /** Counts payments by status since a position. */
     countByStatus: (account_id: string, livemode: boolean, since: string) =>
       payments
         .aggregate<{ status: PaymentStatus; payments: number }>(

@@ -1,4 +1,4 @@
-import type { ClientSession, Collection, Db } from 'mongodb';
+import type { ClientSession, Db, Document, Filter } from 'mongodb';
 import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import type { EncryptedCustomer } from '../domain/creation';
 import {
@@ -9,57 +9,48 @@ import {
 import type { AuditEntry } from './attention';
 import { paymentMetrics, SETTLED_DAY } from './payment-metrics';
 import {
-  inFlightIndex,
   type ListFilter,
-  listIndexes,
-  NEEDS_ATTENTION,
   OWNER,
   type ResourceDocument,
+  resourceIndexes,
   resourceStore,
-  STUCK_INDEX,
-  UPDATED,
 } from './resource';
 import { refuseVersion1 } from './version';
 
-/**
- * A payment: the fields of the wire under their names there (docs/api.md#create-a-payment), and our
- * own.
- */
+/** Payment: the fields of docs/api.md#create-a-payment under their wire names, and ours. */
 export interface PaymentDocument extends ResourceDocument<PaymentStatus, PaymentAttention> {
   /** Minor units. */
   amount: number;
   country: string | null;
   reference: string | null;
   customer: EncryptedCustomer;
-  /** The JSON text as the merchant wrote it. */
+  /** JSON text of the merchant. */
   metadata: string;
-  /** Minor units: the sum of its refunds that are processing or settled. */
+  /** Minor units: the sum of its processing and settled refunds. */
   refunded: number;
   authorized_at: string | null;
   settled_at: string | null;
   cancelled_at: string | null;
-  /** Minor units that came, where an operator booked other than was asked. */
+  /** Minor units, where an operator booked a different amount. */
   settled_amount?: number | null;
-  /** Money that came after the payment had ended. @see docs/ledger.md#money-that-goes-wrong */
+  /** @see docs/ledger.md#money-that-goes-wrong */
   late?: LateFunds | null;
-  /** When the bank took settled money back, or said so: it can't be refunded any more. */
+  /** Time of the dispute: from then on it cannot be refunded. */
   disputed_at?: string | null;
-  /** Booking of what the bank took back; absent before. */
   clawed_back?: Chargeback | null;
-  /** URL to which the bank sends the customer. */
   return_url?: string;
   success_url: string;
   error_url: string;
   expires_at: string;
   session_url: string | null;
-  /** SHA-256 of the page's token; the token itself is derived, never stored. */
+  /** SHA-256 of the page's token, which is derived and never stored. */
   token_hash: string;
-  /** SHA-256 of the cookie of the browser that opened the page; null until then. */
+  /** SHA-256 of the cookie of the browser that opened the page. */
   browser_hash: string | null;
   opened_at: string | null;
 }
 
-/** Money that came after a payment had ended, in suspense until the bank has sent it back. */
+/** Late funds, in suspense until the bank has sent them back. */
 export interface LateFunds {
   /** Minor units. */
   amount: number;
@@ -67,7 +58,9 @@ export interface LateFunds {
   reversed_at: string | null;
 }
 
-/** Claw-back as it was booked, in minor units: what the balance held, and what the merchant owes. */
+/**
+ * Booked chargeback, in minor units: the part that the balance held, and the debt of the merchant.
+ */
 export interface Chargeback {
   held: number;
   owed: number;
@@ -80,12 +73,18 @@ export interface PaymentFilter extends ListFilter {
   reference?: string | undefined;
 }
 
-/** Never more than was asked for, nor than came. */
+/** Never more than the amount, nor than what settled. */
 const REFUNDABLE = { $min: ['$amount', { $ifNull: ['$settled_amount', '$amount'] }] };
 const REMAINING = { $subtract: [REFUNDABLE, '$refunded'] };
 
 export function createPaymentStore(db: Db) {
-  const payments: Collection<PaymentDocument> = db.collection<PaymentDocument>('payments');
+  const payments = db.collection<PaymentDocument>('payments');
+  /** Returns false when no payment matches. */
+  const updateOnce = async (
+    filter: Filter<PaymentDocument>,
+    update: Document | Document[],
+    session: ClientSession,
+  ): Promise<boolean> => (await payments.updateOne(filter, update, { session })).matchedCount === 1;
   return {
     ...resourceStore<PaymentDocument, PaymentFilter>(payments, PAYMENT_IN_FLIGHT),
     ...paymentMetrics(payments),
@@ -94,20 +93,16 @@ export function createPaymentStore(db: Db) {
       await makeIndexes(
         payments,
         [
-          ...listIndexes('status', 'method', 'reference'),
-          inFlightIndex(PAYMENT_IN_FLIGHT),
-          // A pair that is rare among many of each would be looked for in all of them.
+          ...resourceIndexes(PAYMENT_IN_FLIGHT, 'status', 'method', 'reference'),
+          // Serves a rare pair of frequent values.
           { key: { ...OWNER, method: 1, status: 1, position: -1 }, name: 'method_status_position' },
           { key: { token_hash: 1 }, name: 'token', unique: true },
           SETTLED_DAY,
-          NEEDS_ATTENTION,
-          UPDATED,
-          STUCK_INDEX,
         ],
         missing,
       );
     },
-    /** Places of payments in the order in which they were made, after one and before another. */
+    /** Lists positions between two, oldest first. */
     listPositions: (
       { account_id, livemode }: { account_id: string; livemode: boolean },
       after: string,
@@ -120,7 +115,7 @@ export function createPaymentStore(db: Db) {
         .limit(limit)
         .project<{ _id: string; position: string }>({ position: 1 })
         .toArray(),
-    /** Erases names and e-mail addresses for good; a repeat changes nothing. */
+    /** Erases names and e-mail addresses for good. */
     redactPayers: (ids: string[]) =>
       payments.updateMany({ _id: { $in: ids } }, { $set: { 'customer.sealed': null } }),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
@@ -132,8 +127,8 @@ export function createPaymentStore(db: Db) {
         { returnDocument: 'after' },
       ),
     /**
-     * Takes the amount of a refund from what remains, in one conditional write. The sum of refunds
-     * never exceeds the payment, and a disputed one has none. @see docs/api.md#refunds
+     * Reserves the amount of a refund in one conditional write, so that refunds never exceed the
+     * payment. A disputed payment has none. @see docs/api.md#refunds
      * @param amount minor units; null: all that remains
      * @returns the payment as it was before; null when too little remains
      */
@@ -148,37 +143,32 @@ export function createPaymentStore(db: Db) {
         [{ $set: { refunded: amount === null ? REFUNDABLE : { $add: ['$refunded', amount] } } }],
         { session, returnDocument: 'before' },
       ),
-    /** Gives the amount of a failed refund back, in the transaction of its move, so once. */
+    /** Releases the amount of a failed refund, in the transaction of its transition, so once. */
     releaseRefund: (
       { payment_id, amount }: { payment_id: string; amount: number },
       session: ClientSession,
     ) => payments.updateOne({ _id: payment_id }, { $inc: { refunded: -amount } }, { session }),
-    /** Takes note once that the bank wants settled money back. */
+    /** Records once that the bank wants settled money back. */
     dispute: (id: string, disputed_at: string) =>
       payments.updateOne({ _id: id, disputed_at: null }, { $set: { disputed_at } }),
-    /** Keeps late money once; false when there is some. */
-    receiveLate: async (id: string, late: LateFunds, session: ClientSession): Promise<boolean> => {
-      const filter = { _id: id, late: null };
-      const { matchedCount } = await payments.updateOne(filter, { $set: { late } }, { session });
-      return matchedCount === 1;
-    },
-    /** Notes once that late money was sent back. */
-    reverseLate: async (id: string, at: string, session: ClientSession): Promise<boolean> => {
-      const { matchedCount } = await payments.updateOne(
+    /** Records late funds once; false when there are some already. */
+    receiveLate: (id: string, late: LateFunds, session: ClientSession) =>
+      updateOnce({ _id: id, late: null }, { $set: { late } }, session),
+    /** Records once that late funds were sent back. */
+    reverseLate: (id: string, at: string, session: ClientSession) =>
+      updateOnce(
         { _id: id, late: { $ne: null }, 'late.reversed_at': null },
         { $set: { 'late.reversed_at': at } },
-        { session },
-      );
-      return matchedCount === 1;
-    },
-    /** Writes the claw-back once, with the operator's act; false when there is one. */
-    recordChargeback: async (
+        session,
+      ),
+    /** Records a chargeback once, with the operator's act. */
+    recordChargeback: (
       id: string,
       clawed_back: Chargeback,
       act: AuditEntry,
       session: ClientSession,
-    ): Promise<boolean> => {
-      const { matchedCount } = await payments.updateOne(
+    ) =>
+      updateOnce(
         { _id: id, status: 'settled', clawed_back: null },
         [
           {
@@ -191,9 +181,7 @@ export function createPaymentStore(db: Db) {
             },
           },
         ],
-        { session },
-      );
-      return matchedCount === 1;
-    },
+        session,
+      ),
   };
 }

@@ -5,43 +5,42 @@ import type { AcceptedRecipient } from '../domain/creation';
 import type { RecipientFacts } from '../domain/payout/recipient';
 import { Encrypted } from '../encryption/encrypter';
 import type { IdempotencyRecord } from './idempotency';
+import { readPage } from './page';
 
-/** Recipient: the facts that rules need, and everything else sealed. @see docs/api.md#recipients */
+/** Recipient: plain facts for rules, and encrypted details. @see docs/api.md#recipients */
 export interface RecipientDocument extends RecipientFacts {
   _id: string;
   account_id: string;
   livemode: boolean;
   last4: string;
-  /** Details as JSON (`RecipientDetails`), bound to `recipient/{id}`; null once they are deleted. */
+  /** `RecipientDetails` as JSON, encrypted for `recipient/{id}`; null once they are deleted. */
   sealed: Encrypted | null;
-  /** Key of the ring that sealed them; null once they are deleted. */
+  /** Key that encrypted them; null once they are deleted. */
   kid: string | null;
   created_at: string;
-  /** When it was created or last paid, as far as the retention workflow has read. */
+  /** Creation or last payout, as far as the retention workflow has read. */
   used_at: string;
-  /** When the details were deleted; null or absent while they are kept. */
+  /** Null or absent while the details exist. */
   deleted_at?: string | null;
   request_id: string;
 }
 
-/** Recipient whose details are kept. */
+/** Recipient with its details. */
 export interface EncryptedRecipient extends RecipientDocument {
   sealed: Encrypted;
 }
 
-/** Claim whose recipient is sealed but not written yet. */
+/** Idempotency record with a recipient that is not written yet. */
 export interface RecipientRecord extends Omit<IdempotencyRecord, 'request'> {
   request: AcceptedRecipient;
 }
 
 export type RecipientStore = ReturnType<typeof createRecipientStore>;
 
-/** Owner that a recipient's details are sealed for. */
 export function recipientOwner(id: string): string {
   return `recipient/${id}`;
 }
 
-/** Document of the recipient that a claim holds. */
 export function buildRecipient(
   owner: { id: string; account_id: string; livemode: boolean; request_id: string },
   { recipient }: AcceptedRecipient,
@@ -63,14 +62,13 @@ export function buildRecipient(
 
 const RECORD_KID = 'request.recipient.kid';
 
-/** Recipients whose details are kept. */
 const HAS_DETAILS = { kid: { $type: 'string' } } as const;
 
-/** Facts that go with the details; those that past payouts are shown by stay. */
+/** Facts that are erased with the details; facts that past payouts show stay. */
 const ERASED = { sealed: null, kid: null, has: [], card_expires: null, iban_in_sepa: null };
 
 export function createRecipientStore(db: Db) {
-  const recipients: Collection<RecipientDocument> = db.collection<RecipientDocument>('recipients');
+  const recipients = db.collection<RecipientDocument>('recipients');
   const records = db.collection<RecipientRecord>('idempotency');
   return {
     ensureIndexes: async (missing?: MissingIndexes): Promise<void> => {
@@ -89,7 +87,7 @@ export function createRecipientStore(db: Db) {
         missing,
       );
     },
-    /** Inserts once: a repeat with the same id changes nothing. */
+    /** Inserts once; a repeat changes nothing. */
     insert: async (recipient: RecipientDocument): Promise<void> => {
       try {
         await recipients.insertOne(recipient);
@@ -97,15 +95,15 @@ export function createRecipientStore(db: Db) {
         if (!isDuplicateKey(error, '_id_')) throw error;
       }
     },
-    /** Finds by id alone, for the service's own steps. */
+    /** Finds by id alone, only for the service's own steps. */
     get: (id: string) => recipients.findOne({ _id: id }),
-    /** Finds by id within one account and environment, as a merchant may see it. */
+    /** Finds what a merchant may see. */
     find: (id: string, account_id: string, livemode: boolean) =>
       recipients.findOne({ _id: id, account_id, livemode }),
     /**
-     * Deletes the details for good; again changes nothing.
-     * @param only what it must be, where that is known: its account, environment or last use
-     * @returns the recipient as it was before; null when there is none
+     * Erases the details for good.
+     * @param only condition on the recipient
+     * @returns the recipient as it was before
      */
     eraseDetails: (
       id: string,
@@ -118,7 +116,7 @@ export function createRecipientStore(db: Db) {
         [{ $set: { ...ERASED, deleted_at: { $ifNull: ['$deleted_at', deleted_at] } } }],
         { session, returnDocument: 'before' },
       ),
-    /** Lists recipients whose details are kept and that were not used since, the oldest first. */
+    /** Lists recipients with details that were not used since, oldest first. */
     unusedSince: (before: string, limit: number) =>
       recipients
         .find({ ...HAS_DETAILS, used_at: { $lt: before } })
@@ -126,35 +124,25 @@ export function createRecipientStore(db: Db) {
         .limit(limit)
         .project<{ _id: string; used_at: string }>({ used_at: 1 })
         .toArray(),
-    /** Notes a later use, unless another was noted. */
+    /** Records a later use, unless another was recorded. */
     noteUse: (id: string, before: string, used_at: string) =>
       recipients.updateOne({ _id: id, used_at: before }, { $set: { used_at } }),
-    /**
-     * Lists recipients of one environment that other keys than `kid` sealed, by id, starting behind
-     * `after`.
-     */
+    /** Lists recipients that other keys encrypted. */
     listByOtherKeys: (livemode: boolean, kid: string, limit: number, after = '') =>
-      recipients
-        .find<EncryptedRecipient>({
-          kid: { $type: 'string', $ne: kid },
-          _id: { $gt: after },
-          livemode,
-        })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray(),
-    /** Replaces the sealed details, unless they were sealed anew meanwhile. */
+      readPage<EncryptedRecipient>(recipients, after, limit, {
+        kid: { $type: 'string', $ne: kid },
+        livemode,
+      }),
+    /** Replaces the details unless they were encrypted again meanwhile. */
     reencrypt: (id: string, before: Encrypted, encrypted: Encrypted, kid: string) =>
       recipients.updateOne({ _id: id, sealed: before }, { $set: { sealed: encrypted, kid } }),
-    /** Counts the recipients that each key has sealed. */
     countByKey: () => countBy(recipients, 'kid', { kid: { $type: 'string' } }),
-    /** Lists claims whose recipients are not written yet, sealed by other keys than `kid`. */
+    /** Lists records whose recipients other keys encrypted. */
     listRecordsByOtherKeys: (livemode: boolean, kid: string, limit: number, after = '') =>
-      records
-        .find({ [RECORD_KID]: { $exists: true, $ne: kid }, _id: { $gt: after }, livemode })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray(),
+      readPage<RecipientRecord>(records, after, limit, {
+        [RECORD_KID]: { $exists: true, $ne: kid },
+        livemode,
+      }),
     countRecordsByKey: () => countBy(records, RECORD_KID, { [RECORD_KID]: { $exists: true } }),
   };
 }

@@ -4,7 +4,7 @@ import { omitUndefined } from '../domain/defined';
 import type { Failure } from '../domain/lifecycle';
 import { type AttentionUpdate, type AuditEntry, buildAttentionUpdate } from './attention';
 
-/** Fields that every resource with a workflow has, under their names on the wire. */
+/** Fields of every resource with a workflow, under their wire names. */
 export interface ResourceDocument<
   Status extends string = string,
   Attention extends string = string,
@@ -12,48 +12,48 @@ export interface ResourceDocument<
   _id: string;
   account_id: string;
   livemode: boolean;
-  /** Moves made so far; every write of the lifecycle is conditional on it. */
+  /** Number of transitions; every write of the lifecycle is conditional on it. */
   version: number;
-  /** Place in lists. @see src/domain/cursor.ts */
+  /** Position in lists. @see src/domain/cursor.ts */
   position: string;
   status: Status;
-  /** Minor units; smallest units of a coin as a text. */
+  /** Minor units; the smallest units of an asset as text. */
   amount: number | string;
-  /** ISO 4217, or the book of a coin. @see src/domain/crypto/assets.ts */
+  /** ISO 4217, or the book of an asset. @see src/domain/crypto/assets.ts */
   currency: string;
-  /** Id of a payment method, of a payout's rail, or of a coin's pair. */
+  /** Id of a payment method, a rail, or an asset on its network. */
   method: string;
   failure: Failure | null;
   created_at: string;
   updated_at: string;
   connector: string;
   bank_reference: string | null;
-  /** Reason why it needs a person; null when it doesn't. */
+  /** Reason why an operator must act. */
   attention: Attention | null;
-  /** Time of its latest mark, in ms since the epoch; absent before the first. */
+  /** Time of the latest reason, in ms since the epoch; absent before the first. */
   attention_at?: number;
   request_id: string;
   audit: AuditEntry[];
-  /** `callback_id`s that moved it, latest last; absent before the first. */
+  /** Callbacks that were applied, latest last. */
   applied_callbacks?: string[];
 }
 
-/** Filter of one page; that of a resource adds the fields by which its list can be narrowed. */
+/** Filter of one page; each resource adds the fields of its list. */
 export interface ListFilter {
   account_id: string;
   livemode: boolean;
-  /** Rows strictly before this position. */
+  /** Position: rows strictly before it. */
   before?: string | undefined;
-  /** Rows strictly after this position, those next to it. */
+  /** Position: the next rows strictly after it. */
   after?: string | undefined;
-  /** Rows at this position or after it. */
+  /** Position: rows at it or after it. */
   since?: string | undefined;
-  /** Rows strictly before this position, beside `before`. */
+  /** Position: rows strictly before it, in addition to `before`. */
   until?: string | undefined;
   limit: number;
 }
 
-/** Operations of a collection as every resource needs them, in the type of its own documents. */
+/** Operations of a collection, with the type of its documents. */
 interface Rows<D> extends Listable<D> {
   insertOne(document: D, options: { session: ClientSession }): Promise<unknown>;
   findOne(filter: object, options?: { session: ClientSession | undefined }): Promise<D | null>;
@@ -73,46 +73,46 @@ interface Listable<D> {
   find(filter: object): FindCursor<D>;
 }
 
-/** Entries that a move adds to the document's lists. */
+/** Entries that a transition appends. */
 export interface AppendedEntries {
   audit: AuditEntry[];
-  /** Callback that asked for the move. */
+  /** Callback that caused the transition. */
   callback_id?: string | undefined;
 }
 
-/** Callbacks that a document remembers; a resource makes a handful of moves. */
+/** Callbacks per document; a resource has few transitions. */
 const APPLIED_MAX = 50;
 
-/** Queries that payments, refunds and payouts share; each store adds its own beside them. */
+/** Creates the queries that all resources share. */
 export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
   rows: Rows<D>,
   inFlight: readonly D['status'][],
 ) {
   return {
     insert: (document: D, session: ClientSession) => rows.insertOne(document, { session }),
-    /** Finds by id alone, for the service's own steps. */
+    /** Finds by id alone, only for the service's own steps. */
     get: (id: string, session?: ClientSession) => rows.findOne({ _id: id }, { session }),
-    /** Finds by id within one account and environment, as a merchant may see it. */
+    /** Finds what a merchant may see. */
     find: (id: string, account_id: string, livemode: boolean) =>
       rows.findOne({ _id: id, account_id, livemode }),
     list: (filter: F) => listNewest(rows, filter),
-    /** Reads a whole list, newest first, in small batches; whoever stops early closes it. */
+    /** Reads a whole list, newest first, in batches; the caller closes the cursor. */
     export: (filter: Omit<F, 'limit'>) => exportNewest(rows, filter),
-    /** Rows that need a person, newest first. */
+    /** Newest first. */
     listNeedingAttention: (account_id: string, livemode: boolean, limit: number) =>
       rows
-        .find({ account_id, livemode, attention: HAS_ATTENTION })
+        .find({ account_id, livemode, ...STUCK })
         .sort({ position: -1 })
         .limit(limit)
         .maxTimeMS(LIST_MS_MAX)
         .toArray(),
-    /** Page of what is in flight, in the order of ids, after one of them; '' for the first page. */
+    /** In the order of ids. */
     inFlight: (after: string, limit: number) =>
       rows
         .find({ status: { $in: inFlight }, _id: { $gt: after } })
         .sort({ _id: 1 })
         .limit(limit),
-    /** Writes only while the resource is at `version`; null when it no longer is. */
+    /** Writes only at `version`; null when it has changed. */
     update: (
       id: string,
       version: number,
@@ -134,8 +134,8 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
       );
     },
     /**
-     * Marks or unmarks it for operators, outside the count of versions.
-     * @returns whether it was written: not at another version, under a later mark, or for a repeat
+     * Sets or removes the attention reason; the version stays.
+     * @returns false at another version, after a later update, or for a repeat
      */
     setAttention: async (
       id: string,
@@ -149,7 +149,7 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
   };
 }
 
-/** Rows of one list, newest first; a filter that is undefined does not narrow it. */
+/** Reads a page, newest first; an undefined filter is ignored. */
 export async function listNewest<D>(
   rows: Listable<D>,
   { limit, ...filter }: ListFilter,
@@ -180,36 +180,19 @@ function listQuery({ before, after, since, until, ...equal }: Omit<ListFilter, '
   });
 }
 
-/** A list that takes longer is answered as unavailable, and must not go on on the server. */
+/** Limit after which the server stops a list, and the API responds that it is unavailable. */
 export const LIST_MS_MAX = 4_000;
 
-/** Filter of those that need a person. */
-const HAS_ATTENTION = { $type: 'string' } as const;
-
-/** Index of those that need a person, which are few. */
-export const NEEDS_ATTENTION: NamedIndex = {
-  key: { account_id: 1, livemode: 1, position: -1 },
-  name: 'in_need_position',
-  partialFilterExpression: { attention: HAS_ATTENTION },
-};
-
-/** First fields of every index of a list: no merchant reads another's rows. */
+/** First fields of every list index: no merchant reads rows of another. */
 export const OWNER = { account_id: 1, livemode: 1 } as const;
 
-/** Index of resources by their last move, for the verification of the ledger. */
+/** Index by the last transition, for the verification of the ledger. */
 export const UPDATED = { key: { updated_at: 1, _id: 1 }, name: 'updated' } as const;
 
-/** Rows that need a person. */
-export const STUCK = { attention: HAS_ATTENTION };
+/** Rows with an attention reason, which are few. */
+export const STUCK = { attention: { $type: 'string' } } as const;
 
-/** Index of those rows by why, which stays small. */
-export const STUCK_INDEX = {
-  key: { attention: 1, livemode: 1 },
-  name: 'attention',
-  partialFilterExpression: STUCK,
-} as const;
-
-/** Indexes of a list: the whole of it, and the rows of one value of each of these fields. */
+/** Indexes of a list: one of all rows, and one for each field. */
 export function listIndexes(...fields: string[]): NamedIndex[] {
   return [
     { key: { ...OWNER, position: -1 }, name: 'position', unique: true },
@@ -220,11 +203,21 @@ export function listIndexes(...fields: string[]): NamedIndex[] {
   ];
 }
 
-/** Index of what is in flight, which stays small however much has ended. */
-export function inFlightIndex(inFlight: readonly string[]): NamedIndex {
-  return {
-    key: { status: 1, _id: 1 },
-    name: 'in_flight',
-    partialFilterExpression: { status: { $in: inFlight } },
-  };
+/** Indexes of a resource: those of its list, and small ones for what is in flight or stuck. */
+export function resourceIndexes(inFlight: readonly string[], ...fields: string[]): NamedIndex[] {
+  return [
+    ...listIndexes(...fields),
+    {
+      key: { status: 1, _id: 1 },
+      name: 'in_flight',
+      partialFilterExpression: { status: { $in: inFlight } },
+    },
+    {
+      key: { ...OWNER, position: -1 },
+      name: 'in_need_position',
+      partialFilterExpression: STUCK,
+    },
+    UPDATED,
+    { key: { attention: 1, livemode: 1 }, name: 'attention', partialFilterExpression: STUCK },
+  ];
 }

@@ -1,10 +1,9 @@
-import type { Collection, Db } from 'mongodb';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
 
 interface ThrottleDocument {
   _id: string;
   count: number;
-  /** When counting begins anew. */
   ends_at: Date;
 }
 
@@ -15,19 +14,15 @@ export interface Limit {
 
 export type ThrottleStore = ReturnType<typeof createThrottleStore>;
 
-/** Counts of attempts, shared by all processes and kept across their restarts. */
+/** Counts attempts of all processes, also across restarts. */
 export function createThrottleStore(db: Db) {
-  const throttles: Collection<ThrottleDocument> =
-    db.collection<ThrottleDocument>('dashboard_throttles');
+  const throttles = db.collection<ThrottleDocument>('dashboard_throttles');
   return {
-    ensureIndexes: (missing?: MissingIndexes) =>
-      makeIndexes(
-        throttles,
-        [{ key: { ends_at: 1 }, name: 'expired', expireAfterSeconds: 0 }],
-        missing,
-      ),
+    ensureIndexes: indexBuilder(throttles, [
+      { key: { ends_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
+    ]),
     /**
-     * Counts an attempt before it is made, so that many at once are no more than one after another.
+     * Counts an attempt before it is made, so that parallel attempts are limited, too.
      * @returns ms to wait; 0 when the attempt may be made
      */
     count: async (name: string, { max, windowMs }: Limit, now: Date): Promise<number> => {
@@ -48,7 +43,7 @@ export function createThrottleStore(db: Db) {
       if (throttle === null || throttle.count <= max) return 0;
       return throttle.ends_at.getTime() - now.getTime();
     },
-    /** Takes back the count of an attempt that was right. */
+    /** Uncounts a successful attempt. */
     decrement: (name: string) =>
       throttles.updateOne({ _id: name, count: { $gt: 0 } }, { $inc: { count: -1 } }),
     clear: (name: string) => throttles.deleteOne({ _id: name }),

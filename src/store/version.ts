@@ -2,14 +2,9 @@ import type { Collection, Document } from 'mongodb';
 import { readIndexNames } from '../base/mongo-indexes';
 import { ServiceError } from '../domain/errors';
 
-/** Index that every database of version 1 has, and no later one. */
 const VERSION_1_INDEX = 'clear_payer';
 
-/**
- * Refuses a database that version 1 filled.
- * @param payments its collection `payments`
- * @throws ServiceError `version_1_data`
- */
+/** @throws ServiceError `version_1_data` when version 1 filled the database */
 export async function refuseVersion1<D extends Document>(payments: Collection<D>): Promise<void> {
   if (!(await readIndexNames(payments)).has(VERSION_1_INDEX)) return;
   throw new ServiceError(

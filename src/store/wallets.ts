@@ -1,8 +1,9 @@
-import type { ClientSession, Collection, Db } from 'mongodb';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
 import type { Network } from '../domain/crypto/assets';
+import { readPage } from './page';
 
-/** Wallet of a merchant on one network, to which settlements go. */
+/** Wallet of a merchant on one network, for settlements. */
 export interface WalletDocument {
   /** `{account_id}:{live|sandbox}:{network}` */
   _id: string;
@@ -10,9 +11,8 @@ export interface WalletDocument {
   livemode: boolean;
   network: Network;
   address: string;
-  /** ISO 8601; before it the address does not count. */
+  /** ISO 8601; `address` takes effect at this time, and `previous` is used before. */
   counts_from: string;
-  /** Address that counts until then; null where there is none. */
   previous: string | null;
   set_at: string;
 }
@@ -21,25 +21,27 @@ function walletId(account_id: string, livemode: boolean, network: string): strin
   return `${account_id}:${livemode ? 'live' : 'sandbox'}:${network}`;
 }
 
-/** Address to which a settlement goes now; null where none counts. */
+/** Returns the address for settlements now; null when none is in effect. */
 export function addressAt(wallet: WalletDocument | null, now: string): string | null {
   if (wallet === null) return null;
   return now >= wallet.counts_from ? wallet.address : wallet.previous;
 }
 
 export function createWalletStore(db: Db) {
-  const wallets: Collection<WalletDocument> = db.collection('wallets');
+  const wallets = db.collection<WalletDocument>('wallets');
   return {
-    ensureIndexes: (missing?: MissingIndexes) =>
-      makeIndexes(wallets, [{ key: { account_id: 1, livemode: 1 }, name: 'account' }], missing),
+    ensureIndexes: indexBuilder(wallets, [
+      { key: { account_id: 1, livemode: 1 }, name: 'account' },
+    ]),
     get: (account_id: string, livemode: boolean, network: string, session?: ClientSession) =>
       wallets.findOne({ _id: walletId(account_id, livemode, network) }, { session }),
     listForAccount: (account_id: string, livemode: boolean) =>
       wallets.find({ account_id, livemode }).sort({ network: 1 }).toArray(),
     /**
-     * Registers an address, which counts from a time on; until then the one that counts now does.
-     * The same address again changes nothing.
-     * @throws MongoServerError duplicate key when another call registers the first one at once
+     * Registers an address that takes effect at `counts_from`. The same address again changes
+     * nothing.
+     * @throws MongoServerError duplicate key when another call registers the first one at the same
+     *   time
      */
     set: async (
       wallet: Pick<WalletDocument, 'account_id' | 'livemode' | 'network' | 'address'>,
@@ -70,12 +72,6 @@ export function createWalletStore(db: Db) {
       if (stored === null) throw new Error('An upsert gave no wallet.');
       return stored;
     },
-    /** Page of all wallets, in the order of ids, after one of them; '' for the first page. */
-    page: (after: string, limit: number) =>
-      wallets
-        .find({ _id: { $gt: after } })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray(),
+    page: (after: string, limit: number) => readPage<WalletDocument>(wallets, after, limit),
   };
 }

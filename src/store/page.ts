@@ -1,0 +1,15 @@
+import type { FindCursor } from 'mongodb';
+
+/** Reads one page of a collection in the order of ids, after one of them; '' for the first page. */
+export function readPage<D>(
+  rows: { find(filter: object): FindCursor<D> },
+  after: string,
+  limit: number,
+  filter: object = {},
+): Promise<D[]> {
+  return rows
+    .find({ ...filter, _id: { $gt: after } })
+    .sort({ _id: 1 })
+    .limit(limit)
+    .toArray();
+}
