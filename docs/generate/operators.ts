@@ -21,20 +21,28 @@ function remedyList(entries: [string, string][]): string {
   return list(entries.map(([reason, remedy]) => `${code(reason)}: ${remedy}`));
 }
 
-/** Updates of each resource, and the states in which operators can send them. */
+/**
+ * Updates of each resource, and the states in which operators can send them. The page describes once
+ * what all resources have in common.
+ */
 export function updateLists() {
+  const all = Object.values(TEXTS).map(({ descriptions }) => descriptions);
+  const describe = (name: string, description = '') =>
+    all.every((descriptions) => descriptions[name] === description)
+      ? ''
+      : `: ${withoutInput(description)}`;
   return Object.fromEntries(
     Object.entries(TEXTS).map(([kind, { acts, descriptions }]) => {
-      const items = Object.entries(acts).map(([name, { from }]) => {
-        const description = withoutInput(descriptions[name] ?? '');
-        return `${code(name)} (while ${codes(from)}): ${description}`;
-      });
+      const items = Object.entries(acts).map(
+        ([name, { from }]) =>
+          `${code(name)} (while ${codes(from)})${describe(name, descriptions[name])}`,
+      );
       return [`${kind}-updates`, list(items)];
     }),
   );
 }
 
-/** The page describes the input once, since it is the same for all updates. */
+/** Descriptions without the input, which is the same for all updates. */
 function withoutInput(description: string): string {
   return description.replace(/:? \{[^}]*\}/, '');
 }
