@@ -7,7 +7,6 @@ import type { Deposit } from '../src/domain/crypto/deposit';
 import {
   CRYPTO_PAYMENT_EVENTS,
   CRYPTO_PAYMENT_TRANSITIONS,
-  type CryptoPaymentAttention,
   type CryptoPaymentStatus,
 } from '../src/domain/crypto/payment';
 import type { CryptoPaymentInput } from '../src/domain/crypto/workflow';
@@ -18,9 +17,10 @@ import type { Stores } from '../src/store';
 import type { CryptoPaymentDocument, ReportedStatus } from '../src/store/crypto-payments';
 import type { PaymentActivityDeps } from './payments';
 import { positionAt, readCryptoSubscription, tieBase } from './shared/events';
-import { createRecord, openWithRetry } from './shared/record';
-import type { OpenedState, TransitionInput } from './shared/record-inputs';
-import { buildCommonChange, type RecordTable } from './shared/record-table';
+import { openWithRetry, throwMissing } from './shared/opening';
+import { createRecord } from './shared/record';
+import type { OpenedState } from './shared/record-inputs';
+import { buildCommonChange, type RecordTable, type Transition } from './shared/record-table';
 
 export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> & {
   created_at: string;
@@ -56,14 +56,10 @@ export interface CryptoPaymentChange {
   is_reported: boolean;
 }
 
-type CryptoPaymentTransition = TransitionInput<
-  CryptoPaymentStatus,
-  CryptoPaymentAttention,
-  CryptoPaymentChange
->;
+type CryptoPaymentTransition = Transition<CryptoPaymentDocument, CryptoPaymentChange>;
 
 export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
-  const record = createRecord(deps, recordTable(deps.stores));
+  const record = createRecord(deps, recordTable(deps.stores), buildSnapshot);
   return {
     openCryptoPayment: (input: OpenCryptoPayment): Promise<CryptoPaymentOpening> =>
       openWithRetry(() => openCryptoPayment(deps, input)),
@@ -81,15 +77,7 @@ export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
   };
 }
 
-function recordTable(
-  stores: Stores,
-): RecordTable<
-  CryptoPaymentStatus,
-  CryptoPaymentAttention,
-  CryptoPaymentChange,
-  CryptoPaymentDocument,
-  ReturnType<typeof buildSnapshot>
-> {
+function recordTable(stores: Stores): RecordTable<CryptoPaymentDocument, CryptoPaymentChange> {
   return {
     resource: 'crypto_payment',
     store: stores.crypto_payments,
@@ -112,7 +100,6 @@ function recordTable(
     shouldReport: ({ change }) => change.is_reported === true,
     getBook: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
     readSubscription: readCryptoSubscription,
-    buildSnapshot,
   };
 }
 
@@ -138,13 +125,7 @@ async function openCryptoPayment(
   }
   const storedPayment = await stores.crypto_payments.get(crypto_payment_id);
   if (storedPayment !== null) return buildOpening(storedPayment, request_id);
-  const record = await stores.idempotency.forResource(crypto_payment_id);
-  // No majority has the other attempt's payment yet: try again.
-  if (record !== null) throw new Error(`The payment ${crypto_payment_id} is not visible yet.`);
-  throw ApplicationFailure.nonRetryable(
-    'No idempotency record holds this payment.',
-    'idempotency_record_missing',
-  );
+  return await throwMissing(stores, 'payment', crypto_payment_id);
 }
 
 /** Builds the first answer, whatever has happened since. */
@@ -200,9 +181,8 @@ function buildChange(transition: CryptoPaymentTransition): Partial<CryptoPayment
 }
 
 function buildSnapshot(payment: CryptoPaymentDocument, request_id: string) {
-  const { status, version, attention, deposits, accepted, reported } = payment;
-  const facts = readFacts(payment, request_id);
-  return { facts, status, version, attention, deposits, accepted, reported };
+  const { deposits, accepted, reported } = payment;
+  return { facts: readFacts(payment, request_id), deposits, accepted, reported };
 }
 
 function readFacts(payment: CryptoPaymentDocument, request_id: string) {

@@ -1,36 +1,36 @@
-import type { ClientSession } from 'mongodb';
 import { insufficientBalance } from '../src/domain/account/balance';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
-import { getVerificationMode } from '../src/domain/callback/signature';
 import { parseUnits } from '../src/domain/crypto/assets';
 import {
   CRYPTO_SETTLEMENT_EVENTS,
   CRYPTO_SETTLEMENT_TRANSITIONS,
-  type CryptoSettlementAttention,
   type CryptoSettlementStatus,
   SMALLEST_SETTLEMENT,
 } from '../src/domain/crypto/settlement';
-import type { Failure, RuleViolation } from '../src/domain/lifecycle';
-import { bookId, InsufficientBalance } from '../src/ledger/entries';
+import type { Failure } from '../src/domain/lifecycle';
+import { bookId } from '../src/ledger/entries';
 import { buildSettlementEntry } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
 import type { CryptoSettlementDocument } from '../src/store/crypto-settlements';
 import { addressAt } from '../src/store/wallets';
 import { type OpenCryptoSettlement, reserve } from './crypto-settlement-reservation';
-import { buildLockRequest, withDebitLock } from './shared/debit';
+import { buildLockRequest } from './shared/debit';
 import { readCryptoSubscription } from './shared/events';
-import { createRecord, openWithRetry } from './shared/record';
-import type { OpenedState, TransitionInput } from './shared/record-inputs';
-import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
+import { buildAcceptance, openReserved, type ReservedOpening } from './shared/opening';
+import { createRecord } from './shared/record';
+import {
+  buildCommonChange,
+  type RecordDeps,
+  type RecordTable,
+  type Transition,
+} from './shared/record-table';
 
 export type CryptoSettlementFacts = ReturnType<typeof readFacts>;
 
-export type CryptoSettlementOpening =
-  | ({
-      outcome: 'accepted';
-      facts: CryptoSettlementFacts;
-    } & OpenedState<CryptoSettlementStatus>)
-  | ({ outcome: 'refused' } & RuleViolation);
+export type CryptoSettlementOpening = ReservedOpening<
+  CryptoSettlementFacts,
+  CryptoSettlementStatus
+>;
 
 export interface CryptoSettlementChange {
   failure: Failure;
@@ -38,17 +38,13 @@ export interface CryptoSettlementChange {
   bank_reference: string;
 }
 
-type SettlementTransition = TransitionInput<
-  CryptoSettlementStatus,
-  CryptoSettlementAttention,
-  CryptoSettlementChange
->;
-
 export function createCryptoSettlementActivities(deps: RecordDeps) {
-  const record = createRecord(deps, recordTable(deps.stores));
+  const record = createRecord(deps, recordTable(deps.stores), (settlement, request_id) => ({
+    facts: readFacts(settlement, request_id),
+  }));
   return {
     openCryptoSettlement: (input: OpenCryptoSettlement): Promise<CryptoSettlementOpening> =>
-      openWithRetry(() => openCryptoSettlement(deps, input)),
+      openCryptoSettlement(deps, input),
     /**
      * Releases the idempotency key of a refused crypto resource; a stored resource keeps its key.
      */
@@ -63,13 +59,7 @@ export function createCryptoSettlementActivities(deps: RecordDeps) {
 
 function recordTable(
   stores: Stores,
-): RecordTable<
-  CryptoSettlementStatus,
-  CryptoSettlementAttention,
-  CryptoSettlementChange,
-  CryptoSettlementDocument,
-  ReturnType<typeof buildSnapshot>
-> {
+): RecordTable<CryptoSettlementDocument, CryptoSettlementChange> {
   return {
     resource: 'crypto_settlement',
     store: stores.crypto_settlements,
@@ -79,22 +69,13 @@ function recordTable(
     buildChange,
     posted: ['completed', 'failed'],
     post: async (settlement, { to, at }, session) => {
-      const { ledger } = stores;
-      if (to.includes('completed')) {
-        await ledger.post(
-          buildSettlementEntry('crypto_settlement_captured', settlement, at),
-          session,
-        );
-      }
-      if (to.includes('failed')) {
-        await ledger.post(
-          buildSettlementEntry('crypto_settlement_released', settlement, at),
-          session,
-        );
-      }
+      if (!to.includes('completed') && !to.includes('failed')) return;
+      const kind = to.includes('failed')
+        ? 'crypto_settlement_released'
+        : 'crypto_settlement_captured';
+      await stores.ledger.post(buildSettlementEntry(kind, settlement, at), session);
     },
     readSubscription: readCryptoSubscription,
-    buildSnapshot,
   };
 }
 
@@ -108,43 +89,32 @@ async function openCryptoSettlement(
   deps: RecordDeps,
   input: OpenCryptoSettlement,
 ): Promise<CryptoSettlementOpening> {
-  const { stores } = deps;
-  const { crypto_settlement_id, request_id, account_id, livemode, network, created_at } = input;
-  const existing = await stores.crypto_settlements.get(crypto_settlement_id);
-  if (existing !== null) return buildAcceptance(existing, request_id);
+  const { crypto_settlements, wallets } = deps.stores;
+  const { crypto_settlement_id: id, request_id, account_id, livemode, network, created_at } = input;
+  const accept = (settlement: CryptoSettlementDocument) =>
+    buildAcceptance(readFacts(settlement, request_id), 'pending', livemode);
+  const existing = await crypto_settlements.get(id);
+  if (existing !== null) return accept(existing);
   const wallet =
-    input.wallet_address ??
-    addressAt(await stores.wallets.get(account_id, livemode, network), created_at);
+    input.wallet_address ?? addressAt(await wallets.get(account_id, livemode, network), created_at);
   if (wallet === null) return NO_WALLET;
-  try {
-    const work = (session: ClientSession) => reserve(deps, input, wallet, session);
-    const settlement = await withDebitLock(deps, buildLockRequest(bookId(input), created_at), work);
-    if (settlement !== null) {
-      deps.log.info({ crypto_settlement_id, request_id }, 'crypto settlement opened');
-      return buildAcceptance(settlement, request_id);
-    }
-  } catch (error) {
-    if (!(error instanceof InsufficientBalance)) throw error;
-    // A scheduled opening has no idempotency record: an earlier attempt may have reserved the
-    // amount.
-    const concurrent = await stores.crypto_settlements.get(crypto_settlement_id);
-    return concurrent === null
-      ? await refuseDebit(deps, input)
-      : buildAcceptance(concurrent, request_id);
-  }
-  const storedSettlement = await stores.crypto_settlements.get(crypto_settlement_id);
-  if (storedSettlement !== null) return buildAcceptance(storedSettlement, request_id);
-  const record = await stores.idempotency.forResource(crypto_settlement_id);
+  return await openReserved<CryptoSettlementDocument, CryptoSettlementOpening>(deps, {
+    ...{ resource: 'crypto_settlement', id, request_id, get: crypto_settlements.get, accept },
+    lockRequest: buildLockRequest(bookId(input), created_at),
+    reserve: (session) => reserve(deps, input, wallet, session),
+    refuseDebit: () => refuseDebit(deps, input),
+    explainMissing: () => explainMissing(deps, id),
+  });
+}
+
+async function explainMissing(
+  { stores }: RecordDeps,
+  id: string,
+): Promise<CryptoSettlementOpening> {
+  const record = await stores.idempotency.forResource(id);
   if (record?.request === null) throw new Error('The settlement is not visible yet.');
   const message = 'Its request is not there any more.';
   return { outcome: 'refused', code: 'temporarily_unavailable', message };
-}
-
-/** Builds the first answer, whatever has happened since. */
-function buildAcceptance(settlement: CryptoSettlementDocument, request_id: string) {
-  const facts = readFacts(settlement, request_id);
-  const verification = getVerificationMode(settlement.livemode);
-  return { outcome: 'accepted', facts, status: 'pending', version: 1, verification } as const;
 }
 
 async function refuseDebit(
@@ -157,18 +127,15 @@ async function refuseDebit(
   return { outcome: 'refused', ...insufficientBalance(rows, debit) };
 }
 
-function buildChange(transition: SettlementTransition): Partial<CryptoSettlementDocument> {
+function buildChange(
+  transition: Transition<CryptoSettlementDocument, CryptoSettlementChange>,
+): Partial<CryptoSettlementDocument> {
   const { at, to, change } = transition;
   return {
     ...buildCommonChange(transition),
     ...(to.includes('completed') ? { completed_at: at } : {}),
     ...change,
   };
-}
-
-function buildSnapshot(settlement: CryptoSettlementDocument, request_id: string) {
-  const { status, version, attention } = settlement;
-  return { facts: readFacts(settlement, request_id), status, version, attention };
 }
 
 function readFacts(settlement: CryptoSettlementDocument, request_id: string) {

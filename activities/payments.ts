@@ -1,4 +1,3 @@
-import { ApplicationFailure } from '@temporalio/activity';
 import type { SessionAnswer } from '../connectors/contract/activities';
 import { abandon, inTransaction } from '../src/base/mongo';
 import { getVerificationMode } from '../src/domain/callback/signature';
@@ -8,7 +7,6 @@ import { isPaymentMethodId, methodRules, settlesSoon } from '../src/domain/payme
 import {
   PAYMENT_EVENTS,
   PAYMENT_TRANSITIONS,
-  type PaymentAttention,
   type PaymentStatus,
 } from '../src/domain/payment/payment';
 import type { PaymentInput, PaymentOpening } from '../src/domain/payment/workflow';
@@ -19,10 +17,16 @@ import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
 import { createPaymentMoney } from './payment-money';
 import { buildEvents, positionAt, readSubscription, tieBase } from './shared/events';
-import { createRecord, openWithRetry } from './shared/record';
-import type { OpenedState, ResourceState, TransitionInput } from './shared/record-inputs';
+import { openWithRetry, throwMissing } from './shared/opening';
+import { createRecord } from './shared/record';
+import type { OpenedState, ResourceState } from './shared/record-inputs';
 import { listTransitionEvents, startPendingDeliveries } from './shared/record-move';
-import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
+import {
+  buildCommonChange,
+  type RecordDeps,
+  type RecordTable,
+  type Transition,
+} from './shared/record-table';
 
 export interface PaymentActivityDeps extends RecordDeps {
   payTokenKey: Buffer;
@@ -43,14 +47,14 @@ export interface PaymentChange {
   settled_amount: number;
 }
 
-export type PaymentTransition = TransitionInput<PaymentStatus, PaymentAttention, PaymentChange>;
+export type PaymentTransition = Transition<PaymentDocument, PaymentChange>;
 
 export interface OpenedPayment extends OpenedState<PaymentStatus> {
   opening?: PaymentOpening;
 }
 
 export function createPaymentActivities(deps: PaymentActivityDeps) {
-  const record = createRecord(deps, recordTable(deps.stores));
+  const record = createRecord(deps, recordTable(deps.stores), buildSnapshot);
   return {
     /**
      * Writes the payment from its idempotency record, with the bank's first answer and its event.
@@ -64,15 +68,7 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
   };
 }
 
-function recordTable(
-  stores: Stores,
-): RecordTable<
-  PaymentStatus,
-  PaymentAttention,
-  PaymentChange,
-  PaymentDocument,
-  ReturnType<typeof buildSnapshot>
-> {
+function recordTable(stores: Stores): RecordTable<PaymentDocument, PaymentChange> {
   return {
     resource: 'payment',
     store: stores.payments,
@@ -91,7 +87,6 @@ function recordTable(
       );
       await stores.ledger.post(entry, session);
     },
-    buildSnapshot,
   };
 }
 
@@ -133,16 +128,9 @@ async function answerOpenedBefore(
   deps: PaymentActivityDeps,
   payment_id: string,
 ): Promise<OpenedPayment> {
-  const { payments, idempotency } = deps.stores;
-  const storedPayment = await payments.get(payment_id);
+  const storedPayment = await deps.stores.payments.get(payment_id);
   if (storedPayment !== null) return await answerReopened(deps, storedPayment);
-  const record = await idempotency.forResource(payment_id);
-  // No majority has the other attempt's payment yet: try again.
-  if (record !== null) throw new Error(`The payment ${payment_id} is not visible yet.`);
-  throw ApplicationFailure.nonRetryable(
-    'No idempotency record holds this payment.',
-    'idempotency_record_missing',
-  );
+  return await throwMissing(deps.stores, 'payment', payment_id);
 }
 
 /**
@@ -226,13 +214,9 @@ function buildChange(transition: PaymentTransition): Partial<PaymentDocument> {
 }
 
 function buildSnapshot(payment: PaymentDocument, request_id: string) {
-  const { status, version, attention } = payment;
-  const { return_url = null, expires_at, authorized_at } = payment;
-  return {
-    ...{ facts: readFacts(payment, request_id), status, version, attention },
-    ...{ return_url, expires_at, authorized_at },
-    late: Boolean(payment.late),
-  };
+  const { return_url = null, expires_at, authorized_at, late } = payment;
+  const facts = readFacts(payment, request_id);
+  return { facts, return_url, expires_at, authorized_at, late: Boolean(late) };
 }
 
 function readFacts(payment: PaymentDocument, request_id: string) {

@@ -1,32 +1,35 @@
-import { getVerificationMode } from '../src/domain/callback/signature';
-import type { Failure, RuleViolation } from '../src/domain/lifecycle';
+import type { Failure } from '../src/domain/lifecycle';
 import {
   PAYOUT_EVENTS,
   PAYOUT_TRANSITIONS,
-  type PayoutAttention,
   type PayoutStatus,
   type Return,
 } from '../src/domain/payout/payout';
 import { isRailId, railRules } from '../src/domain/payout/rails';
 import { payoutBalanceFault } from '../src/domain/payout/rules';
-import { bookId, InsufficientBalance } from '../src/ledger/entries';
+import { bookId } from '../src/ledger/entries';
 import { buildPayoutEntries } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
 import type { PayoutDocument } from '../src/store/payouts';
 import { LimitExceeded, type OpenPayout, reserve } from './payout-reservation';
-import { withDebitLock } from './shared/debit';
-import { createRecord, openWithRetry } from './shared/record';
-import type { OpenedState, TransitionInput } from './shared/record-inputs';
-import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
+import {
+  buildAcceptance,
+  openReserved,
+  type Reservation,
+  type ReservedOpening,
+  releaseUnlessStored,
+} from './shared/opening';
+import { createRecord } from './shared/record';
+import {
+  buildCommonChange,
+  type RecordDeps,
+  type RecordTable,
+  type Transition,
+} from './shared/record-table';
 
 export type PayoutFacts = ReturnType<typeof readFacts>;
 
-export type PayoutOpening =
-  | ({
-      outcome: 'accepted';
-      facts: PayoutFacts;
-    } & OpenedState<PayoutStatus>)
-  | ({ outcome: 'refused' } & RuleViolation);
+export type PayoutOpening = ReservedOpening<PayoutFacts, PayoutStatus>;
 
 export interface PayoutChange {
   failure: Failure;
@@ -36,35 +39,22 @@ export interface PayoutChange {
   bank_reference: string;
 }
 
-export type PayoutTransition = TransitionInput<PayoutStatus, PayoutAttention, PayoutChange>;
+export type PayoutTransition = Transition<PayoutDocument, PayoutChange>;
 
 export function createPayoutActivities(deps: RecordDeps) {
-  const record = createRecord(deps, recordTable(deps.stores));
+  const record = createRecord(deps, recordTable(deps.stores), buildSnapshot);
   return {
     /** Reserves amount and fee and writes the payout, never after `accept_by_ms`. */
-    openPayout: (input: OpenPayout): Promise<PayoutOpening> =>
-      openWithRetry((isRetry) => openPayout(deps, input, isRetry)),
-    /**
-     * Releases the key of a payout that was not accepted in time, so that no later attempt accepts
-     * it.
-     * @returns the acceptance, where an attempt was faster
-     */
-    abandonPayout: (input: OpenPayout): Promise<PayoutOpening> => abandonPayout(deps, input),
+    openPayout: (input: OpenPayout): Promise<PayoutOpening> => openPayout(deps, input),
+    abandonPayout: async (input: OpenPayout): Promise<PayoutOpening> =>
+      (await releaseUnlessStored(deps, buildOpening(deps, input))) ?? TOO_LATE,
     recordPayoutMove: record.transition,
     recordPayoutAttention: record.setAttention,
     loadPayout: record.load,
   };
 }
 
-function recordTable(
-  stores: Stores,
-): RecordTable<
-  PayoutStatus,
-  PayoutAttention,
-  PayoutChange,
-  PayoutDocument,
-  ReturnType<typeof buildSnapshot>
-> {
+function recordTable(stores: Stores): RecordTable<PayoutDocument, PayoutChange> {
   return {
     resource: 'payout',
     store: stores.payouts,
@@ -80,7 +70,6 @@ function recordTable(
       for (const entry of buildPayoutEntries(payout, transition))
         await stores.ledger.post(entry, session);
     },
-    buildSnapshot,
   };
 }
 
@@ -90,37 +79,28 @@ const TOO_LATE = {
   message: 'The payout could not be accepted in time; no money moves. Try again.',
 } as const;
 
-async function openPayout(
-  deps: RecordDeps,
-  input: OpenPayout,
-  isRetry: boolean,
-): Promise<PayoutOpening> {
-  // The collections may be restored to different times: a stored payout may still have its request.
-  const existing = isRetry ? await deps.stores.payouts.get(input.payout_id) : null;
-  if (existing !== null) return buildAcceptance(existing, input.request_id);
-  const lockRequest = { book: bookId(input), by: input.accept_by_ms };
+async function openPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
   try {
-    const payout = await withDebitLock(deps, lockRequest, (session) =>
-      reserve(deps, input, session),
-    );
-    if (payout !== null) {
-      const { payout_id, request_id } = input;
-      deps.log.info({ payout_id, request_id, status: 'created' }, 'payout opened');
-      return buildAcceptance(payout, request_id);
-    }
+    return await openReserved(deps, buildOpening(deps, input));
   } catch (error) {
     if (error instanceof LimitExceeded) return { outcome: 'refused', ...error.fault };
-    if (error instanceof InsufficientBalance) return await refuseDebit(deps, input);
     throw error;
   }
-  const storedPayout = await deps.stores.payouts.get(input.payout_id);
-  return storedPayout === null ? TOO_LATE : buildAcceptance(storedPayout, input.request_id);
 }
 
-function buildAcceptance(payout: PayoutDocument, request_id: string) {
-  const facts = readFacts(payout, request_id);
-  const verification = getVerificationMode(payout.livemode);
-  return { outcome: 'accepted', facts, status: 'created', version: 1, verification } as const;
+function buildOpening(
+  deps: RecordDeps,
+  input: OpenPayout,
+): Reservation<PayoutDocument, PayoutOpening> {
+  const { payout_id: id, request_id, accept_by_ms } = input;
+  return {
+    ...{ resource: 'payout', id, request_id, get: deps.stores.payouts.get },
+    lockRequest: { book: bookId(input), by: accept_by_ms },
+    reserve: (session) => reserve(deps, input, session),
+    accept: (payout) => buildAcceptance(readFacts(payout, request_id), 'created', payout.livemode),
+    refuseDebit: () => refuseDebit(deps, input),
+    explainMissing: async () => TOO_LATE,
+  };
 }
 
 async function refuseDebit({ stores }: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
@@ -131,17 +111,6 @@ async function refuseDebit({ stores }: RecordDeps, input: OpenPayout): Promise<P
   // Credited between the two reads: try again.
   if (fault === undefined) throw new Error('The balance changed while it was looked at.');
   return { outcome: 'refused', ...fault };
-}
-
-async function abandonPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
-  const { idempotency, payouts } = deps.stores;
-  const { payout_id, request_id } = input;
-  // One session, so that the read can't go to a new primary without the release.
-  return await deps.mongo.withSession(async (session) => {
-    await idempotency.release(payout_id, session);
-    const storedPayout = await payouts.get(payout_id, session);
-    return storedPayout === null ? TOO_LATE : buildAcceptance(storedPayout, request_id);
-  });
 }
 
 function buildChange(transition: PayoutTransition): Partial<PayoutDocument> {
@@ -169,7 +138,6 @@ function readFacts(payout: PayoutDocument, request_id: string) {
 }
 
 function buildSnapshot(payout: PayoutDocument, request_id: string) {
-  const { status, version, attention, sent_at, completed_at } = payout;
-  const facts = readFacts(payout, request_id);
-  return { facts, status, version, attention, sent_at, completed_at };
+  const { sent_at, completed_at } = payout;
+  return { facts: readFacts(payout, request_id), sent_at, completed_at };
 }

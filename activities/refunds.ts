@@ -1,35 +1,34 @@
-import { ApplicationFailure } from '@temporalio/activity';
-import type { ClientSession } from 'mongodb';
 import { insufficientBalance } from '../src/domain/account/balance';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
-import { getVerificationMode } from '../src/domain/callback/signature';
 import { notFound } from '../src/domain/errors';
-import type { Failure, RuleViolation } from '../src/domain/lifecycle';
-import {
-  REFUND_EVENTS,
-  REFUND_TRANSITIONS,
-  type RefundAttention,
-  type RefundStatus,
-} from '../src/domain/refund/refund';
+import type { Failure } from '../src/domain/lifecycle';
+import { REFUND_EVENTS, REFUND_TRANSITIONS, type RefundStatus } from '../src/domain/refund/refund';
 import { refundableAmount, refundFault } from '../src/domain/refund/rules';
-import { bookId, InsufficientBalance } from '../src/ledger/entries';
+import { bookId } from '../src/ledger/entries';
 import { buildRefundEntry, settledAmount } from '../src/ledger/resource-entries';
 import type { Stores } from '../src/store';
 import type { RefundDocument } from '../src/store/refunds';
 import { isOwn, type OpenRefund, reserve } from './refund-reservation';
-import { buildLockRequest, withDebitLock } from './shared/debit';
-import { createRecord, openWithRetry } from './shared/record';
-import type { OpenedState, TransitionInput } from './shared/record-inputs';
-import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
+import { buildLockRequest } from './shared/debit';
+import {
+  buildAcceptance,
+  openReserved,
+  type Reservation,
+  type ReservedOpening,
+  releaseUnlessStored,
+  throwMissing,
+} from './shared/opening';
+import { createRecord } from './shared/record';
+import {
+  buildCommonChange,
+  type RecordDeps,
+  type RecordTable,
+  type Transition,
+} from './shared/record-table';
 
 export type RefundFacts = ReturnType<typeof readFacts>;
 
-export type RefundOpening =
-  | ({
-      outcome: 'accepted';
-      facts: RefundFacts;
-    } & OpenedState<RefundStatus>)
-  | ({ outcome: 'refused' } & RuleViolation);
+export type RefundOpening = ReservedOpening<RefundFacts, RefundStatus>;
 
 export interface RefundChange {
   failure: Failure;
@@ -38,33 +37,22 @@ export interface RefundChange {
   settled_amount: number;
 }
 
-type RefundTransition = TransitionInput<RefundStatus, RefundAttention, RefundChange>;
-
 export function createRefundActivities(deps: RecordDeps) {
-  const record = createRecord(deps, recordTable(deps.stores));
+  const record = createRecord(deps, recordTable(deps.stores), (refund, request_id) => ({
+    facts: readFacts(refund, request_id),
+  }));
   return {
     openRefund: (input: OpenRefund): Promise<RefundOpening> =>
-      openWithRetry((isRetry) => openRefund(deps, input, isRetry)),
-    /**
-     * Releases the key after a refusal, so that no later attempt accepts it.
-     * @returns the acceptance, where an attempt was faster
-     */
-    abandonRefund: (input: OpenRefund): Promise<RefundOpening | null> => abandonRefund(deps, input),
+      openReserved(deps, buildOpening(deps, input)),
+    abandonRefund: (input: OpenRefund): Promise<RefundOpening | null> =>
+      releaseUnlessStored(deps, buildOpening(deps, input)),
     recordRefundMove: record.transition,
     recordRefundAttention: record.setAttention,
     loadRefund: record.load,
   };
 }
 
-function recordTable(
-  stores: Stores,
-): RecordTable<
-  RefundStatus,
-  RefundAttention,
-  RefundChange,
-  RefundDocument,
-  ReturnType<typeof buildSnapshot>
-> {
+function recordTable(stores: Stores): RecordTable<RefundDocument, RefundChange> {
   return {
     resource: 'refund',
     store: stores.refunds,
@@ -82,35 +70,23 @@ function recordTable(
       }
       await stores.ledger.post(buildRefundEntry(kind, refund, transition), session);
     },
-    buildSnapshot,
   };
 }
 
-async function openRefund(
+function buildOpening(
   deps: RecordDeps,
   input: OpenRefund,
-  isRetry: boolean,
-): Promise<RefundOpening> {
-  // The collections may be restored to different times: a stored refund may still have its request.
-  const existing = isRetry ? await deps.stores.refunds.get(input.refund_id) : null;
-  if (existing !== null) return buildAcceptance(existing, input.request_id);
-  try {
-    const work = (session: ClientSession) => reserve(deps, input, session);
-    const refund = await withDebitLock(
-      deps,
-      buildLockRequest(bookId(input), input.created_at),
-      work,
-    );
-    if (refund !== null) {
-      const { refund_id, payment_id, request_id } = input;
-      deps.log.info({ refund_id, payment_id, request_id, status: 'processing' }, 'refund opened');
-      return buildAcceptance(refund, request_id);
-    }
-  } catch (error) {
-    if (error instanceof InsufficientBalance) return await refuseDebit(deps, input);
-    throw error;
-  }
-  return await explainRefusal(deps, input);
+): Reservation<RefundDocument, RefundOpening> {
+  const { refund_id: id, request_id, created_at } = input;
+  return {
+    ...{ resource: 'refund', id, request_id, get: deps.stores.refunds.get },
+    lockRequest: buildLockRequest(bookId(input), created_at),
+    reserve: (session) => reserve(deps, input, session),
+    accept: (refund) =>
+      buildAcceptance(readFacts(refund, request_id), 'processing', refund.livemode),
+    refuseDebit: () => refuseDebit(deps, input),
+    explainMissing: () => explainRefusal(deps, input),
+  };
 }
 
 async function refuseDebit(
@@ -124,25 +100,10 @@ async function refuseDebit(
   return { outcome: 'refused', ...insufficientBalance(rows, debit) };
 }
 
-function buildAcceptance(refund: RefundDocument, request_id: string) {
-  const facts = readFacts(refund, request_id);
-  const verification = getVerificationMode(refund.livemode);
-  return { outcome: 'accepted', facts, status: 'processing', version: 1, verification } as const;
-}
-
 async function explainRefusal({ stores }: RecordDeps, input: OpenRefund): Promise<RefundOpening> {
   const { refund_id, payment_id, account_id, livemode, amount, accepted_at } = input;
   const record = await stores.idempotency.forResource(refund_id);
-  const storedRefund = await stores.refunds.get(refund_id);
-  if (storedRefund !== null) return buildAcceptance(storedRefund, input.request_id);
-  if (record === null) {
-    throw ApplicationFailure.nonRetryable(
-      'No idempotency record holds this refund.',
-      'idempotency_record_missing',
-    );
-  }
-  // No majority has the other attempt's refund yet: try again.
-  if (record.request === null) throw new Error(`The refund ${refund_id} is not visible yet.`);
+  if (!record?.request) return await throwMissing(stores, 'refund', refund_id);
   const payment = await stores.payments.get(payment_id);
   if (payment === null || !isOwn(payment, account_id, livemode)) {
     return { outcome: 'refused', ...notFound('payment') };
@@ -153,19 +114,9 @@ async function explainRefusal({ stores }: RecordDeps, input: OpenRefund): Promis
   return { outcome: 'refused', ...fault };
 }
 
-async function abandonRefund(
-  { mongo, stores }: RecordDeps,
-  { refund_id, request_id }: OpenRefund,
-): Promise<RefundOpening | null> {
-  // One session, so that the read can't go to a new primary without the release.
-  return await mongo.withSession(async (session) => {
-    await stores.idempotency.release(refund_id, session);
-    const storedRefund = await stores.refunds.get(refund_id, session);
-    return storedRefund === null ? null : buildAcceptance(storedRefund, request_id);
-  });
-}
-
-function buildChange(transition: RefundTransition): Partial<RefundDocument> {
+function buildChange(
+  transition: Transition<RefundDocument, RefundChange>,
+): Partial<RefundDocument> {
   const { at, to, change } = transition;
   return {
     ...buildCommonChange(transition),
@@ -183,9 +134,4 @@ function readFacts(refund: RefundDocument, request_id: string) {
     due_at_ms: Date.parse(refund.due_at),
     request_id,
   };
-}
-
-function buildSnapshot(refund: RefundDocument, request_id: string) {
-  const { status, version, attention } = refund;
-  return { facts: readFacts(refund, request_id), status, version, attention };
 }

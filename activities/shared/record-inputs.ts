@@ -45,7 +45,7 @@ export interface DatedAct extends Act {
   at: string;
 }
 
-/** One or more transitions in one write. */
+/** Transitions of one write. */
 export interface TransitionInput<Status extends string, Attention extends string, Change> {
   resource_id: string;
   account_id: string;

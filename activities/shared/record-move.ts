@@ -6,11 +6,12 @@ import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { EventType } from '../../src/domain/webhook/event';
 import { bookId } from '../../src/ledger/entries';
 import { startDeliveries } from '../../src/service/events/deliveries';
+import type { ResourceDocument } from '../../src/store/resource';
 import { applyPendingOften } from './debit';
 import { buildEvents, readSubscription } from './events';
 import { auditAct, buildAuditEntry } from './operator-acts';
-import type { TransitionInput, TransitionResult } from './record-inputs';
-import type { RecordDeps, RecordTable, StoredResource } from './record-table';
+import type { TransitionInput } from './record-inputs';
+import type { RecordDeps, RecordTable, Transition, TransitionAnswer } from './record-table';
 
 /**
  * Applies transitions exactly once. A repeated call returns the first result, since a lost workflow
@@ -19,17 +20,11 @@ import type { RecordDeps, RecordTable, StoredResource } from './record-table';
  * @throws Error when the database is behind, as after a restore: the retries stay visible to
  *   operators
  */
-export async function recordMove<
-  Status extends string,
-  Attention extends string,
-  Change,
-  Document extends StoredResource<Status, Attention>,
-  Snapshot,
->(
+export async function recordMove<Document extends ResourceDocument, Change>(
   deps: RecordDeps,
-  table: RecordTable<Status, Attention, Change, Document, Snapshot>,
-  input: TransitionInput<Status, Attention, Change>,
-): Promise<TransitionResult<Status, Attention>> {
+  table: RecordTable<Document, Change>,
+  input: Transition<Document, Change>,
+): Promise<TransitionAnswer<Document>> {
   const { resource_id, account_id, livemode, from, to, at, request_id } = input;
   assertLawful(table.transitions, from.status, to);
   const status = to.at(-1);
@@ -72,17 +67,11 @@ export async function recordMove<
   return { status, version };
 }
 
-async function resolveStaleTransition<
-  Status extends string,
-  Attention extends string,
-  Change,
-  Document extends StoredResource<Status, Attention>,
-  Snapshot,
->(
+async function resolveStaleTransition<Document extends ResourceDocument, Change>(
   deps: RecordDeps,
-  table: RecordTable<Status, Attention, Change, Document, Snapshot>,
-  input: TransitionInput<Status, Attention, Change>,
-): Promise<TransitionResult<Status, Attention>> {
+  table: RecordTable<Document, Change>,
+  input: Transition<Document, Change>,
+): Promise<TransitionAnswer<Document>> {
   const { resource_id, from, to, request_id } = input;
   const document = await table.store.get(resource_id);
   const doneCount = document === null ? 0 : document.version - from.version;
@@ -129,16 +118,10 @@ export async function startPendingDeliveries(
   await startDeliveries(deps, await deps.stores.events.pending(_id, account_id, livemode));
 }
 
-function listReportedEvents<
-  Status extends string,
-  Attention extends string,
-  Change,
-  Document extends StoredResource<Status, Attention>,
-  Snapshot,
->(
-  { events, shouldReport }: RecordTable<Status, Attention, Change, Document, Snapshot>,
-  transition: TransitionInput<Status, Attention, Change>,
-  to: readonly Status[],
+function listReportedEvents<Document extends ResourceDocument, Change>(
+  { events, shouldReport }: RecordTable<Document, Change>,
+  transition: Transition<Document, Change>,
+  to: readonly Document['status'][],
 ) {
   return (shouldReport?.(transition) ?? true)
     ? listTransitionEvents(events, to, transition.from.version)
@@ -147,10 +130,7 @@ function listReportedEvents<
 
 /** Whether a transition without events is stored: by its callback, or by its operator's act. */
 function isRecorded(
-  {
-    applied_callbacks = [],
-    audit,
-  }: Pick<StoredResource<string, string>, 'applied_callbacks' | 'audit'>,
+  { applied_callbacks = [], audit }: Pick<ResourceDocument, 'applied_callbacks' | 'audit'>,
   { resource_id, from, to, callback_id, audit: act }: TransitionInput<string, string, unknown>,
 ): boolean {
   const id = auditId(resource_id, from.version + to.length);

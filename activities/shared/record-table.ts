@@ -5,9 +5,8 @@ import type { VerificationFault } from '../../src/domain/callback/signature';
 import type { EventType, Subscription } from '../../src/domain/webhook/event';
 import type { DeliveryStarter } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';
-import type { AttentionUpdate, AuditEntry } from '../../src/store/attention';
-import type { AppendedEntries } from '../../src/store/resource';
-import type { TransitionInput } from './record-inputs';
+import type { ListFilter, ResourceDocument, resourceStore } from '../../src/store/resource';
+import type { TransitionInput, TransitionResult } from './record-inputs';
 
 export interface RecordDeps extends DeliveryStarter {
   mongo: MongoClient;
@@ -25,64 +24,41 @@ export interface RefusalMeter {
   }): void;
 }
 
-/** Fields that the documents of all resources share. */
-export interface StoredResource<Status extends string, Attention extends string> {
-  _id: string;
-  account_id: string;
-  livemode: boolean;
-  currency: string;
-  status: Status;
-  version: number;
-  updated_at: string;
-  attention: Attention | null;
-  attention_at?: number;
-  applied_callbacks?: string[];
-  audit: AuditEntry[];
-}
+export type Transition<Document extends ResourceDocument, Change> = TransitionInput<
+  Document['status'],
+  NonNullable<Document['attention']>,
+  Change
+>;
+
+export type TransitionAnswer<Document extends ResourceDocument> = TransitionResult<
+  Document['status'],
+  NonNullable<Document['attention']>
+>;
 
 /** Differences between the records of the resources. */
-export interface RecordTable<
-  Status extends string,
-  Attention extends string,
-  Change,
-  Document extends StoredResource<Status, Attention>,
-  Snapshot,
-> {
+export interface RecordTable<Document extends ResourceDocument, Change> {
   resource: CallbackResource;
-  store: {
-    get: (id: string) => Promise<Document | null>;
-    /** @returns null when the document is no longer at `version` */
-    update: (
-      id: string,
-      version: number,
-      change: Partial<Document>,
-      written: AppendedEntries,
-      session: ClientSession,
-    ) => Promise<Document | null>;
-    /** @returns false when it changed nothing */
-    setAttention: (
-      id: string,
-      marking: AttentionUpdate<Attention>,
-      session?: ClientSession,
-    ) => Promise<boolean>;
-  };
-  transitions: Record<Status, readonly Status[]>;
-  events: Record<Status, EventType | undefined>;
+  store: Pick<
+    ReturnType<typeof resourceStore<Document, ListFilter>>,
+    'get' | 'update' | 'setAttention'
+  >;
+  transitions: Record<Document['status'], readonly Document['status'][]>;
+  events: Record<Document['status'], EventType | undefined>;
   eventData: (document: Document) => Record<string, string>;
-  buildChange: (transition: TransitionInput<Status, Attention, Change>) => Partial<Document>;
+  buildChange: (transition: Transition<Document, Change>) => Partial<Document>;
   /** States that post journal entries. */
-  posted: readonly Status[];
+  posted: readonly Document['status'][];
   /**
    * Posts the journal entries of a transition, and its further writes.
    * @param document after the transition
    */
   post: (
     document: Document,
-    transition: TransitionInput<Status, Attention, Change>,
+    transition: Transition<Document, Change>,
     session: ClientSession,
   ) => Promise<void>;
   /** Whether a transition notifies the merchant; by default it does. */
-  shouldReport?: (transition: TransitionInput<Status, Attention, Change>) => boolean;
+  shouldReport?: (transition: Transition<Document, Change>) => boolean;
   /** Book of its money; by default that of its currency. */
   getBook?: (document: Document) => string;
   readSubscription?: (
@@ -90,7 +66,6 @@ export interface RecordTable<
     account_id: string,
     livemode: boolean,
   ) => Promise<Subscription>;
-  buildSnapshot: (document: Document, request_id: string) => Snapshot;
 }
 
 export function buildCommonChange<Status extends string, Attention extends string, Change>({

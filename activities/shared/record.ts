@@ -1,94 +1,113 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { isDuplicateKey } from '../../src/base/mongo';
+import { inTransaction } from '../../src/base/mongo';
 import {
   getVerificationMode,
   VERIFICATION_FAULTS,
   type VerificationMode,
 } from '../../src/domain/callback/signature';
-import { omitUndefined } from '../../src/domain/defined';
+import type { AttentionUpdate } from '../../src/store/attention';
 import { callbackKey } from '../../src/store/callbacks';
-import { recordAct, resolveStaleAct } from './record-act';
-import type {
-  RecordAttention,
-  RecordRefused,
-  RecordUnapplied,
-  TransitionInput,
-  TransitionResult,
-} from './record-inputs';
+import type { ResourceDocument } from '../../src/store/resource';
+import { auditAct, toStoredAct } from './operator-acts';
+import type { DatedAct, RecordAttention, RecordRefused, RecordUnapplied } from './record-inputs';
 import { recordMove, startPendingDeliveries } from './record-move';
-import type { RecordDeps, RecordTable, StoredResource } from './record-table';
+import type { RecordDeps, RecordTable, Transition, TransitionAnswer } from './record-table';
+
+interface LoadInput {
+  resource_id: string;
+  request_id: string;
+}
+
+interface LoadedState<Document extends ResourceDocument> {
+  status: Document['status'];
+  version: number;
+  attention: Document['attention'];
+  /** `callback_id`s that were applied. */
+  applied: string[];
+  attention_at?: number;
+  verification: VerificationMode;
+}
 
 /** Activities that every resource has. */
-export function createRecord<
-  Status extends string,
-  Attention extends string,
-  Change,
-  Document extends StoredResource<Status, Attention>,
-  Snapshot,
->(deps: RecordDeps, table: RecordTable<Status, Attention, Change, Document, Snapshot>) {
+export function createRecord<Document extends ResourceDocument, Change, Snapshot>(
+  deps: RecordDeps,
+  table: RecordTable<Document, Change>,
+  buildSnapshot: (document: Document, request_id: string) => Snapshot,
+) {
   return {
     /**
      * Writes document, events, journal entries and audit entry in one transaction; then starts the
      * deliveries.
      */
-    transition: (
-      input: TransitionInput<Status, Attention, Change>,
-    ): Promise<TransitionResult<Status, Attention>> => recordMove(deps, table, input),
+    transition: (input: Transition<Document, Change>): Promise<TransitionAnswer<Document>> =>
+      recordMove(deps, table, input),
     /** Sets or clears the attention reason. An act answers as a transition does. */
     setAttention: async (
-      input: RecordAttention<Attention>,
-    ): Promise<TransitionResult<Status, Attention> | undefined> => {
-      const { resource_id, request_id, audit, ...marking } = input;
-      const { version } = marking;
-      const isWritten =
-        audit === null
-          ? await table.store.setAttention(resource_id, { ...marking, audit })
-          : await recordAct(deps, table, resource_id, marking, audit);
-      if (isWritten || audit === null) return undefined;
-      return await resolveStaleAct(table, resource_id, version, audit);
+      input: RecordAttention<NonNullable<Document['attention']>>,
+    ): Promise<TransitionAnswer<Document> | undefined> => {
+      const { resource_id, request_id, audit, ...update } = input;
+      if (audit !== null) return await recordAct(deps, table, resource_id, update, audit);
+      await table.store.setAttention(resource_id, { ...update, audit });
+      return undefined;
     },
     /**
      * Loads a resource whose workflow starts again.
      * @throws ApplicationFailure not retryable, `{resource}_not_found`
      */
-    load: async (input: {
-      resource_id: string;
-      request_id: string;
-    }): Promise<
-      Snapshot & { applied: string[]; attention_at?: number; verification: VerificationMode }
-    > => {
-      const document = await table.store.get(input.resource_id);
+    load: async ({
+      resource_id,
+      request_id,
+    }: LoadInput): Promise<Snapshot & LoadedState<Document>> => {
+      const document = await table.store.get(resource_id);
       if (document === null) {
         const code = `${table.resource}_not_found`;
         throw ApplicationFailure.nonRetryable(`No such ${table.resource}.`, code);
       }
       await startPendingDeliveries(deps, document);
-      const { applied_callbacks: applied = [], attention_at, livemode } = document;
-      const snapshot = { ...table.buildSnapshot(document, input.request_id), applied };
+      const { status, version, attention, attention_at, livemode } = document;
       return {
-        ...snapshot,
-        ...omitUndefined({ attention_at }),
+        ...buildSnapshot(document, request_id),
+        ...{ status, version, attention, applied: document.applied_callbacks ?? [] },
+        ...(attention_at === undefined ? {} : { attention_at }),
         verification: getVerificationMode(livemode),
       };
     },
   };
 }
 
-const TRIES_MAX = 3;
-
 /**
- * Opens a resource, and retries when another attempt wrote first, or the random list position
- * collides.
- * @throws Error of MongoDB when keys collide three times: the collections contradict each other
+ * Stores an operator's act that changes no status, on the resource and in the audit log.
+ * @returns undefined when it is stored, also by an earlier attempt; else the stored state
+ * @throws Error when the database is behind, as for a transition
  */
-export async function openWithRetry<T>(attempt: (isRetry: boolean) => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await attempt(tries > 1);
-    } catch (error) {
-      if (!isDuplicateKey(error) || tries === TRIES_MAX) throw error;
-    }
+async function recordAct<Document extends ResourceDocument, Change>(
+  { mongo, stores }: RecordDeps,
+  { resource, store }: RecordTable<Document, Change>,
+  resource_id: string,
+  update: Omit<AttentionUpdate, 'audit'>,
+  act: DatedAct,
+): Promise<TransitionAnswer<Document> | undefined> {
+  const { id, at } = act;
+  const document = await store.get(resource_id);
+  if (document !== null) {
+    const { account_id, livemode } = document;
+    const before = document.attention ?? 'no attention';
+    const actChange = { act, id, at, before, after: update.attention ?? 'no attention' };
+    const isWritten = await inTransaction(mongo, async (session) => {
+      const audit = { ...toStoredAct(act), id, at };
+      if (!(await store.setAttention(resource_id, { ...update, audit }, session))) return false;
+      await auditAct(stores, { resource, resource_id, account_id, livemode }, actChange, session);
+      return true;
+    });
+    if (isWritten) return undefined;
   }
+  const storedDocument = await store.get(resource_id);
+  if (storedDocument?.audit.some((entry) => entry.id === id)) return undefined;
+  if (storedDocument === null || storedDocument.version <= update.version) {
+    throw new Error(`The record of ${resource_id} does not have the version of this act.`);
+  }
+  const { status, version, attention } = storedDocument;
+  return { status, version, stale: { attention } };
 }
 
 export async function recordUnapplied(

@@ -1,5 +1,5 @@
 import { MongoServerError } from 'mongodb';
-import { openWithRetry } from '../../activities/shared/record';
+import { openWithRetry } from '../../activities/shared/opening';
 
 const taken = () =>
   new MongoServerError({ code: 11_000, message: 'E11000 duplicate key error index: position' });

@@ -213,7 +213,7 @@ describe('a mark', () => {
     expect(await act('one', 2)).toBeUndefined();
     await mark('settlement_overdue', 35);
     expect(await marked(payment_id)).toBeNull();
-    await expect(act('two', 3)).rejects.toThrow(/is not where this act was asked for/);
+    await expect(act('two', 3)).rejects.toThrow(/does not have the version of this act/);
     await move('awaiting_customer', 2, ['authorized']);
     expect(await act('one', 2)).toBeUndefined();
     const ahead = { status: 'authorized', version: 3, stale: { attention: null } };

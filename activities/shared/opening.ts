@@ -1,0 +1,117 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { ClientSession } from 'mongodb';
+import { isDuplicateKey } from '../../src/base/mongo';
+import type { CallbackResource } from '../../src/domain/callback/callback';
+import { getVerificationMode } from '../../src/domain/callback/signature';
+import type { RuleViolation } from '../../src/domain/lifecycle';
+import { InsufficientBalance } from '../../src/ledger/entries';
+import type { LockRequest } from '../../src/ledger/locks';
+import type { Stores } from '../../src/store';
+import { withDebitLock } from './debit';
+import type { OpenedState } from './record-inputs';
+import type { RecordDeps } from './record-table';
+
+/** Result of an opening that reserves money; a refusal stores nothing. */
+export type ReservedOpening<Facts, Status extends string> =
+  | ({ outcome: 'accepted'; facts: Facts } & OpenedState<Status>)
+  | ({ outcome: 'refused' } & RuleViolation);
+
+/** Differences between the openings that reserve money. */
+export interface Reservation<Document, Opening> {
+  resource: CallbackResource;
+  id: string;
+  request_id: string;
+  get: (id: string, session?: ClientSession) => Promise<Document | null>;
+  lockRequest: LockRequest;
+  /** @returns null when its idempotency record is not open, or a rule refuses it */
+  reserve: (session: ClientSession) => Promise<Document | null>;
+  accept: (document: Document) => Opening;
+  refuseDebit: () => Promise<Opening>;
+  /** Explains why `reserve` returned null. */
+  explainMissing: () => Promise<Opening>;
+}
+
+/** Opens a resource that reserves money: whichever attempt stores it, the answer is the same. */
+export function openReserved<Document, Opening>(
+  deps: RecordDeps,
+  reservation: Reservation<Document, Opening>,
+): Promise<Opening> {
+  const { resource, id, request_id, get, lockRequest, reserve, accept } = reservation;
+  return openWithRetry(async (isRetry) => {
+    // The collections may be restored to different times: a stored one may still have its request.
+    const existing = isRetry ? await get(id) : null;
+    if (existing !== null) return accept(existing);
+    let isRefused = false;
+    try {
+      const document = await withDebitLock(deps, lockRequest, reserve);
+      if (document !== null) {
+        deps.log.info({ [`${resource}_id`]: id, request_id }, `${resource} opened`);
+        return accept(document);
+      }
+    } catch (error) {
+      if (!(error instanceof InsufficientBalance)) throw error;
+      isRefused = true;
+    }
+    const storedDocument = await get(id);
+    if (storedDocument !== null) return accept(storedDocument);
+    return isRefused ? await reservation.refuseDebit() : await reservation.explainMissing();
+  });
+}
+
+/** Builds the first answer, whatever has happened since. */
+export function buildAcceptance<Facts, Status extends string>(
+  facts: Facts,
+  status: Status,
+  livemode: boolean,
+) {
+  const verification = getVerificationMode(livemode);
+  return { outcome: 'accepted', facts, status, version: 1, verification } as const;
+}
+
+/**
+ * Releases the idempotency key, so that no attempt in progress opens the resource later.
+ * @returns the acceptance, where an attempt was faster
+ */
+export function releaseUnlessStored<Document, Opening>(
+  { mongo, stores }: RecordDeps,
+  { id, get, accept }: Reservation<Document, Opening>,
+): Promise<Opening | null> {
+  // One session, so that the read can't go to a new primary without the release.
+  return mongo.withSession(async (session) => {
+    await stores.idempotency.release(id, session);
+    const storedDocument = await get(id, session);
+    return storedDocument === null ? null : accept(storedDocument);
+  });
+}
+
+/** @throws ApplicationFailure `idempotency_record_missing`, or Error to be tried again */
+export async function throwMissing(
+  { idempotency }: Pick<Stores, 'idempotency'>,
+  noun: string,
+  id: string,
+): Promise<never> {
+  const record = await idempotency.forResource(id);
+  // No majority has the document of another attempt yet.
+  if (record !== null) throw new Error(`The ${noun} ${id} is not visible yet.`);
+  throw ApplicationFailure.nonRetryable(
+    `No idempotency record holds this ${noun}.`,
+    'idempotency_record_missing',
+  );
+}
+
+const TRIES_MAX = 3;
+
+/**
+ * Opens a resource, and retries when another attempt wrote first, or the random list position
+ * collides.
+ * @throws Error of MongoDB when keys collide three times: the collections contradict each other
+ */
+export async function openWithRetry<T>(attempt: (isRetry: boolean) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt(tries > 1);
+    } catch (error) {
+      if (!isDuplicateKey(error) || tries === TRIES_MAX) throw error;
+    }
+  }
+}
