@@ -38,35 +38,34 @@ export const VARIABLES = z.object({
       usual: 'http://localhost:PORT',
     }),
   DATA_DIR: z.string().default('.data').meta({
-    description:
-      'Data, logs, keys.json and stack.json, from which the command line reads addresses',
+    description: 'Data, logs, keys.json and stack.json',
   }),
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233').meta({
-    description: 'host:port of a Temporal server to use; then none is started',
+    description: 'host:port of a Temporal server of your own',
     usual: 'none',
   }),
   TEMPORAL_UI_PORT: port.optional().meta({
-    description: 'Port of the web UI of the Temporal server that is started',
+    description: 'Port of the Temporal UI',
     usual: '8233',
   }),
   TASK_QUEUE_PREFIX: z.string().regex(TASK_QUEUE_PREFIX).default('').meta({
-    description: 'Prefix of the task queues, where another installation uses the same namespace',
+    description: 'Prefix of the task queues in a namespace with another installation',
   }),
   MONGODB_URI: z
     .string()
     .regex(/^mongodb(\+srv)?:\/\//, 'starts with mongodb:// or mongodb+srv://')
     .meta({
-      description: 'A MongoDB replica set to use; then none is started',
+      description: 'A MongoDB replica set of your own',
       usual: 'none',
     }),
   MONGODB_DB: z.string().default('payments').meta({
-    description: 'Name of the database; each connector has its own, named after this one',
+    description: 'Name of the database; those of connectors begin with it',
   }),
   ALLOW_CLEAR_TEXT: z.enum(['', PLAIN_TEXT_ALLOWED]).default('').meta({
-    description: 'yes: Temporal and MongoDB on other machines may be used without TLS',
+    description: 'yes: no TLS to Temporal and MongoDB on other machines',
   }),
   KEYS_FILE: z.string().min(1).meta({
-    description: 'The service’s secrets, mode 0600, for all processes and the command line',
+    description: 'The service’s secrets, mode 0600',
     usual: 'DATA_DIR/keys.json',
     launcher: true,
   }),
@@ -85,7 +84,7 @@ export const VARIABLES = z.object({
     launcher: true,
   }),
   SANDBOX_AUTOPLAY: z.enum(['on', 'off']).default('on').meta({
-    description: 'off: the sandbox bank settles and completes nothing by itself',
+    description: 'off: the sandbox bank settles and completes nothing itself',
   }),
   CONNECTOR_KEY_FILE: z.string().default('').meta({
     description: 'File with the key that signs a connector’s callbacks, mode 0600',
@@ -101,7 +100,7 @@ export const VARIABLES = z.object({
     usual: '30 for each',
   }),
   ALLOW_LIVE_DEMO: z.enum(['', LIVE_DEMO_ALLOWED]).default('').meta({
-    description: 'yes: allows live banks on the servers that npm start runs, over http, as a trial',
+    description: 'yes: live banks under npm start, over http, as a trial',
   }),
   RATE_LIMIT_PER_SECOND: perSecond.default(500).meta({
     description: 'Requests per second of one key, averaged over ten seconds',
@@ -110,17 +109,16 @@ export const VARIABLES = z.object({
     description: 'Requests per second of all keys of an account in one environment',
   }),
   CREATE_LIMIT_PER_SECOND: perSecond.default(200).meta({
-    description:
-      'Payments, refunds, payouts and recipients per second that an account creates in live',
+    description: 'Creates per second of an account in live',
   }),
   SANDBOX_CREATE_LIMIT_PER_SECOND: perSecond.default(200).meta({
     description: 'The same in the sandbox',
   }),
   CREATES_AT_ONCE: z.coerce.number().int().positive().default(100).meta({
-    description: 'Creates at once of one process in one environment; others get 503 at once',
+    description: 'Concurrent creates of one process in one environment; others get 503',
   }),
   DRAIN_MS: z.coerce.number().int().min(0).max(120_000).default(0).meta({
-    description: 'Milliseconds for which the API serves after SIGTERM, while /readyz answers 503',
+    description: 'Milliseconds for which the API serves after SIGTERM',
     launcher: true,
   }),
   RECIPIENT_DETAILS_MONTHS: z.coerce
@@ -130,10 +128,10 @@ export const VARIABLES = z.object({
     .max(MONTHS_MAX)
     .default(RECIPIENT_MONTHS)
     .meta({
-      description: 'Months after its last payout until the details of a recipient are deleted',
+      description: 'Months until a recipient’s details are deleted',
     }),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['', 'sandbox']).default('').meta({
-    description: 'sandbox: sandbox endpoints may use plain http on this machine; live ones never',
+    description: 'sandbox: sandbox endpoints may use http on this machine',
     usual: 'sandbox',
     launcher: true,
   }),
@@ -142,15 +140,14 @@ export const VARIABLES = z.object({
     .refine((text) => text === '' || areCidrs(text), 'must be CIDRs separated by commas')
     .default('')
     .meta({
-      description:
-        'Networks that get no webhooks, besides private ones: 198.51.100.0/24,2001:db8::/32',
+      description: 'More networks that get no webhooks: 198.51.100.0/24,2001:db8::/32',
     }),
   METRICS_HOST: z.string().default('127.0.0.1').meta({
     description: 'Address of a process’s Prometheus page',
     launcher: true,
   }),
   METRICS_PORT: port.optional().meta({
-    description: 'Port of the Prometheus page, and of a worker’s /healthz and /readyz',
+    description: 'Its port, also of a worker’s /healthz and /readyz',
     usual: 'a free port for each',
     launcher: true,
   }),
@@ -162,7 +159,7 @@ export const VARIABLES = z.object({
     )
     .default('')
     .meta({
-      description: 'Proxies whose X-Forwarded-For is used: their number or networks',
+      description: 'Number or networks of the proxies to trust',
       usual: '1 if PUBLIC_URL is https',
     }),
   LOG_LEVEL: z
