@@ -180,6 +180,8 @@ const PUBLIC_NAMES = new Set([
   'resealed',
   'seal',
   'sealed',
+  'telling',
+  'told',
   'undone',
   'clawed_back',
   'claw_back',

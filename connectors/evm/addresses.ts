@@ -2,27 +2,24 @@ import type { Collection, Db, MongoClient } from 'mongodb';
 import type { Address } from 'viem';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import type { ExtendedKey } from './extended-key';
-import type { StepHook } from './steps';
 
-/** Address that was given to one payment, and to no other. */
+/** Address of one payment alone. */
 export interface PaymentAddress {
   /** The payment's id. */
   _id: string;
   /** With its checksum. */
   address: Address;
   asset: string;
-  /** Blocks after which a deposit counts, as the payment was told. */
+  /** Blocks after which a deposit counts, as promised to the payment. */
   required_confirmations: number;
-  /** Fingerprint of the extended key, and the index below it. */
+  /** Fingerprint of the extended key; `index` is below it. */
   key: string;
   index: number;
   given_at: Date;
 }
 
-/** Terms on which an address is given. */
 type Terms = Pick<PaymentAddress, 'asset' | 'required_confirmations'>;
 
-/** Next index of an extended key. */
 interface IndexCounter {
   _id: string;
   next: number;
@@ -34,11 +31,10 @@ interface AddressDeps {
   mongo: MongoClient;
   db: Db;
   key: ExtendedKey;
-  pass: StepHook;
   now: () => Date;
 }
 
-export function createAddresses({ mongo, db, key, pass, now }: AddressDeps) {
+export function createAddresses({ mongo, db, key, now }: AddressDeps) {
   const rows: Collection<PaymentAddress> = db.collection<PaymentAddress>('addresses');
   const counters: Collection<IndexCounter> = db.collection<IndexCounter>('address_lines');
   const deriveNext = (_id: string, terms: Terms) =>
@@ -48,11 +44,10 @@ export function createAddresses({ mongo, db, key, pass, now }: AddressDeps) {
         { $inc: { next: 1 } },
         { upsert: true, returnDocument: 'after', session },
       );
-      if (counter === null) throw new Error('The line of addresses could not be moved on.');
+      if (counter === null) throw new Error('The next address could not be taken.');
       const index = counter.next - 1;
       const derivation = { key: key.fingerprint, index, given_at: now() };
       const row = { _id, address: key.addressAt(index), ...terms, ...derivation };
-      pass('address derived');
       await rows.insertOne(row, { session });
       return row;
     });
@@ -60,7 +55,7 @@ export function createAddresses({ mongo, db, key, pass, now }: AddressDeps) {
     ensureIndexes: () =>
       rows.createIndexes([{ key: { address: 1 }, name: 'address', unique: true }]),
     get: (_id: string) => rows.findOne({ _id }),
-    /** Gives a payment its address; a repeat gives the one that it has, on the terms that it has. */
+    /** Assigns the payment's address; a repeat returns the existing one with its first terms. */
     give: async (_id: string, terms: Terms): Promise<PaymentAddress> => {
       const existing = await rows.findOne({ _id });
       if (existing !== null) return existing;
@@ -72,7 +67,7 @@ export function createAddresses({ mongo, db, key, pass, now }: AddressDeps) {
         return other;
       }
     },
-    /** Those of `addresses` that were given to a payment. */
+    /** Finds those of `addresses` that belong to payments. */
     among: (addresses: readonly Address[]): Promise<PaymentAddress[]> =>
       addresses.length === 0
         ? Promise.resolve([])

@@ -6,7 +6,6 @@ import type { Block, EvmNode } from './node';
 import { NodeFailure } from './node-answers';
 import type { Outgoing } from './settlements';
 
-/** Facts of a block that this connector keeps. */
 export interface BlockFacts {
   deposits: BlockDeposit[];
   outgoing: Outgoing[];
@@ -16,9 +15,8 @@ export interface ReaderDeps {
   node: EvmNode;
   addresses: Pick<Addresses, 'among'>;
   assets: Assets;
-  /** Whether the node traces calls, so that ether from contracts is seen too. */
+  /** Whether the node traces calls, so that ether from contracts is seen. */
   traces: boolean;
-  /** Account that pays settlements. */
   payer: Address;
 }
 
@@ -27,13 +25,13 @@ interface Transfer {
   hash: Hash;
   to: Address;
   value: bigint;
-  /** Accounts that it came from: of the token, and of the transaction. */
+  /** Senders: of the token, and of the transaction. */
   sources: Address[];
 }
 
 /**
- * Reads what a block brings to our addresses, and what it did with the paying account's nonces.
- * @throws NodeFailure when the node does not know all of the block yet
+ * Reads a block's deposits to our addresses, and the transactions of the paying account.
+ * @throws NodeFailure if the node does not know the whole block yet
  */
 export async function readFacts(deps: ReaderDeps, block: Block): Promise<BlockFacts> {
   const ether = deps.traces ? await readTracedEther(deps.node, block) : readEther(block);
@@ -43,14 +41,14 @@ export async function readFacts(deps: ReaderDeps, block: Block): Promise<BlockFa
   const deposits = new Map<string, BlockDeposit>();
   for (const transfer of transfers) {
     const row = byAddress.get(transfer.to);
-    if (row === undefined || !(await didMove(deps.node, transfer))) continue;
+    if (row === undefined || !(await hasMoved(deps.node, transfer))) continue;
     const key = `${row._id}:${transfer.asset}:${transfer.hash}`;
     deposits.set(key, addTransfer(deposits.get(key), row, transfer));
   }
   return { deposits: [...deposits.values()], outgoing: await readOutgoing(deps, block) };
 }
 
-/** Ether that transactions move by themselves, apart from what contracts move. */
+/** Ether that transactions move, without what contracts move. */
 function readEther({ transactions }: Block): Transfer[] {
   return transactions.flatMap(({ hash, from, to, value }) =>
     to === null || value === 0n
@@ -59,7 +57,7 @@ function readEther({ transactions }: Block): Transfer[] {
   );
 }
 
-/** Ether that transactions move, and the contracts that they call. */
+/** Ether that transactions and the contracts that they call move. */
 async function readTracedEther(node: EvmNode, block: Block): Promise<Transfer[]> {
   const senders = indexSenders(block);
   return (await node.movements(block)).flatMap(({ hash, from, to, value }) => {
@@ -74,7 +72,7 @@ function indexSenders({ transactions }: Block): (hash: Hash) => Address {
   const senders = new Map(transactions.map(({ hash, from }) => [hash, getAddress(from)]));
   return (hash) => {
     const sender = senders.get(hash);
-    if (sender === undefined) throw new NodeFailure('The node tells of another block.');
+    if (sender === undefined) throw new NodeFailure('The node answered about another block.');
     return sender;
   };
 }
@@ -90,8 +88,8 @@ async function readTokenTransfers({ node, assets }: ReaderDeps, block: Block): P
   });
 }
 
-/** Whether money moved: a log says so by itself, a transaction by its receipt. */
-async function didMove(node: EvmNode, { asset, hash }: Transfer): Promise<boolean> {
+/** Whether money moved: a log proves it, a transaction needs its receipt. */
+async function hasMoved(node: EvmNode, { asset, hash }: Transfer): Promise<boolean> {
   return asset === 'USDC' || (await hasSucceeded(node, hash));
 }
 
@@ -101,7 +99,7 @@ async function hasSucceeded(node: EvmNode, hash: Hash): Promise<boolean> {
   return succeeded;
 }
 
-/** Sums up what one transaction brings to one address. */
+/** Adds up what one transaction brings to one address. */
 function addTransfer(
   earlier: BlockDeposit | undefined,
   { _id, asset: requestedAsset, required_confirmations }: PaymentAddress,

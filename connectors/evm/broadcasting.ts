@@ -4,15 +4,13 @@ import type { Assets } from './assets';
 import type { EvmNode } from './node';
 import type { Attempt, Settlement, Settlements } from './settlements';
 import { buildCall, bumpFees, nextBase, sign } from './signing';
-import type { StepHook } from './steps';
 
-/** Time after which bytes are handed to the node again, which may have dropped them. */
+/** Time after which bytes are broadcast again, since the node may have dropped them. */
 const REBROADCAST_MS = 60_000;
 
 export interface BroadcastDeps {
   node: Pick<EvmNode, 'broadcast'>;
   settlements: Settlements;
-  pass: StepHook;
   now: () => Date;
 }
 
@@ -21,33 +19,31 @@ export interface RebroadcastDeps extends BroadcastDeps {
   assets: Assets;
   chainId: number;
   account: PrivateKeyAccount;
-  /** Most wei a unit of gas. */
+  /** Maximum wei per unit of gas. */
   feeCap: bigint;
-  /** Time after which a settlement that no block has taken pays more. */
+  /** Time after which an unmined settlement offers a higher fee. */
   raiseAfterMs: number;
   log: Logger;
 }
 
 /**
- * Hands the newest bytes to the node, and notes when it took them. Safe to repeat.
- * @returns words of the node when it did not take them, such as after a block has
+ * Broadcasts the newest bytes, and records that the node accepted them. Safe to repeat.
+ * @returns the node's reason for a refusal, such as that a block has the transaction
  */
 export async function broadcast(
-  { node, settlements, pass, now }: BroadcastDeps,
+  { node, settlements, now }: BroadcastDeps,
   { _id, attempts }: Settlement,
 ): Promise<string | undefined> {
   const newest = attempts.at(-1);
   if (newest === undefined) return undefined;
   const answer = await node.broadcast(newest.bytes);
-  pass('settlement broadcast');
   if (answer.outcome === 'refused') return answer.reason;
   await settlements.markBroadcast(_id, { hash: newest.hash, at: now() });
   return undefined;
 }
 
 /**
- * Sees to the settlements that no block has taken: broadcasts again what the node may have lost, and
- * raises the fee of the first, which holds up all others.
+ * Broadcasts unmined settlements again, and raises the fee of the first, which blocks all others.
  */
 export async function rebroadcast(deps: RebroadcastDeps): Promise<void> {
   const waiting = await deps.settlements.waiting(deps.account.address);
@@ -66,7 +62,7 @@ function isDue({ now }: RebroadcastDeps, { attempts, broadcast }: Settlement): b
   return now().getTime() - broadcast.at.getTime() >= REBROADCAST_MS;
 }
 
-/** Keeps new bytes with a higher fee and the same nonce, where the newest have waited long enough. */
+/** Stores new bytes with a higher fee and the same nonce, if the newest have waited long enough. */
 async function bumpFee(deps: RebroadcastDeps, settlement: Settlement): Promise<Settlement> {
   const { account, assets, chainId, settlements, now, log } = deps;
   const { attempts, nonce, gas } = settlement;
@@ -74,7 +70,7 @@ async function bumpFee(deps: RebroadcastDeps, settlement: Settlement): Promise<S
   if (newest === undefined || !isOld(deps, newest)) return settlement;
   const price = await deps.node.fees();
   const old = { fee_max: BigInt(newest.fee_max), tip: BigInt(newest.tip) };
-  // Bytes that the node has not taken get a higher fee only where the next block may be too dear.
+  // Bytes that the node has not accepted get a higher fee only if the next block may cost more.
   if (settlement.broadcast?.hash !== newest.hash && nextBase(price) <= old.fee_max) {
     return settlement;
   }
@@ -88,7 +84,6 @@ async function bumpFee(deps: RebroadcastDeps, settlement: Settlement): Promise<S
   const request = { account, chainId, call, nonce, gas: BigInt(gas), fees, now: now() };
   const attempt = await sign(request);
   if (!(await settlements.addAttempt(settlement, attempt))) return settlement;
-  deps.pass('fee raised');
   log.info({ ...about, attempt: attempts.length + 1 }, 'the fee of a settlement was raised');
   return { ...settlement, attempts: [...attempts, attempt] };
 }

@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Hash } from 'viem';
 
-/** Place on the chain: a block and the branch that it is on. */
+/** Block and the branch that it is on. */
 export interface BlockRef {
   number: number;
   hash: Hash;
@@ -11,7 +11,7 @@ interface Cursor extends BlockRef {
   _id: 'cursor';
 }
 
-/** Chain that the whole database is of. */
+/** Chain to which the database is bound. */
 interface BoundChain {
   _id: 'chain';
   /** EIP-155. */
@@ -24,18 +24,18 @@ interface StoredBlock {
   hash: Hash;
 }
 
-/** Blocks that are remembered, so that a reorganisation is undone down to where branches part. */
+/** Stored blocks, within which a reorganization can be followed back to the common block. */
 const BLOCKS_MAX = 1_024;
 
 export type ChainBook = ReturnType<typeof createChainBook>;
 
-/** Memory of the branch that is followed. */
+/** Store of the followed branch. */
 export function createChainBook(db: Db) {
   const cursors: Collection<Cursor> = db.collection<Cursor>('cursor');
   const chains: Collection<BoundChain> = db.collection<BoundChain>('chain');
   const blocks: Collection<StoredBlock> = db.collection<StoredBlock>('blocks');
-  /** Moves the cursor on from `from` alone: two processes never both do. */
-  const moveCursor = async (
+  /** Advances the cursor only from `from`, so that two processes never both do. */
+  const advanceCursor = async (
     from: BlockRef,
     to: BlockRef,
     session: ClientSession,
@@ -46,7 +46,7 @@ export function createChainBook(db: Db) {
     return modifiedCount === 1;
   };
   return {
-    /** Binds the database to a chain, once. @throws Error in words, where it is bound to another */
+    /** Binds the database to a chain, once. @throws Error if it is bound to another */
     bind: async (chain_id: number): Promise<void> => {
       await chains.updateOne({ _id: 'chain' }, { $setOnInsert: { chain_id } }, UPSERT);
       const chain = await chains.findOne({ _id: 'chain' });
@@ -56,7 +56,7 @@ export function createChainBook(db: Db) {
           'has one of its own, named by `connector`.',
       );
     },
-    /** Last block whose facts are kept; null before the first start. */
+    /** Last block whose facts are stored; null before the first start. */
     cursor: () => cursors.findOne({ _id: 'cursor' }),
     /** Sets the cursor of a first start, once. */
     begin: async (at: BlockRef): Promise<void> => {
@@ -70,18 +70,18 @@ export function createChainBook(db: Db) {
         .sort({ _id: -1 })
         .limit(BLOCKS_MAX),
     hashAt: async (number: number) => (await blocks.findOne({ _id: number }))?.hash,
-    /** Takes the next block in; false where another process has moved on. */
+    /** Adds the next block; false if another process was faster. */
     add: async (from: BlockRef, block: BlockRef, session: ClientSession): Promise<boolean> => {
-      if (!(await moveCursor(from, block, session))) return false;
+      if (!(await advanceCursor(from, block, session))) return false;
       const update = { $set: { hash: block.hash } };
-      // Another process that began at the same time may have left this block behind.
+      // Another process that started at the same time may have left this block behind.
       await blocks.updateOne({ _id: block.number }, update, { ...UPSERT, session });
       await blocks.deleteMany({ _id: { $lte: block.number - BLOCKS_MAX } }, { session });
       return true;
     },
-    /** Forgets the blocks above `to`; false where another process has moved on. */
+    /** Deletes the blocks above `to`; false if another process was faster. */
     leave: async (from: BlockRef, to: BlockRef, session: ClientSession): Promise<boolean> => {
-      if (!(await moveCursor(from, to, session))) return false;
+      if (!(await advanceCursor(from, to, session))) return false;
       await blocks.deleteMany({ _id: { $gt: to.number } }, { session });
       return true;
     },

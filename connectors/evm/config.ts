@@ -10,7 +10,7 @@ import type { TemporalAccess } from '../../src/temporal/access';
 const path = z.string().min(1);
 const count = (min: number, max: number) => z.int().min(min).max(max);
 
-/** Content of `EVM_CONFIG_FILE`; it names the files of secrets, and holds none. */
+/** Content of `EVM_CONFIG_FILE`, which names the files of secrets and contains none. */
 export const EvmSettings = z.strictObject({
   connector: z
     .string()
@@ -65,7 +65,7 @@ export const EvmSettings = z.strictObject({
   }),
 });
 
-/** Reports are always signed: the worker would store unsigned ones without applying them. */
+/** Reports are always signed, since the worker would store unsigned ones without applying them. */
 const EvmEnvironment = Environment.omit({ KEYS_FILE: true, KEYS_DIR: true }).extend({
   EVM_CONFIG_FILE: path,
   CONNECTOR_KEY_FILE: path,
@@ -103,7 +103,7 @@ function readJson(file: string): unknown {
 
 /**
  * Requires TLS for the node and the source of rates.
- * @param node URL of the node, which the message does not quote
+ * @param node URL of the node, which the message never quotes
  * @throws Error naming every setting at fault
  */
 export function assertTls(

@@ -1,18 +1,16 @@
 import type { Logger } from '../../src/base/log';
 import type { Deposit, Deposits, ReportedDeposit } from './deposits';
 import type { Deliver, PendingReport } from './report';
-import type { StepHook } from './steps';
 
 const PAGE = 100;
 
 export interface DepositReportDeps {
   deposits: Deposits;
   deliver: Deliver;
-  pass: StepHook;
   log: Logger;
 }
 
-/** Reports each deposit when it is seen, when it counts, and when the chain has given it up. */
+/** Reports each deposit when it is seen, when it counts, and when the chain drops it. */
 export async function reportDeposits(deps: DepositReportDeps, head: number): Promise<void> {
   let after = '';
   for (;;) {
@@ -26,13 +24,12 @@ export async function reportDeposits(deps: DepositReportDeps, head: number): Pro
 }
 
 async function reportOne(deps: DepositReportDeps, deposit: Deposit, head: number): Promise<void> {
-  const { deposits, pass } = deps;
+  const { deposits } = deps;
   const { telling } = deposit;
   if (telling !== null) return await sendReport(deps, deposit, telling);
   const due = findDueReport(deposit, head);
   if (due !== undefined) {
     if (!(await deposits.plan(deposit, due))) return;
-    pass('deposit to be told');
     return await sendReport(deps, deposit, due);
   }
   const { block, told } = deposit;
@@ -40,7 +37,7 @@ async function reportOne(deps: DepositReportDeps, deposit: Deposit, head: number
   if (block === null || isCounted) await deposits.close(deposit);
 }
 
-/** Finds the next report that is due: first that a block no longer holds the deposit. */
+/** Finds the next report that is due. A dropped block comes first. */
 function findDueReport(deposit: Deposit, head: number): PendingReport | undefined {
   const { block, told, amount, transaction_id, reports, required_confirmations } = deposit;
   const about = {
@@ -61,9 +58,9 @@ function findDueReport(deposit: Deposit, head: number): PendingReport | undefine
   return { name: 'deposit', callback: { ...about, ...blockRef, confirmations } };
 }
 
-/** Delivers a report; one that the product did not accept is delivered again in the next round. */
+/** Delivers a report; if that fails, the next round does it again. */
 async function sendReport(
-  { deposits, deliver, pass, log }: DepositReportDeps,
+  { deposits, deliver, log }: DepositReportDeps,
   { _id, crypto_payment_id: resource_id }: Deposit,
   report: PendingReport,
 ): Promise<void> {
@@ -73,7 +70,6 @@ async function sendReport(
     log.warn({ crypto_payment_id: resource_id, err }, 'deposit not reported, tried again later');
     return;
   }
-  pass('deposit told');
   await deposits.markReported(_id, report, toReported(report));
 }
 

@@ -11,33 +11,33 @@ export interface BlockDeposit {
   transaction_id: Hash;
   /** Smallest units, all transfers of the transaction together. */
   amount: bigint;
-  /** Accounts that it came from. */
+  /** Senders. */
   sources: Address[];
-  /** Whether the payment was asked for in another asset: kept, and told to nobody but the log. */
+  /**
+   * Whether the payment is in another asset. Such a deposit is stored and logged, never reported.
+   */
   is_stray: boolean;
-  /** Blocks after which it counts, as its payment was told. */
+  /** Blocks after which it counts, as promised to its payment. */
   required_confirmations: number;
 }
 
 export interface Deposit extends Omit<BlockDeposit, 'amount'> {
-  /** Payment, asset and transaction: it stays when another block takes the transaction in. */
+  /** Payment, asset and transaction, so that it stays the same in another block. */
   _id: string;
   amount: string;
-  /** Block that holds it; null when the chain has left that branch. */
+  /** Block that has it; null if the chain has left that branch. */
   block: BlockRef | null;
-  /** Report that the product has; null: none that still holds. */
+  /** Last report that the service has, if it is still true. */
   told: ReportedDeposit | null;
-  /** Report under way, written before it is sent so that a repeat says the same. */
+  /** Report in progress, stored before it is sent so that a repeat is identical. */
   telling: PendingReport | null;
-  /** Number of reports so far. */
   reports: number;
-  /** Whether there is more to tell. */
+  /** Whether more reports may follow. */
   is_open: boolean;
-  /** Time of the first block that held it, by the chain's own clock. */
+  /** Time of the first block that had it, by the chain's clock. */
   seen_at: Date;
 }
 
-/** Report of a deposit, as it was. */
 export interface ReportedDeposit {
   block_hash: string;
   confirmations: number;
@@ -58,7 +58,7 @@ export function createDeposits(db: Db) {
       ]),
     find: (crypto_payment_id: string, transaction_id: string) =>
       rows.find({ crypto_payment_id, transaction_id: { $eq: toHash(transaction_id) } }).toArray(),
-    /** Writes down what a block brings; another block may have brought it before. */
+    /** Stores the deposits of a block; another block may have brought them before. */
     store: async (
       deposits: readonly BlockDeposit[],
       block: BlockRef,
@@ -73,39 +73,38 @@ export function createDeposits(db: Db) {
         await rows.updateOne({ _id }, update, { upsert: true, session });
       }
     },
-    /** Takes back what blocks above a number brought. */
+    /** Removes the block from deposits above a number. */
     revertAbove: (number: number, session: ClientSession) =>
       rows.updateMany(
         { 'block.number': { $gt: number } },
         [{ $set: { block: null, is_open: { $not: ['$is_stray'] } } }],
         { session },
       ),
-    /** Deposits of which there is more to tell. */
     open: (after: string, limit: number) =>
       rows
         .find({ is_open: true, _id: { $gt: after } })
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),
-    /** Writes a report down before it is sent; false where another process has. */
+    /** Stores a report before it is sent; false if another process has. */
     plan: async ({ _id, reports }: Deposit, telling: PendingReport): Promise<boolean> => {
       const filter = { _id, reports, telling: null };
       const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
       return modifiedCount === 1;
     },
-    /** Notes, once, that the product has the report. */
+    /** Records, once, that the service has the report. */
     markReported: (_id: string, { callback }: PendingReport, told: ReportedDeposit | null) =>
       rows.updateOne(
         { _id, 'telling.callback.callback_id': callback.callback_id },
         { $set: { told, telling: null }, $inc: { reports: 1 } },
       ),
-    /** Ends the watch over a deposit of which all is told, unless its block has changed since. */
+    /** Closes a fully reported deposit, unless its block has changed since. */
     close: ({ _id, block }: Deposit) =>
       rows.updateOne({ _id, block }, { $set: { is_open: false } }),
   };
 }
 
-/** Reads a transaction's name as the chain writes it. */
+/** Normalizes a transaction's hash. */
 function toHash(transaction_id: string): Hash {
   return `0x${transaction_id.replace(/^0x/, '').toLowerCase()}`;
 }

@@ -6,13 +6,12 @@ import type { CryptoConnectorActivities, SettlementInstruction } from '../contra
 import { createAddresses } from './addresses';
 import type { Assets } from './assets';
 import { rebroadcast } from './broadcasting';
-import { assertChain, assertToken } from './chain-check';
 import { createChainBook } from './chain-store';
 import { reportDeposits } from './deposit-reports';
 import { createDeposits } from './deposits';
 import type { ExtendedKey } from './extended-key';
 import { beginFollowing, follow } from './follower';
-import type { EvmNode } from './node';
+import { assertChain, assertToken, type EvmNode } from './node';
 import { createNonces } from './nonces';
 import { lookUpSettlement, sendSettlement } from './paying';
 import type { RatesReader } from './rates';
@@ -21,22 +20,21 @@ import type { Deliver } from './report';
 import type { Screening } from './screening';
 import { reportSettlements } from './settlement-reports';
 import { createSettlements } from './settlements';
-import type { StepHook } from './steps';
 
-/** Chain, keys and rules of one installation. */
+/** Chain and rules of one installation. */
 export interface EvmSettings {
-  /** Chain of EIP-155 that the node must be on. */
+  /** EIP-155 chain ID that the node must have. */
   chainId: number;
   assets: Assets;
-  /** Blocks after which a deposit or settlement counts, its own included. */
+  /** Blocks after which a deposit or settlement counts, including its own. */
   confirmations: number;
-  /** Block to follow from, on the first start. */
+  /** Block at which a first start begins. */
   startBlock?: number | undefined;
-  /** Whether the node traces calls, so that ether from contracts is seen too. */
+  /** Whether the node traces calls, so that ether from contracts is seen. */
   traces: boolean;
-  /** Most wei a unit of gas. */
+  /** Maximum wei per unit of gas. */
   feeCap: bigint;
-  /** Time after which a settlement that no block has taken pays more. */
+  /** Time after which an unmined settlement offers a higher fee. */
   raiseAfterMs: number;
 }
 
@@ -45,17 +43,13 @@ export interface EvmDeps extends EvmSettings {
   /** Name of the connector's own database. */
   database: string;
   node: EvmNode;
-  /** Public key from which addresses are derived. */
   key: ExtendedKey;
-  /** Account that pays settlements. */
   account: PrivateKeyAccount;
   rates: RatesReader;
   screening: Screening;
   deliver: Deliver;
-  /** Compares an instruction with the product's document. @see connectors/contract/guard.ts */
+  /** Compares an instruction with the service's document. @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
-  /** Called at each step between which the process may die. */
-  pass: StepHook;
   now: () => Date;
   log: Logger;
 }
@@ -64,11 +58,14 @@ export interface Evm {
   activities: CryptoConnectorActivities;
   /** Checks node and configuration, and sets the cursor of a first start. Safe to repeat. */
   begin: () => Promise<void>;
-  /** Follows, tells and broadcasts what is due; answers whether there may be more at once. */
+  /** Follows, reports and broadcasts what is due. Returns whether more may be due at once. */
   round: () => Promise<boolean>;
 }
 
-/** Connector to an Ethereum chain: all that it knows lies in its database, so it may die anywhere. */
+/**
+ * Connector to an Ethereum chain. Its whole state is in its database, so it may be killed at any
+ * point.
+ */
 export function createEvm(deps: EvmDeps): Evm {
   const { mongo, node, account, assets } = deps;
   const db = mongo.db(deps.database);
@@ -78,7 +75,6 @@ export function createEvm(deps: EvmDeps): Evm {
   const settlements = createSettlements(db);
   const nonces = createNonces({ db, node, settlements, payer: account.address });
   const all = { ...deps, book, addresses, deposits, settlements, nonces, payer: account.address };
-  const followerDeps = { ...all, onWrongAsset: logWrongAsset(deps.log) };
   return {
     activities: {
       quoteRate: (input) => quoteRate(all, input),
@@ -100,7 +96,7 @@ export function createEvm(deps: EvmDeps): Evm {
     },
     round: async () => {
       await assertChain(node, deps.chainId);
-      const isBehind = await follow(followerDeps);
+      const isBehind = await follow(all);
       const at = await book.cursor();
       if (at !== null) {
         await reportDeposits(all, at.number);
@@ -109,13 +105,5 @@ export function createEvm(deps: EvmDeps): Evm {
       if (!isBehind) await rebroadcast(all);
       return isBehind;
     },
-  };
-}
-
-/** Tells operators of money in an asset that a payment was not asked for. */
-function logWrongAsset(log: Logger): Parameters<typeof follow>[0]['onWrongAsset'] {
-  return ({ crypto_payment_id, asset, transaction_id }) => {
-    const about = { crypto_payment_id, transaction_id, code: asset };
-    log.error(about, 'money in another asset came to the address of a payment');
   };
 }

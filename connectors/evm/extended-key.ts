@@ -2,19 +2,19 @@ import { createHash, ECDH } from 'node:crypto';
 import { type Address, toHex } from 'viem';
 import { HDKey, publicKeyToAddress } from 'viem/accounts';
 
-/** Branch of addresses that receive, below an account's extended key (BIP-44). */
+/** Receiving branch below an account's extended key (BIP-44). */
 const RECEIVING = 0;
 
 export interface ExtendedKey {
-  /** Name of the key, from which it can't be told. */
+  /** Name that does not reveal the key. */
   fingerprint: string;
-  /** Derives the address of an index: that of `0/{index}` below the account's key. */
+  /** Derives the address of `0/{index}` below the account's key. */
   addressAt(index: number): Address;
 }
 
 /**
  * Reads an account's extended public key (`xpub…`, of `m/44'/60'/0'`).
- * @throws Error where it is none, or one that holds a private key: this process must not have it
+ * @throws Error if it is none, or contains a private key, which this process must not have
  */
 export function readExtendedKey(text: string): ExtendedKey {
   const account = parseKey(text.trim());

@@ -1,16 +1,18 @@
 import type { MongoClient } from 'mongodb';
+import type { Logger } from '../../src/base/log';
 import { abandon, inTransaction } from '../../src/base/mongo';
-import { type BlockFacts, type ReaderDeps, readFacts } from './block-facts';
+import { type ReaderDeps, readFacts } from './block-facts';
 import type { BlockRef, ChainBook } from './chain-store';
 import type { Deposits } from './deposits';
 import type { Block } from './node';
 import { NodeFailure } from './node-answers';
 import type { Settlements } from './settlements';
-import type { StepHook } from './steps';
 
-/** Blocks that are asked for at once, while the chain is ahead. */
+/** Blocks that are read at once during catch-up. */
 const BATCH = 8;
-/** Blocks before the head at which a first start begins, so that a reorganisation finds its root. */
+/**
+ * Blocks before the newest at which a first start begins, so that a reorganization finds its root.
+ */
 const BEFORE_HEAD = 128;
 
 export interface FollowerDeps extends ReaderDeps {
@@ -18,17 +20,15 @@ export interface FollowerDeps extends ReaderDeps {
   book: ChainBook;
   deposits: Deposits;
   settlements: Settlements;
-  /** Told of deposits in an asset that was not asked for. */
-  onWrongAsset: (deposit: BlockFacts['deposits'][number]) => void;
-  pass: StepHook;
+  log: Logger;
 }
 
-/** Reorganisation that goes deeper than the blocks that are remembered: nothing more is followed. */
-class DeepReorganisation extends Error {
-  override readonly name = 'DeepReorganisation';
+/** Reorganization longer than the stored blocks; following stops. */
+class LongReorganization extends Error {
+  override readonly name = 'LongReorganization';
 }
 
-/** Sets the cursor before the first round: at `startBlock`, or a little before the head. */
+/** Sets the cursor before the first round: at `startBlock`, or a little before the newest block. */
 export async function beginFollowing(
   { node, book }: Pick<FollowerDeps, 'node' | 'book'>,
   startBlock: number | undefined,
@@ -42,10 +42,10 @@ export async function beginFollowing(
 }
 
 /**
- * Follows the chain for one round: leaves a branch that the node has left, then takes the next blocks
- * in, each in one transaction with the cursor.
- * @returns whether there may be more at once
- * @throws NodeFailure where the node can't be asked; DeepReorganisation
+ * Follows the chain for one round: leaves a branch that the node has left, then adds the next
+ * blocks, each in one transaction with the cursor.
+ * @returns whether more may be due at once
+ * @throws NodeFailure if the node does not answer; LongReorganization
  */
 export async function follow(deps: FollowerDeps): Promise<boolean> {
   const at = await deps.book.cursor();
@@ -60,7 +60,7 @@ export async function follow(deps: FollowerDeps): Promise<boolean> {
   const blocks = await Promise.all(numbers.map((i) => deps.node.block(BigInt(at.number + 1 + i))));
   let from: BlockRef = at;
   for (const block of blocks) {
-    // A node behind a balancer may not have what another one told of.
+    // Behind a load balancer, one node may lack what another reported.
     if (block === undefined) return false;
     if (block.parentHash !== from.hash) {
       await leaveBranch(deps, from, head);
@@ -72,35 +72,37 @@ export async function follow(deps: FollowerDeps): Promise<boolean> {
   return from.number < head;
 }
 
-/** Whether the node's newest block is one that we have followed; so is one that we have forgotten. */
+/** Whether the node's newest block is on the followed branch, or too old to be stored. */
 async function isOnBranch({ node, book }: FollowerDeps, head: number): Promise<boolean> {
   const storedHash = await book.hashAt(head);
   const nodeBlock = storedHash === undefined ? undefined : await node.block(BigInt(head));
   return nodeBlock === undefined || nodeBlock.hash === storedHash;
 }
 
-/** Takes a block in; false where another process was faster. */
+/** Adds a block; false if another process was faster. */
 async function applyBlock(deps: FollowerDeps, from: BlockRef, block: Block): Promise<boolean> {
   const facts = await readFacts(deps, block);
   const blockRef = toBlockRef(block);
   const minedAt = new Date(Number(block.timestamp) * 1_000);
-  deps.pass('block read');
   const isApplied = await inTransaction(deps.mongo, async (session) => {
     if (!(await deps.book.add(from, blockRef, session))) return await abandon(session);
     await deps.deposits.store(facts.deposits, blockRef, minedAt, session);
     await deps.settlements.mine(facts.outgoing, blockRef, session);
     return true;
   });
-  deps.pass('block kept');
-  for (const deposit of facts.deposits) if (deposit.is_stray) deps.onWrongAsset(deposit);
+  for (const { crypto_payment_id, asset, transaction_id, is_stray } of facts.deposits) {
+    if (!is_stray) continue;
+    const about = { crypto_payment_id, transaction_id, code: asset };
+    deps.log.error(about, 'money in another asset came to the address of a payment');
+  }
   return isApplied === true;
 }
 
-/** Goes back to where the node's branch parts from the followed one, and undoes what lay above. */
+/** Returns to the common block of both branches, and reverts what was above it. */
 async function leaveBranch(deps: FollowerDeps, from: BlockRef, head: number): Promise<void> {
   const root = await findCommonBlock(deps, from.number, head);
   if (root === undefined) {
-    throw new DeepReorganisation(
+    throw new LongReorganization(
       `The chain was reorganised below every block that is remembered, from ${from.number} down.`,
     );
   }
@@ -110,10 +112,9 @@ async function leaveBranch(deps: FollowerDeps, from: BlockRef, head: number): Pr
     await deps.settlements.revertAbove(root.number, session);
     return true;
   });
-  deps.pass('branch left');
 }
 
-/** @throws NodeFailure where a node lacks a block: it may lag, and no branch is left for that */
+/** @throws NodeFailure if the node lacks a block: it may lag, so no branch is left */
 async function findCommonBlock(
   { node, book }: FollowerDeps,
   below: number,

@@ -11,14 +11,14 @@ export interface FundsDeps {
   account: PrivateKeyAccount;
   nonces: Nonces;
   settlements: Settlements;
-  /** Most wei a unit of gas. */
+  /** Maximum wei per unit of gas. */
   feeCap: bigint;
 }
 
-/** Gas that there must be funds for, before a payment is tried out. */
+/** Gas that the balance must cover before a payment is estimated. */
 const GAS_HEADROOM = 100_000n;
 
-/** Fees to begin with. @throws Error while gas is too dear */
+/** @throws Error while gas costs too much */
 export async function affordableFees({
   node,
   feeCap,
@@ -28,7 +28,7 @@ export async function affordableFees({
   return fees;
 }
 
-/** @throws Error when the account does not hold the amount beside what it owes already. */
+/** @throws Error if the account cannot cover the amount and what it owes already */
 export async function checkFunds(
   { node, nonces, settlements, assets, account }: FundsDeps,
   { asset, amount }: Pick<Settlement, 'asset' | 'amount'>,

@@ -41,8 +41,8 @@ const KeystoreFile = z.object({
 });
 
 /**
- * Opens the wallet that pays settlements: a keystore file of version 3.
- * @throws Error, which quotes neither, when it is no such file or the password is another
+ * Decrypts the keystore file of the account that pays settlements.
+ * @throws Error, which quotes neither, if the file is invalid or the password wrong
  */
 export async function decryptKeystore(file: string, password: string): Promise<PrivateKeyAccount> {
   const keystore = parseKeystore(file);

@@ -73,7 +73,6 @@ async function main(): Promise<void> {
       ),
     findOutdated: ({ crypto_settlement_id: id, version }) =>
       findOutdated({ resource: 'crypto_settlement', id, version }),
-    pass: () => undefined,
     now,
     log,
   });
@@ -112,7 +111,6 @@ function toEvmSettings(settings: EvmConfig['settings']): EvmSettings {
   };
 }
 
-/** Reads a file of one line. */
 function readLine(path: string): string {
   return readFileSync(path, 'utf8').trim();
 }

@@ -9,11 +9,12 @@ import {
   parseAbiItem,
 } from 'viem';
 
+import { type Assets, DECIMALS } from './assets';
 import { askNode, type Broadcast, orUndefined, toRefusal } from './node-answers';
 import { type Movement, readMovements } from './traces';
 
 const TIMEOUT_MS = 10_000;
-/** Retries of one question, at 200, 400 and 800 ms; whoever asks waits longer after them. */
+/** Retries at 200, 400 and 800 ms; the caller waits longer after them. */
 const RETRIES = 3;
 const RETRY_MS = 200;
 
@@ -21,12 +22,12 @@ const TRANSFER = parseAbiItem(
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 );
 
-/** Block as its header tells, with the transactions that move the chain's own coin. */
+/** Block with its transactions. */
 export interface Block {
   number: bigint;
   hash: Hash;
   parentHash: Hash;
-  /** Seconds since 1970, by the chain's own clock. */
+  /** Seconds since 1970, by the chain's clock. */
   timestamp: bigint;
   transactions: readonly Transaction[];
 }
@@ -34,14 +35,14 @@ export interface Block {
 interface Transaction {
   hash: Hash;
   from: Address;
-  /** Absent where a contract is made. */
+  /** Null if the transaction creates a contract. */
   to: Address | null;
   /** Wei. */
   value: bigint;
   nonce: number;
 }
 
-/** Token that moved, by the log of its contract. */
+/** Transfer of a token, by the log of its contract. */
 export interface TokenTransfer {
   transactionHash: Hash;
   from: Address;
@@ -49,7 +50,7 @@ export interface TokenTransfer {
   value: bigint;
 }
 
-/** Transaction to be tried out before it is signed. */
+/** Transaction to estimate before it is signed. */
 export interface Call {
   from: Address;
   to: Address;
@@ -60,9 +61,8 @@ export interface Call {
 export type EvmNode = ReturnType<typeof createNode>;
 
 /**
- * Asks an Ethereum node over JSON-RPC. Each question is repeated after an error of the provider or
- * its rate limit.
- * @returns functions that throw NodeFailure when there is no answer
+ * Client of an Ethereum node over JSON-RPC, which retries after an error or a rate limit.
+ * @returns functions that throw NodeFailure if there is no answer
  */
 export function createNode(url: string) {
   const transport = http(url, { timeout: TIMEOUT_MS, retryCount: RETRIES, retryDelay: RETRY_MS });
@@ -70,7 +70,7 @@ export function createNode(url: string) {
   return {
     chainId: () => askNode('eth_chainId', () => client.getChainId()),
     head: () => askNode('eth_blockNumber', () => client.getBlockNumber()),
-    /** Block of a number; undefined where the node has none, or not yet. */
+    /** Block of a number; undefined if the node does not have it yet. */
     block: (blockNumber: bigint): Promise<Block | undefined> =>
       askNode('eth_getBlockByNumber', () =>
         orUndefined('BlockNotFoundError', async () => {
@@ -78,7 +78,7 @@ export function createNode(url: string) {
           return { ...block, transactions: block.transactions.map((each) => ({ ...each })) };
         }),
       ),
-    /** Transfers of a token in exactly this block, whichever branch it is on. */
+    /** Transfers of a token in exactly this block, on whichever branch it is. */
     transfers: (token: Address, blockHash: Hash): Promise<TokenTransfer[]> =>
       askNode('eth_getLogs', async () => {
         const logs = await client.getLogs({
@@ -89,7 +89,7 @@ export function createNode(url: string) {
         });
         return logs.map(({ transactionHash, args }) => ({ transactionHash, ...args }));
       }),
-    /** Ether that moved in exactly this block, by the node's traces (`trace_block`). */
+    /** Ether that moved in exactly this block, by the node's traces. */
     movements: ({ number, hash }: Block): Promise<Movement[]> =>
       askNode('trace_block', async () => {
         const method = 'trace_block';
@@ -100,7 +100,7 @@ export function createNode(url: string) {
         }>({ method, params: [numberToHex(number)] });
         return readMovements(raw, hash);
       }),
-    /** Whether a transaction of a block did what it says; undefined where the node has no receipt. */
+    /** Whether a transaction succeeded; undefined if the node has no receipt. */
     succeeded: (hash: Hash): Promise<boolean | undefined> =>
       askNode('eth_getTransactionReceipt', () =>
         orUndefined('TransactionReceiptNotFoundError', async () => {
@@ -108,7 +108,7 @@ export function createNode(url: string) {
           return status === 'success';
         }),
       ),
-    /** Number of transactions of an account that are in blocks, those that wait included or not. */
+    /** Number of an account's transactions, with or without pending ones. */
     getNonce: (address: Address, blockTag: 'latest' | 'pending') =>
       askNode('eth_getTransactionCount', () => client.getTransactionCount({ address, blockTag })),
     getBalance: (address: Address) =>
@@ -126,12 +126,12 @@ export function createNode(url: string) {
       askNode('decimals', () =>
         client.readContract({ address: token, abi: erc20Abi, functionName: 'decimals' }),
       ),
-    /** Gas that a call takes; undefined where the chain would revert it. */
+    /** Gas of a call; undefined if the chain would revert it. */
     estimateGas: ({ from, ...call }: Call): Promise<bigint | undefined> =>
       askNode('eth_estimateGas', () =>
         orUndefined('ExecutionRevertedError', () => client.estimateGas({ account: from, ...call })),
       ),
-    /** Wei a unit of gas: the newest block's base, and what miners are tipped. */
+    /** Wei per unit of gas: the newest block's base fee, and the tip for miners. */
     fees: () =>
       askNode('fees', async () => {
         const [{ baseFeePerGas }, tip] = await Promise.all([
@@ -141,7 +141,6 @@ export function createNode(url: string) {
         if (baseFeePerGas === null) throw new Error('the chain has no base fee (EIP-1559)');
         return { base: baseFeePerGas, tip };
       }),
-    /** Broadcasts signed bytes. */
     broadcast: (serializedTransaction: Hex): Promise<Broadcast> =>
       askNode('eth_sendRawTransaction', async () => {
         try {
@@ -154,4 +153,26 @@ export function createNode(url: string) {
         }
       }),
   };
+}
+
+/**
+ * Checks that the node is on the configured chain. Repeat the check, since a provider may switch to
+ * another chain.
+ * @throws Error with an explanation
+ */
+export async function assertChain(node: Pick<EvmNode, 'chainId'>, chainId: number): Promise<void> {
+  const actual = await node.chainId();
+  if (actual === chainId) return;
+  throw new Error(`The node is on chain ${actual}, and chain_id is ${chainId}.`);
+}
+
+/** @throws Error with an explanation, if the token is not what it should be */
+export async function assertToken(
+  node: Pick<EvmNode, 'getDecimals'>,
+  { usdc }: Assets,
+): Promise<void> {
+  if (usdc === undefined) return;
+  const decimals = await node.getDecimals(usdc);
+  if (decimals === DECIMALS.USDC) return;
+  throw new Error(`The contract at usdc_address has ${decimals} decimals, and USDC has 6.`);
 }

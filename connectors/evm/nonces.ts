@@ -3,11 +3,10 @@ import type { Address } from 'viem';
 import type { EvmNode } from './node';
 import type { Settlements } from './settlements';
 
-/** Next nonce of an account that pays. */
 interface NonceRow {
   _id: Address;
   next: number;
-  /** Nonce that the line began with: those below it are none of this book's. */
+  /** First nonce of this book; those below it belong to others. */
   first: number;
 }
 
@@ -20,20 +19,20 @@ interface NonceDeps {
   payer: Address;
 }
 
-/** The one line of nonces of the paying account, which nobody else may use. */
+/** Nonces of the paying account, which no other program may use. */
 export function createNonces({ db, node, settlements, payer: _id }: NonceDeps) {
   const rows: Collection<NonceRow> = db.collection<NonceRow>('nonces');
   return {
-    /** Starts the line where the chain stands, once. */
+    /** Starts at the chain's next nonce, once. */
     begin: async (): Promise<void> => {
       if ((await rows.findOne({ _id })) !== null) return;
       const next = await node.getNonce(_id, 'pending');
       await rows.updateOne({ _id }, { $setOnInsert: { next, first: next } }, { upsert: true });
     },
     /**
-     * Checks that book and chain agree: the node knows of no transaction that this book does not, and
-     * each nonce that it has not seen yet is a settlement's, so that none is waited for in vain.
-     * @throws Error where they do not: the book is older than the chain or of another one, or another
+     * Checks that the node knows no transaction that this book lacks, and that each nonce that it
+     * has not seen belongs to a settlement, so that none waits forever.
+     * @throws Error if they differ: the book is older than the chain or of another one, or another
      *   program pays too
      */
     check: async (): Promise<void> => {
@@ -46,10 +45,10 @@ export function createNonces({ db, node, settlements, payer: _id }: NonceDeps) {
           'compare them before anything is paid (docs/evm.md).',
       );
     },
-    /** Takes the next nonce; it is given back when the transaction is not committed. */
+    /** Takes the next nonce; an aborted transaction returns it. */
     take: async (session: ClientSession): Promise<number> => {
       const row = await rows.findOneAndUpdate({ _id }, { $inc: { next: 1 } }, { session });
-      if (row === null) throw new Error('The line of nonces has not begun.');
+      if (row === null) throw new Error('The nonces have not begun.');
       return row.next;
     },
   };

@@ -1,38 +1,38 @@
 import type { MongoClient } from 'mongodb';
-import { type Address, getAddress } from 'viem';
+import { type Address, getAddress, isAddress, zeroAddress } from 'viem';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import type { Outdated } from '../contract/activities';
 import type { SettlementAnswer, SettlementInstruction, SettlementLookup } from '../contract/crypto';
 import { type Asset, servedAsset } from './assets';
 import { broadcast } from './broadcasting';
-import { assertChain } from './chain-check';
 import { affordableFees, checkFunds, type FundsDeps } from './funds';
-import type { Call } from './node';
+import { assertChain, type Call } from './node';
 import { NodeFailure } from './node-answers';
-import { findRefusal, REVERTS, type RefusalReason } from './refusals';
 import { getTransactionHash, type Settlement } from './settlements';
 import { buildCall, type Fees, sign } from './signing';
-import type { StepHook } from './steps';
 
 export interface PayingDeps extends FundsDeps {
   mongo: MongoClient;
   chainId: number;
-  /** Compares an instruction with the product's document. @see connectors/contract/guard.ts */
+  /** Compares an instruction with the service's document. @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
-  pass: StepHook;
   now: () => Date;
 }
 
 /** Gas of a payment to an account without code. */
 const PLAIN_GAS = 21_000n;
-/** Age to which an attempt may sign: Temporal gives it up at 30 s, which leaves 5 to keep bytes. */
+/**
+ * Age up to which an attempt may sign: Temporal gives up at 30 s, which leaves 5 to store the
+ * bytes.
+ */
 const ATTEMPT_MS_MAX = 25_000;
 
 /**
- * Pays a settlement: signs it, keeps the bytes with their nonce, and only then broadcasts them. A
+ * Pays a settlement: signs it, stores the bytes with their nonce, and only then broadcasts them. A
  * repeat signs nothing.
- * @throws Error when it can't be paid yet, with nothing kept: too little on the account, gas that is
- *   too dear, a node that is away, slow or on another chain; the same instruction may come again
+ * @throws Error, with nothing stored, if it cannot be paid yet: insufficient balance, expensive
+ *   gas, or a node that is unreachable, slow or on another chain. The same instruction may come
+ *   again
  */
 export async function sendSettlement(
   deps: PayingDeps,
@@ -44,8 +44,7 @@ export async function sendSettlement(
   if (existing.outcome !== 'not_found') return existing;
   const outdated = await deps.findOutdated(instruction);
   if (outdated !== undefined) return outdated;
-  const payer = deps.account.address;
-  const refusal = findRefusal({ assets: deps.assets, payer }, instruction);
+  const refusal = findRefusal(deps, instruction);
   if (refusal !== undefined) return await refuse(deps, _id, refusal);
   await assertChain(deps.node, deps.chainId);
   const payment = buildPayment(deps, instruction);
@@ -53,7 +52,7 @@ export async function sendSettlement(
   const fees = await affordableFees(deps);
   await checkFunds(deps, payment, fees);
   const gas = await deps.node.estimateGas(call);
-  // The node may have been slow, and the document have changed meanwhile.
+  // The node may have been slow, and the document changed meanwhile.
   const outdatedSince = await deps.findOutdated(instruction);
   if (outdatedSince !== undefined) return outdatedSince;
   if (gas === undefined) {
@@ -65,26 +64,25 @@ export async function sendSettlement(
   try {
     await broadcast(deps, settlement);
   } catch (error) {
-    // Kept is arrived: the bytes are broadcast later.
+    // Stored means accepted: the bytes are broadcast later.
     if (!(error instanceof NodeFailure)) throw error;
   }
   return await buildAnswer(deps, _id);
 }
 
 /**
- * Begins to count the time of an attempt.
- * @returns a function that throws Error once Temporal may have given the attempt up: another may be
- *   under way by then, or an operator have ended the settlement
+ * Starts the time limit of an attempt.
+ * @returns function that throws Error once Temporal may have given up: another attempt may run by
+ *   then, or an operator may have ended the settlement
  */
 function timeLimit({ now }: Pick<PayingDeps, 'now'>): () => void {
   const began = now().getTime();
   return () => {
     if (now().getTime() - began < ATTEMPT_MS_MAX) return;
-    throw new Error('The attempt took too long: nothing is signed, and the next one begins anew.');
+    throw new Error('The attempt took too long: nothing is signed, and the next one starts over.');
   };
 }
 
-/** Answers what has become of an instruction. */
 export async function lookUpSettlement(
   deps: Pick<PayingDeps, 'settlements'>,
   _id: string,
@@ -96,6 +94,37 @@ export async function lookUpSettlement(
   return (await deps.settlements.get(_id)) === null
     ? { outcome: 'not_found' }
     : await buildAnswer(deps, _id);
+}
+
+interface RefusalReason {
+  code: string;
+  message: string;
+}
+
+const REVERTS: RefusalReason = {
+  code: 'wallet_refused',
+  message: 'The chain would refuse a transfer to this wallet.',
+};
+
+/** Finds the reason for which this connector never pays an instruction. */
+function findRefusal(
+  { assets, account }: PayingDeps,
+  { asset, network, wallet_address: wallet, livemode }: SettlementInstruction,
+): RefusalReason | undefined {
+  if (!livemode) {
+    return { code: 'sandbox_not_supported', message: 'This chain pays no sandbox settlements.' };
+  }
+  if (servedAsset(assets, asset, network) === undefined) {
+    return { code: 'asset_not_available', message: 'This connector does not pay this asset.' };
+  }
+  if (!isAddress(wallet)) {
+    return { code: 'wallet_invalid', message: 'The wallet is no address of this network.' };
+  }
+  const lossAddresses = [zeroAddress, assets.usdc, account.address];
+  if (lossAddresses.includes(getAddress(wallet))) {
+    return { code: 'wallet_invalid', message: 'Money that is sent to this wallet would be lost.' };
+  }
+  return undefined;
 }
 
 async function refuse(
@@ -127,21 +156,22 @@ function withMargin(gas: bigint): bigint {
   return gas === PLAIN_GAS ? gas : (gas * 6n) / 5n;
 }
 
-/** Signs and keeps a settlement with its nonce, once; bytes that were not kept are never sent. */
+/**
+ * Signs and stores a settlement with its nonce, once; bytes that were not stored are never sent.
+ */
 async function signAndStore(
   deps: PayingDeps,
   payment: Payment & { _id: string },
   { call, gas, fees }: { call: Call; gas: bigint; fees: Fees },
   assertInTime: () => void,
 ): Promise<Settlement> {
-  const { mongo, account, chainId, nonces, settlements, pass, now } = deps;
+  const { mongo, account, chainId, nonces, settlements, now } = deps;
   try {
     const newSettlement = await inTransaction(mongo, async (session) => {
       const nonce = await nonces.take(session);
-      // Others may have held the line for seconds.
+      // Other transactions may have held the nonces for seconds.
       assertInTime();
       const attempt = await sign({ account, chainId, call, nonce, gas, fees, now: now() });
-      pass('settlement signed');
       const settlement: Settlement = {
         ...payment,
         nonce,
@@ -158,7 +188,6 @@ async function signAndStore(
       await settlements.add(settlement, session);
       return settlement;
     });
-    pass('settlement kept');
     return newSettlement;
   } catch (error) {
     const other = isDuplicateKey(error) ? await settlements.get(payment._id) : null;
@@ -167,7 +196,7 @@ async function signAndStore(
   }
 }
 
-/** Names the transaction that the node took last; none while it has taken none. */
+/** Returns the transaction that the node accepted last. */
 async function buildAnswer(
   { settlements }: Pick<PayingDeps, 'settlements'>,
   _id: string,

@@ -7,7 +7,7 @@ const TIMEOUT_MS = 5_000;
 const PRICE = /^(?=.*[1-9])\d{1,18}(\.\d{1,18})?$/;
 const MINUTE_MS = 60_000;
 
-/** Prices of a whole coin, by asset and currency: decimal numbers as texts. */
+/** Prices of one whole unit, by asset and currency, as decimal text. */
 const Rates = z.object({
   as_of: z.iso.datetime({ offset: true }),
   rates: z.record(z.string(), z.record(z.string(), z.string().regex(PRICE))),
@@ -15,13 +15,12 @@ const Rates = z.object({
 
 export type Rates = z.infer<typeof Rates>;
 
-/** Amount of fiat money to be asked for in an asset. */
+/** Fiat money to convert to an asset. */
 export interface RateQuery {
   /** Minor units. */
   amount: number;
   currency: string;
   asset: string;
-  /** Digits of the asset's smallest unit. */
   decimals: number;
 }
 
@@ -33,15 +32,15 @@ export interface RateSource {
 }
 
 /**
- * Quotes what is due in an asset, by prices from a file or over HTTP.
- * @returns a function that answers undefined for a pair without a price, and throws Error when the
- *   prices cannot be had, are malformed or too old
+ * Quotes amounts in an asset, by prices from a file or over HTTP.
+ * @returns function that returns undefined for a pair without a price, and throws Error if the
+ *   prices are unreachable, malformed or too old
  */
 export function createRates({ location, ageSecondsMax }: RateSource, now: () => Date) {
   return async (query: RateQuery): Promise<{ due: bigint; price: string } | undefined> => {
     const { as_of, rates } = parseRates(await read(location));
     const age = now().getTime() - Date.parse(as_of);
-    // A clock may be a little ahead of another.
+    // Clocks may differ a little.
     if (age > ageSecondsMax * 1_000 || age < -MINUTE_MS) {
       throw new Error(`The rates are of ${as_of}: too old, or not of our time.`);
     }
@@ -52,7 +51,7 @@ export function createRates({ location, ageSecondsMax }: RateSource, now: () => 
 
 export type RatesReader = ReturnType<typeof createRates>;
 
-/** Converts fiat money at a price, in the asset's smallest unit; what does not divide is rounded up. */
+/** Converts fiat money at a price, to the asset's smallest unit, rounded up. */
 export function amountDue({ amount, currency, decimals }: RateQuery, price: string): bigint {
   const [whole = '', fraction = ''] = price.split('.');
   const scaled = BigInt(whole + fraction);

@@ -51,7 +51,7 @@ export async function quoteRate(
   return { outcome: 'quoted', amount_due: String(quote.due), rate: quote.price };
 }
 
-/** Gives a payment its address. @throws Error while the chain is not followed yet */
+/** @throws Error while the chain is not followed yet */
 export async function giveAddress(
   { assets, chainId, confirmations, addresses, book }: ReceivingDeps,
   { crypto_payment_id, asset, network, livemode }: AddressInstruction,
@@ -71,8 +71,8 @@ export async function giveAddress(
 }
 
 /**
- * Screens all accounts that a deposit came from.
- * @throws Error for a deposit that is not there, and when the list cannot be read: nobody passes then
+ * Screens all senders of a deposit.
+ * @throws Error for an unknown deposit, and if the list cannot be read, so that nobody passes then
  */
 export async function screenSource(
   { deposits, screening }: ReceivingDeps,
@@ -82,6 +82,6 @@ export async function screenSource(
   if (rows.length === 0) throw new Error('There is no such deposit in the book.');
   const listedSource = await screening(rows.flatMap(({ sources }) => sources));
   if (listedSource === undefined) return { outcome: 'passed' };
-  // The address stays in this connector's own book.
+  // The answer never names the address.
   return { outcome: 'failed', code: 'source_listed', reason: 'A source is on the screening list.' };
 }

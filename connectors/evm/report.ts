@@ -1,6 +1,6 @@
 import type { CryptoCallback } from '../../src/domain/crypto/callback';
 
-/** Report to the product, as its door takes it. */
+/** Report to the service's inbox. */
 export interface Report {
   resource: 'crypto_payment' | 'crypto_settlement';
   resource_id: string;
@@ -8,8 +8,8 @@ export interface Report {
   callback: CryptoCallback;
 }
 
-/** Report under way, as a row keeps it. */
+/** Report in progress, as a row stores it. */
 export type PendingReport = Pick<Report, 'name' | 'callback'>;
 
-/** Brings a report to the product; until it does not throw, the report counts as not told. */
+/** Delivers a report, which counts as undelivered if this throws. */
 export type Deliver = (report: Report) => Promise<unknown>;

@@ -3,25 +3,23 @@ import type { Logger } from '../../src/base/log';
 import type { Evm } from './evm';
 import { NodeFailure } from './node-answers';
 
-/** Wait after the first failure; each further one doubles it. */
+/** Wait after the first failure, doubled after each further one. */
 const BACKOFF_MS = 1_000;
 const BACKOFF_MS_MAX = 60_000;
-/** Time that a round has after a stop; one that takes longer is left, as by a death. */
+/** Time that a round has after a stop, before it is abandoned. */
 const GRACE_MS = 10_000;
 
 export interface RoundsDeps {
   evm: Pick<Evm, 'begin' | 'round'>;
-  /** Time between rounds while nothing is due. */
   pollMs: number;
   signal: AbortSignal;
   log: Logger;
-  /** Time that a round has after a stop. */
   graceMs?: number;
 }
 
 /**
  * Begins as soon as the node answers.
- * @throws Error in words when what it answers does not fit the configuration
+ * @throws Error if the answer does not fit the configuration
  */
 export async function beginWithRetry(deps: RoundsDeps): Promise<void> {
   const { evm, signal, log } = deps;
@@ -37,7 +35,7 @@ export async function beginWithRetry(deps: RoundsDeps): Promise<void> {
   }
 }
 
-/** Works round after round until it is stopped; a failed one is followed by a longer wait. */
+/** Runs rounds until the stop, with a longer wait after each failure. */
 export async function runRounds(deps: RoundsDeps): Promise<void> {
   const { evm, pollMs, signal, log } = deps;
   let failures = 0;
@@ -57,7 +55,7 @@ export async function runRounds(deps: RoundsDeps): Promise<void> {
   }
 }
 
-/** Waits for work; undefined where it outlasts a stop for too long, such as by a silent node. */
+/** Waits for work; undefined if it outlasts the stop for too long, such as with a silent node. */
 async function withGrace<T>(
   { signal, graceMs = GRACE_MS }: RoundsDeps,
   work: Promise<T>,
@@ -77,6 +75,6 @@ function getBackoffMs(failures: number): number {
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (ms === 0) return;
-  // An abort ends the rest early.
+  // An abort ends the pause.
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

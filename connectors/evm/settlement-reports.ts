@@ -8,19 +8,17 @@ import {
   type Settlement,
   type Settlements,
 } from './settlements';
-import type { StepHook } from './steps';
 
 export interface SettlementReportDeps {
   settlements: Settlements;
   deliver: Deliver;
-  /** Blocks after which a settlement has ended, its own included. */
+  /** Blocks after which a settlement has ended, including its own. */
   confirmations: number;
-  pass: StepHook;
   now: () => Date;
   log: Logger;
 }
 
-/** Tells the product how the settlements stand that it does not know so yet. */
+/** Reports the state of settlements that the service does not know yet. */
 export async function reportSettlements(deps: SettlementReportDeps, head: number): Promise<void> {
   for (const settlement of await deps.settlements.open()) {
     await reportOne(deps, settlement, head);
@@ -32,7 +30,7 @@ async function reportOne(
   settlement: Settlement,
   head: number,
 ): Promise<void> {
-  const { settlements, confirmations, pass } = deps;
+  const { settlements, confirmations } = deps;
   const { _id, mined, told, telling } = settlement;
   if (telling !== null) return await sendReport(deps, settlement, telling);
   const isConfirmed = mined !== null && head - mined.block.number + 1 >= confirmations;
@@ -46,7 +44,6 @@ async function reportOne(
   const callback = { callback_id, occurred_at: deps.now().toISOString(), ...due.callback };
   const report = { name: due.name, callback };
   if (!(await settlements.plan(settlement, report))) return;
-  pass('settlement to be told');
   await sendReport(deps, settlement, report);
 }
 
@@ -76,7 +73,7 @@ function toFinalReport({ hash, block, outcome }: MinedTransaction): DueReport {
   return { name: 'failed', callback: { ...callback, ...FAILURES[outcome] } };
 }
 
-/** Names the transaction, where the product knows of another or of none. */
+/** Names the transaction if the service knows another one or none. */
 function toSentReport(settlement: Settlement): DueReport | undefined {
   const { told } = settlement;
   const transaction_id = getTransactionHash(settlement);
@@ -84,9 +81,9 @@ function toSentReport(settlement: Settlement): DueReport | undefined {
   return transaction_id === told.sent ? undefined : { name: 'sent', callback: { transaction_id } };
 }
 
-/** Brings a report to the product; one that it did not take is brought again in the next round. */
+/** Delivers a report; if that fails, the next round does it again. */
 async function sendReport(
-  { settlements, deliver, pass, log }: SettlementReportDeps,
+  { settlements, deliver, log }: SettlementReportDeps,
   { _id, told }: Settlement,
   report: PendingReport,
 ): Promise<void> {
@@ -94,10 +91,9 @@ async function sendReport(
   try {
     await deliver({ resource: 'crypto_settlement', resource_id: _id, ...report });
   } catch (err) {
-    log.warn({ crypto_settlement_id: _id, err }, 'settlement not told, tried again later');
+    log.warn({ crypto_settlement_id: _id, err }, 'settlement not reported, tried again later');
     return;
   }
-  pass('settlement told');
   const end = name === 'completed' || name === 'failed' ? name : told.end;
   await settlements.markReported(_id, report, { sent: callback.transaction_id ?? told.sent, end });
 }

@@ -4,17 +4,17 @@ import type { Asset } from './assets';
 import type { BlockRef } from './chain-store';
 import type { PendingReport } from './report';
 
-/** Signed bytes of a settlement. All attempts have one nonce, so the chain takes one at most. */
+/** Signed bytes of a settlement. All attempts share one nonce, so the chain accepts one at most. */
 export interface Attempt {
   hash: Hash;
   bytes: Hex;
-  /** Wei a unit of gas. */
+  /** Wei per unit of gas. */
   fee_max: string;
   tip: string;
   signed_at: Date;
 }
 
-/** End of a settlement's nonce on the chain. `taken`: by a transaction that is none of ours. */
+/** End of a settlement's nonce. `taken`: by a transaction that is not ours. */
 export type Outcome = 'paid' | 'reverted' | 'taken';
 
 export interface MinedTransaction {
@@ -26,33 +26,32 @@ export interface MinedTransaction {
 export type End = 'completed' | 'failed';
 
 export interface Settlement {
-  /** The settlement's id in the product. */
+  /** The settlement's id. */
   _id: string;
   asset: Asset;
-  /** Smallest units that the wallet receives. */
+  /** Smallest units. */
   amount: string;
   wallet: Address;
   from: Address;
   nonce: number;
-  /** Most units of gas. */
+  /** Maximum units of gas. */
   gas: string;
   /** The newest is last. */
   attempts: Attempt[];
-  /** Bytes that the node took last; null before the first. */
+  /** Bytes that the node accepted last. */
   broadcast: { hash: Hash; at: Date } | null;
   mined: MinedTransaction | null;
-  /** Transaction that the product knows, and the end that it was told of. */
+  /** Transaction and end that the service knows. */
   told: { sent: string | null; end: End | null };
-  /** Report under way, written before it is sent so that a repeat says the same. */
+  /** Report in progress, stored before it is sent so that a repeat is identical. */
   telling: PendingReport | null;
-  /** Number of reports so far. */
   reports: number;
-  /** Whether there is more to do or to tell. */
+  /** Whether work or reports remain. */
   is_open: boolean;
   accepted_at: Date;
 }
 
-/** Instruction that was refused for good: a repeat is answered from here. */
+/** Final refusal, from which a repeat is answered. */
 export interface Refusal {
   _id: string;
   code: string;
@@ -85,24 +84,28 @@ export function createSettlements(db: Db) {
       refusals.updateOne({ _id: refusal._id }, { $setOnInsert: refusal }, { upsert: true }),
     add: (settlement: Settlement, session: ClientSession) =>
       rows.insertOne(settlement, { session }),
-    /** Those that no block holds yet, in the order of their nonces. */
+    /** Unmined settlements, in the order of their nonces. */
     waiting: (from: Address) =>
       rows.find({ from, is_open: true, mined: null }).sort({ nonce: 1 }).toArray(),
-    /** Number of settlements with nonces from `first` on and below `next`. */
+    /** Counts settlements with nonces from `first` to below `next`. */
     countBetween: (from: Address, first: number, next: number) =>
       rows.countDocuments({ from, nonce: { $gte: first, $lt: next } }),
-    /** @throws Error while settlements of another account are under way, which nobody would follow */
+    /**
+     * @throws Error while settlements of another account are in progress, which nobody would follow
+     */
     assertOwn: async (from: Address): Promise<void> => {
       const other = await rows.findOne({ from: { $ne: from }, is_open: true });
       if (other === null) return;
       throw new Error(
-        `Settlements of ${other.from} are under way: start with its keystore until they have ended.`,
+        `Settlements of ${other.from} are in progress: start with its keystore until they have ended.`,
       );
     },
     open: () => rows.find({ is_open: true }).sort({ nonce: 1 }).toArray(),
     markBroadcast: (_id: string, broadcast: { hash: Hash; at: Date }) =>
       rows.updateOne({ _id }, { $set: { broadcast } }),
-    /** Keeps bytes with a higher fee; false where another process has, or a block holds it. */
+    /**
+     * Adds bytes with a higher fee; false if another process has, or a block holds the settlement.
+     */
     addAttempt: async ({ _id, attempts }: Settlement, attempt: Attempt): Promise<boolean> => {
       const { modifiedCount } = await rows.updateOne(
         { _id, mined: null, attempts: { $size: attempts.length } },
@@ -110,7 +113,7 @@ export function createSettlements(db: Db) {
       );
       return modifiedCount === 1;
     },
-    /** Writes down what a block did with the paying account's nonces. */
+    /** Records the transactions of the paying account in a block. */
     mine: async (outgoing: readonly Outgoing[], block: BlockRef, session: ClientSession) => {
       for (const { from, nonce, hash, succeeded } of outgoing) {
         const ownOutcome: Outcome = succeeded ? 'paid' : 'reverted';
@@ -123,35 +126,35 @@ export function createSettlements(db: Db) {
         );
       }
     },
-    /** Takes back what blocks above a number did. */
+    /** Reverts what blocks above a number did. */
     revertAbove: (number: number, session: ClientSession) =>
       rows.updateMany(
         { 'mined.block.number': { $gt: number } },
         { $set: { mined: null, broadcast: null, is_open: true } },
         { session },
       ),
-    /** Notes the transaction that an answer names. */
+    /** Records the transaction that an answer names. */
     markAnswered: (_id: string, hash: Hash) =>
       rows.updateOne({ _id }, { $set: { 'told.sent': hash } }),
-    /** Writes a report down before it is sent; false where another process has. */
+    /** Stores a report before it is sent; false if another process has. */
     plan: async ({ _id, reports }: Settlement, telling: PendingReport): Promise<boolean> => {
       const filter = { _id, reports, telling: null };
       const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
       return modifiedCount === 1;
     },
-    /** Notes, once, that the product has the report. */
+    /** Records, once, that the service has the report. */
     markReported: (_id: string, { callback }: PendingReport, told: Settlement['told']) =>
       rows.updateOne(
         { _id, 'telling.callback.callback_id': callback.callback_id },
         { $set: { told, telling: null }, $inc: { reports: 1 } },
       ),
-    /** Ends the watch over a settlement whose end is told, unless its block has changed since. */
+    /** Closes a settlement whose end is reported, unless its block has changed since. */
     close: ({ _id, mined }: Settlement) =>
       rows.updateOne({ _id, mined }, { $set: { is_open: false } }),
   };
 }
 
-/** Names the transaction of a settlement: the one in a block, else the one that was broadcast. */
+/** Returns the transaction in a block, or else the one that was broadcast. */
 export function getTransactionHash({ mined, broadcast }: Settlement): Hash | undefined {
   if (mined !== null && mined.outcome !== 'taken') return mined.hash;
   return broadcast?.hash;

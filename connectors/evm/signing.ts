@@ -4,25 +4,24 @@ import type { Assets } from './assets';
 import type { Call } from './node';
 import type { Attempt, Settlement } from './settlements';
 
-/** Wei a unit of gas. */
+/** Wei per unit of gas. */
 export interface Fees {
   fee_max: bigint;
   tip: bigint;
 }
 
-/** Price of gas: the newest base, and what miners are tipped. */
+/** Price of gas: the newest base fee, and the tip for miners. */
 export interface GasPrice {
   base: bigint;
   tip: bigint;
 }
 
-/** Part by which nodes want a replacement to pay more: an eighth covers the tenth that they ask. */
+/** Share by which a replacement pays more: an eighth covers the tenth that nodes require. */
 const RAISE = 8n;
 
-/** Money of a settlement, and where it goes. */
 type Payment = Pick<Settlement, 'asset' | 'amount' | 'wallet' | 'from'>;
 
-/** Call that pays a settlement. @throws Error for a token whose contract is not known */
+/** Builds the call that pays a settlement. @throws Error for a token whose contract is unknown */
 export function buildCall({ usdc }: Assets, { asset, amount, wallet, from }: Payment): Call {
   if (asset === 'ETH') return { from, to: wallet, value: BigInt(amount), data: '0x' };
   if (usdc === undefined) throw new Error('The contract of USDC is not configured.');
@@ -33,19 +32,19 @@ function encodeTransfer(to: Address, amount: bigint): Hex {
   return encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to, amount] });
 }
 
-/** Base to which the next block may rise at most. */
+/** Maximum base fee of the next block. */
 export function nextBase({ base }: GasPrice): bigint {
   return base + base / 8n + 1n;
 }
 
-/** Fees for a first try; undefined while the chain is dearer than `cap`. */
+/** Fees for a first attempt; undefined while the chain costs more than `cap`. */
 export function firstFees({ base, tip }: GasPrice, cap: bigint): Fees | undefined {
   if (base + tip > cap) return undefined;
-  // Twice the base stays enough for six full blocks in a row.
+  // Twice the base is enough for six full blocks in a row.
   return { fee_max: min(2n * base + tip, cap), tip };
 }
 
-/** Fees that nodes take in place of `old`; undefined where they would exceed `cap`. */
+/** Fees that nodes accept instead of `old`; undefined if they would exceed `cap`. */
 export function bumpFees(old: Fees, { base, tip }: GasPrice, cap: bigint): Fees | undefined {
   const fees = {
     tip: max(old.tip + old.tip / RAISE + 1n, tip),
@@ -64,7 +63,7 @@ export interface SignRequest {
   now: Date;
 }
 
-/** Signs a transaction of EIP-1559. The same facts give the same bytes. */
+/** Signs an EIP-1559 transaction. The same request gives the same bytes. */
 export async function sign({
   account,
   chainId,

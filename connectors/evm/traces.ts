@@ -17,30 +17,30 @@ const wei = z
   .refine((text) => isHex(text))
   .transform((text) => BigInt(text));
 
-/** Place of a trace: which transaction, and the calls that led to it. */
+/** Trace: its transaction, and the calls that led to it. */
 const Trace = z.object({
   blockHash: hash,
-  /** Absent from what no transaction did, such as a reward. */
+  /** Absent without a transaction, such as from a reward. */
   transactionHash: hash.nullish(),
   traceAddress: z.array(z.number()),
   error: z.string().nullish(),
 });
 
-/** Call, in which alone ether moves; others of its kind move none. */
+/** Call that moves ether; other kinds of calls move none. */
 const Call = Trace.extend({
   type: z.literal('call'),
   action: z.object({ callType: z.literal('call'), from: address, to: address, value: wei }),
 });
 
-/** End of a contract, which hands its ether on. */
+/** End of a contract, which passes its ether on. */
 const Suicide = Trace.extend({
   type: z.literal('suicide'),
   action: z.object({ address, refundAddress: address, balance: wei }),
 });
 
 /**
- * Reads the ether that moved from the traces of a block, in the shape of `trace_block`. What a call
- * did is undone with any call above it that failed.
+ * Reads the ether that moved from the traces of a block, as `trace_block` returns them. A failed
+ * call undoes all calls below it.
  * @throws Error for another shape, and for traces of another block
  */
 export function readMovements(raw: unknown, blockHash: Hash): Movement[] {

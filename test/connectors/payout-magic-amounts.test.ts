@@ -106,7 +106,7 @@ describe('magic amounts of payouts', () => {
 
   it.concurrent('66626 gets lost on its way, is not found, and is taken when sent again', async () => {
     const { input, id } = await world.knowPayout({ amount: 66_626 });
-    await expect(activities().sendPayout(input)).rejects.toThrow('lost on its way');
+    await expect(activities().sendPayout(input)).rejects.toThrow('lost in transit');
     expect([await lookUp(id), await world.rows(id)]).toEqual([{ outcome: 'not_found' }, []]);
     const again = await Promise.all([
       activities().sendPayout(input),

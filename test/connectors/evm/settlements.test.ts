@@ -4,9 +4,9 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import type { SettlementInstruction } from '../../../connectors/contract/crypto';
 import { createNode } from '../../../connectors/evm/node';
 import type { Settlement } from '../../../connectors/evm/settlements';
-import type { Step } from '../../../connectors/evm/steps';
 import { CHAIN_ID, CUSTOMER } from './ethereum';
-import { CONFIRMATIONS, ETHER, type EvmWorld, Killed, startEvmWorld } from './world';
+import { Killed, type Step } from './kills';
+import { CONFIRMATIONS, ETHER, type EvmWorld, startEvmWorld } from './world';
 
 let world: EvmWorld;
 beforeAll(async () => {
@@ -167,7 +167,7 @@ describe('a settlement is not taken yet, and nothing is kept', () => {
     const other = { _id: randomUUID(), from: CUSTOMER, nonce: 0, is_open: true };
     const rows = world.db.collection<typeof other>('settlements');
     await rows.insertOne(other);
-    await expect(world.restart()).rejects.toThrow(`Settlements of ${CUSTOMER} are under way`);
+    await expect(world.restart()).rejects.toThrow(`Settlements of ${CUSTOMER} are in progress`);
     await rows.deleteOne({ _id: other._id });
   });
 
@@ -289,7 +289,7 @@ describe('killed', () => {
       await world.blocks(CONFIRMATIONS - 1);
       await world.chain.mine();
       world.killAt(step);
-      await world.run().catch((error) => expect(error).toBeInstanceOf(Killed));
+      await expect(world.run()).rejects.toThrow(Killed);
       await world.restart();
       await world.run();
       expect(world.product.names(input.crypto_settlement_id)).toEqual(['completed']);

@@ -11,20 +11,15 @@ import { createNode } from '../../../connectors/evm/node';
 import { createRates } from '../../../connectors/evm/rates';
 import type { Report } from '../../../connectors/evm/report';
 import { createScreening } from '../../../connectors/evm/screening';
-import type { Step } from '../../../connectors/evm/steps';
 import { createLogger } from '../../../src/base/log';
 import { connectMongo } from '../../../src/base/mongo';
 import { mongodbUri } from '../../support/servers';
 import { CHAIN_ID, LISTED, startEthereum } from './ethereum';
+import { createKiller } from './kills';
 import { ACCOUNT } from './words';
 
 export const CONFIRMATIONS = 3;
 export const ETHER = 10n ** 18n;
-
-/** Death of the connector at a step. */
-export class Killed extends Error {
-  override readonly name = 'Killed';
-}
 
 /** Deposit as a product knows it that heeds every report once. */
 interface KnownDeposit {
@@ -52,12 +47,7 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
   const account = privateKeyToAccount(generatePrivateKey());
   const product = createProduct();
   const clock = { ahead_ms: 0 };
-  let killAt: Step | undefined;
-  const pass = (step: Step) => {
-    if (step !== killAt) return;
-    killAt = undefined;
-    throw new Killed(`killed at: ${step}`);
-  };
+  const { killAt, restore } = createKiller();
   const now = () => new Date(Date.now() + clock.ahead_ms);
   const settings: EvmSettings = {
     chainId: CHAIN_ID,
@@ -81,7 +71,6 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
       deliver: async (report) => product.take(report),
       findOutdated: async ({ crypto_settlement_id }) => product.findOutdated(crypto_settlement_id),
       ...real,
-      pass,
       now,
       log: createLogger('test-evm', process.env['TEST_LOG_LEVEL'] ?? 'silent'),
     });
@@ -113,10 +102,7 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
         await run();
       }
     },
-    /** Lets the connector die when it next comes to a step. */
-    killAt: (step: Step | undefined) => {
-      killAt = step;
-    },
+    killAt,
     /** A new process on the same database. */
     restart: async (change?: Change): Promise<void> => {
       evm = build(change);
@@ -150,6 +136,7 @@ export async function startEvmWorld(real?: Pick<EvmDeps, 'deliver' | 'findOutdat
       livemode: true,
     }),
     end: async () => {
+      restore();
       await chain.stop();
       await mongo.db(database).dropDatabase();
       await mongo.close();
