@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { describeError, StackFailure } from '../src/base/failure';
 import { type Inspect, NODE_PART_NAMES } from './parts';
 
-/** Node's own default, which debuggers look at. */
+/** Node's default, which debuggers try. */
 const INSPECT_PORT = '9229';
 const OPTIONS = {
   help: { type: 'boolean', short: 'h', default: false },
@@ -10,11 +10,11 @@ const OPTIONS = {
   watch: { type: 'boolean', default: false },
 } as const;
 
-/** The words after `npm start --`. */
+/** Arguments after `npm start --`. */
 export interface LaunchArguments {
   help: boolean;
   inspect?: Inspect;
-  /** Builds and restarts what a change of the sources concerns. */
+  /** Whether it rebuilds and restarts what a change of the sources affects. */
   watch: boolean;
 }
 

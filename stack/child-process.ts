@@ -7,35 +7,32 @@ import { lastLines, openLog } from './log-file';
 const READY_POLL_MS = 100;
 
 export interface ChildOptions {
-  /** Name in messages, e.g. `MongoDB`. */
   name: string;
   command: string;
   args: readonly string[];
   env?: NodeJS.ProcessEnv;
   logFile: string;
-  /** Whether it gets a channel to this process, whose closing tells the child to end. */
+  /** Whether it gets a channel to this process; the child ends when the channel closes. */
   ipc?: boolean;
   /** Milliseconds between SIGTERM and SIGKILL. */
   graceMs: number;
 }
 
-/** A process that this one started. */
 export interface Child {
   name: string;
   pid: number;
-  /** Words that tell how it ended; settles when it has, and never rejects. */
+  /** Description of how it ended; never rejects. */
   exited: Promise<string>;
   hasExited(): boolean;
-  /** Sends SIGTERM, then SIGKILL after its grace; resolves when it is gone. */
+  /** Sends SIGTERM, then SIGKILL after its grace; resolves when the process has ended. */
   stop(): Promise<void>;
-  /** Sends SIGKILL at once. */
   kill(): void;
 }
 
 /**
- * Starts a child with both outputs in its log file. It gets a process group of its own, so that
- * Ctrl-C in the terminal reaches the launcher alone, which ends the parts in order.
- * @throws StackFailure when the program can't be run.
+ * Starts a child with both outputs in its log file. It has its own process group, so that Ctrl-C in
+ * the terminal reaches only the launcher, which ends the parts in order.
+ * @throws StackFailure if the program can't be run
  */
 export async function startChild(options: ChildOptions): Promise<Child> {
   const log = openLog(options.logFile);
@@ -52,14 +49,14 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       reject(new StackFailure(`${options.name} could not be started: ${error.message}`)),
     );
   });
-  // A channel that breaks is followed by the exit, which is what counts.
+  // A broken channel is followed by the exit, which is what counts.
   child.on('error', () => {});
   return toChild(child, options);
 }
 
 /**
  * Waits until `probe` succeeds.
- * @throws StackFailure with the end of the log when the child ends first or takes too long.
+ * @throws StackFailure with the end of the log if the child ends first or takes too long
  */
 export async function waitUntilUp(
   child: Child,

@@ -2,15 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { staleSource } from './sources';
 
-/** The checkout: this file is `dist/stack/cli.js`. */
+/** Root of the checkout: this file is `dist/stack/cli.js`. */
 const ROOT = join(__dirname, '../..');
 
-/** Runs the command line as `npm run cli`: built anew when a source is newer than its build. */
+/** Runs the command line as `npm run cli`, after a build if a source is newer. */
 function main(): void {
   const stale = staleSource(ROOT);
   if (stale !== undefined) {
     console.error(`${stale} is newer than the build: building`);
-    // All that the build says goes to stderr: stdout is the command's.
+    // The build's output goes to stderr, since stdout is the command's.
     const { status } = spawnSync('npm', ['run', '-s', 'build'], {
       cwd: ROOT,
       stdio: ['ignore', 2, 2],

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -8,7 +8,7 @@ import { LIBRARY_VARIABLES, VARIABLES } from '../src/variables';
 import { type MongoLogin, mongoLogin } from './mongo-login';
 import { freePort, isPortFree } from './ports';
 import { cacheDirectory } from './provision';
-import { replaceFile } from './state-file';
+import { readJson, replaceFile } from './state-file';
 import type { Progress } from './terminal';
 
 const UI_PORT = 8233;
@@ -41,27 +41,27 @@ const Environment = z
     LOG_LEVEL: true,
   });
 
-/** Settings of the launcher, all of them decided; folders are absolute. */
+/** Settings of the launcher; directories are absolute. */
 export interface StackConfig {
   port: number;
   dataDir: string;
   cacheDir: string;
   publicUrl: string;
-  /** Address of a server that is given, so that no Temporal server is started. */
+  /** Address of an external server; no Temporal server is started then. */
   temporalAddress?: string;
   temporalNamespace: string;
-  /** Tells the task queues from those of others in the namespace. */
+  /** Prefix of the task queues, which separates stacks in one namespace. */
   taskQueuePrefix: string;
   temporalPort: number;
   temporalUiPort: number;
-  /** Address of a server that is given, so that no MongoDB is started. */
+  /** Address of an external server; no MongoDB is started then. */
   mongodbUri?: string;
   mongodbPort: number;
   mongodbDb: string;
-  /** Users of the MongoDB that is started; without them it lets in everybody on this machine. */
+  /** Users of the started MongoDB; without them it accepts every local connection. */
   mongodbLogin?: MongoLogin;
   sandboxBankPort: number;
-  /** Ports on which the service's own processes tell their figures. */
+  /** Ports of the processes' metrics. */
   metricsPorts: { api: number; worker: number; sandbox_bank: number };
   sandboxAutoplay: 'on' | 'off';
   /** Live banks, as the API reads them. */
@@ -75,7 +75,7 @@ type StackEnvironment = z.infer<typeof Environment>;
 
 /**
  * Reads the environment; an empty variable counts as not set.
- * @throws StackFailure naming every variable at fault.
+ * @throws StackFailure naming every variable at fault
  */
 export function readEnvironment(env: NodeJS.ProcessEnv): StackEnvironment {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
@@ -87,7 +87,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): StackEnvironment {
   throw new StackFailure(`The environment is not usable.\n  ${faults.join('\n  ')}`);
 }
 
-/** Says what `npm start` would have live money stand on that is made for trying things out. */
+/** Lists what live money must not depend on, since it is made for demos. */
 function demoFaults(environment: StackEnvironment): string[] {
   if (!isLive(environment)) return [];
   const missing = [
@@ -103,8 +103,8 @@ function demoFaults(environment: StackEnvironment): string[] {
 }
 
 /**
- * Decides every setting. The servers' own ports are chosen at the first start and kept in the data
- * folder, so that restarts keep the addresses and two stacks never meet.
+ * Decides every setting. The servers' ports are chosen at the first start and stored in the data
+ * directory, so that restarts keep the addresses and two stacks never collide.
  */
 export async function decideConfig(
   environment: StackEnvironment,
@@ -143,10 +143,7 @@ export async function decideConfig(
   };
 }
 
-/**
- * Chooses the port of the UI; a second stack takes another one, as only a person's browser needs
- * the usual port.
- */
+/** Chooses the port of the UI; a second stack takes any free one. */
 async function defaultUiPort(progress: Progress): Promise<number> {
   if (await isPortFree(UI_PORT)) return UI_PORT;
   const other = await freePort();
@@ -166,26 +163,16 @@ type StoredPorts = z.infer<typeof StoredPorts>;
 
 async function loadPorts(dataDir: string): Promise<StoredPorts> {
   const path = join(dataDir, 'ports.json');
-  if (existsSync(path)) {
-    const ports = StoredPorts.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data;
-    if (ports !== undefined && (await areFree(ports))) return ports;
-  }
-  const newPorts = await choosePorts();
-  mkdirSync(dataDir, { recursive: true });
-  return writePorts(path, newPorts);
-}
-
-async function choosePorts(): Promise<StoredPorts> {
-  return {
+  const storedPorts = readJson(path, StoredPorts);
+  if (storedPorts !== undefined && (await areFree(storedPorts))) return storedPorts;
+  const ports = {
     temporal: await freePort(),
     mongodb: await freePort(),
     api_metrics: await freePort(),
     worker_metrics: await freePort(),
     sandbox_bank_metrics: await freePort(),
   };
-}
-
-function writePorts(path: string, ports: StoredPorts): StoredPorts {
+  mkdirSync(dataDir, { recursive: true });
   replaceFile(path, `${JSON.stringify(ports)}\n`);
   return ports;
 }
@@ -193,7 +180,7 @@ function writePorts(path: string, ports: StoredPorts): StoredPorts {
 const RELEASED_WITHIN_MS = 3_000;
 const LOOK_AGAIN_MS = 100;
 
-/** Waits a little for a server that was just ended, and may hold its port a moment longer. */
+/** Waits briefly for a server that just ended and may still hold its port. */
 async function areFree(ports: StoredPorts): Promise<boolean> {
   const giveUpAt = Date.now() + RELEASED_WITHIN_MS;
   for (;;) {

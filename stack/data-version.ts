@@ -3,15 +3,14 @@ import { join } from 'node:path';
 import { StackFailure } from '../src/base/failure';
 import { replaceFile } from './state-file';
 
-/** Major version that reads and writes a data directory. */
 const VERSION = '2';
 
 /** Names of which every data directory has one after its first start. */
 const DATA = ['ports.json', 'mongodb', 'temporal'];
 
 /**
- * Marks an unused data directory as this version's, before anything else is written to it.
- * @throws StackFailure when another major version wrote it
+ * Marks an unused data directory as this version's, before any other write.
+ * @throws StackFailure if another major version wrote it
  */
 export function markDataDir(dataDir: string): void {
   const path = join(dataDir, 'version');

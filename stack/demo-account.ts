@@ -1,15 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { describeError } from '../src/base/failure';
 import { SAMPLE_PAYMENT } from '../src/domain/wire/samples';
 import { runCommand } from './provision/command';
-import { replaceFile } from './state-file';
+import { readJson, replaceFile } from './state-file';
 
 const CLI_MS_MAX = 60_000;
 const CLI = join(__dirname, '..', 'src', 'cli', 'main.js');
 
-/** Output of the command line for a new account; the keys are never shown again. */
+/** Output of `account create`; the keys are never shown again. */
 const NewAccount = z.object({
   account_id: z.string(),
   sandbox_key: z.string(),
@@ -18,7 +17,7 @@ const NewAccount = z.object({
   dashboard_password: z.string(),
 });
 
-/** Part of a new account that is kept, so that later starts print the same line to paste. */
+/** Stored part of a new account, so that later starts print the same sample request. */
 const StoredAccount = z.object({
   account_id: z.string(),
   sandbox_key: z.string(),
@@ -28,8 +27,8 @@ const StoredAccount = z.object({
 type StoredAccount = z.infer<typeof StoredAccount>;
 
 /**
- * Writes the lines about the demo account for the terminal. The first start makes the account. The
- * sandbox key is kept in `demo-account.json` (mode 0600), the other secrets nowhere.
+ * Builds the terminal's lines about the demo account, which the first start creates. The sandbox
+ * key is stored in `demo-account.json` (mode 0600), the other secrets nowhere.
  */
 export async function demoLines(
   dataDir: string,
@@ -37,7 +36,7 @@ export async function demoLines(
   env: NodeJS.ProcessEnv,
 ): Promise<string[]> {
   const path = join(dataDir, 'demo-account.json');
-  const storedAccount = readStoredAccount(path);
+  const storedAccount = readJson(path, StoredAccount);
   if (storedAccount !== undefined)
     return [...loginLines(storedAccount, baseUrl), ...sampleLines(storedAccount, baseUrl)];
   try {
@@ -85,12 +84,4 @@ function sampleLines({ account_id, sandbox_key }: StoredAccount, baseUrl: string
     `npm run -s cli -- webhook set ${account_id} --env sandbox` +
       ' --url http://localhost:9000/webhooks',
   ];
-}
-
-function readStoredAccount(path: string): StoredAccount | undefined {
-  try {
-    return StoredAccount.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data;
-  } catch {
-    return undefined;
-  }
 }

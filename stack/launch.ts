@@ -5,29 +5,21 @@ import { ensureKeys } from '../src/encryption/ensure-keys';
 import type { StackConfig } from './config';
 import { demoLines } from './demo-account';
 import { boundLog, lastLines } from './log-file';
-import {
-  childEnvironment,
-  type Executables,
-  type Inspect,
-  initialState,
-  logFile,
-  stackParts,
-} from './parts';
+import { childEnvironment, type Inspect, initialState, logFile, stackParts } from './parts';
 import { LOOPBACK } from './ports';
-import { mongod, provision, temporalCli } from './provision';
 import { needSpace } from './provision/cache';
 import { waitUntilReady } from './readiness';
-import { checkRemoteMongo, prepareRemoteTemporal, remoteAccess } from './remote-servers';
+import { findServers } from './remote-servers';
 import { PART_NAMES, type PartName, type StackState, writeState } from './state-file';
 import { type PartChange, type Supervisor, supervise } from './supervisor';
 import type { Progress } from './terminal';
 import { watchSources } from './watch';
 
-/** The checkout: this file is `dist/stack/launch.js`. */
+/** Root of the checkout: this file is `dist/stack/launch.js`. */
 const ROOT = join(__dirname, '../..');
 
 const READY_MS_MAX = 120_000;
-/** Deaths of one part before all was ready, after which it will not come up. */
+/** Deaths of one part before all is ready, after which the launch fails. */
 const EARLY_DEATHS_MAX = 6;
 const DATA_MEGABYTES_MIN = 500;
 const LOG_CHECK_MS = 20_000;
@@ -35,25 +27,24 @@ const LOG_CHECK_MS = 20_000;
 export interface Launch {
   config: StackConfig;
   env: NodeJS.ProcessEnv;
-  /** The process that a debugger may attach to. */
   inspect?: Inspect;
-  /** Builds and restarts what a change of the sources concerns. */
+  /** Whether it rebuilds and restarts what a change of the sources affects. */
   watch: boolean;
   progress: Progress;
-  /** Signal that Ctrl-C or SIGTERM aborts. */
+  /** Aborted by Ctrl-C or SIGTERM. */
   signal: AbortSignal;
-  /** Receives the supervisor as soon as there is one, so that a second Ctrl-C can hurry it. */
+  /** Receives the supervisor early, so that a second Ctrl-C can hurry it. */
   onSupervisor(supervisor: Supervisor): void;
 }
 
 /**
- * Brings the whole stack up, keeps it up until `signal`, and takes it down again.
- * @throws StackFailure when it can't be brought up; nothing is left running then.
+ * Starts the whole stack, keeps it running until `signal`, and stops it.
+ * @throws StackFailure if it can't be started; nothing is left running then
  */
 export async function launch(request: Launch): Promise<void> {
   const { config, inspect, progress, signal } = request;
   await needSpace(config.dataDir, DATA_MEGABYTES_MIN, 'DATA_DIR');
-  const executables = await findServers(request);
+  const executables = await findServers(config, request);
   const keys = ensureKeys(config.dataDir);
   const state = initialState(config, keys);
   const env = childEnvironment(config, keys, request.env);
@@ -79,30 +70,14 @@ export async function launch(request: Launch): Promise<void> {
   }
 }
 
-/** Finds the servers' executables; a server given by address is not fetched but checked. */
-async function findServers({ config, env, progress, signal }: Launch): Promise<Executables> {
-  const access = remoteAccess(env);
-  const context = { cacheDir: config.cacheDir, env, progress, signal };
-  const { temporalAddress, mongodbUri } = config;
-  const [temporal, mongo] = await Promise.all([
-    temporalAddress === undefined
-      ? provision(temporalCli, context)
-      : prepareRemoteTemporal(access, progress),
-    mongodbUri === undefined ? provision(mongod, context) : checkRemoteMongo(mongodbUri),
-  ]);
-  if (temporalAddress !== undefined) progress.line('Temporal: TEMPORAL_ADDRESS, nothing started');
-  if (mongodbUri !== undefined) progress.line('MongoDB: MONGODB_URI, nothing started');
-  return { temporal: temporal?.path, mongod: mongo?.path };
-}
-
 interface Watch {
   onChange(change: PartChange<PartName>): void;
-  /** Rejects once a part has died too often before all was ready. */
+  /** Rejects if a part dies too often before all is ready. */
   hopeless: Promise<never>;
   markReady(): void;
 }
 
-/** Keeps stack.json current and tells each change of a part in one line. */
+/** Updates stack.json and prints each change of a part in one line. */
 function watchParts(
   config: StackConfig,
   state: StackState,
@@ -126,7 +101,7 @@ function watchParts(
       try {
         writeState(config.dataDir, state);
       } catch (error) {
-        // A fault such as a full disk does not stop the parts that run.
+        // An error such as a full disk does not stop the running parts.
         progress.line(`stack.json could not be written: ${describeError(error)}`);
       }
       if (what === 'restarting') return;
@@ -190,7 +165,7 @@ async function summary(
 }
 
 async function untilAborted(signal: AbortSignal): Promise<void> {
-  // The timer keeps the process alive where every server was given by address.
+  // The timer keeps the process alive if every server is external.
   while (!signal.aborted) await sleep(60_000, undefined, { signal }).catch(() => {});
 }
 

@@ -5,7 +5,7 @@ import { PART_NAMES, type PartName, readState, removeState } from './state-file'
 
 const GRACE_MS = 8_000;
 
-/** Text that the command line of a part holds; for a server it names this very data folder. */
+/** Text in the command line of a part; for a server it names this data directory. */
 function getCommandText(part: PartName, dataDir: string): string {
   switch (part) {
     case 'mongodb':
@@ -24,11 +24,10 @@ function getCommandText(part: PartName, dataDir: string): string {
 }
 
 /**
- * Ends the processes that a killed launcher has left running: those named in stack.json, and
- * servers on this data folder that had not come up yet. Only a process whose command line fits is
- * ended, since its id may belong to another program by now. The caller holds the lock of the
- * folder.
- * @returns the names of the parts that were ended.
+ * Ends the processes that a killed launcher has left running: those in stack.json, and servers on
+ * this data directory that had not come up yet. It ends a process only if its command line fits,
+ * since its id may belong to another program by now. The caller holds the directory's lock.
+ * @returns the names of the ended parts
  */
 export async function endLeftovers(dataDir: string): Promise<PartName[]> {
   const state = readState(dataDir);

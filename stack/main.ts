@@ -36,7 +36,7 @@ async function main(args: readonly string[]): Promise<number> {
   });
   let hasCrashed = false;
   process.on('uncaughtException', (error) => {
-    // Nothing is left running after a fault that nobody caught.
+    // Nothing is left running after an uncaught error.
     console.error(error);
     hasCrashed = true;
     stop.abort();
@@ -68,7 +68,7 @@ async function main(args: readonly string[]): Promise<number> {
   return hasCrashed ? 1 : 0;
 }
 
-/** @throws StackFailure when another launcher runs on the same data. */
+/** @throws StackFailure if another launcher uses the same data */
 function lockDataDir(dataDir: string): () => void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -101,13 +101,13 @@ function portsToTake(config: StackConfig, inspect?: Inspect): Record<string, num
   return ports;
 }
 
-// The stack stays up when the reader of its output goes away (a pipe, a closed terminal).
+// The stack keeps running when its output closes (a pipe, a closed terminal).
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 main(process.argv.slice(2)).then(
   (code) => process.exit(code),
   (error) => {
-    // An error that is no StackFailure is a fault of ours, so its stack trace is shown.
+    // Any other error is a bug, so its stack trace is shown.
     const text = error instanceof StackFailure ? failureLine(error) : error;
     console.error(text);
     process.exit(1);

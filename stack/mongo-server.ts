@@ -2,12 +2,17 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
-import { type Db, MongoClient } from 'mongodb';
+import { type Db, MongoClient, MongoServerError } from 'mongodb';
+import { describeError, StackFailure } from '../src/base/failure';
+import { connectToBuild } from '../src/base/mongo-indexes';
+import { ServiceError } from '../src/domain/errors';
+import { createStores, ensureIndexes } from '../src/store';
 import { type Child, startChild, waitUntilUp } from './child-process';
 import type { MongoLogin, MongoUser } from './mongo-login';
 import { dropUsers, isServerError, makeUsers } from './mongo-users';
 import { LOOPBACK, needPortFor } from './ports';
 import { replaceFile } from './state-file';
+import type { Progress } from './terminal';
 
 const REPLICA_SET = 'payments';
 const DATABASE = 'payments';
@@ -16,29 +21,28 @@ const STOP_MS_MAX = 6_000;
 const CALL_MS_MAX = 2_000;
 const UNAUTHORIZED = 13;
 const ALREADY_INITIALIZED = 23;
-/** Least that the server takes; the passwords are long and random. */
+/** Minimum of the server; the passwords are long and random. */
 const PASSWORD_ROUNDS = 5_000;
 
 /**
- * Longest life of a transaction. One of a killed process blocks the documents that it wrote until
- * the server ends it; by default a merchant's balance would stand still for a minute.
+ * Maximum duration of a transaction. One of a killed process blocks its documents until the server
+ * ends it; by default a merchant's balance would be locked for a minute.
  */
 const TRANSACTION_SECONDS_MAX = 3;
 
 export interface MongoOptions {
-  /** The mongod executable. */
   executable: string;
-  /** Data folder; made when missing, kept over restarts. */
+  /** Data directory; created if missing, and kept over restarts. */
   dbPath: string;
   port: number;
   logFile: string;
-  /** Stops the wait for it to come up, and ends it. */
+  /** Aborts the start. */
   signal?: AbortSignal;
   /** Gigabytes of memory for the storage engine, which by default takes half the machine. */
   cacheGb?: number;
-  /** Users that it asks for; without them it lets in everybody on this machine. */
+  /** Users that it requires; without them it accepts every local connection. */
   login?: MongoLogin;
-  /** Database of the service, which its processes have roles for. */
+  /** Database of the service, to which its processes have roles. */
   database?: string;
 }
 
@@ -46,16 +50,16 @@ export interface MongoServer extends Child {
   uri: string;
 }
 
-/** Address of the server that `startMongo` makes on that port. */
+/** URI of the server that `startMongo` starts on that port. */
 export function mongoUri(port: number, login?: MongoLogin, user: MongoUser = 'operator'): string {
   const who = login === undefined ? '' : `${user}:${login.passwords[user]}@`;
   return `mongodb://${who}${LOOPBACK}:${port}/?replicaSet=${REPLICA_SET}`;
 }
 
 /**
- * Starts a MongoDB replica set of one node (transactions need one), journaled, reachable from
- * this machine only. Resolves once it is primary and takes writes.
- * @throws StackFailure with the end of its log when it does not come up.
+ * Starts a MongoDB replica set of one node (transactions need one), journaled, reachable from this
+ * machine only. Resolves once it is primary and accepts writes.
+ * @throws StackFailure with the end of its log if it does not come up
  */
 export async function startMongo(options: MongoOptions): Promise<MongoServer> {
   const { login, ...openOptions } = options;
@@ -71,8 +75,8 @@ export async function startMongo(options: MongoOptions): Promise<MongoServer> {
 }
 
 /**
- * Opens data of an earlier version, or of a login that is lost, on a server that asks for no user:
- * only this one can move its node to another port, and forget users whose passwords nobody has.
+ * Opens data of an earlier version, or of a lost login, on a server without authentication: only
+ * such a server can change the node's port, and drop users whose passwords are lost.
  */
 async function dropStaleUsers(open: MongoOptions): Promise<void> {
   const server = await start(open);
@@ -116,9 +120,34 @@ function accessArguments(login: MongoLogin | undefined): string[] {
   return ['--auth', '--keyFile', login.keyFile, ...rounds];
 }
 
+/**
+ * Creates the indexes, which the processes only check.
+ * @throws StackFailure if one can't be created, or version 1 filled the database
+ */
+export async function prepareMongo(
+  uri: string,
+  database: string,
+  progress: Pick<Progress, 'line'>,
+): Promise<void> {
+  const mongo = await connectToBuild(uri);
+  try {
+    await ensureIndexes(createStores(mongo.db(database)));
+  } catch (error) {
+    if (error instanceof ServiceError) throw new StackFailure(error.message);
+    if (!(error instanceof MongoServerError)) throw error;
+    if (error.code !== UNAUTHORIZED) {
+      throw new StackFailure(`An index of ${database} can't be made: ${describeError(error)}`);
+    }
+    // The processes check whether all exist.
+    progress.line('MongoDB: the user of MONGODB_URI may not make indexes (`migrate` does)');
+  } finally {
+    await mongo.close();
+  }
+}
+
 type Access = Pick<MongoOptions, 'port' | 'login' | 'database'>;
 
-/** @throws while the node is not yet primary. */
+/** @throws while the node is not yet primary */
 async function becomePrimary(access: Access): Promise<void> {
   const hello = await asNobody(access, (admin) => admin.command({ hello: 1 }));
   if (hello['isWritablePrimary'] === true) return await ensureUsers(access);
@@ -132,7 +161,7 @@ async function initiate(access: Access): Promise<void> {
     const first = { replSetInitiate: { _id: REPLICA_SET, members } };
     await asNobody(access, (admin) => admin.command(first));
   } catch (error) {
-    // Once there are users, a stranger is not even told that the set is there.
+    // Once there are users, an anonymous client does not learn that the set exists.
     if (!isServerError(error, ALREADY_INITIALIZED, UNAUTHORIZED)) throw error;
     // The set of an earlier start may know this node by another port.
     const runAs = error.code === UNAUTHORIZED ? asOperator : asNobody;

@@ -4,14 +4,13 @@ import { connectorRole, type MongoRole, serviceRoles } from '../src/service/mong
 import type { MongoLogin, MongoUser } from './mongo-login';
 
 const AUTHENTICATION_FAILED = 18;
-/** Users with a role of the service's own. */
 const PROCESSES = ['api', 'worker', 'sandbox_bank'] as const satisfies readonly MongoUser[];
-/** Roles of the operator, who reads the server's own collections too, as without users. */
+/** Roles of the operator, who also reads the server's own collections. */
 const OPERATOR_ROLES = ['root', '__system'];
-/** Way in which clients prove that they know a password; each other one costs time to be made. */
+/** Only authentication mechanism; each further one takes time to set up. */
 const SCRAM = { mechanisms: ['SCRAM-SHA-256'] };
 
-/** Work on the database `admin`, as a stranger or as the operator. */
+/** Work on the database `admin`, anonymous or as the operator. */
 type Administer = <T>(work: (admin: Db) => Promise<T>) => Promise<T>;
 
 export interface Administrators {
@@ -23,9 +22,9 @@ const Users = z.object({ users: z.array(z.object({ user: z.string() })) });
 const Roles = z.object({ roles: z.array(z.object({ role: z.string() })) });
 
 /**
- * Makes the users that are not there, also on data of an earlier version that has none, and gives
- * each process the role that this version needs. It may be cut short and run again.
- * @param database the service's, which the roles are about
+ * Creates missing users, also on data of an earlier version, and gives each process the role that
+ * this version needs. It may be interrupted and run again.
+ * @param database the service's
  */
 export async function makeUsers(
   { asNobody, asOperator }: Administrators,
@@ -38,7 +37,7 @@ export async function makeUsers(
   } catch (error) {
     if (!isServerError(error, AUTHENTICATION_FAILED)) throw error;
     const roles = OPERATOR_ROLES.map((role) => ({ role, db: 'admin' }));
-    // The first user may be made by a stranger of this machine, and no other one.
+    // An anonymous local client may create the first user, and no other one.
     await asNobody((admin) =>
       admin.command({ createUser: 'operator', pwd: passwords.operator, roles, ...SCRAM }),
     );
@@ -69,14 +68,13 @@ async function allowProcesses(
   }
 }
 
-/** Role of each user but the operator. */
 function buildRoles(database: string): Record<(typeof PROCESSES)[number], MongoRole> {
   return { ...serviceRoles(database), sandbox_bank: connectorRole(database, 'sandbox_bank') };
 }
 
 /**
- * Forgets all users and roles, of whatever database, on a server that asks for none: no password of
- * theirs is known, and while one is there no stranger may make the first.
+ * Drops all users and roles of all databases on a server without authentication: their passwords
+ * are lost, and while one exists no anonymous client may create the first.
  */
 export async function dropUsers(admin: Db): Promise<void> {
   for (const [collection, command] of [

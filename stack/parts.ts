@@ -3,9 +3,8 @@ import type { KeyPaths } from '../src/encryption/ensure-keys';
 import { startChild } from './child-process';
 import type { StackConfig } from './config';
 import type { MongoUser } from './mongo-login';
-import { mongoUri, startMongo } from './mongo-server';
+import { mongoUri, prepareMongo, startMongo } from './mongo-server';
 import { LOOPBACK } from './ports';
-import { prepareMongo } from './prepare';
 import type { PartName, StackState } from './state-file';
 import type { Part } from './supervisor';
 import { startTemporal } from './temporal-server';
@@ -14,7 +13,7 @@ import type { Progress } from './terminal';
 /** Root of the compiled tree; this file is `dist/stack/parts.js`. */
 const DIST = join(__dirname, '..');
 
-/** The service's own processes: what each runs, and how long it may take to end. */
+/** Processes of the service: script, and time to end. */
 export const NODE_PARTS = {
   worker: { script: 'worker/main.js', graceMs: 25_000 },
   sandbox_bank: { script: 'connectors/sandbox/main.js', graceMs: 15_000 },
@@ -24,13 +23,13 @@ export const NODE_PARTS = {
 export type NodePartName = keyof typeof NODE_PARTS;
 export const NODE_PART_NAMES = ['api', 'worker', 'sandbox_bank'] as const;
 
-/** A process that a debugger may attach to, on a port of the loopback address. */
+/** Process that a debugger may attach to, on a port of the loopback address. */
 export interface Inspect {
   part: NodePartName;
   port: number;
 }
 
-/** Executables of the servers to start; absent where the server was given by address. */
+/** Executables of the servers to start; absent for an external server. */
 export interface Executables {
   temporal?: string;
   mongod?: string;
@@ -39,9 +38,8 @@ export interface Executables {
 export type StackPart = Part<PartName>;
 
 interface PartOptions {
-  /** The process that a debugger may attach to. */
   inspect?: Inspect;
-  /** Receives what is told of indexes that are made. */
+  /** Receives a line about indexes that are built. */
   progress?: Pick<Progress, 'line'>;
 }
 
@@ -49,7 +47,7 @@ export function logFile(config: StackConfig, part: PartName): string {
   return join(config.dataDir, 'logs', `${part}.log`);
 }
 
-/** All parts in the order in which they start: servers, the processes behind the api, the api. */
+/** Lists all parts in the order of their start: servers, the processes behind the api, the api. */
 export function stackParts(
   config: StackConfig,
   executables: Executables,
@@ -57,7 +55,7 @@ export function stackParts(
   { inspect, progress }: PartOptions = {},
 ): StackPart[][] {
   const uri = mongoAddress(config);
-  // Once for all of them, when MongoDB is up: they only check.
+  // The first process to start prepares MongoDB for all.
   let preparation: Promise<void> | undefined;
   const prepare = () => {
     preparation ??= prepareMongo(uri, config.mongodbDb, progress ?? { line: () => {} });
@@ -106,7 +104,7 @@ function nodePart(
   const { script, graceMs } = NODE_PARTS[name];
   const isInspected = inspect?.part === name;
   const debug = isInspected ? [`--inspect=${LOOPBACK}:${inspect.port}`] : [];
-  // Temporal's worker gives up workflow code that stands still for seconds, as on a breakpoint.
+  // Temporal's worker gives up workflow code that stops for seconds, as at a breakpoint.
   const own = {
     ...childEnv,
     MONGODB_URI: mongoAddress(config, name),
@@ -122,8 +120,7 @@ function nodePart(
         args: ['--enable-source-maps', ...debug, join(DIST, script)],
         env,
         logFile: logFile(config, name),
-        // The channel's closing tells them to end, so that no child outlives a launcher that was
-        // killed.
+        // Its closing ends them, so that no child outlives a killed launcher.
         ipc: true,
         graceMs,
       }),
@@ -137,7 +134,7 @@ function mongoAddress(
   return mongodbUri ?? mongoUri(mongodbPort, mongodbLogin, user);
 }
 
-/** Leaves out how a Temporal elsewhere is reached, unless it is the one that is used. */
+/** Removes the access to a remote Temporal, unless it is in use. */
 function withoutRemote(config: StackConfig, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   if (config.temporalAddress !== undefined) return env;
   return Object.fromEntries(
@@ -145,7 +142,7 @@ function withoutRemote(config: StackConfig, env: NodeJS.ProcessEnv): NodeJS.Proc
   );
 }
 
-/** The environment of the api, the worker, the sandbox bank and the command line. */
+/** Environment of the api, the worker, the sandbox bank and the command line. */
 export function childEnvironment(
   config: StackConfig,
   keys: KeyPaths,
@@ -172,7 +169,7 @@ export function childEnvironment(
   };
 }
 
-/** Sandbox endpoints may be plain http on this machine, unless live money moves there; live ones never. */
+/** Sandbox endpoints may be plain http on this machine unless live money moves; live ones never. */
 function allowPrivate({ live }: StackConfig): string {
   return live ? '' : 'sandbox';
 }
@@ -181,7 +178,6 @@ function metricsUrl(port: number): string {
   return `http://${LOOPBACK}:${port}/metrics`;
 }
 
-/** State of a stack of which nothing runs yet. */
 export function initialState(config: StackConfig, keys: KeyPaths): StackState {
   const isTemporalOurs = config.temporalAddress === undefined;
   return {

@@ -2,18 +2,17 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { StackFailure } from '../src/base/failure';
 
-/** Address of everything that npm start runs, reachable from this machine only. */
+/** Address of all servers and processes, reachable from this machine only. */
 export const LOOPBACK = '127.0.0.1';
 
 /**
- * Lowest port to choose; the range lies below the ports that systems lend to outgoing connections,
- * any of which may hold one for a while.
+ * Lowest port to choose. The range is below the ports of outgoing connections, any of which may be
+ * in use for a while.
  */
 const LOWEST = 20_000;
 const HIGHEST = 32_000;
 const TRIES_MAX = 100;
 
-/** Finds a port that nothing listens on at this moment. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const port = randomInt(LOWEST, HIGHEST);
@@ -33,7 +32,7 @@ export async function isPortFree(port: number): Promise<boolean> {
   });
 }
 
-/** @throws StackFailure naming each port that is taken and the variable that moves it. */
+/** @throws StackFailure naming each port in use and the variable that changes it */
 export async function needPorts(ports: Readonly<Record<string, number>>): Promise<void> {
   const conflicts: string[] = [];
   for (const [variable, port] of Object.entries(ports)) {
@@ -46,9 +45,8 @@ export async function needPorts(ports: Readonly<Record<string, number>>): Promis
 }
 
 /**
- * Checks, right before a server is started, that no other one listens there and would answer in its
- * place.
- * @throws StackFailure naming the server and the port.
+ * Checks, right before a server starts, that no other one listens there and would answer instead.
+ * @throws StackFailure naming the server and the port
  */
 export async function needPortFor(server: string, port: number): Promise<void> {
   if (await isPortFree(port)) return;

@@ -7,7 +7,7 @@ const POLL_MS = 150;
 const CALL_MS_MAX = 3_000;
 const ANSWER_LENGTH_MAX = 200;
 
-/** Address that answers 200 once its part is ready. */
+/** URL that answers 200 once its part is ready. */
 export interface Probe {
   name: string;
   url: string;
@@ -15,7 +15,7 @@ export interface Probe {
 
 /**
  * Waits until every probe answers 200 in one round.
- * @throws StackFailure naming those that do not after `timeoutMs`, with their answers.
+ * @throws StackFailure naming those that do not within `timeoutMs`, with their answers
  */
 export async function waitUntilReady(
   probes: readonly Probe[],

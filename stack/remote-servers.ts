@@ -6,13 +6,39 @@ import { type TemporalAccess, temporalAccess } from '../src/temporal/access';
 import { registerAttributes } from '../src/temporal/attributes';
 import { connectTemporal } from '../src/temporal/connect';
 import { findConnectFault } from '../src/temporal/fault';
+import type { StackConfig } from './config';
+import type { Executables } from './parts';
+import { mongod, provision, temporalCli } from './provision';
+import type { ProvisionContext } from './provision/provision';
 import type { Progress } from './terminal';
 
 const CALL_MS_MAX = 5_000;
 
 /**
- * Reads how the servers that were given by address are reached.
- * @throws StackFailure naming the variable at fault, or the server that would be spoken to in clear
+ * Finds or downloads the servers to start, and checks the external ones.
+ * @throws StackFailure if a server is neither found nor downloaded, or an external one unusable
+ */
+export async function findServers(
+  { cacheDir, temporalAddress, mongodbUri }: StackConfig,
+  { env, progress, signal }: Omit<ProvisionContext, 'cacheDir'>,
+): Promise<Executables> {
+  const access = remoteAccess(env);
+  const context = { cacheDir, env, progress, signal };
+  const [temporal, mongo] = await Promise.all([
+    temporalAddress === undefined
+      ? provision(temporalCli, context)
+      : prepareRemoteTemporal(access, progress),
+    mongodbUri === undefined ? provision(mongod, context) : checkRemoteMongo(mongodbUri),
+  ]);
+  if (temporalAddress !== undefined) progress.line('Temporal: TEMPORAL_ADDRESS, nothing started');
+  if (mongodbUri !== undefined) progress.line('MongoDB: MONGODB_URI, nothing started');
+  return { temporal: temporal?.path, mongod: mongo?.path };
+}
+
+/**
+ * Reads the access to external servers.
+ * @throws StackFailure naming the variable at fault, or the server that would be reached without
+ *   TLS
  */
 export function remoteAccess(env: NodeJS.ProcessEnv): TemporalAccess {
   const access = readAccess(env);
@@ -33,9 +59,9 @@ function readAccess(env: NodeJS.ProcessEnv): TemporalAccess {
 }
 
 /**
- * Makes a Temporal server that was given by address ready: registers the search attributes it lacks
- * and says so. Its retention is left to its owner.
- * @throws StackFailure when it does not answer, or does not let us register them.
+ * Prepares an external Temporal server: registers the missing search attributes and prints them.
+ * Its owner decides its retention.
+ * @throws StackFailure if it does not answer, or refuses the registration
  */
 export async function prepareRemoteTemporal(
   access: TemporalAccess,
@@ -65,8 +91,8 @@ export async function prepareRemoteTemporal(
   }
 }
 
-/** @throws StackFailure when MongoDB does not answer or is no replica set. */
-export async function checkRemoteMongo(uri: string): Promise<void> {
+/** @throws StackFailure if MongoDB does not answer or is no replica set */
+async function checkRemoteMongo(uri: string): Promise<void> {
   const client = new MongoClient(uri, {
     serverSelectionTimeoutMS: CALL_MS_MAX,
     runtimeAdapters: { os },

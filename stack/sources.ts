@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Folders whose code the service and its launcher run. */
+/** Directories whose code the service and its launcher run. */
 const FOLDERS = ['src', 'workflows', 'activities', 'worker', 'connectors', 'stack'];
 
-/** The sources of a checkout with the time of their last change, in milliseconds. */
+/** Lists the sources of a checkout with their modification times in milliseconds. */
 export function listSources(root: string): Map<string, number> {
   const times = new Map<string, number>();
   for (const folder of FOLDERS.filter((each) => existsSync(join(root, each)))) {
@@ -18,7 +18,7 @@ export function listSources(root: string): Map<string, number> {
   return times;
 }
 
-/** A source that was changed after it was compiled; undefined when the build is current. */
+/** Finds a source that changed after it was compiled; undefined if the build is current. */
 export function staleSource(root: string): string | undefined {
   for (const [source, changedAt] of listSources(root)) {
     const compiled = join(root, 'dist', source.replace(/\.tsx?$/, '.js'));

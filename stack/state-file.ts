@@ -5,8 +5,8 @@ import { z } from 'zod';
 const pid = z.int().nullable();
 
 /**
- * Content of `DATA_DIR/stack.json`, which tells the command line and scripts what runs. A pid is
- * null where the server was given by address, and while a part is being started again.
+ * Content of `DATA_DIR/stack.json`, from which the command line and scripts learn what runs. A pid
+ * is null for an external server, and while a part restarts.
  */
 export const StackState = z.object({
   api: z.object({ pid, url: z.string() }),
@@ -15,14 +15,14 @@ export const StackState = z.object({
   temporal: z.object({
     pid,
     address: z.string(),
-    /** Null where the server was given by address. */
+    /** Null for an external server. */
     ui_url: z.string().nullable(),
     namespace: z.string(),
   }),
   mongodb: z.object({ pid, uri: z.string() }),
-  /** Addresses of the Prometheus pages; absent in a file of an earlier version. */
+  /** Metrics URLs; absent in a file of an earlier version. */
   metrics: z.object({ api: z.string(), worker: z.string(), sandbox_bank: z.string() }).optional(),
-  /** Other settings that the command line needs to act on the same stack. */
+  /** Other settings that the command line needs to use the same stack. */
   settings: z.object({
     MONGODB_DB: z.string(),
     /** Absent in a file of an earlier version. */
@@ -45,27 +45,34 @@ export function stateFile(dataDir: string): string {
   return join(dataDir, 'stack.json');
 }
 
-/** Replaces the file in one step, so that a reader sees the old state or the new one whole. */
 export function writeState(dataDir: string, state: StackState): void {
   replaceFile(stateFile(dataDir), `${JSON.stringify(state, null, 2)}\n`);
 }
 
-/** Reads the state that the last launcher left behind; undefined when it stopped cleanly. */
+/** Reads the state that the last launcher left; undefined if it stopped cleanly. */
 export function readState(dataDir: string): StackState | undefined {
-  try {
-    return StackState.safeParse(JSON.parse(readFileSync(stateFile(dataDir), 'utf8'))).data;
-  } catch {
-    return undefined;
-  }
+  return readJson(stateFile(dataDir), StackState);
 }
 
 export function removeState(dataDir: string): void {
   rmSync(stateFile(dataDir), { force: true });
 }
 
-/** Writes a file under another name and renames it in; readable by its owner only. */
+/**
+ * Writes another file, readable by its owner only, and renames it, so that readers see no partial
+ * text.
+ */
 export function replaceFile(path: string, text: string): void {
   const next = `${path}.${process.pid}.next`;
   writeFileSync(next, text, { mode: 0o600 });
   renameSync(next, path);
+}
+
+/** Reads a JSON file; undefined if it is missing, damaged or of another shape. */
+export function readJson<T>(path: string, schema: z.ZodType<T>): T | undefined {
+  try {
+    return schema.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    return undefined;
+  }
 }

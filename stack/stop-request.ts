@@ -1,15 +1,15 @@
 const PARENT_POLL_MS = 500;
 /**
- * Time within which a second signal is the same request, as one Ctrl-C may arrive both from the
- * terminal and from npm, which passes it on.
+ * Time within which a second signal is the same request: npm passes Ctrl-C on, and the terminal
+ * sends it too.
  */
 const SAME_REQUEST_MS = 250;
-/** Those that run the launcher. */
+/** Scripts that run the launcher. */
 const NPM_SCRIPTS: ReadonlySet<string> = new Set(['start', 'dev']);
 
 /**
- * Calls `onRequest` for each Ctrl-C and SIGTERM, with their number so far. The end of the
- * npm that started this process counts too, since npm's own shell does not pass signals on.
+ * Calls `onRequest` for each Ctrl-C and SIGTERM, with their number so far. The end of the npm that
+ * started this process counts too, since npm's shell does not pass signals on.
  */
 export function onStopRequest(onRequest: (count: number, why: string) => void): {
   dispose(): void;

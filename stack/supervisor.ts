@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '../src/base/failure';
 import type { Child } from './child-process';
 
-/** A process that has to run for as long as the stack does. */
+/** Process that must run as long as the stack does. */
 export interface Part<Name extends string = string> {
   name: Name;
   /**
-   * Starts it and resolves once others may count on it; called anew for each restart. On `signal`
+   * Starts it and resolves once others may depend on it; each restart calls it again. On `signal`
    * it gives up and leaves nothing running.
    */
   start(signal: AbortSignal): Promise<Child>;
@@ -17,7 +17,6 @@ export interface PartChange<Name extends string = string> {
   part: Name;
   pid: number | null;
   what: 'up' | 'down' | 'restarting' | 'failed to start';
-  /** Reason why it is down, in words. */
   reason?: string;
   /** Milliseconds until it is started again. */
   retryInMs?: number;
@@ -26,29 +25,29 @@ export interface PartChange<Name extends string = string> {
 export interface SupervisorOptions {
   backoffMsMin: number;
   backoffMsMax: number;
-  /** Milliseconds of being up after which a part starts with the shortest wait again. */
+  /** Uptime in milliseconds after which a part's wait is the shortest again. */
   steadyMs: number;
 }
 
 export interface Supervisor {
   /**
-   * Starts the parts, stage by stage; from then on each that dies is started again.
-   * @throws the error of a part's first start, after ending those that had come up.
+   * Starts the parts, stage by stage, and restarts each that dies.
+   * @throws the error of a part's first start, after ending those that had come up
    */
   start(): Promise<void>;
-  /** Ends a part in the ordinary way and starts it again; one that is down need not wait. */
+  /** Restarts a part; one that is down starts at once. */
   restart(name: string): Promise<void>;
-  /** Ends all parts in the reverse order of their stages; resolves when none is left. */
+  /** Ends all parts in the reverse order of their stages. */
   stop(): Promise<void>;
-  /** Kills all that still runs, to cut a stop short. */
+  /** Kills all running parts, to cut a stop short. */
   hurry(): void;
 }
 
 const DEFAULTS: SupervisorOptions = { backoffMsMin: 200, backoffMsMax: 5_000, steadyMs: 30_000 };
 
 /**
- * Keeps parts running. The stages are started one after the other, the parts of a stage together.
- * `onChange` hears of every start and every death, except those of `stop`.
+ * Keeps parts running. The stages start one after the other, the parts of a stage together.
+ * `onChange` receives every start and every death, except those of `stop`.
  */
 export function supervise<Name extends string>(
   stages: readonly (readonly Part<Name>[])[],
@@ -58,7 +57,7 @@ export function supervise<Name extends string>(
   const running = new Map<Part<Name>, Child>();
   const keepTasks = new Map<Part<Name>, Promise<void>>();
   const stopping = new AbortController();
-  /** Parts whose end is wanted, since they are to be started again. */
+  /** Parts that are ended in order to restart. */
   const restarting = new Set<Part<Name>>();
   const waits = new Map<Part<Name>, AbortController>();
 
@@ -118,7 +117,7 @@ export function supervise<Name extends string>(
     await Promise.all(
       stage.map(async (part) => {
         await running.get(part)?.stop();
-        // A restart that was under way when the stop began brings up one more child.
+        // A restart in progress when the stop began starts one more child.
         await keepTasks.get(part);
         await running.get(part)?.stop();
         running.delete(part);

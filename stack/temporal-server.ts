@@ -8,41 +8,39 @@ import { LOOPBACK, needPortFor } from './ports';
 
 const UP_MS_MAX = 60_000;
 /**
- * Longest wait for a stop; on SIGTERM the server ends within about a second, and its write-ahead
- * log is replayed at the next start.
+ * Maximum wait for a stop. On SIGTERM the server ends within about a second, and the next start
+ * replays its write-ahead log.
  */
 const STOP_MS_MAX = 6_000;
 const CALL_MS_MAX = 2_000;
 
-/** Hours for which closed workflows stay visible to operators, and their ids taken: 30 days. */
+/** Hours for which closed workflows stay visible, and their ids reserved: 30 days. */
 const RETENTION_HOURS = 720;
 
 export interface TemporalOptions {
-  /** The temporal executable. */
   executable: string;
-  /** SQLite file; made when missing, kept over restarts. */
+  /** SQLite file; created if missing, and kept over restarts. */
   dbFile: string;
   port: number;
-  /** Port of the web UI; without one the server has none. */
+  /** Port of the web UI; absent: no UI. */
   uiPort?: number;
   namespace?: string;
   logFile: string;
-  /** Stops the wait for it to come up, and ends it. */
+  /** Aborts the start. */
   signal?: AbortSignal;
   retentionHours?: number;
-  /** Further settings of the server, as `key=value`. */
+  /** Further dynamic settings of the server, as `key=value`. */
   settings?: readonly string[];
 }
 
 export interface TemporalServer extends Child {
-  /** host:port */
   address: string;
 }
 
 /**
- * Starts a Temporal development server on a file, tuned, with the search attributes of this
- * service, reachable from this machine only. Resolves once its namespace answers.
- * @throws StackFailure with the end of its log when it does not come up.
+ * Starts a tuned Temporal development server on a file, with the search attributes of this service,
+ * reachable from this machine only. Resolves once its namespace answers.
+ * @throws StackFailure with the end of its log if it does not come up
  */
 export async function startTemporal(options: TemporalOptions): Promise<TemporalServer> {
   await needPortFor('Temporal', options.port);
@@ -68,7 +66,7 @@ export async function startTemporal(options: TemporalOptions): Promise<TemporalS
   return { ...child, address };
 }
 
-/** Keeps others on the machine out of the files, which the server makes readable to all. */
+/** Restricts the files to their owner, since the server makes them readable to all. */
 function restrictToOwner(dbFile: string): void {
   for (const file of [dbFile, `${dbFile}-wal`, `${dbFile}-shm`]) {
     if (existsSync(file)) chmodSync(file, 0o600);
@@ -81,7 +79,7 @@ function serverArguments(options: TemporalOptions, namespace: string): string[] 
     ...['server', 'start-dev', '--ip', LOOPBACK, '--port', String(options.port), ...ui],
     ...['--db-filename', options.dbFile, '--namespace', namespace],
     ...['--log-format', 'json', '--log-level', 'warn'],
-    // The journal survives a kill; only a power cut may lose the last commits.
+    // The write-ahead log survives a kill; only a power cut may lose the last commits.
     ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
     ...[...DYNAMIC_CONFIG, ...(options.settings ?? [])].flatMap((setting) => [
       '--dynamic-config-value',
@@ -102,7 +100,7 @@ const DYNAMIC_CONFIG = [
   'system.enableActivityEagerExecution=true',
 ];
 
-/** Sets the namespace's retention. @throws while the server does not answer for it. */
+/** @throws while the server does not answer for the namespace */
 async function setRetention(address: string, namespace: string, hours: number): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: CALL_MS_MAX });
   try {

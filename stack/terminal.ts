@@ -3,23 +3,22 @@ import { describeError } from '../src/base/failure';
 const REDRAW_MS = 200;
 const LINE_EVERY_MS = 10_000;
 
-/** Output for progress; `isTTY` decides between one updating line and a line now and then. */
+/** Output for progress; `isTTY` decides between one updating line and an occasional line. */
 export interface Screen {
   isTTY?: boolean;
   columns?: number;
   write(text: string): unknown;
 }
 
-/** A task that takes a while. */
 export interface Task {
-  /** Tells the step that it is at, e.g. `downloading 12 of 80 MB`. */
+  /** Shows the current step, e.g. `downloading 12 of 80 MB`. */
   say(detail: string): void;
 }
 
 export interface Progress {
   /** Writes a line that stays. */
   line(text: string): void;
-  /** Shows `name`, the task's step and the time it has taken, until `work` has ended. */
+  /** Shows `name`, the task's step and its duration, until `work` has ended. */
   during<T>(name: string, work: (task: Task) => Promise<T>): Promise<T>;
 }
 
@@ -29,7 +28,6 @@ interface ScreenLine {
   since: number;
 }
 
-/** Shows progress to a person watching a terminal, or in a log file. */
 export function showProgress(screen: Screen = process.stdout, now = Date.now): Progress {
   const active = new Set<ScreenLine>();
   let isDrawn = false;
@@ -73,20 +71,19 @@ export function showProgress(screen: Screen = process.stdout, now = Date.now): P
   };
 }
 
-/** Progress that writes nothing, for tests whose own output matters. */
+/** Progress without output, for tests whose own output matters. */
 export const silentProgress: Progress = {
   line: () => {},
   during: (_name, work) => work({ say: () => {} }),
 };
 
-/** Writes elapsed milliseconds as `1m05s`. */
+/** Formats milliseconds as `1m05s`. */
 function elapsed(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   if (seconds < 60) return `${seconds}s`;
   return `${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, '0')}s`;
 }
 
-/** Writes an error for the terminal. */
 export function failureLine(error: unknown): string {
   return `\n${describeError(error)}`;
 }

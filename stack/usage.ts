@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { LIBRARIES, VARIABLES } from '../src/variables';
 
-/** A variable as `--help` and the docs show it. */
+/** Variable as `--help` and the docs show it. */
 export interface Variable {
   name: string;
   description: string;
   /** Default under `npm start`. */
   usual: string;
-  /** Default of a process that is started by itself. */
+  /** Default of a process that is started alone. */
   alone: string;
-  /** Whether the launcher sets it, so that a value counts only for processes started by themselves. */
+  /** Whether the launcher sets it, so that a value matters only for processes started alone. */
   isLauncher: boolean;
 }
 
@@ -19,7 +19,7 @@ const Meta = z.object({
   launcher: z.boolean().default(false),
 });
 
-/** Lists the fields of a schema, in its order. @throws ZodError when one lacks a description */
+/** Lists the fields of a schema, in its order. @throws ZodError if one lacks a description */
 export function listFields(schema: z.ZodObject): Variable[] {
   return Object.entries(schema.shape).map(([name, field]) => {
     const standard = readDefault(field);
@@ -37,7 +37,7 @@ function readDefault(field: z.core.$ZodType): string {
   return data === undefined || data === '' ? 'none' : String(data);
 }
 
-/** Every variable that the product reads; those of a library are one, by their common beginning. */
+/** Lists every variable of the product; those of a library are one, by their common prefix. */
 export function listVariables(): Variable[] {
   const ofLibraries = Object.entries(LIBRARIES).map(([name, description]) => {
     return { name, description, usual: 'none', alone: 'none', isLauncher: false };
@@ -49,12 +49,10 @@ const variables = listVariables().filter(({ isLauncher }) => !isLauncher);
 const NAME_WIDTH = Math.max(...variables.map(({ name }) => name.length));
 
 const lines = variables.map(({ name, usual, description }) => {
-  // In a terminal the text of a link says enough.
   const text = description.replace(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
   return `  ${name.padEnd(NAME_WIDTH)}  ${text} (default: ${usual})`;
 });
 
-/** Output of `npm start -- --help`. */
 export const USAGE = `npm start: runs the whole service on this machine.
 
 Finds or fetches Temporal and MongoDB, starts them, the api, the worker and the sandbox bank,
@@ -62,7 +60,7 @@ restarts a part that dies, and stops all on Ctrl-C or SIGTERM. The first start m
 account and prints its keys.
 
   --inspect PART[:PORT]  lets a debugger attach to that process alone: api, worker or
-                         sandbox_bank; port 9229 if none is given
+                         sandbox_bank; port 9229 by default
   --watch                builds when a source changes and restarts what the change concerns;
                          the servers stay up. \`npm run dev\` is \`npm start -- --watch\`
   --help                 this text
@@ -70,5 +68,5 @@ account and prints its keys.
 Environment:
 ${lines.join('\n')}
 
-A second stack runs beside the first with its own PORT, TEMPORAL_UI_PORT and DATA_DIR.
+A second stack runs next to the first with its own PORT, TEMPORAL_UI_PORT and DATA_DIR.
 `;

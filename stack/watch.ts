@@ -8,7 +8,7 @@ import { runCommand } from './provision/command';
 import { listSources, staleSource } from './sources';
 import type { Progress } from './terminal';
 
-/** Interval of looks at the files' times, which every editor and file system changes alike. */
+/** Interval of checks of the files' times, which work with every editor and file system. */
 const POLL_MS = 300;
 /** Pause after a change, since an editor or git writes several files. */
 const SETTLE_MS = 100;
@@ -16,17 +16,17 @@ const BUILD_MS_MAX = 120_000;
 const REQUIRE = /\brequire(?:\.resolve)?\(["'](\.[^"']*)["']\)/g;
 
 export interface SourceWatch {
-  /** The checkout; its build is in `dist`. */
+  /** Root of the checkout; its build is in `dist`. */
   root: string;
-  /** Starts a part again, with the code that has just been built. */
+  /** Restarts a part with the new build. */
   restart(part: NodePartName): Promise<void>;
   progress: Progress;
   signal: AbortSignal;
 }
 
 /**
- * Builds when a source changes and restarts the parts whose code became another, until `signal`.
- * A build with errors restarts nothing.
+ * Builds when a source changes and restarts the parts whose code changed, until `signal`. A build
+ * with errors restarts nothing.
  */
 export async function watchSources(watch: SourceWatch): Promise<void> {
   const { root, progress, signal } = watch;
@@ -56,7 +56,7 @@ async function build(root: string, running: CodeHashes, signal: AbortSignal): Pr
   if (hashParts(root).worker !== running.worker) await node('dist/worker/bundle.js');
 }
 
-/** @returns the marks of what runs then. */
+/** @returns the hashes of what runs then */
 async function restartChanged(watch: SourceWatch, running: CodeHashes): Promise<CodeHashes> {
   const next = hashParts(watch.root);
   const changed = NODE_PART_NAMES.filter((part) => next[part] !== running[part]);
@@ -79,10 +79,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {});
 }
 
-/**
- * Hash of the code that a compiled program consists of: its own file and all files of ours that
- * it requires.
- */
+/** Hashes a compiled program: its own file and all of our files that it requires. */
 function hashCode(program: string): string {
   const hash = createHash('sha256');
   for (const [file, text] of [...readCode(program)].sort()) hash.update(`${file}\n${text}\n`);
@@ -103,7 +100,7 @@ function readCode(program: string): Map<string, string> {
   return texts;
 }
 
-/** A module's file: `./door` may be `door.js` or `door/index.js`. */
+/** Finds a module's file: `./part` may be `part.js` or `part/index.js`. */
 function resolveFile(module: string): string {
   const candidates = [`${module}.js`, join(module, 'index.js'), module];
   return candidates.find((each) => existsSync(each)) ?? module;

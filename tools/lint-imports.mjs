@@ -29,7 +29,7 @@ process.exitCode = violations.length === 0 ? 0 : 1;
 
 /**
  * Checks the statements that pass the filter. The newest dependency-cruiser for Node 20 neither parses
- * .tsx nor tells type-only imports from others, so its parser is wrapped.
+ * .tsx nor distinguishes type-only imports from others, so its parser is wrapped.
  */
 async function check(rules, filter) {
   const { parseFileSync } = swc;

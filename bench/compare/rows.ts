@@ -85,7 +85,7 @@ export async function measureDeliveries(context: Context): Promise<Row[]> {
   const samples: Samples = { floor: [], product: [] };
   for (let round = 1; round <= context.options.rounds; round += 1) {
     for (const subject of [context.floor, context.product]) {
-      const sample = await measureDeliveriesOf(context, subject);
+      const sample = await measureOwnDeliveries(context, subject);
       samples[subject.name].push(sample);
       const rate = sample.perSecond.toFixed(1);
       context.say(`round ${round}  ${subject.name}: ${rate} webhooks a second`);
@@ -99,7 +99,7 @@ export async function measureDeliveries(context: Context): Promise<Row[]> {
   ];
 }
 
-async function measureDeliveriesOf(context: Context, subject: Subject): Promise<Sample> {
+async function measureOwnDeliveries(context: Context, subject: Subject): Promise<Sample> {
   const { receiver, instruments, options } = context;
   const { payments: count, concurrency } = options;
   const deliveries = await subject.prepareDeliveries(count);

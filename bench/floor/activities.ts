@@ -56,14 +56,14 @@ export function createFloorActivities({ db, temporal, receiverUrl }: FloorActivi
 function postOnce(agent: Agent, url: string, body: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = { 'Content-Type': 'application/json', 'Content-Length': String(body.length) };
-    const posting = request(url, { method: 'POST', agent, headers }, (response) => {
+    const post = request(url, { method: 'POST', agent, headers }, (response) => {
       response.resume();
       response.on('end', () => {
         if (response.statusCode === 200) resolve();
         else reject(new Error(`the receiver answered ${response.statusCode}`));
       });
     });
-    posting.on('error', reject);
-    posting.end(body);
+    post.on('error', reject);
+    post.end(body);
   });
 }

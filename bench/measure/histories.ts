@@ -40,14 +40,14 @@ export async function countHistories(
     );
     perPayment.push(histories.flatMap(({ events }) => events ?? []));
   }
-  const meanOf = (count: (event: HistoryEvent) => number): number =>
+  const countMean = (count: (event: HistoryEvent) => number): number =>
     mean(perPayment.map((events) => events.reduce((sum, event) => sum + count(event), 0)));
   const actions_by_kind = Object.fromEntries(
-    Object.entries(ACTIONS).map(([kind, count]) => [kind, meanOf(count)]),
+    Object.entries(ACTIONS).map(([kind, count]) => [kind, countMean(count)]),
   );
   return {
-    history_events: meanOf(() => 1),
-    workflow_tasks: meanOf((event) => (event.workflowTaskCompletedEventAttributes ? 1 : 0)),
+    history_events: countMean(() => 1),
+    workflow_tasks: countMean((event) => (event.workflowTaskCompletedEventAttributes ? 1 : 0)),
     actions: total(actions_by_kind),
     actions_by_kind,
   };

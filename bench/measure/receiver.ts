@@ -25,7 +25,7 @@ export interface Receiver {
    * `performance.now()`, also when it arrived before this call.
    */
   arrival(id: string, transition: string): Promise<number>;
-  /** Returns the IDs of the events that arrived for one resource, and forgets them. */
+  /** Returns the IDs of the events that arrived for one resource, and deletes them. */
   take(id: string): string[];
   /** Counts the posts: all, those with a valid or an invalid signature, and repeats. */
   counts(): { received: number; verified: number; refused: number; repeated: number };

@@ -28,9 +28,9 @@ async function main(): Promise<WorkerResult> {
   const temporal = connectTemporal({ address: 'localhost:1', namespace: 'none' });
   let posts = 0;
   const { post } = stores.ledger;
-  stores.ledger.post = async (posting, session) => {
-    if (posting.kind === 'payment_settled') posts += 1;
-    await post(posting, session);
+  stores.ledger.post = async (entry, session) => {
+    if (entry.kind === 'payment_settled') posts += 1;
+    await post(entry, session);
   };
   const deps = { mongo, stores, temporal, log, webhookQueue: 'none' };
   const payments = createPaymentActivities({ ...deps, payTokenKey: randomBytes(32) });
@@ -44,8 +44,8 @@ async function main(): Promise<WorkerResult> {
     const from = { status: 'authorized', version: 3 } as const;
     const common = { resource_id: _id, account_id, livemode, request_id: _id, attention: null };
     const at = new Date().toISOString();
-    const move = { ...common, from, to: ['settled' as const], at, change: {} };
-    await retry(() => payments.recordPaymentMove(move));
+    const transition = { ...common, from, to: ['settled' as const], at, change: {} };
+    await retry(() => payments.recordPaymentMove(transition));
     result.settlements += 1;
   };
 
@@ -72,8 +72,16 @@ async function main(): Promise<WorkerResult> {
     const from = { status: 'created', version: 1 } as const;
     const at = new Date().toISOString();
     const to = ['submitted' as const, 'sent' as const];
-    const move = { ...owner, resource_id: payout_id, from, to, at, attention: null, change: {} };
-    await retry(() => payouts.recordPayoutMove(move));
+    const transition = {
+      ...owner,
+      resource_id: payout_id,
+      from,
+      to,
+      at,
+      attention: null,
+      change: {},
+    };
+    await retry(() => payouts.recordPayoutMove(transition));
   };
 
   const began = performance.now();

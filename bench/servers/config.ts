@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import type { StackConfig } from '../../stack/config';
-import type { Executables } from '../../stack/parts';
 import { freePort } from '../../stack/ports';
-import { cacheDirectory, mongod, provision, temporalCli } from '../../stack/provision';
-import { checkRemoteMongo, prepareRemoteTemporal, remoteAccess } from '../../stack/remote-servers';
+import { cacheDirectory } from '../../stack/provision';
 import type { Progress } from '../../stack/terminal';
 
 /** Surroundings of a run. */
@@ -47,21 +45,4 @@ export async function buildConfig({ dir, env }: Setting): Promise<StackConfig> {
     logLevel: 'warn',
     live: false,
   };
-}
-
-/** Finds or downloads the servers as `npm start` does. */
-export async function findServers(
-  { temporalAddress, mongodbUri, cacheDir }: StackConfig,
-  { env, progress, signal }: Setting,
-): Promise<Executables> {
-  const context = { cacheDir, env, progress, signal };
-  const temporal =
-    temporalAddress === undefined
-      ? await provision(temporalCli, context)
-      : await prepareRemoteTemporal(remoteAccess(env), progress);
-  const mongo =
-    mongodbUri === undefined
-      ? await provision(mongod, context)
-      : await checkRemoteMongo(mongodbUri);
-  return { temporal: temporal?.path, mongod: mongo?.path };
 }

@@ -10,9 +10,10 @@ import type { StackConfig } from '../../stack/config';
 import { childEnvironment, stackParts } from '../../stack/parts';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { type Probe, waitUntilReady } from '../../stack/readiness';
+import { findServers } from '../../stack/remote-servers';
 import { floorParts } from '../floor/parts';
 import type { Pids } from '../measure/process';
-import { buildConfig, findServers, type Setting } from './config';
+import { buildConfig, type Setting } from './config';
 import { createProcesses, type Part } from './processes';
 
 const READY_MS_MAX = 60_000;

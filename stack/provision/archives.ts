@@ -7,19 +7,18 @@ import { download, unpackTar } from './download';
 /** Platform of this machine, such as `linux-x64`. */
 export const PLATFORM = `${process.platform}-${process.arch}`;
 
-/** An official archive, with the hash by which it is known before anything of it is run. */
+/** Official archive, with the hash that is checked before anything of it runs. */
 interface Archive {
   url: string;
-  /** SHA-256, in hex. */
   sha256: string;
 }
 
-/** Archives of one version by platform; any other platform has none. */
+/** Archives of one version by platform. */
 type Archives = Partial<Record<string, Archive>>;
 
 /**
  * Fetches the archive of this platform, checks it and unpacks it.
- * @throws StackFailure where there is none, or it is not the known one
+ * @throws StackFailure if there is none, or its hash differs
  */
 export async function fetchArchive(
   archives: Archives,
@@ -38,7 +37,7 @@ export async function fetchArchive(
   return archive;
 }
 
-/** @throws StackFailure when a file is not the known one; it must not be unpacked then */
+/** @throws StackFailure if the hash differs; the file must not be unpacked then */
 export function checkHash(sha256: string, archive: Archive): void {
   if (sha256 === archive.sha256) return;
   throw new StackFailure(`${archive.url} has the SHA-256 ${sha256}, not the known one`);
@@ -46,7 +45,6 @@ export function checkHash(sha256: string, archive: Archive): void {
 
 const TEMPORAL = 'https://github.com/temporalio/cli/releases/download/v1.5.1/temporal_cli_1.5.1_';
 
-/** Temporal CLI 1.5.1. */
 export const TEMPORAL_ARCHIVES: Archives = {
   'linux-x64': {
     url: `${TEMPORAL}linux_amd64.tar.gz`,

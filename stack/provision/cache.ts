@@ -1,24 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { StackFailure } from '../../src/base/failure';
 import { tryLock } from '../../src/base/file-lock';
+import { readJson } from '../state-file';
 import type { Task } from '../terminal';
 import { hashFile } from './download';
 
 const LOCK_POLL_MS = 500;
 const PARTIAL = '.partial-';
 
-/** Manifest beside a cached server, which tells where it is from and whether it is damaged. */
+/** Manifest of a cached server: its origin, and what shows whether it is damaged. */
 const Manifest = z.object({ from: z.string(), bytes: z.int(), sha256: z.string() });
 
 export interface CacheEntry {
-  /** Folder in the cache, with version and platform in its name. */
+  /** Directory in the cache, with version and platform in its name. */
   folder: string;
-  /** The executable, relative to the folder. */
+  /** Path of the executable in the directory. */
   executable: string;
 }
 
@@ -27,16 +28,14 @@ export interface CachedServer {
   from: string;
 }
 
-/**
- * Finds the executable of a complete entry; undefined when it is absent or not what was put there.
- */
+/** Finds the executable of a complete entry; undefined if it is missing or was changed. */
 export async function readEntry(
   cacheDir: string,
   entry: CacheEntry,
 ): Promise<CachedServer | undefined> {
   const folder = join(cacheDir, entry.folder);
   const path = join(folder, entry.executable);
-  const manifest = readManifest(join(folder, 'manifest.json'));
+  const manifest = readJson(join(folder, 'manifest.json'), Manifest);
   const stats = await stat(path).catch(() => undefined);
   for (const each of [cacheDir, folder, path]) if (!(await isOwn(each))) return undefined;
   if (manifest === undefined || stats?.size !== manifest.bytes) return undefined;
@@ -45,8 +44,8 @@ export async function readEntry(
 }
 
 /**
- * Makes an entry in a temporary folder and renames it in, so that it is whole or absent.
- * The caller holds the lock of that server.
+ * Builds an entry in a temporary directory and renames it, so that it is complete or absent. The
+ * caller holds the lock of that server.
  */
 export async function writeEntry(
   cacheDir: string,
@@ -75,7 +74,7 @@ export async function writeEntry(
   return { path: join(folder, entry.executable), from };
 }
 
-/** Runs `work` while holding the lock of one server, waiting while another process has it. */
+/** Runs `work` with the lock of one server, after any other process that has it. */
 export async function withCacheLock<T>(
   cacheDir: string,
   name: string,
@@ -85,7 +84,7 @@ export async function withCacheLock<T>(
 ): Promise<T> {
   mkdirSync(cacheDir, { recursive: true });
   const path = join(cacheDir, `${name}.lock`);
-  // Several tasks of one process never share a name, so the process id is enough.
+  // Tasks of one process never share a name, so the process id is enough.
   let lock = tryLock(path);
   while (lock.holder !== undefined) {
     task.say(`process ${lock.holder.pid} is fetching it, waiting`);
@@ -99,7 +98,7 @@ export async function withCacheLock<T>(
   }
 }
 
-/** @throws StackFailure when the disk of `folder` has less than `megabytes` free. */
+/** @throws StackFailure if the disk of `folder` has less than `megabytes` free */
 export async function needSpace(folder: string, megabytes: number, why: string): Promise<void> {
   const disk = await statfs(folder);
   const free = Math.floor((disk.bavail * disk.bsize) / 1_000_000);
@@ -111,8 +110,7 @@ export async function needSpace(folder: string, megabytes: number, why: string):
 }
 
 /**
- * Whether nobody else could have put something else there: a cache that others may write to is not
- * run from.
+ * Whether nobody else could have replaced the file: a cache that others may write to is not used.
  */
 async function isOwn(path: string): Promise<boolean> {
   const me = process.getuid?.();
@@ -124,16 +122,8 @@ async function isOwn(path: string): Promise<boolean> {
 }
 
 const WRITABLE_BY_OTHERS = 0o002;
-/** In such a folder, as /tmp is, nobody replaces the files of others. */
+/** In such a directory, as /tmp is, nobody replaces the files of others. */
 const STICKY = 0o1000;
-
-function readManifest(path: string): z.infer<typeof Manifest> | undefined {
-  try {
-    return Manifest.parse(JSON.parse(readFileSync(path, 'utf8')));
-  } catch {
-    return undefined;
-  }
-}
 
 function sweepPartials(cacheDir: string, entry: CacheEntry): void {
   if (!existsSync(cacheDir)) return;

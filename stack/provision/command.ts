@@ -18,8 +18,8 @@ export interface CommandOptions {
 
 /**
  * Runs a tool to its end.
- * @returns everything it wrote to stdout.
- * @throws StackFailure with the end of what it wrote, when it fails or takes too long.
+ * @returns its whole stdout
+ * @throws StackFailure with the end of its output, if it fails or takes too long
  */
 export async function runCommand(
   tool: string,
@@ -38,7 +38,6 @@ export async function runCommand(
   child.stdout.on('data', (chunk: Buffer) => {
     stdout += chunk.toString();
   });
-  // A line may come in several chunks.
   for (const input of [child.stdout, child.stderr]) {
     createInterface({ input }).on('line', (line) => {
       if (line.trim() === '') return;
@@ -59,7 +58,7 @@ export async function runCommand(
   });
 }
 
-/** Finds the first executable of that name on PATH, apart from npm's own folders of scripts. */
+/** Finds the first executable of that name on PATH, without npm's own directories of scripts. */
 export function findOnPath(name: string, path = process.env['PATH'] ?? ''): string | undefined {
   return path
     .split(delimiter)
@@ -77,10 +76,7 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-/**
- * Finds the path of a tool that a route needs.
- * @throws StackFailure naming the tool.
- */
+/** Finds a tool that a route needs. @throws StackFailure naming the tool */
 export function needTool(name: string, ...others: string[]): string {
   for (const candidate of [name, ...others]) {
     const path = findOnPath(candidate);

@@ -6,15 +6,15 @@ import { StackFailure } from '../../src/base/failure';
 import type { Task } from '../terminal';
 import { needTool, runCommand } from './command';
 
-/** Time to connect, short since a blocked host must not hold up the next route. */
+/** Time to connect, short since a blocked host must not delay the next route. */
 const CONNECT_MS = 5_000;
 const STALLED_MS = 15_000;
 const REDIRECTS_MAX = 5;
 
 /**
- * Fetches a file, through the proxy of the environment where there is one.
- * @returns its SHA-256, in hex.
- * @throws StackFailure when the server can't be reached, refuses, or stalls.
+ * Downloads a file, through the proxy of the environment if there is one.
+ * @returns its SHA-256, in hex
+ * @throws StackFailure if the server is unreachable, refuses, or stalls
  */
 export async function download(
   url: string,
@@ -41,13 +41,12 @@ export async function download(
   });
 }
 
-/** Unpacks a gzipped tar archive. */
 export async function unpackTar(archive: string, into: string, signal: AbortSignal): Promise<void> {
   const args = ['-xzf', archive, '-C', into];
   await runCommand(needTool('tar'), args, { timeoutMs: 120_000, signal });
 }
 
-/** SHA-256 of a file, in hex. */
+/** Computes the SHA-256 of a file, in hex. */
 export async function hashFile(file: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), hash);
@@ -63,7 +62,7 @@ async function overHttp<T>(
   try {
     let url = new URL(address);
     for (let hop = 0; hop <= REDIRECTS_MAX; hop++) {
-      if (url.protocol !== 'https:') throw new StackFailure(`${url.host} is not asked by https`);
+      if (url.protocol !== 'https:') throw new StackFailure(`${url.host} has no https URL`);
       const options = { dispatcher, signal, headersTimeout: CONNECT_MS, bodyTimeout: STALLED_MS };
       const { statusCode, headers, body } = await request(url, options);
       if (statusCode === 200) return await read(body, Number(headers['content-length'] ?? 0));

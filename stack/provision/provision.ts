@@ -2,25 +2,22 @@ import { describeError, StackFailure } from '../../src/base/failure';
 import type { Progress, Task } from '../terminal';
 import { type CacheEntry, needSpace, readEntry, withCacheLock, writeEntry } from './cache';
 
-/** A way to get a server onto this machine. */
+/** Method to get a server onto this machine. */
 export interface Route extends CacheEntry {
-  /** Name, e.g. `the official download of 7.0.14`. */
   name: string;
-  /** Disk space it needs while at work. */
+  /** Disk space that it needs while it works. */
   megabytes: number;
-  /** Puts the executable into `folder`. @throws StackFailure in words */
+  /** Puts the executable into `folder`. @throws StackFailure */
   fetch(folder: string, task: Task, context: ProvisionContext): Promise<void>;
 }
 
 export interface Server {
   name: string;
-  /**
-   * Finds a usable executable that is there already (environment or PATH), and tells what it is.
-   */
+  /** Finds a usable executable in the environment or on PATH, and describes it. */
   installed(context: ProvisionContext): Promise<ServerExecutable | undefined>;
-  /** Routes in the order in which they are tried. */
+  /** Routes in the order of the attempts. */
   routes: readonly Route[];
-  /** Ways for a developer to help when no route worked, one per line. */
+  /** Instructions for the developer if no route worked. */
   help: readonly string[];
 }
 
@@ -33,14 +30,14 @@ export interface ProvisionContext {
 
 export interface ServerExecutable {
   path: string;
-  /** Origin in words. */
+  /** Origin, as text. */
   from: string;
 }
 
 /**
- * Finds a server on this machine or fetches it: first an installed one, then the cache, then each
+ * Finds a server on this machine or downloads it: an installed one, then the cache, then each
  * route.
- * @throws StackFailure saying what was tried and how to help it.
+ * @throws StackFailure naming the attempts and the remedies
  */
 export async function provision(
   server: Server,
@@ -55,7 +52,7 @@ export async function provision(
       task,
       context.signal,
       async () => {
-        // Another process may have fetched it while this one waited.
+        // Another process may have downloaded it while this one waited.
         return (await inCache(server, context)) ?? (await fetchByRoutes(server, task, context));
       },
     );

@@ -10,12 +10,12 @@ const GO_MODULE = 'github.com/temporalio/cli';
 /** Hash of the module in Go's checksum database. */
 const GO_MODULE_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
 /**
- * Lowest minor version of the server; from it on update-with-start, which every create uses, is on
+ * Minimum minor version of the server, from which update-with-start, which every create uses, is on
  * by default.
  */
 const SERVER_MINOR_MIN = 28;
 
-/** The Temporal CLI, which holds the development server and its UI. */
+/** Temporal CLI, which contains the development server and its UI. */
 export const temporalCli: Server = {
   name: 'Temporal',
   installed: temporalOnPath,
@@ -34,7 +34,7 @@ async function temporalOnPath({ env }: ProvisionContext): Promise<ServerExecutab
   return isUsableTemporal(output) ? { path, from: `on PATH, ${output.trim()}` } : undefined;
 }
 
-/** Whether `temporal --version` tells of a CLI 1.x (or a build from source) that can serve us. */
+/** Whether `temporal --version` describes a CLI 1.x (or a build from source) that we can use. */
 export function isUsableTemporal(output: string): boolean {
   const cli = /version (\d+)\.\d+\.\d+(-DEV)?/.exec(output);
   const server = /Server (\d+)\.(\d+)/.exec(output);
@@ -68,7 +68,8 @@ function goRoute(): Route {
         cwd: folder,
         signal,
         timeoutMs: 15 * 60_000,
-        // The developer's own GOFLAGS (say -mod=vendor) and workspace must not reach this build.
+        // The developer's own GOFLAGS (such as -mod=vendor) and workspace must not affect this
+        // build.
         env: { ...env, ...GO_CHECKED, GOBIN: folder, GOFLAGS: '-modcacherw', GOWORK: 'off' },
       };
       task.say('building with Go, about 3 minutes');
@@ -79,7 +80,7 @@ function goRoute(): Route {
   };
 }
 
-/** The checksum database looks at every module, whatever the developer's environment says. */
+/** The checksum database checks every module, whatever the developer's environment says. */
 const GO_CHECKED = {
   GOTOOLCHAIN: 'auto',
   GOSUMDB: 'sum.golang.org',

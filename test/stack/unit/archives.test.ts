@@ -22,5 +22,5 @@ test('an archive that is not the known one is refused, by name', () => {
 test('nothing is fetched in clear', async () => {
   const { signal } = new AbortController();
   const asked = download('http://127.0.0.1:1/a.tgz', '/dev/null', { say: () => {} }, signal);
-  await expect(asked).rejects.toThrow('127.0.0.1:1 is not asked by https');
+  await expect(asked).rejects.toThrow('127.0.0.1:1 has no https URL');
 });
