@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
-import Koa, { type Middleware } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import { type ClientAddress, createClientAddress } from '../base/client-address';
+import { REQUEST } from '../base/tracing/ids';
 import type { Tracing } from '../base/tracing/tracing';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
@@ -14,22 +15,15 @@ import { createPaymentPages } from '../service/payment-pages';
 import { createDenyCheck } from '../webhooks/address';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
 import { postOutside } from '../webhooks/post';
-import { mountCatalog } from './catalogue';
 import { mountConnectors } from './connectors';
 import { type ApiDeps, getKey, getLogFields, getRequestId } from './context';
-import { mountCrypto } from './crypto';
 import { answerErrors } from './errors';
 import { mountHealth } from './health';
 import type { ApiMeter } from './metrics';
 import { createMount } from './mount';
 import { openApiDocument, SERVICE_VERSION } from './openapi';
-import { mountPayments } from './payments';
-import { mountPayouts } from './payouts';
 import { createRateLimits } from './rate-limit';
-import { mountRecipients } from './recipients';
-import { mountRefunds } from './refunds';
-import { mountSandbox } from './sandbox';
-import { traceRequests } from './trace-requests';
+import { mountRoutes } from './routes';
 
 export interface AppDeps extends Omit<ApiDeps, 'payers'> {
   redeliveries: Redeliveries;
@@ -48,24 +42,23 @@ type AppRouteDeps = AppDeps & Pick<ApiDeps, 'payers'>;
 const TEST_EVENTS_AT_ONCE = 20;
 
 export function createApp(params: AppDeps): Koa {
-  const { stores, encrypter, log } = params;
+  const { config, now, log, stores, encrypter } = params;
   const deps = { ...params, payers: createPayers({ accounts: stores.accounts, encrypter, log }) };
   const app = new Koa();
   const router = createRouter(deps);
-  const pages = createPages(deps);
-  const { TRUSTED_PROXIES = '', PUBLIC_URL } = deps.config;
-  const clientAddress = createClientAddress(TRUSTED_PROXIES, PUBLIC_URL);
+  const { TRUSTED_PROXIES = '', PUBLIC_URL: publicUrl } = config;
+  const clientAddress = createClientAddress(TRUSTED_PROXIES, publicUrl);
   app.use(nameRequest(clientAddress));
   app.use(closeWhenStopping(deps.stopping));
   if (deps.tracing !== undefined) app.use(traceRequests(deps.tracing));
-  if (deps.config.PUBLIC_URL.startsWith('https:')) app.use(sendHsts);
+  if (publicUrl.startsWith('https:')) app.use(sendHsts);
   app.use(accessLog(deps));
-  app.use(pages.routes());
+  app.use(createPayPages({ ...createPaymentPages(deps), publicUrl, now, log }).routes());
   app.use(createDashboardPages(deps, clientAddress).routes());
-  app.use(answerErrors(deps.log));
+  app.use(answerErrors(log));
   app.use(refuseUnknownRoutes(router));
   app.use(router.routes());
-  app.on('error', (err) => deps.log.warn({ err }, 'connection error'));
+  app.on('error', (err) => log.warn({ err }, 'connection error'));
   return app;
 }
 
@@ -73,30 +66,17 @@ function createRouter(deps: AppRouteDeps): Router {
   // Strict: `/v1/payments/` with a missing id must not return the list.
   const router = new Router({ strict: true, sensitive: true });
   const limits = createRateLimits(deps.config);
-  const mount = createMount(router, deps, limits);
-  mountPayments(mount, deps);
-  mountRefunds(mount, deps);
-  mountRecipients(mount, deps);
-  mountPayouts(mount, deps);
-  mountCatalog(mount, deps);
-  mountCrypto(mount, deps);
-  mountSandbox(mount, deps);
+  mountRoutes(createMount(router, deps, limits), deps);
   mountConnectors(router, deps, limits);
   const { mongo, temporal, now, stopping } = deps;
   mountHealth(router, { mongo, temporal, now, stopping, heartbeats: deps.stores.heartbeats });
-  const document = openApiDocument(deps.config.PUBLIC_URL);
   // Built once, since it takes longer than most requests.
-  const text = JSON.stringify(document);
+  const text = JSON.stringify(openApiDocument(deps.config.PUBLIC_URL));
   router.get('/openapi.json', (ctx) => {
     ctx.type = 'json';
     ctx.body = text;
   });
   return router;
-}
-
-function createPages(deps: AppRouteDeps): Router {
-  const { config, now, log } = deps;
-  return createPayPages({ ...createPaymentPages(deps), publicUrl: config.PUBLIC_URL, now, log });
 }
 
 function createDashboardPages(deps: AppRouteDeps, clientAddress: ClientAddress): Router {
@@ -145,20 +125,47 @@ function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {
     const startedAt = performance.now();
     await next();
     const { method, status } = ctx;
-    const route = '_matchedRoute' in ctx ? ctx._matchedRoute : undefined;
+    const route = getRoute(ctx);
     const duration = performance.now() - startedAt;
     const duration_ms = Math.round(duration);
     const facts = { method, route, status, ...getLogFields(ctx), duration_ms };
     log.info({ request_id: getRequestId(ctx), ...facts }, 'answered');
     meter?.answered({
       method,
-      route: typeof route === 'string' ? route : 'none',
+      route: route ?? 'none',
       status,
       seconds: duration / 1_000,
       livemode: getKey(ctx)?.livemode,
       replayed: ctx.response.get('Idempotent-Replayed') === 'true',
     });
   };
+}
+
+/** Paths that health checks and scrapers request all the time. */
+const UNTRACED = new Set(['/healthz', '/readyz']);
+
+/** Traces requests by route, since a path may contain data of a merchant or a customer. */
+function traceRequests(tracing: Tracing): Middleware {
+  return async (ctx, next) => {
+    if (UNTRACED.has(ctx.path)) return await next();
+    const context = { requestId: getRequestId(ctx), spanName: REQUEST };
+    await tracing.span(ctx.method, 'server', context, async (span) => {
+      await next();
+      const route = getRoute(ctx) ?? '';
+      span.name(`${ctx.method} ${route}`.trim());
+      span.setAttributes({
+        'http.request.method': ctx.method,
+        'http.route': route,
+        'http.response.status_code': ctx.status,
+      });
+      if (ctx.status >= 500) span.fail();
+    });
+  };
+}
+
+function getRoute(ctx: Context): string | undefined {
+  const route: unknown = '_matchedRoute' in ctx ? ctx._matchedRoute : undefined;
+  return typeof route === 'string' ? route : undefined;
 }
 
 function refuseUnknownRoutes(router: Router): Middleware {

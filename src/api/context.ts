@@ -3,8 +3,15 @@ import type { Config } from '../config';
 import type { ErrorCode } from '../domain/errors';
 import type { ApiKey } from '../service/access';
 import type { MerchantDeps } from '../service/deps';
-import { getAddress } from './address';
-import type { LimitConfig } from './rate-limit';
+
+export type LimitConfig = Pick<
+  Config,
+  | 'RATE_LIMIT_PER_SECOND'
+  | 'ACCOUNT_LIMIT_PER_SECOND'
+  | 'CREATE_LIMIT_PER_SECOND'
+  | 'SANDBOX_CREATE_LIMIT_PER_SECOND'
+  | 'CREATES_AT_ONCE'
+>;
 
 export interface ApiDeps extends MerchantDeps {
   config: MerchantDeps['config'] & Partial<Pick<Config, 'TRUSTED_PROXIES'>> & LimitConfig;
@@ -26,6 +33,12 @@ export function getKey(ctx: Context): ApiKey | undefined {
 export function getRequestId(ctx: Context): string {
   const state: Partial<RequestState> = ctx.state;
   return state.requestId ?? 'unknown';
+}
+
+/** Returns the caller's network address, behind trusted proxies. */
+export function getAddress(ctx: Context): string {
+  const state: Partial<RequestState> = ctx.state;
+  return state.address ?? ctx.ip;
 }
 
 export function getLogFields(ctx: Context) {

@@ -8,10 +8,9 @@ import type { Endpoint } from '../domain/wire/endpoint';
 import { validate } from '../domain/wire/validate';
 import { type ApiKey, assertCryptoEnabled, assertNotFrozen, recordKeyUse } from '../service/access';
 import type { CreateAnswer, CreateRequest } from '../service/create-once';
-import { authenticate, checkAddress, checkScope } from './authenticate';
+import { authenticate, checkAddress, checkScope, readIdempotencyKey } from './admission';
 import { readBody } from './body';
 import { type ApiDeps, getRequestId } from './context';
-import { readIdempotencyKey } from './idempotency-key';
 import { createFailureLimit, type RateLimits } from './rate-limit';
 import { createShedding } from './shed';
 

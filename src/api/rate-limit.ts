@@ -1,21 +1,11 @@
 import type { Context } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Config } from '../config';
 import { ERROR_CODES, Refusal } from '../domain/errors';
 import type { ApiKey } from '../service/access';
-import { getAddress } from './address';
+import { getAddress, type LimitConfig } from './context';
 
 /** Bursts are allowed within a window. */
 const WINDOW_SECONDS = 10;
-
-export type LimitConfig = Pick<
-  Config,
-  | 'RATE_LIMIT_PER_SECOND'
-  | 'ACCOUNT_LIMIT_PER_SECOND'
-  | 'CREATE_LIMIT_PER_SECOND'
-  | 'SANDBOX_CREATE_LIMIT_PER_SECOND'
-  | 'CREATES_AT_ONCE'
->;
 
 type Caller = Pick<ApiKey, '_id' | 'account_id' | 'livemode'>;
 

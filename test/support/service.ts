@@ -12,7 +12,7 @@ import {
 } from '../../connectors/contract/recipients';
 import { createSandboxBank } from '../../connectors/sandbox/bank';
 import { createApp } from '../../src/api/app';
-import type { LimitConfig } from '../../src/api/rate-limit';
+import type { LimitConfig } from '../../src/api/context';
 import { closeServer, createHttpServer } from '../../src/api/server';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';

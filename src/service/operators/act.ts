@@ -96,7 +96,7 @@ async function update(
     });
   const timeoutMessage =
     `The workflow of the ${kind} gave no answer within ${timeoutMs / 1_000} seconds, so the ` +
-    `outcome is unknown: \`${kind} show ${resource._id}\` tells what became of it.`;
+    `outcome is unknown: \`${kind} show ${resource._id}\` shows it.`;
   return await withTimeout(
     temporal,
     async () => {

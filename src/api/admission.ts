@@ -3,8 +3,7 @@ import { createNetworkMatcher } from '../base/networks';
 import type { Scope } from '../domain/account/api-key';
 import { Refusal } from '../domain/errors';
 import { type ApiKey, findValidKey } from '../service/access';
-import { getAddress } from './address';
-import { type ApiDeps, getRequestId } from './context';
+import { type ApiDeps, getAddress, getRequestId } from './context';
 
 /**
  * @throws Refusal 401 `api_key_missing`, `api_key_invalid`, `api_key_revoked`, `api_key_expired`
@@ -45,6 +44,23 @@ function readBearer(ctx: Context): string {
   if (key === undefined) {
     const message = 'The Authorization header is not of the form Bearer <API_KEY>.';
     throw new Refusal('api_key_invalid', message);
+  }
+  return key;
+}
+
+const KEY_LENGTH_MAX = 255;
+
+/** @throws Refusal 400 @see docs/api.md#idempotency-key */
+export function readIdempotencyKey(ctx: Context): string {
+  const values = ctx.req.headersDistinct['idempotency-key'] ?? [];
+  const key = values[0];
+  if (key === undefined || (key === '' && values.length === 1)) {
+    const message = 'Send an Idempotency-Key header: 1 to 255 printable ASCII characters.';
+    throw new Refusal('idempotency_key_required', message);
+  }
+  if (values.length > 1 || key.length > KEY_LENGTH_MAX || !/^[\x20-\x7e]+$/.test(key)) {
+    const message = 'The Idempotency-Key must be one value of 1 to 255 printable ASCII characters.';
+    throw new Refusal('idempotency_key_invalid', message);
   }
   return key;
 }

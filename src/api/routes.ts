@@ -1,0 +1,153 @@
+import { availableEntry, catalogEntry, PAYMENT_METHOD_IDS } from '../domain/payment/catalog';
+import { railEntry } from '../domain/payout/rails';
+import * as catalogue from '../domain/wire/catalogue';
+import * as crypto from '../domain/wire/crypto';
+import * as payments from '../domain/wire/payments';
+import * as payouts from '../domain/wire/payouts';
+import * as recipients from '../domain/wire/recipients';
+import * as refunds from '../domain/wire/refunds';
+import * as sandbox from '../domain/wire/sandbox';
+import {
+  createCryptoPayment,
+  createCryptoSettlement,
+  getCryptoPayment,
+  getCryptoSettlement,
+  listCryptoPayments,
+  listCryptoSettlements,
+} from '../service/crypto';
+import {
+  cancelPayment,
+  createPayment,
+  getPayment,
+  listAvailableMethods,
+  listPayments,
+} from '../service/payments';
+import { createPayout, getPayout, listPayouts, listRails } from '../service/payouts';
+import {
+  presentCryptoPayment,
+  presentCryptoSettlement,
+  presentPage,
+  presentPayment,
+  presentPaymentTo,
+  presentPayout,
+  presentRecipient,
+  presentRefund,
+} from '../service/present';
+import { createRecipient, deleteRecipient } from '../service/recipients';
+import { createRefund, getRefund, listPaymentRefunds, listRefunds } from '../service/refunds';
+import {
+  simulateCryptoPayment,
+  simulateCryptoSettlement,
+  simulatePayment,
+  simulatePayout,
+  simulateRefund,
+} from '../service/sandbox';
+import type { ApiDeps } from './context';
+import type { Mount } from './mount';
+
+/** Adds all endpoints of `src/domain/wire`. */
+export function mountRoutes(mount: Mount, deps: ApiDeps): void {
+  mountPayments(mount, deps);
+  mountRefunds(mount, deps);
+  mountPayouts(mount, deps);
+  mountCatalog(mount, deps);
+  mountCrypto(mount, deps);
+  mountSandbox(mount, deps);
+}
+
+/** @see docs/api.md#create-a-payment */
+function mountPayments(mount: Mount, deps: ApiDeps): void {
+  mount.create(payments.createPayment, (request) => createPayment(deps, request));
+  mount.endpoint(payments.getPayment, async ({ key, params }) =>
+    presentPayment(deps, await getPayment(deps, key, params.id)),
+  );
+  mount.endpoint(payments.listPayments, async ({ key, query }) =>
+    presentPage(await listPayments(deps, key, query), (row) => presentPayment(deps, row)),
+  );
+  mount.endpoint(payments.cancelPayment, async ({ key, params }) =>
+    presentPaymentTo(deps, await cancelPayment(deps, key, params.id), key),
+  );
+}
+
+/** @see docs/api.md#refunds */
+function mountRefunds(mount: Mount, deps: ApiDeps): void {
+  mount.create(refunds.createRefund, (request) => createRefund(deps, request));
+  mount.endpoint(refunds.getRefund, async ({ key, params }) =>
+    presentRefund(await getRefund(deps, key, params.id)),
+  );
+  mount.endpoint(refunds.listRefunds, async ({ key, query }) =>
+    presentPage(await listRefunds(deps, key, query), presentRefund),
+  );
+  mount.endpoint(refunds.listPaymentRefunds, async ({ key, params, query }) =>
+    presentPage(await listPaymentRefunds(deps, key, params.id, query), presentRefund),
+  );
+}
+
+/** @see docs/api.md#payouts */
+function mountPayouts(mount: Mount, deps: ApiDeps): void {
+  mount.create(recipients.createRecipient, (request) => createRecipient(deps, request));
+  mount.endpoint(recipients.deleteRecipient, async ({ key, params }) => {
+    const actor = { door: 'api', key_id: key._id } as const;
+    return presentRecipient(await deleteRecipient(deps, key, params.id, actor));
+  });
+  mount.create(payouts.createPayout, (request) => createPayout(deps, request));
+  mount.endpoint(payouts.getPayout, async ({ key, params }) =>
+    presentPayout(await getPayout(deps, key, params.id)),
+  );
+  mount.endpoint(payouts.listPayouts, async ({ key, query }) =>
+    presentPage(await listPayouts(deps, key, query), presentPayout),
+  );
+  mount.endpoint(payouts.listPayoutMethods, async ({ key }) => ({
+    object: 'list',
+    data: (await listRails(deps, key)).map(railEntry),
+  }));
+}
+
+/** @see docs/api.md#methods */
+function mountCatalog(mount: Mount, deps: ApiDeps): void {
+  const catalog = { object: 'list', data: PAYMENT_METHOD_IDS.map(catalogEntry) };
+  mount.endpoint(catalogue.listPaymentMethods, async () => catalog);
+  mount.endpoint(catalogue.listAvailablePaymentMethods, async ({ key }) => ({
+    object: 'list',
+    data: (await listAvailableMethods(deps, key)).map(availableEntry),
+  }));
+}
+
+/** @see docs/api.md#crypto */
+function mountCrypto(mount: Mount, deps: ApiDeps): void {
+  mount.create(crypto.createCryptoPayment, (request) => createCryptoPayment(deps, request));
+  mount.endpoint(crypto.getCryptoPayment, async ({ key, params }) =>
+    presentCryptoPayment(deps, await getCryptoPayment(deps, key, params.id)),
+  );
+  mount.endpoint(crypto.listCryptoPayments, async ({ key, query }) =>
+    presentPage(await listCryptoPayments(deps, key, query), (row) =>
+      presentCryptoPayment(deps, row),
+    ),
+  );
+  mount.create(crypto.createCryptoSettlement, (request) => createCryptoSettlement(deps, request));
+  mount.endpoint(crypto.getCryptoSettlement, async ({ key, params }) =>
+    presentCryptoSettlement(await getCryptoSettlement(deps, key, params.id)),
+  );
+  mount.endpoint(crypto.listCryptoSettlements, async ({ key, query }) =>
+    presentPage(await listCryptoSettlements(deps, key, query), presentCryptoSettlement),
+  );
+}
+
+/** @see docs/decisions.md#sandbox */
+function mountSandbox(mount: Mount, deps: ApiDeps): void {
+  mount.endpoint(sandbox.simulatePayment, async ({ key, params, body }) =>
+    presentPaymentTo(deps, await simulatePayment(deps, key, params.id, body), key),
+  );
+  mount.endpoint(sandbox.simulateRefund, async ({ key, params, body }) =>
+    presentRefund(await simulateRefund(deps, key, params.id, body)),
+  );
+  mount.endpoint(sandbox.simulatePayout, async ({ key, params, body }) =>
+    presentPayout(await simulatePayout(deps, key, params.id, body)),
+  );
+  mount.endpoint(sandbox.simulateCryptoPayment, async ({ key, params, body }) =>
+    presentCryptoPayment(deps, await simulateCryptoPayment(deps, key, params.id, body)),
+  );
+  mount.endpoint(sandbox.simulateCryptoSettlement, async ({ key, params, body }) =>
+    presentCryptoSettlement(await simulateCryptoSettlement(deps, key, params.id, body)),
+  );
+}
