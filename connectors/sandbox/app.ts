@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from '../../src/base/log';
-import { createAsset } from '../../src/pages/assets';
+import { addAsset } from '../../src/pages/assets';
 import { isForeignPost, pageHeaders } from '../../src/pages/security';
 import { addPayerRoutes, type PayerRouteDeps } from './chain/payer-routes';
 import { showMessage } from './pages';
@@ -16,20 +16,19 @@ export interface BankAppDeps extends SessionDeps {
 
 /** App of the bank's pages and its health check. */
 export function createBankApp(deps: BankAppDeps): Koa {
-  const css = createAsset('/assets/bank.css', 'text/css', BANK_CSS);
   const router = new Router();
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
-  router.get('/assets/bank.css', (ctx) => css.serve(ctx));
-  addSessionRoutes(router, { ...deps, stylesheet: css.href });
-  addPayerRoutes(router, { ...deps.chain, stylesheet: css.href });
+  const stylesheet = addAsset(router, '/assets/bank.css', 'text/css', BANK_CSS);
+  addSessionRoutes(router, { ...deps, stylesheet });
+  addPayerRoutes(router, { ...deps.chain, stylesheet });
 
   const app = new Koa();
   app.use(pageHeaders(deps.publicUrl ?? 'http://localhost'));
   app.use(async (ctx, next) => {
     const refuse = (status: number, title: string, text: string) =>
-      showMessage(ctx, { status, title, text }, { stylesheet: css.href });
+      showMessage(ctx, { status, title, text }, { stylesheet });
     try {
       if (ctx.method === 'POST' && isForeignPost(ctx, deps.publicUrl ?? ctx.origin)) {
         return refuse(403, 'That did not come from this page', 'Use the buttons on the page.');

@@ -1,5 +1,5 @@
 import Router, { type RouterMiddleware } from '@koa/router';
-import { createAsset } from '../pages/assets';
+import { addAsset } from '../pages/assets';
 import { pageHeaders, seeOther } from '../pages/security';
 import type { DashboardDeps } from './deps';
 import { type Dashboard, getHomePath } from './frame/context';
@@ -20,18 +20,17 @@ import { addSignIn } from './sign-in/sign-in';
  * @see docs/dashboard.md#the-dashboard
  */
 export function createDashboard(deps: DashboardDeps): Router {
-  const css = createAsset('/dashboard/assets/dashboard.css', 'text/css', DASHBOARD_CSS);
-  const js = createAsset('/dashboard/assets/dashboard.js', 'text/javascript', DASHBOARD_JS);
+  const router = new Router({ sensitive: true });
+  router.use(pageHeaders(deps.publicUrl, ["'self'"]));
+  const css = addAsset(router, '/dashboard/assets/dashboard.css', 'text/css', DASHBOARD_CSS);
+  const js = addAsset(router, '/dashboard/assets/dashboard.js', 'text/javascript', DASHBOARD_JS);
   const dashboard: Dashboard = {
     ...deps,
-    assets: { css: css.href, js: js.href },
+    assets: { css, js },
     cookie: sessionCookie(deps.publicUrl),
     navigation: buildNavigation(ROUTES),
   };
-  const router = new Router({ sensitive: true });
-  router.use(pageHeaders(deps.publicUrl, ["'self'"]), showErrorPage(dashboard));
-  router.get('/dashboard/assets/dashboard.css', (ctx) => css.serve(ctx));
-  router.get('/dashboard/assets/dashboard.js', (ctx) => js.serve(ctx));
+  router.use(showErrorPage(dashboard));
   router.get('/dashboard', (ctx) => seeOther(ctx, getHomePath(dashboard)));
   addSignIn(router, dashboard);
   addSignInCode(router, dashboard);

@@ -1,10 +1,10 @@
 import type { Context } from 'koa';
 import type { Logger } from '../base/log';
 import type { PaymentDocument, PaymentPages } from '../service/payment-pages';
-import { bankUrl } from './bank-url';
 import { type BrowserCookie, browserCookie } from './browser';
 import type { CryptoPagePayment } from './crypto-stage';
 import { NOTICES, type NoticeName, noticePage } from './notices';
+import { bankUrl } from './page-access';
 import type { PayAssets, PayPageProps } from './pay-views';
 import { allowForms, seeOther } from './security';
 

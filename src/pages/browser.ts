@@ -14,25 +14,39 @@ export function hashSecret(secret: string): string {
 }
 
 /**
- * Creates the cookie that binds a payment's page to one browser. Only its hash is stored.
- * @param publicUrl https makes the cookie `Secure` (`__Host-` would forbid its narrow path)
+ * Creates a cookie that holds a secret.
+ * @param publicUrl https makes the cookie `Secure`, and prefixes its name
  */
-export function browserCookie(publicUrl: string) {
-  const secure = publicUrl.startsWith('https:');
-  const name = secure ? '__Secure-pay_browser' : 'pay_browser';
-  const attributes = [
-    'Path=/pay',
-    `Max-Age=${A_WEEK_S}`,
-    'HttpOnly',
-    'SameSite=Lax',
-    ...(secure ? ['Secure'] : []),
-  ].join('; ');
-
-  const read = (ctx: Context): string | null => {
-    const value = ctx.cookies.get(name);
-    return value !== undefined && SECRET.test(value) ? value : null;
-  };
+export function secretCookie(
+  publicUrl: string,
+  { prefix, name, attributes }: { prefix: string; name: string; attributes: string },
+) {
+  const isSecure = publicUrl.startsWith('https:');
+  const fullName = isSecure ? `${prefix}${name}` : name;
+  const allAttributes = `${attributes}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+  // The library refuses `Secure` cookies behind a proxy that ends TLS.
+  const append = (ctx: Context, value: string, more = '') =>
+    ctx.append('Set-Cookie', `${fullName}=${value}; ${allAttributes}${more}`);
   return {
+    read: (ctx: Context): string | null => {
+      const value = ctx.cookies.get(fullName);
+      return value !== undefined && SECRET.test(value) ? value : null;
+    },
+    write: (ctx: Context, secret: string): void => append(ctx, secret),
+    clear: (ctx: Context): void => append(ctx, '', '; Max-Age=0'),
+  };
+}
+
+/** Creates the cookie that binds a payment's page to one browser. Only its hash is stored. */
+export function browserCookie(publicUrl: string) {
+  // `__Host-` would forbid the narrow path.
+  const { read, write } = secretCookie(publicUrl, {
+    prefix: '__Secure-',
+    name: 'pay_browser',
+    attributes: `Path=/pay; Max-Age=${A_WEEK_S}`,
+  });
+  return {
+    /** Hash of this browser's cookie; null when it has none. */
     hash: (ctx: Context): string | null => {
       const value = read(ctx);
       return value === null ? null : hashSecret(value);
@@ -40,8 +54,7 @@ export function browserCookie(publicUrl: string) {
     /** Sets the cookie unless the browser has one. @returns its hash */
     bind: (ctx: Context): string => {
       const value = read(ctx) ?? randomBytes(32).toString('base64url');
-      // The library refuses `Secure` cookies behind a proxy that ends TLS.
-      ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`);
+      write(ctx, value);
       return hashSecret(value);
     },
   };

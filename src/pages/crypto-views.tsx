@@ -8,8 +8,8 @@ import {
   type Stage,
   type StageName,
 } from './crypto-stage';
-import { Icon, type IconName } from './icons';
-import { Detail, Monogram, renderPage } from './layout';
+import { Icon } from './icons';
+import { Detail, Monogram, renderPage, Sign, type SignProps } from './layout';
 import type { PayAssets } from './pay-views';
 import { QrCode } from './qr';
 
@@ -23,23 +23,14 @@ export interface CryptoPageProps {
   state: string;
 }
 
-interface Words {
-  icon: IconName;
-  tone: '' | 'good' | 'bad';
-  title: string;
-  text: string;
-}
-
-const WORDS: Record<Exclude<StageName, 'pay'>, Words> = {
+const WORDS: Record<Exclude<StageName, 'pay'>, SignProps> = {
   top_up: {
     icon: 'clock',
-    tone: '',
     title: 'Part of the amount is here',
     text: 'Send the rest to the same address before the time is over. You need not start again.',
   },
   confirming: {
     icon: 'clock',
-    tone: '',
     title: 'Your payment is being confirmed',
     text: 'You can close this page: we notify the shop.',
   },
@@ -57,13 +48,11 @@ const WORDS: Record<Exclude<StageName, 'pay'>, Words> = {
   },
   held: {
     icon: 'clock',
-    tone: '',
     title: 'Your payment is being checked',
     text: 'Please do not pay again. A person looks at it, and the shop hears the outcome.',
   },
   expired: {
     icon: 'clock',
-    tone: '',
     title: 'The time to pay is over',
     text:
       'Please send nothing to this address any more. If you have just paid, do not pay again: ' +
@@ -85,7 +74,7 @@ export function cryptoPage(props: CryptoPageProps): string {
     children: (
       <div class="live" data-poll={poll} data-state={state}>
         <Monogram name={merchant} />
-        {stage.name === 'pay' ? null : <StageNotice words={WORDS[stage.name]} />}
+        {stage.name === 'pay' ? null : <Sign {...WORDS[stage.name]} />}
         {canPay && <PayPrompt payment={payment} stage={stage} />}
         <Notes payment={payment} stage={stage} />
         <Deposits payment={payment} />
@@ -98,20 +87,6 @@ export function cryptoPage(props: CryptoPageProps): string {
 function getTitle(payment: ShownCryptoPayment, stage: Stage, merchant: string): string {
   if (stage.name !== 'pay') return WORDS[stage.name].title;
   return `Pay ${formatUnits(stage.missing, payment)} to ${merchant}`;
-}
-
-function StageNotice({ words: { icon, tone, title, text } }: { words: Words }) {
-  return (
-    <>
-      <div class={`sign ${tone}`}>
-        <Icon name={icon} size={28} />
-      </div>
-      <div class="stack">
-        <h1>{title}</h1>
-        <p class="muted">{text}</p>
-      </div>
-    </>
-  );
 }
 
 /** Characters that fit on one line in the large type. */

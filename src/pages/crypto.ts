@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { PayPages } from './answers';
-import { type Asset, createAsset } from './assets';
+import { addAsset } from './assets';
 import { hashSecret, SECRET } from './browser';
 import { CRYPTO_JS } from './crypto-script';
 import { type CryptoPagePayment, getStage } from './crypto-stage';
@@ -15,9 +15,8 @@ import { cryptoPage } from './crypto-views';
  * @see docs/api.md#the-payers-page
  */
 export function addCryptoRoutes(router: Router, pages: PayPages): void {
-  const css = createAsset('/pay/assets/crypto.css', 'text/css', CRYPTO_CSS);
-  const js = createAsset('/pay/assets/crypto.js', 'text/javascript', CRYPTO_JS);
-  addAssets(router, [css, js]);
+  const css = addAsset(router, '/pay/assets/crypto.css', 'text/css', CRYPTO_CSS);
+  const js = addAsset(router, '/pay/assets/crypto.js', 'text/javascript', CRYPTO_JS);
 
   router.get('/pay/crypto/:token', async (ctx) => {
     const payment = await findPayment(ctx, pages);
@@ -27,7 +26,7 @@ export function addCryptoRoutes(router: Router, pages: PayPages): void {
     ctx.body = cryptoPage({
       payment,
       merchant: await pages.getMerchantName(payment.account_id),
-      assets: { css: css.href, js: js.href },
+      assets: { css, js },
       now,
       poll: `/pay/crypto/${ctx.params['token']}/status`,
       state: hashState(payment, now),
@@ -58,9 +57,4 @@ function hashState(payment: CryptoPagePayment, now: Date): string {
   const { name } = getStage(payment, now);
   const text = JSON.stringify([name, status, amount_received, deposits]);
   return createHash('sha256').update(text).digest('base64url').slice(0, 16);
-}
-
-function addAssets(router: Router, [css, js]: [Asset, Asset]): void {
-  router.get('/pay/assets/crypto.css', (ctx) => css.serve(ctx));
-  router.get('/pay/assets/crypto.js', (ctx) => js.serve(ctx));
 }

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import { Icon } from './icons';
+import { Icon, type IconName } from './icons';
 
-export interface PageShell {
+interface Document {
   title: string;
   stylesheet: string;
   script?: string;
@@ -10,18 +10,13 @@ export interface PageShell {
   reloadAfter?: number;
   /** Stored URL to which the browser redirects at once. */
   goTo?: string;
-  banner?: string;
-  footer: string;
   children: ComponentChildren;
 }
 
 /** Renders an HTML document; everything in it is escaped. */
-export function renderPage(shell: PageShell): string {
-  return `<!doctype html>${renderToString(<Page {...shell} />)}`;
-}
-
-function Page({ title, stylesheet, script, banner, footer, children, ...timing }: PageShell) {
-  return (
+export function renderDocument(document: Document): string {
+  const { title, stylesheet, script, children, ...timing } = document;
+  const html = (
     <html lang="en">
       <head>
         <meta charset="utf-8" />
@@ -34,7 +29,23 @@ function Page({ title, stylesheet, script, banner, footer, children, ...timing }
         <Timing {...timing} />
         {script !== undefined && <script src={script} defer />}
       </head>
-      <body>
+      <body>{children}</body>
+    </html>
+  );
+  return `<!doctype html>${renderToString(html)}`;
+}
+
+export interface Page extends Document {
+  banner?: string;
+  footer: string;
+}
+
+/** Renders a page of customers: a sheet with a banner above it and a footer below. */
+export function renderPage({ banner, footer, children, ...document }: Page): string {
+  return renderDocument({
+    ...document,
+    children: (
+      <>
         {banner !== undefined && (
           <div class="banner" role="note">
             {banner}
@@ -47,18 +58,40 @@ function Page({ title, stylesheet, script, banner, footer, children, ...timing }
             <span>{footer}</span>
           </footer>
         </div>
-      </body>
-    </html>
-  );
+      </>
+    ),
+  });
 }
 
-function Timing({ reloadAfter, goTo }: Pick<PageShell, 'reloadAfter' | 'goTo'>) {
+function Timing({ reloadAfter, goTo }: Pick<Document, 'reloadAfter' | 'goTo'>) {
   if (goTo !== undefined) return <meta http-equiv="refresh" content={`0;url=${goTo}`} />;
   if (reloadAfter === undefined) return null;
   return (
     <noscript>
       <meta http-equiv="refresh" content={String(reloadAfter)} />
     </noscript>
+  );
+}
+
+export interface SignProps {
+  icon: IconName;
+  tone?: '' | 'good' | 'bad';
+  title: string;
+  text: string;
+}
+
+/** Title and text below a round icon. */
+export function Sign({ icon, tone = '', title, text }: SignProps) {
+  return (
+    <>
+      <div class={`sign ${tone}`}>
+        <Icon name={icon} size={28} />
+      </div>
+      <div class="stack">
+        <h1>{title}</h1>
+        <p class="muted">{text}</p>
+      </div>
+    </>
   );
 }
 

@@ -1,5 +1,5 @@
-import { Icon, type IconName } from './icons';
-import { renderPage } from './layout';
+import type { IconName } from './icons';
+import { renderPage, Sign } from './layout';
 import type { PayAssets } from './pay-views';
 
 interface NoticeWords {
@@ -70,13 +70,7 @@ export function noticePage(name: NoticeName, assets: PayAssets, onward: string |
     footer: 'Secure payment page.',
     children: (
       <>
-        <div class="sign">
-          <Icon name={icon} size={28} />
-        </div>
-        <div class="stack">
-          <h1>{title}</h1>
-          <p class="muted">{text}</p>
-        </div>
+        <Sign icon={icon} title={title} text={text} />
         {onward !== null && (
           <a class="button" href={onward}>
             Back to the shop

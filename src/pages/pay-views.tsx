@@ -2,9 +2,9 @@ import { formatMoney } from '../domain/money';
 import { isPaymentMethodId, methodRules } from '../domain/payment/catalog';
 import type { PaymentStatus } from '../domain/payment/payment';
 import type { PaymentDocument } from '../service/payment-pages';
-import { bankUrl } from './bank-url';
 import { Icon, type IconName } from './icons';
 import { Detail, Monogram, renderPage } from './layout';
+import { bankUrl } from './page-access';
 
 export interface PayAssets {
   css: string;

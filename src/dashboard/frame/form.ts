@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
+import { isForeignPost } from '../../pages/security';
+import { isCsrfToken } from './session-cookie';
 
 const BODY_BYTES_MAX = 32 * 1_024;
 const FIELDS_MAX = 100;
 const FORM = 'application/x-www-form-urlencoded';
 
 /** Reads a form; null where the body is no form or too large. */
-export async function readForm(ctx: Context): Promise<URLSearchParams | null> {
+async function readForm(ctx: Context): Promise<URLSearchParams | null> {
   if (ctx.is(FORM) !== FORM) return null;
   try {
     const { length } = ctx.request;
@@ -18,6 +20,22 @@ export async function readForm(ctx: Context): Promise<URLSearchParams | null> {
     if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') return null;
     throw error;
   }
+}
+
+/**
+ * Reads a form that a page of the dashboard sent.
+ * @param secret secret of the session whose token the form must carry; null before sign-in
+ * @returns the name of the notice to answer with where the form is refused
+ */
+export async function readOwnForm(
+  ctx: Context,
+  publicUrl: string,
+  secret: string | null,
+): Promise<URLSearchParams | 'foreign' | 'unreadable'> {
+  if (isForeignPost(ctx, publicUrl)) return 'foreign';
+  const form = await readForm(ctx);
+  if (form === null) return 'unreadable';
+  return secret === null || isCsrfToken(form.get('csrf') ?? '', secret) ? form : 'foreign';
 }
 
 export function field(form: URLSearchParams, name: string): string {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { renderToString } from 'preact-render-to-string';
 import { ROLE_NAMES } from '../../domain/account/dashboard-role';
+import { renderDocument } from '../../pages/layout';
 import type { Flash } from '../../service/team/sessions';
 import { Note } from './parts';
 import type { Env, Route, Viewer } from './route';
@@ -154,20 +154,10 @@ function EnvironmentSwitch({ viewer, path }: { viewer: Viewer; path: string }) {
 }
 
 function render({ title, assets }: Omit<Shell, 'children'>, body: ComponentChildren): string {
-  const page = (
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="robots" content="noindex, nofollow" />
-        <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · Payments dashboard`}</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" href={assets.css} />
-        <script src={assets.js} defer />
-      </head>
-      <body>{body}</body>
-    </html>
-  );
-  return `<!doctype html>${renderToString(page)}`;
+  return renderDocument({
+    title: `${title} · Payments dashboard`,
+    stylesheet: assets.css,
+    script: assets.js,
+    children: body,
+  });
 }

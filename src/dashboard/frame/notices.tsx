@@ -1,7 +1,9 @@
 import type { Context } from 'koa';
+import type { ComponentChildren } from 'preact';
 import { formatCount } from '../../domain/counted';
 import { type Dashboard, sendHtml } from './context';
 import { renderCard } from './layout';
+import { Note } from './parts';
 
 export const NOTICES = {
   not_found: {
@@ -54,6 +56,26 @@ export function Notice({ name }: { name: NoticeName }) {
       </p>
     </div>
   );
+}
+
+interface Card {
+  title: string;
+  status?: number;
+  fault?: string | undefined;
+  children: ComponentChildren;
+}
+
+/** Answers a visitor who is not signed in. */
+export function sendCard(ctx: Context, { assets }: Pick<Dashboard, 'assets'>, card: Card): void {
+  const { title, status, fault } = card;
+  const children = (
+    <div class="stack">
+      <h1>{title}</h1>
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {card.children}
+    </div>
+  );
+  sendHtml(ctx, renderCard({ title, assets, children }), status);
 }
 
 /** Answers with a notice outside the frame of a signed-in page. */

@@ -2,17 +2,17 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { ComponentChildren } from 'preact';
 import { mayAct } from '../../domain/account/dashboard-role';
-import { isForeignPost, seeOther } from '../../pages/security';
+import { seeOther } from '../../pages/security';
 import { auditAsUser } from '../../service/audit-log';
 import { readSession, type Visit as SessionVisit, setFlash } from '../../service/team/sessions';
 import { checkPassword } from '../../service/team/sign-in';
 import { ConfirmPage } from './confirm-page';
 import { type Dashboard, sendHtml } from './context';
-import { readForm } from './form';
+import { readOwnForm } from './form';
 import { findEntry, renderSignedIn } from './layout';
 import { explainLimit, NOTICES, Notice, type NoticeName } from './notices';
 import type { Answer, Call, Env, Route, Viewer } from './route';
-import { csrfToken, isCsrfToken } from './session-cookie';
+import { csrfToken } from './session-cookie';
 
 export function addSignedIn(router: Router, dashboard: Dashboard, routes: readonly Route[]): void {
   for (const route of routes) {
@@ -41,10 +41,8 @@ async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env
   if (route.crypto && !visit.call.viewer.account.crypto) return notice(visit, 'not_found');
   if (!visit.call.may(route.act)) return notice(visit, 'forbidden');
   if (route.method === 'get') return await answer(visit, await handle(visit));
-  if (isForeignPost(ctx, dashboard.publicUrl)) return notice(visit, 'foreign');
-  const form = await readForm(ctx);
-  if (form === null) return notice(visit, 'unreadable');
-  if (!isCsrfToken(form.get('csrf') ?? '', secret)) return notice(visit, 'foreign');
+  const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
+  if (typeof form === 'string') return notice(visit, form);
   const isFrozen = visit.call.viewer.account.frozen;
   if (isFrozen && route.whileFrozen !== true) return notice(visit, 'frozen');
   const postVisit = { ...visit, call: { ...visit.call, form } };

@@ -1,5 +1,6 @@
 import { formatMoney } from '../../domain/money';
 import type { Day } from '../../service/overview';
+import { Table } from '../frame/parts';
 
 const WIDTH = 720;
 const HEIGHT = 160;
@@ -20,12 +21,8 @@ export function buildBars(days: readonly Day[]): Bar[] {
   const plotHeight = HEIGHT - TOP;
   return days.map(({ amount }, at) => {
     const height = amount <= 0 ? 0 : Math.max(2, Math.round((amount / maxAmount) * plotHeight));
-    return {
-      x: Math.round(at * step),
-      y: HEIGHT - height,
-      width: Math.floor(step) - GAP,
-      height,
-    };
+    const [x, width] = [Math.round(at * step), Math.floor(step) - GAP];
+    return { x, y: HEIGHT - height, width, height };
   });
 }
 
@@ -73,24 +70,15 @@ export function VolumeChart({ days, currency }: { days: readonly Day[]; currency
       </div>
       <details>
         <summary>As a table</summary>
-        <table aria-label={`Settled volume in ${currency} by day`}>
-          <thead>
-            <tr>
-              <th scope="col">Day (UTC)</th>
-              <th scope="col">Payments</th>
-              <th scope="col">Volume</th>
-            </tr>
-          </thead>
-          <tbody>
-            {[...days].reverse().map(({ day, payments, amount }) => (
-              <tr key={day}>
-                <td data-label="Day (UTC)">{day}</td>
-                <td data-label="Payments">{payments}</td>
-                <td data-label="Volume">{money(amount)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          label={`Settled volume in ${currency} by day`}
+          head={['Day (UTC)', 'Payments', 'Volume']}
+          rows={days.toReversed().map(({ day, payments, amount }) => ({
+            key: day,
+            cells: [day, payments, money(amount)],
+          }))}
+          none="None."
+        />
       </details>
     </>
   );

@@ -44,9 +44,7 @@ async function showOverview(call: Call, deps: PageDeps): Promise<Answer> {
 
 function Attention({ call, overview }: { call: Call; overview: Overview }) {
   const { needsAttention, receivables, webhooks } = overview;
-  const owedAmounts = receivables.map(({ currency, owed: amount }) =>
-    formatAmount(amount, currency),
-  );
+  const owedAmounts = receivables.map(({ currency, owed }) => formatAmount(owed, currency));
   if (needsAttention.length === 0 && owedAmounts.length === 0 && webhooks.exhausted === 0)
     return null;
   return (
@@ -85,20 +83,26 @@ function Today({ overview, days, currency }: TodayProps) {
   const paymentCount = overview.today.reduce((total, { payments }) => total + payments, 0);
   return (
     <Panel title="Today">
-      <p>
-        <span class="metric">
-          {currency === undefined ? '–' : formatMoney(today?.amount ?? 0, currency)}
-        </span>
-        <br />
-        <span class="muted">{`settled, ${formatCount(today?.payments ?? 0, 'payment')}`}</span>
-      </p>
-      <p>
-        <span class="metric">{rate === null ? '–' : `${(rate * 100).toFixed(1)} %`}</span>
-        <br />
-        <span class="muted">{`success rate; ${formatCount(paymentCount, 'payment')} created today`}</span>
-      </p>
+      <Metric
+        value={currency === undefined ? '–' : formatMoney(today?.amount ?? 0, currency)}
+        text={`settled, ${formatCount(today?.payments ?? 0, 'payment')}`}
+      />
+      <Metric
+        value={rate === null ? '–' : `${(rate * 100).toFixed(1)} %`}
+        text={`success rate; ${formatCount(paymentCount, 'payment')} created today`}
+      />
       <p class="muted small">Days are those of UTC.</p>
     </Panel>
+  );
+}
+
+function Metric({ value, text }: { value: string; text: string }) {
+  return (
+    <p>
+      <span class="metric">{value}</span>
+      <br />
+      <span class="muted">{text}</span>
+    </p>
   );
 }
 
@@ -108,11 +112,10 @@ function Webhooks({ call, overview }: { call: Call; overview: Overview }) {
     <Panel title="Webhook health">
       {isRegistered ? (
         <>
-          <p>
-            <span class="metric">{String(exhausted)}</span>
-            <br />
-            <span class="muted">{`of ${events} events in 24 hours not delivered`}</span>
-          </p>
+          <Metric
+            value={String(exhausted)}
+            text={`of ${events} events in 24 hours not delivered`}
+          />
           <p>{`${waiting} wait for their next attempt.`}</p>
           <a href={call.href('/webhooks/deliveries')}>Show deliveries</a>
         </>
@@ -134,13 +137,6 @@ interface ChartProps {
 }
 
 function Chart({ call, days, currency, currencies }: ChartProps) {
-  if (currency === undefined) {
-    return (
-      <Panel title="Thirty days">
-        <p class="empty">No payment has settled in the last thirty days.</p>
-      </Panel>
-    );
-  }
   return (
     <Panel title="Thirty days">
       {currencies.length > 1 && (
@@ -157,7 +153,11 @@ function Chart({ call, days, currency, currencies }: ChartProps) {
           ))}
         </p>
       )}
-      <VolumeChart days={days} currency={currency} />
+      {currency === undefined ? (
+        <p class="empty">No payment has settled in the last thirty days.</p>
+      ) : (
+        <VolumeChart days={days} currency={currency} />
+      )}
     </Panel>
   );
 }

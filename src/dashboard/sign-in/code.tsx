@@ -1,15 +1,13 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
-import { isForeignPost, seeOther } from '../../pages/security';
+import { seeOther } from '../../pages/security';
 import { readSession, type UserDocument } from '../../service/team/sessions';
 import { checkCode } from '../../service/team/sign-in';
-import { type Dashboard, getHomePath, sendHtml } from '../frame/context';
+import { type Dashboard, getHomePath } from '../frame/context';
 import { Field } from '../frame/fields';
-import { field, readForm } from '../frame/form';
-import { renderCard } from '../frame/layout';
-import { explainLimit, sendNotice } from '../frame/notices';
-import { Note } from '../frame/parts';
-import { csrfToken, isCsrfToken } from '../frame/session-cookie';
+import { field, readOwnForm } from '../frame/form';
+import { explainLimit, sendCard, sendNotice } from '../frame/notices';
+import { csrfToken } from '../frame/session-cookie';
 import { getNextPath, openSession } from './session';
 
 const PATH = '/dashboard/sign-in/code';
@@ -28,12 +26,8 @@ async function acceptCode(ctx: RouterContext, dashboard: Dashboard): Promise<voi
   const mfaSession = await loadMfaSession(ctx, dashboard);
   if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
   const { secret, user } = mfaSession;
-  const form = await readForm(ctx);
-  if (form === null) return sendNotice(ctx, dashboard, 'unreadable');
-  const isOurs = !isForeignPost(ctx, dashboard.publicUrl);
-  if (!isOurs || !isCsrfToken(form.get('csrf') ?? '', secret)) {
-    return sendNotice(ctx, dashboard, 'foreign');
-  }
+  const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
+  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
   const next = getNextPath(form);
   const check = await checkCode(dashboard, user, field(form, 'code'));
   if (check.outcome === 'too_many') {
@@ -67,12 +61,10 @@ interface CodeProps {
   status?: number;
 }
 
-function show(ctx: RouterContext, { assets }: Dashboard, props: CodeProps): void {
-  const { secret, next, fault, status = 200 } = props;
+function show(ctx: RouterContext, dashboard: Dashboard, props: CodeProps): void {
+  const { secret, next, fault, status } = props;
   const children = (
-    <div class="stack">
-      <h1>Second factor</h1>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+    <>
       <form method="post" action={PATH} class="form">
         <input type="hidden" name="csrf" value={csrfToken(secret)} />
         {next !== undefined && <input type="hidden" name="next" value={next} />}
@@ -90,7 +82,7 @@ function show(ctx: RouterContext, { assets }: Dashboard, props: CodeProps): void
       <p>
         <a href="/dashboard/sign-in">Back to the password</a>
       </p>
-    </div>
+    </>
   );
-  sendHtml(ctx, renderCard({ title: 'Second factor', assets, children }), status);
+  sendCard(ctx, dashboard, { title: 'Second factor', status, fault, children });
 }

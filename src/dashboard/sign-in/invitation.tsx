@@ -2,18 +2,15 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { hashPassword, isLongEnough, PASSWORD_LENGTH } from '../../encryption/password';
 import { SECRET } from '../../pages/browser';
-import { isForeignPost, seeOther } from '../../pages/security';
+import { seeOther } from '../../pages/security';
 import { acceptInvitation, findInvitation } from '../../service/team/members';
-import { type Dashboard, getHomePath, sendHtml } from '../frame/context';
-import { Field } from '../frame/fields';
-import { readForm } from '../frame/form';
-import { renderCard } from '../frame/layout';
-import { sendNotice } from '../frame/notices';
-import { Note } from '../frame/parts';
+import { type Dashboard, getHomePath } from '../frame/context';
+import { NewPasswordField } from '../frame/fields';
+import { readOwnForm } from '../frame/form';
+import { sendCard, sendNotice } from '../frame/notices';
 import { openSession } from './session';
 
 const PATH = '/dashboard/invitation/:token';
-const TITLE = 'Join the team';
 
 type Invitation = NonNullable<Awaited<ReturnType<typeof findInvitation>>>;
 
@@ -28,12 +25,11 @@ export function addInvitation(router: Router, dashboard: Dashboard): void {
 }
 
 async function accept(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
-  if (isForeignPost(ctx, dashboard.publicUrl)) return sendNotice(ctx, dashboard, 'foreign');
+  const form = await readOwnForm(ctx, dashboard.publicUrl, null);
+  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
   const { token = '' } = ctx.params;
   const invitation = await find(ctx, dashboard);
   if (invitation === null) return sendNotice(ctx, dashboard, 'link_over');
-  const form = await readForm(ctx);
-  if (form === null) return sendNotice(ctx, dashboard, 'unreadable');
   const password = form.get('password') ?? '';
   if (!isLongEnough(password)) {
     const { min, max } = PASSWORD_LENGTH;
@@ -57,31 +53,20 @@ async function find(ctx: RouterContext, dashboard: Dashboard): Promise<Invitatio
 
 function show(
   ctx: RouterContext,
-  { assets }: Dashboard,
+  dashboard: Dashboard,
   { email, merchant = 'A merchant' }: Invitation,
   fault?: string,
 ): void {
   const children = (
-    <div class="stack">
-      <h1>{TITLE}</h1>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+    <>
       <p>{`${merchant} invites ${email} to its payments dashboard.`}</p>
       <form method="post" action={ctx.path} class="form">
         <input type="hidden" name="username" autocomplete="username" value={email} />
-        <Field
-          label="Password"
-          name="password"
-          type="password"
-          autocomplete="new-password"
-          hint={`At least ${PASSWORD_LENGTH.min} characters.`}
-          minLength={PASSWORD_LENGTH.min}
-          maxLength={PASSWORD_LENGTH.max}
-          required
-          autofocus
-        />
+        <NewPasswordField label="Password" name="password" autofocus />
         <button type="submit">Join</button>
       </form>
-    </div>
+    </>
   );
-  sendHtml(ctx, renderCard({ title: TITLE, assets, children }), fault === undefined ? 200 : 422);
+  const status = fault === undefined ? 200 : 422;
+  sendCard(ctx, dashboard, { title: 'Join the team', status, fault, children });
 }

@@ -1,15 +1,12 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
-import { isForeignPost, seeOther } from '../../pages/security';
+import { seeOther } from '../../pages/security';
 import { endSession, type UserDocument } from '../../service/team/sessions';
 import { checkLogin } from '../../service/team/sign-in';
-import { type Dashboard, getHomePath, sendHtml } from '../frame/context';
-import { Field } from '../frame/fields';
-import { field, readForm } from '../frame/form';
-import { renderCard } from '../frame/layout';
-import { explainLimit, sendNotice } from '../frame/notices';
-import { Note } from '../frame/parts';
-import { isCsrfToken } from '../frame/session-cookie';
+import { type Dashboard, getHomePath } from '../frame/context';
+import { Field, PasswordField } from '../frame/fields';
+import { field, readOwnForm } from '../frame/form';
+import { explainLimit, sendCard, sendNotice } from '../frame/notices';
 import { getNextPath, openSession } from './session';
 
 const EMAIL_LENGTH_MAX = 254;
@@ -25,9 +22,8 @@ export function addSignIn(router: Router, dashboard: Dashboard): void {
 
 async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   // No session exists yet, so only the origin of the form is checked.
-  if (isForeignPost(ctx, dashboard.publicUrl)) return sendNotice(ctx, dashboard, 'foreign');
-  const form = await readForm(ctx);
-  if (form === null) return sendNotice(ctx, dashboard, 'unreadable');
+  const form = await readOwnForm(ctx, dashboard.publicUrl, null);
+  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
   const email = field(form, 'email').toLowerCase().slice(0, EMAIL_LENGTH_MAX);
   const next = getNextPath(form);
   const password = form.get('password') ?? '';
@@ -64,11 +60,8 @@ async function openNextSession(
 async function signOut(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   const secret = dashboard.cookie.read(ctx);
   if (secret === null) return seeOther(ctx, '/dashboard/sign-in');
-  const form = await readForm(ctx);
-  const isOurs = !isForeignPost(ctx, dashboard.publicUrl);
-  if (!isOurs || !isCsrfToken(form?.get('csrf') ?? '', secret)) {
-    return sendNotice(ctx, dashboard, 'foreign');
-  }
+  const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
+  if (typeof form === 'string') return sendNotice(ctx, dashboard, 'foreign');
   await endSession(dashboard, secret);
   dashboard.cookie.clear(ctx);
   seeOther(ctx, '/dashboard/sign-in');
@@ -81,33 +74,23 @@ interface SignInProps {
   status?: number;
 }
 
-function show(ctx: RouterContext, { assets }: Dashboard, props: SignInProps): void {
-  const { email = '', next, fault, status = 200 } = props;
+function show(ctx: RouterContext, dashboard: Dashboard, props: SignInProps): void {
+  const { email = '', next, fault, status } = props;
   const children = (
-    <div class="stack">
-      <h1>Sign in</h1>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      <form method="post" action="/dashboard/sign-in" class="form">
-        {next !== undefined && <input type="hidden" name="next" value={next} />}
-        <Field
-          label="E-mail"
-          name="email"
-          type="email"
-          value={email}
-          autocomplete="username"
-          required
-          autofocus
-        />
-        <Field
-          label="Password"
-          name="password"
-          type="password"
-          autocomplete="current-password"
-          required
-        />
-        <button type="submit">Sign in</button>
-      </form>
-    </div>
+    <form method="post" action="/dashboard/sign-in" class="form">
+      {next !== undefined && <input type="hidden" name="next" value={next} />}
+      <Field
+        label="E-mail"
+        name="email"
+        type="email"
+        value={email}
+        autocomplete="username"
+        required
+        autofocus
+      />
+      <PasswordField />
+      <button type="submit">Sign in</button>
+    </form>
   );
-  sendHtml(ctx, renderCard({ title: 'Sign in', assets, children }), status);
+  sendCard(ctx, dashboard, { title: 'Sign in', status, fault, children });
 }

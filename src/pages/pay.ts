@@ -1,17 +1,17 @@
-import Router, { type RouterMiddleware } from '@koa/router';
+import Router, { type RouterContext, type RouterMiddleware } from '@koa/router';
 import type { Context } from 'koa';
 import type { PaymentDocument } from '../service/payment-pages';
 import { type PayPageDeps, type PayPages, shareAnswers } from './answers';
-import { type Asset, createAsset } from './assets';
-import { bankUrl } from './bank-url';
+import { addAsset } from './assets';
 import { hashSecret, SECRET } from './browser';
 import { addCryptoRoutes } from './crypto';
-import { getPageAccess, onwardUrl, type PageAccess } from './page-access';
-import { openingPage, outcomePage, payPage } from './pay-views';
-import { addReturnRoutes } from './return';
+import { bankUrl, getPageAccess, onwardUrl, type PageAccess } from './page-access';
+import { openingPage, outcomePage, payPage, returnPage } from './pay-views';
 import { PAY_JS } from './script';
 import { isForeignPost, pageHeaders, seeOther } from './security';
 import { PAY_CSS } from './styles';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
  * Serves the hosted page. It reads no request body and redirects only to stored URLs. The page
@@ -19,12 +19,12 @@ import { PAY_CSS } from './styles';
  * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function createPayPages(deps: PayPageDeps): Router {
-  const css = createAsset('/pay/assets/pay.css', 'text/css', PAY_CSS);
-  const js = createAsset('/pay/assets/pay.js', 'text/javascript', PAY_JS);
-  const pages = shareAnswers(deps, { css: css.href, js: js.href });
   const router = new Router();
-  router.use(pageHeaders(deps.publicUrl), answerInWords(pages));
-  addAssetRoutes(router, [css, js]);
+  router.use(pageHeaders(deps.publicUrl));
+  const css = addAsset(router, '/pay/assets/pay.css', 'text/css', PAY_CSS);
+  const js = addAsset(router, '/pay/assets/pay.js', 'text/javascript', PAY_JS);
+  const pages = shareAnswers(deps, { css, js });
+  router.use(answerInWords(pages));
   addReturnRoutes(router, pages);
   addCryptoRoutes(router, pages);
   addTokenRoutes(router, pages);
@@ -136,7 +136,41 @@ function answerInWords(pages: PayPages): RouterMiddleware {
   };
 }
 
-function addAssetRoutes(router: Router, [css, js]: [Asset, Asset]): void {
-  router.get('/pay/assets/pay.css', (ctx) => css.serve(ctx));
-  router.get('/pay/assets/pay.js', (ctx) => js.serve(ctx));
+/**
+ * Serves the bank's return address. It contains no secret: the browser's cookie authenticates, and
+ * another browser does not learn whether the payment exists.
+ */
+function addReturnRoutes(router: Router, pages: PayPages): void {
+  router.get('/pay/return/:payment_id', async (ctx) => {
+    const payment = await findOwnPayment(ctx, pages);
+    if (payment === null) return pages.notice(ctx, 'done');
+    const onward = onwardUrl(payment);
+    if (onward !== null) return seeOther(ctx, onward);
+    await pages.show(ctx, payment, (props) => returnPage(props, `/pay/return/${payment._id}`));
+  });
+
+  router.get('/pay/return/:payment_id/status', async (ctx) => {
+    const payment = await findOwnPayment(ctx, pages);
+    ctx.status = payment === null ? 404 : 200;
+    ctx.body = { status: payment?.status ?? null, next: payment && onwardUrl(payment) };
+  });
+
+  router.post('/pay/return/:payment_id/cancel', async (ctx) => {
+    const payment = await findOwnPayment(ctx, pages);
+    if (payment === null) return pages.notice(ctx, 'done');
+    const onward = onwardUrl(payment);
+    if (onward !== null) return seeOther(ctx, onward);
+    await pages.cancel(ctx, payment);
+  });
+}
+
+async function findOwnPayment(
+  ctx: RouterContext,
+  { payments, browser }: PayPages,
+): Promise<PaymentDocument | null> {
+  const { payment_id: id = '' } = ctx.params;
+  const hash = browser.hash(ctx);
+  if (hash === null || !UUID.test(id)) return null;
+  const payment = await payments.get(id);
+  return payment?.browser_hash === hash ? payment : null;
 }
