@@ -22,20 +22,17 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return { ...config, PUBLIC_URL, temporal: readServers(env, config) };
 }
 
-/**
- * Reads the Temporal connection, and refuses connections over a network without TLS.
- * @throws Error that lists every invalid variable
- */
+/** @throws Error that lists invalid variables, and connections over a network without TLS */
 export function readServers(
   env: NodeJS.ProcessEnv,
   { MONGODB_URI, ALLOW_CLEAR_TEXT }: { MONGODB_URI: string; ALLOW_CLEAR_TEXT: string },
 ): TemporalAccess {
   const temporal = readAccess(env);
   if (ALLOW_CLEAR_TEXT === PLAIN_TEXT_ALLOWED) return temporal;
-  const faults = [checkTemporalTls(temporal), checkMongoTls(MONGODB_URI)];
-  const messages = faults.filter((fault) => fault !== undefined);
-  if (messages.length === 0) return temporal;
-  throw unusableError(messages);
+  const checks = [checkTemporalTls(temporal), checkMongoTls(MONGODB_URI)];
+  const faults = checks.filter((fault) => fault !== undefined);
+  if (faults.length === 0) return temporal;
+  throw unusableError(faults);
 }
 
 function readAccess(env: NodeJS.ProcessEnv): TemporalAccess {
@@ -46,10 +43,7 @@ function readAccess(env: NodeJS.ProcessEnv): TemporalAccess {
   }
 }
 
-/**
- * Parses variables; an empty one counts as not set.
- * @throws Error that lists every invalid variable
- */
+/** Ignores empty variables. @throws Error that lists every invalid one */
 export function parseEnvironment<T extends z.ZodType>(
   schema: T,
   env: NodeJS.ProcessEnv,

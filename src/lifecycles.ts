@@ -9,7 +9,6 @@ import type { RefundDocument } from './store/refunds';
 
 export { isInFlight, KINDS } from './domain/resources';
 
-/** Stored document of each kind of resource that has a workflow. */
 export interface Documents extends Record<CallbackResource, object> {
   payment: PaymentDocument;
   refund: RefundDocument;
@@ -24,7 +23,7 @@ interface Lifecycle extends ResourceKind {
   /** Fields of only this kind that operators see; none identifies a customer. */
   fields: readonly string[];
   get: (stores: ResourceStores, id: string) => Promise<Resource | null>;
-  /** Reads a page of resources in progress, in order of their ids. */
+  /** Reads resources in progress, in order of their ids. */
   page: (stores: ResourceStores, after: string, limit: number) => Promise<Resource[]>;
 }
 

@@ -29,7 +29,6 @@ import { connectTemporal } from './temporal/connect';
 /** Longer than a create waits for its workflow. */
 const GRACE_MS = 10_000;
 
-/** Runs the API process. */
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('api', config.LOG_LEVEL);

@@ -1,27 +1,25 @@
 import { isBalanceAccountName } from './domain/account/balance-account';
 import { CRYPTO_METHODS } from './domain/crypto/assets';
-import type { PaymentMethodId } from './domain/payment/catalog';
-import { isPaymentMethodId, PAYMENT_METHOD_IDS } from './domain/payment/catalog';
+import {
+  isPaymentMethodId,
+  PAYMENT_METHOD_IDS,
+  type PaymentMethodId,
+} from './domain/payment/catalog';
 import { isRailId, RAIL_IDS, type RailId } from './domain/payout/rails';
 
-/** Name of the sandbox bank, which polls `connector-sandbox`. */
 export const SANDBOX_CONNECTOR = 'sandbox';
 
-/** Routing of methods and rails to connectors, by environment. */
 export interface Connectors {
   /** Finds the connector of a method or rail; undefined when none serves it there. */
   findConnector(method: string, livemode: boolean): string | undefined;
-  /** Name of the sandbox bank's connector. */
   sandbox: string;
-  /** Names of all connectors. */
   names: readonly string[];
 }
 
 /**
- * Routes the sandbox's methods and rails to the sandbox bank, and the live ones as `live` says.
- * @param live `name=method|rail|pair,name=method`: the live connectors of this installation; a pair is
- *   a coin's, as `eth_ethereum`
- * @throws Error naming a connector whose name the ledger cannot hold, or an entry that is no method of the catalogue, no rail and no pair
+ * Routes every method in the sandbox to the sandbox bank, and those in live as `live` says.
+ * @param live `name=method|rail|pair,name=method`; a pair names an asset, as `eth_ethereum`
+ * @throws Error that names the invalid entry
  */
 export function createConnectors(sandbox: string, live = ''): Connectors {
   const liveByMethod = new Map<string, string>();
@@ -46,15 +44,11 @@ export function createConnectors(sandbox: string, live = ''): Connectors {
   };
 }
 
-/** Whether it is a method of the catalogue, a rail, or a coin's pair. */
 function isKnownMethod(method: string): boolean {
   return isPaymentMethodId(method) || isRailId(method) || CRYPTO_METHODS.includes(method);
 }
 
-/**
- * Methods that the account has enabled *and* a connector serves.
- * @see docs/decisions.md#catalog
- */
+/** Methods that the account has enabled *and* a connector serves. @see docs/decisions.md#catalog */
 export function availableMethods(
   connectors: Connectors,
   enabled: readonly string[],

@@ -7,7 +7,6 @@ import { MONTHS_MAX, RECIPIENT_MONTHS } from './domain/account/retention';
 import { readWindows } from './domain/crypto/assets';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 
-/** Reports an entry at fault together with the other faults of the environment. */
 function checkWindows(text: string, ctx: z.RefinementCtx): void {
   try {
     readWindows(text);
@@ -21,9 +20,8 @@ const port = z.coerce.number().int().min(1).max(65535);
 const perSecond = z.coerce.number().int().positive();
 
 /**
- * Every variable of the environment. `npm start -- --help` and the README's table are made from it.
- * `usual` is the default under `npm start` where it differs from the schema's; `launcher` marks what
- * `npm start` sets itself.
+ * Source of `npm start -- --help` and of the README's table. `usual` is the default under `npm start`
+ * where it differs from the schema's; `launcher` marks what `npm start` sets itself.
  */
 export const VARIABLES = z.object({
   PORT: port.default(8080).meta({ description: 'Port of the API and the hosted page' }),
@@ -173,7 +171,7 @@ export const VARIABLES = z.object({
   }),
 });
 
-/** Variables that a library defines, and of which the service reads these too. */
+/** Variables that a library defines and the service reads, too. */
 export const LIBRARY_VARIABLES = z.object({
   TEMPORAL_NAMESPACE: z.string().default('default'),
   TEMPORAL_DEPLOYMENT_NAME: z.string().default(''),
@@ -182,7 +180,6 @@ export const LIBRARY_VARIABLES = z.object({
   OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
 });
 
-/** Description of each library's variables, by their common beginning. */
 export const LIBRARIES = {
   'TEMPORAL_*':
     'Namespace, TLS, API key and worker version, as [Temporal’s own tools](https://docs.temporal.io/references/client-environment-configuration) read them',

@@ -7,7 +7,7 @@ import {
   NAMED_MAX,
   type OrphanFindings,
   PARKED_ATTENTION_DAYS,
-} from '../../src/domain/operator-act';
+} from '../../src/domain/audit';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { findDeliveries, findResources, type OrphanDeps, restart } from '../../src/service/orphans';
 import type { Stores } from '../../src/store';

@@ -1,7 +1,6 @@
 import { ASSETS, formatUnits } from '../../src/domain/crypto/assets';
 import { code, table } from './markdown';
 
-/** Assets of crypto payments, and the balance from which each is settled daily. */
 export function assetTable(): string {
   const rows = ASSETS.map(({ asset, network, decimals, settled_from }) => [
     code(asset),

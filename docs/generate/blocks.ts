@@ -1,7 +1,7 @@
 const BLOCK = /(<!-- generated: ([\w-]+) -->\n)[\s\S]*?(<!-- end -->)/g;
 
 /**
- * Puts each block between its markers and leaves everything else.
+ * Puts each block between its markers.
  * @param blocks texts by the name in the marker
  * @throws Error when a block has no place in the text, or a place has no block
  */

@@ -4,7 +4,7 @@ import { code, codes, list } from './markdown';
 const CHECK_ID = 'check the ID and the environment of the key';
 const REPAY_OTHERWISE = 'repay the customer in another way';
 
-/** What a caller does about each code: a new one does not compile without. */
+/** Advice to the caller; a new code does not compile without one. */
 const ADVICE: Record<ErrorCode, string> = {
   invalid_request: 'correct the fields in `details`',
   invalid_json: 'send one well-formed JSON object',

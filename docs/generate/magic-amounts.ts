@@ -11,7 +11,7 @@ import { code, list } from './markdown';
 
 type Amounts = Record<number, { description: string }>;
 
-/** Amounts that make the sandbox bank misbehave, and the result. */
+/** Amounts with which the sandbox bank misbehaves. */
 export function magicAmountLists() {
   return {
     'payment-amounts': amountList(MAGIC_AMOUNTS),

@@ -1,4 +1,4 @@
-/** Writes what the code knows into the docs: `npm run docs`. */
+/** Writes facts of the code into the docs: `npm run docs`. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fill } from './blocks';

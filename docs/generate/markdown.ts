@@ -1,10 +1,10 @@
-/** A Markdown table; a `|` inside a cell is escaped. */
+/** Escapes a `|` inside a cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.map(escaped).join(' | ')} |`;
+  const line = (cells: readonly string[]) => `| ${cells.map(escapePipes).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-function escaped(cell: string): string {
+function escapePipes(cell: string): string {
   return cell.replaceAll('|', '\\|');
 }
 
@@ -12,7 +12,6 @@ export function code(text: string): string {
   return `\`${text}\``;
 }
 
-/** Several names, each as code. */
 export function codes(names: readonly string[]): string {
   return names.map(code).join(', ');
 }

@@ -66,15 +66,15 @@ export const currencyCode: Rule = (value) => {
   return isValid ? undefined : 'must be an ISO 4217 code';
 };
 
-export const day: Rule = (value) => {
-  if (value === undefined) return undefined;
-  const isValid = typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value);
-  const at = isValid ? new Date(`${value}T00:00:00Z`) : undefined;
-  const exists = at !== undefined && !Number.isNaN(at.getTime());
-  return exists && at.toISOString().startsWith(String(value))
+export const day: Rule = (value) =>
+  value === undefined || (typeof value === 'string' && isDay(value))
     ? undefined
     : 'must be a day, as 2026-03-01';
-};
+
+export function isDay(text: string): boolean {
+  const date = new Date(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : Number.NaN);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
 
 /** Refuses a field that this message does not have, instead of ignoring it. */
 export const absent: Rule = (value) => (value === undefined ? undefined : 'is not accepted here');

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { AUDIT_WORKFLOW } from '../domain/operator-act';
+import { AUDIT_WORKFLOW } from '../domain/audit';
 import { ensureSchedule } from './schedules';
 
 const HOUR_MS = 3_600_000;

@@ -6,7 +6,7 @@ import {
   type CallbackFindings,
   type DeliveryFindings,
   type OrphanFindings,
-} from '../../src/domain/operator-act';
+} from '../../src/domain/audit';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 
 /** Each step sends a heartbeat, so that a lost worker is noticed in a minute. */

@@ -9,9 +9,7 @@ export interface AvailableBalance {
   available: number | bigint;
 }
 
-export interface Debit {
-  balance_account: string;
-  currency: string;
+export interface Debit extends Pick<AvailableBalance, 'balance_account' | 'currency'> {
   /** Units, fees included. */
   amount: number | bigint;
 }
@@ -28,13 +26,10 @@ export function insufficientBalance(
   rows: readonly AvailableBalance[],
   debit: Debit,
 ): RuleViolation {
-  const [available, needed] = [findAvailable(rows, debit), debit.amount].map((units) =>
-    formatAmount(units, debit.currency),
-  );
-  return {
-    code: 'insufficient_balance',
-    message: `The balance has ${available}; ${needed} is needed.`,
-  };
+  const available = formatAmount(findAvailable(rows, debit), debit.currency);
+  const needed = formatAmount(debit.amount, debit.currency);
+  const message = `The balance has ${available}; ${needed} is needed.`;
+  return { code: 'insufficient_balance', message };
 }
 
 function findAvailable(

@@ -112,20 +112,13 @@ const DEPOSIT_ACTS: Record<Exclude<CryptoPaymentAct, 'accept' | 'snooze'>, Depos
     change: (deposit) => classify({ ...deposit, screening: 'passed' }),
     fault: 'No deposit is held by its screening.',
   },
-  reject: {
-    applies: isWaiting,
-    change: reject,
-    fault: 'No deposit waits for an operator.',
-  },
+  reject: { applies: isWaiting, change: reject, fault: 'No deposit waits for an operator.' },
   credit_late: {
     applies: isHeldLate,
     change: (deposit) => ({ ...deposit, status: 'confirmed' }),
     fault: 'No late deposit waits to be credited.',
   },
-  return: {
-    applies: isCounted,
-    change: (deposit) => ({ ...reject(deposit), returned: true }),
-  },
+  return: { applies: isCounted, change: (deposit) => ({ ...reject(deposit), returned: true }) },
 };
 
 export function actOnDeposits(

@@ -138,11 +138,6 @@ const PAYMENT_METHODS = {
 
 export type PaymentMethodId = keyof typeof PAYMENT_METHODS;
 
-/** Entry of GET /v1/payment-methods. @see docs/api.md#methods */
-export type CatalogEntry = { method: PaymentMethodId } & PublicRules;
-
-export type AvailableEntry = Pick<CatalogEntry, 'method' | 'display_name' | 'currencies'>;
-
 export const PAYMENT_METHOD_IDS: readonly PaymentMethodId[] = Object.freeze(
   Object.keys(PAYMENT_METHODS).filter(isPaymentMethodId),
 );
@@ -161,13 +156,13 @@ export function settlesSoon(id: PaymentMethodId): boolean {
   return !async_settlement && page !== 'card';
 }
 
-export function catalogEntry(id: PaymentMethodId): CatalogEntry {
+export function catalogEntry(id: PaymentMethodId) {
   const { page, expires_in_seconds, settlement_due_seconds, refund_due_seconds, ...wire } =
     methodRules(id);
   return { method: id, ...wire };
 }
 
-export function availableEntry(id: PaymentMethodId): AvailableEntry {
+export function availableEntry(id: PaymentMethodId) {
   const { display_name, currencies } = methodRules(id);
   return { method: id, display_name, currencies };
 }

@@ -1,19 +1,5 @@
+import type { ErrorDetail } from '../errors';
 import { isPaymentMethodId, methodRules } from './catalog';
-
-type RequirementCode =
-  | 'method_not_found'
-  | 'method_not_enabled'
-  | 'currency_not_supported'
-  | 'country_required'
-  | 'country_not_supported'
-  | 'email_required';
-
-/** A detail of `method_requirements_not_met`. @see docs/api.md#create-a-payment */
-export interface RequirementDetail {
-  code: RequirementCode;
-  field: 'method' | 'currency' | 'country' | 'customer.email';
-  message: string;
-}
 
 export interface MethodRequest {
   method: string;
@@ -23,21 +9,21 @@ export interface MethodRequest {
 }
 
 /**
- * Lists every rule of the method that a request violates.
+ * Details of `method_requirements_not_met`: every rule of the method that a request violates.
  * @see docs/api.md#create-a-payment, docs/api.md#errors
  */
 export function checkMethodRequirements(
   request: MethodRequest,
   enabled: ReadonlySet<string>,
-): RequirementDetail[] {
+): ErrorDetail[] {
   const { method, currency, country, email } = request;
   if (!isPaymentMethodId(method)) {
     return [{ code: 'method_not_found', field: 'method', message: 'There is no such method.' }];
   }
   const rules = methodRules(method);
   const name = rules.display_name;
-  const details: RequirementDetail[] = [];
-  const refuse = (code: RequirementCode, field: RequirementDetail['field'], message: string) =>
+  const details: ErrorDetail[] = [];
+  const refuse = (code: string, field: string, message: string) =>
     details.push({ code, field, message });
 
   if (!enabled.has(method)) {

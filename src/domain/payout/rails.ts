@@ -83,9 +83,6 @@ export const RAILS = {
 
 export type RailId = keyof typeof RAILS;
 
-/** Entry of GET /v1/payout-methods. @see docs/api.md#rails */
-export type RailEntry = { method: RailId } & PublicRail;
-
 export function isRailId(id: string): id is RailId {
   return Object.hasOwn(RAILS, id);
 }
@@ -96,7 +93,7 @@ export function railRules(id: RailId): RailRules {
   return RAILS[id];
 }
 
-export function railEntry(id: RailId): RailEntry {
+export function railEntry(id: RailId) {
   const { display_name, recipient_type, typical_speed, can_be_returned } = railRules(id);
   return { method: id, display_name, recipient_type, typical_speed, can_be_returned };
 }

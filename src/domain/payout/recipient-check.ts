@@ -1,4 +1,5 @@
 import { isSEPACountry, isValidIBAN } from 'ibantools';
+import { isDay } from '../shape';
 import { RAIL_FIELDS } from './rails';
 import type { CardScheme, RecipientDetails, RecipientFacts } from './recipient';
 
@@ -55,9 +56,7 @@ export function isIban(text: string): boolean {
 
 /** Accepts real days from 1900 on, as `YYYY-MM-DD`. */
 export function isBirthDate(text: string): boolean {
-  if (!/^\d{4}-\d\d-\d\d$/.test(text) || Number(text.slice(0, 4)) < BIRTH_YEAR_MIN) return false;
-  const day = new Date(`${text}T00:00:00.000Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
+  return isDay(text) && Number(text.slice(0, 4)) >= BIRTH_YEAR_MIN;
 }
 
 /** Lists fields that are missing or contradict another; a malformed field counts as present. */

@@ -1,24 +1,11 @@
 import { listAvailablePaymentMethods, listPaymentMethods } from './catalogue';
-import {
-  createCryptoPayment,
-  createCryptoSettlement,
-  getCryptoPayment,
-  getCryptoSettlement,
-  listCryptoPayments,
-  listCryptoSettlements,
-} from './crypto';
+import * as crypto from './crypto';
 import type { Endpoint } from './endpoint';
 import { cancelPayment, createPayment, getPayment, listPayments } from './payments';
 import { createPayout, getPayout, listPayoutMethods, listPayouts } from './payouts';
 import { createRecipient, deleteRecipient } from './recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from './refunds';
-import {
-  simulateCryptoPayment,
-  simulateCryptoSettlement,
-  simulatePayment,
-  simulatePayout,
-  simulateRefund,
-} from './sandbox';
+import * as sandbox from './sandbox';
 
 /** Order of the OpenAPI document; a new endpoint is added here and in `src/api`. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -38,15 +25,15 @@ export const ENDPOINTS: readonly Endpoint[] = [
   listPayoutMethods,
   listPaymentMethods,
   listAvailablePaymentMethods,
-  createCryptoPayment,
-  getCryptoPayment,
-  listCryptoPayments,
-  createCryptoSettlement,
-  getCryptoSettlement,
-  listCryptoSettlements,
-  simulatePayment,
-  simulateRefund,
-  simulatePayout,
-  simulateCryptoPayment,
-  simulateCryptoSettlement,
+  crypto.createCryptoPayment,
+  crypto.getCryptoPayment,
+  crypto.listCryptoPayments,
+  crypto.createCryptoSettlement,
+  crypto.getCryptoSettlement,
+  crypto.listCryptoSettlements,
+  sandbox.simulatePayment,
+  sandbox.simulateRefund,
+  sandbox.simulatePayout,
+  sandbox.simulateCryptoPayment,
+  sandbox.simulateCryptoSettlement,
 ];

@@ -5,7 +5,7 @@ const LIMIT_MAX = 100;
 const LIMIT_DEFAULT = 25;
 
 /** @see docs/api.md#cancel-read-list */
-export const Limit = z
+const Limit = z
   .string()
   .regex(/^\d{1,4}$/, `must be an integer from 1 to ${LIMIT_MAX}`)
   .transform(Number)
@@ -13,7 +13,7 @@ export const Limit = z
   .default(LIMIT_DEFAULT);
 
 /** @see docs/api.md#cancel-read-list */
-export const CreatedBefore = z
+const CreatedBefore = z
   .string()
   .transform((text, ctx) => {
     const position = parseCreatedBefore(text);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, type ScheduleHandle } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import type { AuditResult } from '../../../src/domain/operator-act';
+import type { AuditResult } from '../../../src/domain/audit';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { findResources, restart } from '../../../src/service/orphans';
 import { auditScheduleId, ensureAuditSchedule } from '../../../src/temporal/audit-schedule';
