@@ -58,7 +58,7 @@ test('no page has two headings with one anchor', () => {
   }
 });
 
-test('every file that the docs name in a room of the project exists', () => {
+test('every file that the docs name exists', () => {
   const named = PAGES.flatMap((page) =>
     [...proseOf(page).matchAll(PATH)].map(([, path = '']) => ({ page, path })),
   );

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 
 export const ROOT = join(__dirname, '../..');
 
-/** Rooms of the project: what is fetched, built or run here is in none of them. */
-const ROOMS = [
+/** Directories of the project, without what is fetched, built or run here. */
+const DIRECTORIES = [
   'activities',
   'bench',
   'connectors',
@@ -18,12 +18,12 @@ const ROOMS = [
 
 /** Every file of the project whose name ends in one of `endings`, by its path from the root. */
 export function filesEndingIn(...endings: string[]): string[] {
-  const inRooms = ROOMS.flatMap((room) =>
-    readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' }).map((name) =>
-      join(room, name),
+  const inDirectories = DIRECTORIES.flatMap((directory) =>
+    readdirSync(join(ROOT, directory), { recursive: true, encoding: 'utf8' }).map((name) =>
+      join(directory, name),
     ),
   );
-  const names = [...readdirSync(ROOT), ...inRooms];
+  const names = [...readdirSync(ROOT), ...inDirectories];
   return names.filter((name) => endings.some((ending) => name.endsWith(ending)));
 }
 
