@@ -23,7 +23,7 @@ export const messages = {
     open: 'Waits until rate and address are given and stored. Sent by the API with the start.',
     release: `Credits the deposits that screening holds, for good: ${OPERATOR}}.`,
     reject: `Gives the waiting deposits up, for good: ${OPERATOR}}. You handle the asset elsewhere.`,
-    accept: `Settles for the amount of an underpaid payment: ${OPERATOR}}. It becomes received.`,
+    accept: `Accepts the lower amount: ${OPERATOR}}. The payment becomes received.`,
     return:
       `Debits an underpaid payment, once its window is over: ${OPERATOR}}. It becomes ` +
       'expired; the asset is sent back elsewhere.',

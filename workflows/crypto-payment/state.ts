@@ -102,9 +102,9 @@ export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
     late_deposit:
       'A deposit came after the window. `credit_late` credits it to the merchant; `reject` gives it up.',
     underpaid:
-      'The window closed with less than is due; the merchant has what came. `accept` settles for it. ' +
-      '`return` debits it: then send the asset to the payer from the wallet of the connector. ' +
-      '`snooze` waits for the merchant.',
+      'The window closed with less than is due; the merchant has what came. `accept` ends the payment ' +
+      'with that. `return` debits it: then send the asset to the payer from the wallet of the ' +
+      'connector. `snooze` waits for the merchant.',
     deposit_undone:
       'The chain removed a deposit that was credited. Another block may include it. ' +
       'If none does, agree with the merchant and correct the balance.',
