@@ -10,11 +10,9 @@ const OPTIONS = {
   watch: { type: 'boolean', default: false },
 } as const;
 
-/** Arguments after `npm start --`. */
 export interface LaunchArguments {
   help: boolean;
   inspect?: Inspect;
-  /** Whether it rebuilds and restarts what a change of the sources affects. */
   watch: boolean;
 }
 
@@ -32,7 +30,6 @@ function parseOptions(args: readonly string[]) {
   }
 }
 
-/** Reads `worker` or `worker:9230`. */
 function parseInspect(text: string): Inspect {
   const [name, port = INSPECT_PORT, ...rest] = text.split(':');
   const part = NODE_PART_NAMES.find((each) => each === name);

@@ -14,14 +14,12 @@ export interface ChildOptions {
   logFile: string;
   /** Whether it gets a channel to this process; the child ends when the channel closes. */
   ipc?: boolean;
-  /** Milliseconds between SIGTERM and SIGKILL. */
   graceMs: number;
 }
 
 export interface Child {
   name: string;
   pid: number;
-  /** Description of how it ended; never rejects. */
   exited: Promise<string>;
   hasExited(): boolean;
   /** Sends SIGTERM, then SIGKILL after its grace; resolves when the process has ended. */
@@ -30,8 +28,8 @@ export interface Child {
 }
 
 /**
- * Starts a child with both outputs in its log file. It has its own process group, so that Ctrl-C in
- * the terminal reaches only the launcher, which ends the parts in order.
+ * Starts a child with both outputs in its log file, in its own process group: Ctrl-C in the
+ * terminal reaches only the launcher, which ends the parts in order.
  * @throws StackFailure if the program can't be run
  */
 export async function startChild(options: ChildOptions): Promise<Child> {

@@ -5,7 +5,6 @@ import { staleSource } from './sources';
 /** Root of the checkout: this file is `dist/stack/cli.js`. */
 const ROOT = join(__dirname, '../..');
 
-/** Runs the command line as `npm run cli`, after a build if a source is newer. */
 function main(): void {
   const stale = staleSource(ROOT);
   if (stale !== undefined) {

@@ -15,7 +15,6 @@ const UI_PORT = 8233;
 
 const { TEMPORAL_ADDRESS, MONGODB_URI, SANDBOX_BANK_PORT, ...shape } = VARIABLES.shape;
 
-/** Variables that decide what is started; the processes read the others. */
 const Environment = z
   .object({
     ...shape,
@@ -61,13 +60,10 @@ export interface StackConfig {
   /** Users of the started MongoDB; without them it accepts every local connection. */
   mongodbLogin?: MongoLogin;
   sandboxBankPort: number;
-  /** Ports of the processes' metrics. */
   metricsPorts: { api: number; worker: number; sandbox_bank: number };
   sandboxAutoplay: 'on' | 'off';
-  /** Live banks, as the API reads them. */
   liveConnectors: string;
   logLevel: StackEnvironment['LOG_LEVEL'];
-  /** Whether real money moves here. */
   live: boolean;
 }
 
@@ -103,8 +99,8 @@ function demoFaults(environment: StackEnvironment): string[] {
 }
 
 /**
- * Decides every setting. The servers' ports are chosen at the first start and stored in the data
- * directory, so that restarts keep the addresses and two stacks never collide.
+ * Decides every setting. The servers' ports are stored at the first start, so that restarts keep
+ * the addresses and two stacks never collide.
  */
 export async function decideConfig(
   environment: StackEnvironment,
@@ -143,7 +139,6 @@ export async function decideConfig(
   };
 }
 
-/** Chooses the port of the UI; a second stack takes any free one. */
 async function defaultUiPort(progress: Progress): Promise<number> {
   if (await isPortFree(UI_PORT)) return UI_PORT;
   const other = await freePort();

@@ -8,7 +8,6 @@ import { readJson, replaceFile } from './state-file';
 const CLI_MS_MAX = 60_000;
 const CLI = join(__dirname, '..', 'src', 'cli', 'main.js');
 
-/** Output of `account create`; the keys are never shown again. */
 const NewAccount = z.object({
   account_id: z.string(),
   sandbox_key: z.string(),
@@ -27,8 +26,8 @@ const StoredAccount = z.object({
 type StoredAccount = z.infer<typeof StoredAccount>;
 
 /**
- * Builds the terminal's lines about the demo account, which the first start creates. The sandbox
- * key is stored in `demo-account.json` (mode 0600), the other secrets nowhere.
+ * Builds the terminal's lines about the demo account, which the first start creates. Only the
+ * sandbox key is stored, in `demo-account.json` (mode 0600).
  */
 export async function demoLines(
   dataDir: string,

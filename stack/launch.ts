@@ -28,10 +28,8 @@ export interface Launch {
   config: StackConfig;
   env: NodeJS.ProcessEnv;
   inspect?: Inspect;
-  /** Whether it rebuilds and restarts what a change of the sources affects. */
   watch: boolean;
   progress: Progress;
-  /** Aborted by Ctrl-C or SIGTERM. */
   signal: AbortSignal;
   /** Receives the supervisor early, so that a second Ctrl-C can hurry it. */
   onSupervisor(supervisor: Supervisor): void;
@@ -72,12 +70,10 @@ export async function launch(request: Launch): Promise<void> {
 
 interface Watch {
   onChange(change: PartChange<PartName>): void;
-  /** Rejects if a part dies too often before all is ready. */
   hopeless: Promise<never>;
   markReady(): void;
 }
 
-/** Updates stack.json and prints each change of a part in one line. */
 function watchParts(
   config: StackConfig,
   state: StackState,

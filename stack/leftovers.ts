@@ -25,8 +25,8 @@ function getCommandText(part: PartName, dataDir: string): string {
 
 /**
  * Ends the processes that a killed launcher has left running: those in stack.json, and servers on
- * this data directory that had not come up yet. It ends a process only if its command line fits,
- * since its id may belong to another program by now. The caller holds the directory's lock.
+ * this data directory. The command line must fit, since the id may belong to another program by
+ * now. The caller holds the directory's lock.
  * @returns the names of the ended parts
  */
 export async function endLeftovers(dataDir: string): Promise<PartName[]> {

@@ -15,8 +15,8 @@ const LOG_BYTES_MAX = 50 * 1024 * 1024;
 const TAIL_BYTES = 8 * 1024;
 
 /**
- * Opens a log to which a child process appends by itself, so that nothing is lost if the launcher
- * ends first. A big log becomes `.1`.
+ * Opens a log to which a child appends by itself, so that nothing is lost if the launcher ends
+ * first. A big log becomes `.1`.
  * @returns a file descriptor, which the caller closes once the child has it
  */
 export function openLog(path: string): number {
@@ -32,7 +32,6 @@ export function boundLog(path: string, bytesMax = LOG_BYTES_MAX): void {
   truncateSync(path, 0);
 }
 
-/** Reads the last lines of a log; empty if there is none. */
 export function lastLines(path: string, count = 5): string {
   const bytes = getSize(path);
   if (bytes === 0) return '';

@@ -36,7 +36,6 @@ async function main(args: readonly string[]): Promise<number> {
   });
   let hasCrashed = false;
   process.on('uncaughtException', (error) => {
-    // Nothing is left running after an uncaught error.
     console.error(error);
     hasCrashed = true;
     stop.abort();

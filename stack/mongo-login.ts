@@ -11,7 +11,6 @@ const Passwords = z.object({
 });
 type Passwords = z.infer<typeof Passwords>;
 
-/** User of a MongoDB that the launcher starts: a process, or `operator` with all rights. */
 export type MongoUser = keyof Passwords;
 
 export interface MongoLogin {
@@ -21,8 +20,7 @@ export interface MongoLogin {
 }
 
 /**
- * Reads the login from the data directory (mode 0600), or creates it: at the first start, and if
- * the file is lost or damaged.
+ * Reads the login from the data directory (mode 0600), or creates it if it is missing or damaged.
  */
 export function mongoLogin(dataDir: string): MongoLogin {
   const path = join(dataDir, 'mongodb-login.json');

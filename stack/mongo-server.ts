@@ -25,8 +25,8 @@ const ALREADY_INITIALIZED = 23;
 const PASSWORD_ROUNDS = 5_000;
 
 /**
- * Maximum duration of a transaction. One of a killed process blocks its documents until the server
- * ends it; by default a merchant's balance would be locked for a minute.
+ * Maximum duration of a transaction: one of a killed process locks a merchant's balance for so
+ * long, by default for a minute.
  */
 const TRANSACTION_SECONDS_MAX = 3;
 
@@ -36,13 +36,11 @@ export interface MongoOptions {
   dbPath: string;
   port: number;
   logFile: string;
-  /** Aborts the start. */
   signal?: AbortSignal;
   /** Gigabytes of memory for the storage engine, which by default takes half the machine. */
   cacheGb?: number;
   /** Users that it requires; without them it accepts every local connection. */
   login?: MongoLogin;
-  /** Database of the service, to which its processes have roles. */
   database?: string;
 }
 
@@ -50,15 +48,14 @@ export interface MongoServer extends Child {
   uri: string;
 }
 
-/** URI of the server that `startMongo` starts on that port. */
 export function mongoUri(port: number, login?: MongoLogin, user: MongoUser = 'operator'): string {
   const who = login === undefined ? '' : `${user}:${login.passwords[user]}@`;
   return `mongodb://${who}${LOOPBACK}:${port}/?replicaSet=${REPLICA_SET}`;
 }
 
 /**
- * Starts a MongoDB replica set of one node (transactions need one), journaled, reachable from this
- * machine only. Resolves once it is primary and accepts writes.
+ * Starts a MongoDB replica set of one node (transactions need one), reachable from this machine
+ * only. Resolves once it is primary.
  * @throws StackFailure with the end of its log if it does not come up
  */
 export async function startMongo(options: MongoOptions): Promise<MongoServer> {
@@ -75,8 +72,8 @@ export async function startMongo(options: MongoOptions): Promise<MongoServer> {
 }
 
 /**
- * Opens data of an earlier version, or of a lost login, on a server without authentication: only
- * such a server can change the node's port, and drop users whose passwords are lost.
+ * Drops users without known passwords on a server without authentication, which also may change the
+ * node's port.
  */
 async function dropStaleUsers(open: MongoOptions): Promise<void> {
   const server = await start(open);
@@ -138,7 +135,6 @@ export async function prepareMongo(
     if (error.code !== UNAUTHORIZED) {
       throw new StackFailure(`An index of ${database} can't be made: ${describeError(error)}`);
     }
-    // The processes check whether all exist.
     progress.line('MongoDB: the user of MONGODB_URI may not make indexes (`migrate` does)');
   } finally {
     await mongo.close();

@@ -10,7 +10,6 @@ const OPERATOR_ROLES = ['root', '__system'];
 /** Only authentication mechanism; each further one takes time to set up. */
 const SCRAM = { mechanisms: ['SCRAM-SHA-256'] };
 
-/** Work on the database `admin`, anonymous or as the operator. */
 type Administer = <T>(work: (admin: Db) => Promise<T>) => Promise<T>;
 
 export interface Administrators {
@@ -22,8 +21,8 @@ const Users = z.object({ users: z.array(z.object({ user: z.string() })) });
 const Roles = z.object({ roles: z.array(z.object({ role: z.string() })) });
 
 /**
- * Creates missing users, also on data of an earlier version, and gives each process the role that
- * this version needs. It may be interrupted and run again.
+ * Creates missing users, and gives each process the role that this version needs. It may be
+ * interrupted and run again.
  * @param database the service's
  */
 export async function makeUsers(
@@ -73,8 +72,8 @@ function buildRoles(database: string): Record<(typeof PROCESSES)[number], MongoR
 }
 
 /**
- * Drops all users and roles of all databases on a server without authentication: their passwords
- * are lost, and while one exists no anonymous client may create the first.
+ * Drops all users and roles on a server without authentication: while one user exists, no anonymous
+ * client may create the first.
  */
 export async function dropUsers(admin: Db): Promise<void> {
   for (const [collection, command] of [
@@ -87,7 +86,6 @@ export async function dropUsers(admin: Db): Promise<void> {
   }
 }
 
-/** Whether the server refused with one of these codes. */
 export function isServerError(error: unknown, ...codes: number[]): error is MongoServerError {
   return error instanceof MongoServerError && codes.includes(Number(error.code));
 }

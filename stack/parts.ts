@@ -13,7 +13,6 @@ import type { Progress } from './terminal';
 /** Root of the compiled tree; this file is `dist/stack/parts.js`. */
 const DIST = join(__dirname, '..');
 
-/** Processes of the service: script, and time to end. */
 export const NODE_PARTS = {
   worker: { script: 'worker/main.js', graceMs: 25_000 },
   sandbox_bank: { script: 'connectors/sandbox/main.js', graceMs: 15_000 },
@@ -39,7 +38,6 @@ export type StackPart = Part<PartName>;
 
 interface PartOptions {
   inspect?: Inspect;
-  /** Receives a line about indexes that are built. */
   progress?: Pick<Progress, 'line'>;
 }
 
@@ -134,7 +132,6 @@ function mongoAddress(
   return mongodbUri ?? mongoUri(mongodbPort, mongodbLogin, user);
 }
 
-/** Removes the access to a remote Temporal, unless it is in use. */
 function withoutRemote(config: StackConfig, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   if (config.temporalAddress !== undefined) return env;
   return Object.fromEntries(
@@ -142,7 +139,6 @@ function withoutRemote(config: StackConfig, env: NodeJS.ProcessEnv): NodeJS.Proc
   );
 }
 
-/** Environment of the api, the worker, the sandbox bank and the command line. */
 export function childEnvironment(
   config: StackConfig,
   keys: KeyPaths,

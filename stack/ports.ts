@@ -21,7 +21,6 @@ export async function freePort(): Promise<number> {
   throw new StackFailure(`No port from ${LOWEST} to ${HIGHEST} seems to be free.`);
 }
 
-/** Whether a server could listen on that port of the loopback address. */
 export async function isPortFree(port: number): Promise<boolean> {
   const server = createServer();
   return await new Promise<boolean>((resolve) => {

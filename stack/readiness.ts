@@ -7,7 +7,6 @@ const POLL_MS = 150;
 const CALL_MS_MAX = 3_000;
 const ANSWER_LENGTH_MAX = 200;
 
-/** URL that answers 200 once its part is ready. */
 export interface Probe {
   name: string;
   url: string;

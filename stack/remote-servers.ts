@@ -14,10 +14,7 @@ import type { Progress } from './terminal';
 
 const CALL_MS_MAX = 5_000;
 
-/**
- * Finds or downloads the servers to start, and checks the external ones.
- * @throws StackFailure if a server is neither found nor downloaded, or an external one unusable
- */
+/** Finds or downloads the servers to start, and checks the external ones. @throws StackFailure */
 export async function findServers(
   { cacheDir, temporalAddress, mongodbUri }: StackConfig,
   { env, progress, signal }: Omit<ProvisionContext, 'cacheDir'>,
@@ -37,8 +34,7 @@ export async function findServers(
 
 /**
  * Reads the access to external servers.
- * @throws StackFailure naming the variable at fault, or the server that would be reached without
- *   TLS
+ * @throws StackFailure naming the invalid variable, or a server without TLS
  */
 export function remoteAccess(env: NodeJS.ProcessEnv): TemporalAccess {
   const access = readAccess(env);
@@ -59,8 +55,7 @@ function readAccess(env: NodeJS.ProcessEnv): TemporalAccess {
 }
 
 /**
- * Prepares an external Temporal server: registers the missing search attributes and prints them.
- * Its owner decides its retention.
+ * Prepares an external Temporal server: registers the missing search attributes.
  * @throws StackFailure if it does not answer, or refuses the registration
  */
 export async function prepareRemoteTemporal(

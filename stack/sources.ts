@@ -1,10 +1,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Directories whose code the service and its launcher run. */
 const FOLDERS = ['src', 'workflows', 'activities', 'worker', 'connectors', 'stack'];
 
-/** Lists the sources of a checkout with their modification times in milliseconds. */
 export function listSources(root: string): Map<string, number> {
   const times = new Map<string, number>();
   for (const folder of FOLDERS.filter((each) => existsSync(join(root, each)))) {
@@ -18,7 +16,6 @@ export function listSources(root: string): Map<string, number> {
   return times;
 }
 
-/** Finds a source that changed after it was compiled; undefined if the build is current. */
 export function staleSource(root: string): string | undefined {
   for (const [source, changedAt] of listSources(root)) {
     const compiled = join(root, 'dist', source.replace(/\.tsx?$/, '.js'));

@@ -22,12 +22,10 @@ export const StackState = z.object({
   mongodb: z.object({ pid, uri: z.string() }),
   /** Metrics URLs; absent in a file of an earlier version. */
   metrics: z.object({ api: z.string(), worker: z.string(), sandbox_bank: z.string() }).optional(),
-  /** Other settings that the command line needs to use the same stack. */
   settings: z.object({
     MONGODB_DB: z.string(),
     /** Absent in a file of an earlier version. */
     TASK_QUEUE_PREFIX: z.string().default(''),
-    /** Absolute paths. */
     KEYS_FILE: z.string(),
     KEYS_DIR: z.string(),
     WEBHOOK_ALLOW_PRIVATE: z.string(),
@@ -58,10 +56,7 @@ export function removeState(dataDir: string): void {
   rmSync(stateFile(dataDir), { force: true });
 }
 
-/**
- * Writes another file, readable by its owner only, and renames it, so that readers see no partial
- * text.
- */
+/** Replaces a file in one step, so that readers see no partial text. Only its owner may read it. */
 export function replaceFile(path: string, text: string): void {
   const next = `${path}.${process.pid}.next`;
   writeFileSync(next, text, { mode: 0o600 });

@@ -4,12 +4,11 @@ const PARENT_POLL_MS = 500;
  * sends it too.
  */
 const SAME_REQUEST_MS = 250;
-/** Scripts that run the launcher. */
 const NPM_SCRIPTS: ReadonlySet<string> = new Set(['start', 'dev']);
 
 /**
- * Calls `onRequest` for each Ctrl-C and SIGTERM, with their number so far. The end of the npm that
- * started this process counts too, since npm's shell does not pass signals on.
+ * Calls `onRequest` for each Ctrl-C and SIGTERM, with their number so far, and when the npm that
+ * started this process ends, since npm's shell does not pass signals on.
  */
 export function onStopRequest(onRequest: (count: number, why: string) => void): {
   dispose(): void;

@@ -2,13 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '../src/base/failure';
 import type { Child } from './child-process';
 
-/** Process that must run as long as the stack does. */
 export interface Part<Name extends string = string> {
   name: Name;
-  /**
-   * Starts it and resolves once others may depend on it; each restart calls it again. On `signal`
-   * it gives up and leaves nothing running.
-   */
+  /** Starts it and resolves once others may depend on it. On `signal` it leaves nothing running. */
   start(signal: AbortSignal): Promise<Child>;
 }
 
@@ -18,7 +14,6 @@ export interface PartChange<Name extends string = string> {
   pid: number | null;
   what: 'up' | 'down' | 'restarting' | 'failed to start';
   reason?: string;
-  /** Milliseconds until it is started again. */
   retryInMs?: number;
 }
 
@@ -37,17 +32,15 @@ export interface Supervisor {
   start(): Promise<void>;
   /** Restarts a part; one that is down starts at once. */
   restart(name: string): Promise<void>;
-  /** Ends all parts in the reverse order of their stages. */
   stop(): Promise<void>;
-  /** Kills all running parts, to cut a stop short. */
   hurry(): void;
 }
 
 const DEFAULTS: SupervisorOptions = { backoffMsMin: 200, backoffMsMax: 5_000, steadyMs: 30_000 };
 
 /**
- * Keeps parts running. The stages start one after the other, the parts of a stage together.
- * `onChange` receives every start and every death, except those of `stop`.
+ * Keeps parts running. The stages start one after the other. `onChange` receives every start and
+ * every death, except those of `stop`.
  */
 export function supervise<Name extends string>(
   stages: readonly (readonly Part<Name>[])[],
@@ -57,7 +50,6 @@ export function supervise<Name extends string>(
   const running = new Map<Part<Name>, Child>();
   const keepTasks = new Map<Part<Name>, Promise<void>>();
   const stopping = new AbortController();
-  /** Parts that are ended in order to restart. */
   const restarting = new Set<Part<Name>>();
   const waits = new Map<Part<Name>, AbortController>();
 

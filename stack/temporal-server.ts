@@ -7,10 +7,7 @@ import { type Child, startChild, waitUntilUp } from './child-process';
 import { LOOPBACK, needPortFor } from './ports';
 
 const UP_MS_MAX = 60_000;
-/**
- * Maximum wait for a stop. On SIGTERM the server ends within about a second, and the next start
- * replays its write-ahead log.
- */
+/** Maximum wait for a stop, which takes about a second. */
 const STOP_MS_MAX = 6_000;
 const CALL_MS_MAX = 2_000;
 
@@ -22,11 +19,9 @@ export interface TemporalOptions {
   /** SQLite file; created if missing, and kept over restarts. */
   dbFile: string;
   port: number;
-  /** Port of the web UI; absent: no UI. */
   uiPort?: number;
   namespace?: string;
   logFile: string;
-  /** Aborts the start. */
   signal?: AbortSignal;
   retentionHours?: number;
   /** Further dynamic settings of the server, as `key=value`. */
@@ -38,7 +33,7 @@ export interface TemporalServer extends Child {
 }
 
 /**
- * Starts a tuned Temporal development server on a file, with the search attributes of this service,
+ * Starts a Temporal development server on a file, with the search attributes of this service,
  * reachable from this machine only. Resolves once its namespace answers.
  * @throws StackFailure with the end of its log if it does not come up
  */

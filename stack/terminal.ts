@@ -16,7 +16,6 @@ export interface Task {
 }
 
 export interface Progress {
-  /** Writes a line that stays. */
   line(text: string): void;
   /** Shows `name`, the task's step and its duration, until `work` has ended. */
   during<T>(name: string, work: (task: Task) => Promise<T>): Promise<T>;
@@ -71,7 +70,6 @@ export function showProgress(screen: Screen = process.stdout, now = Date.now): P
   };
 }
 
-/** Progress without output, for tests whose own output matters. */
 export const silentProgress: Progress = {
   line: () => {},
   during: (_name, work) => work({ say: () => {} }),

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { LIBRARIES, VARIABLES } from '../src/variables';
 
-/** Variable as `--help` and the docs show it. */
 export interface Variable {
   name: string;
   description: string;
-  /** Default under `npm start`. */
   usual: string;
   /** Default of a process that is started alone. */
   alone: string;

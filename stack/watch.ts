@@ -16,18 +16,13 @@ const BUILD_MS_MAX = 120_000;
 const REQUIRE = /\brequire(?:\.resolve)?\(["'](\.[^"']*)["']\)/g;
 
 export interface SourceWatch {
-  /** Root of the checkout; its build is in `dist`. */
   root: string;
-  /** Restarts a part with the new build. */
   restart(part: NodePartName): Promise<void>;
   progress: Progress;
   signal: AbortSignal;
 }
 
-/**
- * Builds when a source changes and restarts the parts whose code changed, until `signal`. A build
- * with errors restarts nothing.
- */
+/** Builds when a source changes and restarts the parts whose code changed, until `signal`. */
 export async function watchSources(watch: SourceWatch): Promise<void> {
   const { root, progress, signal } = watch;
   let builtTimes = staleSource(root) === undefined ? serializeTimes(root) : '';
@@ -56,7 +51,6 @@ async function build(root: string, running: CodeHashes, signal: AbortSignal): Pr
   if (hashParts(root).worker !== running.worker) await node('dist/worker/bundle.js');
 }
 
-/** @returns the hashes of what runs then */
 async function restartChanged(watch: SourceWatch, running: CodeHashes): Promise<CodeHashes> {
   const next = hashParts(watch.root);
   const changed = NODE_PART_NAMES.filter((part) => next[part] !== running[part]);
@@ -100,7 +94,6 @@ function readCode(program: string): Map<string, string> {
   return texts;
 }
 
-/** Finds a module's file: `./part` may be `part.js` or `part/index.js`. */
 function resolveFile(module: string): string {
   const candidates = [`${module}.js`, join(module, 'index.js'), module];
   return candidates.find((each) => existsSync(each)) ?? module;

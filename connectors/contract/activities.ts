@@ -1,8 +1,8 @@
 /**
- * Activities that a bank connector implements on its task queue `connector-{name}`.
- * A repeat with the same instruction id must give the same answer and move money once. A decline is
- * a value; an outage is an exception, which Temporal retries. Inputs carry no personal data, since
- * they stay in Temporal's history.
+ * Activities of a bank connector on its task queue `connector-{name}`.
+ * A repeat with the same instruction id gives the same answer and moves money once. A decline is a
+ * value; Temporal retries an exception. Inputs stay in Temporal's history, so they have no personal
+ * data.
  */
 export interface ConnectorActivities {
   /** Opens the page on which the customer pays. Instruction id: `payment_id`. */
@@ -16,22 +16,19 @@ export interface ConnectorActivities {
   /** Sends a refund to the customer; a callback reports its end. Instruction id: `refund_id`. */
   sendRefund(input: RefundInstruction): Promise<RefundAnswer | Outdated>;
   /**
-   * Looks up a refund whose instruction had no answer. `not_found` must mean that it never arrived:
-   * the service then sends it again with the same id.
+   * Looks up a refund whose instruction had no answer. After `not_found` it is sent again with the
+   * same id, so that must mean it never arrived.
    */
   lookUpRefund(input: { refund_id: string }): Promise<RefundLookup>;
   /**
-   * Pays a recipient. Instruction id: `payout_id`. The activity decrypts the recipient's details;
-   * they never appear in an input, an answer or an error.
+   * Pays a recipient. Instruction id: `payout_id`. Details that it decrypts never appear in an
+   * answer or error.
    */
   sendPayout(input: PayoutInstruction): Promise<PayoutAnswer | Outdated>;
   lookUpPayout(input: { payout_id: string }): Promise<PayoutLookup>;
 }
 
-/**
- * Answer of the guard: the document is final or newer, and the bank was not instructed.
- * @see connectors/contract/guard.ts
- */
+/** Answer if the document is final or newer. @see connectors/contract/guard.ts */
 export interface Outdated {
   outcome: 'outdated';
 }

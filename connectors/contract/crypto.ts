@@ -1,26 +1,19 @@
 import type { Outdated } from './activities';
 
 /**
- * Activities that a crypto connector implements on its task queue `connector-{name}`.
- * A repeat with the same instruction id must give the same answer and move money once. A decline is
- * a value; an outage is an exception, which Temporal retries. Amounts are integers in the asset's
- * smallest unit, as text. Inputs and answers never name a payer, since they stay in Temporal's
- * history.
- * @see docs/connectors.md#crypto-connectors
+ * Activities of a crypto connector on its task queue `connector-{name}`.
+ * They follow the rules of bank connectors. Amounts are integers in the asset's smallest unit, as
+ * text. Inputs and answers never name a payer. @see docs/connectors.md#crypto-connectors
  */
 export interface CryptoConnectorActivities {
   /** Quotes the amount due in the asset. A later quote may differ. */
   quoteRate(input: RateQuestion): Promise<RateAnswer>;
   /** Assigns an address to one payment and watches it. Id: `crypto_payment_id`. */
   giveAddress(input: AddressInstruction): Promise<AddressAnswer>;
-  /** Screens the source of a confirmed deposit, by its transaction. */
   screenSource(input: ScreeningQuestion): Promise<ScreeningAnswer>;
   /** Pays a balance with at most one transaction on the chain. */
   sendSettlement(input: SettlementInstruction): Promise<SettlementAnswer | Outdated>;
-  /**
-   * Looks up a settlement whose instruction had no answer. `not_found` must mean that it never
-   * arrived: the service then sends it again with the same id.
-   */
+  /** Looks up a settlement whose instruction had no answer, as `lookUpRefund` does. */
   lookUpSettlement(input: { crypto_settlement_id: string }): Promise<SettlementLookup>;
 }
 
@@ -28,7 +21,6 @@ export interface RateQuestion {
   crypto_payment_id: string;
   /** Minor units of `currency`. */
   amount: number;
-  /** ISO 4217. */
   currency: string;
   asset: string;
   network: string;
@@ -65,7 +57,6 @@ export type AddressAnswer =
       required_confirmations: number;
       /** EIP-155 chain ID, on networks that have one. */
       chain_id?: number;
-      /** Contract of a token. */
       token_contract?: string;
       /** Page on which a developer plays the payer; sandboxes only. */
       play_url?: string;

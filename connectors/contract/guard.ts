@@ -15,13 +15,12 @@ const OUTGOING_RESOURCES: ReadonlySet<string> = new Set<InstructionRef['resource
 ]);
 
 /**
- * Compares an instruction with the document, as the last step before the bank is instructed: a
- * restored or reset workflow may request a send that an operator has canceled since. Payouts and
- * settlements of a frozen account fail, so the service tries again until it is free.
+ * Compares an instruction with the document, right before the bank is instructed: a restored or
+ * reset workflow may request what an operator has canceled since.
  * @see docs/connectors.md#one-instruction-one-effect
- * @returns function that returns undefined if the bank may be instructed, and `outdated` if the
- *   document is final or has a later version; it throws Error if the document is missing, behind
- *   its workflow (a restored database) or of a frozen account
+ * @returns function that returns `outdated` if the document is final or newer, and throws Error if
+ *   it is missing, behind its workflow (a restored database) or of a frozen account, so that the
+ *   service tries again
  */
 export function createInstructionGuard(stores: ResourceStores & Pick<Stores, 'accounts'>) {
   return async ({ resource, id, version }: InstructionRef): Promise<Outdated | undefined> => {

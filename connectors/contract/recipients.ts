@@ -34,15 +34,13 @@ export interface RecipientDecrypterDeps {
   payouts: Pick<PayoutStore, 'get'>;
   recipients: Pick<RecipientStore, 'get'>;
   encrypter: Pick<Encrypter, 'decrypt'>;
-  /** Connector whose own payouts alone are decrypted. */
   connector: string;
   log: Pick<Logger, 'info'>;
 }
 
 /**
- * Error of details deleted since the payout was created. Answer `refused` with this refusal, which
- * returns the money to the merchant.
- * @see docs/connectors.md#who-is-paid
+ * Error of deleted details. Answer `refused` with this refusal, which returns the money to the
+ * merchant. @see docs/connectors.md#who-is-paid
  */
 export class RecipientDeleted extends Error {
   override readonly name = 'RecipientDeleted';
@@ -57,10 +55,10 @@ export class RecipientDeleted extends Error {
 }
 
 /**
- * Decrypts a payout's recipient for the activity that instructs the bank. The details must never
- * enter a result, a log line or an error.
- * @returns function of a payout id, which throws RecipientDeleted, DecryptionError, or Error if the
- *   payout is not this connector's to send or the recipient is not its merchant's
+ * Decrypts a payout's recipient for the activity that instructs the bank. Details must never enter
+ * a result, a log line or an error.
+ * @returns function of a payout id, which throws RecipientDeleted, DecryptionError, or Error if
+ *   payout or recipient do not belong to this connector and merchant
  */
 export function createRecipientDecrypter(deps: RecipientDecrypterDeps) {
   const { payouts, recipients, encrypter, connector, log } = deps;
@@ -82,7 +80,7 @@ export function createRecipientDecrypter(deps: RecipientDecrypterDeps) {
 
 /**
  * Reads the merchant's text for the recipient's statement. @see docs/api.md#payouts
- * @returns function of a payout id, which throws Error if there is no such payout
+ * @returns function of a payout id, which throws Error for an unknown payout
  */
 export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 'get'> }) {
   return async (payout_id: string): Promise<string | null> => {

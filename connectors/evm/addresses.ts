@@ -5,12 +5,9 @@ import type { ExtendedKey } from './extended-key';
 
 /** Address of one payment alone. */
 export interface PaymentAddress {
-  /** The payment's id. */
   _id: string;
-  /** With its checksum. */
   address: Address;
   asset: string;
-  /** Blocks after which a deposit counts, as promised to the payment. */
   required_confirmations: number;
   /** Fingerprint of the extended key; `index` is below it. */
   key: string;
@@ -67,7 +64,6 @@ export function createAddresses({ mongo, db, key, now }: AddressDeps) {
         return other;
       }
     },
-    /** Finds those of `addresses` that belong to payments. */
     among: (addresses: readonly Address[]): Promise<PaymentAddress[]> =>
       addresses.length === 0
         ? Promise.resolve([])

@@ -9,10 +9,8 @@ const NETWORK = 'ethereum';
 
 export type Asset = 'ETH' | 'USDC';
 
-/** Digits of an asset's smallest unit. */
 export const DECIMALS: Record<Asset, number> = { ETH: 18, USDC: 6 };
 
-/** Returns the asset if this chain serves it. */
 export function servedAsset({ usdc }: Assets, asset: string, network: string): Asset | undefined {
   if (network !== NETWORK) return undefined;
   if (asset === 'ETH') return asset;

@@ -15,7 +15,6 @@ export interface ReaderDeps {
   node: EvmNode;
   addresses: Pick<Addresses, 'among'>;
   assets: Assets;
-  /** Whether the node traces calls, so that ether from contracts is seen. */
   traces: boolean;
   payer: Address;
 }
@@ -29,10 +28,7 @@ interface Transfer {
   sources: Address[];
 }
 
-/**
- * Reads a block's deposits to our addresses, and the transactions of the paying account.
- * @throws NodeFailure if the node does not know the whole block yet
- */
+/** @throws NodeFailure if the node does not know the whole block yet */
 export async function readFacts(deps: ReaderDeps, block: Block): Promise<BlockFacts> {
   const ether = deps.traces ? await readTracedEther(deps.node, block) : readEther(block);
   const transfers = [...ether, ...(await readTokenTransfers(deps, block))];
@@ -67,7 +63,6 @@ async function readTracedEther(node: EvmNode, block: Block): Promise<Transfer[]>
   });
 }
 
-/** @returns a function that throws NodeFailure for a transaction that the block does not have */
 function indexSenders({ transactions }: Block): (hash: Hash) => Address {
   const senders = new Map(transactions.map(({ hash, from }) => [hash, getAddress(from)]));
   return (hash) => {
@@ -99,7 +94,6 @@ async function hasSucceeded(node: EvmNode, hash: Hash): Promise<boolean> {
   return succeeded;
 }
 
-/** Adds up what one transaction brings to one address. */
 function addTransfer(
   earlier: BlockDeposit | undefined,
   { _id, asset: requestedAsset, required_confirmations }: PaymentAddress,

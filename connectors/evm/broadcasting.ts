@@ -19,15 +19,13 @@ export interface RebroadcastDeps extends BroadcastDeps {
   assets: Assets;
   chainId: number;
   account: PrivateKeyAccount;
-  /** Maximum wei per unit of gas. */
   feeCap: bigint;
-  /** Time after which an unmined settlement offers a higher fee. */
   raiseAfterMs: number;
   log: Logger;
 }
 
 /**
- * Broadcasts the newest bytes, and records that the node accepted them. Safe to repeat.
+ * Broadcasts the newest bytes. Safe to repeat.
  * @returns the node's reason for a refusal, such as that a block has the transaction
  */
 export async function broadcast(

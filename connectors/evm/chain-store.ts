@@ -11,7 +11,6 @@ interface Cursor extends BlockRef {
   _id: 'cursor';
 }
 
-/** Chain to which the database is bound. */
 interface BoundChain {
   _id: 'chain';
   /** EIP-155. */
@@ -19,7 +18,6 @@ interface BoundChain {
 }
 
 interface StoredBlock {
-  /** Number of the block. */
   _id: number;
   hash: Hash;
 }
@@ -29,7 +27,6 @@ const BLOCKS_MAX = 1_024;
 
 export type ChainBook = ReturnType<typeof createChainBook>;
 
-/** Store of the followed branch. */
 export function createChainBook(db: Db) {
   const cursors: Collection<Cursor> = db.collection<Cursor>('cursor');
   const chains: Collection<BoundChain> = db.collection<BoundChain>('chain');
@@ -58,12 +55,10 @@ export function createChainBook(db: Db) {
     },
     /** Last block whose facts are stored; null before the first start. */
     cursor: () => cursors.findOne({ _id: 'cursor' }),
-    /** Sets the cursor of a first start, once. */
     begin: async (at: BlockRef): Promise<void> => {
       await blocks.updateOne({ _id: at.number }, { $setOnInsert: { hash: at.hash } }, UPSERT);
       await cursors.updateOne({ _id: 'cursor' }, { $setOnInsert: { ...at } }, UPSERT);
     },
-    /** Blocks of the followed branch below a number, the newest first. */
     blocksBelow: (number: number) =>
       blocks
         .find({ _id: { $lt: number } })

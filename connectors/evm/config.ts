@@ -76,7 +76,6 @@ export type EvmConfig = z.infer<typeof EvmEnvironment> & {
   settings: z.infer<typeof EvmSettings>;
 };
 
-/** @throws Error naming every variable and every setting at fault. */
 export function readEvmConfig(env: NodeJS.ProcessEnv = process.env): EvmConfig {
   const config = parseEnvironment(EvmEnvironment, env);
   return {

@@ -4,20 +4,17 @@ import type { Asset } from './assets';
 import type { BlockRef } from './chain-store';
 import type { PendingReport } from './report';
 
-/** Money that one transaction brings to the address of one payment. */
 export interface BlockDeposit {
   crypto_payment_id: string;
   asset: Asset;
   transaction_id: Hash;
   /** Smallest units, all transfers of the transaction together. */
   amount: bigint;
-  /** Senders. */
   sources: Address[];
   /**
    * Whether the payment is in another asset. Such a deposit is stored and logged, never reported.
    */
   is_stray: boolean;
-  /** Blocks after which it counts, as promised to its payment. */
   required_confirmations: number;
 }
 
@@ -41,7 +38,6 @@ export interface Deposit extends Omit<BlockDeposit, 'amount'> {
 export interface ReportedDeposit {
   block_hash: string;
   confirmations: number;
-  /** Smallest units. */
   amount: string;
 }
 
@@ -73,7 +69,6 @@ export function createDeposits(db: Db) {
         await rows.updateOne({ _id }, update, { upsert: true, session });
       }
     },
-    /** Removes the block from deposits above a number. */
     revertAbove: (number: number, session: ClientSession) =>
       rows.updateMany(
         { 'block.number': { $gt: number } },
@@ -104,7 +99,6 @@ export function createDeposits(db: Db) {
   };
 }
 
-/** Normalizes a transaction's hash. */
 function toHash(transaction_id: string): Hash {
   return `0x${transaction_id.replace(/^0x/, '').toLowerCase()}`;
 }

@@ -21,7 +21,6 @@ import type { Screening } from './screening';
 import { reportSettlements } from './settlement-reports';
 import { createSettlements } from './settlements';
 
-/** Chain and rules of one installation. */
 export interface EvmSettings {
   /** EIP-155 chain ID that the node must have. */
   chainId: number;
@@ -40,7 +39,6 @@ export interface EvmSettings {
 
 export interface EvmDeps extends EvmSettings {
   mongo: MongoClient;
-  /** Name of the connector's own database. */
   database: string;
   node: EvmNode;
   key: ExtendedKey;
@@ -48,7 +46,7 @@ export interface EvmDeps extends EvmSettings {
   rates: RatesReader;
   screening: Screening;
   deliver: Deliver;
-  /** Compares an instruction with the service's document. @see connectors/contract/guard.ts */
+  /** @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
   now: () => Date;
   log: Logger;
@@ -63,7 +61,7 @@ export interface Evm {
 }
 
 /**
- * Connector to an Ethereum chain. Its whole state is in its database, so it may be killed at any
+ * Connector to an Ethereum chain. All its state is in its database, so it may be killed at any
  * point.
  */
 export function createEvm(deps: EvmDeps): Evm {

@@ -14,7 +14,7 @@ export interface ExtendedKey {
 
 /**
  * Reads an account's extended public key (`xpub…`, of `m/44'/60'/0'`).
- * @throws Error if it is none, or contains a private key, which this process must not have
+ * @throws Error if it is none, or contains a private key
  */
 export function readExtendedKey(text: string): ExtendedKey {
   const account = parseKey(text.trim());

@@ -8,11 +8,8 @@ import type { Block } from './node';
 import { NodeFailure } from './node-answers';
 import type { Settlements } from './settlements';
 
-/** Blocks that are read at once during catch-up. */
 const BATCH = 8;
-/**
- * Blocks before the newest at which a first start begins, so that a reorganization finds its root.
- */
+/** Blocks before the newest at which a first start begins, to contain a reorganization. */
 const BEFORE_HEAD = 128;
 
 export interface FollowerDeps extends ReaderDeps {
@@ -28,7 +25,6 @@ class LongReorganization extends Error {
   override readonly name = 'LongReorganization';
 }
 
-/** Sets the cursor before the first round: at `startBlock`, or a little before the newest block. */
 export async function beginFollowing(
   { node, book }: Pick<FollowerDeps, 'node' | 'book'>,
   startBlock: number | undefined,
@@ -45,7 +41,7 @@ export async function beginFollowing(
  * Follows the chain for one round: leaves a branch that the node has left, then adds the next
  * blocks, each in one transaction with the cursor.
  * @returns whether more may be due at once
- * @throws NodeFailure if the node does not answer; LongReorganization
+ * @throws NodeFailure; LongReorganization
  */
 export async function follow(deps: FollowerDeps): Promise<boolean> {
   const at = await deps.book.cursor();

@@ -11,7 +11,6 @@ export interface FundsDeps {
   account: PrivateKeyAccount;
   nonces: Nonces;
   settlements: Settlements;
-  /** Maximum wei per unit of gas. */
   feeCap: bigint;
 }
 

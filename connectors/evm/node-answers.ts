@@ -24,7 +24,6 @@ function getErrorName(error: unknown): string {
   return root instanceof BaseError ? root.name : error.name;
 }
 
-/** Returns undefined instead of an error of that name. */
 export async function orUndefined<T>(name: string, ask: () => Promise<T>): Promise<T | undefined> {
   try {
     return await ask();

@@ -22,7 +22,6 @@ const TRANSFER = parseAbiItem(
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 );
 
-/** Block with its transactions. */
 export interface Block {
   number: bigint;
   hash: Hash;
@@ -37,12 +36,10 @@ interface Transaction {
   from: Address;
   /** Null if the transaction creates a contract. */
   to: Address | null;
-  /** Wei. */
   value: bigint;
   nonce: number;
 }
 
-/** Transfer of a token, by the log of its contract. */
 export interface TokenTransfer {
   transactionHash: Hash;
   from: Address;
@@ -50,7 +47,6 @@ export interface TokenTransfer {
   value: bigint;
 }
 
-/** Transaction to estimate before it is signed. */
 export interface Call {
   from: Address;
   to: Address;
@@ -70,7 +66,6 @@ export function createNode(url: string) {
   return {
     chainId: () => askNode('eth_chainId', () => client.getChainId()),
     head: () => askNode('eth_blockNumber', () => client.getBlockNumber()),
-    /** Block of a number; undefined if the node does not have it yet. */
     block: (blockNumber: bigint): Promise<Block | undefined> =>
       askNode('eth_getBlockByNumber', () =>
         orUndefined('BlockNotFoundError', async () => {

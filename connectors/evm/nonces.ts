@@ -23,17 +23,16 @@ interface NonceDeps {
 export function createNonces({ db, node, settlements, payer: _id }: NonceDeps) {
   const rows: Collection<NonceRow> = db.collection<NonceRow>('nonces');
   return {
-    /** Starts at the chain's next nonce, once. */
     begin: async (): Promise<void> => {
       if ((await rows.findOne({ _id })) !== null) return;
       const next = await node.getNonce(_id, 'pending');
       await rows.updateOne({ _id }, { $setOnInsert: { next, first: next } }, { upsert: true });
     },
     /**
-     * Checks that the node knows no transaction that this book lacks, and that each nonce that it
-     * has not seen belongs to a settlement, so that none waits forever.
-     * @throws Error if they differ: the book is older than the chain or of another one, or another
-     *   program pays too
+     * Checks that the node knows no transaction that this book lacks, and that each unseen nonce
+     * has a settlement, so that none waits forever.
+     * @throws Error if they differ: the book is too old or of another chain, or another program
+     *   pays too
      */
     check: async (): Promise<void> => {
       const nodeNonce = await node.getNonce(_id, 'pending');

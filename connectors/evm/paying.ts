@@ -14,7 +14,7 @@ import { buildCall, type Fees, sign } from './signing';
 export interface PayingDeps extends FundsDeps {
   mongo: MongoClient;
   chainId: number;
-  /** Compares an instruction with the service's document. @see connectors/contract/guard.ts */
+  /** @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
   now: () => Date;
 }
@@ -31,8 +31,7 @@ const ATTEMPT_MS_MAX = 25_000;
  * Pays a settlement: signs it, stores the bytes with their nonce, and only then broadcasts them. A
  * repeat signs nothing.
  * @throws Error, with nothing stored, if it cannot be paid yet: insufficient balance, expensive
- *   gas, or a node that is unreachable, slow or on another chain. The same instruction may come
- *   again
+ *   gas, or a node that is unreachable, slow or on another chain
  */
 export async function sendSettlement(
   deps: PayingDeps,
@@ -72,8 +71,8 @@ export async function sendSettlement(
 
 /**
  * Starts the time limit of an attempt.
- * @returns function that throws Error once Temporal may have given up: another attempt may run by
- *   then, or an operator may have ended the settlement
+ * @returns function that throws Error once Temporal may have given up: another attempt may run, or
+ *   an operator may have ended the settlement
  */
 function timeLimit({ now }: Pick<PayingDeps, 'now'>): () => void {
   const began = now().getTime();
@@ -106,7 +105,6 @@ const REVERTS: RefusalReason = {
   message: 'The chain would refuse a transfer to this wallet.',
 };
 
-/** Finds the reason for which this connector never pays an instruction. */
 function findRefusal(
   { assets, account }: PayingDeps,
   { asset, network, wallet_address: wallet, livemode }: SettlementInstruction,
@@ -156,9 +154,6 @@ function withMargin(gas: bigint): bigint {
   return gas === PLAIN_GAS ? gas : (gas * 6n) / 5n;
 }
 
-/**
- * Signs and stores a settlement with its nonce, once; bytes that were not stored are never sent.
- */
 async function signAndStore(
   deps: PayingDeps,
   payment: Payment & { _id: string },
@@ -196,7 +191,6 @@ async function signAndStore(
   }
 }
 
-/** Returns the transaction that the node accepted last. */
 async function buildAnswer(
   { settlements }: Pick<PayingDeps, 'settlements'>,
   _id: string,

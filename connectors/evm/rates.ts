@@ -15,7 +15,6 @@ const Rates = z.object({
 
 export type Rates = z.infer<typeof Rates>;
 
-/** Fiat money to convert to an asset. */
 export interface RateQuery {
   /** Minor units. */
   amount: number;
@@ -27,12 +26,11 @@ export interface RateQuery {
 export interface RateSource {
   /** Path of a file, or `https://…`. */
   location: string;
-  /** Age from which prices are refused. */
   ageSecondsMax: number;
 }
 
 /**
- * Quotes amounts in an asset, by prices from a file or over HTTP.
+ * Quotes amounts by prices from a file or over HTTP.
  * @returns function that returns undefined for a pair without a price, and throws Error if the
  *   prices are unreachable, malformed or too old
  */
@@ -40,7 +38,6 @@ export function createRates({ location, ageSecondsMax }: RateSource, now: () => 
   return async (query: RateQuery): Promise<{ due: bigint; price: string } | undefined> => {
     const { as_of, rates } = parseRates(await read(location));
     const age = now().getTime() - Date.parse(as_of);
-    // Clocks may differ a little.
     if (age > ageSecondsMax * 1_000 || age < -MINUTE_MS) {
       throw new Error(`The rates are of ${as_of}: too old, or not of our time.`);
     }

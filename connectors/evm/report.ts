@@ -1,6 +1,5 @@
 import type { CryptoCallback } from '../../src/domain/crypto/callback';
 
-/** Report to the service's inbox. */
 export interface Report {
   resource: 'crypto_payment' | 'crypto_settlement';
   resource_id: string;
@@ -8,7 +7,6 @@ export interface Report {
   callback: CryptoCallback;
 }
 
-/** Report in progress, as a row stores it. */
 export type PendingReport = Pick<Report, 'name' | 'callback'>;
 
 /** Delivers a report, which counts as undelivered if this throws. */

@@ -35,7 +35,6 @@ export async function beginWithRetry(deps: RoundsDeps): Promise<void> {
   }
 }
 
-/** Runs rounds until the stop, with a longer wait after each failure. */
 export async function runRounds(deps: RoundsDeps): Promise<void> {
   const { evm, pollMs, signal, log } = deps;
   let failures = 0;
@@ -75,6 +74,5 @@ function getBackoffMs(failures: number): number {
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (ms === 0) return;
-  // An abort ends the pause.
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

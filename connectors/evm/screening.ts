@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { type Address, isAddress } from 'viem';
 
 /**
- * Screens addresses against a file with one address per line; `#` starts a comment. Each call reads
- * the file, so that a new list takes effect at once.
- * @returns function that returns the first listed address, and throws Error if the file is
- *   unreadable or has an invalid line, so that nobody passes then
+ * Screens addresses against a file with one per line; `#` starts a comment. Each call reads it, so
+ * that a new list takes effect at once.
+ * @returns function that returns the first listed address, and throws Error for an unreadable or
+ *   invalid file, so that nobody passes then
  */
 export function createScreening(path: string) {
   return async (sources: readonly Address[]): Promise<Address | undefined> => {

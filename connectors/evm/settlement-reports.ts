@@ -12,13 +12,11 @@ import {
 export interface SettlementReportDeps {
   settlements: Settlements;
   deliver: Deliver;
-  /** Blocks after which a settlement has ended, including its own. */
   confirmations: number;
   now: () => Date;
   log: Logger;
 }
 
-/** Reports the state of settlements that the service does not know yet. */
 export async function reportSettlements(deps: SettlementReportDeps, head: number): Promise<void> {
   for (const settlement of await deps.settlements.open()) {
     await reportOne(deps, settlement, head);
@@ -73,7 +71,6 @@ function toFinalReport({ hash, block, outcome }: MinedTransaction): DueReport {
   return { name: 'failed', callback: { ...callback, ...FAILURES[outcome] } };
 }
 
-/** Names the transaction if the service knows another one or none. */
 function toSentReport(settlement: Settlement): DueReport | undefined {
   const { told } = settlement;
   const transaction_id = getTransactionHash(settlement);

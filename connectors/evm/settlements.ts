@@ -26,7 +26,6 @@ export interface MinedTransaction {
 export type End = 'completed' | 'failed';
 
 export interface Settlement {
-  /** The settlement's id. */
   _id: string;
   asset: Asset;
   /** Smallest units. */
@@ -58,7 +57,6 @@ export interface Refusal {
   message: string;
 }
 
-/** Transaction of the paying account, in a block. */
 export interface Outgoing {
   from: Address;
   nonce: number;
@@ -87,7 +85,6 @@ export function createSettlements(db: Db) {
     /** Unmined settlements, in the order of their nonces. */
     waiting: (from: Address) =>
       rows.find({ from, is_open: true, mined: null }).sort({ nonce: 1 }).toArray(),
-    /** Counts settlements with nonces from `first` to below `next`. */
     countBetween: (from: Address, first: number, next: number) =>
       rows.countDocuments({ from, nonce: { $gte: first, $lt: next } }),
     /**
@@ -113,7 +110,6 @@ export function createSettlements(db: Db) {
       );
       return modifiedCount === 1;
     },
-    /** Records the transactions of the paying account in a block. */
     mine: async (outgoing: readonly Outgoing[], block: BlockRef, session: ClientSession) => {
       for (const { from, nonce, hash, succeeded } of outgoing) {
         const ownOutcome: Outcome = succeeded ? 'paid' : 'reverted';
@@ -126,14 +122,12 @@ export function createSettlements(db: Db) {
         );
       }
     },
-    /** Reverts what blocks above a number did. */
     revertAbove: (number: number, session: ClientSession) =>
       rows.updateMany(
         { 'mined.block.number': { $gt: number } },
         { $set: { mined: null, broadcast: null, is_open: true } },
         { session },
       ),
-    /** Records the transaction that an answer names. */
     markAnswered: (_id: string, hash: Hash) =>
       rows.updateOne({ _id }, { $set: { 'told.sent': hash } }),
     /** Stores a report before it is sent; false if another process has. */
@@ -154,7 +148,6 @@ export function createSettlements(db: Db) {
   };
 }
 
-/** Returns the transaction in a block, or else the one that was broadcast. */
 export function getTransactionHash({ mined, broadcast }: Settlement): Hash | undefined {
   if (mined !== null && mined.outcome !== 'taken') return mined.hash;
   return broadcast?.hash;

@@ -17,7 +17,6 @@ const wei = z
   .refine((text) => isHex(text))
   .transform((text) => BigInt(text));
 
-/** Trace: its transaction, and the calls that led to it. */
 const Trace = z.object({
   blockHash: hash,
   /** Absent without a transaction, such as from a reward. */
@@ -39,8 +38,8 @@ const Suicide = Trace.extend({
 });
 
 /**
- * Reads the ether that moved from the traces of a block, as `trace_block` returns them. A failed
- * call undoes all calls below it.
+ * Reads the ether that moved, from the result of `trace_block`. A failed call undoes all calls
+ * below it.
  * @throws Error for another shape, and for traces of another block
  */
 export function readMovements(raw: unknown, blockHash: Hash): Movement[] {
@@ -64,7 +63,6 @@ function toPath({ transactionHash, traceAddress }: TracePosition): string {
   return [transactionHash, ...traceAddress].join('/');
 }
 
-/** Paths of a call and of all calls that led to it. */
 function listPaths({ transactionHash, traceAddress }: TracePosition): string[] {
   const depths = Array.from({ length: traceAddress.length + 1 }, (_, depth) => depth);
   return depths.map((depth) =>

@@ -24,7 +24,6 @@ export interface BankActivityDeps extends OutgoingDeps {
   onOwnPayment: (payment_id: string) => void;
 }
 
-/** Activities of the bank, as the contract of connectors has them. */
 export function createBankActivities(deps: BankActivityDeps): ConnectorActivities {
   return {
     openSession: (input) => openSession(deps, input),

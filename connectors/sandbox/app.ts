@@ -14,7 +14,6 @@ export interface BankAppDeps extends SessionDeps {
   log: Logger;
 }
 
-/** App of the bank's pages and its health check. */
 export function createBankApp(deps: BankAppDeps): Koa {
   const router = new Router();
   router.get('/healthz', (ctx) => {

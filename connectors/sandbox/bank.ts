@@ -31,13 +31,9 @@ import { createSessionStore } from './sessions';
 
 export interface SandboxBankDeps {
   mongo: MongoClient;
-  /** Name of the bank's own database. */
   database: string;
-  /** Stores of the service, for its inbox of callbacks. */
   stores: InboxStores & Pick<Stores, 'accounts'>;
-  /** Decrypts the details of a payout's recipient. @see connectors/contract/recipients.ts */
   decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
-  /** Reads the text for a recipient's statement. @see connectors/contract/recipients.ts */
   readReference: (payout_id: string) => Promise<string | null>;
   temporal: Client;
   connection: NativeConnection;
@@ -50,9 +46,7 @@ export interface SandboxBankDeps {
   port: number;
   /** Public URL of its pages; by default `http://localhost:{port}`. */
   publicUrl?: string;
-  /** Whether settlements and completions follow by themselves. */
   autoplay: boolean;
-  /** Time that a slow session takes, by default 8 s. */
   slowSessionMs?: number;
   meter?: CallbackMeter;
   /** Key that signs callbacks; without it they are unsigned. */
@@ -68,7 +62,6 @@ export interface SandboxBank {
   activities: BankActivities;
   /** Resolves when the worker has ended; rejects when it broke. */
   finished: Promise<void>;
-  /** Ends worker, sender and pages, in this order, after running work. */
   stop: () => Promise<void>;
 }
 

@@ -28,16 +28,13 @@ export interface BankRefusal {
   message: string;
 }
 
-/** Entry of a refund or payout in the bank's own book. */
 export interface BookEntry {
-  /** The resource's id. */
   _id: string;
   instruction: RefundInstruction | PayoutInstruction;
   status: EntryStatus;
   bank_reference: string;
   created_at: Date;
   refusal: BankRefusal | null;
-  /** Text on the recipient's statement. */
   statement: string | null;
 }
 
@@ -83,16 +80,12 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
   };
 }
 
-/** Outcome of an instruction that has arrived, with the callbacks that follow it. */
 interface Arrival<R extends 'refund' | 'payout'> extends Outcome {
   resource: R;
   planned: PlannedCallback<R>[];
 }
 
-/**
- * Writes entry and callbacks in one transaction.
- * @returns the entry of the first instruction; `isNew` if that is this one
- */
+/** Writes entry and callbacks in one transaction; `isNew` if this instruction is the first. */
 export async function acceptIntoBook<R extends 'refund' | 'payout'>(
   { mongo, outbox, book }: { mongo: MongoClient; outbox: Outbox; book: Book },
   { resource, planned, ...outcome }: Arrival<R>,

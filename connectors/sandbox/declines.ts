@@ -40,7 +40,6 @@ export function getPageKind(method: string): PageKind {
   return isPaymentMethodId(method) ? methodRules(method).page : 'bank_selector';
 }
 
-/** Text of the chosen reason; by default the method's first one. */
 export function declineReason(method: string, choice: string): string {
   const reasons: [string, string][] = Object.entries(DECLINE_REASONS[getPageKind(method)]);
   const reason = reasons.find(([key]) => key === choice) ?? reasons[0];

@@ -6,15 +6,12 @@ const TROUBLE_MS = 1_000;
 export const LEASE_MS = 5_000;
 const BACKOFF_MS_MAX = 30_000;
 
-/** Wait after a failed attempt, which grows with their number. */
 export function getBackoffMs(attempts: number): number {
   return Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MS_MAX);
 }
 
 export interface Loop {
-  /** Starts the next round at once. */
   wake: () => void;
-  /** Resolves when the current round has ended. */
   stop: () => Promise<void>;
 }
 
@@ -25,7 +22,6 @@ export interface LoopDeps {
   log: Logger;
 }
 
-/** Runs rounds until `stop`, with a pause when nothing more is due. */
 export function startLoop({ round, failureText, log }: LoopDeps): Loop {
   let isStopped = false;
   let isWoken = false;

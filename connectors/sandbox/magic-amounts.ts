@@ -1,9 +1,7 @@
-/** Amounts at which the sandbox misbehaves, each with its description for merchants. */
 export type MagicTable<Behavior extends string = string> = Readonly<
   Record<number, { behaviour: Behavior; description: string }>
 >;
 
-/** Behavior at an amount; `otherwise` if the table does not have it. */
 export function lookUpBehavior<Behavior extends string, Usual extends string>(
   table: MagicTable<Behavior>,
   amount: number,
@@ -13,8 +11,8 @@ export function lookUpBehavior<Behavior extends string, Usual extends string>(
 }
 
 /**
- * Magic amounts of payments, in minor units of any currency. Merchants can test these cases before
- * they go live, and would not charge the amounts by accident.
+ * Magic amounts of payments, in minor units of any currency: merchants test these cases before they
+ * go live.
  */
 export const MAGIC_AMOUNTS = {
   66601: {

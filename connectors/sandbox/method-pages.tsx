@@ -9,10 +9,8 @@ import { Approve, Fault, Field } from './fields';
 
 export interface SessionView {
   instruction: SessionInstruction;
-  /** Path of the session, below which its forms post. */
   path: string;
   fault?: string;
-  /** The wallet's second step: approve on the phone. */
   confirm?: boolean;
 }
 
@@ -22,7 +20,6 @@ const TEST_PIN = '1234 5678 9012 3456';
 const TEST_BANKS = ['Amber Bank', 'Birch Savings', 'Cobalt Direct', 'Dune & Partners'];
 const TEST_ENTITY = '99999';
 
-/** Input that each page requires before it approves. */
 const RULES: Record<PageKind, { field: string; valid: RegExp; fault: string } | null> = {
   bank_selector: { field: 'bank', valid: /^.{1,40}$/, fault: 'Choose a bank.' },
   wallet: {
@@ -45,7 +42,6 @@ export function inputFault(kind: PageKind, form: URLSearchParams): string | null
   return rule === null || rule.valid.test(form.get(rule.field) ?? '') ? null : rule.fault;
 }
 
-/** Page on which a developer plays the customer of this method. */
 export function sessionPage(view: SessionView): { title: string; children: ComponentChildren } {
   const { instruction, path, fault } = view;
   const { method, amount, currency, return_url } = instruction;
@@ -148,7 +144,6 @@ const BODIES: Record<PageKind, (view: SessionView) => ComponentChildren> = {
   ),
 };
 
-/** Other ways in which the session can end. */
 function Otherwise({ kind, path, back }: { kind: PageKind; path: string; back: string }) {
   return (
     <section class="otherwise stack" aria-labelledby="otherwise">

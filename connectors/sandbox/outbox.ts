@@ -73,7 +73,6 @@ export function createOutbox(db: Db, now: () => Date) {
     },
     finish: (_id: string, state: 'sent' | 'parked' | 'dropped') =>
       rows.updateOne({ _id, state: 'pending' }, { $set: { state, done_at: now() } }),
-    /** Delays a row that was not sent, longer each time. */
     retry: ({ _id, attempts }: OutboxRow, last_error: string) =>
       rows.updateOne({ _id }, { $set: { due_at: later(getBackoffMs(attempts)), last_error } }),
     /** Drops the callbacks of a resource whose conditions have not come true. */

@@ -21,13 +21,12 @@ export interface OutgoingDeps {
   refunds: Book;
   payouts: Book;
   outbox: Outbox;
-  /** Whether settlements and completions follow by themselves. */
   autoplay: boolean;
-  /** Compares an instruction with the service's document. @see connectors/contract/guard.ts */
+  /** @see connectors/contract/guard.ts */
   findOutdated: InstructionGuard;
-  /** Decrypts the details of a payout's recipient. @see connectors/contract/recipients.ts */
+  /** @see connectors/contract/recipients.ts */
   decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
-  /** Reads the text for a recipient's statement. @see connectors/contract/recipients.ts */
+  /** @see connectors/contract/recipients.ts */
   readReference: (payout_id: string) => Promise<string | null>;
 }
 
@@ -43,7 +42,7 @@ const PAYOUT_REJECTION: BankRefusal = {
 
 /**
  * Writes book and callbacks in one transaction; a repeat is answered from the book.
- * @throws Error if the sandbox simulates that the instruction, or its answer, got lost
+ * @throws Error if the sandbox simulates a lost instruction or answer
  */
 export async function sendRefund(
   { refunds: book, findOutdated, ...deps }: OutgoingDeps,
@@ -87,9 +86,8 @@ function buildRefundAnswer({ bank_reference, refusal }: BookEntry): RefundAnswer
 }
 
 /**
- * Writes book and callbacks in one transaction; a repeat is answered from the book.
- * @throws Error if the recipient cannot be decrypted, or the sandbox simulates that the instruction, or
- *   its answer, got lost; the error never has anything of the recipient in it
+ * Sends a payout as `sendRefund` sends a refund.
+ * @throws Error also if the recipient cannot be decrypted, without anything of the recipient in it
  */
 export async function sendPayout(
   { payouts: book, decryptRecipient, readReference, findOutdated, ...deps }: OutgoingDeps,
@@ -128,7 +126,6 @@ export async function lookUpPayout(book: Book, payoutId: string): Promise<Payout
   return entry === null ? { outcome: 'not_found' } : buildPayoutAnswer(entry);
 }
 
-/** First answer, even if the payout has changed since. */
 function buildPayoutAnswer({ bank_reference, refusal, status }: BookEntry): PayoutAnswer {
   if (refusal !== null) return { outcome: 'refused', ...refusal };
   // A queued payout stays queued: any other status was reached through `sent`.
@@ -136,9 +133,8 @@ function buildPayoutAnswer({ bank_reference, refusal, status }: BookEntry): Payo
 }
 
 /**
- * Checks that the details can be decrypted, as a real bank would be sent them.
- * @returns the refusal of a deleted recipient; it goes into the book, so that an attempt which decrypted
- *   the details before is refused, too
+ * Checks that the details can be decrypted, as a real bank would need them.
+ * @returns the refusal of a deleted recipient, which is stored and so answers a repeat
  * @throws Error without text or cause of the first one, which may quote the details
  */
 async function checkRecipient(

@@ -7,7 +7,6 @@ const FORM_BYTES_MAX = 4_096;
 
 type Response = Pick<Context, 'status' | 'type' | 'body'>;
 
-/** Reads a form; empty if the request has none. */
 export async function readForm(ctx: Pick<Context, 'is' | 'req'>): Promise<URLSearchParams> {
   if (ctx.is('application/x-www-form-urlencoded') === false) return new URLSearchParams();
   const body = await getRawBody(ctx.req, { limit: FORM_BYTES_MAX, encoding: 'utf8' });

@@ -8,7 +8,6 @@ import type {
 import { DECLINED } from './declines';
 import { getBehavior, getPayoutBehavior, getRefundBehavior } from './magic-amounts';
 
-/** Callbacks of each kind of resource, and the statuses in the bank's book that they wait for. */
 export interface CallbackByResource {
   payment: { name: PaymentCallbackName; becomes: 'settled' | 'declined' };
   refund: { name: RefundCallbackName; becomes: 'settled' | 'failed' };
@@ -20,7 +19,6 @@ export interface PlannedCallback<R extends BankResource = BankResource> {
   after_ms: number;
   /** Status that the bank's book must reach first; null if it has been reached. */
   becomes: CallbackByResource[R]['becomes'] | null;
-  /** Sent again, with the same callback id. */
   repeat?: true;
   /** Whether autoplay planned it, so that a simulation takes precedence. */
   autoplay?: true;

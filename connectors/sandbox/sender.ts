@@ -17,7 +17,6 @@ export interface SenderDeps {
   sessions: SessionStore;
   refunds: Book;
   payouts: Book;
-  /** Stores of the service, for the current state of resources. */
   product: InboxStores;
   deliver: (callback: ResourceCallback) => Promise<CallbackReceipt>;
   log: Logger;
@@ -25,7 +24,7 @@ export interface SenderDeps {
 
 /**
  * Sends due callbacks until `stop`. It may be killed at any point: a row stays pending until its
- * callback was received, and a repeated callback counts once.
+ * callback was received, and a repeat counts once.
  */
 export function startSender(deps: SenderDeps): Loop {
   return startLoop({
@@ -35,10 +34,7 @@ export function startSender(deps: SenderDeps): Loop {
   });
 }
 
-/**
- * Sends the callbacks of one resource in order, those of different ones in parallel.
- * @returns the number of rows leased
- */
+/** Sends the callbacks of one resource in order, those of different ones in parallel. */
 async function sendDue(deps: SenderDeps): Promise<number> {
   const rows = await deps.outbox.lease(BATCH);
   const ids = [...new Set(rows.map(({ resource_id }) => resource_id))];
@@ -47,14 +43,12 @@ async function sendDue(deps: SenderDeps): Promise<number> {
   return rows.length;
 }
 
-/** Sends callbacks of one resource; after a failed one the others wait until their lease ends. */
 async function sendInOrder(deps: SenderDeps, rows: OutboxRow[]): Promise<void> {
   for (const row of rows) {
     if (!(await sendOne(deps, row))) return;
   }
 }
 
-/** Sends a row. Returns whether it is finished. */
 async function sendOne(deps: SenderDeps, row: OutboxRow): Promise<boolean> {
   const { connector, outbox, log } = deps;
   const { resource, resource_id, name, body } = row;
@@ -88,7 +82,7 @@ async function isOvertaken(
   return (await product.callbacks.get(callbackKey(connector, body.callback_id))) === null;
 }
 
-/** Whether the service still waits for a resource's outcome, or has not stored the resource yet. */
+/** Whether the service waits for the resource's outcome, or has not stored the resource yet. */
 export async function isAwaited(
   stores: InboxStores,
   kind: CallbackResource,
@@ -98,7 +92,6 @@ export async function isAwaited(
   return record === null || isInFlight(kind, record.status);
 }
 
-/** Applies the callback to the bank's book. Returns whether it may be sent. */
 async function applyToBook<R extends BankResource>(
   deps: SenderDeps,
   { resource, resource_id, becomes }: OutboxRow<R>,

@@ -16,7 +16,6 @@ export interface SessionDeps {
   mongo: MongoClient;
   sessions: SessionStore;
   outbox: Outbox;
-  /** Called after a decision was written. */
   decided: () => void;
   autoplay: boolean;
   now: () => Date;
@@ -150,7 +149,6 @@ const ENDS: Record<SessionStatus, Message> = {
   },
 };
 
-/** Shows how a session ended, and the way back. */
 async function showEnd(ctx: RouterContext, deps: RouteDeps, stale: OpenSession): Promise<void> {
   const { status, reason } = (await deps.sessions.get(stale._id)) ?? stale;
   const message = ENDS[status];

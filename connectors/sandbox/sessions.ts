@@ -23,7 +23,6 @@ export const SESSION_STATUSES = [
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
 
 export interface BankSession {
-  /** The payment's id. */
   _id: string;
   /** Secret of 256 bits that authenticates the customer. */
   token: string;

@@ -4,7 +4,6 @@ import { StackFailure } from '../../src/base/failure';
 import type { Task } from '../terminal';
 import { download, unpackTar } from './download';
 
-/** Platform of this machine, such as `linux-x64`. */
 export const PLATFORM = `${process.platform}-${process.arch}`;
 
 /** Official archive, with the hash that is checked before anything of it runs. */
@@ -13,7 +12,6 @@ interface Archive {
   sha256: string;
 }
 
-/** Archives of one version by platform. */
 type Archives = Partial<Record<string, Archive>>;
 
 /**

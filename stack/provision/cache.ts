@@ -19,7 +19,6 @@ const Manifest = z.object({ from: z.string(), bytes: z.int(), sha256: z.string()
 export interface CacheEntry {
   /** Directory in the cache, with version and platform in its name. */
   folder: string;
-  /** Path of the executable in the directory. */
   executable: string;
 }
 
@@ -44,8 +43,8 @@ export async function readEntry(
 }
 
 /**
- * Builds an entry in a temporary directory and renames it, so that it is complete or absent. The
- * caller holds the lock of that server.
+ * Builds an entry in a temporary directory and renames it, so that it is never partial. The caller
+ * holds the lock of that server.
  */
 export async function writeEntry(
   cacheDir: string,
@@ -74,7 +73,6 @@ export async function writeEntry(
   return { path: join(folder, entry.executable), from };
 }
 
-/** Runs `work` with the lock of one server, after any other process that has it. */
 export async function withCacheLock<T>(
   cacheDir: string,
   name: string,
@@ -109,9 +107,7 @@ export async function needSpace(folder: string, megabytes: number, why: string):
   );
 }
 
-/**
- * Whether nobody else could have replaced the file: a cache that others may write to is not used.
- */
+/** Whether others cannot have replaced the file. */
 async function isOwn(path: string): Promise<boolean> {
   const me = process.getuid?.();
   const stats = await stat(path).catch(() => undefined);

@@ -9,17 +9,14 @@ const OUTPUT_LINES_MAX = 12;
 export interface CommandOptions {
   cwd?: string;
   env?: NodeJS.ProcessEnv;
-  /** Milliseconds after which the command is killed. */
   timeoutMs: number;
   signal?: AbortSignal;
-  /** Receives each line of either output. */
   onLine?(line: string): void;
 }
 
 /**
- * Runs a tool to its end.
- * @returns its whole stdout
- * @throws StackFailure with the end of its output, if it fails or takes too long
+ * @returns the whole stdout
+ * @throws StackFailure with the end of the output, if the tool fails or takes too long
  */
 export async function runCommand(
   tool: string,

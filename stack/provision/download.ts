@@ -12,7 +12,7 @@ const STALLED_MS = 15_000;
 const REDIRECTS_MAX = 5;
 
 /**
- * Downloads a file, through the proxy of the environment if there is one.
+ * Downloads a file, through the environment's proxy if there is one.
  * @returns its SHA-256, in hex
  * @throws StackFailure if the server is unreachable, refuses, or stalls
  */
@@ -46,7 +46,6 @@ export async function unpackTar(archive: string, into: string, signal: AbortSign
   await runCommand(needTool('tar'), args, { timeoutMs: 120_000, signal });
 }
 
-/** Computes the SHA-256 of a file, in hex. */
 export async function hashFile(file: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), hash);

@@ -5,7 +5,6 @@ export { mongod } from './mongod';
 export { provision } from './provision';
 export { temporalCli } from './temporal';
 
-/** Directory that keeps servers between runs and checkouts: the user's cache. */
 export function cacheDirectory(env: NodeJS.ProcessEnv): string {
   const caches = env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
   return join(caches, 'durable-payments');

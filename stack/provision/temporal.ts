@@ -9,13 +9,9 @@ const VERSION = '1.5.1';
 const GO_MODULE = 'github.com/temporalio/cli';
 /** Hash of the module in Go's checksum database. */
 const GO_MODULE_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
-/**
- * Minimum minor version of the server, from which update-with-start, which every create uses, is on
- * by default.
- */
+/** Minimum minor version of the server: from it on, update-with-start is on by default. */
 const SERVER_MINOR_MIN = 28;
 
-/** Temporal CLI, which contains the development server and its UI. */
 export const temporalCli: Server = {
   name: 'Temporal',
   installed: temporalOnPath,

@@ -28,7 +28,6 @@ export interface ChainActivityDeps extends SettlementDeps {
 /** EIP-155 chain ID that no real network has (Hardhat's), so that no wallet pays by mistake. */
 const CHAIN_ID = 31_337;
 
-/** Activities of the simulated chain, as the contract of crypto connectors has them. */
 export function createChainActivities(deps: ChainActivityDeps): CryptoConnectorActivities {
   return {
     quoteRate: (input) => quoteRate(deps, input),

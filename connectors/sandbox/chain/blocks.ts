@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Network } from '../../../src/domain/crypto/assets';
 
-/** Time between two blocks on every network. */
 export const BLOCK_MS = 1_000;
 
 /** Blocks after which a deposit counts, including its own. */

@@ -28,9 +28,7 @@ export interface ChainDeps {
   stores: ChainStores;
   connector: string;
   autoplay: boolean;
-  /** Whether the service still waits for a subject's end. */
   isAwaited: (subject: Subject) => Promise<boolean>;
-  /** Compares an instruction with the service's document. @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
   deliver: (report: ChainReport) => Promise<CallbackReceipt>;
   now: () => Date;
@@ -39,7 +37,6 @@ export interface ChainDeps {
 
 export type Chain = ReturnType<typeof startChain>;
 
-/** Starts a simulated chain, which reports what happens on it until `stop`. */
 export function startChain({ stores, ...deps }: ChainDeps) {
   const { wallets, transactions } = stores;
   const follower = startFollower({ ...deps, transactions });

@@ -9,7 +9,6 @@ import type { ChainTransaction, Subject, TransactionStore } from './transactions
 
 const BATCH = 50;
 
-/** Report of the chain to the service's inbox. */
 export interface ChainReport extends Subject {
   connector: string;
   name: Step['name'];
@@ -19,7 +18,6 @@ export interface ChainReport extends Subject {
 export interface FollowerDeps {
   connector: string;
   transactions: TransactionStore;
-  /** Whether the service still waits for a subject's end. */
   isAwaited: (subject: Subject) => Promise<boolean>;
   deliver: (report: ChainReport) => Promise<CallbackReceipt>;
   now: () => Date;
@@ -28,7 +26,7 @@ export interface FollowerDeps {
 
 /**
  * Reports what happens on the chain until `stop`. It may be killed at any point: a step stays due
- * until its report was received, and a repeated report counts once.
+ * until its report was received, and a repeat counts once.
  */
 export function startFollower(deps: FollowerDeps): Loop {
   return startLoop({

@@ -10,7 +10,6 @@ import { Field } from '../fields';
 import type { Course } from './plan';
 import type { PayerWallet } from './wallets';
 
-/** Choices for the course of a deposit. */
 export const CHOICES = [
   { value: 'confirms', label: 'It is confirmed' },
   { value: 'listed', label: 'Its source fails the screening' },
@@ -24,12 +23,10 @@ export interface PayerPage {
   path: string;
   /** Secret of this form, so that a repeated form pays once. */
   nonce: string;
-  /** Smallest units that this page sent before. */
   sent: bigint;
   fault?: string | undefined;
 }
 
-/** Page on which a developer plays the payer. */
 export function payerPage({ wallet, path, nonce, sent, fault }: PayerPage): ComponentChildren {
   const { instruction, address } = wallet;
   const { asset, network, amount_due } = instruction;

@@ -6,7 +6,6 @@ import type {
 import { BLOCK_MS, REQUIRED_CONFIRMATIONS } from './blocks';
 import type { PayerBehavior, SettlementBehavior } from './magic-amounts';
 
-/** Step of a transaction, which is reported. */
 export interface Step {
   name: CryptoPaymentCallbackName | CryptoSettlementCallbackName;
   /** Time since the previous step. */
@@ -26,7 +25,6 @@ export type Course = 'confirms' | 'undone_early' | 'undone_late' | 'never_confir
 const SEEN: Step = { name: 'deposit', after_ms: 0, confirmations: 0, branch: 0 };
 const IN_BLOCK: Step = { ...SEEN, confirmations: 1 };
 
-/** Confirmation with which a deposit counts, so many blocks later. */
 function count(branch: number, blocks: number): Step {
   const after_ms = blocks * BLOCK_MS;
   return { name: 'deposit', after_ms, confirmations: REQUIRED_CONFIRMATIONS, branch };
@@ -53,13 +51,11 @@ export function planDeposit(course: Course, ticking: boolean): Step[] {
   }
 }
 
-/** Deposit that a magic amount makes the payer send. */
 export interface PlannedDeposit {
   /** Smallest units. */
   amount: bigint;
   after_ms: number;
   course: Course;
-  /** Whether it comes from a source that fails the screening. */
   listed: boolean;
 }
 
@@ -104,7 +100,6 @@ export function planPayer(behavior: PayerBehavior, due: bigint): PlannedDeposit[
   }
 }
 
-/** Plans the steps of a settlement after the answer to its instruction. */
 export function planSettlement(behavior: SettlementBehavior, autoplay: boolean): Step[] {
   const completed: Step = { name: 'completed', after_ms: FOLLOWS_AFTER_MS, autoplay: true };
   const ends = autoplay ? [completed] : [];

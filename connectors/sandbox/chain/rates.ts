@@ -7,7 +7,6 @@ const PRICES = { BTC: 60_000, ETH: 2_500, USDC: 1, USDT: 1 } as const satisfies 
   number
 >;
 
-/** Maximum decimal digits that a payer types. */
 const DIGITS_MAX = 8;
 
 /** Rate of an asset, and what an amount costs in it, rounded up. */
@@ -34,8 +33,7 @@ export function buildQuote({ asset, network }: AssetPair, amount: number, curren
 }
 
 /**
- * Reads a decimal number of whole units, as the payer types it; undefined if it is none, is zero,
- * or has more digits than the asset.
+ * Reads a decimal number of whole units; undefined if it is none, is zero, or has too many digits.
  * @returns smallest units
  */
 export function parseTypedAmount(text: string, decimals: number): string | undefined {

@@ -12,9 +12,7 @@ import { getSettlementBehavior, type SettlementBehavior } from './magic-amounts'
 import { planSettlement } from './plan';
 import type { TransactionStore } from './transactions';
 
-/** Settlement in the chain's own book, with the first answer to its instruction. */
 interface BookedSettlement {
-  /** The settlement's id. */
   _id: string;
   instruction: SettlementInstruction;
   /** First answer; null if the instruction got lost. */
@@ -56,14 +54,13 @@ export interface SettlementDeps {
   settlements: SettlementBook;
   transactions: TransactionStore;
   autoplay: boolean;
-  /** Compares an instruction with the service's document. @see connectors/contract/guard.ts */
+  /** @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
 }
 
 /**
- * Writes answer and transaction in one write; a repeat is answered from the book, so the chain has
- * one transaction at most.
- * @throws Error if the sandbox simulates that the instruction, or its answer, got lost
+ * Writes answer and transaction together; a repeat is answered from the book.
+ * @throws Error if the sandbox simulates a lost instruction or answer
  */
 export async function sendSettlement(
   deps: SettlementDeps,

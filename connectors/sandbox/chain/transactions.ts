@@ -9,14 +9,12 @@ export interface Subject {
   resource_id: string;
 }
 
-/** Transaction of the simulated chain, with its planned steps. */
 export interface ChainTransaction extends Subject {
   _id: string;
   network: Network;
   asset: string;
   /** Smallest units. */
   amount: string;
-  /** Whether its source fails the screening. */
   listed: boolean;
   /** Time of the first report. */
   seen_at: Date | null;
@@ -81,7 +79,6 @@ export function createTransactionStore(db: Db, now: () => Date) {
       );
       return results.filter((transaction) => transaction !== null);
     },
-    /** Schedules the next step after this one was reported. */
     proceed: ({ _id, done, steps }: ChainTransaction) =>
       transactions.updateOne(
         { _id, done },
@@ -97,7 +94,6 @@ export function createTransactionStore(db: Db, now: () => Date) {
     /** Ends the plan, since nobody waits for its reports. */
     drop: ({ _id, done }: ChainTransaction, last_error: string) =>
       transactions.updateOne({ _id, done }, { $set: { due_at: null, last_error } }),
-    /** Delays a report that was not received, longer each time. */
     retry: ({ _id, done, attempts }: ChainTransaction, last_error: string) => {
       const due_at = later(getBackoffMs(attempts));
       return transactions.updateOne({ _id, done }, { $set: { due_at, last_error } });

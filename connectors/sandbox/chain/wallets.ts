@@ -2,9 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import type { AddressInstruction, RateQuestion } from '../../contract/crypto';
 
-/** Address of a payment, and the page on which a developer plays its payer. */
 export interface PayerWallet {
-  /** The payment's id. */
   _id: string;
   /** Secret of 256 bits in the page's address. */
   token: string;
