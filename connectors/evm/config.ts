@@ -55,7 +55,7 @@ export const EvmSettings = z.strictObject({
     .regex(/^\d{1,9}(\.\d{1,9})?$/)
     .default('200')
     .meta({
-      description: 'Highest price of gas in gwei, as text; at a higher one settlements wait',
+      description: 'Highest price of gas in gwei, as text; above it settlements wait',
     }),
   raise_seconds: count(15, 86_400).default(180).meta({
     description: 'Time after which a settlement that is in no block offers a higher fee',
