@@ -2,19 +2,17 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { areCidrs, createNetworkMatcher, splitCidrs, toPlainAddress } from './networks';
 
-/** Finds the network address of the client. */
 export type ClientAddress = (request: IncomingMessage) => string;
 
-/** Accepts a number of hops, or CIDRs separated by commas. */
 export function isTrustedProxies(text: string): boolean {
   return /^\d{1,2}$/.test(text) || areCidrs(text);
 }
 
 /**
- * Reads the address behind the trusted proxies: each appends the address that it sees to
- * `X-Forwarded-For`. Entries before the first untrusted proxy may be forged.
- * @param trustedProxies value of `TRUSTED_PROXIES`; by default one proxy if pages are https, because
- *   the service has no TLS, else none
+ * Reads the address behind the trusted proxies, which each append to `X-Forwarded-For`. Entries
+ * before the first untrusted proxy may be forged.
+ * @param trustedProxies hops or CIDRs; empty: one proxy if pages are https, because the service has
+ *   no TLS, else none
  * @see docs/operations.md#client-addresses
  */
 export function createClientAddress(trustedProxies: string, publicUrl: string): ClientAddress {
@@ -42,7 +40,6 @@ function byNetwork(text: string) {
   return (address: string): boolean => isInside(address);
 }
 
-/** Parses an entry and drops its port; undefined if it has no address. */
 function parseAddress(entry: string): string | undefined {
   const text = entry.trim();
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/^([\d.]+):\d+$/, '$1');

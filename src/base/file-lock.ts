@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { errorCode } from './failure';
 import { getStartTime, isAlive } from './process-table';
 
-/** Expires the lock of another machine in a shared folder, whose process can't be looked up. */
+/** Expiry of a lock of another machine, whose process cannot be looked up. */
 const FOREIGN_LOCK_MS_MAX = 30 * 60_000;
 
 const Holder = z.object({ pid: z.int(), born: z.string(), host: z.string() });
@@ -17,8 +17,8 @@ export interface LockAttempt {
 }
 
 /**
- * Tries once to acquire a lock file. The lock of an ended process is stale and is replaced; the start
- * time detects a reused process id.
+ * Tries once to lock a file. It replaces the lock of an ended process; the start time detects a
+ * reused process id.
  */
 export function tryLock(path: string, pid = process.pid): LockAttempt {
   const ownPath = `${path}.${pid}`;
@@ -26,7 +26,7 @@ export function tryLock(path: string, pid = process.pid): LockAttempt {
   writeFileSync(ownPath, text);
   try {
     for (;;) {
-      // Linking is atomic, so nobody reads a partial lock.
+      // Linking is atomic, so no process reads a partial lock.
       if (tryLink(ownPath, path)) return { release: () => releaseLock(path, text) };
       const holder = readHolder(path);
       if (holder !== undefined && isHeld(path, holder)) return { holder, release: () => {} };

@@ -1,4 +1,4 @@
-/** Limits the calls that run at once; the others wait in order of arrival. */
+/** Limits parallel calls; the others wait in order of arrival. */
 export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
 
 export function createGate(atOnce: number): Gate {

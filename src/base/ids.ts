@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/**
- * Derives the same UUID (version 8, RFC 9562 §5.8) from the same name, so that a record that is
- * written twice keeps its id.
- */
+/** Derives a UUID (version 8, RFC 9562 §5.8) from a name, so that a repeated write keeps its id. */
 export function deriveUuid(name: string): string {
   const bytes = createHash('sha256').update(name).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6); // version 8
@@ -12,10 +9,7 @@ export function deriveUuid(name: string): string {
   return [8, 12, 16, 20, 32].map((end, i) => hex.slice([0, 8, 12, 16, 20][i], end)).join('-');
 }
 
-/**
- * Derives the id of the event for the transition to `version`: `evt_` and a UUID.
- * @see docs/decisions.md#events
- */
+/** Derives the id of the event of a transition. @see docs/decisions.md#events */
 export function eventId(resource: string, resourceId: string, version: number): string {
   return `evt_${deriveUuid(`${resource}:${resourceId}:${version}`)}`;
 }

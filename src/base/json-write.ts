@@ -1,7 +1,7 @@
 import { NumberLiteral, RawJson } from './json';
 
 /**
- * Works like `JSON.stringify`, but writes the source text of each `RawJson` and `NumberLiteral`.
+ * Writes JSON with the source text of each `RawJson` and `NumberLiteral`.
  * @throws TypeError for undefined, a function or a bigint
  */
 export function stringifyJson(value: unknown): string {

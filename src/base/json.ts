@@ -3,7 +3,6 @@ import { type Node, type ParseError, parseTree } from 'jsonc-parser';
 /** Largest nesting depth of objects and arrays. */
 export const JSON_DEPTH_MAX = 200;
 
-/** Most characters of a caller's key in a message. */
 const KEY_SHOWN_LENGTH_MAX = 64;
 
 /** Source text of a number that a JS number would change: `10.0`, `1e3`, `-0`, 2^53. */
@@ -28,9 +27,9 @@ export type JsonValue =
   | { [key: string]: JsonValue };
 
 /**
- * A JSON value with its exact source text: key order, white space and numbers of any size are
- * returned as they were sent, as `metadata` requires. The text is not checked again, because it comes
- * from `parseJson` or from the database. @see docs/decisions.md#requests
+ * JSON value with its source text: `metadata` keeps key order, white space and numbers of any size.
+ * The text comes from `parseJson` or the database and is not checked again. @see
+ * docs/decisions.md#requests
  */
 export class RawJson {
   readonly text: string;
@@ -43,20 +42,16 @@ export class RawJson {
     return KINDS[this.text.trimStart().charAt(0)] ?? 'number';
   }
 
-  /** Number of distinct keys of an object; 0 for any other kind. Parses the text each time. */
+  /** Distinct keys of an object; 0 for any other kind. */
   get keyCount(): number {
     return this.kind === 'object' ? Object.keys(Object(this.value())).length : 0;
   }
 
-  /** Number of bytes in UTF-8. */
   get byteLength(): number {
     return new TextEncoder().encode(this.text).length;
   }
 
-  /**
-   * Parses the text with `parseJson`.
-   * @throws JsonSyntaxError only if the text does not come from `parseJson`
-   */
+  /** @throws JsonSyntaxError only if the text does not come from `parseJson` */
   value(): JsonValue {
     return parseJson(this.text).value;
   }
@@ -71,43 +66,39 @@ const KINDS: Readonly<Record<string, JsonKind>> = {
   n: 'null',
 };
 
-/**
- * Error for text that is not JSON, or is ambiguous JSON; its message is for the caller.
- */
+/** Error for invalid or ambiguous JSON; its message is for the caller. */
 export class JsonSyntaxError extends Error {
   override readonly name = 'JsonSyntaxError';
 }
 
 export interface ParseJsonOptions {
-  /** Fields of the outermost object that become `RawJson`. */
+  /** Outermost fields that become `RawJson`. */
   raw?: readonly string[];
-  /** Largest nesting depth: 1 to `JSON_DEPTH_MAX`, the default. */
   depthMax?: number;
-  /** Most values, objects and arrays included; by default no limit. */
   valuesMax?: number;
 }
 
 export interface ParsedJson {
   /**
-   * Objects have no prototype, so `__proto__` is an ordinary key. Safe integers are numbers, other
-   * number literals are `NumberLiteral`.
+   * Objects have no prototype, so `__proto__` is an ordinary key. Numbers are safe integers or
+   * `NumberLiteral`.
    */
   value: JsonValue;
   /**
-   * Canonical text: sorted keys, no white space, one way of escaping. Numbers keep their source
-   * text: `1.0` is not `1`.
+   * Sorted keys, no white space, one way of escaping. Numbers keep their source text: `1.0` is not
+   * `1`.
    */
   canonical: string;
 }
 
 /**
  * Parses strict JSON without loss.
- * @throws JsonSyntaxError for text that is empty or not JSON, nesting beyond `depthMax`, more values
- *   than `valuesMax`, or an object with two different values for one key; equal values are accepted
+ * @throws JsonSyntaxError for invalid text, nesting beyond `depthMax`, more values than
+ *   `valuesMax`, or two different values for one key
  */
 export function parseJson(text: string, options: ParseJsonOptions = {}): ParsedJson {
   const depthMax = Math.min(options.depthMax ?? JSON_DEPTH_MAX, JSON_DEPTH_MAX);
-  // Depth and number are checked first, because the parsers are recursive and slow.
+  // Checked first, because the parsers are recursive and slow.
   checkShape(text, { depthMax, valuesMax: options.valuesMax ?? Number.POSITIVE_INFINITY });
   const root = readStrictly(text);
   return readNode(root, { text, raw: new Set(options.raw), outermost: root });
@@ -122,7 +113,6 @@ const OPENING = new Set(['[', '{']);
 const CLOSING = new Set([']', '}']);
 const BETWEEN = new Set([' ', '\t', '\n', '\r', ':']);
 
-/** Scans the text once; counts a value at its first character. */
 function checkShape(text: string, { depthMax, valuesMax }: Shape): void {
   let depth = 0;
   let values = 0;
@@ -146,7 +136,7 @@ function checkShape(text: string, { depthMax, valuesMax }: Shape): void {
   }
 }
 
-/** Returns the index of the closing quote; the length of the text if there is none. */
+/** Returns the index of the closing quote, or of the end of the text. */
 function endOfString(text: string, start: number): number {
   for (let index = start + 1; index < text.length; index += 1) {
     const char = text[index];
@@ -156,16 +146,14 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/**
- * Parses twice: JSON.parse checks the syntax, the tolerant parser returns offsets and duplicates.
- */
+/** `JSON.parse` checks the syntax; the tolerant parser returns offsets and duplicates. */
 function readStrictly(text: string): Node {
   if (text.trim() === '') throw new JsonSyntaxError('Empty: a JSON value is expected.');
   let valid = true;
   try {
     JSON.parse(text);
   } catch {
-    // The error is dropped because its message quotes the text, which may contain a card number.
+    // The error quotes the text, which may contain a card number.
     valid = false;
   }
   const errors: ParseError[] = [];
@@ -228,7 +216,7 @@ function getSource(node: Node, text: string): string {
 
 function readNumber(source: string): number | NumberLiteral {
   const value = Number(source);
-  // The texts are compared because JS reads `-0`, `1e3` and `10.0` as integers, too.
+  // JS reads `-0`, `1e3` and `10.0` as integers, too, so the texts are compared.
   const isExact = Number.isSafeInteger(value) && String(value) === source;
   return isExact ? value : new NumberLiteral(source);
 }

@@ -1,4 +1,3 @@
-/** Value of `ALLOW_LIVE_DEMO` that allows demo components to serve live banks. */
 export const LIVE_DEMO_ALLOWED = 'yes';
 
 interface LiveSettings {
@@ -6,12 +5,11 @@ interface LiveSettings {
   ALLOW_LIVE_DEMO: string;
 }
 
-/** Whether real money moves: a live bank is configured, and this is not a demo. */
+/** Whether real money may be sent: a live bank is configured, and this is not a demo. */
 export function isLive({ LIVE_CONNECTORS, ALLOW_LIVE_DEMO }: LiveSettings): boolean {
   return LIVE_CONNECTORS.trim() !== '' && ALLOW_LIVE_DEMO !== LIVE_DEMO_ALLOWED;
 }
 
-/** Lists settings that are not allowed with live banks. */
 export function liveFaults(
   settings: LiveSettings & { PUBLIC_URL: string; WEBHOOK_ALLOW_PRIVATE: string },
 ): string[] {

@@ -1,8 +1,6 @@
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 
-/**
- * Allowed fields of a log line; all others are dropped, so that bodies, names and secrets never leak.
- */
+/** Allowed fields; all others are dropped, so that bodies, names and secrets never leak. */
 const ALLOWED = new Set([
   'request_id',
   'account_id',
@@ -37,8 +35,8 @@ const ALLOWED = new Set([
 export type { Logger };
 
 /**
- * Writes structured lines to stdout. Of an error, only type, message and stack are logged.
- * @param to destination instead of stdout
+ * Writes structured lines to stdout, or to `to`. Of an error, only type, message and stack are
+ * logged.
  */
 export function createLogger(name: string, level: string, to?: DestinationStream): Logger {
   const options: LoggerOptions = {

@@ -2,17 +2,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
-/** Returns metrics in Prometheus' text format. */
 export type MetricsSource = () => Promise<string>;
 
 interface MetricsPage {
   close(): Promise<void>;
 }
 
-/** Node's gauges with names reserved for counters; other gauges report the same values by kind. */
+/** Gauges of Node that have names of counters; other gauges report the same values. */
 const MISNAMED = ['handles', 'requests', 'resources'];
 
-/** Creates the metrics of a process, with Node's own: memory, event loop, CPU. */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -23,7 +21,7 @@ export function createRegistry(): Registry {
 /**
  * Serves `/metrics` on a separate port, because metrics are for operators only. Without a port,
  * nothing is served.
- * @param isReady enables `/healthz` and `/readyz` here, for a process without another port
+ * @param isReady enables `/healthz` and `/readyz`, for a process without another port
  * @throws Error when the port is in use
  */
 export async function serveMetrics(

@@ -1,10 +1,8 @@
 import { type ClientSession, type MongoClient, MongoError } from 'mongodb';
 
-/** Time for which an abort is sent again. */
 const ABORT_RETRY_MS = 4_000;
 const failedCheckouts = new WeakMap<MongoClient, { count: number }>();
 
-/** Counts the commands that found no free connection. */
 function getFailedCheckouts(mongo: MongoClient): { count: number } {
   const existing = failedCheckouts.get(mongo);
   if (existing !== undefined) return existing;
@@ -17,9 +15,9 @@ function getFailedCheckouts(mongo: MongoClient): { count: number } {
 }
 
 /**
- * Runs the work of one transaction, and aborts when it fails. The driver ignores that an abort found no
- * free connection; the transaction would then hold its documents until the server ends it (84 s when
- * measured, 15 ms with this). We resend the abort, including aborts that the work made itself.
+ * Runs the work of one transaction, and aborts when it fails. The driver ignores an abort that
+ * found no free connection; the server would then keep the locks (84 s when measured, 15 ms with
+ * this). So the abort is sent again, also one of the work itself.
  */
 export async function abortOnError<T>(
   mongo: MongoClient,
@@ -40,7 +38,7 @@ export async function abortOnError<T>(
   }
 }
 
-/** Resends an abort; the server refuses one of a transaction that has ended, which changes nothing. */
+/** Resends an abort; of a transaction that has ended, it changes nothing. */
 async function retryAbort(mongo: MongoClient, session: ClientSession, giveUpAt: number) {
   while (Date.now() < giveUpAt) {
     try {

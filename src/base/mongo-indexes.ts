@@ -9,19 +9,19 @@ import {
 
 export type NamedIndex = IndexDescription & { name: string };
 
-/** Collects missing indexes; with it, `makeIndexes` builds none. */
+/** Collector of missing indexes, with which `makeIndexes` builds none. */
 export class MissingIndexes {
   /** Names such as `payments.status_position`. */
   readonly unique: string[] = [];
   readonly others: string[] = [];
 }
 
-/** Server error code for a collection that does not exist yet. */
+/** Server error code NamespaceNotFound. */
 const NO_COLLECTION = 26;
 
 /**
- * Connects without a socket timeout: a build of hundreds of millions of rows takes hours, and the
- * server responds at its end.
+ * Connects without a socket timeout: the server responds at the end of a build, which may take
+ * hours.
  */
 export async function connectToBuild(uri: string): Promise<MongoClient> {
   const client = new MongoClient(uri, {
@@ -38,10 +38,9 @@ export async function connectToBuild(uri: string): Promise<MongoClient> {
 }
 
 /**
- * Builds the missing indexes of a collection, and waits for them. Reads and writes continue during a
- * build, and several processes share one build.
- * @param missing collects the names of missing indexes; then none is built
- * @throws MongoServerError when an index can't be built
+ * Builds the missing indexes of a collection, and waits for them; reads and writes continue.
+ * @param missing collects missing indexes; then none is built
+ * @throws MongoServerError when an index cannot be built
  */
 export async function makeIndexes<D extends Document>(
   collection: Collection<D>,
@@ -72,7 +71,6 @@ async function noteMissing<D extends Document>(
   }
 }
 
-/** @returns no names if the collection does not exist */
 export async function readIndexNames<D extends Document>(
   collection: Collection<D>,
 ): Promise<Set<string>> {

@@ -14,8 +14,8 @@ import { createGate, type Gate } from './gate';
 import { abortOnError, isCheckoutTimeout } from './mongo-abort';
 
 /**
- * Connects with the durability that money needs: majority, journaled. Timeouts are short: it fails
- * after four seconds without a server.
+ * Connects with the durability that money needs. Timeouts are short: it fails after four seconds
+ * without a server.
  * @param monitorCommands emits an event for each command
  * @throws Error when the URI has `journal=false`, MongoServerSelectionError without a server
  */
@@ -55,16 +55,14 @@ export async function connectMongo(
   return client;
 }
 
-/**
- * Limits a transaction; the driver would retry for two minutes, long after its caller has given up.
- */
+/** The driver would retry for two minutes, long after the caller has given up. */
 const TRANSACTION_TIMEOUT_MS = 5_000;
 /** Less than the socket timeout, after which the driver would commit again. */
 const COMMIT_TIMEOUT_MS = 4_000;
 const RETRY_MS = 1_000;
 /**
- * Half of the connections, so that a running transaction, which holds locks, never waits for a
- * connection behind transactions that have not started.
+ * Half of the connections, so that a transaction, which holds locks, never waits for a connection
+ * behind others that have not started.
  */
 const TRANSACTIONS_MAX = 25;
 const gates = new WeakMap<MongoClient, Gate>();
@@ -75,7 +73,7 @@ function getGate(mongo: MongoClient): Gate {
   return gate;
 }
 
-/** Error of a transaction that waited too long for others; a retry may succeed. */
+/** Error of a transaction that waited too long; a retry may succeed. */
 export class Contention extends Error {
   override readonly name = 'Contention';
   /** Delay before a retry. */
@@ -105,7 +103,6 @@ export async function inTransaction<T>(
   return await getGate(mongo)(() => transact(mongo, workInTime));
 }
 
-/** Retries the transaction while it has write conflicts. */
 async function transact<T>(
   mongo: MongoClient,
   work: (session: ClientSession) => Promise<T>,
@@ -144,10 +141,7 @@ function isTransient(error: unknown): boolean {
   return error instanceof MongoError && error.hasErrorLabel('TransientTransactionError');
 }
 
-/**
- * Commits as soon as a connection is free. Otherwise the transaction would keep its locks until the
- * server ends it.
- */
+/** Commits as soon as a connection is free, since the transaction holds locks. */
 async function retryCommit(session: ClientSession, first: unknown, giveUpAt: number) {
   for (let fault = first; ; ) {
     if (!isCheckoutTimeout(fault) || Date.now() > giveUpAt) throw fault;
@@ -159,7 +153,7 @@ async function retryCommit(session: ClientSession, first: unknown, giveUpAt: num
   }
 }
 
-/** Codes of a snapshot that the server does not have, or not yet: a new one works. */
+/** Codes of a missing snapshot: a new one works. */
 const STALE_SNAPSHOT_CODES = new Set([239, 246]);
 const SNAPSHOTS_MAX = 5;
 const SNAPSHOT_RETRY_MS = 200;
@@ -194,8 +188,8 @@ function isStaleSnapshot(error: unknown): boolean {
 }
 
 /**
- * Reads how many seconds the transaction of a killed process keeps its locks. Undefined if the server
- * does not return it.
+ * Reads for how many seconds the transaction of a killed process keeps its locks; undefined if the
+ * server does not return it.
  */
 export async function readTransactionLifetime(mongo: MongoClient): Promise<number | undefined> {
   const command = { getParameter: 1, transactionLifetimeLimitSeconds: 1 };
@@ -210,15 +204,15 @@ export async function readTransactionLifetime(mongo: MongoClient): Promise<numbe
 }
 
 /**
- * Aborts the transaction. A read outside may not yet see data that this transaction has seen, so
- * commit a transaction that has written nothing instead.
+ * Aborts the transaction. When it only read, commit it instead: a later read outside may not see
+ * the same data yet.
  */
 export async function abandon(session: ClientSession): Promise<null> {
   await session.abortTransaction();
   return null;
 }
 
-/** Whether an insert or update violated the unique index whose name starts with `index`. */
+/** Whether a write violated the unique index whose name starts with `index`. */
 export function isDuplicateKey(error: unknown, index = ''): boolean {
   return (
     error instanceof Error &&

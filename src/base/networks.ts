@@ -5,7 +5,7 @@ export function toPlainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 }
 
-/** A network such as 203.0.113.0/24; without a length, a single address. */
+/** Network as 203.0.113.0/24, or a single address. */
 interface Network {
   address: string;
   length: number;
@@ -29,12 +29,10 @@ export function splitCidrs(text: string): string[] {
   return text.split(',').map((cidr) => cidr.trim());
 }
 
-/** Accepts a list separated by commas. */
 export function areCidrs(text: string): boolean {
   return splitCidrs(text).every((cidr) => parseCidr(cidr) !== undefined);
 }
 
-/** Creates a function that checks whether an address is in one of the networks. */
 export function createNetworkMatcher(cidrs: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const cidr of cidrs) {
@@ -50,7 +48,6 @@ export function createNetworkMatcher(cidrs: readonly string[]): (address: string
 
 const LOOPBACK = createNetworkMatcher(['127.0.0.0/8', '::1']);
 
-/** Includes IPv4-mapped addresses. */
 export function isLoopback(address: string): boolean {
   return LOOPBACK(address);
 }

@@ -2,10 +2,9 @@ import os from 'node:os';
 import { MongoClient } from 'mongodb';
 import { isLoopback } from './networks';
 
-/** Value of `ALLOW_CLEAR_TEXT` that allows connections to other machines without TLS. */
 export const PLAIN_TEXT_ALLOWED = 'yes';
 
-/** Returns why this connection to Temporal is not allowed; undefined if it is. */
+/** Explains why this connection to Temporal is not allowed; undefined if it is. */
 export function checkTemporalTls({
   address,
   tls,
@@ -18,7 +17,10 @@ export function checkTemporalTls({
   return `The connection to Temporal at ${host} would be without TLS: set TEMPORAL_TLS=true, ${OR_ALLOW}`;
 }
 
-/** Returns why this connection to MongoDB is not allowed; undefined if it is, or the URI is invalid. */
+/**
+ * Explains why this connection to MongoDB is not allowed; undefined if it is, or the URI is
+ * invalid.
+ */
 export function checkMongoTls(uri: string): string | undefined {
   const options = readOptions(uri);
   if (options === undefined) return undefined;
@@ -33,7 +35,7 @@ export function checkMongoTls(uri: string): string | undefined {
   return `The certificate of MongoDB at ${remoteHost} would not be verified: remove that option, ${OR_ALLOW}`;
 }
 
-/** Returns why a URL is not allowed; undefined if it is. The text contains the variable, not the URL. */
+/** Explains why a URL is not allowed; undefined if it is. The text never quotes the URL. */
 export function checkUrlTls(variable: string, url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
   const { protocol, hostname } = new URL(url);
@@ -55,7 +57,6 @@ function isLocalHost(host: string): boolean {
   return host === 'localhost' || isLoopback(host.replace(/^\[|\]$/g, ''));
 }
 
-/** Parses the URI with the driver; undefined if it is invalid. */
 function readOptions(uri: string) {
   try {
     // The driver's own dynamic import of `os` fails under jest's CommonJS.

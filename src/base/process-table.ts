@@ -15,7 +15,7 @@ export function isAlive(pid: number): boolean {
   return statFields(pid)?.state !== 'Z';
 }
 
-/** Returns the arguments joined by spaces; empty if there is no such process. */
+/** Returns the arguments; empty without such a process. */
 export function readCommandLine(pid: number): string {
   if (process.platform === 'linux') {
     try {
@@ -27,7 +27,6 @@ export function readCommandLine(pid: number): string {
   return ps(pid, 'command');
 }
 
-/** Lists the processes that this user may see. */
 export function listProcessIds(): number[] {
   const names =
     process.platform === 'linux'
@@ -36,16 +35,13 @@ export function listProcessIds(): number[] {
   return names.map((name) => Number(name.trim())).filter((pid) => pid > 0);
 }
 
-/** Distinguishes a process from a later one with the same id. */
+/** Returns a text that distinguishes the process from a later one with the same id. */
 export function getStartTime(pid: number): string {
   if (process.platform === 'linux') return statFields(pid)?.startTicks ?? '';
   return ps(pid, 'lstart');
 }
 
-/**
- * Ends a process: SIGTERM, then SIGKILL after `graceMs`.
- * @returns false if it still runs, which only an unkillable process does.
- */
+/** Ends a process: SIGTERM, then SIGKILL after `graceMs`. @returns false if it still runs */
 export async function terminate(pid: number, graceMs: number): Promise<boolean> {
   if (!signal(pid, 'SIGTERM')) return true;
   if (await waitUntilGone(pid, graceMs)) return true;

@@ -1,9 +1,9 @@
 import type { Logger } from './log';
 
 /**
- * Ends the process on SIGTERM, on SIGINT, or when its launcher ends: at once during the start, later
- * with its stop function. Call it before the first `await`: if the launcher ended before the call,
- * the process would run forever.
+ * Ends the process on SIGTERM, SIGINT, or the end of its launcher: at once during the start, later
+ * with its stop function. Call it before the first `await`, or the end of the launcher may be
+ * missed.
  * @returns function that sets the stop function, which runs once
  */
 export function listenForStop(log: Pick<Logger, 'info' | 'error'>) {
@@ -22,7 +22,6 @@ export function listenForStop(log: Pick<Logger, 'info' | 'error'>) {
   process.on('SIGTERM', () => begin('SIGTERM'));
   process.on('SIGINT', () => begin('SIGINT'));
   process.on('disconnect', () => begin('disconnect'));
-  // No event follows if the launcher ended before this call.
   if (process.connected === false) begin('disconnect');
   return (how: () => Promise<void>): void => {
     stop = how;

@@ -7,7 +7,6 @@ import { z } from 'zod';
 import { workflowSpan } from './ids';
 import type { Tracing } from './tracing';
 
-/** Inputs of workflows and activities contain the request's id. */
 const RequestInput = z.object({ request_id: z.string() });
 
 function readRequestId(args: readonly unknown[]): string | undefined {
@@ -15,8 +14,8 @@ function readRequestId(args: readonly unknown[]): string | undefined {
 }
 
 /**
- * Traces each start of a workflow. Its span is the parent of the workflow's activities, in every
- * process; nothing is written into the workflow.
+ * Traces workflow starts. Each span is the parent of the workflow's activities in every process;
+ * nothing is written into the workflow.
  */
 export function traceStarts(tracing: Tracing): WorkflowClientInterceptor {
   const startInSpan = async <T>(
@@ -48,7 +47,6 @@ export function traceStarts(tracing: Tracing): WorkflowClientInterceptor {
   };
 }
 
-/** Traces each attempt of an activity, under the start of its workflow. */
 export function traceActivities(tracing: Tracing): ActivityInterceptorsFactory {
   return ({ info }) => {
     const inbound: ActivityInboundCallsInterceptor = {

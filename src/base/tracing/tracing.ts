@@ -1,12 +1,11 @@
 import type { SpanPosition } from './ids';
 
-/** Variables of OpenTelemetry; its exporter reads others directly. */
 export interface TracingConfig {
   OTEL_EXPORTER_OTLP_ENDPOINT: string;
   OTEL_TRACES_SAMPLER_ARG: number;
 }
 
-/** Allowed attributes of a span: our names and numbers, never a merchant's data. */
+/** Allowed attributes: never data of a merchant. */
 interface SpanFacts {
   'http.request.method'?: string;
   'http.route'?: string;
@@ -34,6 +33,5 @@ export interface Tracing {
     position: SpanPosition | undefined,
     work: (span: OpenSpan) => Promise<T>,
   ): Promise<T>;
-  /** Sends the remaining spans. */
   close(): Promise<void>;
 }
