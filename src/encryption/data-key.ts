@@ -1,14 +1,12 @@
 import { randomBytes, type webcrypto } from 'node:crypto';
-import { CompactEncrypt, compactDecrypt } from 'jose';
-import { DecryptionError, Encrypted } from './encrypter';
+import { DecryptionError, decryptJwe, type Encrypted, encryptJwe } from './encrypter';
 
-const CONTENT_ENCRYPTION = 'A256GCM';
 const KEY_BYTES = 32;
 
-/** Key that encrypts many small values directly, so a list of them decrypts in milliseconds. */
+/** Key that encrypts small values directly, so that a list of them decrypts in milliseconds. */
 export type DataKey = webcrypto.CryptoKey;
 
-/** Creates the text of a new data key, which is itself stored encrypted. */
+/** Creates the text of a data key, which is itself stored encrypted. */
 export function newDataKey(): string {
   return randomBytes(KEY_BYTES).toString('base64url');
 }
@@ -20,16 +18,13 @@ export async function importDataKey(text: string): Promise<DataKey> {
   return await crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt']);
 }
 
-/** Encrypts a value for its owner: it cannot be decrypted in another record. */
+/** Encrypts for `owner`: the value cannot be decrypted in another record. */
 export async function encryptWithDataKey(
   key: DataKey,
   plainText: string,
   owner: string,
 ): Promise<Encrypted> {
-  const ciphertext = await new CompactEncrypt(Buffer.from(plainText, 'utf8'))
-    .setProtectedHeader({ alg: 'dir', enc: CONTENT_ENCRYPTION, sub: owner })
-    .encrypt(key);
-  return Encrypted.parse(ciphertext);
+  return await encryptJwe(plainText, key, { alg: 'dir', sub: owner });
 }
 
 /** @throws DecryptionError for another owner, another key, a changed or foreign text */
@@ -38,10 +33,5 @@ export async function decryptWithDataKey(
   ciphertext: string,
   owner: string,
 ): Promise<string> {
-  const result = await compactDecrypt(ciphertext, key, {
-    keyManagementAlgorithms: ['dir'],
-    contentEncryptionAlgorithms: [CONTENT_ENCRYPTION],
-  }).catch(() => undefined);
-  if (result === undefined || result.protectedHeader['sub'] !== owner) throw new DecryptionError();
-  return Buffer.from(result.plaintext).toString('utf8');
+  return await decryptJwe(ciphertext, key, { alg: 'dir', sub: owner });
 }

@@ -6,16 +6,14 @@ import { createKeyFile } from './key-file';
 import { createRecipientKeyRings } from './recipient-key-files';
 import { keyRingPath } from './recipient-keys';
 
-/** Variables that name the keys, for the processes of the service. */
 export interface KeyPaths {
   KEYS_FILE: string;
-  /** Directory of the key pairs of recipients. */
   KEYS_DIR: string;
 }
 
 /**
  * Finds the keys of a data directory, and creates them at the first start.
- * @throws StackFailure when there is data and a file of its keys is missing
+ * @throws StackFailure when there is data without its keys
  */
 export function ensureKeys(dataDir: string): KeyPaths {
   const paths = { KEYS_FILE: join(dataDir, 'keys.json'), KEYS_DIR: join(dataDir, 'keys') };

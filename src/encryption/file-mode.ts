@@ -3,7 +3,6 @@ import { statSync } from 'node:fs';
 const ANYBODY_READS = 0o004;
 const GROUP_READS = 0o040;
 
-/** Finds who else may read a file; undefined when its mode is safe. */
 function findReaders(path: string): 'everybody' | 'its group' | undefined {
   const { mode, uid } = statSync(path);
   if (mode & ANYBODY_READS) return 'everybody';
@@ -18,7 +17,6 @@ export function refuseWorldReadable(path: string): void {
   throw new Error(`Everybody may read ${path}: chmod 600 (or 440 for a mounted secret).`);
 }
 
-/** Warns of a key file that others may read; it is used nevertheless. */
 export function warnOfReaders(
   path: string,
   log: { warn: (facts: object, message: string) => void },

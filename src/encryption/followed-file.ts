@@ -1,9 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 
-/** Time for which a process may still use a key that is no longer current. */
+/** Time for which a process may still use a replaced key. */
 export const POLL_EVERY_MS = 1_000;
 
-/** Error of a key file that can't be read; it quotes nothing of the file. */
+/** Error that quotes nothing of the file. */
 export class KeyRingError extends Error {
   constructor(path: string) {
     super(`The key file ${path} can not be read, so nothing is encrypted.`);
@@ -12,16 +12,15 @@ export class KeyRingError extends Error {
 }
 
 export interface FollowedFile<T> {
-  /** Returns the content, at most one second old. @throws KeyRingError when the file is unreadable */
+  /** @throws KeyRingError when the file is unreadable */
   latest(): T;
-  /** Returns the content in memory, or reads the file first if that is not sufficient. */
   readUntil(isSufficient: (content: T) => boolean): T;
 }
 
 /**
  * Follows a file: checks once a second whether it was replaced, and reads it only then.
  * @param clock ms, monotonic
- * @throws Error when the file can't be read or parsed at the start
+ * @throws Error when the file cannot be read or parsed at the start
  */
 export function followFile<T>(
   path: string,
@@ -33,7 +32,7 @@ export function followFile<T>(
   let content = parse(readFileSync(path, 'utf8'));
 
   const poll = (): void => {
-    // The stamp is read first: the next poll then notices a change in between.
+    // The stamp is read first, so that the next poll sees a change in between.
     const next = readStamp(path);
     if (next === stamp) return;
     content = parse(readFileSync(path, 'utf8'));
@@ -57,14 +56,13 @@ export function followFile<T>(
       try {
         poll();
       } catch {
-        // The file is unreadable, but the keys in memory still decrypt their values.
+        // The keys in memory still decrypt their values.
       }
       return content;
     },
   };
 }
 
-/** Text that differs after each replacement, even within one tick of the clock. */
 function readStamp(path: string): string {
   const { mtimeNs, ino, size } = statSync(path, { bigint: true });
   return `${mtimeNs}:${ino}:${size}`;

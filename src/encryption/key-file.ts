@@ -5,15 +5,14 @@ import { StackFailure } from '../base/failure';
 import { tryLock } from '../base/file-lock';
 import { newKid, writeKeyFile } from './write-key-file';
 
-/** Creates a key file with random keys. */
 export function createKeyFile(path: string): void {
   const seal = { current: 'k1', keys: { k1: newKey() } };
   writeKeys(path, { pay_token: newKey(), fingerprint: newKey(), seal });
 }
 
 /**
- * Locks the file while keys are changed or values re-encrypted: another process could encrypt with a
- * key that this one is about to retire. The lock of a killed process is ignored.
+ * Locks the file while keys change or values are encrypted again: another process could encrypt
+ * with a key that is about to be retired.
  * @returns a function that releases the lock
  * @throws StackFailure when another process has the lock
  */
@@ -25,15 +24,12 @@ export function lockKeyFile(path: string): () => void {
   );
 }
 
-/** Content of the file; a change keeps unknown fields. */
+/** Content of the file; unknown fields stay. */
 const StoredKeyFile = z.looseObject({
   seal: z.looseObject({ current: z.string(), keys: z.record(z.string(), z.string()) }),
 });
 
-/**
- * Adds an encryption key, which becomes current; the others remain for the values that they encrypted.
- * @returns its name
- */
+/** Adds a key, which becomes current; the others still decrypt. @returns its name */
 export function addKey(path: string, now: Date): string {
   const { seal, ...others } = readStoredKeys(path);
   const kid = newKid(now);
@@ -42,7 +38,7 @@ export function addKey(path: string, now: Date): string {
   return kid;
 }
 
-/** Removes an encryption key for good, never the current one: values that it encrypted are lost. */
+/** Removes a key that is not current; values that it encrypted are lost. */
 export function removeKey(path: string, kid: string): void {
   const { seal, ...others } = readStoredKeys(path);
   if (seal.current === kid) throw new Error(`${kid} is the current key.`);

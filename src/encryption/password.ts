@@ -1,9 +1,9 @@
 import { hash, verify } from '@node-rs/argon2';
 
-/** Least cost of argon2id by OWASP; it is the library's default algorithm. */
+/** Minimum cost of argon2id by OWASP; it is the default algorithm of the library. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-/** Length limits of a password that a user chooses, in characters. @see docs/dashboard.md#sign-in */
+/** Characters. @see docs/dashboard.md#sign-in */
 export const PASSWORD_LENGTH = { min: 12, max: 200 } as const;
 
 export function isLongEnough(password: string): boolean {
@@ -17,8 +17,8 @@ export function hashPassword(password: string): Promise<string> {
 let dummyHash: Promise<string> | undefined;
 
 /**
- * Compares a password with its hash. Without a hash it takes the same time, so the duration does not
- * reveal whether there is such a user.
+ * Compares a password with its hash. Without a hash it takes the same time, so that the duration
+ * does not reveal whether the user exists.
  */
 export async function isPassword(
   password: string,

@@ -5,12 +5,10 @@ import type { EncryptionKeys } from './key-ring';
 import { keyRingPath, parsePairs, RECIPIENT_KEY_RINGS } from './recipient-keys';
 import { newKid, writeKeyFile } from './write-key-file';
 
-/** File mode of public keys, which every encrypting process may read. */
 const PUBLIC_MODE = 0o644;
 
 /**
- * Creates the missing key rings of recipients in a directory, and their public files. Existing keys
- * are kept, so it can be repeated after a crash.
+ * Creates missing key rings and their public files; existing keys stay.
  * @returns paths of the files that were written
  */
 export function createRecipientKeyRings(dir: string, now: Date): string[] {
@@ -25,30 +23,24 @@ export function createRecipientKeyRings(dir: string, now: Date): string[] {
 }
 
 /**
- * Writes the public files that do not match the private ones, which happens when a rotation stops
- * between the two: the API would continue to encrypt with a pair that is about to be removed.
+ * Writes the public files again when they differ, after a rotation that stopped between the two:
+ * otherwise the API would encrypt with a pair that is about to be removed.
  */
 export function publishPairs(dir: string): void {
   for (const environment of ENVIRONMENTS) publish(dir, environment);
 }
 
-/** Reads the private keys of a key ring. @throws Error when the file is missing or invalid */
+/** @throws Error when the file is missing or invalid */
 export function readPairs(dir: string, environment: Environment): EncryptionKeys {
-  return parsePairs(
-    readFileSync(keyRingPath(dir, environment, 'private'), 'utf8'),
-    environment,
-    'private',
-  );
+  const text = readFileSync(keyRingPath(dir, environment, 'private'), 'utf8');
+  return parsePairs(text, environment, 'private');
 }
 
-/**
- * Adds a pair to a key ring, which becomes current; the others remain for the values that they encrypted.
- * @returns its name
- */
+/** Adds a pair, which becomes current; the others still decrypt. @returns its name */
 export function addPair(dir: string, environment: Environment, now: Date): string {
   const { keys } = readPairs(dir, environment);
   const { kid, key } = newPair(environment, now);
-  // The connectors must have the private key before the API encrypts with the public one.
+  // Connectors need the private key before the API encrypts with the public one.
   writePairs(keyRingPath(dir, environment, 'private'), {
     current: kid,
     keys: { ...keys, [kid]: key },
@@ -57,7 +49,7 @@ export function addPair(dir: string, environment: Environment, now: Date): strin
   return kid;
 }
 
-/** Removes a pair for good, never the current one: values that it encrypted are lost. */
+/** Removes a pair that is not current; values that it encrypted are lost. */
 export function removePair(dir: string, environment: Environment, kid: string): void {
   const { current, keys } = readPairs(dir, environment);
   if (current === kid) throw new Error(`${kid} is the current key.`);
@@ -66,7 +58,7 @@ export function removePair(dir: string, environment: Environment, kid: string): 
   publish(dir, environment);
 }
 
-/** Writes the public keys of a key ring, unless they exist. @returns path of a written file */
+/** @returns path of a written file */
 function publish(dir: string, environment: Environment): string[] {
   const { current, keys } = readPairs(dir, environment);
   const path = keyRingPath(dir, environment, 'public');

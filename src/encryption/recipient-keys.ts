@@ -9,7 +9,7 @@ import { followFile } from './followed-file';
 import { checkEncryptionKeys, createKeyRing, type EncryptionKeys, type KeyRing } from './key-ring';
 import { parseJson } from './service-keys';
 
-/** Key rings of recipients' details. Names of their keys begin with the name of the key ring and a colon. */
+/** Key rings, whose names with a colon begin the names of their keys. */
 export const RECIPIENT_KEY_RINGS = {
   sandbox: 'recipients.sandbox',
   live: 'recipients.live',
@@ -27,16 +27,12 @@ const Jwk = z.looseObject({
 });
 const KeyRingFile = z.object({ current: z.string(), keys: z.record(z.string(), Jwk) });
 
-/** Returns the path of a key ring's file in `KEYS_DIR`, with private keys or only public keys. */
 export function keyRingPath(dir: string, environment: Environment, part: Part): string {
   const suffix = part === 'public' ? '.public.json' : '.json';
   return join(dir, `${RECIPIENT_KEY_RINGS[environment]}${suffix}`);
 }
 
-/**
- * Parses a key ring of key pairs, each as a JWK.
- * @throws Error when the text is invalid; the error never quotes the text
- */
+/** Parses key pairs, each as a JWK. @throws Error that never quotes the text */
 export function parsePairs(text: string, environment: Environment, part: Part): EncryptionKeys {
   const keyRingName = RECIPIENT_KEY_RINGS[environment];
   const { current, keys } = KeyRingFile.parse(parseJson(text));
@@ -67,10 +63,7 @@ function importKey(kid: string, jwk: z.infer<typeof Jwk>, part: Part): KeyObject
 /** Text that each pair signs and verifies, to detect a private key of another pair. */
 const PROBE = Buffer.from('pair');
 
-/**
- * Creates a key ring that follows its file.
- * @throws Error with a message when the file is missing, invalid or, with private keys, world-readable
- */
+/** @throws Error when the file is missing, invalid or, with private keys, world-readable */
 export function followPairs(dir: string, environment: Environment, part: Part): KeyRing {
   const path = keyRingPath(dir, environment, part);
   if (!existsSync(path)) {
@@ -82,8 +75,8 @@ export function followPairs(dir: string, environment: Environment, part: Part): 
 }
 
 /**
- * Creates the encrypters of recipients' details. They read only public keys, so they cannot decrypt.
- * @throws Error with a message when a file is missing or invalid
+ * Creates encrypters from public keys only, so they cannot decrypt.
+ * @throws Error when a file is missing or invalid
  */
 export function createRecipientEncrypters(
   dir: string,
@@ -94,11 +87,7 @@ export function createRecipientEncrypters(
   };
 }
 
-/**
- * Creates the decrypter of recipients' details, for the environment that a connector serves.
- * @param dir `KEYS_DIR`
- * @throws Error with a message when a file is missing or invalid
- */
+/** @throws Error when a file is missing or invalid */
 export function createDetailsDecrypter(
   dir: string,
   environment: Environment,

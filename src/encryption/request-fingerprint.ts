@@ -1,16 +1,14 @@
 import { createHmac } from 'node:crypto';
 
 /**
- * Keyed hashes of the idempotency key and the body of a request. The workflow stores them: they reveal
- * neither, and they survive a loss of the database.
+ * Keyed hashes of the idempotency key and the body. Workflows store them: they reveal neither, and
+ * survive a loss of the database.
  */
 export interface RequestHashes {
   key: string;
-  /** Fingerprint in the idempotency record. */
   body: string;
 }
 
-/** Scope of an idempotency key: it is unique per account, environment and operation. */
 interface IdempotencyScope {
   account_id: string;
   livemode: boolean;
@@ -18,10 +16,7 @@ interface IdempotencyScope {
   key: string;
 }
 
-/**
- * @param fingerprintKey `fingerprint` of the key file
- * @param canonical canonical form of the body: the same text for equal bodies
- */
+/** @param canonical canonical body: the same text for equal bodies */
 export function hashRequest(
   fingerprintKey: Buffer,
   { account_id, livemode, operation, key }: IdempotencyScope,

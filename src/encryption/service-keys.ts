@@ -11,7 +11,7 @@ const Key32 = z
   .refine((key) => key.length === KEY_BYTES, `must be ${KEY_BYTES} bytes in base64url`)
   .refine((key) => new Set(key).size > 1, 'must be random, not one byte again and again');
 
-/** Secrets of the service, in `KEYS_FILE` (mode 0600) and never in the database. */
+/** Secrets in `KEYS_FILE` (mode 0600), never in the database. @see docs/operations.md#keys */
 const KeyFile = z.object({
   pay_token: Key32,
   fingerprint: Key32,
@@ -19,20 +19,16 @@ const KeyFile = z.object({
 });
 export type KeyFile = z.infer<typeof KeyFile>;
 
-/** Keys that a process uses. @see docs/operations.md#keys */
 export interface ServiceKeys {
-  /** Derives the tokens of the payment pages. */
   pay_token: Buffer;
-  /** Hashes the bodies of idempotent requests. */
   fingerprint: Buffer;
-  /** Encrypts secrets in the database; it follows the key file. */
+  /** Follows the key file. */
   seal: KeyRing;
 }
 
 /**
- * Reads the key file and follows its key ring.
  * @param clock ms, monotonic
- * @throws Error when the file is missing or invalid; the error never quotes the file
+ * @throws Error when the file is missing or invalid; it never quotes the file
  */
 export function followKeyFile(path: string, clock?: () => number): ServiceKeys {
   const file = followFile(path, parseKeys, clock);
@@ -40,7 +36,7 @@ export function followKeyFile(path: string, clock?: () => number): ServiceKeys {
   return { pay_token, fingerprint, seal: createKeyRing(file, ({ seal }) => seal) };
 }
 
-/** @throws Error when the file is missing or invalid; the error never quotes the file */
+/** @throws Error when the file is missing or invalid; it never quotes the file */
 export function readKeys(path: string): KeyFile {
   return parseKeys(readFileSync(path, 'utf8'));
 }
@@ -51,7 +47,7 @@ function parseKeys(text: string): KeyFile {
   return keys;
 }
 
-/** Parses JSON; it hides the error of the parser, which would quote the text. */
+/** Parses JSON without the error of the parser, which would quote the text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -8,9 +8,9 @@ import type { Network } from '../domain/crypto/assets';
 const base58check = createBase58check(sha256);
 
 /**
- * Explains why a text is not a wallet address of a network; undefined when it is one. The checksum of
- * the address is verified, since funds sent to a mistyped address are lost.
- * @param livemode whether addresses of test networks are refused
+ * Explains why a text is not a wallet address; undefined when it is one. The checksum is verified,
+ * since funds sent to a mistyped address are lost.
+ * @param livemode refuses addresses of test networks
  */
 export function addressFault(
   network: Network,
@@ -30,8 +30,7 @@ export function addressFault(
 }
 
 /**
- * Writes an Ethereum address with the checksum of EIP-55: a letter is upper case where the hash of the
- * address has a digit of 8 or more.
+ * Adds the checksum of EIP-55: a letter is upper case where the hash has a digit of 8 or more.
  * @param digits 40 hexadecimal digits
  */
 export function addChecksum(digits: string): string {
@@ -50,7 +49,7 @@ function ethereumFault(address: string): string | undefined {
 }
 
 const TRON = 0x41;
-/** Hash versions of the main network, and of the test networks. */
+/** Versions of the main network, and of the test networks. */
 const MAIN_VERSIONS = [0x00, 0x05];
 const TEST_VERSIONS = [0x6f, 0xc4];
 const MAIN_PREFIX = 'bc';
@@ -83,7 +82,6 @@ function isSegwit(text: string, prefixes: readonly string[]): boolean {
   return version === 0 ? size === 20 || size === 32 : size >= 2 && size <= 40;
 }
 
-/** Returns undefined when a text does not decode. */
 function tryDecode(decode: () => Uint8Array): Uint8Array | undefined {
   try {
     return decode();

@@ -15,15 +15,14 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Creates the name of a new key: the day, and a random suffix. */
 export function newKid(now: Date): string {
   const day = now.toISOString().slice(0, 'YYYY-MM-DD'.length).replaceAll('-', '');
   return `k${day}-${randomBytes(4).toString('hex')}`;
 }
 
 /**
- * Replaces a key file in one step, readable by its owner only. The file is on the disk before a key encrypts
- * a value, since the loss of the key in a power failure would lose the value.
+ * Replaces a key file in one step, readable only by its owner. It is on the disk before a key
+ * encrypts a value, since a power failure would otherwise lose the value.
  */
 export function writeKeyFile(path: string, text: string, mode = 0o600): void {
   const target = existsSync(path) ? realpathSync(path) : path;
@@ -42,7 +41,7 @@ export function writeKeyFile(path: string, text: string, mode = 0o600): void {
   syncFolder(dirname(target));
 }
 
-/** Keeps the owner of the file: the service must still read it after a change by root. */
+/** Keeps the owner: the service must still read the file after a change by root. */
 function keepOwner(file: number, target: string): void {
   const owner = statSync(target, { throwIfNoEntry: false });
   const stats = fstatSync(file);
