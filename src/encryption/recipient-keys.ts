@@ -38,7 +38,7 @@ export function parsePairs(text: string, environment: Environment, part: Part): 
   const { current, keys } = KeyRingFile.parse(parseJson(text));
   const entries = Object.entries(keys).map(([kid, jwk]) => {
     if (!kid.startsWith(`${keyRingName}:`))
-      throw new Error(`A key of ${keyRingName} has the name of another key ring.`);
+      throw new Error(`A key of ${keyRingName} has a foreign name.`);
     return [kid, importKey(kid, jwk, part)] as const;
   });
   const pairs = { current, keys: Object.fromEntries(entries) };

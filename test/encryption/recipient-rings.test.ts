@@ -89,7 +89,7 @@ test('what a process needs and lacks is told in words, and nothing of a key', ()
   const own = keyRingPath(dir, 'sandbox', 'private');
   const text = readFileSync(own, 'utf8');
   writeFileSync(own, text.replaceAll('recipients.sandbox:', 'recipients.live:'));
-  expect(() => opener('sandbox')).toThrow('name of another key ring');
+  expect(() => opener('sandbox')).toThrow('foreign name');
   writeFileSync(own, text.replace(/"d": "[^"]+"/, '"d": "AA"'));
   expect(() => opener('sandbox')).toThrow(/^The private part of recipients.sandbox:\S+ is no key/);
   writeFileSync(own, text);
