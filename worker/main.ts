@@ -19,10 +19,8 @@ import { checkIndexes, createStores, type Stores } from '../src/store';
 import { CACHE_MS } from '../src/store/cache';
 import { createMetricStore } from '../src/store/metrics';
 import { checkTemporal } from '../src/temporal/attributes';
-import { ensureAuditSchedule } from '../src/temporal/audit-schedule';
 import { connectNative, installRuntime } from '../src/temporal/native';
-import { ensureRetentionSchedule } from '../src/temporal/retention-schedule';
-import { ensureSettlementSchedule } from '../src/temporal/settlement-schedule';
+import { ensureSchedule, SCHEDULE_NAMES } from '../src/temporal/schedules';
 import { createDenyCheck } from '../src/webhooks/address';
 import { meterPost } from '../src/webhooks/metrics';
 import { postOutside } from '../src/webhooks/post';
@@ -117,14 +115,9 @@ async function main(): Promise<void> {
  * without them.
  */
 async function makeSchedules(temporal: Client, queue: string, log: Logger): Promise<void> {
-  const schedules = {
-    audit: ensureAuditSchedule,
-    settlements: ensureSettlementSchedule,
-    retention: ensureRetentionSchedule,
-  };
-  for (const [name, ensure] of Object.entries(schedules)) {
+  for (const name of SCHEDULE_NAMES) {
     try {
-      log.info({ status: await ensure(temporal, queue) }, `${name} scheduled`);
+      log.info({ status: await ensureSchedule(temporal, name, queue) }, `${name} scheduled`);
     } catch (err) {
       log.warn({ err }, `${name} not scheduled`);
     }

@@ -4,21 +4,41 @@ import {
   type ScheduleDescription,
   ScheduleOverlapPolicy,
 } from '@temporalio/client';
+import { RETENTION_WORKFLOW } from '../domain/account/retention';
+import { AUDIT_WORKFLOW } from '../domain/audit';
+import { SETTLE_WORKFLOW } from '../domain/crypto/settle';
 import { SEARCH_KEYS } from '../domain/search-attributes';
 
 const CALL_TIMEOUT_MS = 5_000;
 const CATCHUP_MS = 600_000;
 
-export interface ScheduledWorkflow {
-  scheduleId: string;
-  workflowType: string;
-  workflowId: string;
-  taskQueue: string;
-  everyMs: number;
-  /** Offset from midnight UTC. */
-  offsetMs?: number;
-  /** Timeout of a run: a stuck run would prevent every later one. */
-  longestMs: number;
+const HOUR_MS = 3_600_000;
+
+/**
+ * Workflows that each lifecycle queue runs, one at a time. `offsetMs` counts from midnight UTC.
+ * `longestMs` ends a stuck run, which would prevent every later one.
+ */
+const SCHEDULES = {
+  audit: { workflowType: AUDIT_WORKFLOW, everyMs: HOUR_MS, offsetMs: 0, longestMs: 3 * HOUR_MS },
+  settlements: {
+    workflowType: SETTLE_WORKFLOW,
+    everyMs: 24 * HOUR_MS,
+    offsetMs: 2 * HOUR_MS,
+    longestMs: 12 * HOUR_MS,
+  },
+  retention: {
+    workflowType: RETENTION_WORKFLOW,
+    everyMs: 24 * HOUR_MS,
+    offsetMs: 3 * HOUR_MS,
+    longestMs: 20 * HOUR_MS,
+  },
+} as const;
+
+export type ScheduleName = keyof typeof SCHEDULES;
+export const SCHEDULE_NAMES: readonly ScheduleName[] = ['audit', 'settlements', 'retention'];
+
+export function getScheduleId(name: ScheduleName, lifecycleQueue: string): string {
+  return `service-${name}:${lifecycleQueue}`;
 }
 
 /**
@@ -27,11 +47,12 @@ export interface ScheduledWorkflow {
  */
 export async function ensureSchedule(
   temporal: Client,
-  workflow: ScheduledWorkflow,
+  name: ScheduleName,
+  lifecycleQueue: string,
 ): Promise<'made' | 'changed' | 'kept'> {
   return await temporal.withDeadline(Date.now() + CALL_TIMEOUT_MS, async () => {
-    const { scheduleId } = workflow;
-    const schedule = buildSchedule(workflow);
+    const scheduleId = getScheduleId(name, lifecycleQueue);
+    const schedule = buildSchedule(name, lifecycleQueue);
     try {
       await temporal.schedule.create({ scheduleId, ...schedule });
       return 'made';
@@ -39,21 +60,21 @@ export async function ensureSchedule(
       if (!(error instanceof ScheduleAlreadyRunning)) throw error;
     }
     const handle = temporal.schedule.getHandle(scheduleId);
-    if (isCurrent(await handle.describe(), workflow)) return 'kept';
+    if (isCurrent(await handle.describe(), schedule)) return 'kept';
     await handle.update(({ state }) => ({ ...schedule, state }));
     return 'changed';
   });
 }
 
-function buildSchedule(workflow: ScheduledWorkflow) {
-  const { workflowType, workflowId, taskQueue, everyMs, offsetMs = 0, longestMs } = workflow;
+function buildSchedule(name: ScheduleName, taskQueue: string) {
+  const { workflowType, everyMs, offsetMs, longestMs } = SCHEDULES[name];
   return {
     spec: { intervals: [{ every: everyMs, offset: offsetMs }] },
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: CATCHUP_MS },
     action: {
       type: 'startWorkflow' as const,
       workflowType,
-      workflowId,
+      workflowId: `${name}:${taskQueue}`,
       taskQueue,
       args: [],
       workflowExecutionTimeout: longestMs,
@@ -64,16 +85,17 @@ function buildSchedule(workflow: ScheduledWorkflow) {
 
 function isCurrent(
   { spec, policies, action }: ScheduleDescription,
-  { everyMs, offsetMs = 0, workflowType, taskQueue }: ScheduledWorkflow,
+  wanted: ReturnType<typeof buildSchedule>,
 ): boolean {
   const [interval, ...more] = spec.intervals ?? [];
+  const [{ every, offset } = {}] = wanted.spec.intervals;
   return (
     more.length === 0 &&
-    interval?.every === everyMs &&
-    (interval.offset ?? 0) === offsetMs &&
-    policies.overlap === ScheduleOverlapPolicy.SKIP &&
-    policies.catchupWindow === CATCHUP_MS &&
-    action.workflowType === workflowType &&
-    action.taskQueue === taskQueue
+    interval?.every === every &&
+    (interval?.offset ?? 0) === offset &&
+    policies.overlap === wanted.policies.overlap &&
+    policies.catchupWindow === wanted.policies.catchupWindow &&
+    action.workflowType === wanted.action.workflowType &&
+    action.taskQueue === wanted.action.taskQueue
   );
 }

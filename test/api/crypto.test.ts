@@ -4,10 +4,7 @@ import { signMessage } from '../../src/callbacks/signature';
 import { pageText } from '../../src/cli/commands/resource-text';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { readPage } from '../../src/service/operators/page';
-import {
-  ensureSettlementSchedule,
-  settlementScheduleId,
-} from '../../src/temporal/settlement-schedule';
+import { ensureSchedule, getScheduleId } from '../../src/temporal/schedules';
 import { operatorsAudit } from '../support/audit';
 import { saveHistory } from '../support/histories';
 import { call, eventually } from '../support/http';
@@ -456,9 +453,11 @@ test('the schedule pays out what is worth it, to wallets that count', async () =
   expect(await day.balance()).toEqual({ available: String(ETHER), reserved: '0' });
   const other = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
   await stores.wallets.set({ ...wallet, address: other }, { now, counts_from: now });
-  expect(await ensureSettlementSchedule(temporal, taskQueue)).toBe('made');
-  expect(await retryUntilDone(() => ensureSettlementSchedule(temporal, taskQueue))).toBe('kept');
-  const schedule = temporal.schedule.getHandle(settlementScheduleId(taskQueue));
+  expect(await ensureSchedule(temporal, 'settlements', taskQueue)).toBe('made');
+  expect(await retryUntilDone(() => ensureSchedule(temporal, 'settlements', taskQueue))).toBe(
+    'kept',
+  );
+  const schedule = temporal.schedule.getHandle(getScheduleId('settlements', taskQueue));
   const daily = { every: 86_400_000, offset: 7_200_000 };
   expect((await schedule.describe()).spec.intervals).toMatchObject([daily]);
   await schedule.trigger();

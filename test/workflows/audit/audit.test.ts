@@ -4,7 +4,7 @@ import { NativeConnection } from '@temporalio/worker';
 import type { AuditResult } from '../../../src/domain/audit';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { findResources, restart } from '../../../src/service/orphans';
-import { auditScheduleId, ensureAuditSchedule } from '../../../src/temporal/audit-schedule';
+import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
 import { recordEvents } from '../../cli/event-log';
 import { openResourceSetting, type ResourceSetting } from '../../cli/resource-setting';
 import { eventually } from '../../support/http';
@@ -17,8 +17,8 @@ let schedule: ScheduleHandle;
 beforeAll(async () => {
   setting = await openResourceSetting();
   const { temporal, lifecycleQueue } = setting.deps;
-  schedule = temporal.schedule.getHandle(auditScheduleId(lifecycleQueue));
-  expect(await ensureAuditSchedule(temporal, lifecycleQueue)).toBe('made');
+  schedule = temporal.schedule.getHandle(getScheduleId('audit', lifecycleQueue));
+  expect(await ensureSchedule(temporal, 'audit', lifecycleQueue)).toBe('made');
   await schedule.pause('in a test');
 });
 afterAll(async () => {
@@ -133,18 +133,22 @@ test('a worker that starts makes the schedule once, and mends one that is differ
   const { lifecycleQueue } = setting.deps;
   const connection = await NativeConnection.connect({ address: temporalAddress() });
   const temporal = new Client({ connection });
-  expect(await retryUntilDone(() => ensureAuditSchedule(temporal, lifecycleQueue))).toBe('kept');
+  expect(await retryUntilDone(() => ensureSchedule(temporal, 'audit', lifecycleQueue))).toBe(
+    'kept',
+  );
   await schedule.update((previous) => ({ ...previous, spec: { intervals: [{ every: '1 day' }] } }));
-  expect(await retryUntilDone(() => ensureAuditSchedule(temporal, lifecycleQueue))).toBe('changed');
+  expect(await retryUntilDone(() => ensureSchedule(temporal, 'audit', lifecycleQueue))).toBe(
+    'changed',
+  );
   const { spec, state, policies } = await schedule.describe();
   expect(spec.intervals).toEqual([expect.objectContaining({ every: 3_600_000 })]);
   expect([state.paused, state.note, policies.overlap]).toEqual([true, 'in a test', 'SKIP']);
 
   const other = `lifecycle-${randomUUID()}`;
-  const both = [ensureAuditSchedule(temporal, other), ensureAuditSchedule(temporal, other)];
+  const both = [ensureSchedule(temporal, 'audit', other), ensureSchedule(temporal, 'audit', other)];
   expect((await Promise.all(both)).sort()).toEqual(['kept', 'made']);
-  await temporal.schedule.getHandle(auditScheduleId(other)).delete();
+  await temporal.schedule.getHandle(getScheduleId('audit', other)).delete();
   const nowhere = new Client({ connection, namespace: 'nowhere' });
-  await expect(ensureAuditSchedule(nowhere, other)).rejects.toThrow();
+  await expect(ensureSchedule(nowhere, 'audit', other)).rejects.toThrow();
   await connection.close();
 });

@@ -4,10 +4,7 @@ import { buildPosition } from '../../../src/domain/cursor';
 import type { PaymentDocument } from '../../../src/store/payments';
 import type { PayoutDocument } from '../../../src/store/payouts';
 import type { RecipientDocument } from '../../../src/store/recipients';
-import {
-  ensureRetentionSchedule,
-  retentionScheduleId,
-} from '../../../src/temporal/retention-schedule';
+import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
 import { insertRecipient, storedPayout } from '../../api/payout-setting';
 import { everythingStored } from '../../cli/cli';
 import { call, idealPayment } from '../../support/http';
@@ -134,9 +131,9 @@ test('an unfinished idempotency record lives 30 days; a repeat after that is a n
 test('a worker that starts makes the schedule once, each day', async () => {
   const { temporal } = service;
   const queue = `lifecycle-${randomUUID()}`;
-  expect(await ensureRetentionSchedule(temporal, queue)).toBe('made');
-  expect(await retryUntilDone(() => ensureRetentionSchedule(temporal, queue))).toBe('kept');
-  const schedule = temporal.schedule.getHandle(retentionScheduleId(queue));
+  expect(await ensureSchedule(temporal, 'retention', queue)).toBe('made');
+  expect(await retryUntilDone(() => ensureSchedule(temporal, 'retention', queue))).toBe('kept');
+  const schedule = temporal.schedule.getHandle(getScheduleId('retention', queue));
   expect((await schedule.describe()).spec.intervals).toMatchObject([{ every: DAY_MS }]);
   await schedule.delete();
 });
