@@ -5,10 +5,10 @@ import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../src/domain/webhook/sched
 import type { Encrypter } from '../../src/encryption/encrypter';
 import type { DeliveryDocument } from '../../src/store/deliveries';
 import { type EndpointStore, endpointOwner, signingSecret } from '../../src/store/endpoints';
-import { describeRow, isAcknowledged, postEvent, toRow } from '../../src/webhooks/attempt';
+import { describeRow, postEvent, toRow } from '../../src/webhooks/attempt';
 import type { Admission, EndpointLimits } from '../../src/webhooks/endpoint-limits';
 import type { PostWebhook } from '../../src/webhooks/post';
-import type { PostResult } from '../../src/webhooks/post-result';
+import { isAcknowledged, type PostResult } from '../../src/webhooks/post-result';
 import { type AttemptInput, type DeliveryRecord, lastAttempt, untilReachable } from './record';
 
 /** A try may come this much before its time. */

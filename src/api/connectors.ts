@@ -1,8 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { type ConnectorKey, signCallback } from '../callbacks/mac';
-import { UnreadableKey } from '../callbacks/secrets';
-import { createSignatureCheck } from '../callbacks/signature';
+import { createSignatureCheck, UnreadableKey } from '../callbacks/verify';
 import { isBalanceAccountName } from '../domain/account/balance-account';
 import { Refusal, unavailable } from '../domain/errors';
 import { HttpCallback, type ResourceCallback } from '../domain/wire/callback';

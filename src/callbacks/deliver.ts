@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { type Client, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
 import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback/callback';
 import type { CallbackSignature } from '../domain/callback/signature';
 import { omitUndefined } from '../domain/defined';
 import { SEARCH_KEYS } from '../domain/search-attributes';
 import { ResourceCallback } from '../domain/wire/callback';
-import { LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
+import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
 import type { CallbackDocument } from '../store/callbacks';
 import { nextRun } from '../temporal/start';
@@ -75,17 +75,16 @@ export async function deliverCallback(
 
 async function storeAndSignal(
   deps: CallbackDeps,
-  { connector, resource, resource_id, name, callback }: ResourceCallback,
+  { callback, ...target }: ResourceCallback,
   receivedSignature: CallbackSignature | undefined,
 ): Promise<CallbackReceipt> {
   const { callbacks } = deps.stores;
+  const { connector, resource, resource_id, name } = target;
   const body: AnyCallback = omitUndefined<AnyCallback>(callback);
   if (!LIFECYCLES[resource].callbacks.includes(name)) {
     throw new RangeError(`A ${resource} has no callback "${name}".`);
   }
   const received_at = deps.now().toISOString();
-  const about = { resource, resource_id, name };
-  const target = { connector, ...about };
   const signature =
     receivedSignature ?? (deps.key && signCallback(deps.key, { ...target, callback: body }));
   const signing = signature && { signed_by: signature.key_id, mac: signature.v1 };
@@ -94,23 +93,19 @@ async function storeAndSignal(
   if (!isSame(storedCallback, row, deps.everyFact === true)) {
     throw new CallbackConflict(`callback_id ${body.callback_id} was used for another callback`);
   }
-  const sentCallback = omitUndefined({ _id: storedCallback._id, mac: signature?.v1 });
+  const { _id } = storedCallback;
+  const sentCallback = omitUndefined({ _id, mac: signature?.v1 });
   if (signing !== undefined && hasNewSignature(storedCallback, { ...row, ...signing })) {
     await callbacks.replaceSignature(storedCallback, { body, ...signing });
   } else if (storedCallback.signalled_at !== null || deps.memory?.wasSignalled(sentCallback))
     return 'duplicate';
 
   const payload = signature === undefined ? body : { ...body, mac: signature };
-  if (
-    !(await signalKnownResource(deps, target, payload)) &&
-    !(await signalStoredResource(deps, target, payload, storedCallback._id))
-  ) {
-    await callbacks.park(storedCallback._id, `no such ${resource} at this connector`);
+  if (!(await signalResource(deps, target, payload, _id))) {
+    await callbacks.park(_id, `no such ${resource} at this connector`);
     const { callback_id } = body;
-    deps.log?.warn(
-      { callback_id, connector, [`${resource}_id`]: resource_id, code: name },
-      'callback parked',
-    );
+    const fields = { callback_id, connector, [`${resource}_id`]: resource_id, code: name };
+    deps.log?.warn(fields, 'callback parked');
     return 'parked';
   }
   const at = deps.now().toISOString();
@@ -166,91 +161,59 @@ export function deliverStored(
   { connector, resource, resource_id, name, body, signed_by: key_id, mac: v1 }: CallbackDocument,
 ): Promise<CallbackReceipt> {
   const signature = key_id === undefined || v1 === undefined ? undefined : { key_id, v1 };
-  return deliverCallback(
-    deps,
-    { connector, resource, resource_id, name, callback: body },
-    signature,
-  );
+  const input = { connector, resource, resource_id, name, callback: body };
+  return deliverCallback(deps, input, signature);
 }
 
 type CallbackTarget = Omit<ResourceCallback, 'callback'>;
 
 type SignalPayload = AnyCallback & { mac?: CallbackSignature };
 
-async function signalKnownResource(
-  deps: CallbackDeps,
-  target: CallbackTarget,
-  payload: SignalPayload,
-): Promise<boolean> {
-  const { connector, resource, resource_id } = target;
-  const isKnown = deps.memory?.belongsTo(resource, resource_id, connector) === true;
-  return isKnown && (await signalRunning(deps, target, payload));
-}
-
-/** Signals a resource that is stored or about to be stored; false if there is none. */
-async function signalStoredResource(
+/** Signals a resource that is stored or about to be stored; false if this connector has none. */
+async function signalResource(
   deps: CallbackDeps,
   target: CallbackTarget,
   payload: SignalPayload,
   requestId: string,
 ): Promise<boolean> {
   const { connector, resource, resource_id, name } = target;
-  const storedResource = await LIFECYCLES[resource].get(deps.stores, resource_id);
+  const { get, workflowId, workflowType } = LIFECYCLES[resource];
+  const handle = deps.temporal.workflow.getHandle(workflowId(resource_id));
+  const signalRunning = async () => (await orNull(handle.signal(name, payload))) !== null;
+
+  const isKnown = deps.memory?.belongsTo(resource, resource_id, connector) === true;
+  if (isKnown && (await signalRunning())) return true;
+  const storedResource = await get(deps.stores, resource_id);
   // Its workflow may already run.
   if (storedResource === null)
-    return (await hasConnectorLabel(deps, target)) && (await signalRunning(deps, target, payload));
+    return (await hasConnectorLabel(handle, connector)) && (await signalRunning());
   if (storedResource.connector !== connector) return false;
   deps.memory?.rememberConnector(resource, resource_id, connector);
-  return await signalOrReopen(deps, resource, storedResource, name, payload, requestId);
+  await deps.temporal.workflow.signalWithStart(workflowType, {
+    ...nextRun(resource, storedResource, deps.lifecycleQueue, requestId),
+    signal: name,
+    signalArgs: [payload],
+  });
+  return true;
 }
 
 /**
  * Whether the workflow of a resource that is not stored yet belongs to this connector, or has no
  * labels.
  */
-async function hasConnectorLabel(
-  { temporal }: CallbackDeps,
-  { connector, resource, resource_id }: CallbackTarget,
-): Promise<boolean> {
-  const handle = temporal.workflow.getHandle(LIFECYCLES[resource].workflowId(resource_id));
-  try {
-    const connectorLabel = (await handle.describe()).typedSearchAttributes.get(
-      SEARCH_KEYS.connector,
-    );
-    return connectorLabel === undefined || connectorLabel === connector;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
+async function hasConnectorLabel(handle: WorkflowHandle, connector: string): Promise<boolean> {
+  const description = await orNull(handle.describe());
+  if (description === null) return false;
+  const label = description.typedSearchAttributes.get(SEARCH_KEYS.connector);
+  return label === undefined || label === connector;
 }
 
-async function signalRunning(
-  deps: CallbackDeps,
-  { resource, resource_id, name }: CallbackTarget,
-  payload: SignalPayload,
-): Promise<boolean> {
-  const workflowId = LIFECYCLES[resource].workflowId(resource_id);
+/** Returns null if the called workflow does not exist. */
+async function orNull<T>(call: Promise<T>): Promise<T | null> {
   try {
-    await deps.temporal.workflow.getHandle(workflowId).signal(name, payload);
-    return true;
+    return await call;
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
+    if (error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
-}
-
-async function signalOrReopen(
-  { temporal, lifecycleQueue }: CallbackDeps,
-  kind: CallbackResource,
-  storedResource: Resource,
-  name: CallbackName,
-  payload: SignalPayload,
-  requestId: string,
-): Promise<boolean> {
-  await temporal.workflow.signalWithStart(LIFECYCLES[kind].workflowType, {
-    ...nextRun(kind, storedResource, lifecycleQueue, requestId),
-    signal: name,
-    signalArgs: [payload],
-  });
-  return true;
 }

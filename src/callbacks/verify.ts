@@ -3,10 +3,16 @@ import type {
   SignedCallback,
   VerificationFault,
 } from '../domain/callback/signature';
-import type { Encrypter } from '../encryption/encrypter';
+import { DecryptionError, type Encrypted, type Encrypter } from '../encryption/encrypter';
 import type { Stores } from '../store';
-import { isSignatureValid } from './mac';
-import { createSecretReader } from './secrets';
+import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/connector-keys';
+import { verifySignature } from '../webhooks/signature';
+import { type ConnectorKey, isSignatureValid } from './mac';
+
+/** Error of a key whose secret this process's key file can't decrypt. */
+export class UnreadableKey extends Error {
+  override readonly name = 'UnreadableKey';
+}
 
 export interface CallbackCheckDeps {
   stores: { connectorKeys: Pick<Stores['connectorKeys'], 'get'> };
@@ -14,10 +20,10 @@ export interface CallbackCheckDeps {
 }
 
 /**
- * Creates a function that returns the fault of a callback's signature, or undefined. It reads the
- * key each time, so a revocation takes effect at once.
+ * Creates a function that returns the fault of a signaled callback's signature, or undefined. It
+ * reads the key each time, so a revocation takes effect at once.
  * @see docs/connectors.md#prove-who-sends
- * @returns a function that throws UnreadableKey if the secret could not be decrypted
+ * @returns a function that throws UnreadableKey
  */
 export function createCallbackCheck({ stores, encrypter }: CallbackCheckDeps) {
   const readSecret = createSecretReader(encrypter);
@@ -29,5 +35,66 @@ export function createCallbackCheck({ stores, encrypter }: CallbackCheckDeps) {
     if (key === null || key.connector !== callback.connector) return 'unknown_key';
     if (key.revoked_at !== null) return 'revoked_key';
     return isSignatureValid(await readSecret(key), callback, signature) ? undefined : 'mac_differs';
+  };
+}
+
+interface SignedMessage {
+  connector: string;
+  /** `t=<unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`. */
+  header: string | undefined;
+  /** Raw bytes received. */
+  body: string | Buffer;
+}
+
+export interface SignatureDeps {
+  stores: { connectorKeys: Pick<Stores['connectorKeys'], 'current'> };
+  encrypter: Pick<Encrypter, 'decrypt'>;
+  now: () => Date;
+}
+
+/**
+ * Creates a function that finds the connector's unrevoked key that made a message's signature, at
+ * most 300 seconds ago. An unknown connector has no key.
+ * @see docs/connectors.md#callbacks-over-http
+ * @returns a function that throws UnreadableKey if a key that could not be decrypted may match
+ */
+export function createSignatureCheck({ stores, encrypter, now }: SignatureDeps) {
+  const readSecret = createSecretReader(encrypter);
+  return async ({ connector, header, body }: SignedMessage): Promise<ConnectorKey | undefined> => {
+    const seconds = Math.floor(now().getTime() / 1_000);
+    let readError: UnreadableKey | undefined;
+    for (const key of await stores.connectorKeys.current(connector)) {
+      try {
+        const secret = await readSecret(key);
+        if (verifySignature({ header, body, secret, now: seconds })) {
+          return { key_id: key._id, secret };
+        }
+      } catch (error) {
+        if (!(error instanceof UnreadableKey)) throw error;
+        readError = error;
+      }
+    }
+    if (readError === undefined) return undefined;
+    throw readError;
+  };
+}
+
+const SECRETS_MAX = 1_000;
+
+/** Creates a reader of connectors' secrets, with a cache; it throws UnreadableKey. */
+function createSecretReader(encrypter: Pick<Encrypter, 'decrypt'>) {
+  const secrets = new Map<Encrypted, string>();
+  return async ({ _id, sealed }: ConnectorKeyDocument): Promise<string> => {
+    const cachedSecret = secrets.get(sealed);
+    if (cachedSecret !== undefined) return cachedSecret;
+    try {
+      const secret = await encrypter.decrypt(sealed, connectorKeyOwner(_id));
+      if (secrets.size >= SECRETS_MAX) secrets.clear();
+      secrets.set(sealed, secret);
+      return secret;
+    } catch (error) {
+      if (!(error instanceof DecryptionError)) throw error;
+      throw new UnreadableKey(`The secret of ${_id} can not be opened with this KEYS_FILE.`);
+    }
   };
 }

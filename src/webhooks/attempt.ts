@@ -1,7 +1,7 @@
 import type { DeliveredEvent, WebhookDeliveryInput } from '../domain/webhook/delivery';
 import type { DeliveryDocument } from '../store/deliveries';
 import type { PostWebhook } from './post';
-import type { PostResult } from './post-result';
+import { isAcknowledged, type PostResult } from './post-result';
 import { signPayload } from './signature';
 
 /** @see docs/webhooks.md#answer-and-retries */
@@ -33,11 +33,6 @@ export function postEvent(
     timeoutMs: ATTEMPT_TIMEOUT_MS,
     allowPrivate,
   });
-}
-
-/** @see docs/webhooks.md#answer-and-retries */
-export function isAcknowledged(result: PostResult): boolean {
-  return result.outcome === 'response' && result.status >= 200 && result.status < 300;
 }
 
 interface AttemptResult {

@@ -1,4 +1,4 @@
-import type { PostResult } from './post-result';
+import { isAcknowledged, type PostResult } from './post-result';
 
 /**
  * Shares of the slots, for one endpoint and for all of the same health. A hanging endpoint uses
@@ -138,8 +138,7 @@ function recordResult(endpoint: Endpoint, result: PostResult, now: number): void
   const { durationMs } = result;
   const isAnswer = result.outcome === 'response';
   const oldHealth = getHealth(endpoint);
-  endpoint.isGood =
-    isAnswer && result.status >= 200 && result.status < 300 && durationMs < GOOD_WITHIN_MS;
+  endpoint.isGood = isAcknowledged(result) && durationMs < GOOD_WITHIN_MS;
   endpoint.promptAt = endpoint.isGood && durationMs < PROMPT.tookMs ? now : undefined;
   if (!isAnswer && durationMs >= HUNG_MS) endpoint.consecutiveTimeouts += 1;
   // A failed name lookup may be cached, so it does not reset the count.

@@ -1,6 +1,6 @@
 import { Histogram, type Registry } from 'prom-client';
 import type { PostWebhook } from './post';
-import type { PostResult } from './post-result';
+import { isAcknowledged, type PostResult } from './post-result';
 
 /** In seconds; an attempt ends after ten. */
 const BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -22,5 +22,5 @@ export function meterPost(registry: Registry, post: PostWebhook): PostWebhook {
 
 function getOutcome(result: PostResult): string {
   if (result.outcome === 'error') return result.kind;
-  return result.status >= 200 && result.status < 300 ? 'delivered' : 'refused';
+  return isAcknowledged(result) ? 'delivered' : 'refused';
 }

@@ -26,6 +26,11 @@ interface PostError {
 
 export type PostResult = PostResponse | PostError;
 
+/** @see docs/webhooks.md#answer-and-retries */
+export function isAcknowledged(result: PostResult): boolean {
+  return result.outcome === 'response' && result.status >= 200 && result.status < 300;
+}
+
 export class PostFault extends Error {
   readonly kind: PostErrorKind;
   constructor(kind: PostErrorKind, message: string) {

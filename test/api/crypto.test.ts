@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { createConnectorKey } from '../../src/callbacks/keys';
-import { signMessage } from '../../src/callbacks/signature';
 import { pageText } from '../../src/cli/commands/resource-text';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { readPage } from '../../src/service/operators/page';
 import { ensureSchedule, getScheduleId } from '../../src/temporal/schedules';
+import { signPayload } from '../../src/webhooks/signature';
 import { operatorsAudit } from '../support/audit';
 import { saveHistory } from '../support/histories';
 import { call, eventually } from '../support/http';
@@ -161,7 +161,7 @@ describe('a crypto payment', () => {
     });
     const send = async (name: string, body: string) => {
       const { secret } = await createConnectorKey(deps, name);
-      const signature = signMessage(secret, body, Math.floor(Date.now() / 1_000));
+      const signature = signPayload(secret, body, Math.floor(Date.now() / 1_000));
       const headers = { 'Connector-Signature': signature };
       const answer = await fetch(`${url}/connectors/${name}/callbacks`, {
         method: 'POST',

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createConnectorKey } from '../../src/callbacks/keys';
-import { signMessage } from '../../src/callbacks/signature';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { makeKey } from '../../src/store/keys';
+import { signPayload } from '../../src/webhooks/signature';
 import { operatorsAudit } from '../support/audit';
 import { call, eventually, idealPayment } from '../support/http';
 import { openKey, type Service, startService } from '../support/service';
@@ -112,7 +112,7 @@ test(
     const { secret } = await createConnectorKey({ ...deps, encrypter: sealer }, connector);
     const body = '{}';
     const post = async () => {
-      const signature = signMessage(secret, body, Math.floor(Date.now() / 1_000));
+      const signature = signPayload(secret, body, Math.floor(Date.now() / 1_000));
       const headers = { 'Connector-Signature': signature };
       return await fetch(`${url}/connectors/${connector}/callbacks`, {
         method: 'POST',

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { UnreadableKey } from '../../../src/callbacks/secrets';
-import { createSignatureCheck, signMessage } from '../../../src/callbacks/signature';
+import { createSignatureCheck, UnreadableKey } from '../../../src/callbacks/verify';
 import { HttpCallback } from '../../../src/domain/wire/callback';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/connector-keys';
+import { signPayload } from '../../../src/webhooks/signature';
 
 const sealerOf = () => createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
 const sealer = sealerOf();
@@ -43,7 +43,7 @@ async function setting() {
   };
 }
 
-const signed = (secret: string, at = AT) => signMessage(secret, BODY, at);
+const signed = (secret: string, at = AT) => signPayload(secret, BODY, at);
 
 test('each key of the connector signs, and its secret is opened once', async () => {
   const { of, opened } = await setting();

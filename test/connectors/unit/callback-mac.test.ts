@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { readConnectorKey, signCallback } from '../../../connectors/contract/callbacks';
 import { isSignatureValid } from '../../../src/callbacks/mac';
-import { UnreadableKey } from '../../../src/callbacks/secrets';
-import { createCallbackCheck } from '../../../src/callbacks/verify';
+import { createCallbackCheck, UnreadableKey } from '../../../src/callbacks/verify';
 import type { AnyCallback } from '../../../src/domain/callback/callback';
 import {
   callbackText,
