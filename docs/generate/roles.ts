@@ -3,16 +3,16 @@ import { table } from './markdown';
 
 const WORDS: Readonly<Record<Act, string>> = {
   view: 'See everything but secrets',
-  'self.change': 'Own password, second factor and sessions',
+  'self.change': 'Own password, second factor, sessions',
   'keys.change': 'Create and revoke API keys',
-  'webhooks.change': 'Set the webhook endpoint, roll its secret',
+  'webhooks.change': 'Set the endpoint, roll its secret',
   'webhooks.secret': 'See the signing secret',
-  'events.send': 'Send events again, send test events',
+  'events.send': 'Send events again, and test events',
   'payments.refund': 'Refund payments',
   'payments.cancel': 'Cancel payments',
   'crypto.settle': 'Settle crypto balances',
   'wallets.change': 'Register wallets',
-  'team.change': 'Invite and remove team members, change roles',
+  'team.change': 'Change the team and its roles',
 };
 
 /** Acts of the dashboard by the roles that may do each. */
