@@ -1,18 +1,13 @@
+import type { CallbackResource } from '../../src/domain/callback/callback';
 import { isInFlight, LIFECYCLES, type ResourceStores } from '../../src/lifecycles';
 import type { Stores } from '../../src/store';
 import type { Outdated } from './activities';
 
 interface InstructionRef {
-  resource: 'refund' | 'payout' | 'crypto_settlement';
+  resource: CallbackResource;
   id: string;
   version: number;
 }
-
-/** Resources whose money leaves the merchant's reach. */
-const OUTGOING_RESOURCES: ReadonlySet<string> = new Set<InstructionRef['resource']>([
-  'payout',
-  'crypto_settlement',
-]);
 
 /**
  * Compares an instruction with the document, right before the bank is instructed: a restored or
@@ -31,7 +26,7 @@ export function createInstructionGuard(stores: ResourceStores & Pick<Stores, 'ac
     if (document.version > version || !isInFlight(resource, document.status)) {
       return { outcome: 'outdated' };
     }
-    if (OUTGOING_RESOURCES.has(resource)) await refuseFrozen(stores, document.account_id);
+    if (LIFECYCLES[resource].isOutgoing) await refuseFrozen(stores, document.account_id);
     return undefined;
   };
 }

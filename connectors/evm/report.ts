@@ -1,7 +1,8 @@
+import type { CryptoResource } from '../../src/domain/callback/callback';
 import type { CryptoCallback } from '../../src/domain/crypto/callback';
 
 export interface Report {
-  resource: 'crypto_payment' | 'crypto_settlement';
+  resource: CryptoResource;
   resource_id: string;
   name: 'deposit' | 'deposit_undone' | 'sent' | 'completed' | 'failed';
   callback: CryptoCallback;

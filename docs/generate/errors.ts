@@ -1,11 +1,16 @@
-import { ERROR_CODES, type ErrorCode, isErrorCode } from '../../src/domain/errors';
+import {
+  ERROR_CODES,
+  type ErrorCode,
+  isErrorCode,
+  type NotFoundCode,
+} from '../../src/domain/errors';
 import { code, codes, list } from './markdown';
 
 const CHECK_ID = 'check the ID and the environment of the key';
 const REPAY_OTHERWISE = 'repay the customer in another way';
 
 /** Advice to the caller; a new code does not compile without one. */
-const ADVICE: Record<ErrorCode, string> = {
+const ADVICE: Record<Exclude<ErrorCode, NotFoundCode>, string> = {
   invalid_request: 'correct the fields in `details`',
   invalid_json: 'send one well-formed JSON object',
   invalid_amount: 'only the amount is wrong: send minor units',
@@ -21,12 +26,6 @@ const ADVICE: Record<ErrorCode, string> = {
   api_key_address_refused: 'call from a network that the key allows',
   api_key_scope_insufficient: 'use a key with the named scope, to simulate a sandbox key',
   crypto_not_enabled: 'ask us to enable crypto',
-  crypto_payment_not_found: CHECK_ID,
-  crypto_settlement_not_found: CHECK_ID,
-  payment_not_found: CHECK_ID,
-  payout_not_found: CHECK_ID,
-  recipient_not_found: CHECK_ID,
-  refund_not_found: CHECK_ID,
   route_not_found: 'check the path and the slash at its end',
   method_not_allowed: 'use a method of the `Allow` header',
   body_too_large: 'send at most 64 KiB',
@@ -57,11 +56,12 @@ const ADVICE: Record<ErrorCode, string> = {
 
 /** Every error code and what to do about it, by type; codes with the same advice share a line. */
 export function errorList(): string {
+  const advice = new Map<string, string>(Object.entries(ADVICE));
   const types = new Map<string, Map<string, string[]>>();
   for (const name of Object.keys(ERROR_CODES).filter(isErrorCode)) {
     const { status, type } = ERROR_CODES[name];
     const lines = types.get(type) ?? new Map<string, string[]>();
-    const line = `${status}: ${ADVICE[name]}`;
+    const line = `${status}: ${advice.get(name) ?? CHECK_ID}`;
     types.set(type, lines.set(line, [...(lines.get(line) ?? []), name]));
   }
   const items = (lines: Map<string, string[]>) =>

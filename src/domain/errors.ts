@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CallbackResource } from './callback/callback';
+import { CALLBACK_RESOURCES } from './callback/callback';
 
 const ERROR_TYPES = [
   'invalid_request_error',
@@ -30,6 +30,17 @@ export const ErrorBody = z
   })
   .meta({ id: 'Error', description: 'Every error has this shape.' });
 
+const RESOURCE_NOUNS = [...CALLBACK_RESOURCES, 'recipient'] as const;
+export type ResourceNoun = (typeof RESOURCE_NOUNS)[number];
+export type NotFoundCode = `${ResourceNoun}_not_found`;
+
+const NOT_FOUND_CODES = Object.fromEntries(
+  RESOURCE_NOUNS.toSorted().map((noun) => [
+    `${noun}_not_found`,
+    { status: 404, type: 'invalid_request_error' },
+  ]),
+) as Record<NotFoundCode, { status: 404; type: 'invalid_request_error' }>;
+
 /** Error codes of the API, each with its HTTP status and type. @see docs/decisions.md#errors */
 export const ERROR_CODES = {
   invalid_request: { status: 400, type: 'invalid_request_error' },
@@ -47,12 +58,7 @@ export const ERROR_CODES = {
   api_key_address_refused: { status: 403, type: 'permission_error' },
   api_key_scope_insufficient: { status: 403, type: 'permission_error' },
   crypto_not_enabled: { status: 403, type: 'permission_error' },
-  crypto_payment_not_found: { status: 404, type: 'invalid_request_error' },
-  crypto_settlement_not_found: { status: 404, type: 'invalid_request_error' },
-  payment_not_found: { status: 404, type: 'invalid_request_error' },
-  payout_not_found: { status: 404, type: 'invalid_request_error' },
-  recipient_not_found: { status: 404, type: 'invalid_request_error' },
-  refund_not_found: { status: 404, type: 'invalid_request_error' },
+  ...NOT_FOUND_CODES,
   route_not_found: { status: 404, type: 'invalid_request_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   callback_conflict: { status: 409, type: 'idempotency_error' },
@@ -86,8 +92,6 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERROR_CODES, code);
 }
-
-export type ResourceNoun = CallbackResource | 'recipient';
 
 /** Violation for an id that does not exist in this account and environment. */
 export function notFound<Noun extends ResourceNoun>(noun: Noun) {

@@ -35,6 +35,8 @@ interface KindRules {
   /** State that lists show from the start: nearly all are first written in it. */
   opening: string;
   inFlight: readonly string[];
+  /** Whether its money leaves the merchant's reach: a frozen account sends none. */
+  isOutgoing?: true;
 }
 
 /** Facts of one kind of resource, as callbacks, the command line, banks and checks need them. */
@@ -74,6 +76,7 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
     actsWhenEnded: PAYOUT_ACTS,
     opening: 'created',
     inFlight: PAYOUT_IN_FLIGHT,
+    isOutgoing: true,
   }),
   crypto_payment: addNames('crypto_payment', {
     workflowType: 'cryptoPayment',
@@ -91,6 +94,7 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
     actsWhenEnded: [],
     opening: 'pending',
     inFlight: CRYPTO_SETTLEMENT_IN_FLIGHT,
+    isOutgoing: true,
   }),
 };
 

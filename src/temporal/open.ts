@@ -8,19 +8,13 @@ import {
 } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback/callback';
-import type {
-  CryptoPaymentInput,
-  CryptoPaymentResult,
-  CryptoSettlementInput,
-  CryptoSettlementResult,
-} from '../domain/crypto/workflow';
 import { isErrorCode, Refusal, unavailable } from '../domain/errors';
-import type { PaymentInput, PaymentState } from '../domain/payment/workflow';
-import { ACCEPT_WITHIN_MS, type PayoutInput, type PayoutResult } from '../domain/payout/workflow';
-import type { RefundInput, RefundResult } from '../domain/refund/workflow';
+import type { Refused } from '../domain/lifecycle';
+import { ACCEPT_WITHIN_MS, type PayoutInput } from '../domain/payout/workflow';
 import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
+import type { LabeledFacts } from './labels';
 import { firstRun } from './start';
 
 export interface OpeningDeps {
@@ -29,19 +23,7 @@ export interface OpeningDeps {
   stores: ResourceStores & Pick<Stores, 'idempotency'>;
 }
 
-type OpeningInput =
-  | PaymentInput
-  | RefundInput
-  | PayoutInput
-  | CryptoPaymentInput
-  | CryptoSettlementInput;
-
-type WorkflowResult =
-  | PaymentState
-  | RefundResult
-  | PayoutResult
-  | CryptoPaymentResult
-  | CryptoSettlementResult;
+type WorkflowResult = { status: string } | Refused<string>;
 
 const DEADLINE_EXCEEDED = 4;
 
@@ -75,7 +57,7 @@ export async function openOrRefuse<Result>(
   deps: OpeningDeps,
   kind: CallbackResource,
   id: string,
-  input: OpeningInput,
+  input: LabeledFacts,
   idempotencyMemo: RequestHashes | undefined,
 ): Promise<Result | undefined> {
   const result = await open<Result>(deps, kind, id, input, idempotencyMemo);
@@ -123,7 +105,7 @@ async function open<Result>(
   { client, lifecycleQueue }: OpeningDeps,
   kind: CallbackResource,
   id: string,
-  input: OpeningInput,
+  input: LabeledFacts,
   idempotencyMemo: RequestHashes | undefined,
 ): Promise<Result | 'ended'> {
   const startWorkflowOperation = new WithStartWorkflowOperation(LIFECYCLES[kind].workflowType, {

@@ -1,13 +1,10 @@
 import { assertNever } from '../../../src/domain/assert';
-import type {
-  CryptoPaymentCallbackName,
-  CryptoSettlementCallbackName,
-} from '../../../src/domain/crypto/callback';
+import type { CryptoCallbackName } from '../../../src/domain/callback/callback';
 import { BLOCK_MS, REQUIRED_CONFIRMATIONS } from './blocks';
 import type { PayerBehavior, SettlementBehavior } from './magic-amounts';
 
 export interface Step {
-  name: CryptoPaymentCallbackName | CryptoSettlementCallbackName;
+  name: CryptoCallbackName;
   /** Time since the previous step. */
   after_ms: number;
   /** Blocks that confirm it, including its own. */

@@ -1,11 +1,12 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
+import type { CryptoResource } from '../../../src/domain/callback/callback';
 import type { Network } from '../../../src/domain/crypto/assets';
 import { getBackoffMs, LEASE_MS } from '../loop';
 import type { Step } from './plan';
 
 /** Payment that the transaction pays, or settlement that it makes. */
 export interface Subject {
-  resource: 'crypto_payment' | 'crypto_settlement';
+  resource: CryptoResource;
   resource_id: string;
 }
 

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../domain/errors';
+import { findEventResource } from '../../domain/webhook/event';
 import { type DeliveryDocument, type EventDocument, readEvent } from '../../service/events/list';
 import { sendEventAgain } from '../../service/events/redeliveries';
 import { deliveryText } from '../../service/resources/timeline';
@@ -45,15 +46,6 @@ async function sendAgain(call: Call, deps: PageDeps): Promise<Answer> {
   }
 }
 
-/** Kinds of resource by the prefix of the event type. */
-const ABOUT = [
-  ['payment.', 'payment'],
-  ['refund.', 'refund'],
-  ['payout.', 'payout'],
-  ['crypto.payment.', 'crypto_payment'],
-  ['crypto.settlement.', 'crypto_settlement'],
-] as const;
-
 interface DeliveryProps {
   call: Call;
   event: EventDocument;
@@ -62,7 +54,7 @@ interface DeliveryProps {
 
 function DeliveryPage({ call, event, attempts }: DeliveryProps) {
   const { _id, type, created, delivery, body, resource_id, data } = event;
-  const [, kind] = ABOUT.find(([start]) => type.startsWith(start)) ?? [];
+  const kind = findEventResource(type);
   return (
     <>
       <PageHead title={type} badge={<Status of={delivery.status} />}>

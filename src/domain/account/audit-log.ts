@@ -1,3 +1,12 @@
+import { CALLBACK_RESOURCES, type CallbackResource } from '../callback/callback';
+
+const OPERATOR_ACTS = Object.fromEntries(
+  CALLBACK_RESOURCES.map((kind) => [
+    `${kind}.act`,
+    `Operator's act on a ${kind.replace('_', ' ')}`,
+  ]),
+) as Record<`${CallbackResource}.act`, string>;
+
 /** @see docs/dashboard.md#audit-log */
 export const AUDIT_LABELS = {
   'account.created': 'Account created',
@@ -12,11 +21,7 @@ export const AUDIT_LABELS = {
   'webhook.rolled': 'Signing secret rolled',
   'webhook.secret_shown': 'Signing secret shown',
   'event.sent': 'Event sent manually',
-  'payment.act': "Operator's act on a payment",
-  'refund.act': "Operator's act on a refund",
-  'payout.act': "Operator's act on a payout",
-  'crypto_payment.act': "Operator's act on a crypto payment",
-  'crypto_settlement.act': "Operator's act on a crypto settlement",
+  ...OPERATOR_ACTS,
   'callback.delivered': 'Callback delivered manually',
   'orphan.restarted': 'Workflow restarted',
   'keys.rotated': 'Encryption key created',

@@ -27,6 +27,7 @@ export const BANK_RESOURCES = ['payment', 'refund', 'payout'] as const;
 export type BankResource = (typeof BANK_RESOURCES)[number];
 
 export const CRYPTO_RESOURCES = ['crypto_payment', 'crypto_settlement'] as const;
+export type CryptoResource = (typeof CRYPTO_RESOURCES)[number];
 
 /** Kinds of resource that have a workflow, in display order. */
 export const CALLBACK_RESOURCES = [...BANK_RESOURCES, ...CRYPTO_RESOURCES] as const;
@@ -40,6 +41,7 @@ export const CALLBACKS = {
   crypto_settlement: CRYPTO_SETTLEMENT_CALLBACKS,
 } as const satisfies Record<CallbackResource, readonly string[]>;
 export type CallbackName = (typeof CALLBACKS)[CallbackResource][number];
+export type CryptoCallbackName = (typeof CALLBACKS)[CryptoResource][number];
 
 export type AnyCallback = BankCallback | CryptoCallback;
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CALLBACK_RESOURCES, type CallbackResource } from '../callback/callback';
 
 /** @see docs/webhooks.md#events */
 export const EVENT_TYPES = [
@@ -25,26 +26,15 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Ids in the data of an event, by the first words of its type. @see docs/decisions.md#events */
-const EVENT_DATA = {
-  payment: ids('payment_id'),
-  refund: ids('refund_id', 'payment_id'),
-  payout: ids('payout_id'),
-  'crypto.payment': ids('crypto_payment_id'),
-  'crypto.settlement': ids('crypto_settlement_id'),
-} as const;
-
-function ids(...names: string[]) {
-  const test = z
-    .literal(true)
-    .optional()
-    .meta({ description: 'Only in a test event that you send from the dashboard.' });
-  return z.object({ ...Object.fromEntries(names.map((name) => [name, z.string()])), test });
+export function findEventResource(type: EventType): CallbackResource | undefined {
+  return CALLBACK_RESOURCES.find((kind) => type.startsWith(`${kind.replace('_', '.')}.`));
 }
 
+/** Fields of the data of an event. @see docs/decisions.md#events */
 export function eventIds(type: EventType): string[] {
-  const { test, ...idFields } = findDataSchema(type)?.shape ?? {};
-  return Object.keys(idFields);
+  const kind = findEventResource(type);
+  if (kind === undefined) return [];
+  return kind === 'refund' ? ['refund_id', 'payment_id'] : [`${kind}_id`];
 }
 
 export function buildTestData(
@@ -52,10 +42,6 @@ export function buildTestData(
   makeId: () => string,
 ): Record<string, string | true> {
   return { ...Object.fromEntries(eventIds(type).map((name) => [name, makeId()])), test: true };
-}
-
-function findDataSchema(type: EventType) {
-  return Object.entries(EVENT_DATA).find(([prefix]) => type.startsWith(`${prefix}.`))?.[1];
 }
 
 /** Webhook body, fixed when the event is recorded. @see docs/webhooks.md#what-is-posted */
@@ -73,10 +59,12 @@ export const WebhookEvent = z.object({
 export type WebhookEvent = z.infer<typeof WebhookEvent>;
 
 export function buildEventSchema(type: EventType) {
-  return WebhookEvent.extend({
-    type: z.literal(type),
-    data: findDataSchema(type) ?? WebhookEvent.shape.data,
-  });
+  const ids = Object.fromEntries(eventIds(type).map((name) => [name, z.string()]));
+  const test = z
+    .literal(true)
+    .optional()
+    .meta({ description: 'Only in a test event that you send from the dashboard.' });
+  return WebhookEvent.extend({ type: z.literal(type), data: z.object({ ...ids, test }) });
 }
 
 /** `no_endpoint`: none was registered. `not_subscribed`: the endpoint did not choose this type. */
