@@ -24,7 +24,7 @@ export async function waitUntilReady(
 ): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
-    const missing = (await Promise.all(probes.map((probe) => whyNotReady(probe)))).filter(isText);
+    const missing = (await Promise.all(probes.map(whyNotReady))).filter((why) => why !== undefined);
     signal.throwIfAborted();
     if (missing.length === 0) return;
     task.say(`waiting for ${missing.join('; ')}`);
@@ -55,8 +55,4 @@ function describeAnswer(text: string): string {
   } catch {
     return text.slice(0, ANSWER_LENGTH_MAX);
   }
-}
-
-function isText(value: string | undefined): value is string {
-  return value !== undefined;
 }

@@ -3,7 +3,7 @@ import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import type { Collection, Db } from 'mongodb';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
-import { listenForStop } from '../../src/base/process';
+import { exitAfter, listenForStop } from '../../src/base/process';
 import { temporalAccess } from '../../src/temporal/access';
 import { connectNative } from '../../src/temporal/native';
 import { readFloorConfig } from './config';
@@ -51,10 +51,4 @@ async function main(): Promise<void> {
   await mongo.close();
 }
 
-main().then(
-  () => process.exit(0),
-  (error) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

@@ -2,7 +2,7 @@ import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
-import { listenForStop } from '../../src/base/process';
+import { exitAfter, listenForStop } from '../../src/base/process';
 import { temporalAccess } from '../../src/temporal/access';
 import { connectNative } from '../../src/temporal/native';
 import { createFloorActivities } from './activities';
@@ -56,10 +56,4 @@ async function main(): Promise<void> {
   await mongo.close();
 }
 
-main().then(
-  () => process.exit(0),
-  (error) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

@@ -6,7 +6,7 @@ import { LIVE_DEMO_ALLOWED } from '../../src/base/live';
 import { createLogger } from '../../src/base/log';
 import { createRegistry, serveMetrics } from '../../src/base/metrics-page';
 import { connectMongo } from '../../src/base/mongo';
-import { listenForStop } from '../../src/base/process';
+import { exitAfter, listenForStop } from '../../src/base/process';
 import { createCallbackMeter } from '../../src/callbacks/metrics';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
 import { createStores } from '../../src/store';
@@ -115,11 +115,4 @@ function readLine(path: string): string {
   return readFileSync(path, 'utf8').trim();
 }
 
-main().then(
-  // Without this the launcher's channel would keep the process up.
-  () => process.exit(0),
-  (error: unknown) => {
-    console.error(error instanceof Error ? (error.stack ?? error.message) : error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

@@ -1,7 +1,7 @@
 import { createLogger } from '../../src/base/log';
 import { createRegistry, serveMetrics } from '../../src/base/metrics-page';
 import { connectMongo } from '../../src/base/mongo';
-import { listenForStop } from '../../src/base/process';
+import { exitAfter, listenForStop } from '../../src/base/process';
 import { createCallbackMeter } from '../../src/callbacks/metrics';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
@@ -62,11 +62,4 @@ async function main(): Promise<void> {
   await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
 }
 
-main().then(
-  // Without this the launcher's channel would keep the process up.
-  () => process.exit(0),
-  (error: unknown) => {
-    console.error(error instanceof Error ? (error.stack ?? error.message) : error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

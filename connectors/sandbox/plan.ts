@@ -1,4 +1,3 @@
-import { assertNever } from '../../src/domain/assert';
 import type {
   BankResource,
   PaymentCallbackName,
@@ -6,7 +5,14 @@ import type {
   RefundCallbackName,
 } from '../../src/domain/callback/callback';
 import { DECLINED } from './declines';
-import { getBehavior, getPayoutBehavior, getRefundBehavior } from './magic-amounts';
+import {
+  type Behavior,
+  getBehavior,
+  getPayoutBehavior,
+  getRefundBehavior,
+  type PayoutBehavior,
+  type RefundBehavior,
+} from './magic-amounts';
 
 export interface CallbackByResource {
   payment: { name: PaymentCallbackName; becomes: 'settled' | 'declined' };
@@ -26,122 +32,85 @@ export interface PlannedCallback<R extends BankResource = BankResource> {
   reason?: string;
 }
 
-const FOLLOWS_AFTER_MS = 3_000;
+/** Delay of a callback that follows automatically. */
+const after_ms = 3_000;
+
+type Payment = PlannedCallback<'payment'>;
+type Refund = PlannedCallback<'refund'>;
+type Payout = PlannedCallback<'payout'>;
+
+const AUTHORIZED: Payment = { name: 'authorized', after_ms: 0, becomes: null };
+const SETTLED = { name: 'settled', after_ms, becomes: 'settled' } as const;
+
+const REVOKED = {
+  name: 'failed',
+  code: DECLINED,
+  reason: 'The bank took the authorisation back.',
+} as const;
+
+/** Callbacks after an approval; null: the usual ones. */
+const APPROVAL_PLANS: Record<Behavior, Payment[] | null> = {
+  normal: null,
+  slow_session: null,
+  declined_at_open: null,
+  never_settles: [AUTHORIZED],
+  duplicate_out_of_order: [
+    { ...SETTLED, after_ms: 0 },
+    { ...AUTHORIZED, after_ms: 1_000 },
+    { ...SETTLED, after_ms: 2_000, repeat: true },
+    { ...AUTHORIZED, after_ms: 2_000, repeat: true },
+  ],
+  fails_after_approval: [AUTHORIZED, { ...REVOKED, after_ms, becomes: 'declined' }],
+};
 
 /** Plans the callbacks after the customer's approval. @param amount minor units */
-export function planApproval(amount: number, autoplay: boolean): PlannedCallback<'payment'>[] {
-  const authorized: PlannedCallback<'payment'> = { name: 'authorized', after_ms: 0, becomes: null };
-  const settled: PlannedCallback<'payment'> = {
-    name: 'settled',
-    after_ms: FOLLOWS_AFTER_MS,
-    becomes: 'settled',
-  };
-  const behavior = getBehavior(amount);
-  switch (behavior) {
-    case 'never_settles':
-      return [authorized];
-    case 'duplicate_out_of_order':
-      return [
-        { ...settled, after_ms: 0 },
-        { ...authorized, after_ms: 1_000 },
-        { ...settled, after_ms: 2_000, repeat: true },
-        { ...authorized, after_ms: 2_000, repeat: true },
-      ];
-    case 'fails_after_approval': {
-      const reason = 'The bank took the authorisation back.';
-      const after_ms = FOLLOWS_AFTER_MS;
-      return [
-        authorized,
-        { name: 'failed', after_ms, becomes: 'declined', code: DECLINED, reason },
-      ];
-    }
-    case 'normal':
-    case 'slow_session':
-    case 'declined_at_open':
-      return autoplay ? [authorized, settled] : [authorized];
-    default:
-      return assertNever(behavior);
-  }
+export function planApproval(amount: number, autoplay: boolean): Payment[] {
+  return APPROVAL_PLANS[getBehavior(amount)] ?? (autoplay ? [AUTHORIZED, SETTLED] : [AUTHORIZED]);
 }
 
-export function planDecline(reason: string): PlannedCallback<'payment'>[] {
+export function planDecline(reason: string): Payment[] {
   return [{ name: 'failed', after_ms: 0, becomes: null, code: DECLINED, reason }];
 }
 
 /** Plans the callback after the return of late funds; without autoplay an operator sends it. */
-export function planReversal(autoplay: boolean): PlannedCallback<'payment'>[] {
-  return autoplay ? [{ name: 'reversed', after_ms: FOLLOWS_AFTER_MS, becomes: null }] : [];
+export function planReversal(autoplay: boolean): Payment[] {
+  return autoplay ? [{ name: 'reversed', after_ms, becomes: null }] : [];
 }
+
+const CLOSED = {
+  name: 'failed',
+  code: 'account_closed',
+  reason: 'The customer’s account is closed.',
+} as const;
+
+const NOT_SENT = {
+  name: 'failed',
+  code: 'refund_refused',
+  reason: 'The bank says now that it could not send the money.',
+} as const;
+
+/** Callbacks after an accepted refund; null: the usual one. */
+const REFUND_PLANS: Record<RefundBehavior, Refund[] | null> = {
+  normal: null,
+  answer_lost: null,
+  instruction_lost: null,
+  refused: [],
+  silent: [],
+  fails_later: [{ ...CLOSED, after_ms, becomes: 'failed' }],
+  contradictory: [
+    SETTLED,
+    { ...SETTLED, after_ms: after_ms + 1_000, repeat: true },
+    // The refund has settled by then, so this is a contradiction.
+    { ...NOT_SENT, after_ms: after_ms + 2_000, becomes: 'settled' },
+  ],
+};
 
 /** Plans the callbacks after an accepted refund. @param amount minor units */
-export function planRefund(amount: number, autoplay: boolean): PlannedCallback<'refund'>[] {
-  const after_ms = FOLLOWS_AFTER_MS;
-  const settled: PlannedCallback<'refund'> = { name: 'settled', after_ms, becomes: 'settled' };
-  const behavior = getRefundBehavior(amount);
-  switch (behavior) {
-    case 'refused':
-    case 'silent':
-      return [];
-    case 'fails_later': {
-      const reason = 'The customer’s account is closed.';
-      return [{ name: 'failed', after_ms, becomes: 'failed', code: 'account_closed', reason }];
-    }
-    case 'contradictory': {
-      const reason = 'The bank says now that it could not send the money.';
-      const refusal = { code: 'refund_refused', reason };
-      return [
-        settled,
-        { ...settled, after_ms: after_ms + 1_000, repeat: true },
-        // The refund has settled by then, so this is a contradiction.
-        { name: 'failed', after_ms: after_ms + 2_000, becomes: 'settled', ...refusal },
-      ];
-    }
-    case 'normal':
-    case 'answer_lost':
-    case 'instruction_lost':
-      return autoplay ? [{ ...settled, autoplay }] : [];
-    default:
-      return assertNever(behavior);
-  }
+export function planRefund(amount: number, autoplay: boolean): Refund[] {
+  return REFUND_PLANS[getRefundBehavior(amount)] ?? (autoplay ? [{ ...SETTLED, autoplay }] : []);
 }
 
-/** Plans the callbacks after a sent payout. @param amount minor units */
-export function planPayout(amount: number, autoplay: boolean): PlannedCallback<'payout'>[] {
-  const behavior = getPayoutBehavior(amount);
-  switch (behavior) {
-    case 'rejected':
-    case 'silent':
-    case 'stays_submitted':
-      return [];
-    case 'fails_later':
-      return [{ ...NOT_TAKEN, after_ms: FOLLOWS_AFTER_MS, becomes: 'failed' }];
-    case 'comes_back':
-      return [COMPLETED, { ...RETURNED, after_ms: 2 * FOLLOWS_AFTER_MS }];
-    case 'comes_straight_back':
-      return [RETURNED];
-    case 'contradictory':
-      return [
-        COMPLETED,
-        { ...COMPLETED, after_ms: FOLLOWS_AFTER_MS + 1_000, repeat: true },
-        // The payout has completed by then, so this is a contradiction.
-        { ...NOT_TAKEN, after_ms: FOLLOWS_AFTER_MS + 2_000, becomes: 'completed' },
-        { ...RETURNED, after_ms: FOLLOWS_AFTER_MS + 3_000 },
-        { ...RETURNED, after_ms: FOLLOWS_AFTER_MS + 4_000 },
-      ];
-    case 'normal':
-    case 'answer_lost':
-    case 'instruction_lost':
-      return autoplay ? [{ ...COMPLETED, autoplay }] : [];
-    default:
-      return assertNever(behavior);
-  }
-}
-
-const COMPLETED: PlannedCallback<'payout'> = {
-  name: 'completed',
-  after_ms: FOLLOWS_AFTER_MS,
-  becomes: 'completed',
-};
+const COMPLETED = { name: 'completed', after_ms, becomes: 'completed' } as const;
 
 const NOT_TAKEN = {
   name: 'failed',
@@ -150,10 +119,36 @@ const NOT_TAKEN = {
 } as const;
 
 /** Return of a payout, with the scheme's own code (ISO 20022). */
-const RETURNED: PlannedCallback<'payout'> = {
+const RETURNED: Payout = {
   name: 'returned',
-  after_ms: FOLLOWS_AFTER_MS,
+  after_ms,
   becomes: 'returned',
   code: 'AC04',
   reason: 'Account closed',
 };
+
+/** Callbacks after a sent payout; null: the usual one. */
+const PAYOUT_PLANS: Record<PayoutBehavior, Payout[] | null> = {
+  normal: null,
+  answer_lost: null,
+  instruction_lost: null,
+  rejected: [],
+  silent: [],
+  stays_submitted: [],
+  fails_later: [{ ...NOT_TAKEN, after_ms, becomes: 'failed' }],
+  comes_back: [COMPLETED, { ...RETURNED, after_ms: 2 * after_ms }],
+  comes_straight_back: [RETURNED],
+  contradictory: [
+    COMPLETED,
+    { ...COMPLETED, after_ms: after_ms + 1_000, repeat: true },
+    // The payout has completed by then, so this is a contradiction.
+    { ...NOT_TAKEN, after_ms: after_ms + 2_000, becomes: 'completed' },
+    { ...RETURNED, after_ms: after_ms + 3_000 },
+    { ...RETURNED, after_ms: after_ms + 4_000 },
+  ],
+};
+
+/** Plans the callbacks after a sent payout. @param amount minor units */
+export function planPayout(amount: number, autoplay: boolean): Payout[] {
+  return PAYOUT_PLANS[getPayoutBehavior(amount)] ?? (autoplay ? [{ ...COMPLETED, autoplay }] : []);
+}

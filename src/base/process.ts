@@ -27,3 +27,14 @@ export function listenForStop(log: Pick<Logger, 'info' | 'error'>) {
     stop = how;
   };
 }
+
+/** Exits when `main` ends: an open channel to the launcher would keep the process alive. */
+export function exitAfter(main: Promise<unknown>): void {
+  main.then(
+    () => process.exit(0),
+    (error: unknown) => {
+      console.error(error instanceof Error ? (error.stack ?? error.message) : error);
+      process.exit(1);
+    },
+  );
+}

@@ -1,4 +1,3 @@
-import { assertNever } from '../../../src/domain/assert';
 import type { CryptoCallbackName } from '../../../src/domain/callback/callback';
 import { BLOCK_MS, REQUIRED_CONFIRMATIONS } from './blocks';
 import type { PayerBehavior, SettlementBehavior } from './magic-amounts';
@@ -19,33 +18,32 @@ export interface Step {
 
 export type Course = 'confirms' | 'undone_early' | 'undone_late' | 'never_confirms';
 
+const FOLLOWS_AFTER_MS = 3_000;
 const SEEN: Step = { name: 'deposit', after_ms: 0, confirmations: 0, branch: 0 };
 const IN_BLOCK: Step = { ...SEEN, confirmations: 1 };
+const REORG: Step = { name: 'deposit_undone', after_ms: BLOCK_MS };
+const COUNTED: Step = {
+  name: 'deposit',
+  after_ms: REQUIRED_CONFIRMATIONS * BLOCK_MS,
+  confirmations: REQUIRED_CONFIRMATIONS,
+  branch: 0,
+};
 
-function count(branch: number, blocks: number): Step {
-  const after_ms = blocks * BLOCK_MS;
-  return { name: 'deposit', after_ms, confirmations: REQUIRED_CONFIRMATIONS, branch };
-}
+const DEPOSIT_PLANS: Record<Course, Step[]> = {
+  confirms: [SEEN, COUNTED],
+  undone_early: [
+    IN_BLOCK,
+    REORG,
+    { ...IN_BLOCK, after_ms: BLOCK_MS, branch: 1 },
+    { ...COUNTED, after_ms: (REQUIRED_CONFIRMATIONS - 1) * BLOCK_MS, branch: 1 },
+  ],
+  undone_late: [SEEN, COUNTED, { ...REORG, after_ms: FOLLOWS_AFTER_MS }],
+  never_confirms: [SEEN],
+};
 
 /** Plans the steps of a deposit. @param ticking whether confirmations follow automatically */
 export function planDeposit(course: Course, ticking: boolean): Step[] {
-  const reorg: Step = { name: 'deposit_undone', after_ms: BLOCK_MS };
-  const counted = count(0, REQUIRED_CONFIRMATIONS);
-  if (!ticking) return [SEEN];
-  switch (course) {
-    case 'confirms':
-      return [SEEN, counted];
-    case 'undone_early': {
-      const again = { ...IN_BLOCK, after_ms: BLOCK_MS, branch: 1 };
-      return [IN_BLOCK, reorg, again, count(1, REQUIRED_CONFIRMATIONS - 1)];
-    }
-    case 'undone_late':
-      return [SEEN, counted, { ...reorg, after_ms: FOLLOWS_AFTER_MS }];
-    case 'never_confirms':
-      return [SEEN];
-    default:
-      return assertNever(course);
-  }
+  return ticking ? DEPOSIT_PLANS[course] : [SEEN];
 }
 
 export interface PlannedDeposit {
@@ -60,66 +58,47 @@ export interface PlannedDeposit {
 const PAYS_AFTER_MS = 2_000;
 /** Delay of the rest, by when the first half counts. */
 const REST_AFTER_MS = PAYS_AFTER_MS + 6_000;
-const FOLLOWS_AFTER_MS = 3_000;
 
 /** Plans the deposits of the payer. @param due smallest units */
 export function planPayer(behavior: PayerBehavior, due: bigint): PlannedDeposit[] {
-  const fullDeposit: PlannedDeposit = {
-    amount: due,
-    after_ms: PAYS_AFTER_MS,
-    course: 'confirms',
-    listed: false,
-  };
+  const full = { amount: due, after_ms: PAYS_AFTER_MS, course: 'confirms', listed: false } as const;
   const half = due / 2n;
-  switch (behavior) {
-    case 'waits_for_a_person':
-    case 'declined':
-      return [];
-    case 'pays':
-      return [fullDeposit];
-    case 'pays_half':
-      return [{ ...fullDeposit, amount: half }];
-    case 'pays_in_two':
-      return [
-        { ...fullDeposit, amount: half },
-        { ...fullDeposit, amount: due - half, after_ms: REST_AFTER_MS },
-      ];
-    case 'pays_double':
-      return [{ ...fullDeposit, amount: due * 2n }];
-    case 'listed_source':
-      return [{ ...fullDeposit, listed: true }];
-    case 'undone_early':
-    case 'undone_late':
-    case 'never_confirms':
-      return [{ ...fullDeposit, course: behavior }];
-    default:
-      return assertNever(behavior);
-  }
+  const plans: Record<PayerBehavior, PlannedDeposit[]> = {
+    waits_for_a_person: [],
+    declined: [],
+    pays: [full],
+    pays_half: [{ ...full, amount: half }],
+    pays_in_two: [
+      { ...full, amount: half },
+      { ...full, amount: due - half, after_ms: REST_AFTER_MS },
+    ],
+    pays_double: [{ ...full, amount: due * 2n }],
+    listed_source: [{ ...full, listed: true }],
+    undone_early: [{ ...full, course: 'undone_early' }],
+    undone_late: [{ ...full, course: 'undone_late' }],
+    never_confirms: [{ ...full, course: 'never_confirms' }],
+  };
+  return plans[behavior];
 }
+
+const DROPPED: Step = {
+  name: 'failed',
+  after_ms: FOLLOWS_AFTER_MS,
+  code: 'transaction_dropped',
+  reason: 'The chain dropped the transaction: nothing has left.',
+};
 
 export function planSettlement(behavior: SettlementBehavior, autoplay: boolean): Step[] {
   const completed: Step = { name: 'completed', after_ms: FOLLOWS_AFTER_MS, autoplay: true };
   const ends = autoplay ? [completed] : [];
-  switch (behavior) {
-    case 'refused':
-    case 'silent':
-      return [];
-    case 'fails_later':
-      return [
-        {
-          name: 'failed',
-          after_ms: FOLLOWS_AFTER_MS,
-          code: 'transaction_dropped',
-          reason: 'The chain dropped the transaction: nothing has left.',
-        },
-      ];
-    case 'waits':
-      return [{ name: 'sent', after_ms: FOLLOWS_AFTER_MS }, ...ends];
-    case 'normal':
-    case 'answer_lost':
-    case 'instruction_lost':
-      return ends;
-    default:
-      return assertNever(behavior);
-  }
+  const plans: Record<SettlementBehavior, Step[]> = {
+    normal: ends,
+    answer_lost: ends,
+    instruction_lost: ends,
+    refused: [],
+    silent: [],
+    fails_later: [DROPPED],
+    waits: [{ name: 'sent', after_ms: FOLLOWS_AFTER_MS }, ...ends],
+  };
+  return plans[behavior];
 }
