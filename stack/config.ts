@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { StackFailure } from '../src/base/failure';
 import { isLive, LIVE_DEMO_ALLOWED } from '../src/base/live';
 import { LIBRARY_VARIABLES, VARIABLES } from '../src/variables';
-import { type MongoLogin, mongoLogin } from './mongo-login';
+import { mongoLogin } from './mongo-login';
 import { freePort, isPortFree } from './ports';
 import { cacheDirectory } from './provision';
 import { readJson, replaceFile } from './state-file';
@@ -40,32 +40,7 @@ const Environment = z
     LOG_LEVEL: true,
   });
 
-/** Settings of the launcher; directories are absolute. */
-export interface StackConfig {
-  port: number;
-  dataDir: string;
-  cacheDir: string;
-  publicUrl: string;
-  /** Address of an external server; no Temporal server is started then. */
-  temporalAddress?: string;
-  temporalNamespace: string;
-  /** Prefix of the task queues, which separates stacks in one namespace. */
-  taskQueuePrefix: string;
-  temporalPort: number;
-  temporalUiPort: number;
-  /** Address of an external server; no MongoDB is started then. */
-  mongodbUri?: string;
-  mongodbPort: number;
-  mongodbDb: string;
-  /** Users of the started MongoDB; without them it accepts every local connection. */
-  mongodbLogin?: MongoLogin;
-  sandboxBankPort: number;
-  metricsPorts: { api: number; worker: number; sandbox_bank: number };
-  sandboxAutoplay: 'on' | 'off';
-  liveConnectors: string;
-  logLevel: StackEnvironment['LOG_LEVEL'];
-  live: boolean;
-}
+export type StackConfig = Awaited<ReturnType<typeof decideConfig>>;
 
 type StackEnvironment = z.infer<typeof Environment>;
 
@@ -106,7 +81,7 @@ export async function decideConfig(
   environment: StackEnvironment,
   env: NodeJS.ProcessEnv,
   progress: Progress,
-): Promise<StackConfig> {
+) {
   const dataDir = resolve(environment.DATA_DIR);
   const ports = await loadPorts(dataDir);
   return {
@@ -117,14 +92,17 @@ export async function decideConfig(
       /\/+$/,
       '',
     ),
+    /** Address of an external server; no Temporal server is started then. */
     temporalAddress: environment.TEMPORAL_ADDRESS,
     temporalNamespace: environment.TEMPORAL_NAMESPACE,
     taskQueuePrefix: environment.TASK_QUEUE_PREFIX,
     temporalPort: ports.temporal,
     temporalUiPort: environment.TEMPORAL_UI_PORT ?? (await defaultUiPort(progress)),
+    /** Address of an external server; no MongoDB is started then. */
     mongodbUri: environment.MONGODB_URI,
     mongodbPort: ports.mongodb,
     mongodbDb: environment.MONGODB_DB,
+    /** Users of the started MongoDB; without them it accepts every local connection. */
     mongodbLogin: environment.MONGODB_URI === undefined ? mongoLogin(dataDir) : undefined,
     sandboxBankPort: environment.SANDBOX_BANK_PORT ?? environment.PORT + 1,
     metricsPorts: {

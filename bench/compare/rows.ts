@@ -1,10 +1,23 @@
-import { measureRun, type Sample } from '../measure/cost';
+import { type Instruments, measureRun, type Sample } from '../measure/cost';
 import { type Flow, inLoops, type Run, runLoad, timeWebhook } from '../measure/load';
+import type { Receiver } from '../measure/receiver';
 import { percentiles } from '../measure/statistics';
+import type { Options } from '../options';
+import type { Product } from '../product/subject';
 import { buildRow, type Row } from '../report';
 import { DELIVERED, type Subject } from '../subject';
-import type { Context } from './context';
 import { costRows, medians, rateRows, roundsRatio, type Samples, timeRows } from './table';
+
+/** Subjects and instruments of every row. */
+export interface Context {
+  floor: Subject;
+  product: Product;
+  receiver: Receiver;
+  instruments: Instruments;
+  options: Options;
+  /** Writes a line of progress. */
+  say(line: string): void;
+}
 
 /** Share of a round's payments that run one at a time. */
 const CALM_SHARE = 1 / 3;

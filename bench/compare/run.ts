@@ -9,8 +9,7 @@ import { createProduct } from '../product/subject';
 import type { Report, Row } from '../report';
 import type { Setting } from '../servers/config';
 import { type Stack, withStack } from '../servers/stack';
-import type { Context } from './context';
-import { measureDeliveries, measureFlow, measurePayments } from './rows';
+import { type Context, measureDeliveries, measureFlow, measurePayments } from './rows';
 import type { Samples } from './table';
 
 const WARM_UP_SHARE = 0.4;

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { join, resolve } from 'node:path';
-import type { StackConfig } from '../../stack/config';
+import { join } from 'node:path';
+import { decideConfig, readEnvironment, type StackConfig } from '../../stack/config';
 import { freePort } from '../../stack/ports';
-import { cacheDirectory } from '../../stack/provision';
 import type { Progress } from '../../stack/terminal';
 
 /** Surroundings of a run. */
@@ -16,33 +15,22 @@ export interface Setting {
   broken: Promise<never>;
 }
 
-/** Builds the settings of a separate stack: free ports, a new folder, no autoplay. */
-export async function buildConfig({ dir, env }: Setting): Promise<StackConfig> {
-  const port = await freePort();
-  const read = (name: string): string | undefined => env[name] || undefined;
-  return {
-    port,
-    dataDir: join(dir, 'data'),
-    cacheDir: resolve(cacheDirectory(env)),
-    publicUrl: `http://localhost:${port}`,
-    temporalAddress: read('TEMPORAL_ADDRESS'),
-    temporalNamespace: read('TEMPORAL_NAMESPACE') ?? 'default',
-    taskQueuePrefix: '',
-    temporalPort: await freePort(),
-    temporalUiPort: await freePort(),
-    mongodbUri: read('MONGODB_URI'),
-    mongodbPort: await freePort(),
+/** Builds the settings of a separate stack: free ports, a new directory, no autoplay. */
+export async function buildConfig({ dir, env, progress }: Setting): Promise<StackConfig> {
+  const environment = readEnvironment({
+    ...env,
+    PORT: String(await freePort()),
+    SANDBOX_BANK_PORT: String(await freePort()),
+    TEMPORAL_UI_PORT: String(await freePort()),
+    DATA_DIR: join(dir, 'data'),
     // A server in use may hold other stacks, so the databases are this run's own.
-    mongodbDb: `bench_${randomBytes(4).toString('hex')}`,
-    sandboxBankPort: await freePort(),
-    metricsPorts: {
-      api: await freePort(),
-      worker: await freePort(),
-      sandbox_bank: await freePort(),
-    },
-    sandboxAutoplay: 'off',
-    liveConnectors: '',
-    logLevel: 'warn',
-    live: false,
-  };
+    MONGODB_DB: `bench_${randomBytes(4).toString('hex')}`,
+    PUBLIC_URL: '',
+    TASK_QUEUE_PREFIX: '',
+    LIVE_CONNECTORS: '',
+    SANDBOX_AUTOPLAY: 'off',
+    LOG_LEVEL: 'warn',
+  });
+  // Without users, as in earlier results.
+  return { ...(await decideConfig(environment, env, progress)), mongodbLogin: undefined };
 }
