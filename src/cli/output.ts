@@ -28,41 +28,50 @@ export function formatAge(seconds: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-export function fields(rows: readonly (readonly [name: string, value: string])[]): string {
-  return columns(rows.map(([name, value]) => [`${name}:`, value]));
+type FieldRow = readonly [name: string, value: string | undefined];
+
+/** Formats rows of a name and a value, without the values that are undefined. */
+export function fields(rows: readonly FieldRow[]): string {
+  return columns(
+    rows.flatMap(([name, value]) => (value === undefined ? [] : [[`${name}:`, value]])),
+  );
+}
+
+/** Prints a document; the note is below its fields. */
+export function printFields(
+  { print }: Pick<CliContext, 'print'>,
+  { json, note }: { json: unknown; note?: string },
+  rows: readonly FieldRow[],
+): void {
+  print({ json, text: [fields(rows), ...(note === undefined ? [] : [note])].join('\n\n') });
 }
 
 export function table(heading: readonly string[], rows: readonly string[][], none: string): string {
   return rows.length === 0 ? none : columns([heading, ...rows]);
 }
 
-interface ListView<Row, Shown> {
+interface List<Row, Shown> {
+  rows: readonly Row[];
+  has_more?: boolean;
+  /** Place at which `--before` continues the list. */
+  next_cursor?: string | null;
   /** Row as `--json` prints it. */
   present: (row: Row) => Shown;
   columns: readonly string[];
   cells: (shown: Shown, row: Row) => string[];
+  /** Text where there are no rows. */
   none: string;
-}
-
-interface List<Row> {
-  rows: readonly Row[];
-  has_more?: boolean;
-  next_cursor?: string | null;
 }
 
 export function printList<Row, Shown>(
   { print }: Pick<CliContext, 'print'>,
-  { rows, ...page }: List<Row>,
-  view: ListView<Row, Shown>,
+  { rows, present, columns: heading, cells, none, ...page }: List<Row, Shown>,
 ): void {
-  const data = rows.map(view.present);
-  const cells = rows.map((row) => view.cells(view.present(row), row));
+  const data = rows.map(present);
+  const cellRows = rows.map((row) => cells(present(row), row));
   const cursor = page.next_cursor ? `: --before ${page.next_cursor}` : '.';
-  print({
-    json: { data, ...page },
-    text:
-      table(view.columns, cells, view.none) + (page.has_more ? `\n\nThere are more${cursor}` : ''),
-  });
+  const more = page.has_more ? `\n\nThere are more${cursor}` : '';
+  print({ json: { data, ...page }, text: table(heading, cellRows, none) + more });
 }
 
 function columns(rows: readonly (readonly string[])[]): string {

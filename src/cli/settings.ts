@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { areCidrs } from '../base/networks';
 import { PLAIN_TEXT_ALLOWED } from '../base/plain-text';
 import { ServiceError } from '../domain/errors';
-import { TASK_QUEUE_PREFIX } from '../domain/task-queues';
 import { APPROVAL_LIMIT } from '../service/balances/approval';
 import { type TemporalAccess, temporalAccess } from '../temporal/access';
 import { describeError } from '../temporal/in-time';
+import { VARIABLES } from '../variables';
 import { isMissingFile } from './failure';
 
 export interface Settings {
@@ -58,7 +57,18 @@ const StackFile = z.object({
 
 type Environment = Partial<Record<string, string>>;
 
-const DEFAULT_DB = 'payments';
+/** Variables with the rules that the service has for them. */
+const Variables = VARIABLES.pick({
+  MONGODB_DB: true,
+  TASK_QUEUE_PREFIX: true,
+  KEYS_FILE: true,
+  KEYS_DIR: true,
+  WEBHOOK_ALLOW_PRIVATE: true,
+  WEBHOOK_DENY_CIDRS: true,
+  APPROVAL_LIMIT: true,
+  LIVE_CONNECTORS: true,
+}).partial({ KEYS_FILE: true, KEYS_DIR: true });
+
 const DEFAULT_URL = 'http://localhost:8080';
 
 /**
@@ -81,26 +91,21 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
         'to the database of the one you mean.',
     );
   }
+  const merged = { ...stack?.settings, ...values };
+  const variables = readVariables(merged);
   return {
-    mongodb: { uri, db: values['MONGODB_DB'] ?? stack?.settings?.MONGODB_DB ?? DEFAULT_DB },
+    mongodb: { uri, db: variables.MONGODB_DB },
     temporal: readTemporal(values, stack?.temporal),
-    taskQueuePrefix: readTaskQueuePrefix(
-      values['TASK_QUEUE_PREFIX'] ?? stack?.settings?.TASK_QUEUE_PREFIX ?? '',
-    ),
-    keysFile: values['KEYS_FILE'] ?? stack?.settings?.KEYS_FILE,
-    keysDir: values['KEYS_DIR'] ?? stack?.settings?.KEYS_DIR,
-    allowPrivate: readAllowPrivate(
-      values['WEBHOOK_ALLOW_PRIVATE'] ?? stack?.settings?.WEBHOOK_ALLOW_PRIVATE ?? '',
-    ),
-    deniedNetworks: readDeniedNetworks(values['WEBHOOK_DENY_CIDRS'] ?? ''),
-    approvalLimit: readApprovalLimit(values['APPROVAL_LIMIT'], APPROVAL_LIMIT),
-    creditLimit: readApprovalLimit(values['APPROVAL_LIMIT'], Number.POSITIVE_INFINITY),
-    publicUrl: (values['PUBLIC_URL'] ?? stack?.settings?.PUBLIC_URL ?? DEFAULT_URL).replace(
-      /\/+$/,
-      '',
-    ),
+    taskQueuePrefix: variables.TASK_QUEUE_PREFIX,
+    keysFile: variables.KEYS_FILE,
+    keysDir: variables.KEYS_DIR,
+    allowPrivate: variables.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
+    deniedNetworks: variables.WEBHOOK_DENY_CIDRS,
+    approvalLimit: variables.APPROVAL_LIMIT ?? APPROVAL_LIMIT,
+    creditLimit: variables.APPROVAL_LIMIT ?? Number.POSITIVE_INFINITY,
+    publicUrl: (merged.PUBLIC_URL ?? DEFAULT_URL).replace(/\/+$/, ''),
     allowPlainText: values['ALLOW_CLEAR_TEXT'] === PLAIN_TEXT_ALLOWED,
-    liveConnectors: values['LIVE_CONNECTORS'] ?? stack?.settings?.LIVE_CONNECTORS ?? '',
+    liveConnectors: variables.LIVE_CONNECTORS,
     source: values['MONGODB_URI'] === undefined ? path : 'the environment',
   };
 }
@@ -135,7 +140,7 @@ function parseJson(text: string): unknown {
 function isSameDatabase(values: Environment, stack: z.infer<typeof StackFile>): boolean {
   const { MONGODB_URI, MONGODB_DB } = values;
   const isSameServer = MONGODB_URI === undefined || MONGODB_URI === stack.mongodb?.uri;
-  const stackDb = stack.settings?.MONGODB_DB ?? DEFAULT_DB;
+  const stackDb = Variables.shape.MONGODB_DB.parse(stack.settings?.MONGODB_DB);
   return isSameServer && (MONGODB_DB === undefined || MONGODB_DB === stackDb);
 }
 
@@ -153,35 +158,12 @@ function readTemporal(
   }
 }
 
-function readApprovalLimit(value: string | undefined, fallback: number): number {
-  if (value === undefined) return fallback;
-  if (/^\d{1,11}$/.test(value)) return Number(value);
-  throw new ServiceError(
-    'setting_invalid',
-    `APPROVAL_LIMIT is "${value}": it must be a whole number of minor units.`,
-  );
-}
-
-function readTaskQueuePrefix(value: string): string {
-  if (TASK_QUEUE_PREFIX.test(value)) return value;
-  throw new ServiceError(
-    'setting_invalid',
-    `TASK_QUEUE_PREFIX is "${value}": it must be up to 64 letters, digits, hyphens and underscores.`,
-  );
-}
-
-function readDeniedNetworks(value: string): string {
-  if (value === '' || areCidrs(value)) return value;
-  throw new ServiceError(
-    'setting_invalid',
-    `WEBHOOK_DENY_CIDRS is "${value}": it must be CIDRs separated by commas.`,
-  );
-}
-
-function readAllowPrivate(value: string): boolean {
-  if (value === '' || value === 'sandbox') return value === 'sandbox';
-  throw new ServiceError(
-    'setting_invalid',
-    `WEBHOOK_ALLOW_PRIVATE is "${value}": it must be "sandbox" or empty.`,
-  );
+function readVariables(values: Environment): z.output<typeof Variables> {
+  const parsed = Variables.safeParse(values);
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map(({ path: [name = ''], message }) => {
+    const value = values[String(name)];
+    return `${String(name)} is "${value}": ${message}`;
+  });
+  throw new ServiceError('setting_invalid', `${faults.join('. ')}.`);
 }

@@ -5,7 +5,7 @@ import type { PayoutFees } from '../../domain/payout/fees';
 import { RAIL_IDS } from '../../domain/payout/rails';
 import type { AccountDocument } from '../../service/accounts';
 import type { CliContext } from '../context';
-import { fields, formatTime } from '../output';
+import { formatTime, printFields } from '../output';
 
 export function presentAccount(account: AccountDocument) {
   const { frozen, payout_limits = {} } = account;
@@ -27,7 +27,7 @@ export function presentAccount(account: AccountDocument) {
 export function printAccount(context: CliContext, account: AccountDocument): void {
   const json = presentAccount(account);
   const { frozen } = account;
-  const text = fields([
+  printFields(context, { json }, [
     ['Account', json.account_id],
     ['Name', json.name],
     ['Crypto', json.crypto ? 'on' : 'off'],
@@ -36,11 +36,10 @@ export function printAccount(context: CliContext, account: AccountDocument): voi
     ['Payout fees', formatPairs(json.payout_fees)],
     ['Payers stored', `${json.payer_data_months} months`],
     ['Payout limits', formatPairs(json.payout_limits ?? {})],
-    ...(frozen ? [['Frozen', `since ${formatTime(frozen.at)}: ${frozen.reason}`] as const] : []),
+    ['Frozen', frozen && `since ${formatTime(frozen.at)}: ${frozen.reason}`],
     ['Dashboard login', json.dashboard_email],
     ['Created', formatTime(json.created_at)],
   ]);
-  context.print({ json, text });
 }
 
 function formatPairs(pairs: PayoutFees): string {

@@ -4,7 +4,7 @@ import { createAccount, findAccount, listAccounts, setFrozen } from '../../servi
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { AccountId, Email, limit, Operator, Reason } from '../options';
-import { fields, formatTime, printList } from '../output';
+import { formatTime, printFields, printList } from '../output';
 import { update } from './account-settings';
 import { presentAccount, printAccount } from './account-text';
 
@@ -29,15 +29,14 @@ const create = defineCommand({
   example: 'account create --name "Acme Shop" --json',
   run: async (context, account) => {
     const json = await createAccount(await context.actingDeps(), account);
-    const text = fields([
+    const note = 'The keys and the password are not stored and not shown again: save them now.';
+    printFields(context, { json, note }, [
       ['Account', json.account_id],
       ['Sandbox key', json.sandbox_key],
       ['Live key', json.live_key],
       ['Dashboard login', json.dashboard_email],
       ['Dashboard password', json.dashboard_password],
     ]);
-    const note = 'The keys and the password are not stored and not shown again: save them now.';
-    context.print({ json, text: `${text}\n\n${note}` });
   },
 });
 
@@ -86,7 +85,8 @@ const list = defineCommand({
   example: 'account list --limit 1000',
   run: async (context, options) => {
     const { stores } = await context.readDeps();
-    printList(context, await listAccounts(stores, options.limit), {
+    printList(context, {
+      ...(await listAccounts(stores, options.limit)),
       present: presentAccount,
       columns: ['ACCOUNT', 'CREATED', 'CRYPTO', 'METHODS', 'NAME'],
       cells: ({ account_id, created_at, crypto, enabled_methods, name }) => [

@@ -29,10 +29,11 @@ const list = defineCommand({
   example: 'audit list --account acct_… --since 2026-03-01T00:00:00Z',
   run: async (context, { account, env, since, limit: count }) => {
     const { stores } = await context.readDeps();
-    const account_id = account && (await findAccount(stores, account))._id;
+    if (account !== undefined) await findAccount(stores, account);
     const livemode = env && isLive(env);
-    const query = { account_id, livemode, since, limit: count };
-    printList(context, await listAllAuditLines({ stores }, query), {
+    const query = { account_id: account, livemode, since, limit: count };
+    printList(context, {
+      ...(await listAllAuditLines({ stores }, query)),
       present: ({ _id: id, prev: _, ...line }) => ({ id, ...line }),
       columns: ['AT', 'WHO', 'WHAT', 'TARGET', 'ACCOUNT'],
       cells: ({ at, actor, act, target, account_id: owner }) => [

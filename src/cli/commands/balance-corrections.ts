@@ -1,10 +1,13 @@
 import { z } from 'zod';
-import { assetRules, bookCurrency } from '../../domain/crypto/assets';
+import { formatAmount } from '../../domain/amount';
+import { assetRules, bookCurrency, parseBookCurrency } from '../../domain/crypto/assets';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
+import { amountInJson } from '../../domain/money';
 import { findAccount } from '../../service/accounts';
 import { adjustBalance, reverseOperation } from '../../service/balances/adjust';
 import { APPROVAL_LIMIT } from '../../service/balances/approval';
+import type { BalanceRow } from '../../service/balances/read';
 import { defineCommand, parseInput } from '../command';
 import type { CliContext } from '../context';
 import {
@@ -19,7 +22,7 @@ import {
   SignedAmount,
   SignedUnits,
 } from '../options';
-import { printBalanceChange } from './balance-text';
+import { printFields } from '../output';
 
 const AdjustOptions = z.object({
   account_id: AccountId,
@@ -53,10 +56,10 @@ units by default), and each correction of an asset.`,
   run: async (context, { account_id, env, balance_account, against, operation_id, ...options }) => {
     const money = readMoney({ ...options, against });
     const { stores } = await context.readDeps();
-    const account = await findAccount(stores, account_id);
+    await findAccount(stores, account_id);
     const balance = await adjustBalance(
       await createAdjustDeps(context),
-      { account_id: account._id, livemode: isLive(env), balance_account, ...money, against },
+      { account_id, livemode: isLive(env), balance_account, ...money, against },
       options,
       operation_id,
     );
@@ -107,4 +110,28 @@ export const reverse = defineCommand({
 async function createAdjustDeps(context: CliContext) {
   const { approvalLimit } = context.settings();
   return { ...(await context.actingDeps()), approvalLimit };
+}
+
+/** Presents a balance; an asset counts in its smallest unit, as a text. */
+export function presentBalance<Row extends BalanceRow>(row: Row) {
+  const { currency, available, reserved, ...rest } = row;
+  const asset = parseBookCurrency(currency);
+  if (asset !== undefined) {
+    return { ...rest, ...asset, available: String(available), reserved: String(reserved) };
+  }
+  return { ...row, available: amountInJson(available), reserved: amountInJson(reserved) };
+}
+
+export function printBalanceChange(
+  context: CliContext,
+  row: BalanceRow & { operation_id: string },
+  [label, amount]: [string, number | bigint],
+): void {
+  printFields(context, { json: presentBalance(row) }, [
+    ['Balance account', row.balance_account],
+    [label, formatAmount(amount, row.currency)],
+    ['Available', formatAmount(row.available, row.currency)],
+    ['Reserved', formatAmount(row.reserved, row.currency)],
+    ['Operation', row.operation_id],
+  ]);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
+import { formatAmount } from '../../domain/amount';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
 import { findAccount } from '../../service/accounts';
@@ -18,8 +19,7 @@ import {
   Reason,
 } from '../options';
 import { table } from '../output';
-import { adjust, reverse } from './balance-corrections';
-import { formatBalance, presentBalance, printBalanceChange } from './balance-text';
+import { adjust, presentBalance, printBalanceChange, reverse } from './balance-corrections';
 
 const show = defineCommand({
   name: 'show',
@@ -31,16 +31,16 @@ hold what a bank took back, is listed as receivables.`,
   example: 'balance show acct_… --env sandbox',
   run: async (context, { account_id, env }) => {
     const { stores } = await context.readDeps();
-    const { _id } = await findAccount(stores, account_id);
+    await findAccount(stores, account_id);
     const { balances, receivables } = await readBalances(
       { stores },
-      { account_id: _id, livemode: isLive(env) },
+      { account_id, livemode: isLive(env) },
     );
     const rows = balances.map(({ balance_account, currency, available, reserved }) => [
       balance_account,
       currency,
-      formatBalance(available, currency),
-      formatBalance(reserved, currency),
+      formatAmount(available, currency),
+      formatAmount(reserved, currency),
     ]);
     const heading = ['BALANCE ACCOUNT', 'CURRENCY', 'AVAILABLE', 'RESERVED'];
     const none = `The ${env} account holds nothing yet: ${MAIN_BALANCE} exists and is empty.`;
@@ -79,10 +79,10 @@ APPROVAL_LIMIT where it is set, a second operator approves.`,
     const { balance_account, currency, amount, operator, reason, approved_by } = options;
     const { creditLimit } = context.settings();
     const deps = await context.actingDeps();
-    const account = await findAccount(deps.stores, account_id);
+    await findAccount(deps.stores, account_id);
     const balance = await fundBalance(
       { ...deps, creditLimit },
-      { account_id: account._id, livemode: isLive(env), balance_account, currency, amount },
+      { account_id, livemode: isLive(env), balance_account, currency, amount },
       { id, note: { operator, reason, approved_by } },
     );
     printBalanceChange(context, balance, ['Credited', amount]);

@@ -7,7 +7,7 @@ import {
 } from '../../service/callbacks';
 import { defineCommand, defineGroup } from '../command';
 import { limit } from '../options';
-import { fields, formatTime, printList } from '../output';
+import { formatTime, printFields, printList } from '../output';
 
 const CallbackId = z
   .string()
@@ -37,7 +37,8 @@ const list = defineCommand({
     const { stores } = await context.readDeps();
     const one = parked ? 'parked' : 'unsignalled';
     const filter = { waits: parked === unsignalled ? 'any' : one, connector, resource_id } as const;
-    printList(context, await listWaitingCallbacks(stores, filter, count), {
+    printList(context, {
+      ...(await listWaitingCallbacks(stores, filter, count)),
       present: presentCallback,
       columns: ['CALLBACK', 'RECEIVED', 'RESOURCE', 'ID', 'SAYS', 'WAITS'],
       cells: (row) => [
@@ -64,7 +65,7 @@ const show = defineCommand({
     const row = presentCallback(callback);
     const { occurred_at, bank_reference, amount, code, reason } = callback.body;
     const currency = 'currency' in callback.body ? callback.body.currency : undefined;
-    const text = fields([
+    printFields(context, { json: { ...row, callback: callback.body } }, [
       ['Callback', row.id],
       ['About', `${row.resource} ${row.resource_id}`],
       ['Says', row.name],
@@ -78,7 +79,6 @@ const show = defineCommand({
       ['Signalled', formatTime(row.signalled_at)],
       ['Outcome', formatOutcome(row)],
     ]);
-    context.print({ json: { ...row, callback: callback.body }, text });
   },
 });
 

@@ -3,7 +3,7 @@ import { createConnectorKey, listConnectorKeys, revokeConnectorKey } from '../..
 import { ServiceError } from '../../domain/errors';
 import { assertConnectorName, isRouted } from '../../service/connectors';
 import { defineCommand, defineGroup } from '../command';
-import { fields, formatTime, printList } from '../output';
+import { formatTime, printFields, printList } from '../output';
 
 const ConnectorName = z.string().describe('the connector').meta({ argument: true });
 
@@ -18,13 +18,12 @@ const create = defineCommand({
     const isKnown = isRouted(context.settings().liveConnectors, name);
     const deps = await context.actingDeps();
     const key = await createConnectorKey({ ...deps, encrypter: context.encrypter() }, name);
-    const text = fields([
+    const hint = isKnown ? '' : `\nNothing is routed to ${name} yet: see LIVE_CONNECTORS.`;
+    const note = `The secret is not shown again: save it now.${hint}`;
+    printFields(context, { json: key, note }, [
       ['Key id', key.key_id],
       ['Secret', key.secret],
     ]);
-    const hint = isKnown ? '' : `\nNothing is routed to ${name} yet: see LIVE_CONNECTORS.`;
-    const note = `The secret is not shown again: save it now.${hint}`;
-    context.print({ json: key, text: `${text}\n\n${note}` });
   },
 });
 
@@ -36,25 +35,22 @@ const list = defineCommand({
   run: async (context, { name }) => {
     assertConnectorName(name);
     const rows = await listConnectorKeys(await context.readDeps(), name);
-    printList(
-      context,
-      { rows },
-      {
-        present: ({ _id, connector, created_at, revoked_at }) => ({
-          key_id: _id,
-          connector,
-          created_at,
-          revoked_at,
-        }),
-        columns: ['KEY', 'CREATED', 'REVOKED'],
-        cells: ({ key_id, created_at, revoked_at }) => [
-          key_id,
-          formatTime(created_at),
-          formatTime(revoked_at),
-        ],
-        none: 'This connector has no keys.',
-      },
-    );
+    printList(context, {
+      rows,
+      present: ({ _id, connector, created_at, revoked_at }) => ({
+        key_id: _id,
+        connector,
+        created_at,
+        revoked_at,
+      }),
+      columns: ['KEY', 'CREATED', 'REVOKED'],
+      cells: ({ key_id, created_at, revoked_at }) => [
+        key_id,
+        formatTime(created_at),
+        formatTime(revoked_at),
+      ],
+      none: 'This connector has no keys.',
+    });
   },
 });
 

@@ -6,7 +6,7 @@ import { resetPassword } from '../../service/team/login';
 import { invite as inviteUser, listTeam } from '../../service/team/members';
 import { defineCommand, defineGroup } from '../command';
 import { AccountId, Email } from '../options';
-import { fields, formatTime, printList } from '../output';
+import { formatTime, printFields, printList } from '../output';
 
 const invite = defineCommand({
   name: 'invite',
@@ -20,18 +20,15 @@ const invite = defineCommand({
   example: 'dashboard invite acct_… --email ana@example.com --role developer',
   run: async (context, { account_id, email, role }) => {
     const deps = await context.actingDeps();
-    const account = await findAccount(deps.stores, account_id);
-    const { token, expires_at } = await inviteUser(deps, { account_id: account._id, email, role });
+    await findAccount(deps.stores, account_id);
+    const { token, expires_at } = await inviteUser(deps, { account_id, email, role });
     const link = `${context.settings().publicUrl}/dashboard/invitation/${token}`;
     const expires = expires_at.toISOString();
-    const text = fields([
+    const note = 'The link is not stored and not shown again: pass it on now.';
+    printFields(context, { json: { link, expires_at: expires }, note }, [
       ['Link', link],
       ['Expires', formatTime(expires)],
     ]);
-    context.print({
-      json: { link, expires_at: expires },
-      text: `${text}\n\nThe link is not stored and not shown again: pass it on now.`,
-    });
   },
 });
 
@@ -42,30 +39,27 @@ const team = defineCommand({
   example: 'dashboard people acct_…',
   run: async (context, { account_id }) => {
     const deps = await context.readDeps();
-    const { _id } = await findAccount(deps.stores, account_id);
-    const { members } = await listTeam(deps, _id);
-    printList(
-      context,
-      { rows: members },
-      {
-        present: (member) => ({
-          user_id: member.id,
-          email: member.email,
-          role: member.role,
-          second_factor: member.has_second_factor,
-          created_at: member.created_at,
-          signed_in_at: member.signed_in_at,
-        }),
-        columns: ['E-MAIL', 'ROLE', 'SECOND FACTOR', 'LAST SIGNED IN'],
-        cells: ({ email, role, second_factor, signed_in_at }) => [
-          email,
-          role,
-          second_factor ? 'on' : 'off',
-          signed_in_at === null ? 'never' : formatTime(signed_in_at),
-        ],
-        none: 'Nobody has signed in yet.',
-      },
-    );
+    await findAccount(deps.stores, account_id);
+    const { members } = await listTeam(deps, account_id);
+    printList(context, {
+      rows: members,
+      present: (member) => ({
+        user_id: member.id,
+        email: member.email,
+        role: member.role,
+        second_factor: member.has_second_factor,
+        created_at: member.created_at,
+        signed_in_at: member.signed_in_at,
+      }),
+      columns: ['E-MAIL', 'ROLE', 'SECOND FACTOR', 'LAST SIGNED IN'],
+      cells: ({ email, role, second_factor, signed_in_at }) => [
+        email,
+        role,
+        second_factor ? 'on' : 'off',
+        signed_in_at === null ? 'never' : formatTime(signed_in_at),
+      ],
+      none: 'Nobody has signed in yet.',
+    });
   },
 });
 
@@ -85,12 +79,11 @@ const reset = defineCommand({
     const password = await resetPassword(await context.actingDeps(), email, { dropSecondFactor });
     if (password === null) throw new ServiceError('user_not_found', `There is no login ${email}.`);
     const json = { email: email.toLowerCase(), password };
-    const text = fields([
+    const note = 'The password is not stored and not shown again: save it now.';
+    printFields(context, { json, note }, [
       ['E-mail', json.email],
       ['Password', password],
     ]);
-    const note = 'The password is not stored and not shown again: save it now.';
-    context.print({ json, text: `${text}\n\n${note}` });
   },
 });
 

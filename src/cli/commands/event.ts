@@ -30,27 +30,25 @@ const list = defineCommand({
   example: 'event list acct_… --env sandbox --limit 10',
   run: async (context, { account_id, env, resource: resource_id, ...page }) => {
     const { stores } = await context.readDeps();
-    const account = await findAccount(stores, account_id);
-    const query = { account_id: account._id, livemode: isLive(env), resource_id, ...page };
+    await findAccount(stores, account_id);
+    const query = { account_id, livemode: isLive(env), resource_id, ...page };
     const { rows, ...more } = await listEventsBefore({ stores }, query);
-    printList(
-      context,
-      { rows, ...more },
-      {
-        present: presentEvent,
-        columns: ['EVENT', 'CREATED', 'TYPE', 'RESOURCE', 'DELIVERY', 'ATTEMPTS', 'NEXT ATTEMPT'],
-        cells: ({ id, type, created, delivery }, event) => [
-          id,
-          formatTime(created),
-          type,
-          event.resource_id,
-          delivery.status,
-          String(delivery.attempts),
-          formatTime(delivery.next_attempt_at),
-        ],
-        none: 'There are no events.',
-      },
-    );
+    printList(context, {
+      rows,
+      ...more,
+      present: presentEvent,
+      columns: ['EVENT', 'CREATED', 'TYPE', 'RESOURCE', 'DELIVERY', 'ATTEMPTS', 'NEXT ATTEMPT'],
+      cells: ({ id, type, created, delivery }, event) => [
+        id,
+        formatTime(created),
+        type,
+        event.resource_id,
+        delivery.status,
+        String(delivery.attempts),
+        formatTime(delivery.next_attempt_at),
+      ],
+      none: 'There are no events.',
+    });
   },
 });
 

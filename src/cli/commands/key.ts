@@ -8,7 +8,7 @@ import { findAccount } from '../../service/accounts';
 import { createKey, listKeys, revokeKey } from '../../service/keys';
 import { defineCommand, defineGroup } from '../command';
 import { AccountId, Env, names, Time } from '../options';
-import { fields, formatTime, printList } from '../output';
+import { formatTime, printFields, printList } from '../output';
 
 const Cidr = z
   .string()
@@ -43,19 +43,18 @@ const create = defineCommand({
       throw new ServiceError('invalid_usage', '--expires-at has to be in the future.');
     }
     const deps = await context.actingDeps();
-    const account = await findAccount(deps.stores, account_id);
+    await findAccount(deps.stores, account_id);
     const bounds = { scopes, expires_at, allowed_cidrs };
-    const owner = { account_id: account._id, livemode: isLive(env) };
+    const owner = { account_id, livemode: isLive(env) };
     const key = await createKey(deps, { ...owner, ...bounds });
-    const text = fields([
+    const note = 'The key is not stored and not shown again: save it now.';
+    printFields(context, { json: key, note }, [
       ['Key id', key.key_id],
       ['Key', key.key],
       ['Scopes', scopes.join(', ')],
-      ...(expires_at ? [['Expires', formatTime(expires_at)] as const] : []),
-      ...(allowed_cidrs ? [['Only from', allowed_cidrs.join(', ')] as const] : []),
+      ['Expires', expires_at && formatTime(expires_at)],
+      ['Only from', allowed_cidrs?.join(', ')],
     ]);
-    const note = 'The key is not stored and not shown again: save it now.';
-    context.print({ json: key, text: `${text}\n\n${note}` });
   },
 });
 
@@ -66,35 +65,32 @@ const list = defineCommand({
   example: 'key list acct_…',
   run: async (context, { account_id }) => {
     const { stores } = await context.readDeps();
-    const { _id } = await findAccount(stores, account_id);
-    const keys = await listKeys({ stores }, { account_id: _id });
-    printList(
-      context,
-      { rows: keys.toReversed() },
-      {
-        present: ({ _id: key_id, livemode, last4, scopes, created_at, ...key }) => ({
-          key_id,
-          env: toEnv(livemode),
-          last4,
-          scopes,
-          created_at,
-          last_used_at: key.last_used_at,
-          revoked_at: key.revoked_at,
-          ...omitUndefined({ expires_at: key.expires_at, allowed_cidrs: key.allowed_cidrs }),
-        }),
-        columns: ['KEY', 'ENV', 'ENDS', 'CREATED', 'LAST USED', 'REVOKED', 'SCOPES'],
-        cells: (key) => [
-          key.key_id,
-          key.env,
-          `…${key.last4}`,
-          formatTime(key.created_at),
-          key.last_used_at === null ? 'never' : formatTime(key.last_used_at),
-          formatTime(key.revoked_at),
-          key.scopes.length === SCOPES.length ? 'all' : key.scopes.join(','),
-        ],
-        none: 'This account has no keys.',
-      },
-    );
+    await findAccount(stores, account_id);
+    const keys = await listKeys({ stores }, { account_id });
+    printList(context, {
+      rows: keys.toReversed(),
+      present: ({ _id: key_id, livemode, last4, scopes, created_at, ...key }) => ({
+        key_id,
+        env: toEnv(livemode),
+        last4,
+        scopes,
+        created_at,
+        last_used_at: key.last_used_at,
+        revoked_at: key.revoked_at,
+        ...omitUndefined({ expires_at: key.expires_at, allowed_cidrs: key.allowed_cidrs }),
+      }),
+      columns: ['KEY', 'ENV', 'ENDS', 'CREATED', 'LAST USED', 'REVOKED', 'SCOPES'],
+      cells: (key) => [
+        key.key_id,
+        key.env,
+        `…${key.last4}`,
+        formatTime(key.created_at),
+        key.last_used_at === null ? 'never' : formatTime(key.last_used_at),
+        formatTime(key.revoked_at),
+        key.scopes.length === SCOPES.length ? 'all' : key.scopes.join(','),
+      ],
+      none: 'This account has no keys.',
+    });
   },
 });
 

@@ -14,7 +14,7 @@ import {
 import { defineCommand, defineGroup } from '../command';
 import { findKeysDir, findKeysFile, getKeysDir } from '../connections';
 import type { CliContext } from '../context';
-import { fields, table } from '../output';
+import { printFields, table } from '../output';
 
 const rotate = defineCommand({
   name: 'rotate',
@@ -104,12 +104,11 @@ within a second, so nothing is restarted. If machines have copies, see docs/oper
 });
 
 function report(context: CliContext, result: ReencryptionResult): void {
-  const text = fields([
+  printFields(context, { json: result }, [
     ['Current key', result.kid],
     ['Re-encrypted', String(result.resealed)],
     ['Remaining', String(result.remaining)],
   ]);
-  context.print({ json: result, text });
   if (result.remaining === 0) return;
   throw new ServiceError(
     'rotation_unfinished',

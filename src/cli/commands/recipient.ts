@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
 import { eraseRecipient } from '../../service/recipients';
 import { defineCommand, defineGroup } from '../command';
-import { fields, formatTime } from '../output';
+import { formatTime, printFields } from '../output';
 
 const erase = defineCommand({
   name: 'forget',
@@ -18,7 +18,8 @@ fails, and its amount is returned to the balance.`,
       throw new ServiceError('recipient_not_found', `There is no recipient ${id}.`);
     }
     const { account_id, livemode, type, scheme, last4, created_at, deleted_at = null } = recipient;
-    const text = fields([
+    const json = { id, account_id, livemode, type, scheme, last4, created_at, deleted_at };
+    printFields(context, { json }, [
       ['Recipient', id],
       ['Account', account_id],
       ['Environment', livemode ? 'live' : 'sandbox'],
@@ -26,8 +27,6 @@ fails, and its amount is returned to the balance.`,
       ['Created', formatTime(created_at)],
       ['Deleted', formatTime(deleted_at)],
     ]);
-    const json = { id, account_id, livemode, type, scheme, last4, created_at, deleted_at };
-    context.print({ json, text });
   },
 });
 

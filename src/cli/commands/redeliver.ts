@@ -75,8 +75,8 @@ async function redeliverMany(
     throw new ServiceError('invalid_usage', message);
   }
   const acting = await context.actingDeps();
-  const { _id: account_id } = await findAccount(acting.stores, account);
-  const owner = { account_id, livemode: isLive(env) };
+  await findAccount(acting.stores, account);
+  const owner = { account_id: account, livemode: isLive(env) };
   const times = { since, until: until ?? context.now().toISOString() };
   const filter = { ...owner, ...times, statuses: status, types: type };
   const counts = await countSelected(acting, filter);

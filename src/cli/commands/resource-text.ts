@@ -1,4 +1,5 @@
-import { formatUnits, parseBookCurrency } from '../../domain/crypto/assets';
+import { formatAmount } from '../../domain/amount';
+import { formatUnits } from '../../domain/crypto/assets';
 import { formatMoney } from '../../domain/money';
 import type { ResourcePage } from '../../service/operators/page';
 import { fields, formatTime, table } from '../output';
@@ -27,13 +28,6 @@ function section(title: string, body: string): string {
   return `${title}\n${body}`;
 }
 
-function amountText(amount: unknown, currency: string): string {
-  const asset = parseBookCurrency(currency);
-  return asset === undefined
-    ? formatMoney(Number(amount), currency)
-    : formatUnits(String(amount), asset);
-}
-
 function readBookCurrency(book: string): string {
   return book.slice(book.lastIndexOf(':') + 1);
 }
@@ -46,7 +40,7 @@ function formatTitle(name: string): string {
 function formatValue(name: string, value: unknown, currency: string): string {
   if (value === null || value === undefined) return '-';
   if (name === 'livemode') return value === true ? 'live' : 'sandbox';
-  if (MONEY.includes(name)) return amountText(value, currency);
+  if (MONEY.includes(name)) return formatAmount(String(value), currency);
   if (UNITS.includes(name)) return `${value} smallest units`;
   if (name.endsWith('_at')) return formatTime(String(value));
   if (typeof value !== 'object') return String(value);
@@ -109,7 +103,7 @@ function entryTable({ postings: entries }: ResourcePage): string {
     lines.map(({ account, amount }, index) => [
       ...(index === 0 ? [formatTime(at), kind] : ['', '']),
       account,
-      amountText(amount, readBookCurrency(book)),
+      formatAmount(amount, readBookCurrency(book)),
     ]),
   );
   return table(['AT', 'POSTING', 'ACCOUNT', 'AMOUNT'], rows, 'No money has moved.');

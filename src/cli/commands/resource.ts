@@ -9,7 +9,7 @@ import { readPage } from '../../service/operators/page';
 import { findResource } from '../../service/operators/resource';
 import { type CliCommand, defineCommand, defineGroup } from '../command';
 import { Amount, ApprovedBy, Hours, Operator, Reason } from '../options';
-import { fields } from '../output';
+import { printFields } from '../output';
 import { pageText } from './resource-text';
 
 export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
@@ -49,16 +49,14 @@ restarted for it.`,
       const request = omitUndefined({ what, hours, ...options, by: getSystemUser() });
       const { status, version, bank } = await actOn({ ...deps, creditLimit }, kind, id, request);
       const { attention = null } = await findResource(deps.stores, kind, id);
-      context.print({
-        json: omitUndefined({ [`${kind}_id`]: id, status, version, bank, attention }),
-        text: fields([
-          ['Done', what],
-          ['Status', status],
-          ['Version', String(version)],
-          ...(bank === undefined ? [] : [['Bank', bank] as const]),
-          ['Attention', attention ?? '-'],
-        ]),
-      });
+      const json = omitUndefined({ [`${kind}_id`]: id, status, version, bank, attention });
+      printFields(context, { json }, [
+        ['Done', what],
+        ['Status', status],
+        ['Version', String(version)],
+        ['Bank', bank],
+        ['Attention', attention ?? '-'],
+      ]);
     },
   });
 

@@ -5,7 +5,7 @@ import { findAccount } from '../../service/accounts';
 import { listWallets, setWallet } from '../../service/wallets';
 import { defineCommand, defineGroup } from '../command';
 import { AccountId, Env } from '../options';
-import { fields, formatTime, printList } from '../output';
+import { formatTime, printFields, printList } from '../output';
 
 const set = defineCommand({
   name: 'set',
@@ -23,15 +23,14 @@ settlements go to the wallet before it, if there is one.`,
     'wallet set acct_… --env sandbox --network ethereum --address 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
   run: async (context, { account_id, env, ...wallet }) => {
     const deps = await context.actingDeps();
-    const { _id } = await findAccount(deps.stores, account_id);
-    const json = await setWallet(deps, { account_id: _id, livemode: isLive(env), ...wallet });
-    const text = fields([
+    await findAccount(deps.stores, account_id);
+    const json = await setWallet(deps, { account_id, livemode: isLive(env), ...wallet });
+    printFields(context, { json }, [
       ['Network', json.network],
       ['Address', json.address],
       ['Takes effect', formatTime(json.counts_from)],
       ['Until then', json.previous ?? '-'],
     ]);
-    context.print({ json, text });
   },
 });
 
@@ -42,22 +41,19 @@ const show = defineCommand({
   example: 'wallet show acct_… --env sandbox',
   run: async (context, { account_id, env }) => {
     const deps = await context.readDeps();
-    const { _id } = await findAccount(deps.stores, account_id);
-    printList(
-      context,
-      { rows: await listWallets(deps, _id, isLive(env)) },
-      {
-        present: (wallet) => wallet,
-        columns: ['NETWORK', 'ADDRESS', 'TAKES EFFECT', 'SETTLEMENTS GO TO'],
-        cells: ({ network, address, counts_from, counting }) => [
-          network,
-          address,
-          formatTime(counts_from),
-          counting ?? '-',
-        ],
-        none: 'No wallet is registered.',
-      },
-    );
+    await findAccount(deps.stores, account_id);
+    printList(context, {
+      rows: await listWallets(deps, account_id, isLive(env)),
+      present: (wallet) => wallet,
+      columns: ['NETWORK', 'ADDRESS', 'TAKES EFFECT', 'SETTLEMENTS GO TO'],
+      cells: ({ network, address, counts_from, counting }) => [
+        network,
+        address,
+        formatTime(counts_from),
+        counting ?? '-',
+      ],
+      none: 'No wallet is registered.',
+    });
   },
 });
 

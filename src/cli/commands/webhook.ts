@@ -16,7 +16,7 @@ import { checkWebhookUrl } from '../../webhooks/url';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { AccountId, Env, names, readBy } from '../options';
-import { fields, formatTime } from '../output';
+import { formatTime, printFields } from '../output';
 
 const EventList = names(EVENT_TYPES);
 const Events = readBy(
@@ -50,12 +50,11 @@ sandbox endpoint may also be on this machine, over plain http.`,
     if (!check.ok) throw new ServiceError(check.code, check.message);
     const owner = { account_id, livemode: isLive(env) };
     const endpoint = await setEndpoint(deps, owner, { url: check.url, events });
-    const text = fields([
+    printFields(context, { json: endpoint }, [
       ['URL', endpoint.url],
       ['Signing secret', endpoint.signing_secret],
       ['Events', formatEvents(endpoint)],
     ]);
-    context.print({ json: endpoint, text });
   },
 });
 
@@ -77,12 +76,11 @@ const roll = defineCommand({
     const owner = { account_id, livemode: isLive(env) };
     const endpoint = await rollSecret(deps, owner, ROLL_DELAYS_MS[after]);
     if (endpoint === null) throw new ServiceError('webhook_not_set', notSetText(account_id, env));
-    const text = fields([
+    printFields(context, { json: endpoint }, [
       ['URL', endpoint.url],
       ['New signing secret', endpoint.signing_secret],
       ['Signs from', after === 'now' ? 'now on' : formatTime(endpoint.active_from)],
     ]);
-    context.print({ json: endpoint, text });
   },
 });
 
@@ -96,14 +94,13 @@ const show = defineCommand({
     const endpoint = await showEndpoint(deps, { account_id, livemode: isLive(env) });
     if (endpoint === null) return context.print({ json: null, text: notSetText(account_id, env) });
     const { url, signing_secret, next_secret, next_active_from } = endpoint;
-    const text = fields([
+    printFields(context, { json: endpoint }, [
       ['URL', url],
       ['Signing secret', signing_secret],
       ['Events', formatEvents(endpoint)],
-      ...(next_secret ? [['Next secret', next_secret] as const] : []),
-      ...(next_active_from ? [['Signs from', formatTime(next_active_from)] as const] : []),
+      ['Next secret', next_secret],
+      ['Signs from', next_active_from && formatTime(next_active_from)],
     ]);
-    context.print({ json: endpoint, text });
   },
 });
 

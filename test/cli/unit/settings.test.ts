@@ -105,7 +105,7 @@ test.each(['', '{"mongodb": ', '[]', '{"mongodb": {"uri": 5}}'])(
 
 test('WEBHOOK_ALLOW_PRIVATE is "sandbox" or empty, nothing else', () => {
   const env = { DATA_DIR, MONGODB_URI: 'mongodb://db.example', WEBHOOK_ALLOW_PRIVATE: 'live' };
-  expect(() => readSettings(env)).toThrow('it must be "sandbox" or empty');
+  expect(() => readSettings(env)).toThrow('WEBHOOK_ALLOW_PRIVATE is "live"');
 });
 
 test('WEBHOOK_DENY_CIDRS is a list of networks, nothing else', () => {
