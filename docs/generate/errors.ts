@@ -24,7 +24,7 @@ const ADVICE: Record<Exclude<ErrorCode, NotFoundCode>, string> = {
   api_key_expired: 'use another key',
   account_frozen: 'contact us; you can still read',
   api_key_address_refused: 'call from a network that the key allows',
-  api_key_scope_insufficient: 'use a key with the named scope, to simulate a sandbox key',
+  api_key_scope_insufficient: 'use a key with the named scope; to simulate, a sandbox key',
   crypto_not_enabled: 'ask us to enable crypto',
   route_not_found: 'check the path and the slash at its end',
   method_not_allowed: 'use a method of the `Allow` header',
