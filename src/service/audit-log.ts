@@ -3,7 +3,7 @@ import { type Audit, auditBy } from '../store/audit';
 import type { AuditLine, ChainedLine } from '../store/audit-log';
 import type { UserDocument } from '../store/users';
 import type { Owner, ServiceDeps } from './deps';
-import { type FirstRows, toFirstRows } from './paging';
+import { type FirstRows, type ListPage, type PageRequest, readPageBy, toFirstRows } from './paging';
 
 export type { Audit } from '../store/audit';
 export type { Actor, AuditLine } from '../store/audit-log';
@@ -29,18 +29,12 @@ export async function listAuditLines(
   { stores }: Pick<ServiceDeps, 'stores'>,
   owner: Owner,
   query: AuditLogQuery,
-): Promise<{ lines: AuditLine[]; older: string | undefined; newer: string | undefined }> {
-  const { before, after } = query;
-  const results = await stores.auditLog.list({ ...owner, ...query, limit: PAGE_LINES + 1 });
-  const page = results.slice(0, PAGE_LINES);
-  const hasMore = results.length > PAGE_LINES;
-  const lines = after === undefined ? page : page.toReversed();
-  const isFirst = after === undefined ? before === undefined : !hasMore;
-  return {
-    lines,
-    newer: isFirst ? undefined : lines[0]?._id,
-    older: after !== undefined || hasMore ? lines.at(-1)?._id : undefined,
+): Promise<ListPage<AuditLine>> {
+  const list = async (page: PageRequest) => {
+    const lines = await stores.auditLog.list({ ...owner, act: query.act, ...page });
+    return page.after === undefined ? lines : lines.toReversed();
   };
+  return await readPageBy(({ _id }) => _id, query, list, PAGE_LINES);
 }
 
 interface OperatorQuery {

@@ -42,23 +42,37 @@ export function startOfDay(day: string): string | undefined {
   return /^\d{4}-\d{2}-\d{2}$/.test(day) ? parseCreatedBefore(`${day}T00:00:00Z`) : undefined;
 }
 
+export type PageRequest = Pick<ListQuery, 'before' | 'after'> & { limit: number };
+
 /** @param list returns up to `limit` rows, newest first */
-export async function readPage<D extends { position: string }>(
-  { before, after }: Pick<ListQuery, 'before' | 'after'>,
-  list: (page: Pick<ListQuery, 'before' | 'after'> & { limit: number }) => Promise<D[]>,
+export function readPage<D extends { position: string }>(
+  query: Pick<ListQuery, 'before' | 'after'>,
+  list: (page: PageRequest) => Promise<D[]>,
   size = PAGE_ROWS,
+): Promise<ListPage<D>> {
+  return readPageBy(({ position }) => position, query, list, size);
+}
+
+/** @param list returns up to `limit` rows, newest first */
+export async function readPageBy<D>(
+  getCursor: (row: D) => string,
+  { before, after }: Pick<ListQuery, 'before' | 'after'>,
+  list: (page: PageRequest) => Promise<D[]>,
+  size: number,
 ): Promise<ListPage<D>> {
   // An extra row shows whether there is another page.
   const matches = await list({ before, after, limit: size + 1 });
   const hasMore = matches.length > size;
   // When paging backward, the extra row is the newest one.
   const rows = after === undefined ? matches.slice(0, size) : matches.slice(hasMore ? 1 : 0);
+  const [first] = rows;
+  const last = rows.at(-1);
   const [hasOlder, hasNewer] =
     after === undefined ? [hasMore, before !== undefined] : [true, hasMore];
   return {
     rows,
-    older: hasOlder ? rows.at(-1)?.position : undefined,
-    newer: hasNewer ? rows[0]?.position : undefined,
+    older: hasOlder && last !== undefined ? getCursor(last) : undefined,
+    newer: hasNewer && first !== undefined ? getCursor(first) : undefined,
   };
 }
 

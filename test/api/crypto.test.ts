@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createConnectorKey } from '../../src/callbacks/keys';
 import { pageText } from '../../src/cli/commands/resource-text';
 import { createEncrypter } from '../../src/encryption/encrypter';
-import { readPage } from '../../src/service/operators/page';
+import { readPage } from '../../src/service/operators/resource';
 import { ensureSchedule, getScheduleId } from '../../src/temporal/schedules';
 import { signPayload } from '../../src/webhooks/signature';
 import { operatorsAudit } from '../support/audit';

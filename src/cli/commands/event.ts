@@ -1,11 +1,7 @@
 import { z } from 'zod';
 import { isLive } from '../../domain/environment';
 import { findAccount } from '../../service/accounts';
-import {
-  type EventDocument,
-  listEventsBefore,
-  readEventHistory,
-} from '../../service/operators/events';
+import { type EventDocument, listEventsBefore, readEventHistory } from '../../service/events/list';
 import { defineCommand, defineGroup } from '../command';
 import { AccountId, Env, limit, Time } from '../options';
 import { fields, formatTime, printList, table } from '../output';
@@ -28,11 +24,14 @@ const list = defineCommand({
       .meta({ placeholder: 'id' }),
   }),
   example: 'event list acct_… --env sandbox --limit 10',
-  run: async (context, { account_id, env, resource: resource_id, ...page }) => {
+  run: async (context, { account_id, env, resource: resource_id, before, ...page }) => {
     const { stores } = await context.readDeps();
     await findAccount(stores, account_id);
-    const query = { account_id, livemode: isLive(env), resource_id, ...page };
-    const { rows, ...more } = await listEventsBefore({ stores }, query);
+    const query = { account_id, livemode: isLive(env), resource_id };
+    const { rows, ...more } = await listEventsBefore({ stores }, query, {
+      ...page,
+      created_before: before,
+    });
     printList(context, {
       rows,
       ...more,

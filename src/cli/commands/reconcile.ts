@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors';
 import { followKeyFile } from '../../encryption/service-keys';
 import { type Finding, isUnresolved } from '../../service/reconcile/finding';
 import { type ReconcileDeps, reconcile } from '../../service/reconcile/reconcile';
-import { getRetentionStart } from '../../service/reconcile/retention';
+import { getRetentionStart } from '../../service/reconcile/walk';
 import { defineCommand } from '../command';
 import { findKeysFile } from '../connections';
 import type { CliContext } from '../context';

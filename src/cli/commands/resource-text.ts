@@ -1,7 +1,7 @@
 import { formatAmount } from '../../domain/amount';
 import { formatUnits } from '../../domain/crypto/assets';
 import { formatMoney } from '../../domain/money';
-import type { ResourcePage } from '../../service/operators/page';
+import type { ResourcePage } from '../../service/operators/resource';
 import { fields, formatTime, table } from '../output';
 
 const MONEY = ['amount', 'fee', 'refunded', 'settled_amount', 'returned_amount'];

@@ -19,7 +19,7 @@ export const AUDIT_LOG_ROUTE = viewRoute(PATH, TITLE, list);
 async function list(call: Call, deps: PageDeps): Promise<Answer> {
   const act = parseAct(call.query.get('act'));
   const query = { act, before: parseCursor(call, 'before'), after: parseCursor(call, 'after') };
-  const { lines, older, newer } = await listAuditLines(deps, call.scope, query);
+  const { rows: lines, older, newer } = await listAuditLines(deps, call.scope, query);
   const link = (where: 'before' | 'after', line: string | undefined) =>
     line && call.href(`${PATH}?${new URLSearchParams({ ...(act && { act }), [where]: line })}`);
   return {

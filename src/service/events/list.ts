@@ -3,6 +3,8 @@ import type { DeliveryDocument } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
 import { type ListPage, type ListQuery, readPage, singleRow, toBounds } from '../paging';
+import { listPage, type Page, type PageQuery } from '../read';
+import { findEvent } from './redeliver';
 
 export type { DeliveryDocument } from '../../store/deliveries';
 export type { EventDocument } from '../../store/events';
@@ -25,6 +27,24 @@ export async function listEvents(
     ...toBounds(query),
   };
   return await readPage(query, (page) => stores.events.list({ ...filter, ...page }));
+}
+
+/** Lists events, newest first; `created_before` is the `next_cursor` of the page before. */
+export function listEventsBefore(
+  { stores }: ReadDeps,
+  { resource_id, ...owner }: Owner & { resource_id: string | undefined },
+  page: PageQuery,
+): Promise<Page<EventDocument>> {
+  return listPage(stores.events, owner, page, { resource_id });
+}
+
+/** Reads an event with its attempts, the oldest first. @throws ServiceError `event_not_found` */
+export async function readEventHistory(
+  { stores }: ReadDeps,
+  id: string,
+): Promise<{ event: EventDocument; attempts: DeliveryDocument[] }> {
+  const event = await findEvent(stores, id);
+  return { event, attempts: (await stores.deliveries.forEvent(id)).reverse() };
 }
 
 /** Reads an event with its latest attempts, newest first. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
+  type Client,
   isGrpcDeadlineError,
   WithStartWorkflowOperation,
   WorkflowUpdateFailedError,
@@ -14,12 +15,15 @@ import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../.
 import { withTimeout } from '../../temporal/in-time';
 import { nextRun } from '../../temporal/start';
 import { assertApproved } from '../balances/approval';
-import { findResource, type WorkflowDeps } from './resource';
+import { findResource } from './resource';
 
 /** The workflow may call the bank before it answers. */
 const ACT_TIMEOUT_MS = 20_000;
 
-export interface ActDeps extends WorkflowDeps {
+export interface ActDeps {
+  temporal: Client;
+  /** Task queue; tests have their own. */
+  lifecycleQueue?: string;
   stores: ResourceStores;
   /** Minor units above which a second operator approves `mark_settled` on live; no limit when undefined. */
   creditLimit?: number;

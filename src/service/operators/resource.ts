@@ -1,13 +1,34 @@
-import type { Client } from '@temporalio/client';
 import type { CallbackResource } from '../../domain/callback/callback';
+import type { Deposit } from '../../domain/crypto/deposit';
 import { ServiceError } from '../../domain/errors';
+import { amountInJson } from '../../domain/money';
+import type { EntryDocument } from '../../ledger/documents';
+import { ENTRY_LINES } from '../../ledger/entry-lines';
+import { toBigInt } from '../../ledger/integers';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
+import type { Stores } from '../../store';
+import type { AuditEntry } from '../../store/attention';
+import type { CallbackDocument } from '../../store/callbacks';
+import type { EventDocument } from '../../store/events';
+import type { PaymentDocument } from '../../store/payments';
+import type { PayoutDocument } from '../../store/payouts';
+import type { RecipientDocument } from '../../store/recipients';
+import type { RefundDocument } from '../../store/refunds';
 
-export interface WorkflowDeps {
-  temporal: Client;
-  /** Task queue; tests have their own. */
-  lifecycleQueue?: string;
-}
+const ROWS_MAX = 100;
+
+/** Others, such as customers and URLs with tokens, are never shown. */
+const SHARED_FIELDS = [
+  ...['account_id', 'livemode', 'status', 'version', 'amount', 'currency'],
+  ...['method', 'connector', 'bank_reference', 'attention', 'failure', 'request_id'],
+  ...['created_at', 'updated_at'],
+];
+
+/** Fields shown only when they are set. */
+const RARE = ['settled_amount', 'returned_amount', 'disputed_at'] satisfies (
+  | keyof PaymentDocument
+  | keyof PayoutDocument
+)[];
 
 /** @throws ServiceError `payment_not_found`, `refund_not_found`, … */
 export async function findResource(
@@ -18,4 +39,110 @@ export async function findResource(
   const resource = await LIFECYCLES[kind].get(stores, id);
   if (resource !== null) return resource;
   throw new ServiceError(`${kind}_not_found`, `There is no ${kind} ${id}.`);
+}
+
+export type ResourcePage = Awaited<ReturnType<typeof readPage>>;
+
+/** @throws ServiceError `payment_not_found`, `refund_not_found`, … */
+export async function readPage(stores: Stores, kind: CallbackResource, id: string) {
+  const resource = await findResource(stores, kind, id);
+  const { account_id, livemode } = resource;
+  const [events, entries, callbacks, related] = await Promise.all([
+    stores.events.list({ account_id, livemode, resource_id: id, limit: ROWS_MAX }),
+    stores.ledger.forResource(id),
+    stores.callbacks.forResource(id),
+    findRelated(stores, resource),
+  ]);
+  return {
+    resource: pickFields(kind, resource),
+    ...related,
+    events: events.reverse().map(presentEvent),
+    postings: entries.sort(byTimeAndKind).map(presentEntry),
+    callbacks: callbacks.map(presentCallback),
+    audit: resource.audit.map(presentAudit),
+  };
+}
+
+function pickFields(kind: CallbackResource, resource: Resource): Record<string, unknown> {
+  const all = new Map<string, unknown>(Object.entries(resource));
+  const common = [...SHARED_FIELDS, ...LIFECYCLES[kind].fields].map((field) => [
+    field,
+    all.get(field) ?? null,
+  ]);
+  const rare = RARE.filter((field) => all.get(field)).map((field) => [field, all.get(field)]);
+  const workflow_id = LIFECYCLES[kind].workflowId(resource._id);
+  return { id: resource._id, workflow_id, ...Object.fromEntries([...common, ...rare]) };
+}
+
+interface Related {
+  deposits?: Deposit[];
+  /** Facts that do not identify a person. */
+  recipient?: Pick<RecipientDocument, 'type' | 'scheme' | 'last4' | 'deleted_at'> | null;
+  refunds?: ReturnType<typeof presentRefund>[];
+}
+
+async function findRelated({ refunds, recipients }: Stores, resource: Resource): Promise<Related> {
+  if ('recipient_id' in resource) {
+    const recipient = await recipients.get(resource.recipient_id);
+    if (recipient === null) return { recipient: null };
+    const { type, scheme, last4, deleted_at } = recipient;
+    return { recipient: { type, scheme, last4, ...(deleted_at ? { deleted_at } : {}) } };
+  }
+  if ('deposits' in resource) return { deposits: resource.deposits };
+  if ('payment_id' in resource || 'wallet_address' in resource) return {};
+  const { _id: payment_id, account_id, livemode } = resource;
+  const rows = await refunds.list({ account_id, livemode, payment_id, limit: ROWS_MAX });
+  return { refunds: rows.map(presentRefund) };
+}
+
+function presentRefund({ _id, status, amount, created_at, attention }: RefundDocument) {
+  return { id: _id, status, amount, created_at, attention };
+}
+
+function presentEvent({ _id, type, created, delivery }: EventDocument) {
+  const { status, attempts, next_attempt_at } = delivery;
+  return { id: _id, type, created, delivery: { status, attempts, next_attempt_at } };
+}
+
+const KIND_ORDER: readonly string[] = Object.keys(ENTRY_LINES);
+
+/** The steps of one transition have the same time. */
+function byTimeAndKind(a: EntryDocument, b: EntryDocument): number {
+  if (a.at !== b.at) return a.at < b.at ? -1 : 1;
+  return KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind);
+}
+
+function presentEntry({ _id, kind, at, book, legs: lines }: EntryDocument) {
+  const jsonLines = lines.map(({ account, amount }) => ({
+    account,
+    amount: amountInJson(readUnits(amount)),
+  }));
+  return { id: _id, kind, at, book, legs: jsonLines };
+}
+
+/** An amount may have been read without 64-bit integers. */
+function readUnits(amount: EntryDocument['legs'][number]['amount']): bigint {
+  return toBigInt(amount) ?? BigInt(String(amount));
+}
+
+function presentCallback(callback: CallbackDocument) {
+  const { connector, name, body, received_at, signalled_at, unapplied, parked } = callback;
+  const { callback_id, occurred_at, bank_reference = null, code = null, reason = null } = body;
+  return {
+    callback_id,
+    connector,
+    name,
+    occurred_at,
+    received_at,
+    signalled_at,
+    bank_reference,
+    code,
+    reason,
+    unapplied,
+    parked,
+  };
+}
+
+function presentAudit({ who, when, what, why, before, after }: AuditEntry) {
+  return { who, when, what, why, before, after };
 }

@@ -3,10 +3,11 @@ import type { History } from '@temporalio/common/lib/proto-utils';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { environmentQueue } from '../../domain/task-queues';
 import { KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
-import { compare, type Disagreement } from './compare';
 import {
   BOOKINGS,
   type Booking,
+  compare,
+  type Disagreement,
   REFUSED,
   type ResourceState,
   readResourceState,
@@ -141,4 +142,15 @@ function listBookings(document: Resource): Booking[] {
     clawBack: Boolean(document.clawed_back),
   };
   return BOOKINGS.filter((booking) => isBooked[booking]);
+}
+
+/** Returns the earliest time from which the namespace still stores closed workflows. */
+export async function getRetentionStart(
+  { workflowService, options }: Client,
+  now: Date,
+): Promise<Date> {
+  const { namespace } = options;
+  const { config } = await workflowService.describeNamespace({ namespace });
+  const seconds = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
+  return new Date(now.getTime() - seconds * 1_000);
 }

@@ -1,5 +1,4 @@
-import { compare } from '../../../../src/service/reconcile/compare';
-import { type Booking, REFUSED } from '../../../../src/service/reconcile/state';
+import { type Booking, compare, REFUSED } from '../../../../src/service/reconcile/state';
 
 const at = (version: number, status = 'sent', ...bookings: Booking[]) => ({
   status,
