@@ -131,10 +131,7 @@ export const record = createRecord<
   isPast: () => false,
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
-  weakReasons: [],
   overdueReasons: ['deposit_unconfirmed'],
-  getExtraFields: () => ({}),
-  remember: () => {},
   writeTransition: (input) => (activities) => activities.recordCryptoPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoPaymentAttention(input),
 });

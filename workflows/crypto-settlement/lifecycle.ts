@@ -1,5 +1,5 @@
 import type { CryptoSettlementChange } from '../../activities/crypto-settlements';
-import type { SettlementAnswer } from '../../connectors/contract/crypto';
+import type { CryptoConnectorActivities, SettlementAnswer } from '../../connectors/contract/crypto';
 import { describeFailure } from '../../src/domain/callback/callback';
 import { formatUnits } from '../../src/domain/crypto/assets';
 import type {
@@ -18,26 +18,25 @@ import {
 import type {
   CryptoSettlementInput,
   CryptoSettlementResult,
-  CryptoSettlementResume,
   CryptoSettlementStart,
 } from '../../src/domain/crypto/workflow';
 import type { Due } from '../shared/alarm';
+import { moneyActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends } from '../shared/bank-instruction';
 import { listen, untilOpened } from '../shared/handlers';
 import {
   answerResubmits,
   beginInstructed,
   differs,
-  type InstructedRules,
   resumeInstructed,
   runInstructed,
 } from '../shared/instructed';
+import type { InstructedRules } from '../shared/instructed-rules';
 import { type Opening, openMailbox } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
 import { showRefusal, upsertLabels } from '../shared/view';
-import { actFault, applyAct } from './acts';
-import { instructSettlement } from './bank';
+import { actFault } from './acts';
 import { messages } from './messages';
 import {
   dueAt,
@@ -68,22 +67,29 @@ export async function cryptoSettlement(
     opened: async () => getState(await untilOpened(mail)),
     actFault,
   });
-  await runInstructed(rules, mail, () =>
-    'resume' in start ? load(mail, start) : open(mail, start),
-  );
+  await runInstructed(rules, mail, () => {
+    if (!('resume' in start)) return open(mail, start);
+    const { crypto_settlement_id: resource_id, request_id } = start;
+    return resumeInstructed(rules, mail, { resource_id, request_id }, 'settlement_overdue');
+  });
   return getResult(mail, start.crypto_settlement_id);
 }
 
 const rules: InstructedRules<SettlementKind, Settlement> = {
+  noun: 'settlement',
   record,
   isEnded: isSettlementEnded,
   isUnsent: (status) => status === 'pending',
-  instruct: instructSettlement,
+  buildInstruction,
   readSnapshot: (input) => (activities) => activities.loadCryptoSettlement(input),
   decide,
   buildChange,
   applyAnswer,
-  applyAct,
+  actFault,
+  acts: {
+    mark_completed: ({ status }) => ({ to: settlementPathTo(status, 'completed') }),
+  },
+  operatorFailure: { failure: CRYPTO_SETTLEMENT_FAILURES.operator },
   nextDue,
   getState,
   buildResume: (id, request_id) => ({ crypto_settlement_id: id, resume: true, request_id }),
@@ -109,19 +115,6 @@ async function open(
     upsertLabels(settlement, { ...settlement.labels, assetAmount });
   }
   return beginInstructed(rules, settlement);
-}
-
-async function load(
-  mail: SettlementMailbox,
-  start: CryptoSettlementResume,
-): Promise<Opening<Settlement>> {
-  const { crypto_settlement_id: resource_id, request_id } = start;
-  const snapshot = await writeScheduled((activities) =>
-    activities.loadCryptoSettlement({ resource_id, request_id }),
-  );
-  const settlement = newSettlement(mail, resource_id, snapshot, true);
-  settlement.isOverdueReported = settlement.attention === 'settlement_overdue';
-  return resumeInstructed(rules, settlement);
 }
 
 function decide(
@@ -167,4 +160,16 @@ function nextDue(settlement: Settlement): Due | undefined {
   if (settlement.isOverdueReported) return undefined;
   const act = () => record.flagOverdue(settlement, 'settlement_overdue');
   return { at: dueAt(settlement), summary: 'The settlement is due', act };
+}
+
+function buildInstruction(settlement: Settlement) {
+  const { connector, crypto_settlement_id, livemode } = settlement.facts;
+  const { asset, network, amount, wallet_address } = settlement.facts;
+  const bank = moneyActivities<CryptoConnectorActivities>(connector, 'settlement');
+  const money = { asset, network, amount, wallet_address, livemode };
+  return {
+    send: () =>
+      bank.once.sendSettlement({ crypto_settlement_id, version: settlement.version, ...money }),
+    lookUp: () => bank.patient.lookUpSettlement({ crypto_settlement_id }),
+  };
 }

@@ -18,7 +18,7 @@ import type {
   CryptoSettlementResult,
   CryptoSettlementState,
 } from '../../src/domain/crypto/workflow';
-import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed';
+import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { createRecord } from '../shared/record';
 import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
@@ -94,14 +94,11 @@ export const record = createRecord<
   noun: 'crypto_settlement',
   view: VIEW,
   until: untilText,
-  isPast: (attention) => attention === 'settlement_overdue' || attention === 'amount_differs',
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
-  weakReasons: [],
   overdueReasons: ['settlement_overdue'],
   getExtraFields: ({ bankReference: transaction_id }) =>
     transaction_id === undefined ? {} : { transaction_id },
-  remember: () => {},
   writeTransition: (input) => (activities) => activities.recordCryptoSettlementMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoSettlementAttention(input),
 });

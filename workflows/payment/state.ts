@@ -140,13 +140,9 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   noun: 'payment',
   view: VIEW,
   until,
-  isPast: (attention) => attention === 'settlement_overdue' || attention === 'amount_differs',
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
-  weakReasons: [],
   overdueReasons: ['settlement_overdue'],
-  getExtraFields: () => ({}),
-  remember: () => {},
   writeTransition: (input) => (activities) => activities.recordPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordPaymentAttention(input),
 });

@@ -26,22 +26,23 @@ import type {
   PayoutStart,
 } from '../../src/domain/payout/workflow';
 import type { Due } from '../shared/alarm';
+import { moneyActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends, getEarlierInstruction } from '../shared/bank-instruction';
 import { listen } from '../shared/handlers';
 import {
   answerResubmits,
   beginInstructed,
   differs,
-  type InstructedRules,
+  instruct,
   runInstructed,
 } from '../shared/instructed';
+import type { InstructedRules } from '../shared/instructed-rules';
 import type { Opening } from '../shared/mailbox';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
 import { note } from '../shared/state';
 import { showRefusal } from '../shared/view';
-import { actFault, applyAct } from './acts';
-import { instructPayout } from './bank';
+import { actFault } from './acts';
 import { messages } from './messages';
 import { openPayoutMailbox, reserve, untilSent } from './opening';
 import {
@@ -79,15 +80,26 @@ export async function payout(start: PayoutStart): Promise<PayoutResult> {
 }
 
 const rules: InstructedRules<PayoutKind, Payout> = {
+  noun: 'payout',
   record,
   isEnded,
   isUnsent,
-  instruct: instructPayout,
+  buildInstruction,
   readSnapshot: (input) => (activities) => activities.loadPayout(input),
   decide,
   buildChange,
   applyAnswer,
-  applyAct,
+  actFault,
+  getAmount: ({ facts }) => facts.amount,
+  acts: {
+    mark_returned: ({ status }, amount) => {
+      const amountChange = amount === undefined ? {} : { returned_amount: amount };
+      const change = { returned: RETURNS.operator, ...amountChange };
+      return { to: pathTo(status, 'returned'), change };
+    },
+    mark_completed: ({ status }) => ({ to: pathTo(status, 'completed') }),
+  },
+  operatorFailure: { failure: PAYOUT_FAILURES.operator },
   nextDue,
   getState,
   buildResume: (payout_id, request_id) => ({ payout_id, resume: true, request_id }),
@@ -126,7 +138,7 @@ async function resumeInFlight(payout: Payout): Promise<void> {
     payout.notOverdueBefore = Date.now() + OVERDUE_AGAIN_MS;
     await record.setAttention(payout, 'restarted_in_flight');
   }
-  if (isUnsent(payout.status)) void instructPayout(payout, getEarlierInstruction());
+  if (isUnsent(payout.status)) void instruct(rules, payout, getEarlierInstruction());
 }
 
 function decide(payout: Payout, name: PayoutCallbackName, callback: BankCallback): PayoutDecision {
@@ -172,4 +184,14 @@ function nextDue(payout: Payout): Due | undefined {
   if (isOverdueReported) return undefined;
   const act = () => record.flagOverdue(payout, OVERDUE_ATTENTION[status]);
   return { at: dueAt(payout), summary: 'The payout is due', act };
+}
+
+function buildInstruction(payout: Payout) {
+  const { payout_id, connector, amount, currency, method, livemode } = payout.facts;
+  const { once, patient } = moneyActivities(connector, 'payout');
+  const money = { amount, currency, method, livemode };
+  return {
+    send: () => once.sendPayout({ payout_id, version: payout.version, ...money }),
+    lookUp: () => patient.lookUpPayout({ payout_id }),
+  };
 }

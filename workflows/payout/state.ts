@@ -9,7 +9,7 @@ import {
   type PayoutStatus,
 } from '../../src/domain/payout/payout';
 import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
-import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed';
+import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { createRecord } from '../shared/record';
 import type { ResourceSnapshot } from '../shared/state';

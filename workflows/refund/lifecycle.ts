@@ -15,28 +15,18 @@ import {
   type RefundStatus,
   refundWorkflowId,
 } from '../../src/domain/refund/refund';
-import type {
-  RefundInput,
-  RefundResult,
-  RefundResume,
-  RefundStart,
-} from '../../src/domain/refund/workflow';
+import type { RefundInput, RefundResult, RefundStart } from '../../src/domain/refund/workflow';
 import type { Due } from '../shared/alarm';
+import { moneyActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends } from '../shared/bank-instruction';
 import { listen, untilOpened } from '../shared/handlers';
-import {
-  beginInstructed,
-  differs,
-  type InstructedRules,
-  resumeInstructed,
-  runInstructed,
-} from '../shared/instructed';
+import { beginInstructed, differs, resumeInstructed, runInstructed } from '../shared/instructed';
+import type { InstructedRules } from '../shared/instructed-rules';
 import { type Opening, openMailbox } from '../shared/mailbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
 import { showRefusal, upsertLabels } from '../shared/view';
-import { actFault, applyAct } from './acts';
-import { instructRefund } from './bank';
+import { actFault } from './acts';
 import { messages } from './messages';
 import {
   dueAt,
@@ -64,22 +54,33 @@ export async function refund(start: RefundStart): Promise<RefundResult> {
     opened: async () => getState(await untilOpened(mail)),
     actFault,
   });
-  await runInstructed(rules, mail, () =>
-    'resume' in start ? load(mail, start) : open(mail, start),
-  );
+  await runInstructed(rules, mail, () => {
+    if (!('resume' in start)) return open(mail, start);
+    const { refund_id: resource_id, request_id } = start;
+    return resumeInstructed(rules, mail, { resource_id, request_id }, 'refund_overdue');
+  });
   return getResult(mail, start.refund_id);
 }
 
 const rules: InstructedRules<RefundKind, Refund> = {
+  noun: 'refund',
   record,
   isEnded: isFinalRefund,
   isUnsent: (status) => !isFinalRefund(status),
-  instruct: instructRefund,
+  buildInstruction,
   readSnapshot: (input) => (activities) => activities.loadRefund(input),
   decide,
   buildChange,
   applyAnswer,
-  applyAct,
+  actFault,
+  getAmount: ({ facts }) => facts.amount,
+  acts: {
+    mark_settled: (_refund, amount) => ({
+      to: ['settled'],
+      ...(amount === undefined ? {} : { change: { settled_amount: amount } }),
+    }),
+  },
+  operatorFailure: { failure: REFUND_FAILURES.operator },
   nextDue,
   getState,
   buildResume: (refund_id, request_id) => ({ refund_id, resume: true, request_id }),
@@ -106,16 +107,6 @@ async function reserve(input: OpenRefund): Promise<RefundOpening> {
   const opening = await writeLocally((activities) => activities.openRefund(input));
   if (opening.outcome === 'accepted') return opening;
   return (await writeScheduled((activities) => activities.abandonRefund(input))) ?? opening;
-}
-
-async function load(mail: RefundMailbox, start: RefundResume): Promise<Opening<Refund>> {
-  const { refund_id: resource_id, request_id } = start;
-  const snapshot = await writeScheduled((activities) =>
-    activities.loadRefund({ resource_id, request_id }),
-  );
-  const refund = newRefund(mail, resource_id, snapshot, true);
-  refund.isOverdueReported = refund.attention === 'refund_overdue';
-  return resumeInstructed(rules, refund);
 }
 
 function decide(refund: Refund, name: RefundCallbackName, callback: BankCallback): RefundDecision {
@@ -146,4 +137,16 @@ function nextDue(refund: Refund): Due | undefined {
   if (refund.isOverdueReported) return undefined;
   const act = () => record.flagOverdue(refund, 'refund_overdue');
   return { at: dueAt(refund), summary: 'The refund is due', act };
+}
+
+function buildInstruction(refund: Refund) {
+  const { refund_id, payment_id, payment_bank_reference, connector } = refund.facts;
+  const { amount, currency, method, livemode } = refund.facts;
+  const { once, patient } = moneyActivities(connector, 'refund');
+  const ids = { refund_id, payment_id, payment_bank_reference };
+  const money = { amount, currency, method, livemode };
+  return {
+    send: () => once.sendRefund({ ...ids, version: refund.version, ...money }),
+    lookUp: () => patient.lookUpRefund({ refund_id }),
+  };
 }

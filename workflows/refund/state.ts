@@ -8,7 +8,7 @@ import {
   type RefundStatus,
 } from '../../src/domain/refund/refund';
 import type { RefundResult, RefundState } from '../../src/domain/refund/workflow';
-import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed';
+import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { createRecord } from '../shared/record';
 import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View } from '../shared/view';
@@ -70,14 +70,11 @@ export const record = createRecord<RefundStatus, RefundAttention, Refund, Refund
   view: VIEW,
   until: (refund) =>
     isFinalRefund(refund.status) ? '' : `, due ${new Date(dueAt(refund)).toISOString()}`,
-  isPast: (attention) => attention === 'refund_overdue' || attention === 'amount_differs',
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
-  weakReasons: [],
   overdueReasons: ['refund_overdue'],
   getExtraFields: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },
-  remember: () => {},
   writeTransition: (input) => (activities) => activities.recordRefundMove(input),
   writeAttention: (input) => (activities) => activities.recordRefundAttention(input),
 });

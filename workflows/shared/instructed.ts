@@ -3,101 +3,25 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
-  type Trigger,
 } from '@temporalio/workflow';
 import type { Outdated } from '../../connectors/contract/activities';
 import { assertNever } from '../../src/domain/assert';
-import type { AnyCallback, CallbackName } from '../../src/domain/callback/callback';
-import type { Due } from './alarm';
 import type { BankAnswer, Earlier } from './bank-attempts';
-import { getEarlierInstruction, type InstructionState } from './bank-instruction';
-import type { CallbackItem, Mailbox, Opening } from './mailbox';
-import type { OperatorItem } from './operator-acts';
-import { type Write, writeScheduled } from './persist';
-import type { createRecord, StoredState } from './record';
-import { runUntilFinal } from './run-loop';
+import { getEarlierInstruction, giveInstruction, stopInstructing } from './bank-instruction';
 import {
-  type CommonFacts,
-  initialState,
-  note,
-  type ResourceSnapshot,
-  startLabels,
-  type WorkflowState,
-} from './state';
-
-/** Types that differ between the instructed resources. */
-export interface Kind {
-  status: string;
-  attention: string;
-  facts: CommonFacts;
-  /** Fields that change with the status. */
-  change: object;
-  callbackName: CallbackName;
-  callback: AnyCallback;
-  answer: BankAnswer;
-  act: string;
-  actResult: object;
-}
-
-export type InstructedItem<K extends Kind> =
-  | CallbackItem<K['callbackName'], K['callback']>
-  | { kind: 'answer'; answer: K['answer'] | Outdated }
-  | OperatorItem<K['act'], K['actResult']>;
-
-/** Resource that a bank is instructed to move, within one run. */
-export interface Instructed<K extends Kind>
-  extends WorkflowState<K['status'], K['attention'], K['facts']>,
-    InstructionState {
-  readonly inbox: InstructedItem<K>[];
-  /** Operators who wait for the bank's answer. */
-  resubmits: Trigger<K['actResult']>[];
-}
-
-type Decision<Status extends string, Attention extends string> =
-  | { kind: 'move'; to: readonly Status[] }
-  | { kind: 'unapplied'; reason: string; attention?: Attention };
-
-/** Rules that differ between the instructed resources. */
-export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
-  record: ReturnType<typeof createRecord<K['status'], K['attention'], R, K['change']>>;
-  isEnded: (status: K['status']) => boolean;
-  /** Whether the bank may still have to be instructed. */
-  isUnsent: (status: K['status']) => boolean;
-  instruct: (resource: R, earlier?: Earlier) => Promise<void>;
-  readSnapshot: (input: {
-    resource_id: string;
-    request_id: string;
-  }) => Write<StoredState<K['status'], K['attention']>>;
-  decide: (
-    resource: R,
-    name: K['callbackName'],
-    callback: K['callback'],
-  ) => Decision<K['status'], K['attention']>;
-  /** Fields that a callback changes. */
-  buildChange: (to: readonly K['status'][], callback: K['callback']) => Partial<K['change']>;
-  applyAnswer: (resource: R, answer: K['answer']) => Promise<void>;
-  applyAct: (resource: R, item: OperatorItem<K['act'], K['actResult']>) => Promise<void>;
-  nextDue: (resource: R) => Due | undefined;
-  getState: (resource: R) => K['actResult'];
-  /** Input of a new run, which loads its state first. */
-  buildResume: (id: string, request_id: string) => object;
-}
-
-/** @param resumed the search attributes may have any value, and are updated */
-export function newInstructed<K extends Kind>(
-  { inbox }: Pick<Instructed<K>, 'inbox'>,
-  id: string,
-  snapshot: ResourceSnapshot<K['status'], K['attention'], K['facts']>,
-  resumed: boolean,
-): Instructed<K> {
-  const state = initialState<K['status'], K['attention'], K['facts']>(
-    id,
-    snapshot,
-    startLabels(resumed),
-  );
-  const instructionState = { instruction: 0, pendingSends: new Set<never>() };
-  return { ...state, ...instructionState, inbox, bankReference: undefined, resubmits: [] };
-}
+  type ActTransition,
+  type Instructed,
+  type InstructedItem,
+  type InstructedRules,
+  type Kind,
+  newInstructed,
+} from './instructed-rules';
+import type { Mailbox, Opening } from './mailbox';
+import { amountFault, buildAudit, type OperatorItem } from './operator-acts';
+import { writeScheduled } from './persist';
+import { rejectUpdate } from './refusal';
+import { runUntilFinal } from './run-loop';
+import { note } from './state';
 
 /** Opens or loads a resource, and runs its lifecycle until it is final. */
 export async function runInstructed<K extends Kind, R extends Instructed<K>>(
@@ -115,22 +39,43 @@ export async function runInstructed<K extends Kind, R extends Instructed<K>>(
 }
 
 export function beginInstructed<K extends Kind, R extends Instructed<K>>(
-  { record, instruct }: InstructedRules<K, R>,
+  rules: InstructedRules<K, R>,
   resource: R,
 ): Opening<R> {
-  record.show(resource);
-  void instruct(resource);
+  rules.record.show(resource);
+  void instruct(rules, resource);
   return { outcome: 'accepted', resource };
 }
 
-/** Continues a loaded resource; its instruction is looked up before it is sent again. */
-export function resumeInstructed<K extends Kind, R extends Instructed<K>>(
-  { record, instruct, isEnded, isUnsent }: InstructedRules<K, R>,
+/** @see giveInstruction */
+export function instruct<K extends Kind, R extends Instructed<K>>(
+  { noun, record, isUnsent, buildInstruction }: InstructedRules<K, R>,
   resource: R,
-): Opening<R> {
+  earlier?: Earlier,
+): Promise<void> {
+  const instruction = {
+    ...buildInstruction(resource),
+    name: noun,
+    isOver: () => !isUnsent(resource.status),
+    log: (line: string) => record.logActivity(resource, line),
+  };
+  return giveInstruction<K['answer'] | Outdated>(resource, instruction, earlier);
+}
+
+/** Loads and continues a resource; its instruction is looked up before it is sent again. */
+export async function resumeInstructed<K extends Kind>(
+  rules: InstructedRules<K, Instructed<K>>,
+  mail: Pick<Instructed<K>, 'inbox'>,
+  ids: { resource_id: string; request_id: string },
+  overdueReason: K['attention'],
+): Promise<Opening<Instructed<K>>> {
+  const { record, isEnded, isUnsent, readSnapshot } = rules;
+  const snapshot = await writeScheduled(readSnapshot(ids));
+  const resource = newInstructed<K>(mail, ids.resource_id, snapshot, true);
+  resource.isOverdueReported = resource.attention === overdueReason;
   const ended = isEnded(resource.status);
   record.logActivity(resource, ended ? 'Started again after the end.' : 'Started again in flight.');
-  if (isUnsent(resource.status)) void instruct(resource, getEarlierInstruction());
+  if (isUnsent(resource.status)) void instruct(rules, resource, getEarlierInstruction());
   return { outcome: 'accepted', resource };
 }
 
@@ -175,7 +120,7 @@ async function handle<K extends Kind, R extends Instructed<K>>(
       if (isOutdated(item.answer)) return await syncFromDb(rules, resource);
       return await rules.applyAnswer(resource, item.answer);
     case 'operator':
-      return await rules.applyAct(resource, item);
+      return await applyAct(rules, resource, item);
     default:
       assertNever(item);
   }
@@ -212,6 +157,48 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
   }
 }
 
+/** Decides an act again: the state may have changed since its update was accepted. */
+async function applyAct<K extends Kind, R extends Instructed<K>>(
+  rules: InstructedRules<K, R>,
+  resource: R,
+  item: OperatorItem<K['act'], K['actResult']>,
+): Promise<void> {
+  const { record, isUnsent } = rules;
+  const { what, act, hours, amount, answer } = item;
+  const fault = rules.actFault(resource, what);
+  if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+  const tooMuch = amountFault(amount, rules.getAmount?.(resource));
+  if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
+  record.logActivity(resource, `operator ${act.operator}: ${what} (${act.reason})`);
+  const audit = buildAudit(item);
+  switch (what) {
+    case 'resubmit':
+      await record.recordAct(resource, audit, resource.attention);
+      // Resolved with the bank's answer, or when the resource changes before it.
+      resource.resubmits.push(answer);
+      void instruct(rules, resource, { arrivesBy: 0 });
+      return record.show(resource);
+    case 'mark_failed': {
+      if (isUnsent(resource.status) && (await stopInstructing(resource))) {
+        const message = `The bank has just taken the ${rules.noun}; look again.`;
+        return rejectUpdate(answer, 'wrong_state', message);
+      }
+      const change = rules.operatorFailure;
+      await record.transition(resource, ['failed'], { change, audit, scheduled: true });
+      break;
+    }
+    case 'snooze':
+      await record.snooze(resource, audit, hours);
+      break;
+    default: {
+      const acts: Partial<Record<string, ActTransition<K, R>>> = rules.acts;
+      const { to = [], change = {} } = acts[what]?.(resource, amount) ?? {};
+      await record.transition(resource, to, { change, audit, scheduled: true });
+    }
+  }
+  answer.resolve(rules.getState(resource));
+}
+
 /** Answers the operators who wait for the bank, with its answer where it has come. */
 export function answerResubmits<K extends Kind, R extends Instructed<K>>(
   { getState }: InstructedRules<K, R>,
@@ -224,13 +211,14 @@ export function answerResubmits<K extends Kind, R extends Instructed<K>>(
 }
 
 async function syncFromDb<K extends Kind, R extends Instructed<K>>(
-  { record, instruct, isUnsent, readSnapshot }: InstructedRules<K, R>,
+  rules: InstructedRules<K, R>,
   resource: R,
 ): Promise<void> {
+  const { record, isUnsent, readSnapshot } = rules;
   const { id: resource_id, facts } = resource;
   const { request_id } = facts;
   record.applyStored(resource, await writeScheduled(readSnapshot({ resource_id, request_id })));
-  if (isUnsent(resource.status)) void instruct(resource, getEarlierInstruction());
+  if (isUnsent(resource.status)) void instruct(rules, resource, getEarlierInstruction());
 }
 
 function isOutdated<Answer extends BankAnswer>(answer: Answer | Outdated): answer is Outdated {

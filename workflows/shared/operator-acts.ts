@@ -42,7 +42,7 @@ export async function enqueueAct<What extends string, State>(
 /** @returns why an amount can't be posted, in words */
 export function amountFault(
   amount: number | undefined,
-  requestedAmount: number,
+  requestedAmount = Number.POSITIVE_INFINITY,
 ): string | undefined {
   if (amount === undefined || amount <= requestedAmount) return undefined;
   return `amount: must be at most the requested ${requestedAmount} (minor units)`;

@@ -9,7 +9,6 @@ import type {
   CallbackName,
   CallbackResource,
 } from '../../src/domain/callback/callback';
-import { buildAttention, getResourceRef, needsOperator } from './attention';
 import { type AuditedAct, datedAudit } from './operator-acts';
 import { type Write, writeLocally, writeScheduled } from './persist';
 import { type CommonFacts, note, type WorkflowState } from './state';
@@ -22,19 +21,19 @@ interface RecordTable<Status extends string, Attention extends string, Resource,
   view: View<Status, Attention>;
   /** How long it waits, as the end of a clause; empty when nothing is due. */
   until: (resource: Resource) => string;
-  /** Whether an attention reason no longer applies in `status`. */
-  isPast: (attention: Attention, status: Status) => boolean;
+  /** Whether `status` ends an attention reason; by default it ends overdue and different amounts. */
+  isPast?: (attention: Attention, status: Status) => boolean;
   /** Attention reason for an unverified callback: the next transition clears it. */
   unverifiedReason: Attention;
   malformedReason: Attention;
   /** Attention reasons that an overdue reason replaces: any other says more. */
-  weakReasons: readonly Attention[];
+  weakReasons?: readonly Attention[];
   /** Attention reasons for being overdue, which say the least. */
   overdueReasons: readonly Attention[];
   /** Facts that the next transition stores, too, such as the bank's own name for it. */
-  getExtraFields: (resource: Resource) => Partial<Change>;
+  getExtraFields?: (resource: Resource) => Partial<Change>;
   /** Stores in memory what a transition changes besides the status. */
-  remember: (resource: Resource, to: readonly Status[], at: string) => void;
+  remember?: (resource: Resource, to: readonly Status[], at: string) => void;
   writeTransition: (
     input: TransitionInput<Status, Attention, Change>,
   ) => Write<TransitionResult<Status, Attention>>;
@@ -76,6 +75,11 @@ export function createRecord<
   Resource extends WorkflowState<Status, Attention, CommonFacts>,
   Change,
 >(table: RecordTable<Status, Attention, Resource, Change>) {
+  const { weakReasons = [], overdueReasons } = table;
+  const isPastByDefault = (reason: Attention) =>
+    reason === 'amount_differs' || overdueReasons.includes(reason);
+  const canClear = table.isPast ?? isPastByDefault;
+
   const show = (resource: Resource) => updateDetails(resource, table.view, table.until(resource));
 
   const enterState = (resource: Resource, state: StoredState<Status, Attention>) => {
@@ -141,7 +145,7 @@ export function createRecord<
       const at = new Date().toISOString();
       const reason = resource.attention;
       const isPast =
-        reason === table.unverifiedReason || (reason !== null && table.isPast(reason, last));
+        reason === table.unverifiedReason || (reason !== null && canClear(reason, last));
       const attention = isPast && !needsOperator(reason, audit) ? null : reason;
       const write = scheduled ? writeScheduled : writeLocally;
       const result = await write(
@@ -153,7 +157,7 @@ export function createRecord<
           to: [...to],
           at,
           attention,
-          change: { ...table.getExtraFields(resource), ...change },
+          change: { ...table.getExtraFields?.(resource), ...change },
           ...(audit === undefined ? {} : { audit }),
           ...(callback_id === undefined ? {} : { callback_id }),
           ...(value_date === undefined ? {} : { value_date }),
@@ -161,7 +165,7 @@ export function createRecord<
       );
       throwStale(resource, result);
       enterState(resource, { ...result, attention });
-      table.remember(resource, to, at);
+      table.remember?.(resource, to, at);
       show(resource);
     },
 
@@ -187,7 +191,7 @@ export function createRecord<
     /** Flags a callback that can't be read; its sender must not hide another attention reason. */
     flagMalformed: async (resource: Resource): Promise<void> => {
       const { attention } = resource;
-      const { unverifiedReason, malformedReason, weakReasons, overdueReasons } = table;
+      const { unverifiedReason, malformedReason } = table;
       const less = [null, unverifiedReason, malformedReason, ...weakReasons, ...overdueReasons];
       if (less.includes(attention)) await setAttention(resource, malformedReason);
       else show(resource);
@@ -200,7 +204,7 @@ export function createRecord<
       resource.isOverdueReported = true;
       const { attention } = resource;
       const isWeak = attention === table.unverifiedReason || attention === null;
-      if (isWeak || table.weakReasons.includes(attention)) {
+      if (isWeak || weakReasons.includes(attention)) {
         await setAttention(resource, reason);
       } else show(resource);
     },
@@ -219,4 +223,24 @@ export function createRecord<
       show(resource);
     },
   };
+}
+
+/** Whether only an operator ends this attention reason. */
+function needsOperator(reason: string | null, audit: AuditedAct | undefined): boolean {
+  return reason === 'amount_differs' && audit === undefined;
+}
+
+/** Builds an attention reason with its time, later than the previous one also within one task. */
+function buildAttention<Attention extends string>(
+  resource: WorkflowState<string, Attention, CommonFacts>,
+  attention: Attention | null,
+  audit: RecordAttention<Attention>['audit'],
+): RecordAttention<Attention> {
+  resource.attentionAt = Math.max(Date.now(), resource.attentionAt + 1);
+  const { version, attentionAt: attention_at } = resource;
+  return { ...getResourceRef(resource), version, attention, audit, attention_at };
+}
+
+function getResourceRef({ id, facts }: WorkflowState<string, string, CommonFacts>) {
+  return { resource_id: id, request_id: facts.request_id };
 }

@@ -1,0 +1,108 @@
+import type { Trigger } from '@temporalio/workflow';
+import type { Outdated } from '../../connectors/contract/activities';
+import type { AnyCallback, CallbackName } from '../../src/domain/callback/callback';
+import type { Due } from './alarm';
+import type { BankAnswer, Instruction } from './bank-attempts';
+import type { InstructionState } from './bank-instruction';
+import type { CallbackItem } from './mailbox';
+import type { OperatorItem } from './operator-acts';
+import type { Write } from './persist';
+import type { createRecord } from './record';
+import {
+  type CommonFacts,
+  initialState,
+  type ResourceSnapshot,
+  startLabels,
+  type WorkflowState,
+} from './state';
+
+/** Types that differ between the instructed resources. */
+export interface Kind {
+  status: string;
+  attention: string;
+  facts: CommonFacts;
+  /** Fields that change with the status. */
+  change: object;
+  callbackName: CallbackName;
+  callback: AnyCallback;
+  answer: BankAnswer;
+  act: string;
+  actResult: object;
+}
+
+export type InstructedItem<K extends Kind> =
+  | CallbackItem<K['callbackName'], K['callback']>
+  | { kind: 'answer'; answer: K['answer'] | Outdated }
+  | OperatorItem<K['act'], K['actResult']>;
+
+/** Resource that a bank is instructed to move, within one run. */
+export interface Instructed<K extends Kind>
+  extends WorkflowState<K['status'], K['attention'], K['facts']>,
+    InstructionState {
+  readonly inbox: InstructedItem<K>[];
+  /** Operators who wait for the bank's answer. */
+  resubmits: Trigger<K['actResult']>[];
+}
+
+type Decision<Status extends string, Attention extends string> =
+  | { kind: 'move'; to: readonly Status[] }
+  | { kind: 'unapplied'; reason: string; attention?: Attention };
+
+type CommonAct = 'resubmit' | 'mark_failed' | 'snooze';
+
+/** Transition of an operator's act. @param amount minor units, where the operator names them */
+export type ActTransition<K extends Kind, R extends Instructed<K>> = (
+  resource: R,
+  amount: number | undefined,
+) => { to: readonly K['status'][]; change?: Partial<K['change']> };
+
+/** Rules that differ between the instructed resources. */
+export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
+  noun: string;
+  record: ReturnType<typeof createRecord<K['status'], K['attention'], R, K['change']>>;
+  isEnded: (status: K['status']) => boolean;
+  /** Whether the bank may still have to be instructed. */
+  isUnsent: (status: K['status']) => boolean;
+  /** `send` reads the version for each attempt. */
+  buildInstruction: (resource: R) => Pick<Instruction<K['answer'] | Outdated>, 'send' | 'lookUp'>;
+  readSnapshot: (input: {
+    resource_id: string;
+    request_id: string;
+  }) => Write<ResourceSnapshot<K['status'], K['attention'], K['facts']>>;
+  decide: (
+    resource: R,
+    name: K['callbackName'],
+    callback: K['callback'],
+  ) => Decision<K['status'], K['attention']>;
+  /** Fields that a callback changes. */
+  buildChange: (to: readonly K['status'][], callback: K['callback']) => Partial<K['change']>;
+  applyAnswer: (resource: R, answer: K['answer']) => Promise<void>;
+  /** @returns why an act is not possible now, in words */
+  actFault: (resource: R, act: K['act']) => string | undefined;
+  /** Minor units that an act may post at most; absent where no act names an amount. */
+  getAmount?: (resource: R) => number;
+  /** Transitions of the acts that differ. */
+  acts: Record<Exclude<K['act'], CommonAct>, ActTransition<K, R>>;
+  /** Change of `mark_failed`. */
+  operatorFailure: Partial<K['change']>;
+  nextDue: (resource: R) => Due | undefined;
+  getState: (resource: R) => K['actResult'];
+  /** Input of a new run, which loads its state first. */
+  buildResume: (id: string, request_id: string) => object;
+}
+
+/** @param resumed the search attributes may have any value, and are updated */
+export function newInstructed<K extends Kind>(
+  { inbox }: Pick<Instructed<K>, 'inbox'>,
+  id: string,
+  snapshot: ResourceSnapshot<K['status'], K['attention'], K['facts']>,
+  resumed: boolean,
+): Instructed<K> {
+  const state = initialState<K['status'], K['attention'], K['facts']>(
+    id,
+    snapshot,
+    startLabels(resumed),
+  );
+  const instructionState = { instruction: 0, pendingSends: new Set<never>() };
+  return { ...state, ...instructionState, inbox, bankReference: undefined, resubmits: [] };
+}
