@@ -5,7 +5,7 @@ import { CRYPTO_PAYMENT_STATUSES } from '../crypto/payment';
 import { CRYPTO_SETTLEMENT_STATUSES } from '../crypto/settlement';
 import { endpoint } from './endpoint';
 import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
-import { BY_PAGES, buildListQuery, buildPageSchema } from './lists';
+import { buildListQuery, buildPageSchema, listEndpoint } from './lists';
 import { Metadata } from './payments';
 import { SAMPLE_ADDRESS, SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_TOKEN, SAMPLE_UNITS } from './samples';
 
@@ -146,20 +146,14 @@ export const getCryptoPayment = endpoint({
   codes: ['crypto_not_enabled', 'crypto_payment_not_found'],
 });
 
-export const listCryptoPayments = endpoint({
-  method: 'get',
+export const listCryptoPayments = listEndpoint({
   path: '/v1/crypto/payments',
   operation: 'listCryptoPayments',
   summary: 'List crypto payments, newest first',
-  description: BY_PAGES,
   scope: 'crypto:read',
   crypto: true,
   query: buildListQuery(CRYPTO_PAYMENT_STATUSES),
-  success: {
-    status: 200,
-    description: 'A page.',
-    schema: buildPageSchema(CryptoPayment, 'CryptoPaymentList'),
-  },
+  page: buildPageSchema(CryptoPayment, 'CryptoPaymentList'),
   codes: ['crypto_not_enabled', 'invalid_cursor'],
 });
 
@@ -197,19 +191,13 @@ export const getCryptoSettlement = endpoint({
   codes: ['crypto_not_enabled', 'crypto_settlement_not_found'],
 });
 
-export const listCryptoSettlements = endpoint({
-  method: 'get',
+export const listCryptoSettlements = listEndpoint({
   path: '/v1/crypto/settlements',
   operation: 'listCryptoSettlements',
   summary: 'List settlements, newest first',
-  description: BY_PAGES,
   scope: 'crypto:read',
   crypto: true,
   query: buildListQuery(CRYPTO_SETTLEMENT_STATUSES),
-  success: {
-    status: 200,
-    description: 'A page.',
-    schema: buildPageSchema(CryptoSettlement, 'CryptoSettlementList'),
-  },
+  page: buildPageSchema(CryptoSettlement, 'CryptoSettlementList'),
   codes: ['crypto_not_enabled', 'invalid_cursor'],
 });

@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import { parseCreatedBefore } from '../cursor';
+import type { Endpoint } from './endpoint';
 
 const LIMIT_MAX = 100;
 const LIMIT_DEFAULT = 25;
+const BY_PAGES =
+  'Returns a page. For the next page, send `next_cursor` as `created_before`: no row is lost or ' +
+  'repeated.';
 
 /** @see docs/api.md#cancel-read-list */
 const Limit = z
@@ -28,6 +32,7 @@ const CreatedBefore = z
   })
   .pipe(z.string().meta({ format: 'date-time' }))
   .optional();
+
 export function buildListQuery<const Statuses extends readonly string[]>(statuses: Statuses) {
   return z.strictObject({
     limit: Limit,
@@ -35,9 +40,6 @@ export function buildListQuery<const Statuses extends readonly string[]>(statuse
     created_before: CreatedBefore,
   });
 }
-export const BY_PAGES =
-  'Returns a page. For the next page, send `next_cursor` as `created_before`: no row is lost or ' +
-  'repeated.';
 
 /** Page, newest first; `next_cursor` continues it. @see docs/api.md#cancel-read-list */
 export function buildPageSchema<T extends z.ZodType>(item: T, id: string) {
@@ -53,4 +55,11 @@ export function buildPageSchema<T extends z.ZodType>(item: T, id: string) {
 
 export function buildListSchema<T extends z.ZodType>(item: T, id: string) {
   return z.object({ object: z.literal('list'), data: z.array(item) }).meta({ id });
+}
+
+type ListEndpoint = Omit<Endpoint, 'method' | 'description' | 'success'> & { page: z.ZodType };
+
+export function listEndpoint<const E extends ListEndpoint>({ page, ...definition }: E) {
+  const success = { status: 200, description: 'A page.', schema: page } as const;
+  return { ...definition, method: 'get', description: BY_PAGES, success } as const;
 }

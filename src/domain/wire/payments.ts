@@ -16,7 +16,7 @@ import {
   Timestamp,
   text,
 } from './fields';
-import { BY_PAGES, buildListQuery, buildPageSchema } from './lists';
+import { buildListQuery, buildPageSchema, listEndpoint } from './lists';
 import { SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_PAYMENT, SAMPLE_TOKEN, SAMPLE_UPDATED } from './samples';
 
 const METADATA_KEYS_MAX = 50;
@@ -122,18 +122,16 @@ export const getPayment = endpoint({
   codes: ['payment_not_found'],
 });
 
-export const listPayments = endpoint({
-  method: 'get',
+export const listPayments = listEndpoint({
   path: '/v1/payments',
   operation: 'listPayments',
   summary: 'List payments, newest first',
-  description: BY_PAGES,
   scope: 'payments:read',
   query: buildListQuery(PAYMENT_STATUSES).extend({
     method: z.enum(PAYMENT_METHOD_IDS).optional(),
     reference: Reference.optional(),
   }),
-  success: { status: 200, description: 'A page.', schema: buildPageSchema(Payment, 'PaymentList') },
+  page: buildPageSchema(Payment, 'PaymentList'),
   codes: ['invalid_cursor'],
 });
 

@@ -3,7 +3,7 @@ import { PAYOUT_STATUSES } from '../payout/payout';
 import { RAIL_IDS, railEntry } from '../payout/rails';
 import { endpoint } from './endpoint';
 import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
-import { BY_PAGES, buildListQuery, buildListSchema, buildPageSchema } from './lists';
+import { buildListQuery, buildListSchema, buildPageSchema, listEndpoint } from './lists';
 import { Metadata } from './payments';
 import { SAMPLE_IDS } from './samples';
 
@@ -106,15 +106,13 @@ export const getPayout = endpoint({
   codes: ['payout_not_found'],
 });
 
-export const listPayouts = endpoint({
-  method: 'get',
+export const listPayouts = listEndpoint({
   path: '/v1/payouts',
   operation: 'listPayouts',
   summary: 'List payouts, newest first',
-  description: BY_PAGES,
   scope: 'payouts:read',
   query: buildListQuery(PAYOUT_STATUSES),
-  success: { status: 200, description: 'A page.', schema: buildPageSchema(Payout, 'PayoutList') },
+  page: buildPageSchema(Payout, 'PayoutList'),
   codes: ['invalid_cursor'],
 });
 

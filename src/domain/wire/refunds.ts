@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { REFUND_STATUSES } from '../refund/refund';
 import { endpoint } from './endpoint';
 import { Amount, ById, Failure, optional, Timestamp, text } from './fields';
-import { BY_PAGES, buildListQuery, buildPageSchema } from './lists';
+import { buildListQuery, buildPageSchema, listEndpoint } from './lists';
 import { SAMPLE_IDS } from './samples';
 
 const PAYMENT_ID_LENGTH_MAX = 100;
@@ -78,27 +78,23 @@ export const getRefund = endpoint({
   codes: ['refund_not_found'],
 });
 
-export const listRefunds = endpoint({
-  method: 'get',
+export const listRefunds = listEndpoint({
   path: '/v1/refunds',
   operation: 'listRefunds',
   summary: 'List refunds, newest first',
-  description: BY_PAGES,
   scope: 'refunds:read',
   query: RefundQuery,
-  success: { status: 200, description: 'A page.', schema: RefundPage },
+  page: RefundPage,
   codes: ['invalid_cursor'],
 });
 
-export const listPaymentRefunds = endpoint({
-  method: 'get',
+export const listPaymentRefunds = listEndpoint({
   path: '/v1/payments/{id}/refunds',
   operation: 'listPaymentRefunds',
   summary: 'List the refunds of one payment, newest first',
-  description: BY_PAGES,
   scope: 'refunds:read',
   params: ById,
   query: RefundQuery,
-  success: { status: 200, description: 'A page.', schema: RefundPage },
+  page: RefundPage,
   codes: ['payment_not_found', 'invalid_cursor'],
 });
