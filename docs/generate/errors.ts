@@ -12,7 +12,7 @@ const REPAY_OTHERWISE = 'repay the customer in another way';
 /** Advice to the caller; a new code does not compile without one. */
 const ADVICE: Record<Exclude<ErrorCode, NotFoundCode>, string> = {
   invalid_request: 'correct the fields in `details`',
-  invalid_json: 'send one well-formed JSON object',
+  invalid_json: 'send one JSON object',
   invalid_amount: 'only the amount is wrong: send minor units',
   invalid_cursor: 'pass `next_cursor` unchanged',
   idempotency_key_required: 'send an `Idempotency-Key`',
@@ -29,12 +29,12 @@ const ADVICE: Record<Exclude<ErrorCode, NotFoundCode>, string> = {
   route_not_found: 'check the path and the slash at its end',
   method_not_allowed: 'use a method of the `Allow` header',
   body_too_large: 'send at most 64 KiB',
-  unsupported_media_type: 'send `application/json` in UTF-8, not compressed',
+  unsupported_media_type: 'send uncompressed `application/json` in UTF-8',
   callback_conflict: 'connectors only: give each fact its own `callback_id`',
   idempotency_request_in_progress: 'repeat with the same key after `Retry-After`',
   idempotency_key_reused: 'the message names the resource of this key; use a new key',
   method_requirements_not_met: 'see `details`',
-  cannot_cancel: 'read the payment: it is paid or final',
+  cannot_cancel: 'it is paid or final: read it',
   refund_not_supported: REPAY_OTHERWISE,
   payment_disputed: 'the bank charged the payment back',
   payment_not_settled: 'cancel it if unpaid; wait if paid',
