@@ -36,102 +36,92 @@ interface BookingTime {
 }
 
 /** Minor units that settled; an operator may have booked a different amount. */
-export function settledAmount({
-  amount,
-  settled_amount,
-}: Pick<PaymentFacts, 'amount' | 'settled_amount'>): number {
-  return settled_amount ?? amount;
+export function settledAmount(of: Pick<PaymentFacts, 'amount' | 'settled_amount'>): number {
+  return of.settled_amount ?? of.amount;
+}
+
+/** Minor units of a payout that came back. */
+export function returnedAmount(of: Pick<PayoutFacts, 'amount' | 'returned_amount'>): number {
+  return of.returned_amount ?? of.amount;
+}
+
+/** Units that a settlement draws. */
+export function settlementDraw(of: Pick<CryptoSettlementFacts, 'amount' | 'fee'>): bigint {
+  return parseUnits(of.amount) + parseUnits(of.fee);
+}
+
+function buildEntry(
+  kind: EntryKind,
+  { _id: resource_id, account_id, livemode, currency }: Omit<Owned, 'connector'>,
+  legs: EntryLine[],
+  { at, value_date }: BookingTime,
+): NewEntry {
+  return { kind, resource_id, account_id, livemode, currency, at, value_date, legs };
 }
 
 export function buildPaymentEntry(
   kind: 'payment_settled' | 'payment_late_received' | 'payment_late_reversed',
   payment: PaymentFacts,
   amount: number,
-  { at, value_date }: BookingTime,
+  time: BookingTime,
 ): NewEntry {
-  const lines = ENTRY_LINES[kind](payment.connector, amount);
-  return { kind, ...getOwner(payment), at, value_date, legs: lines };
+  return buildEntry(kind, payment, ENTRY_LINES[kind](payment.connector, amount), time);
 }
 
 /** @param held part that `main` holds; the merchant owes the rest */
 export function buildChargeback(
   payment: PaymentFacts,
   { held, owed }: { held: number; owed: number },
-  { at, value_date }: BookingTime,
+  time: BookingTime,
 ): NewEntry {
   const lines = ENTRY_LINES.payment_clawed_back(payment.connector, held, owed);
-  return { kind: 'payment_clawed_back', ...getOwner(payment), at, value_date, legs: lines };
-}
-
-function getOwner({
-  _id: resource_id,
-  account_id,
-  livemode,
-  currency,
-}: Pick<PaymentFacts, '_id' | 'account_id' | 'livemode' | 'currency'>) {
-  return { resource_id, account_id, livemode, currency };
+  return buildEntry('payment_clawed_back', payment, lines, time);
 }
 
 export function buildRefundEntry(
   kind: 'refund_accepted' | 'refund_settled' | 'refund_failed',
   refund: RefundFacts,
-  { at, value_date }: BookingTime,
+  time: BookingTime,
 ): NewEntry {
   const { connector, amount } = refund;
   const lines =
     kind === 'refund_settled'
       ? ENTRY_LINES.refund_settled(connector, amount, settledAmount(refund))
       : ENTRY_LINES[kind](amount);
-  return { kind, ...getOwner(refund), at, value_date, legs: lines };
+  return buildEntry(kind, refund, lines, time);
 }
 
-/** Minor units of a payout that came back. */
-export function returnedAmount({
-  amount,
-  returned_amount,
-}: Pick<PayoutFacts, 'amount' | 'returned_amount'>): number {
-  return returned_amount ?? amount;
-}
-
-interface PayoutTransition {
+interface PayoutTransition extends BookingTime {
   from: { status: PayoutStatus };
   to: readonly PayoutStatus[];
-  /** ISO 8601, ms. */
-  at: string;
-  value_date?: string | undefined;
 }
 
 export function buildReservation(payout: PayoutFacts): NewEntry {
   const { balance_account, amount, fee, created_at } = payout;
   const lines = ENTRY_LINES.payout_reserved(balance_account, amount, fee);
-  return buildPayoutEntry('payout_reserved', payout, lines, { at: created_at });
+  return buildEntry('payout_reserved', payout, lines, { at: created_at });
 }
 
 /** @param payout after the transition */
 export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransition): NewEntry[] {
-  const { from, to } = transition;
-  const { balance_account, amount, fee, connector } = payout;
-  return to.flatMap((status): NewEntry[] => {
+  const { balance_account: balance, amount, fee, connector } = payout;
+  const build = (kind: EntryKind, lines: EntryLine[]) => [
+    buildEntry(kind, payout, lines, transition),
+  ];
+  return transition.to.flatMap((status): NewEntry[] => {
     switch (status) {
-      case 'sent': {
-        const lines = ENTRY_LINES.payout_captured(balance_account, connector, amount, fee);
-        return [buildPayoutEntry('payout_captured', payout, lines, transition)];
-      }
-      case 'failed': {
-        if (from.status !== 'sent') {
-          const lines = ENTRY_LINES.payout_released(balance_account, amount, fee);
-          return [buildPayoutEntry('payout_released', payout, lines, transition)];
-        }
-        const lines = ENTRY_LINES.payout_reversed(balance_account, connector, amount, fee);
-        return [buildPayoutEntry('payout_reversed', payout, lines, transition)];
-      }
-      case 'returned': {
-        const lines = ENTRY_LINES.payout_returned(
-          balance_account,
-          connector,
-          returnedAmount(payout),
+      case 'sent':
+        return build(
+          'payout_captured',
+          ENTRY_LINES.payout_captured(balance, connector, amount, fee),
         );
-        return [buildPayoutEntry('payout_returned', payout, lines, transition)];
+      case 'failed':
+        return transition.from.status === 'sent'
+          ? build('payout_reversed', ENTRY_LINES.payout_reversed(balance, connector, amount, fee))
+          : build('payout_released', ENTRY_LINES.payout_released(balance, amount, fee));
+      case 'returned': {
+        const lines = ENTRY_LINES.payout_returned(balance, connector, returnedAmount(payout));
+        return build('payout_returned', lines);
       }
       case 'created':
       case 'submitted':
@@ -143,31 +133,16 @@ export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransi
   });
 }
 
+/** Builds the entry of a deposit that is credited or goes back, one for each transaction. */
 export function buildDepositEntry(
   kind: ResourceEntryKind<'crypto_payment'>,
   payment: CryptoPaymentFacts,
   { transaction_id: step, amount }: Pick<Deposit, 'transaction_id' | 'amount'>,
   at: string,
 ): NewEntry {
-  const { _id: resource_id, account_id, livemode, connector } = payment;
-  const lines = ENTRY_LINES[kind](connector, parseUnits(amount));
-  return {
-    kind,
-    resource_id,
-    step,
-    account_id,
-    livemode,
-    currency: bookCurrency(payment),
-    at,
-    legs: lines,
-  };
-}
-
-export function settlementDraw({
-  amount,
-  fee,
-}: Pick<CryptoSettlementFacts, 'amount' | 'fee'>): bigint {
-  return parseUnits(amount) + parseUnits(fee);
+  const lines = ENTRY_LINES[kind](payment.connector, parseUnits(amount));
+  const owner = { ...payment, currency: bookCurrency(payment) };
+  return { ...buildEntry(kind, owner, lines, { at }), step };
 }
 
 export function buildSettlementEntry(
@@ -180,14 +155,5 @@ export function buildSettlementEntry(
     kind === 'crypto_settlement_captured'
       ? ENTRY_LINES[kind](settlement.connector, draw)
       : ENTRY_LINES[kind](draw);
-  return { kind, ...getOwner(settlement), at, legs: lines };
-}
-
-function buildPayoutEntry(
-  kind: EntryKind,
-  payout: PayoutFacts,
-  lines: EntryLine[],
-  { at, value_date }: BookingTime,
-): NewEntry {
-  return { kind, ...getOwner(payout), at, value_date, legs: lines };
+  return buildEntry(kind, settlement, lines, { at });
 }

@@ -1,7 +1,7 @@
 import type { MongoClient } from 'mongodb';
 import { ServiceError } from '../domain/errors';
 import { type Verification, type VerifyOptions, verifyLedger } from '../ledger-check/verify';
-import { createLedgerCheckStore } from '../store/ledger-checks';
+import { createLedgerCheckStore } from '../store/metrics';
 
 export { CHECKS } from '../ledger-check/compare';
 export type { Verification } from '../ledger-check/verify';

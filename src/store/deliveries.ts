@@ -1,4 +1,4 @@
-import type { Collection, Db } from 'mongodb';
+import type { Db } from 'mongodb';
 import type { DeliveryStatus } from '../domain/webhook/event';
 import type { EventDelivery } from './events';
 
@@ -42,8 +42,45 @@ export function createDeliveryStore(db: Db) {
   };
   return {
     /** Stores an attempt once, counts it and sets the state of the delivery, in one write. */
-    addAttempt: (row: DeliveryDocument): Promise<'kept' | 'known' | 'no_event'> =>
-      addAttempt(events, row),
+    addAttempt: async ({
+      event_id,
+      ...attempt
+    }: DeliveryDocument): Promise<'kept' | 'known' | 'no_event'> => {
+      const { run, outcome, next_attempt_at } = attempt;
+      const status: DeliveryStatus = outcome === 'delivered' ? 'delivered' : 'pending';
+      // After a redelivery, the late report of an earlier run changes only the count.
+      const countsForStatus = {
+        $or: [{ $lte: ['$delivery.run', run] }, { $eq: ['$delivery.status', 'pending'] }],
+      };
+      const chooseValue = (value: string | null, field: string) => ({
+        $cond: [countsForStatus, { $literal: value }, field],
+      });
+      const { matchedCount } = await events.updateOne(
+        {
+          _id: event_id,
+          attempts: { $not: { $elemMatch: { run, attempt: attempt.attempt } } },
+        },
+        [
+          {
+            $set: {
+              attempts: {
+                $slice: [
+                  { $concatArrays: [{ $ifNull: ['$attempts', []] }, [{ $literal: attempt }]] },
+                  -ROWS_MAX,
+                ],
+              },
+              'delivery.attempts': { $add: ['$delivery.attempts', 1] },
+              'delivery.status': chooseValue(status, '$delivery.status'),
+              'delivery.next_attempt_at': chooseValue(next_attempt_at, '$delivery.next_attempt_at'),
+            },
+          },
+        ],
+      );
+      if (matchedCount === 1) return 'kept';
+      return (await events.countDocuments({ _id: event_id }, { limit: 1 })) === 1
+        ? 'known'
+        : 'no_event';
+    },
     /** Stores the only attempt of a test event, which ends its delivery. */
     addOnlyAttempt: async ({ event_id, ...attempt }: DeliveryDocument): Promise<void> => {
       const { run, outcome } = attempt;
@@ -70,44 +107,4 @@ export function createDeliveryStore(db: Db) {
 
 function newestFirst(a: DeliveryDocument, b: DeliveryDocument): number {
   return b.run - a.run || b.attempt - a.attempt;
-}
-
-async function addAttempt(
-  events: Collection<AttemptedEvent>,
-  { event_id, ...attempt }: DeliveryDocument,
-): Promise<'kept' | 'known' | 'no_event'> {
-  const { run, outcome, next_attempt_at } = attempt;
-  const status: DeliveryStatus = outcome === 'delivered' ? 'delivered' : 'pending';
-  // After a redelivery, the late report of an earlier run changes only the count.
-  const countsForStatus = {
-    $or: [{ $lte: ['$delivery.run', run] }, { $eq: ['$delivery.status', 'pending'] }],
-  };
-  const chooseValue = (value: string | null, field: string) => ({
-    $cond: [countsForStatus, { $literal: value }, field],
-  });
-  const { matchedCount } = await events.updateOne(
-    {
-      _id: event_id,
-      attempts: { $not: { $elemMatch: { run, attempt: attempt.attempt } } },
-    },
-    [
-      {
-        $set: {
-          attempts: {
-            $slice: [
-              { $concatArrays: [{ $ifNull: ['$attempts', []] }, [{ $literal: attempt }]] },
-              -ROWS_MAX,
-            ],
-          },
-          'delivery.attempts': { $add: ['$delivery.attempts', 1] },
-          'delivery.status': chooseValue(status, '$delivery.status'),
-          'delivery.next_attempt_at': chooseValue(next_attempt_at, '$delivery.next_attempt_at'),
-        },
-      },
-    ],
-  );
-  if (matchedCount === 1) return 'kept';
-  return (await events.countDocuments({ _id: event_id }, { limit: 1 })) === 1
-    ? 'known'
-    : 'no_event';
 }

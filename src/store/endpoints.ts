@@ -1,4 +1,4 @@
-import type { ClientSession, Collection, Db, ObjectId, WithId } from 'mongodb';
+import type { ClientSession, Db, ObjectId, WithId } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { EventType } from '../domain/webhook/event';
 import type { Encrypted } from '../encryption/encrypter';
@@ -81,9 +81,55 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         endpoints.findOne({ account_id, livemode }),
       ),
     /** Registers the endpoint or changes it; a stored secret stays. */
-    set: (setting: EndpointSetting, session?: ClientSession) => set(endpoints, setting, session),
-    /** Adds a secret that signs after `afterMs`; null without an endpoint. */
-    roll: (roll: SecretRoll, session?: ClientSession) => rollSecret(endpoints, roll, session),
+    set: async (
+      { account_id, livemode, url, sealed, enabled_events, now }: EndpointSetting,
+      session?: ClientSession,
+    ) => {
+      const at = now.toISOString();
+      const listed = enabled_events === 'all' ? undefined : enabled_events;
+      const stored = await endpoints.findOneAndUpdate(
+        { account_id, livemode },
+        {
+          $set: {
+            url,
+            updated_at: at,
+            ...(listed === undefined ? {} : { enabled_events: [...listed] }),
+          },
+          ...(enabled_events === 'all' ? { $unset: { enabled_events: true } } : {}),
+          $setOnInsert: { secrets: [{ sealed, active_from: at }], created_at: at },
+        },
+        { upsert: true, returnDocument: 'after', session },
+      );
+      if (stored === null) throw new Error('An upsert gave no document.');
+      return stored;
+    },
+    /**
+     * Adds a secret that signs after `afterMs`, in one atomic step; null without an endpoint. It
+     * drops superseded secrets, and an earlier roll that is not active yet.
+     */
+    roll: (
+      { account_id, livemode, sealed, now, afterMs }: SecretRoll,
+      session?: ClientSession,
+    ): Promise<EndpointDocument | null> => {
+      const at = now.toISOString();
+      const next = { sealed, active_from: new Date(now.getTime() + afterMs).toISOString() };
+      const active = {
+        $filter: { input: '$secrets', cond: { $lte: ['$$this.active_from', { $literal: at }] } },
+      };
+      const remaining = afterMs > 0 ? { $slice: [active, -1] } : [];
+      return endpoints.findOneAndUpdate(
+        { account_id, livemode },
+        [
+          {
+            $set: {
+              secrets: { $concatArrays: [remaining, [{ $literal: next }]] },
+              updated_at: { $literal: at },
+            },
+          },
+        ],
+        { returnDocument: 'after', session },
+      );
+    },
     remove: async (account_id: string, livemode: boolean): Promise<boolean> =>
       (await endpoints.deleteOne({ account_id, livemode })).deletedCount === 1,
     page: (limit: number, after?: ObjectId) =>
@@ -99,57 +145,4 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         { $set: { 'secrets.$.sealed': encrypted } },
       ),
   };
-}
-
-async function set(
-  endpoints: Collection<EndpointDocument>,
-  { account_id, livemode, url, sealed, enabled_events, now }: EndpointSetting,
-  session: ClientSession | undefined,
-): Promise<EndpointDocument> {
-  const at = now.toISOString();
-  const listed = enabled_events === 'all' ? undefined : enabled_events;
-  const stored = await endpoints.findOneAndUpdate(
-    { account_id, livemode },
-    {
-      $set: {
-        url,
-        updated_at: at,
-        ...(listed === undefined ? {} : { enabled_events: [...listed] }),
-      },
-      ...(enabled_events === 'all' ? { $unset: { enabled_events: true } } : {}),
-      $setOnInsert: { secrets: [{ sealed, active_from: at }], created_at: at },
-    },
-    { upsert: true, returnDocument: 'after', session },
-  );
-  if (stored === null) throw new Error('An upsert gave no document.');
-  return stored;
-}
-
-/**
- * Rolls in one atomic step. It drops superseded secrets, and an earlier roll that is not active
- * yet.
- */
-function rollSecret(
-  endpoints: Collection<EndpointDocument>,
-  { account_id, livemode, sealed, now, afterMs }: SecretRoll,
-  session: ClientSession | undefined,
-): Promise<EndpointDocument | null> {
-  const at = now.toISOString();
-  const next = { sealed, active_from: new Date(now.getTime() + afterMs).toISOString() };
-  const active = {
-    $filter: { input: '$secrets', cond: { $lte: ['$$this.active_from', { $literal: at }] } },
-  };
-  const remaining = afterMs > 0 ? { $slice: [active, -1] } : [];
-  return endpoints.findOneAndUpdate(
-    { account_id, livemode },
-    [
-      {
-        $set: {
-          secrets: { $concatArrays: [remaining, [{ $literal: next }]] },
-          updated_at: { $literal: at },
-        },
-      },
-    ],
-    { returnDocument: 'after', session },
-  );
 }

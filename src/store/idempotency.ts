@@ -74,17 +74,45 @@ export function createIdempotencyStore(db: Db) {
     find: async (key: RecordKey, now: Date, keyHash: string): Promise<IdempotencyRecord | null> => {
       const ids = listIds(key, keyHash);
       const existing = await records.find({ _id: { $in: ids } }).toArray();
-      return existing.find((record) => !isExpired(record, now)) ?? null;
+      return existing.find(({ expires_at }) => expires_at > now) ?? null;
     },
     /**
      * Creates the record, or returns the existing one; an expired one is replaced.
      * @param keyHash name of a rebuilt record of the same key
      */
-    reserveKey: (newRecord: NewIdempotencyRecord, now: Date, keyHash?: string) =>
-      reserveKey(records, newRecord, now, listIds(newRecord, keyHash)),
+    reserveKey: async (newRecord: NewIdempotencyRecord, now: Date, keyHash?: string) => {
+      const document: IdempotencyRecord = {
+        _id: recordId(newRecord),
+        ...newRecord,
+        status: null,
+        body: null,
+        created_at: now,
+        expires_at: new Date(now.getTime() + OPEN_LIFETIME_MS),
+      };
+      const ids = { _id: { $in: listIds(newRecord, keyHash) } };
+      while (true) {
+        if (await insertIfAbsent(records, document, ids)) return document;
+        const existing = await records.find(ids).toArray();
+        const first = existing.find(({ expires_at }) => expires_at > now);
+        if (first !== undefined) return first;
+        for (const { _id, resource_id } of existing) {
+          await records.deleteOne({ _id, resource_id, expires_at: { $lte: now } });
+        }
+      }
+    },
     /** Stores the first response, and returns the stored one, which is sent. */
-    complete: (record: IdempotencyRecord, status: number, body: string) =>
-      complete(records, record, status, body),
+    complete: async ({ _id, resource_id }: IdempotencyRecord, status: number, body: string) => {
+      const response = {
+        status: { $ifNull: ['$status', status] },
+        body: { $ifNull: ['$body', { $literal: body }] },
+      };
+      const stored = await records.findOneAndUpdate(
+        { _id, resource_id },
+        [{ $set: { ...response, request: null, expires_at: EXPIRES_AT } }],
+        { returnDocument: 'after' },
+      );
+      return { status: stored?.status ?? status, body: stored?.body ?? body };
+    },
     /** Removes the request once the resource is written; the 24 hours of the key begin. */
     markWritten: (resource_id: string, session?: ClientSession) =>
       records.updateOne(
@@ -126,75 +154,20 @@ function listIds(key: RecordKey, keyHash: string | undefined): string[] {
   return keys.map(recordId);
 }
 
-function isExpired(record: IdempotencyRecord, now: Date): boolean {
-  return record.expires_at <= now;
-}
-
-/** Finds and inserts in one command, so that a new key costs only one. */
-async function reserveKey(
-  records: Collection<IdempotencyRecord>,
-  newRecord: NewIdempotencyRecord,
-  now: Date,
-  ids: string[],
-): Promise<IdempotencyRecord> {
-  const document: IdempotencyRecord = {
-    _id: recordId(newRecord),
-    ...newRecord,
-    status: null,
-    body: null,
-    created_at: now,
-    expires_at: new Date(now.getTime() + OPEN_LIFETIME_MS),
-  };
-  while (true) {
-    if (await insertIfAbsent(records, document, ids)) return document;
-    const existing = await records.find({ _id: { $in: ids } }).toArray();
-    const first = existing.find((earlier) => !isExpired(earlier, now));
-    if (first !== undefined) return first;
-    for (const { _id, resource_id } of existing) {
-      const stale: Filter<IdempotencyRecord> = { _id, resource_id };
-      await records.deleteOne({ ...stale, expires_at: { $lte: now } });
-    }
-  }
-}
-
-/** Returns false when one of the ids exists, or another call inserted it at the same time. */
+/**
+ * Finds and inserts in one command, so that a new key costs only one.
+ * @returns false when one of the ids exists, or another call inserted it at the same time
+ */
 async function insertIfAbsent(
   records: Collection<IdempotencyRecord>,
   document: IdempotencyRecord,
-  ids: string[],
+  ids: Filter<IdempotencyRecord>,
 ): Promise<boolean> {
   try {
-    const options = { upsert: true };
-    const filter = { _id: { $in: ids } };
-    return (
-      (await records.updateOne(filter, { $setOnInsert: document }, options)).upsertedCount === 1
-    );
+    const result = await records.updateOne(ids, { $setOnInsert: document }, { upsert: true });
+    return result.upsertedCount === 1;
   } catch (error) {
     if (!isDuplicateKey(error, '_id_')) throw error;
     return false;
   }
-}
-
-async function complete(
-  records: Collection<IdempotencyRecord>,
-  record: IdempotencyRecord,
-  status: number,
-  body: string,
-): Promise<{ status: number; body: string }> {
-  const { _id, resource_id } = record;
-  const stored = await records.findOneAndUpdate(
-    { _id, resource_id },
-    [
-      {
-        $set: {
-          status: { $ifNull: ['$status', status] },
-          body: { $ifNull: ['$body', { $literal: body }] },
-          request: null,
-          expires_at: EXPIRES_AT,
-        },
-      },
-    ],
-    { returnDocument: 'after' },
-  );
-  return { status: stored?.status ?? status, body: stored?.body ?? body };
 }

@@ -1,10 +1,8 @@
 import type { Db } from 'mongodb';
-import { z } from 'zod';
 import type { CallbackResource } from '../domain/callback/callback';
 import { KINDS, RESOURCES } from '../domain/resources';
 import { createCallbackStore } from './callbacks';
 import { createEventStore } from './events';
-import { createLedgerCheckStore, type LedgerCheck } from './ledger-checks';
 import { STUCK } from './resource';
 
 export interface ServiceMetrics {
@@ -20,11 +18,6 @@ export interface ServiceMetrics {
 const COUNTED_MAX = 10_000;
 const READ_MS_MAX = 4_000;
 
-const Group = z.object({
-  _id: z.object({ reason: z.string(), livemode: z.boolean() }),
-  count: z.number(),
-});
-
 export type MetricStore = ReturnType<typeof createMetricStore>;
 
 /** Reads metrics of all accounts, each by its own index. */
@@ -32,34 +25,34 @@ export function createMetricStore(db: Db) {
   const events = createEventStore(db);
   const callbacks = createCallbackStore(db);
   const checks = createLedgerCheckStore(db);
-  const countStuck = async (kind: CallbackResource): Promise<ServiceMetrics['stuck']> => {
-    const groups = await db
+  const countStuck = (kind: CallbackResource) =>
+    db
       .collection(RESOURCES[kind].collection)
-      .aggregate(
+      .aggregate<ServiceMetrics['stuck'][number]>(
         [
           { $match: STUCK },
           { $group: { _id: { reason: '$attention', livemode: '$livemode' }, count: { $sum: 1 } } },
+          {
+            $project: {
+              _id: 0,
+              resource: { $literal: kind },
+              livemode: { $toString: '$_id.livemode' },
+              reason: '$_id.reason',
+              count: 1,
+            },
+          },
         ],
         { maxTimeMS: READ_MS_MAX },
       )
       .toArray();
-    return z
-      .array(Group)
-      .parse(groups)
-      .map(({ _id: { reason, livemode }, count }) => ({
-        resource: kind,
-        livemode: String(livemode),
-        reason,
-        count,
-      }));
-  };
   return {
     read: async (now: Date): Promise<ServiceMetrics> => {
+      const received_before = new Date(now.getTime() - SIGNAL_DELAY_MS).toISOString();
       const [backlog, first, parked, unsignalled, ledger, ...stuck] = await Promise.all([
         events.countPending(COUNTED_MAX),
         events.firstDue(now.toISOString()),
         callbacks.countWaiting({ waits: 'parked' }),
-        callbacks.countWaiting({ waits: 'unsignalled', received_before: getSignalDeadline(now) }),
+        callbacks.countWaiting({ waits: 'unsignalled', received_before }),
         checks.last(),
         ...KINDS.map(countStuck),
       ]);
@@ -77,11 +70,24 @@ export function createMetricStore(db: Db) {
 /** Age from which a callback without a signal is counted. */
 const SIGNAL_DELAY_MS = 60_000;
 
-function getSignalDeadline(now: Date): string {
-  return new Date(now.getTime() - SIGNAL_DELAY_MS).toISOString();
-}
-
 function getDelaySeconds(due: string | null | undefined, now: Date): number {
   if (due === null || due === undefined) return 0;
   return Math.max(0, (now.getTime() - Date.parse(due)) / 1_000);
+}
+
+/** Result of the last verification of all books. */
+export interface LedgerCheck {
+  _id: 'last';
+  /** ISO 8601 */
+  checked_at: string;
+  differences: number;
+}
+
+export function createLedgerCheckStore(db: Db) {
+  const checks = db.collection<LedgerCheck>('ledger_checks');
+  return {
+    note: (checked_at: string, differences: number) =>
+      checks.updateOne({ _id: 'last' }, { $set: { checked_at, differences } }, { upsert: true }),
+    last: () => checks.findOne({ _id: 'last' }),
+  };
 }
