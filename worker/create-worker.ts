@@ -11,13 +11,8 @@ import type { Logger } from '../src/base/log';
 import { traceActivities, traceStarts } from '../src/base/tracing/temporal';
 import type { Tracing } from '../src/base/tracing/tracing';
 import { RECIPIENT_MONTHS } from '../src/domain/account/retention';
-import {
-  ENVIRONMENTS,
-  type Environment,
-  environmentQueue,
-  LIFECYCLE_QUEUE,
-  WEBHOOK_QUEUE,
-} from '../src/domain/task-queues';
+import { ENVIRONMENTS, type Env } from '../src/domain/environment';
+import { environmentQueue, LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
 import { createEncrypter } from '../src/encryption/encrypter';
 import type { ServiceKeys } from '../src/encryption/service-keys';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
@@ -43,7 +38,7 @@ export interface WorkerDeps {
   tracing?: Tracing | undefined;
   version?: WorkerVersion | undefined;
   /** Environments that are served; by default both. */
-  environments?: readonly Environment[];
+  environments?: readonly Env[];
   recipientMonths?: number;
   workflowBundles: WorkflowBundles;
   /** Routes assets to connectors; by default to the sandbox. */

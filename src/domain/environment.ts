@@ -1,5 +1,6 @@
 /** Name for operators and in URLs; the API has `livemode`. */
-export type Env = 'sandbox' | 'live';
+export const ENVIRONMENTS = ['sandbox', 'live'] as const;
+export type Env = (typeof ENVIRONMENTS)[number];
 
 export function isLive(env: Env): boolean {
   return env === 'live';

@@ -2,9 +2,6 @@ export const LIFECYCLE_QUEUE = 'lifecycle';
 /** Separate queue, because a slow receiver must not starve payments. */
 export const WEBHOOK_QUEUE = 'webhooks';
 
-export const ENVIRONMENTS = ['sandbox', 'live'] as const;
-export type Environment = (typeof ENVIRONMENTS)[number];
-
 /** Separates the environments, so sandbox never uses live's slots. Sandbox has no suffix. */
 export function environmentQueue(queue: string, livemode: boolean): string {
   return livemode ? `${queue}-live` : queue;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackFailure } from '../base/failure';
-import { ENVIRONMENTS } from '../domain/task-queues';
+import { ENVIRONMENTS } from '../domain/environment';
 import { createKeyFile } from './key-file';
 import { createRecipientKeyRings } from './recipient-key-files';
 import { keyRingPath } from './recipient-keys';

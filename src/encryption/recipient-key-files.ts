@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { ENVIRONMENTS, type Environment } from '../domain/task-queues';
+import { ENVIRONMENTS, type Env } from '../domain/environment';
 import type { EncryptionKeys } from './key-ring';
 import { keyRingPath, parsePairs, RECIPIENT_KEY_RINGS } from './recipient-keys';
 import { newKid, writeKeyFile } from './write-key-file';
@@ -31,13 +31,13 @@ export function publishPairs(dir: string): void {
 }
 
 /** @throws Error when the file is missing or invalid */
-export function readPairs(dir: string, environment: Environment): EncryptionKeys {
+export function readPairs(dir: string, environment: Env): EncryptionKeys {
   const text = readFileSync(keyRingPath(dir, environment, 'private'), 'utf8');
   return parsePairs(text, environment, 'private');
 }
 
 /** Adds a pair, which becomes current; the others still decrypt. @returns its name */
-export function addPair(dir: string, environment: Environment, now: Date): string {
+export function addPair(dir: string, environment: Env, now: Date): string {
   const { keys } = readPairs(dir, environment);
   const { kid, key } = newPair(environment, now);
   // Connectors need the private key before the API encrypts with the public one.
@@ -50,7 +50,7 @@ export function addPair(dir: string, environment: Environment, now: Date): strin
 }
 
 /** Removes a pair that is not current; values that it encrypted are lost. */
-export function removePair(dir: string, environment: Environment, kid: string): void {
+export function removePair(dir: string, environment: Env, kid: string): void {
   const { current, keys } = readPairs(dir, environment);
   if (current === kid) throw new Error(`${kid} is the current key.`);
   const { [kid]: _removed, ...remaining } = keys;
@@ -59,7 +59,7 @@ export function removePair(dir: string, environment: Environment, kid: string): 
 }
 
 /** @returns path of a written file */
-function publish(dir: string, environment: Environment): string[] {
+function publish(dir: string, environment: Env): string[] {
   const { current, keys } = readPairs(dir, environment);
   const path = keyRingPath(dir, environment, 'public');
   const parts = Object.entries(keys).flatMap(([kid, key]) =>
@@ -82,7 +82,7 @@ function serializeKeys({ current, keys }: EncryptionKeys): string {
   return `${JSON.stringify({ current, keys: Object.fromEntries(jwks) }, null, 2)}\n`;
 }
 
-function newPair(environment: Environment, now: Date): { kid: string; key: KeyObject } {
+function newPair(environment: Env, now: Date): { kid: string; key: KeyObject } {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   return { kid: `${RECIPIENT_KEY_RINGS[environment]}:${newKid(now)}`, key: privateKey };
 }

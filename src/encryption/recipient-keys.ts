@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Environment } from '../domain/task-queues';
+import type { Env } from '../domain/environment';
 import { createEncrypter, type Encrypter } from './encrypter';
 import { refuseWorldReadable } from './file-mode';
 import { followFile } from './followed-file';
@@ -13,7 +13,7 @@ import { parseJson } from './service-keys';
 export const RECIPIENT_KEY_RINGS = {
   sandbox: 'recipients.sandbox',
   live: 'recipients.live',
-} as const satisfies Record<Environment, string>;
+} as const satisfies Record<Env, string>;
 
 type Part = 'private' | 'public';
 
@@ -27,13 +27,13 @@ const Jwk = z.looseObject({
 });
 const KeyRingFile = z.object({ current: z.string(), keys: z.record(z.string(), Jwk) });
 
-export function keyRingPath(dir: string, environment: Environment, part: Part): string {
+export function keyRingPath(dir: string, environment: Env, part: Part): string {
   const suffix = part === 'public' ? '.public.json' : '.json';
   return join(dir, `${RECIPIENT_KEY_RINGS[environment]}${suffix}`);
 }
 
 /** Parses key pairs, each as a JWK. @throws Error that never quotes the text */
-export function parsePairs(text: string, environment: Environment, part: Part): EncryptionKeys {
+export function parsePairs(text: string, environment: Env, part: Part): EncryptionKeys {
   const keyRingName = RECIPIENT_KEY_RINGS[environment];
   const { current, keys } = KeyRingFile.parse(parseJson(text));
   const entries = Object.entries(keys).map(([kid, jwk]) => {
@@ -64,7 +64,7 @@ function importKey(kid: string, jwk: z.infer<typeof Jwk>, part: Part): KeyObject
 const PROBE = Buffer.from('pair');
 
 /** @throws Error when the file is missing, invalid or, with private keys, world-readable */
-export function followPairs(dir: string, environment: Environment, part: Part): KeyRing {
+export function followPairs(dir: string, environment: Env, part: Part): KeyRing {
   const path = keyRingPath(dir, environment, part);
   if (!existsSync(path)) {
     throw new Error(`${path} is missing (KEYS_DIR): \`keys split\` creates it.`);
@@ -80,7 +80,7 @@ export function followPairs(dir: string, environment: Environment, part: Part): 
  */
 export function createRecipientEncrypters(
   dir: string,
-): Record<Environment, Pick<Encrypter, 'encrypt' | 'getKid'>> {
+): Record<Env, Pick<Encrypter, 'encrypt' | 'getKid'>> {
   return {
     sandbox: createEncrypter(followPairs(dir, 'sandbox', 'public')),
     live: createEncrypter(followPairs(dir, 'live', 'public')),
@@ -88,9 +88,6 @@ export function createRecipientEncrypters(
 }
 
 /** @throws Error when a file is missing or invalid */
-export function createDetailsDecrypter(
-  dir: string,
-  environment: Environment,
-): Pick<Encrypter, 'decrypt'> {
+export function createDetailsDecrypter(dir: string, environment: Env): Pick<Encrypter, 'decrypt'> {
   return createEncrypter(followPairs(dir, environment, 'private'));
 }

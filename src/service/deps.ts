@@ -2,7 +2,7 @@ import type { MongoClient } from 'mongodb';
 import type { Logger } from '../base/log';
 import type { CallbackInbox } from '../callbacks/inbox';
 import type { Config } from '../config';
-import type { Environment } from '../domain/task-queues';
+import type { Env } from '../domain/environment';
 import type { Encrypter } from '../encryption/encrypter';
 import type { ServiceKeys } from '../encryption/service-keys';
 import type { Connectors } from '../routing';
@@ -27,7 +27,7 @@ export interface MerchantDeps extends ServiceDeps {
   /** Keys for page tokens and for fingerprints of requests. */
   keys: Pick<ServiceKeys, 'pay_token' | 'fingerprint'>;
   /** Encrypt with public keys, which cannot decrypt. */
-  recipientEncrypters: Record<Environment, Pick<Encrypter, 'encrypt' | 'getKid'>>;
+  recipientEncrypters: Record<Env, Pick<Encrypter, 'encrypt' | 'getKid'>>;
   payers: Payers;
   log: Logger;
 }

@@ -22,8 +22,9 @@ import { createCallbackInbox } from '../../src/callbacks/inbox';
 import { SCOPES, type Scope } from '../../src/domain/account/api-key';
 import { CRYPTO_METHODS } from '../../src/domain/crypto/assets';
 import { omitUndefined } from '../../src/domain/defined';
+import type { Env } from '../../src/domain/environment';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
-import { connectorQueue, type Environment, taskQueues } from '../../src/domain/task-queues';
+import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import {
@@ -67,7 +68,7 @@ export interface ServiceOptions {
   /** Live connectors, as `LIVE_CONNECTORS` names them, and `TASK_QUEUE_PREFIX`; none by default. */
   live?: { connectors: string; prefix: string };
   /** Whose lifecycles are worked on; the sandbox's by default, since each takes a second to start. */
-  environments?: Environment[];
+  environments?: Env[];
 }
 
 interface AccountOptions {

@@ -8,9 +8,10 @@ import { connectMongo } from '../../src/base/mongo';
 import { createConnectorKey } from '../../src/callbacks/keys';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { AcceptedRequest } from '../../src/domain/creation';
+import type { Env } from '../../src/domain/environment';
 import type { PaymentInput, PaymentState } from '../../src/domain/payment/workflow';
 import type { RefundInput, RefundState } from '../../src/domain/refund/workflow';
-import { connectorQueue, type Environment } from '../../src/domain/task-queues';
+import { connectorQueue } from '../../src/domain/task-queues';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { TASK_MS_MAX } from '../../src/temporal/start';
@@ -35,7 +36,7 @@ export { type ScriptedBank, scriptedBank } from './scripted-bank';
  */
 export async function openWorkflowSetting(
   server: 'time-skipping' | 'real' = 'time-skipping',
-  environments: Environment[] = ['sandbox'],
+  environments: Env[] = ['sandbox'],
 ) {
   const uri = mongodbUri();
   quietTemporal();

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { StackFailure } from '../../base/failure';
+import { ENVIRONMENTS } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { ENVIRONMENTS } from '../../domain/task-queues';
 import { POLL_EVERY_MS } from '../../encryption/followed-file';
 import { lockKeyFile } from '../../encryption/key-file';
 import { keyRingPath } from '../../encryption/recipient-keys';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
+import { ENVIRONMENTS, type Env } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { ENVIRONMENTS, type Environment } from '../../domain/task-queues';
 import { addKey, removeKey } from '../../encryption/key-file';
 import {
   addPair,
@@ -34,7 +34,7 @@ export interface ReencryptionResult {
 
 export interface KeyUsage {
   current: string;
-  recipients: Record<Environment, string>;
+  recipients: Record<Env, string>;
   /** The newest key of each file is last; then follow missing keys that values still need. */
   keys: ({ kid: string } & KeyCounts)[];
 }
@@ -51,7 +51,7 @@ const KEY_RINGS: Record<
   'recipients.live': buildPairChanges('live'),
 };
 
-function buildPairChanges(environment: Environment) {
+function buildPairChanges(environment: Env) {
   return {
     add: ({ keysDir, now }: KeyDeps) => addPair(keysDir, environment, now()),
     remove: ({ keysDir }: KeyDeps, kid: string) => removePair(keysDir, environment, kid),

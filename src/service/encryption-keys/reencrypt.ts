@@ -1,5 +1,4 @@
-import { isLive } from '../../domain/environment';
-import { ENVIRONMENTS, type Environment } from '../../domain/task-queues';
+import { ENVIRONMENTS, type Env, isLive } from '../../domain/environment';
 import { DecryptionError, type Encrypted } from '../../encryption/encrypter';
 import { RECIPIENT_KEY_RINGS } from '../../encryption/recipient-keys';
 import { buildRecipient, recipientOwner } from '../../store/recipients';
@@ -67,7 +66,7 @@ async function writePendingRecipients(deps: ReencryptDeps): Promise<void> {
 
 async function writePendingInEnvironment(
   { stores: { recipients, idempotency }, encrypters, now, progress }: ReencryptDeps,
-  environment: Environment,
+  environment: Env,
 ): Promise<void> {
   const { kid } = encrypters[RECIPIENT_KEY_RINGS[environment]];
   let after = '';
@@ -96,7 +95,7 @@ async function reencryptRecipients(deps: ReencryptDeps, reencrypt: Reencrypt): P
 async function reencryptInEnvironment(
   { stores: { recipients }, encrypters, progress }: ReencryptDeps,
   reencrypt: Reencrypt,
-  environment: Environment,
+  environment: Env,
 ): Promise<number> {
   const current = encrypters[RECIPIENT_KEY_RINGS[environment]];
   let after = '';

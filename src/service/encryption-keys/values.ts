@@ -1,6 +1,5 @@
 import type { ObjectId } from 'mongodb';
-import { isLive } from '../../domain/environment';
-import { ENVIRONMENTS } from '../../domain/task-queues';
+import { ENVIRONMENTS, isLive } from '../../domain/environment';
 import type { Encrypted } from '../../encryption/encrypter';
 import type { Stores } from '../../store';
 import { payerKeyOwner } from '../../store/accounts';
