@@ -39,7 +39,7 @@ test('every picture is shown on a page, and all of them stay small', () => {
   expect(bytes).toBeLessThan(1_500_000);
 });
 
-test('a link that leads nowhere is told', () => {
+test('a link that leads nowhere is reported', () => {
   const page = 'docs/api.md';
   for (const target of ['nowhere.md', '#nowhere', 'webhooks.md#nowhere', '../nowhere']) {
     expect(leadsSomewhere({ page, target })).toBe(false);
