@@ -38,7 +38,6 @@ export async function abortOnError<T>(
   }
 }
 
-/** Resends an abort; of a transaction that has ended, it changes nothing. */
 async function retryAbort(mongo: MongoClient, session: ClientSession, giveUpAt: number) {
   while (Date.now() < giveUpAt) {
     try {

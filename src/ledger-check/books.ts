@@ -13,11 +13,9 @@ import { type BookCheck, examine } from './examine';
 import { reread } from './reread';
 import { type Read, readAll } from './snapshot';
 
-/** Counts of one book. */
 export interface BookCounts {
   /** Entries of the book, checkpointed ones included. */
   postings: number;
-  /** Checkpoints that this run has written. */
   checkpointCount: number;
   isStored: boolean;
 }

@@ -27,7 +27,6 @@ export interface CheckpointDocument {
   /** Last entry of the checkpoint before it; null for the first. */
   from: EntryPosition | null;
   to: EntryPosition;
-  /** Number of entries between the two. */
   postings: number;
   /** Number of entries of the book up to here. */
   total: number;
@@ -65,7 +64,6 @@ export function createCheckpointStore(db: Db) {
       const first = { sort: { book: 1 }, projection: { book: 1 } } as const;
       return (await checkpoints.findOne({ book: { $gt: after } }, first))?.book;
     },
-    /** Writes once; false when another verification was first. */
     write: async (checkpoint: CheckpointDocument): Promise<boolean> => {
       try {
         await checkpoints.insertOne(checkpoint);
@@ -80,7 +78,6 @@ export function createCheckpointStore(db: Db) {
 
 /** Sums and hash over the entries of a book, which are added in order. */
 export interface Tally {
-  /** Number and hash of the last checkpoint. */
   number: number;
   hash: string | null;
   /** Last entry that a checkpoint covers, and the last that was counted. */
@@ -92,7 +89,6 @@ export interface Tally {
   chain: ReturnType<typeof createHash>;
 }
 
-/** Starts behind a checkpoint, or with the first entry of the book. */
 export function startTally(last: CheckpointDocument | null): Tally {
   const sums = (last?.sums ?? []).map(({ account, amount }) => [account, BigInt(amount)] as const);
   return {
@@ -137,7 +133,6 @@ export function buildCheckpoint(book: string, tally: Tally, now: Date): Checkpoi
   return { _id: `${book}:${number}`, ...chained, hash, sealed_at: now.toISOString() };
 }
 
-/** Continues behind a checkpoint. */
 export function behindCheckpoint(tally: Tally, { number, hash, to }: CheckpointDocument): Tally {
   return { ...tally, number, hash, from: to, to, postings: 0, chain: startChain(hash) };
 }

@@ -60,7 +60,6 @@ export interface EntryRow {
   open?: unknown;
 }
 
-/** Stored book, sums that are not applied to it, and sums of all its lines. */
 export interface BookRow {
   _id: string;
   stored: BookDocument | null;

@@ -4,7 +4,6 @@ import { compareOwners } from './owners';
 import type { InSnapshot, Read } from './snapshot';
 
 export interface CheckpointSize {
-  /** Fewest entries that a checkpoint covers. */
   least: number;
   /** Most entries that it covers, and that one snapshot reads behind the margin. */
   most: number;
@@ -14,7 +13,6 @@ export interface BookCheck {
   inSnapshot: InSnapshot;
   checkpoints: CheckpointStore;
   checkpointSize: CheckpointSize;
-  /** Only entries that were written before it are checkpointed. */
   checkpointBefore: Date;
   /** Resources that changed since are compared elsewhere. ISO 8601; empty for all. */
   comparedSince: string;
@@ -25,7 +23,6 @@ export interface BookCheck {
 
 const BATCH = 1_000;
 
-/** Adds entries to the tally, and compares each, and its resource. */
 export async function examine(
   { comparedSince, onProgress }: BookCheck,
   read: Read,

@@ -7,14 +7,12 @@ import { type InSnapshot, type Read, readAll } from './snapshot';
 
 const PAGE = 1_000;
 
-/** Time span in which resources changed. */
 export interface Span {
   /** ISO 8601, ms; empty for all. */
   since: string;
   until: string;
 }
 
-/** Compares all resources that changed in a time span, in pages of one snapshot each. */
 export async function* compareResources(inSnapshot: InSnapshot, span: Span): AsyncGenerator<Page> {
   for (const check of RESOURCE_CHECKS) {
     let last: Page['last'];

@@ -22,7 +22,6 @@ export async function comparePayments(
   return await compareRefunded(read, ids, await readPayments(read, ids));
 }
 
-/** Compares refunds with their payments, and these with all of their refunds. */
 export async function compareRefunds(
   read: Read,
   rows: readonly ResourceRow[],

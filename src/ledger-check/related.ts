@@ -14,10 +14,8 @@ const COLLECTIONS = new Map<string, string>(
   KINDS.map((kind) => [kind, RESOURCES[kind].collection]),
 );
 
-/** Rows that refer to other documents. */
 interface Pointers<Row> {
   collection: string;
-  /** Indexed field that orders the rows. */
   key: keyof Row & string;
   projection: Record<string, unknown>;
   compare: (read: Read, rows: Row[]) => Promise<Difference[]>;

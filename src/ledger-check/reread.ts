@@ -37,7 +37,6 @@ export async function reread(check: BookCheck, book: string) {
   return { tally: { ...tally, total: tally.total + drift.total }, mayCheckpoint };
 }
 
-/** Adds the sums by which the entries that exist differ from the checkpoint. */
 function addDrift(
   { total, sums }: { total: number; sums: ReadonlyMap<string, bigint> },
   checkpoint: CheckpointDocument,

@@ -17,7 +17,6 @@ export type ExpectedKinds<Part, Kind> = readonly Kind[] | ((part: Part) => reado
 export interface ResourceRule<Part extends CommonFields, Kind extends EntryKind> {
   collection: string;
   fields: readonly (keyof Part & string)[];
-  /** Entries that each state requires, each once. */
   entries: Record<Part['status'], ExpectedKinds<Part, Kind>>;
   lines: Record<Kind, (part: Part) => EntryLine[]>;
   /** Parts that have an entry each; without it, the whole resource has one. */
@@ -34,7 +33,6 @@ interface ExpectedEntry<Kind extends EntryKind> {
   lines: EntryLine[];
 }
 
-/** Fields that are read of every resource. */
 export interface ResourceRow extends CommonFields {
   _id: string;
   connector: string;
@@ -46,7 +44,6 @@ export interface ResourceRow extends CommonFields {
 
 const ROW_FIELDS = ['connector', 'version', 'updated_at', 'refunded', 'payment_id'];
 
-/** Result of one snapshot. */
 export interface Page {
   rows: number;
   last: Pick<ResourceRow, '_id' | 'updated_at'> | undefined;
@@ -59,13 +56,11 @@ export interface ResourceCheck {
   page: (read: Read, filter: Document, options: FindOptions) => Promise<Page>;
 }
 
-/** Compares resources with those that they refer to. */
 export type Relations = (read: Read, rows: readonly ResourceRow[]) => Promise<Difference[]>;
 
 /** Bound for what is read; more than a resource has states. */
 const VERSIONS_MAX = 100;
 
-/** Builds a check that compares resources with their entries and events. */
 export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>(
   kind: CallbackResource,
   rule: ResourceRule<Part, Kind>,

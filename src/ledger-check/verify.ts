@@ -26,7 +26,6 @@ const RECHECK_MS = 24 * 60 * 60_000;
 export interface VerifyOptions {
   /** Reads checkpointed entries again, too. */
   full?: boolean;
-  /** Only this book. */
   book?: string;
   now?: () => Date;
   checkpointSize?: CheckpointSize;
@@ -95,7 +94,6 @@ export async function verifyLedger(
   return { ...result, ...report.result() };
 }
 
-/** Creates the indexes of the verification, which a service of another version may lack. */
 async function ensureIndexes(db: Db): Promise<void> {
   await createLedgerStore(db).ensureIndexes();
   await createCheckpointStore(db).ensureIndexes();
@@ -131,7 +129,6 @@ function createVerifiedStore(db: Db) {
   };
 }
 
-/** Lists all books: the stored ones, and those that entries or checkpoints name. */
 async function* allBooks(db: Db): AsyncGenerator<string> {
   const { books, postings } = createLedgerStore(db).collections;
   const { nextBook } = createCheckpointStore(db);
@@ -160,7 +157,6 @@ const DIFFERENCES_MAX = 100;
 const SEEN_MAX = 10_000;
 const PROGRESS_EVERY_MS = 5_000;
 
-/** Collects differences, and reports the progress now and then. */
 function createReport(progress: (line: string) => void = () => {}) {
   const differences: Difference[] = [];
   const seen = new Set<string>();

@@ -34,7 +34,6 @@ export interface Receivable {
   owed: number;
 }
 
-/** Index of the entries of a book in the order of their writes. */
 export const WRITTEN = 'written';
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
@@ -64,7 +63,6 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     return result.matchedCount + result.upsertedCount > 0;
   };
 
-  /** Balances by their paths, pending entries included, as the transaction sees them. */
   const readBalances = async (book: string, session: ClientSession) => {
     const storedBook = await books.findOne({ _id: book }, { session, ...EXACT });
     return addPending(storedBook, (await sumPending(entries, book, session)).get(book));
@@ -111,7 +109,6 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     },
     applyPending: (book: string, session: ClientSession) =>
       applyPending(entries, books, book, session),
-    /** Lists the balances of an account in one environment, by name and currency. */
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> => {
       const all = buildBookRange(account_id, livemode);
       const { storedBooks, pendingSums } = await inSnapshot(
@@ -159,7 +156,6 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     findEntry: (id: string) => entries.findOne({ _id: id }),
     forResource: (resource_id: string) =>
       entries.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
-    /** Collections for a verification, which reads both in one snapshot. */
     collections: { postings: entries, books },
   };
 }

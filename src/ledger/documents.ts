@@ -3,7 +3,6 @@ import type { StoredInteger } from './integers';
 
 /** Journal entry, which never changes but for `open`. Its lines sum to zero. */
 export interface EntryDocument {
-  /** `{kind}:{resource_id}`, and the step where there are several. */
   _id: string;
   book: string;
   kind: EntryKind;

@@ -17,7 +17,6 @@ import type { CallbackResource } from '../domain/callback/callback';
  */
 
 export interface EntryLine {
-  /** Path of the balance in its book. */
   account: string;
   /** Minor units, or an asset's smallest as a bigint; above 0 credits, below 0 debits. */
   amount: number | bigint;
@@ -34,7 +33,6 @@ interface Steps extends Record<CallbackResource, string> {
 
 export type ResourceEntryKind<Kind extends CallbackResource> = `${Kind}_${Steps[Kind]}`;
 
-/** Kinds of entries; the first three are operators' own and belong to no resource. */
 export type EntryKind =
   | 'funded'
   | 'adjusted'

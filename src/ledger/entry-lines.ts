@@ -82,13 +82,10 @@ export const ENTRY_LINES = {
       { account: FEES, amount: -fee },
       { account: available(balance), amount: amount + fee },
     ]),
-  /** Credits the amount of a payout that came back; the fee stays. */
   payout_returned: (balance: string, connector: string, amount: number) =>
     transfer(clearing(connector), available(balance), amount),
-  /** Credits a deposit, in the units of its asset. */
   crypto_payment_credited: (connector: string, amount: bigint) =>
     transfer(clearing(connector), available(MAIN_BALANCE), amount),
-  /** Debits a deposit that goes back to the payer. */
   crypto_payment_returned: (connector: string, amount: bigint) =>
     transfer(available(MAIN_BALANCE), clearing(connector), amount),
   /** Reserves what a settlement pays out when it is accepted … */

@@ -1,6 +1,5 @@
 import { Contention } from '../base/mongo';
 
-/** Request of a caller that waits for the lock of a book. */
 export interface LockRequest {
   book: string;
   /** Deadline, in ms since the epoch: the earliest goes first. */
@@ -28,7 +27,6 @@ interface Waiter {
 }
 
 interface LockQueue {
-  /** In the order of their deadlines. */
   waiters: Waiter[];
   /** Times at which refused callers retry, the earliest first. */
   retryTimes: number[];

@@ -3,7 +3,6 @@ import type { BookDocument, EntryDocument } from './documents';
 import { bookOwner } from './entries';
 import { toBigInt, toStoredInteger } from './integers';
 
-/** Sums by the paths of their accounts, exact at any size. */
 export type Sums = ReadonlyMap<string, bigint>;
 
 /** Reads 64-bit integers as bigint, since a number would not hold a large sum exactly. */
@@ -95,7 +94,6 @@ export function sumEntryLines(
   return sums;
 }
 
-/** Balances of a book, pending entries included, by the paths of its accounts. */
 export function addPending(
   book: BookDocument | null,
   pending: Sums = new Map(),

@@ -25,13 +25,11 @@ type PayoutFacts = Owned & {
   returned_amount?: number | null;
 };
 type CryptoPaymentFacts = Omit<Owned, 'currency'> & { asset: string; network: string };
-/** In the smallest unit of the asset. */
 type CryptoSettlementFacts = Owned & { amount: string; fee: string };
 
 interface BookingTime {
   /** ISO 8601, ms. */
   at: string;
-  /** Day on which the bank books it. */
   value_date?: string | undefined;
 }
 
@@ -40,12 +38,10 @@ export function settledAmount(of: Pick<PaymentFacts, 'amount' | 'settled_amount'
   return of.settled_amount ?? of.amount;
 }
 
-/** Minor units of a payout that came back. */
 export function returnedAmount(of: Pick<PayoutFacts, 'amount' | 'returned_amount'>): number {
   return of.returned_amount ?? of.amount;
 }
 
-/** Units that a settlement draws. */
 export function settlementDraw(of: Pick<CryptoSettlementFacts, 'amount' | 'fee'>): bigint {
   return parseUnits(of.amount) + parseUnits(of.fee);
 }
@@ -133,7 +129,6 @@ export function buildPayoutEntries(payout: PayoutFacts, transition: PayoutTransi
   });
 }
 
-/** Builds the entry of a deposit that is credited or goes back, one for each transaction. */
 export function buildDepositEntry(
   kind: ResourceEntryKind<'crypto_payment'>,
   payment: CryptoPaymentFacts,

@@ -7,11 +7,9 @@ import type { Encrypted } from '../encryption/encrypter';
 import { createCache } from './cache';
 import { readPage } from './page';
 
-/** A merchant. */
 export interface AccountDocument {
   _id: string;
   name: string;
-  /** Crypto endpoints and events. */
   crypto: boolean;
   enabled_methods: string[];
   /** Rails that the account may not use; absent: it has them all. */
@@ -33,7 +31,6 @@ export interface AccountDocument {
   created_at: string;
 }
 
-/** Data key, encrypted for `payerKeyOwner`. */
 export interface PayerKey {
   sealed: Encrypted;
   /** Key of the key ring that encrypted it. */

@@ -1,6 +1,5 @@
 import { omitUndefined } from '../domain/defined';
 
-/** Record of an operator's act. */
 export interface AuditEntry {
   /** Derived id, so that a repeated write adds nothing. */
   id: string;
@@ -13,7 +12,6 @@ export interface AuditEntry {
   approved_by?: string;
 }
 
-/** Act of an operator that changes only the attention reason. */
 export interface AttentionAct {
   id: string;
   who: string;
@@ -23,7 +21,6 @@ export interface AttentionAct {
   approved_by?: string;
 }
 
-/** Attention reason for operators, or its end. */
 export interface AttentionUpdate<Attention extends string = string> {
   version: number;
   attention: Attention | null;

@@ -5,7 +5,6 @@ import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import type { AuditedAct, AuditFacts } from '../domain/account/audit-log';
 import { omitUndefined } from '../domain/defined';
 
-/** Author of a change. */
 export type Actor =
   | { door: 'dashboard'; user_id: string; email: string }
   | { door: 'api'; key_id: string }
@@ -29,7 +28,6 @@ export interface AuditLine {
   after: AuditFacts | null;
 }
 
-/** Line in the chain of its account, or of the installation. */
 export interface ChainedLine extends AuditLine {
   seq: number;
   /** Hash of the line before it; null on the first. */
@@ -38,7 +36,6 @@ export interface ChainedLine extends AuditLine {
   hash: string;
 }
 
-/** End of a chain. */
 export interface ChainHead {
   /** Account, or `INSTALLATION`. */
   _id: string;
@@ -92,7 +89,6 @@ function buildIdRange(bounds: Record<'$lt' | '$gt' | '$gte', string | undefined>
 
 export type AuditLogStore = ReturnType<typeof createAuditLogStore>;
 
-/** Store that only adds and reads lines. */
 export function createAuditLogStore(db: Db) {
   const lines = db.collection<ChainedLine>('audit_log');
   const heads = db.collection<ChainHead>('audit_heads');
@@ -128,7 +124,6 @@ export function createAuditLogStore(db: Db) {
     },
     has: async (_id: string, session: ClientSession): Promise<boolean> =>
       (await lines.findOne({ _id }, { session })) !== null,
-    /** Lists lines of one environment, and those that concern both. */
     list: ({ account_id, livemode, act, limit, before, after, since }: AuditFilter) =>
       lines
         .find(

@@ -6,7 +6,6 @@ import type { AnyCallback, CallbackName, CallbackResource } from '../domain/call
 import { callbackText } from '../domain/callback/signature';
 import { omitUndefined } from '../domain/defined';
 
-/** Callback of a bank, stored before it is processed. */
 export interface CallbackDocument {
   /** `{connector}:{callback_id}`: unique, so a repeat is recognised. */
   _id: string;
@@ -102,12 +101,10 @@ export function createCallbackStore(db: Db) {
         return first;
       }
     },
-    /** Returns false when it was signalled before, or has another signature now. */
     markSignalled: async (sent: SentCallback, signalled_at: string): Promise<boolean> => {
       const update = { $set: { signalled_at, parked: null } };
       const waiting = { ...buildSentFilter(sent), signalled_at: null };
-      const { modifiedCount } = await callbacks.updateOne(waiting, update);
-      return modifiedCount === 1;
+      return (await callbacks.updateOne(waiting, update)).modifiedCount === 1;
     },
     /** Replaces the signature, so that the callback is signalled again. */
     replaceSignature: (
@@ -121,7 +118,6 @@ export function createCallbackStore(db: Db) {
         { $set: { ...signedCallback, ...waits, ...reason }, $unset: { refused: '' } },
       );
     },
-    /** Skips callbacks that have another signature now. */
     markAllSignalled: (rows: readonly SignalledCallback[]) =>
       callbacks.bulkWrite(
         rows.map(({ signalled_at, ...sent }) => ({
@@ -169,7 +165,6 @@ export function createCallbackStore(db: Db) {
       );
     },
     get: (_id: string) => callbacks.findOne({ _id }),
-    /** Reads waiting callbacks, oldest first. */
     waiting: (filter: WaitingFilter) =>
       callbacks.find(waitingQuery(filter)).sort({ received_at: 1, _id: 1 }),
     countWaiting: (filter: WaitingFilter) => callbacks.countDocuments(waitingQuery(filter)),

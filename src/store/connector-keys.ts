@@ -32,7 +32,6 @@ export function createConnectorKeyStore(db: Db) {
     insert: (key: ConnectorKeyDocument, session?: ClientSession) =>
       keys.insertOne(key, { session }),
     get: (id: string) => keys.findOne({ _id: id }),
-    /** Lists all keys, also revoked ones, oldest first. */
     forConnector,
     /** Lists valid keys, newest first; never cached, so that a revocation takes effect at once. */
     current: (connector: string) =>

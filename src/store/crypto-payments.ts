@@ -11,7 +11,6 @@ import { type ListFilter, type ResourceDocument, resourceIndexes, resourceStore 
 /** Crypto payment: the fields of docs/api.md#crypto under their wire names, and ours. */
 export interface CryptoPaymentDocument
   extends ResourceDocument<CryptoPaymentStatus, CryptoPaymentAttention> {
-  /** Minor units of `currency`. */
   amount: number;
   asset: string;
   network: string;
@@ -29,10 +28,8 @@ export interface CryptoPaymentDocument
   deposits: Deposit[];
   /** Whether an operator accepted the deposits as they are. */
   accepted: boolean;
-  /** States that were reported to the merchant, with their versions. */
   reported: ReportedStatus[];
   reference: string | null;
-  /** JSON text of the merchant. */
   metadata: string;
   expires_at: string;
   received_at: string | null;

@@ -19,7 +19,6 @@ export interface CryptoSettlementDocument
   wallet_address: string;
   transaction_id: string | null;
   completed_at: string | null;
-  /** ISO 8601; a later settlement needs attention. */
   due_at: string;
 }
 

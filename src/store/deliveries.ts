@@ -8,13 +8,11 @@ export interface DeliveryDocument {
   event_id: string;
   /** 0 for the first delivery, then one for each redelivery. */
   run: number;
-  /** 1 to 12 within its run. */
   attempt: number;
   at: string;
   url: string;
   /** Null without a complete response. */
   status_code: number | null;
-  /** Null when the receiver responded. */
   error: string | null;
   duration_ms: number;
   response_excerpt: string;
@@ -22,7 +20,6 @@ export interface DeliveryDocument {
   next_attempt_at: string | null;
 }
 
-/** Event with its attempts. */
 interface AttemptedEvent {
   _id: string;
   delivery: EventDelivery;
@@ -81,7 +78,6 @@ export function createDeliveryStore(db: Db) {
         ? 'known'
         : 'no_event';
     },
-    /** Stores the only attempt of a test event, which ends its delivery. */
     addOnlyAttempt: async ({ event_id, ...attempt }: DeliveryDocument): Promise<void> => {
       const { run, outcome } = attempt;
       const status = outcome === 'delivered' ? outcome : 'exhausted';
@@ -96,10 +92,8 @@ export function createDeliveryStore(db: Db) {
       const rows = (await readAttempts([event_id])).filter((row) => row.run === run);
       return rows.sort(newestFirst)[0] ?? null;
     },
-    /** Oldest first. */
     forEvents: async (ids: readonly string[]): Promise<DeliveryDocument[]> =>
       (await readAttempts(ids)).sort((a, b) => (a.at < b.at ? -1 : 1)),
-    /** Newest first. */
     forEvent: async (event_id: string): Promise<DeliveryDocument[]> =>
       (await readAttempts([event_id])).sort(newestFirst),
   };

@@ -31,7 +31,6 @@ export interface EndpointSetting {
   url: string;
   /** First secret; a stored one stays. */
   sealed: Encrypted;
-  /** Undefined keeps the stored types. */
   enabled_events?: readonly EventType[] | 'all' | undefined;
   now: Date;
 }
@@ -80,7 +79,6 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
       cache.get(endpointOwner(account_id, livemode), () =>
         endpoints.findOne({ account_id, livemode }),
       ),
-    /** Registers the endpoint or changes it; a stored secret stays. */
     set: async (
       { account_id, livemode, url, sealed, enabled_events, now }: EndpointSetting,
       session?: ClientSession,
@@ -138,7 +136,6 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),
-    /** Replaces a secret unless it has changed. */
     reencryptSecret: (id: ObjectId, before: Encrypted, encrypted: Encrypted) =>
       endpoints.updateOne(
         { _id: id, 'secrets.sealed': before },

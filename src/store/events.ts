@@ -24,10 +24,8 @@ export interface EventDocument {
 
 export interface EventDelivery {
   status: DeliveryStatus;
-  /** All attempts, redeliveries included. */
   attempts: number;
   next_attempt_at: string | null;
-  /** Number of redeliveries. */
   run: number;
 }
 
@@ -77,9 +75,6 @@ export function createEventStore(db: Db) {
         .sort({ position: 1 })
         .limit(100)
         .toArray(),
-    /**
-     * Reads pending events of all accounts whose next attempt was due before a time, or is unknown.
-     */
     overdue: (before: string) =>
       events
         .find({ ...PENDING, [NEXT_ATTEMPT_AT]: { $not: { $gte: before } } })
@@ -100,13 +95,11 @@ export function createEventStore(db: Db) {
     insertTest: (event: EventDocument) => events.insertOne(event),
     countPending: (limit: number): Promise<number> =>
       events.countDocuments({ ...PENDING }, { hint: 'pending', limit }),
-    /** Finds the most overdue event. */
     firstDue: (before: string) =>
       events.findOne(
         { ...PENDING, [NEXT_ATTEMPT_AT]: { $lt: before } },
         { sort: { [NEXT_ATTEMPT_AT]: 1 }, projection: { delivery: 1 } },
       ),
-    /** Oldest first. */
     listResendable: (filter: ResendFilter, limit: number) =>
       events.find(buildResendQuery(filter)).sort({ position: 1 }).limit(limit).toArray(),
     countResendable: (filter: ResendFilter): Promise<number> =>

@@ -1,7 +1,6 @@
 import type { Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 
-/** Heartbeat of a polling worker, every few seconds. */
 interface Heartbeat {
   _id: string;
   at: Date;

@@ -27,14 +27,11 @@ export interface RecordKey {
 /** Use of an idempotency key. It determines the id of the resource before anything else happens. */
 export interface IdempotencyRecord extends RecordKey {
   _id: string;
-  /** Keyed hash of the canonical body. */
   fingerprint: string;
   resource_id: string;
-  /** Null once the resource is written. */
   request: AcceptedRequest | null;
   request_id: string;
   status: number | null;
-  /** First response; a repeat gets the same. */
   body: string | null;
   /** Facts of the first response that the write of the resource stores; the rest never changes. */
   opening?: PaymentOpening;
@@ -50,7 +47,6 @@ function recordId({ account_id, livemode, operation, key }: RecordKey): string {
   return `${account_id}:${livemode ? 'live' : 'sandbox'}:${operation}:${key}`;
 }
 
-/** Operation of rebuilt records; no request has it. */
 export const REBUILT = 'rebuilt';
 
 export function rebuiltRecordKey(
@@ -113,7 +109,6 @@ export function createIdempotencyStore(db: Db) {
       );
       return { status: stored?.status ?? status, body: stored?.body ?? body };
     },
-    /** Removes the request once the resource is written; the 24 hours of the key begin. */
     markWritten: (resource_id: string, session?: ClientSession) =>
       records.updateOne(
         { resource_id, request: { $ne: null } },

@@ -78,7 +78,6 @@ export async function checkIndexes(
   log.warn({ count: others.length }, `lists are slow until migrate has made ${names}`);
 }
 
-/** Lists missing indexes by name, and creates none. */
 export async function missingIndexes(stores: Stores): Promise<MissingIndexes> {
   const missing = new MissingIndexes();
   await ensureIndexes(stores, missing);

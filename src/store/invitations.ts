@@ -4,7 +4,6 @@ import type { Role } from '../domain/account/dashboard-role';
 
 /** Invitation to the team of an account. Its link is shown once, so only the hash is stored. */
 export interface InvitationDocument {
-  /** SHA-256 of the token in the link, hex. */
   _id: string;
   account_id: string;
   email: string;
@@ -29,7 +28,6 @@ export function createInvitationStore(db: Db) {
       await invitations.insertOne(invitation, { session });
     },
     find: (id: string, now: Date) => invitations.findOne({ _id: id, expires_at: { $gt: now } }),
-    /** Uses an invitation up. */
     consume: (id: string, now: Date, session: ClientSession) =>
       invitations.findOneAndDelete({ _id: id, expires_at: { $gt: now } }, { session }),
     withdraw: (account_id: string, email: string, session: ClientSession) =>

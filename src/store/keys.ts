@@ -9,7 +9,6 @@ export interface KeyDocument {
   account_id: string;
   livemode: boolean;
   hash: string;
-  /** Shown in lists of keys. */
   last4: string;
   scopes: Scope[];
   created_at: string;
@@ -48,7 +47,6 @@ export function createKeyStore(db: Db) {
     byHash: (hash: string) => keys.findOne({ hash }),
     forAccount: (account_id: string) =>
       keys.find({ account_id }).sort({ created_at: 1 }).limit(1_000).toArray(),
-    /** Revokes once, and returns the key as it was before. */
     revoke: (
       id: string,
       now: string,

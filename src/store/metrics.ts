@@ -6,7 +6,6 @@ import { createEventStore } from './events';
 import { STUCK } from './resource';
 
 export interface ServiceMetrics {
-  /** Pending events, 10,000 at most. */
   backlog: number;
   /** Delay of the most overdue attempt; 0 without one. */
   backlog_age_seconds: number;
@@ -20,7 +19,6 @@ const READ_MS_MAX = 4_000;
 
 export type MetricStore = ReturnType<typeof createMetricStore>;
 
-/** Reads metrics of all accounts, each by its own index. */
 export function createMetricStore(db: Db) {
   const events = createEventStore(db);
   const callbacks = createCallbackStore(db);
@@ -75,10 +73,8 @@ function getDelaySeconds(due: string | null | undefined, now: Date): number {
   return Math.max(0, (now.getTime() - Date.parse(due)) / 1_000);
 }
 
-/** Result of the last verification of all books. */
 export interface LedgerCheck {
   _id: 'last';
-  /** ISO 8601 */
   checked_at: string;
   differences: number;
 }

@@ -10,7 +10,6 @@ export const SETTLED_DAY: NamedIndex = {
   partialFilterExpression: { status: 'settled' },
 };
 
-/** Settled payments of one day, UTC, in one currency. */
 export interface SettledDay {
   /** `YYYY-MM-DD` */
   day: string;
@@ -20,10 +19,8 @@ export interface SettledDay {
   amount: number;
 }
 
-/** Metrics of payments for the first page of the dashboard. */
 export function paymentMetrics(payments: Pick<Collection, 'aggregate'>) {
   return {
-    /** Sums settled payments by the day of settlement. */
     settledByDay: (account_id: string, livemode: boolean, since: string): Promise<SettledDay[]> =>
       payments
         .aggregate<SettledDay>(
@@ -46,7 +43,6 @@ export function paymentMetrics(payments: Pick<Collection, 'aggregate'>) {
           { maxTimeMS: LIST_MS_MAX },
         )
         .toArray(),
-    /** Counts payments by status since a position. */
     countByStatus: (account_id: string, livemode: boolean, since: string) =>
       payments
         .aggregate<{ status: PaymentStatus; payments: number }>(

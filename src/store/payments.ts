@@ -24,7 +24,6 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   country: string | null;
   reference: string | null;
   customer: EncryptedCustomer;
-  /** JSON text of the merchant. */
   metadata: string;
   /** Minor units: the sum of its processing and settled refunds. */
   refunded: number;
@@ -45,7 +44,6 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   session_url: string | null;
   /** SHA-256 of the page's token, which is derived and never stored. */
   token_hash: string;
-  /** SHA-256 of the cookie of the browser that opened the page. */
   browser_hash: string | null;
   opened_at: string | null;
 }
@@ -79,7 +77,6 @@ const REMAINING = { $subtract: [REFUNDABLE, '$refunded'] };
 
 export function createPaymentStore(db: Db) {
   const payments = db.collection<PaymentDocument>('payments');
-  /** Returns false when no payment matches. */
   const updateOnce = async (
     filter: Filter<PaymentDocument>,
     update: Document | Document[],
@@ -102,7 +99,6 @@ export function createPaymentStore(db: Db) {
         missing,
       );
     },
-    /** Lists positions between two, oldest first. */
     listPositions: (
       { account_id, livemode }: { account_id: string; livemode: boolean },
       after: string,
@@ -115,7 +111,6 @@ export function createPaymentStore(db: Db) {
         .limit(limit)
         .project<{ _id: string; position: string }>({ position: 1 })
         .toArray(),
-    /** Erases names and e-mail addresses for good. */
     redactPayers: (ids: string[]) =>
       payments.updateMany({ _id: { $in: ids } }, { $set: { 'customer.sealed': null } }),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
@@ -148,20 +143,17 @@ export function createPaymentStore(db: Db) {
       { payment_id, amount }: { payment_id: string; amount: number },
       session: ClientSession,
     ) => payments.updateOne({ _id: payment_id }, { $inc: { refunded: -amount } }, { session }),
-    /** Records once that the bank wants settled money back. */
     dispute: (id: string, disputed_at: string) =>
       payments.updateOne({ _id: id, disputed_at: null }, { $set: { disputed_at } }),
     /** Records late funds once; false when there are some already. */
     receiveLate: (id: string, late: LateFunds, session: ClientSession) =>
       updateOnce({ _id: id, late: null }, { $set: { late } }, session),
-    /** Records once that late funds were sent back. */
     reverseLate: (id: string, at: string, session: ClientSession) =>
       updateOnce(
         { _id: id, late: { $ne: null }, 'late.reversed_at': null },
         { $set: { 'late.reversed_at': at } },
         session,
       ),
-    /** Records a chargeback once, with the operator's act. */
     recordChargeback: (
       id: string,
       clawed_back: Chargeback,

@@ -1,7 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 
-/** Sum of the payouts of a day that have a limit. */
 interface PayoutDayDocument {
   _id: string;
   /** Minor units. */
@@ -31,7 +30,6 @@ export function createPayoutDayStore(db: Db) {
     ensureIndexes: indexBuilder(days, [
       { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 },
     ]),
-    /** Returns minor units. */
     getSpent: async (day: PayoutDay): Promise<number> =>
       (await days.findOne({ _id: buildId(day) }))?.amount ?? 0,
     /**

@@ -17,7 +17,6 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   recipient_id: string;
   balance_account: string;
   reference: string | null;
-  /** JSON text of the merchant. */
   metadata: string;
   returned: Return | null;
   /** Minor units that came back, where an operator booked a smaller amount. */
@@ -27,7 +26,6 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   completed_at: string | null;
   /** Set when it counts against the daily limit. */
   limited?: true;
-  /** ISO 8601; a later payout needs attention. */
   due_at: string;
 }
 

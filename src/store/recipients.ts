@@ -20,12 +20,10 @@ export interface RecipientDocument extends RecipientFacts {
   created_at: string;
   /** Creation or last payout, as far as the retention workflow has read. */
   used_at: string;
-  /** Null or absent while the details exist. */
   deleted_at?: string | null;
   request_id: string;
 }
 
-/** Recipient with its details. */
 export interface EncryptedRecipient extends RecipientDocument {
   sealed: Encrypted;
 }
@@ -95,9 +93,7 @@ export function createRecipientStore(db: Db) {
         if (!isDuplicateKey(error, '_id_')) throw error;
       }
     },
-    /** Finds by id alone, only for the service's own steps. */
     get: (id: string) => recipients.findOne({ _id: id }),
-    /** Finds what a merchant may see. */
     find: (id: string, account_id: string, livemode: boolean) =>
       recipients.findOne({ _id: id, account_id, livemode }),
     /**
@@ -116,7 +112,6 @@ export function createRecipientStore(db: Db) {
         [{ $set: { ...ERASED, deleted_at: { $ifNull: ['$deleted_at', deleted_at] } } }],
         { session, returnDocument: 'before' },
       ),
-    /** Lists recipients with details that were not used since, oldest first. */
     unusedSince: (before: string, limit: number) =>
       recipients
         .find({ ...HAS_DETAILS, used_at: { $lt: before } })
@@ -127,7 +122,6 @@ export function createRecipientStore(db: Db) {
     /** Records a later use, unless another was recorded. */
     noteUse: (id: string, before: string, used_at: string) =>
       recipients.updateOne({ _id: id, used_at: before }, { $set: { used_at } }),
-    /** Lists recipients that other keys encrypted. */
     listByOtherKeys: (livemode: boolean, kid: string, limit: number, after = '') =>
       readPage<EncryptedRecipient>(recipients, after, limit, {
         kid: { $type: 'string', $ne: kid },
@@ -137,7 +131,6 @@ export function createRecipientStore(db: Db) {
     reencrypt: (id: string, before: Encrypted, encrypted: Encrypted, kid: string) =>
       recipients.updateOne({ _id: id, sealed: before }, { $set: { sealed: encrypted, kid } }),
     countByKey: () => countBy(recipients, 'kid', { kid: { $type: 'string' } }),
-    /** Lists records whose recipients other keys encrypted. */
     listRecordsByOtherKeys: (livemode: boolean, kid: string, limit: number, after = '') =>
       readPage<RecipientRecord>(records, after, limit, {
         [RECORD_KID]: { $exists: true, $ne: kid },

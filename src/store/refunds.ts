@@ -18,9 +18,7 @@ export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAtt
   settled_at: string | null;
   /** Minor units, where an operator booked a smaller amount. */
   settled_amount?: number | null;
-  /** Reference by which the bank finds the payment. */
   payment_bank_reference: string | null;
-  /** ISO 8601; a later refund needs attention. */
   due_at: string;
 }
 

@@ -4,7 +4,6 @@ import { omitUndefined } from '../domain/defined';
 import type { Failure } from '../domain/lifecycle';
 import { type AttentionUpdate, type AuditEntry, buildAttentionUpdate } from './attention';
 
-/** Fields of every resource with a workflow, under their wire names. */
 export interface ResourceDocument<
   Status extends string = string,
   Attention extends string = string,
@@ -28,17 +27,14 @@ export interface ResourceDocument<
   updated_at: string;
   connector: string;
   bank_reference: string | null;
-  /** Reason why an operator must act. */
   attention: Attention | null;
   /** Time of the latest reason, in ms since the epoch; absent before the first. */
   attention_at?: number;
   request_id: string;
   audit: AuditEntry[];
-  /** Callbacks that were applied, latest last. */
   applied_callbacks?: string[];
 }
 
-/** Filter of one page; each resource adds the fields of its list. */
 export interface ListFilter {
   account_id: string;
   livemode: boolean;
@@ -53,7 +49,6 @@ export interface ListFilter {
   limit: number;
 }
 
-/** Operations of a collection, with the type of its documents. */
 interface Rows<D> extends Listable<D> {
   insertOne(document: D, options: { session: ClientSession }): Promise<unknown>;
   findOne(filter: object, options?: { session: ClientSession | undefined }): Promise<D | null>;
@@ -73,17 +68,14 @@ interface Listable<D> {
   find(filter: object): FindCursor<D>;
 }
 
-/** Entries that a transition appends. */
 export interface AppendedEntries {
   audit: AuditEntry[];
-  /** Callback that caused the transition. */
   callback_id?: string | undefined;
 }
 
 /** Callbacks per document; a resource has few transitions. */
 const APPLIED_MAX = 50;
 
-/** Creates the queries that all resources share. */
 export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
   rows: Rows<D>,
   inFlight: readonly D['status'][],
@@ -98,7 +90,6 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
     list: (filter: F) => listNewest(rows, filter),
     /** Reads a whole list, newest first, in batches; the caller closes the cursor. */
     export: (filter: Omit<F, 'limit'>) => exportNewest(rows, filter),
-    /** Newest first. */
     listNeedingAttention: (account_id: string, livemode: boolean, limit: number) =>
       rows
         .find({ account_id, livemode, ...STUCK })
@@ -106,7 +97,6 @@ export function resourceStore<D extends ResourceDocument, F extends ListFilter>(
         .limit(limit)
         .maxTimeMS(LIST_MS_MAX)
         .toArray(),
-    /** In the order of ids. */
     inFlight: (after: string, limit: number) =>
       rows
         .find({ status: { $in: inFlight }, _id: { $gt: after } })
@@ -186,7 +176,6 @@ export const LIST_MS_MAX = 4_000;
 /** First fields of every list index: no merchant reads rows of another. */
 export const OWNER = { account_id: 1, livemode: 1 } as const;
 
-/** Index by the last transition, for the verification of the ledger. */
 export const UPDATED = { key: { updated_at: 1, _id: 1 }, name: 'updated' } as const;
 
 /** Rows with an attention reason, which are few. */

@@ -7,7 +7,6 @@ export interface Flash {
 }
 
 export interface SessionDocument {
-  /** SHA-256 of the cookie, hex. */
   _id: string;
   user_id: string;
   account_id: string;
@@ -39,7 +38,6 @@ export function createSessionStore(db: Db) {
     setFlash: (id: string, flash: Flash | null) =>
       sessions.updateOne({ _id: id }, { $set: { flash } }),
     end: (id: string) => sessions.deleteOne({ _id: id }),
-    /** Ends the sessions of a user, but for one. */
     endAll: (user_id: string, session: ClientSession, exceptId?: string) =>
       sessions.deleteMany(
         exceptId === undefined ? { user_id } : { user_id, _id: { $ne: exceptId } },

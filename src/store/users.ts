@@ -4,17 +4,14 @@ import type { Role } from '../domain/account/dashboard-role';
 import type { Encrypted } from '../encryption/encrypter';
 import { readPage } from './page';
 
-/** Team member of one account. */
 export interface UserDocument {
   _id: string;
   account_id: string;
   /** In lower case; unique over all accounts. */
   email: string;
   role: Role;
-  /** Argon2id. */
   password_hash: string;
   totp: SecondFactor | null;
-  /** Second factor before its first code. */
   totp_offered: Encrypted | null;
   /** SHA-256 of the unused recovery codes, hex. */
   recovery_hashes: string[];
@@ -107,18 +104,15 @@ function secondFactors(users: Collection<UserDocument>) {
     },
     setRecovery: (id: string, recovery_hashes: string[], session: ClientSession) =>
       users.updateOne({ _id: id }, { $set: { recovery_hashes } }, { session }),
-    /** Uses a recovery code; false when none has this hash. */
     useRecovery: async (id: string, hash: string, session: ClientSession): Promise<boolean> => {
       const filter = { _id: id, recovery_hashes: hash };
       const update = { $pull: { recovery_hashes: hash } };
       return (await users.updateOne(filter, update, { session })).modifiedCount === 1;
     },
-    /** Lists users with a second factor, confirmed or offered. */
     withTotp: (after: string, limit: number) =>
       readPage<UserDocument>(users, after, limit, {
         $or: [{ totp: { $ne: null } }, { totp_offered: { $ne: null } }],
       }),
-    /** Replaces a secret unless it has changed. */
     reencryptTotp: (
       id: string,
       field: 'totp.sealed' | 'totp_offered',

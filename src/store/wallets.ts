@@ -3,7 +3,6 @@ import { indexBuilder } from '../base/mongo-indexes';
 import type { Network } from '../domain/crypto/assets';
 import { readPage } from './page';
 
-/** Wallet of a merchant on one network, for settlements. */
 export interface WalletDocument {
   /** `{account_id}:{live|sandbox}:{network}` */
   _id: string;
