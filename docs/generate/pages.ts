@@ -4,7 +4,7 @@ import { assetTable } from './assets';
 import { errorList } from './errors';
 import { magicAmountLists } from './magic-amounts';
 import { remedyLists, updateLists } from './operators';
-import { roleTable } from './roles';
+import { roleList } from './roles';
 import { variableTable } from './variables';
 
 /** Blocks of each page that the code writes, by the name in their marker. */
@@ -12,7 +12,7 @@ export function blocksByPage(): Record<string, Record<string, string>> {
   return {
     'README.md': { variables: variableTable(listVariables()) },
     'docs/api.md': { assets: assetTable(), errors: errorList(), ...magicAmountLists() },
-    'docs/dashboard.md': { roles: roleTable() },
+    'docs/dashboard.md': { roles: roleList() },
     'docs/evm.md': { settings: variableTable(listFields(EvmSettings), 'Field') },
     'docs/operators.md': { ...remedyLists(), ...updateLists() },
   };

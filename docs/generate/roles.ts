@@ -1,27 +1,27 @@
 import { ACTS, type Act, mayAct, ROLE_NAMES, ROLES } from '../../src/domain/account/dashboard-role';
-import { table } from './markdown';
+import { list } from './markdown';
 
 const WORDS: Readonly<Record<Act, string>> = {
-  view: 'See everything but secrets',
-  'self.change': 'Own password, second factor, sessions',
-  'keys.change': 'Create and revoke API keys',
-  'webhooks.change': 'Set the endpoint, roll its secret',
-  'webhooks.secret': 'See the signing secret',
-  'events.send': 'Send events again, and test events',
-  'payments.refund': 'Refund payments',
-  'payments.cancel': 'Cancel payments',
-  'crypto.settle': 'Settle crypto balances',
-  'wallets.change': 'Register wallets',
-  'team.change': 'Change the team and its roles',
+  view: 'see everything but secrets',
+  'self.change': 'change the own password, second factor and sessions',
+  'keys.change': 'create and revoke API keys',
+  'webhooks.change': 'set the endpoint and roll its secret',
+  'webhooks.secret': 'see the signing secret',
+  'events.send': 'send events again, and test events',
+  'payments.refund': 'refund payments',
+  'payments.cancel': 'cancel payments',
+  'crypto.settle': 'settle crypto balances',
+  'wallets.change': 'register wallets',
+  'team.change': 'change the team and its roles',
 };
 
-/** Acts of the dashboard by the roles that may do each. */
-export function roleTable(): string {
-  const names = ROLES.map((role) => ROLE_NAMES[role]);
-  const acts = Object.keys(ACTS).filter((act): act is Act => Object.hasOwn(WORDS, act));
-  const rows = acts.map((act) => [
-    WORDS[act],
-    ...ROLES.map((role) => (mayAct(role, act) ? 'yes' : '')),
-  ]);
-  return table(['What', ...names], rows);
+/** Acts of the dashboard, by the roles that may do them. */
+export function roleList(): string {
+  const actsByRoles = new Map<string, string[]>();
+  for (const act of Object.keys(ACTS).filter((act): act is Act => Object.hasOwn(WORDS, act))) {
+    const roles = ROLES.filter((role) => mayAct(role, act)).map((role) => ROLE_NAMES[role]);
+    const names = roles.join(', ');
+    actsByRoles.set(names, [...(actsByRoles.get(names) ?? []), WORDS[act]]);
+  }
+  return list([...actsByRoles].map(([names, acts]) => `**${names}**: ${acts.join('; ')}`));
 }
