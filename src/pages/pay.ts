@@ -32,53 +32,45 @@ export function createPayPages(deps: PayPageDeps): Router {
 }
 
 function addTokenRoutes(router: Router, pages: PayPages): void {
-  router.get('/pay/:token', async (ctx) => {
-    const { token = '' } = ctx.params;
-    const payment = await admit(ctx, pages, token);
-    if (payment === null) return;
+  const add = (method: 'get' | 'post', suffix: string, answer: AnswerPayment) =>
+    router[method](`/pay/:token${suffix}`, async (ctx) => {
+      const { token = '' } = ctx.params;
+      const payment = await admit(ctx, pages, token, method === 'post');
+      if (payment !== null) await answer(ctx, payment, `/pay/${token}`);
+    });
+
+  add('get', '', async (ctx, payment, path) => {
     // The cookie precedes the first POST, so that a repeated POST comes from the same browser even
     // when the first answer was lost.
     if (ctx.method === 'GET') pages.browser.bind(ctx);
-    await pages.show(ctx, payment, (props) => payPage(props, `/pay/${token}`));
+    await pages.show(ctx, payment, (props) => payPage(props, path));
   });
-
-  router.post('/pay/:token', async (ctx) => {
-    const { token = '' } = ctx.params;
-    const payment = await admit(ctx, pages, token, 'open');
-    if (payment !== null) seeOther(ctx, bankUrl(payment) ?? `/pay/${token}/wait`);
+  add('post', '', (ctx, payment, path) => seeOther(ctx, bankUrl(payment) ?? `${path}/wait`));
+  add('get', '/wait', async (ctx, payment, path) => {
+    if (payment.browser_hash === null) return seeOther(ctx, path);
+    await pages.show(ctx, payment, (props) => openingPage(props, path));
   });
-
-  router.get('/pay/:token/wait', async (ctx) => {
-    const { token = '' } = ctx.params;
-    const payment = await admit(ctx, pages, token);
-    if (payment === null) return;
-    if (payment.browser_hash === null) return seeOther(ctx, `/pay/${token}`);
-    await pages.show(ctx, payment, (props) => openingPage(props, `/pay/${token}`));
+  add('get', '/status', (ctx, { status, browser_hash, ...payment }) => {
+    ctx.body = { status, next: browser_hash && bankUrl(payment) };
   });
-
-  router.get('/pay/:token/status', async (ctx) => {
-    const { token = '' } = ctx.params;
-    const payment = await admit(ctx, pages, token);
-    if (payment === null) return;
-    ctx.body = { status: payment.status, next: payment.browser_hash && bankUrl(payment) };
-  });
-
-  router.post('/pay/:token/cancel', async (ctx) => {
-    const { token = '' } = ctx.params;
-    const payment = await admit(ctx, pages, token, 'open');
-    if (payment !== null) await pages.cancel(ctx, payment);
-  });
+  add('post', '/cancel', (ctx, payment) => pages.cancel(ctx, payment));
 }
 
+type AnswerPayment = (
+  ctx: RouterContext,
+  payment: PaymentDocument,
+  path: string,
+) => Promise<void> | void;
+
 /**
- * Finds the payment that this browser may use; else answers with the reason. `open` binds the page
+ * Finds the payment that this browser may use; else answers with the reason. `opens` binds the page
  * to this browser first; of concurrent browsers, one wins.
  */
 async function admit(
   ctx: Context,
   pages: PayPages,
   token: string,
-  open?: 'open',
+  opens: boolean,
 ): Promise<PaymentDocument | null> {
   const payment = SECRET.test(token) ? await pages.payments.byToken(hashSecret(token)) : null;
   if (payment === null) {
@@ -87,7 +79,7 @@ async function admit(
   }
   const browserHash = pages.browser.hash(ctx);
   const access = getPageAccess(payment, browserHash, pages.now());
-  if (access === 'open' && open === undefined) return payment;
+  if (access === 'open' && !opens) return payment;
   if (access === 'open') {
     const newHash = pages.browser.bind(ctx);
     const openedPayment = await pages.payments.openPage(
@@ -141,26 +133,23 @@ function answerInWords(pages: PayPages): RouterMiddleware {
  * another browser does not learn whether the payment exists.
  */
 function addReturnRoutes(router: Router, pages: PayPages): void {
-  router.get('/pay/return/:payment_id', async (ctx) => {
-    const payment = await findOwnPayment(ctx, pages);
-    if (payment === null) return pages.notice(ctx, 'done');
-    const onward = onwardUrl(payment);
-    if (onward !== null) return seeOther(ctx, onward);
-    await pages.show(ctx, payment, (props) => returnPage(props, `/pay/return/${payment._id}`));
-  });
+  const add = (method: 'get' | 'post', suffix: string, answer: AnswerPayment) =>
+    router[method](`/pay/return/:payment_id${suffix}`, async (ctx) => {
+      const payment = await findOwnPayment(ctx, pages);
+      if (payment === null) return pages.notice(ctx, 'done');
+      const onward = onwardUrl(payment);
+      if (onward !== null) return seeOther(ctx, onward);
+      await answer(ctx, payment, `/pay/return/${payment._id}`);
+    });
 
+  add('get', '', (ctx, payment, path) =>
+    pages.show(ctx, payment, (props) => returnPage(props, path)),
+  );
+  add('post', '/cancel', (ctx, payment) => pages.cancel(ctx, payment));
   router.get('/pay/return/:payment_id/status', async (ctx) => {
     const payment = await findOwnPayment(ctx, pages);
     ctx.status = payment === null ? 404 : 200;
     ctx.body = { status: payment?.status ?? null, next: payment && onwardUrl(payment) };
-  });
-
-  router.post('/pay/return/:payment_id/cancel', async (ctx) => {
-    const payment = await findOwnPayment(ctx, pages);
-    if (payment === null) return pages.notice(ctx, 'done');
-    const onward = onwardUrl(payment);
-    if (onward !== null) return seeOther(ctx, onward);
-    await pages.cancel(ctx, payment);
   });
 }
 

@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import { MONTHS_MAX, PAYER_MONTHS } from '../../domain/account/retention';
 import { isCurrency } from '../../domain/currencies';
+import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
-import { parseFeeName } from '../../domain/payout/fees';
+import { type PayoutFees, parseFeeName } from '../../domain/payout/fees';
 import { RAIL_IDS } from '../../domain/payout/rails';
-import { updateAccount } from '../../service/accounts';
+import { type AccountDocument, updateAccount } from '../../service/accounts';
 import { defineCommand } from '../command';
+import type { CliContext } from '../context';
 import { AccountId, readBy, wholeNumber } from '../options';
-import { printAccount } from './account-text';
+import { formatTime, printFields } from '../output';
 
 const METHODS_AND_RAILS = [...PAYMENT_METHOD_IDS, ...RAIL_IDS];
 const Methods = z
@@ -105,3 +107,43 @@ apply to payouts that are created from now on; a limit counts each day (UTC) of 
     printAccount(context, await updateAccount(await context.actingDeps(), account_id, change));
   },
 });
+
+export function presentAccount(account: AccountDocument) {
+  const { frozen, payout_limits = {} } = account;
+  const limits = Object.keys(payout_limits).length === 0 ? undefined : payout_limits;
+  return {
+    account_id: account._id,
+    name: account.name,
+    crypto: account.crypto,
+    enabled_methods: PAYMENT_METHOD_IDS.filter((id) => account.enabled_methods.includes(id)),
+    enabled_rails: RAIL_IDS.filter((id) => !account.disabled_rails?.includes(id)),
+    payout_fees: account.payout_fees ?? {},
+    payer_data_months: account.payer_data_months ?? PAYER_MONTHS,
+    ...omitUndefined({ payout_limits: limits, frozen }),
+    dashboard_email: account.dashboard.email,
+    created_at: account.created_at,
+  };
+}
+
+export function printAccount(context: CliContext, account: AccountDocument): void {
+  const json = presentAccount(account);
+  const { frozen } = account;
+  printFields(context, { json }, [
+    ['Account', json.account_id],
+    ['Name', json.name],
+    ['Crypto', json.crypto ? 'on' : 'off'],
+    ['Methods', json.enabled_methods.join(', ') || 'none'],
+    ['Rails', json.enabled_rails.join(', ') || 'none'],
+    ['Payout fees', formatPairs(json.payout_fees)],
+    ['Payers stored', `${json.payer_data_months} months`],
+    ['Payout limits', formatPairs(json.payout_limits ?? {})],
+    ['Frozen', frozen && `since ${formatTime(frozen.at)}: ${frozen.reason}`],
+    ['Dashboard login', json.dashboard_email],
+    ['Created', formatTime(json.created_at)],
+  ]);
+}
+
+function formatPairs(pairs: PayoutFees): string {
+  const texts = Object.entries(pairs).map(([name, minor]) => `${name}=${minor}`);
+  return texts.join(', ') || 'none';
+}

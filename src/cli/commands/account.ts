@@ -5,8 +5,7 @@ import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { AccountId, Email, limit, Operator, Reason } from '../options';
 import { formatTime, printFields, printList } from '../output';
-import { update } from './account-settings';
-import { presentAccount, printAccount } from './account-text';
+import { presentAccount, printAccount, update } from './account-settings';
 
 const LIST_MAX = 1_000;
 const NAME_LENGTH_MAX = 100;

@@ -3,7 +3,7 @@ import { isDuplicateKey } from '../../base/mongo';
 import { isScope, SCOPES } from '../../domain/account/api-key';
 import { createKey, type ListedKey, listKeys, revokeKey } from '../../service/keys';
 import { Checks } from '../frame/fields';
-import { field } from '../frame/form';
+import { field, redirect } from '../frame/form';
 import {
   Badge,
   Copyable,
@@ -15,14 +15,7 @@ import {
   Table,
   When,
 } from '../frame/parts';
-import {
-  type Answer,
-  type Call,
-  type PageDeps,
-  type Route,
-  redirect,
-  viewRoute,
-} from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 
 const TITLE = 'API keys';
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

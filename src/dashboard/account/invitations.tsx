@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { isRole, ROLE_NAMES, ROLES } from '../../domain/account/dashboard-role';
 import { type Invitation, invite, withdrawInvitation } from '../../service/team/members';
 import { Field, PasswordField, Select } from '../frame/fields';
-import { field } from '../frame/form';
+import { field, redirect } from '../frame/form';
 import { Copyable, Note, PageHead, Panel, PostForm, Table, When } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 
 const EMAIL_LENGTH_MAX = 254;
 export const ROLE_OPTIONS = ROLES.map((role) => [role, ROLE_NAMES[role]] as const);

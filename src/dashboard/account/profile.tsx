@@ -3,8 +3,9 @@ import { hashPassword, isLongEnough, PASSWORD_LENGTH } from '../../encryption/pa
 import { changePassword, signOutEverywhere } from '../../service/team/login';
 import { getMember } from '../../service/team/members';
 import { NewPasswordField, PasswordField } from '../frame/fields';
+import { redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm, When } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { SecondFactorPanel } from '../sign-in/second-factor';
 
 const PATH = '/profile';

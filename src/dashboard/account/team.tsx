@@ -6,16 +6,9 @@ import {
   type TeamChange,
   type TeamMember,
 } from '../../service/team/members';
-import { field } from '../frame/form';
+import { field, redirect } from '../frame/form';
 import { Badge, PageHead, Panel, PostForm, type Row, Table, When } from '../frame/parts';
-import {
-  type Answer,
-  type Call,
-  type PageDeps,
-  type Route,
-  redirect,
-  viewRoute,
-} from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { InvitationsPanel, ROLE_OPTIONS } from './invitations';
 
 const TITLE = 'Team';

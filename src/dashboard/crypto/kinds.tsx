@@ -9,6 +9,7 @@ import { CRYPTO_PAYMENT_STATUSES } from '../../domain/crypto/payment';
 import { CRYPTO_SETTLEMENT_STATUSES } from '../../domain/crypto/settlement';
 import { decimalMoney, formatMoney } from '../../domain/money';
 import type { Call } from '../frame/route';
+import { fieldColumns } from '../resources/export';
 import { commonColumns, type ResourceList } from '../resources/kinds';
 
 /** Formats units as a plain decimal, for a spreadsheet. */
@@ -34,18 +35,12 @@ export const CRYPTO_PAYMENTS: ResourceList<'crypto_payment'> = {
   ],
   csv: [
     ['id', ({ _id }) => _id],
-    ['created_at', ({ created_at }) => created_at],
-    ['status', ({ status }) => status],
+    ...fieldColumns('created_at', 'status'),
     ['amount', ({ amount, currency }) => decimalMoney(amount, currency)],
-    ['currency', ({ currency }) => currency],
-    ['asset', ({ asset }) => asset],
-    ['network', ({ network }) => network],
+    ...fieldColumns('currency', 'asset', 'network'),
     ['amount_due', (row) => decimalAssetAmount(row.amount_due, row)],
     ['amount_received', (row) => decimalAssetAmount(row.amount_received, row)],
-    ['rate', ({ rate }) => rate],
-    ['address', ({ address }) => address],
-    ['reference', ({ reference }) => reference],
-    ['received_at', ({ received_at }) => received_at],
+    ...fieldColumns('rate', 'address', 'reference', 'received_at'),
   ],
 };
 
@@ -66,16 +61,12 @@ export const CRYPTO_SETTLEMENTS: ResourceList<'crypto_settlement'> = {
   ],
   csv: [
     ['id', ({ _id }) => _id],
-    ['created_at', ({ created_at }) => created_at],
-    ['status', ({ status }) => status],
+    ...fieldColumns('created_at', 'status'),
     ['amount', (row) => decimalAssetAmount(row.amount, row)],
     ['fee', (row) => decimalAssetAmount(row.fee, row)],
-    ['asset', ({ asset }) => asset],
-    ['network', ({ network }) => network],
-    ['wallet_address', ({ wallet_address }) => wallet_address],
-    ['transaction_id', ({ transaction_id }) => transaction_id],
+    ...fieldColumns('asset', 'network', 'wallet_address', 'transaction_id'),
     ['failure_code', ({ failure }) => failure?.code],
-    ['completed_at', ({ completed_at }) => completed_at],
+    ...fieldColumns('completed_at'),
   ],
 };
 

@@ -13,16 +13,9 @@ import { createCryptoSettlement } from '../../service/crypto';
 import { listWallets, type ShownWallet, setWallet } from '../../service/wallets';
 import { actOnMoney, buildCreateRequest } from '../frame/audited-act';
 import { Field } from '../frame/fields';
-import { FORM_KEY, field, newFormKey } from '../frame/form';
+import { FORM_KEY, field, newFormKey, redirect } from '../frame/form';
 import { Note, PageHead, Panel, PostForm, Table, When } from '../frame/parts';
-import {
-  type Answer,
-  type Call,
-  type PageDeps,
-  type Route,
-  redirect,
-  viewRoute,
-} from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { CryptoTabs } from './kinds';
 
 const PATH = '/crypto/wallets';

@@ -4,7 +4,8 @@ import { Refusal } from '../../domain/errors';
 import { validate } from '../../domain/wire/validate';
 import { withAuditLine } from '../../service/audited';
 import type { CreateRequest } from '../../service/create-once';
-import { type Answer, type Call, redirect } from './route';
+import { redirect } from './form';
+import type { Answer, Call } from './route';
 
 /** Codes of refusals after which the act may still be done. */
 const OUTCOME_UNKNOWN = ['temporarily_unavailable', 'idempotency_request_in_progress'];

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
 import { isForeignPost } from '../../pages/security';
+import type { Flash } from '../../service/team/sessions';
+import type { Answer, Call } from './route';
 import { isCsrfToken } from './session-cookie';
 
 const BODY_BYTES_MAX = 32 * 1_024;
@@ -47,4 +49,14 @@ export const FORM_KEY = /^dashboard-[0-9a-f-]{36}$/;
 /** Creates an idempotency key, so that a repeated form acts once. */
 export function newFormKey(): string {
   return `dashboard-${randomUUID()}`;
+}
+
+/** Redirects to a page of this environment, which shows the text once. */
+export function redirect(
+  { href }: Pick<Call, 'href'>,
+  path: string,
+  tone: Flash['tone'],
+  text: string,
+): Answer {
+  return { go: href(path), flash: { tone, text } };
 }

@@ -73,13 +73,3 @@ export interface Route {
 export function viewRoute(path: string, title: string, handle: Route['handle']): Route {
   return { method: 'get', path, act: 'view', title, handle };
 }
-
-/** Redirects to a page of this environment, which shows the text once. */
-export function redirect(
-  { href }: Pick<Call, 'href'>,
-  path: string,
-  tone: Flash['tone'],
-  text: string,
-): Answer {
-  return { go: href(path), flash: { tone, text } };
-}

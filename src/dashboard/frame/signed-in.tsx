@@ -6,12 +6,13 @@ import { seeOther } from '../../pages/security';
 import { auditAsUser } from '../../service/audit-log';
 import { readSession, type Visit as SessionVisit, setFlash } from '../../service/team/sessions';
 import { checkPassword } from '../../service/team/sign-in';
-import { ConfirmPage } from './confirm-page';
 import { type Dashboard, sendHtml } from './context';
+import { PasswordField } from './fields';
 import { readOwnForm } from './form';
 import { findEntry, renderSignedIn } from './layout';
 import { explainLimit, NOTICES, Notice, type NoticeName } from './notices';
-import type { Answer, Call, Env, Route, Viewer } from './route';
+import { Note, PageHead, PostForm } from './parts';
+import type { Answer, Call, Confirmation, Env, Route, Viewer } from './route';
 import { csrfToken } from './session-cookie';
 
 export function addSignedIn(router: Router, dashboard: Dashboard, routes: readonly Route[]): void {
@@ -156,4 +157,40 @@ function redirectToSignIn(ctx: RouterContext): void {
 
 function parseEnv(text: string | undefined): Env | null {
   return text === 'sandbox' || text === 'live' ? text : null;
+}
+
+/** Fields that the page sets itself, or must not repeat. */
+const OWN_FIELDS = new Set(['csrf', 'confirmed', 'password', 'new_password']);
+
+interface ConfirmPageProps {
+  call: Call;
+  confirmation: Confirmation;
+  title: string;
+  back: string;
+  fault?: string | undefined;
+}
+
+/**
+ * Asks for confirmation. It repeats the fields of the form, so that it works without JavaScript.
+ */
+function ConfirmPage({ call, confirmation, title, back, fault }: ConfirmPageProps) {
+  const { form, path } = call;
+  const { question, button, password } = confirmation;
+  const hiddenFields = [...form].filter(([name]) => !OWN_FIELDS.has(name));
+  return (
+    <>
+      <PageHead title={title} />
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      <section class="panel narrow">
+        <p>{typeof question === 'string' ? question : question(form)}</p>
+        <PostForm call={call} path={path} button={button} hidden={{ confirmed: 'yes' }}>
+          {hiddenFields.map(([name, value]) => (
+            <input key={`${name}=${value}`} type="hidden" name={name} value={value} />
+          ))}
+          {password && <PasswordField autofocus />}
+        </PostForm>
+        <a href={back}>Back without doing it</a>
+      </section>
+    </>
+  );
 }

@@ -203,8 +203,6 @@ pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; }
 .tabs a { color: var(--ink); text-decoration: none; padding: 8px 12px; border-bottom: 3px solid transparent; }
 .tabs a:hover { border-color: var(--line); }
 .tabs a[aria-current] { color: var(--accent); border-color: var(--accent); font-weight: 620; }
-.panel-head { display: flex; gap: 8px 16px; flex-wrap: wrap; align-items: baseline; }
-.panel-head > :first-child { margin-right: auto; }
 summary { cursor: pointer; font-weight: 550; }
 details > * + * { margin-top: 10px; }
 .buttons { display: flex; gap: 10px 20px; flex-wrap: wrap; align-items: end; }

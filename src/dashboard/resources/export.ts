@@ -4,6 +4,13 @@ export type CsvValue = string | number | null | undefined;
 
 export type CsvColumn<D> = readonly [heading: string, value: (row: D) => CsvValue];
 
+/** Builds the columns that have the names of their fields. */
+export function fieldColumns<Name extends string>(...names: readonly Name[]) {
+  return names.map(
+    (name): CsvColumn<Partial<Record<Name, CsvValue>>> => [name, (row) => row[name]],
+  );
+}
+
 /** First characters of a cell that a spreadsheet would run as a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 const CHUNK_CHARS = 16 * 1_024;

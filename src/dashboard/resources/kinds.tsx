@@ -9,7 +9,7 @@ import { REFUND_STATUSES } from '../../domain/refund/refund';
 import type { Documents, Kind, ResourceDocument } from '../../service/resources/list';
 import { Status, When } from '../frame/parts';
 import type { Call } from '../frame/route';
-import type { CsvColumn } from './export';
+import { type CsvColumn, fieldColumns } from './export';
 
 const PAGES: Readonly<Record<Kind, { noun: string; path: string }>> = {
   payment: { noun: 'payment', path: '/payments' },
@@ -75,12 +75,9 @@ function columnsWith<D extends MoneyDocument>(own: Column<D>): Column<D>[] {
 
 const commonCsvColumns: readonly CsvColumn<MoneyDocument>[] = [
   ['id', ({ _id }) => _id],
-  ['created_at', ({ created_at }) => created_at],
-  ['status', ({ status }) => status],
+  ...fieldColumns('created_at', 'status'),
   ['amount', ({ amount, currency }) => decimalMoney(amount, currency)],
-  ['currency', ({ currency }) => currency],
-  ['method', ({ method }) => method],
-  ['bank_reference', ({ bank_reference }) => bank_reference],
+  ...fieldColumns('currency', 'method', 'bank_reference'),
   ['failure_code', ({ failure }) => failure?.code],
 ];
 
@@ -94,12 +91,9 @@ export const PAYMENTS: ResourceList<'payment'> = {
   columns: columnsWith(['Reference', ({ reference }) => reference ?? '–']),
   csv: [
     ...commonCsvColumns,
-    ['reference', ({ reference }) => reference],
-    ['country', ({ country }) => country],
+    ...fieldColumns('reference', 'country'),
     ['refunded', ({ refunded, currency }) => decimalMoney(refunded ?? 0, currency)],
-    ['authorized_at', ({ authorized_at }) => authorized_at],
-    ['settled_at', ({ settled_at }) => settled_at],
-    ['cancelled_at', ({ cancelled_at }) => cancelled_at],
+    ...fieldColumns('authorized_at', 'settled_at', 'cancelled_at'),
   ],
 };
 
@@ -111,12 +105,7 @@ export const REFUNDS: ResourceList<'refund'> = {
   methods: PAYMENT_METHOD_IDS,
   hint: 'Refund id or payment id',
   columns: columnsWith(['Reason', ({ reason }) => reason ?? '–']),
-  csv: [
-    ...commonCsvColumns,
-    ['payment_id', ({ payment_id }) => payment_id],
-    ['reason', ({ reason }) => reason],
-    ['settled_at', ({ settled_at }) => settled_at],
-  ],
+  csv: [...commonCsvColumns, ...fieldColumns('payment_id', 'reason', 'settled_at')],
 };
 
 export const PAYOUTS: ResourceList<'payout'> = {
@@ -129,12 +118,9 @@ export const PAYOUTS: ResourceList<'payout'> = {
   columns: columnsWith(['Reference', ({ reference }) => reference ?? '–']),
   csv: [
     ...commonCsvColumns,
-    ['reference', ({ reference }) => reference],
+    ...fieldColumns('reference'),
     ['fee', ({ fee, currency }) => decimalMoney(fee, currency)],
-    ['balance_account', ({ balance_account }) => balance_account],
-    ['recipient_id', ({ recipient_id }) => recipient_id],
-    ['sent_at', ({ sent_at }) => sent_at],
-    ['completed_at', ({ completed_at }) => completed_at],
+    ...fieldColumns('balance_account', 'recipient_id', 'sent_at', 'completed_at'),
     ['return_reason', ({ returned }) => returned?.reason],
   ],
 };

@@ -1,7 +1,8 @@
 import type { ComponentType } from 'preact';
 import { exportResources, type Kind, listResources } from '../../service/resources/list';
+import { redirect } from '../frame/form';
 import { PageHead, Panel, Table } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { createExports, csvStream } from './export';
 import { methodName, type ResourceList } from './kinds';
 import { ListFilters, ListPager, parseListQuery, toQueryString } from './list-filters';

@@ -4,8 +4,8 @@ import { CreateRefund } from '../../domain/wire/refunds';
 import { cancelPayment, findPayment } from '../../service/payments';
 import { createRefund } from '../../service/refunds';
 import { actOnMoney, buildCreateRequest } from '../frame/audited-act';
-import { FORM_KEY, field } from '../frame/form';
-import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
+import { FORM_KEY, field, redirect } from '../frame/form';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 
 export const PAYMENT_ACT_ROUTES: readonly Route[] = [
   {

@@ -8,7 +8,7 @@ import { Field } from '../frame/fields';
 import { field, readOwnForm } from '../frame/form';
 import { explainLimit, sendCard, sendNotice } from '../frame/notices';
 import { csrfToken } from '../frame/session-cookie';
-import { getNextPath, openSession } from './session';
+import { getNextPath, openSession } from './sign-in';
 
 const PATH = '/dashboard/sign-in/code';
 

@@ -8,7 +8,7 @@ import { type Dashboard, getHomePath } from '../frame/context';
 import { NewPasswordField } from '../frame/fields';
 import { readOwnForm } from '../frame/form';
 import { sendCard, sendNotice } from '../frame/notices';
-import { openSession } from './session';
+import { openSession } from './sign-in';
 
 const PATH = '/dashboard/invitation/:token';
 

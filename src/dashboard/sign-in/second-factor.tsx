@@ -2,9 +2,9 @@ import { QrCode } from '../../pages/qr';
 import type { TeamMember } from '../../service/team/members';
 import { getOffer, offerSecret, switchOff, switchOn } from '../../service/team/second-factor';
 import { Field } from '../frame/fields';
-import { field } from '../frame/form';
+import { field, redirect } from '../frame/form';
 import { Badge, Copyable, Note, PageHead, Panel, PostForm } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 
 const PROFILE = '/profile';
 const PATH = `${PROFILE}/second-factor`;

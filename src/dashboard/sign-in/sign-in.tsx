@@ -1,15 +1,16 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { seeOther } from '../../pages/security';
-import { endSession, type UserDocument } from '../../service/team/sessions';
+import { endSession, startSession, type UserDocument } from '../../service/team/sessions';
 import { checkLogin } from '../../service/team/sign-in';
 import { type Dashboard, getHomePath } from '../frame/context';
 import { Field, PasswordField } from '../frame/fields';
 import { field, readOwnForm } from '../frame/form';
 import { explainLimit, sendCard, sendNotice } from '../frame/notices';
-import { getNextPath, openSession } from './session';
 
 const EMAIL_LENGTH_MAX = 254;
+/** Pages of the dashboard, the only addresses that sign-in leads back to. */
+const NEXT = /^\/dashboard\/(?:sandbox|live)(?:\/[\w-]+){1,3}$/;
 
 /** Adds sign-in and sign-out. No answer reveals whether a user exists. */
 export function addSignIn(router: Router, dashboard: Dashboard): void {
@@ -93,4 +94,27 @@ function show(ctx: RouterContext, dashboard: Dashboard, props: SignInProps): voi
     </form>
   );
   sendCard(ctx, dashboard, { title: 'Sign in', status, fault, children });
+}
+
+export function getNextPath(fields: URLSearchParams): string | undefined {
+  const next = fields.get('next') ?? '';
+  return NEXT.test(next) ? next : undefined;
+}
+
+/**
+ * Replaces the browser's session, and redirects to `path`.
+ * @returns false when the password has changed since it was checked
+ */
+export async function openSession(
+  ctx: RouterContext,
+  dashboard: Dashboard,
+  user: UserDocument,
+  { stage, path }: { stage: 'password' | 'whole'; path: string },
+): Promise<boolean> {
+  const { cookie } = dashboard;
+  const secret = await startSession(dashboard, user, stage, cookie.read(ctx));
+  if (secret === null) return false;
+  cookie.write(ctx, secret);
+  seeOther(ctx, path);
+  return true;
 }

@@ -3,15 +3,9 @@ import { findEventResource } from '../../domain/webhook/event';
 import { type DeliveryDocument, type EventDocument, readEvent } from '../../service/events/list';
 import { sendEventAgain } from '../../service/events/redeliveries';
 import { deliveryText } from '../../service/resources/timeline';
+import { redirect } from '../frame/form';
 import { Facts, PageHead, Panel, Status, When } from '../frame/parts';
-import {
-  type Answer,
-  type Call,
-  type PageDeps,
-  type Route,
-  redirect,
-  viewRoute,
-} from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { ResourceLink } from '../resources/kinds';
 import { SendAgain } from './deliveries';
 

@@ -2,16 +2,9 @@ import { EVENT_TYPES, type EventType } from '../../domain/webhook/event';
 import { type EndpointSummary, getEndpoint, setEndpoint } from '../../service/endpoints';
 import { checkWebhookUrl } from '../../webhooks/url';
 import { Checks, Field } from '../frame/fields';
-import { field } from '../frame/form';
+import { field, redirect } from '../frame/form';
 import { Note, PageHead, Panel, PostForm } from '../frame/parts';
-import {
-  type Answer,
-  type Call,
-  type PageDeps,
-  type Route,
-  redirect,
-  viewRoute,
-} from '../frame/route';
+import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { SecretPanel } from './secret';
 import { TestPanel } from './test-event';
 

@@ -2,9 +2,9 @@ import { formatCount } from '../../domain/counted';
 import { ServiceError } from '../../domain/errors';
 import { countFailedEvents, sendFailedEvents } from '../../service/events/redeliveries';
 import { Field, Filters } from '../frame/fields';
-import { field } from '../frame/form';
+import { field, redirect } from '../frame/form';
 import { Note, PageHead, Panel, PostForm } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { parseDay } from '../resources/list-filters';
 
 const PATH = '/webhooks/send-failed';

@@ -2,9 +2,9 @@ import { ServiceError } from '../../domain/errors';
 import { EVENT_TYPES } from '../../domain/webhook/event';
 import { sendTestEvent } from '../../service/events/test-event';
 import { Select } from '../frame/fields';
-import { field } from '../frame/form';
+import { field, redirect } from '../frame/form';
 import { PageHead, Panel, PostForm } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, redirect } from '../frame/route';
+import type { Answer, Call, PageDeps, Route } from '../frame/route';
 import { AttemptFacts } from './delivery';
 
 export const TEST_EVENT_ROUTE: Route = {
