@@ -109,17 +109,26 @@ export async function openTemporal(settings: Settings): Promise<Client> {
   }
 }
 
-/** @throws ServiceError `keys_file_missing` or `keys_file_invalid` */
+/** @throws ServiceError as `findKeysFile` */
 export function openEncrypter(settings: Settings): Encrypter {
-  const path = getKeysFile(settings);
-  return createEncrypter(tryRead(path, () => followKeyFile(path).seal));
+  return createEncrypter(followKeyFile(findKeysFile(settings)).seal);
 }
 
 /** @throws ServiceError `keys_file_missing` or `keys_file_invalid` */
-export function findKeysFile(settings: Settings): string {
-  const path = getKeysFile(settings);
-  tryRead(path, () => followKeyFile(path));
-  return path;
+export function findKeysFile({ keysFile, source }: Settings): string {
+  if (keysFile === undefined) {
+    const message = `KEYS_FILE is not set (nor in ${source}): secrets are encrypted with the keys of the service.`;
+    throw new ServiceError('keys_file_missing', message);
+  }
+  try {
+    followKeyFile(keysFile);
+    return keysFile;
+  } catch (error) {
+    throw isMissingFile(error)
+      ? new ServiceError('keys_file_missing', `There is no key file at ${keysFile} (KEYS_FILE).`)
+      : // Nothing of its content may reach the terminal.
+        new ServiceError('keys_file_invalid', `${keysFile} (KEYS_FILE) is not a usable key file.`);
+  }
 }
 
 /** @throws ServiceError `keys_dir_missing` or `keys_dir_invalid` */
@@ -141,25 +150,6 @@ export function getKeysDir({ keysDir, source }: Settings): string {
   if (keysDir !== undefined) return keysDir;
   const message = `KEYS_DIR is not set (nor in ${source}): it holds the key pairs of recipients.`;
   throw new ServiceError('keys_dir_missing', message);
-}
-
-function getKeysFile({ keysFile, source }: Settings): string {
-  if (keysFile !== undefined) return keysFile;
-  throw new ServiceError(
-    'keys_file_missing',
-    `KEYS_FILE is not set (nor in ${source}): secrets are encrypted with the keys of the service.`,
-  );
-}
-
-function tryRead<T>(keysFile: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw isMissingFile(error)
-      ? new ServiceError('keys_file_missing', `There is no key file at ${keysFile} (KEYS_FILE).`)
-      : // Nothing of its content may reach the terminal.
-        new ServiceError('keys_file_invalid', `${keysFile} (KEYS_FILE) is not a usable key file.`);
-  }
 }
 
 function removeLogin(uri: string): string {

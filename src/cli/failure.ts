@@ -7,6 +7,12 @@ import { RedeliveryStopped } from '../service/events/redeliver-many';
 import { findConfigFault } from '../temporal/fault';
 import { describeError } from '../temporal/in-time';
 
+const MISMATCH =
+  'A stored value, such as a signing secret, can not be decrypted with this KEYS_FILE. ' +
+  'Use the file that the service runs with.';
+const BUSY =
+  'Others changed the same records for too long, so this step was not done: run it again.';
+
 export function explain(error: unknown): { code: string; message: string } {
   if (error instanceof ServiceError) return { code: error.code, message: error.message };
   if (error instanceof RedeliveryStopped) {
@@ -14,17 +20,8 @@ export function explain(error: unknown): { code: string; message: string } {
     const hint = `Sent again before that: ${error.sent}. Go on with --since ${error.position}.`;
     return { code, message: `${message} ${hint}` };
   }
-  if (error instanceof DecryptionError) {
-    const message =
-      'A stored value, such as a signing secret, can not be decrypted with this KEYS_FILE. ' +
-      'Use the file that the service runs with.';
-    return { code: 'keys_file_mismatch', message };
-  }
-  if (error instanceof Contention) {
-    const message =
-      'Others changed the same records for too long, so this step was not done: run it again.';
-    return { code: 'busy', message };
-  }
+  if (error instanceof DecryptionError) return { code: 'keys_file_mismatch', message: MISMATCH };
+  if (error instanceof Contention) return { code: 'busy', message: BUSY };
   if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) {
     const message = `MongoDB stopped answering, so the outcome is unknown: ${error.message}`;
     return { code: 'mongodb_unavailable', message };
@@ -34,17 +31,10 @@ export function explain(error: unknown): { code: string; message: string } {
   }
   const fault = findConfigFault(error);
   if (fault !== undefined) return { code: 'temporal_refused', message: fault.message };
-  if (isTemporalFault(error)) {
-    return {
-      code: 'temporal_unavailable',
-      message: `Temporal did not do it: ${describeError(error)}`,
-    };
-  }
-  return { code: 'internal_error', message: `Unexpected: ${describeError(error)}` };
-}
-
-function isTemporalFault(error: unknown): boolean {
-  return error instanceof TemporalError || isGrpcServiceError(error);
+  const reason = describeError(error);
+  return error instanceof TemporalError || isGrpcServiceError(error)
+    ? { code: 'temporal_unavailable', message: `Temporal did not do it: ${reason}` }
+    : { code: 'internal_error', message: `Unexpected: ${reason}` };
 }
 
 /**

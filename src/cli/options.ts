@@ -6,6 +6,11 @@ import { Amount as WireAmount } from '../domain/wire/fields';
 
 export const AccountId = z.string().meta({ argument: true });
 
+/** Schema of a text, with its description in the help. */
+export function textOption(description: string, placeholder: string) {
+  return z.string().meta({ description, placeholder });
+}
+
 export const Env = z.enum(['sandbox', 'live']).describe('environment').meta({ placeholder: 'env' });
 
 export function wholeNumber(min: number, max: number) {

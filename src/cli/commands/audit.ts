@@ -14,14 +14,14 @@ import {
 import { type Actor, listAllAuditLines } from '../../service/audit-log';
 import { describeError } from '../../temporal/in-time';
 import { defineCommand, defineGroup } from '../command';
-import { Env, limit, Time } from '../options';
+import { Env, limit, Time, textOption } from '../options';
 import { formatTime, printList, table } from '../output';
 
 const list = defineCommand({
   name: 'list',
   description: 'list the lines of the audit log, newest first',
   options: z.object({
-    account: z.string().optional().describe('only of this account').meta({ placeholder: 'id' }),
+    account: textOption('only of this account', 'id').optional(),
     env: Env.optional(),
     since: Time.optional().describe('only from this time on'),
     limit: limit(1_000, 100),
@@ -60,11 +60,10 @@ const verify = defineCommand({
   name: 'verify',
   description: 'follow the chains of the audit log, and report the first broken line of each',
   options: z.object({
-    against: z
-      .string()
-      .optional()
-      .describe('output of an earlier --json, whose lines must still exist')
-      .meta({ placeholder: 'file' }),
+    against: textOption(
+      'output of an earlier --json, whose lines must still exist',
+      'file',
+    ).optional(),
   }),
   notes: `
 Each line holds the hash of the line before it, so a change is seen. A writer of the database could make

@@ -21,6 +21,7 @@ import {
   Reason,
   SignedAmount,
   SignedUnits,
+  textOption,
 } from '../options';
 import { printFields } from '../output';
 
@@ -31,7 +32,7 @@ const AdjustOptions = z.object({
   currency: Currency.optional(),
   asset: z.string().optional().describe('a crypto asset, instead of a currency'),
   network: z.string().optional().describe('network of the asset'),
-  amount: z.string().describe('how much; below 0 debits').meta({ placeholder: 'minor' }),
+  amount: textOption('how much; below 0 debits', 'minor'),
   against: z
     .enum(['adjustments', 'receivable'])
     .default('adjustments')

@@ -6,7 +6,7 @@ import {
   redeliverCallback,
 } from '../../service/callbacks';
 import { defineCommand, defineGroup } from '../command';
-import { limit } from '../options';
+import { limit, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const CallbackId = z
@@ -20,16 +20,8 @@ const list = defineCommand({
   options: z.object({
     parked: z.boolean().default(false).describe('only those without a resource at their connector'),
     unsignalled: z.boolean().default(false).describe('only those that are not parked'),
-    connector: z
-      .string()
-      .optional()
-      .describe('only those of this bank')
-      .meta({ placeholder: 'name' }),
-    resource_id: z
-      .string()
-      .optional()
-      .describe('only those about this payment, refund or payout')
-      .meta({ placeholder: 'id' }),
+    connector: textOption('only those of this bank', 'name').optional(),
+    resource_id: textOption('only those about this payment, refund or payout', 'id').optional(),
     limit: limit(1_000, 100),
   }),
   example: 'callback list --unsignalled --connector sandbox',

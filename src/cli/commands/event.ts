@@ -3,7 +3,7 @@ import { isLive } from '../../domain/environment';
 import { findAccount } from '../../service/accounts';
 import { type EventDocument, listEventsBefore, readEventHistory } from '../../service/events/list';
 import { defineCommand, defineGroup } from '../command';
-import { AccountId, Env, limit, Time } from '../options';
+import { AccountId, Env, limit, Time, textOption } from '../options';
 import { fields, formatTime, printList, table } from '../output';
 import { redeliver } from './redeliver';
 
@@ -17,11 +17,7 @@ const list = defineCommand({
     before: Time.optional()
       .describe('continue a list at its next_cursor, or before a time')
       .meta({ placeholder: 'cursor' }),
-    resource: z
-      .string()
-      .optional()
-      .describe('only events of this payment, refund or payout')
-      .meta({ placeholder: 'id' }),
+    resource: textOption('only events of this payment, refund or payout', 'id').optional(),
   }),
   example: 'event list acct_… --env sandbox --limit 10',
   run: async (context, { account_id, env, resource: resource_id, before, ...page }) => {

@@ -12,7 +12,7 @@ import {
 } from '../../service/events/redeliver-many';
 import { defineCommand } from '../command';
 import type { CliContext } from '../context';
-import { Env, names, Time } from '../options';
+import { Env, names, Time, textOption } from '../options';
 
 /** Events for each line of progress. */
 const PROGRESS_EVERY = 100;
@@ -20,11 +20,7 @@ const STATUSES: DeliveryStatus[] = ['exhausted', 'pending'];
 
 const Options = z.object({
   event_id: z.string().optional().meta({ argument: true }),
-  account: z
-    .string()
-    .optional()
-    .describe('send many: those of this account')
-    .meta({ placeholder: 'id' }),
+  account: textOption('send many: those of this account', 'id').optional(),
   env: Env.optional().describe('of this environment'),
   since: Time.optional().describe('created at this time or later'),
   until: Time.optional().describe('created before this time (default: now)'),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { assertConnectorName } from '../../service/connectors';
 import { connectorRole, type MongoRole, serviceRoles } from '../../service/mongo-roles';
 import { defineCommand } from '../command';
+import { textOption } from '../options';
 
 const SANDBOX = 'sandbox_bank';
 
@@ -9,11 +10,10 @@ export const rolesCommand = defineCommand({
   name: 'roles',
   description: 'print the MongoDB role of each process, as lines for mongosh',
   options: z.object({
-    connectors: z
-      .string()
-      .optional()
-      .describe('connectors of live banks, in addition to that of the sandbox')
-      .meta({ placeholder: 'a,b' }),
+    connectors: textOption(
+      'connectors of live banks, in addition to that of the sandbox',
+      'a,b',
+    ).optional(),
   }),
   notes: `
 Give each process a user with its role, and print the roles again for each new version. An operator, who
