@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type Router from '@koa/router';
 
 /**
- * Serves a style sheet or script, which is text in the source since the compiler copies no other files.
- * @returns its address with the content's hash, so that browsers cache it forever
+ * Serves a style sheet or script, as text because the compiler copies no other files.
+ * @returns its address, which changes with the content
  */
 export function addAsset(
   router: Router,

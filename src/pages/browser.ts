@@ -8,15 +8,11 @@ const A_WEEK_S = 7 * 86_400; // longer than the longest payment is open
 
 export type BrowserCookie = ReturnType<typeof browserCookie>;
 
-/** Hashes page tokens and browser cookies for storage, as hex SHA-256. */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/**
- * Creates a cookie that holds a secret.
- * @param publicUrl https makes the cookie `Secure`, and prefixes its name
- */
+/** Creates a cookie that holds a secret; https makes it `Secure` and prefixes its name. */
 export function secretCookie(
   publicUrl: string,
   { prefix, name, attributes }: { prefix: string; name: string; attributes: string },
@@ -46,7 +42,6 @@ export function browserCookie(publicUrl: string) {
     attributes: `Path=/pay; Max-Age=${A_WEEK_S}`,
   });
   return {
-    /** Hash of this browser's cookie; null when it has none. */
     hash: (ctx: Context): string | null => {
       const value = read(ctx);
       return value === null ? null : hashSecret(value);

@@ -1,7 +1,4 @@
-/**
- * Script of the crypto page, as text because the compiler copies no other files. The page works
- * without it.
- */
+/** Script of the crypto page, which works without it. */
 export const CRYPTO_JS = `'use strict';
 (() => {
   const live = document.querySelector('[data-poll]');

@@ -31,9 +31,9 @@ export interface ShownCryptoPayment {
 
 /**
  * Stages of a payment, as its payer sees them.
- * - `pay`: nothing has come; `top_up`: a part has come, in time
- * - `confirming`: enough is unconfirmed; `received`: enough is confirmed
- * - `short`: a part has come, too late; `held`: it is checked; `expired`: nothing came in time
+ * - `top_up`: a part has come, in time; `short`: too late
+ * - `confirming`: enough has come, unconfirmed; `received`: confirmed
+ * - `expired`: nothing came in time
  */
 export type StageName = 'pay' | 'top_up' | 'confirming' | 'received' | 'short' | 'held' | 'expired';
 

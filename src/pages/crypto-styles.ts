@@ -1,6 +1,6 @@
 import { BASE_CSS } from './styles';
 
-/** The QR code stays dark on light in dark mode, because many scanners require it. */
+/** The QR code stays dark on light, because many scanners require it. */
 export const CRYPTO_CSS = `${BASE_CSS}
 .live { display: flex; flex-direction: column; gap: 24px; }
 h2 { font-size: 16px; font-weight: 620; }

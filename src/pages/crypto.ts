@@ -10,8 +10,8 @@ import { CRYPTO_CSS } from './crypto-styles';
 import { cryptoPage } from './crypto-views';
 
 /**
- * Serves the page of a crypto payment. It is read-only and not bound to a browser, since the wallet
- * may be on another device.
+ * Serves the page of a crypto payment. It is not bound to a browser, since the wallet may be on
+ * another device.
  * @see docs/api.md#the-payers-page
  */
 export function addCryptoRoutes(router: Router, pages: PayPages): void {

@@ -40,7 +40,6 @@ export interface Page extends Document {
   footer: string;
 }
 
-/** Renders a page of customers: a sheet with a banner above it and a footer below. */
 export function renderPage({ banner, footer, children, ...document }: Page): string {
   return renderDocument({
     ...document,

@@ -9,7 +9,7 @@ interface NoticeWords {
   text: string;
 }
 
-/** Pages that refuse or only inform; they name neither shop nor amount. */
+/** Notices; they name neither shop nor amount. */
 export const NOTICES = {
   unknown: {
     status: 404,
@@ -61,7 +61,7 @@ export const NOTICES = {
 
 export type NoticeName = keyof typeof NOTICES;
 
-/** @param onward URL for the browser that is bound to the payment; null for any other */
+/** @param onward URL for the browser that opened the payment; null for any other */
 export function noticePage(name: NoticeName, assets: PayAssets, onward: string | null): string {
   const { icon, title, text } = NOTICES[name];
   return renderPage({

@@ -8,16 +8,14 @@ type Facts = Pick<
 
 /**
  * Access of a browser to a payment's page.
- * - `open`: the page can be used
  * - `outcome`: this browser opened the payment, which is no longer payable
  * - `taken`: another browser opened it
- * - `expired`, `ended`: too late
  */
 export type PageAccess = 'open' | 'outcome' | 'taken' | 'expired' | 'ended';
 
 /**
  * Decides the access of a browser; pure.
- * @param browserHash SHA-256 of its cookie; null when it has none
+ * @param browserHash SHA-256 of its cookie
  * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function getPageAccess(payment: Facts, browserHash: string | null, now: Date): PageAccess {
@@ -51,8 +49,7 @@ export function onwardUrl(payment: Facts): string | null {
 const URL_LENGTH_MAX = 2_048;
 
 /**
- * Returns the bank's session URL if a browser may open it: https, or http in the sandbox. The
- * stored answer of the connector is not verified.
+ * Returns the bank's session URL if a browser may open it: https, or http in the sandbox.
  * @see docs/connectors.md#instructions
  */
 export function bankUrl({

@@ -14,8 +14,7 @@ import { PAY_CSS } from './styles';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Serves the hosted page. It reads no request body and redirects only to stored URLs. The page
- * opens once, is bound to the browser that opened it, and expires with the payment.
+ * Serves the hosted page. It reads no request body and redirects only to stored URLs.
  * @see docs/api.md#send-the-customer-to-redirect_url
  */
 export function createPayPages(deps: PayPageDeps): Router {
@@ -111,7 +110,6 @@ async function refuse(
   pages.notice(ctx, name, isBound ? payment.error_url : null);
 }
 
-/** Turns every error into a page, never into JSON or a stack trace. */
 function answerInWords(pages: PayPages): RouterMiddleware {
   return async (ctx, next) => {
     try {
@@ -129,8 +127,7 @@ function answerInWords(pages: PayPages): RouterMiddleware {
 }
 
 /**
- * Serves the bank's return address. It contains no secret: the browser's cookie authenticates, and
- * another browser does not learn whether the payment exists.
+ * Serves the bank's return address, which contains no secret: the browser's cookie authenticates.
  */
 function addReturnRoutes(router: Router, pages: PayPages): void {
   const add = (method: 'get' | 'post', suffix: string, answer: AnswerPayment) =>

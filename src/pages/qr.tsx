@@ -2,9 +2,7 @@ import { encode } from 'uqr';
 
 const MODULE_PIXELS = 4;
 
-/**
- * Draws a QR code as SVG. It is dark on light in both color schemes, because scanners require it.
- */
+/** Draws a QR code, dark on light in both color schemes because scanners require it. */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
   return (

@@ -1,7 +1,4 @@
-/**
- * Script of the payment page, as text because the compiler copies no other files. The page works
- * without it.
- */
+/** Script of the payment page, which works without it. */
 export const PAY_JS = `'use strict';
 (() => {
   const LATER_MS = 10000;

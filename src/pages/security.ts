@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa';
 
 export interface FormTargets {
-  /** Stored redirect targets of the form; null where one is not known yet. */
+  /** Stored redirect targets of the form; null where unknown yet. */
   urls: readonly (string | null)[];
   livemode: boolean;
 }
@@ -11,7 +11,7 @@ export const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' };
 
 /**
  * Sets the headers of every page: never framed, never cached, no foreign script.
- * @param publicUrl base of the pages; https turns HSTS on
+ * @param publicUrl https turns HSTS on
  * @param formAction targets of the forms; customers' pages lead to banks and shops
  */
 export function pageHeaders(publicUrl: string, formAction = ["'self'", 'https:']): Middleware {
@@ -33,20 +33,18 @@ export function pageHeaders(publicUrl: string, formAction = ["'self'", 'https:']
   };
 }
 
-/** Allows the targets of this page's forms, and no other plain http. */
 export function allowForms(ctx: Context, targets: FormTargets): void {
   ctx.set('Content-Security-Policy', contentSecurityPolicy(buildFormAction(targets)));
 }
 
 /**
- * Lists the targets. Chrome applies `form-action` to every redirect, and banks and shops redirect
- * to unknown addresses, so any https address is allowed.
+ * Lists the targets. Chrome applies `form-action` to every redirect, and the redirects of banks and
+ * shops are unknown, so any https address is allowed.
  */
 function buildFormAction({ urls, livemode }: FormTargets): string[] {
   const knownUrls = urls.filter((url) => url !== null);
   const origins = [...new Set(knownUrls.flatMap(getOrigins))];
-  // A sandbox bank on this machine uses http, and its address may be known only after this page is
-  // sent.
+  // The http address of a local sandbox bank may be known only after this page is sent.
   const pending = !livemode && knownUrls.length < urls.length ? ['http:'] : [];
   return ["'self'", 'https:', ...origins, ...pending];
 }

@@ -117,27 +117,25 @@ async function create(call: Call, deps: PageDeps): Promise<Answer> {
     // A form that is sent twice creates one key.
     const id = `key_${formKey}`;
     const { key } = await createKey(deps, { ...call.scope, scopes, id });
-    return { page: <ShownKey call={call} value={key} /> };
+    return {
+      page: (
+        <>
+          <PageHead title="Your new API key" />
+          <Note tone="note">Copy it now: it is not stored, and not shown again.</Note>
+          <Panel>
+            <Copyable label="API key" text={key} />
+            <p>
+              <a href={call.href('/api-keys')}>Back to the API keys</a>
+            </p>
+          </Panel>
+        </>
+      ),
+    };
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
     const text = 'This key was created already, and is shown only once. Revoke it if you lost it.';
     return redirect(call, '/api-keys', 'bad', text);
   }
-}
-
-function ShownKey({ call, value }: { call: Call; value: string }) {
-  return (
-    <>
-      <PageHead title="Your new API key" />
-      <Note tone="note">Copy it now: it is not stored, and not shown again.</Note>
-      <Panel>
-        <Copyable label="API key" text={value} />
-        <p>
-          <a href={call.href('/api-keys')}>Back to the API keys</a>
-        </p>
-      </Panel>
-    </>
-  );
 }
 
 async function revoke(call: Call, deps: PageDeps): Promise<Answer> {

@@ -50,26 +50,23 @@ export function InvitationsPanel({ call, invitations }: InvitationsProps) {
             <span key="email">{email}</span>,
             ROLE_NAMES[role],
             <When key="expires" at={expires_at.toISOString()} />,
-            mayChange && <WithdrawForm key="withdraw" call={call} email={email} />,
+            mayChange && (
+              <PostForm
+                key="withdraw"
+                call={call}
+                path="/team/invitations/withdraw"
+                button="Withdraw"
+                tone="plain"
+                class="inline"
+                hidden={{ email }}
+              />
+            ),
           ],
         }))}
         none="There are no invitations."
       />
       {mayChange && <InviteForm call={call} />}
     </Panel>
-  );
-}
-
-function WithdrawForm({ call, email }: { call: Call; email: string }) {
-  return (
-    <PostForm
-      call={call}
-      path="/team/invitations/withdraw"
-      button="Withdraw"
-      tone="plain"
-      class="inline"
-      hidden={{ email }}
-    />
   );
 }
 
