@@ -9,154 +9,100 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Rows of the glossary: what to write, and the patterns of what to avoid. `names` are matched against
- * the words of an identifier, joined by `-` (`postingId` is `posting-id`), `prose` against sentences.
+ * Rows of the glossary: what to write, and what to avoid: a pattern of an identifier's words, joined by
+ * `-` (`postingId` is `posting-id`), and one of sentences, by default the same.
  */
-export const GLOSSARY = [
-  {
-    write: 'journal entry',
-    names: /\bpostings?\b/,
-    prose: /\bpostings\b|\b(?:a|the|each|one|its|every|new|same|other) posting\b/,
-  },
-  { write: 'entry line', names: /\blegs?\b/, prose: /\blegs?\b/ },
-  {
-    write: 'pending entry, to apply',
-    names: /\bfold(?:s|ed|ing)?\b/,
-    prose: /\bfold(?:s|ed|ing)?\b|\btak(?:e|es|en|ing) in\b/,
-  },
-  { write: 'late funds', names: /\blate-money\b/, prose: /\blate money\b/ },
-  {
-    write: 'chargeback',
-    names: /\bclaw(?:ed|s|ing)?-?backs?\b/,
-    prose: /\bclaw(?:ed|s|ing)?[- ]?backs?\b/,
-  },
-  {
-    write: 'insufficient balance',
-    names: /\black-of-money\b|\btoo-little\b/,
-    prose: /\black of money\b/,
-  },
-  { write: 'asset, crypto payment', names: /\bcoins?\b/, prose: /\bcoins?\b/ },
-  {
-    write: 'to encrypt, re-encrypted',
-    names: /\b(?:un|re)?seal(?:s|ed|er|ers|ing)?\b/,
-    prose: /\b(?:un|re)?seal(?:s|ed|er|ers|ing)?\b/,
-  },
-  { write: 'to decrypt', names: /\bopeners?\b/, prose: /\bopeners?\b/ },
-  { write: 'key ring', names: /(?<!\bkey-)\brings?\b/, prose: /(?<!\bkey )\brings?\b/ },
-  {
-    write: 'plain text, without TLS',
-    names: /\bclear-text\b|\bin-clear\b/,
-    prose: /\bin (?:the )?clear\b|\bclear[- ]text\b/,
-  },
-  { write: 'to authenticate', prose: /\basks? (?:who calls|nobody)\b/ },
-  { write: 'not verified', prose: /\bat (?:its|their|his) word\b/ },
-  {
-    write: 'signature, verified',
-    names: /\bmacs?\b/,
-    prose: /\bmacs?\b|\bsender (?:is|was) (?:not )?known\b/,
-  },
-  { write: 'a valid key', prose: /\bkeys? that counts?\b/ },
-  {
-    write: 'to erase',
-    names: /\bforg[eo]t(?:s|ten|ting)?\b/,
-    prose: /\bforg[eo]t(?:s|ten|ting)?\b/,
-  },
-  { write: 'to redact', names: /\bblank(?:s|ed)?\b/, prose: /\bblank(?:s|ed)\b/ },
-  { write: 'idempotency record', names: /\bclaim(?:s|ed|ing)?\b/, prose: /\bclaim(?:s|ed|ing)?\b/ },
-  {
-    write: 'transition, path',
-    names: /\b(?:moves?|ways?)\b/,
-    prose: /\b(?:the|a|each|every|its|one|this|same|last|next) moves?\b|\bits way\b/,
-  },
-  { write: 'to apply, ignored', names: /\bheed(?:s|ed|ing)?\b/, prose: /\bheed(?:s|ed|ing)?\b/ },
-  { write: 'state, version, health', names: /\bstandings?\b/, prose: /\bstandings?\b/ },
-  {
-    write: 'stale state',
-    names: /\brecord-ahead\b/,
-    prose: /\b(?:is|was|be|are) ahead\b|\bmoved on\b/,
-  },
-  {
-    write: 'to sync from the database',
-    names: /\btake-over\b|\badopt(?:s|ed|ing)?\b/,
-    prose: /\btak(?:e|es|en|ing) over\b|\badopt(?:s|ed|ing)?\b/,
-  },
-  { write: 'again, new', names: /\banew\b/, prose: /\banew\b/ },
-  {
-    write: 'lock, lock holder',
-    names: /\bturns?\b/,
-    prose: /\b(?:a|the|its|their|whose|one) turns?\b/,
-  },
-  { write: 'write conflict', prose: /\b(?:met|meets?|meeting) others\b/ },
-  {
-    write: 'to cancel (a send)',
-    names: /\btak(?:e|es|en|ing)-back\b/,
-    prose: /\b(?:tak(?:e|es|en|ing)|took) back\b/,
-  },
-  { write: 'in the background, next to', names: /\bbeside\b/, prose: /\bbeside\b/ },
-  {
-    write: 'workflow state, activity log',
-    names: /\blife\b|\bjournal\b(?!-entr)/,
-    prose: /\b(?:a|the|its|whose|one) life\b|\blives\b/,
-  },
-  { write: 'updates, waiting for', names: /\blevers?\b|\bwaits-for\b/, prose: /\blevers?\b/ },
-  {
-    write: 'attention reason',
-    names: /\bmarks\b/,
-    prose: /\b(?:a|the|its|no|every|each|this|that|such) marks?\b|\bmarks that\b/,
-  },
-  {
-    write: 'remedy, to fix',
-    names: /\bcures?\b|\bmend(?:s|ed|ing)?\b/,
-    prose: /\bcures?\b|\bmend(?:s|ed|ing)?\b/,
-  },
-  {
-    write: 'reported, undelivered, to notify',
-    names: /\b(?:un)?told\b|\btell(?:s|ing)?\b/,
-    prose: /\b(?:un)?told\b|\btell(?:s|ing)?\b/,
-  },
-  {
-    write: 'request',
-    names: /\bwish(?:es|ed)?\b|\basked\b/,
-    prose: /\bwish(?:es|ed)?\b|\basked for\b/,
-  },
-  { write: 'params', names: /^given$/ },
-  { write: 'stored', names: /^kept$|\bkept-/, prose: /\bwhat stands\b/ },
-  {
-    write: 'findings, results',
-    names: /^found$/,
-    prose: /\bwhat (?:was|is|came|comes|became|becomes|has become) (?:made )?of\b/,
-  },
-  { write: 'a different amount', prose: /\bother money\b/ },
-  { write: 'confirmation page, form key', names: /\bask-page\b/, prose: /\bask page\b/ },
-  {
-    write: 'MFA session, authenticated session',
-    names: /\b(?:half|whole)-session\b|\benter-(?:half|whole)\b/,
-    prose: /\b(?:half|whole) session\b/,
-  },
-  { write: 'team member', names: /\bstaff\b|\bpeople\b|\bpersons?\b/, prose: /\bstaff\b/ },
-  { write: 'the noun', names: /\bwhoever\b/, prose: /\bwhoever\b/ },
-  {
-    write: 'confirmed, reorged',
-    names: /\bdeep\b(?!-(?:equal|strict))|\bundone\b/,
-    prose: /\bdeep enough\b/,
-  },
-  {
-    write: 'wrong asset, block reference, nonces',
-    names: /\bstrays?\b|\bnonce-line\b/,
-    prose: /\bstrays?\b|\bnonce line\b/,
-  },
-  {
-    write: 'metrics, estimated, results',
-    names: /\bfigures?\b|\breckon(?:s|ed|ing)?\b/,
-    prose: /\bfigures?\b|\breckon(?:s|ed|ing)?\b/,
-  },
-  { write: 'client, endpoint', names: /\bdoors?\b/, prose: /\bdoors?\b/ },
-  {
-    write: 'module, directory, codebase',
-    names: /\brooms?\b|\bhouses?\b/,
-    prose: /\brooms?\b|\bhouses?\b/,
-  },
+const ROWS = [
+  [
+    'journal entry',
+    /\bpostings?\b/,
+    /\bpostings\b|\b(?:a|the|each|one|its|every|new|same|other) posting\b/,
+  ],
+  ['entry line', /\blegs?\b/],
+  [
+    'pending entry, to apply',
+    /\bfold(?:s|ed|ing)?\b/,
+    /\bfold(?:s|ed|ing)?\b|\btak(?:e|es|en|ing) in\b/,
+  ],
+  ['late funds', /\blate-money\b/, /\blate money\b/],
+  ['chargeback', /\bclaw(?:ed|s|ing)?-?backs?\b/, /\bclaw(?:ed|s|ing)?[- ]?backs?\b/],
+  ['insufficient balance', /\black-of-money\b|\btoo-little\b/, /\black of money\b/],
+  ['asset, crypto payment', /\bcoins?\b/],
+  ['to encrypt, re-encrypted', /\b(?:un|re)?seal(?:s|ed|er|ers|ing)?\b/],
+  ['to decrypt', /\bopeners?\b/],
+  ['key ring', /(?<!\bkey-)\brings?\b/, /(?<!\bkey )\brings?\b/],
+  [
+    'plain text, without TLS',
+    /\bclear-text\b|\bin-clear\b/,
+    /\bin (?:the )?clear\b|\bclear[- ]text\b/,
+  ],
+  ['to authenticate', null, /\basks? (?:who calls|nobody)\b/],
+  ['not verified', null, /\bat (?:its|their|his) word\b/],
+  ['signature, verified', /\bmacs?\b/, /\bmacs?\b|\bsender (?:is|was) (?:not )?known\b/],
+  ['a valid key', null, /\bkeys? that counts?\b/],
+  ['to erase', /\bforg[eo]t(?:s|ten|ting)?\b/],
+  ['to redact', /\bblank(?:s|ed)?\b/, /\bblank(?:s|ed)\b/],
+  ['idempotency record', /\bclaim(?:s|ed|ing)?\b/],
+  [
+    'transition, path',
+    /\b(?:moves?|ways?)\b/,
+    /\b(?:the|a|each|every|its|one|this|same|last|next) moves?\b|\bits way\b/,
+  ],
+  ['to apply, ignored', /\bheed(?:s|ed|ing)?\b/],
+  ['state, version, health', /\bstandings?\b/],
+  ['stale state', /\brecord-ahead\b/, /\b(?:is|was|be|are) ahead\b|\bmoved on\b/],
+  [
+    'to sync from the database',
+    /\btake-over\b|\badopt(?:s|ed|ing)?\b/,
+    /\btak(?:e|es|en|ing) over\b|\badopt(?:s|ed|ing)?\b/,
+  ],
+  ['again, new', /\banew\b/],
+  ['lock, lock holder', /\bturns?\b/, /\b(?:a|the|its|their|whose|one) turns?\b/],
+  ['write conflict', null, /\b(?:met|meets?|meeting) others\b/],
+  ['to cancel (a send)', /\btak(?:e|es|en|ing)-back\b/, /\b(?:tak(?:e|es|en|ing)|took) back\b/],
+  ['in the background, next to', /\bbeside\b/],
+  [
+    'workflow state, activity log',
+    /\blife\b|\bjournal\b(?!-entr)/,
+    /\b(?:a|the|its|whose|one) life\b|\blives\b/,
+  ],
+  ['updates, waiting for', /\blevers?\b|\bwaits-for\b/, /\blevers?\b/],
+  [
+    'attention reason',
+    /\bmarks\b/,
+    /\b(?:a|the|its|no|every|each|this|that|such) marks?\b|\bmarks that\b/,
+  ],
+  ['remedy, to fix', /\bcures?\b|\bmend(?:s|ed|ing)?\b/],
+  ['reported, undelivered, to notify', /\b(?:un)?told\b|\btell(?:s|ing)?\b/],
+  ['request', /\bwish(?:es|ed)?\b|\basked\b/, /\bwish(?:es|ed)?\b|\basked for\b/],
+  ['params', /^given$/, null],
+  ['stored', /^kept$|\bkept-/, /\bwhat stands\b/],
+  [
+    'findings, results',
+    /^found$/,
+    /\bwhat (?:was|is|came|comes|became|becomes|has become) (?:made )?of\b/,
+  ],
+  ['a different amount', null, /\bother money\b/],
+  ['confirmation page, form key', /\bask-page\b/, /\bask page\b/],
+  [
+    'MFA session, authenticated session',
+    /\b(?:half|whole)-session\b|\benter-(?:half|whole)\b/,
+    /\b(?:half|whole) session\b/,
+  ],
+  ['team member', /\bstaff\b|\bpeople\b|\bpersons?\b/, /\bstaff\b/],
+  ['the noun', /\bwhoever\b/],
+  ['confirmed, reorged', /\bdeep\b(?!-(?:equal|strict))|\bundone\b/, /\bdeep enough\b/],
+  [
+    'wrong asset, block reference, nonces',
+    /\bstrays?\b|\bnonce-line\b/,
+    /\bstrays?\b|\bnonce line\b/,
+  ],
+  ['metrics, estimated, results', /\bfigures?\b|\breckon(?:s|ed|ing)?\b/],
+  ['client, endpoint', /\bdoors?\b/],
+  ['module, directory, codebase', /\brooms?\b|\bhouses?\b/],
 ];
+
+export const GLOSSARY = ROWS.map(([write, names, prose = names]) => ({ write, names, prose }));
 
 /**
  * Names that others use: on the wire, of workflows' messages and activities, of commands and their JSON,
