@@ -1,24 +1,28 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import os from 'node:os';
 import { join } from 'node:path';
-import { type Db, MongoClient, MongoServerError } from 'mongodb';
+import { MongoServerError } from 'mongodb';
 import { describeError, StackFailure } from '../src/base/failure';
 import { connectToBuild } from '../src/base/mongo-indexes';
 import { ServiceError } from '../src/domain/errors';
 import { createStores, ensureIndexes } from '../src/store';
 import { type Child, startChild, waitUntilUp } from './child-process';
 import type { MongoLogin, MongoUser } from './mongo-login';
-import { dropUsers, isServerError, makeUsers } from './mongo-users';
+import {
+  type Access,
+  asNobody,
+  asOperator,
+  dropUsers,
+  isServerError,
+  makeUsers,
+} from './mongo-users';
 import { LOOPBACK, needPortFor } from './ports';
 import { replaceFile } from './state-file';
 import type { Progress } from './terminal';
 
 const REPLICA_SET = 'payments';
-const DATABASE = 'payments';
 const UP_MS_MAX = 60_000;
 const STOP_MS_MAX = 6_000;
-const CALL_MS_MAX = 2_000;
 const UNAUTHORIZED = 13;
 const ALREADY_INITIALIZED = 23;
 /** Minimum of the server; the passwords are long and random. */
@@ -141,12 +145,10 @@ export async function prepareMongo(
   }
 }
 
-type Access = Pick<MongoOptions, 'port' | 'login' | 'database'>;
-
 /** @throws while the node is not yet primary */
 async function becomePrimary(access: Access): Promise<void> {
   const hello = await asNobody(access, (admin) => admin.command({ hello: 1 }));
-  if (hello['isWritablePrimary'] === true) return await ensureUsers(access);
+  if (hello['isWritablePrimary'] === true) return await makeUsers(access);
   if (hello['setName'] === undefined) await initiate(access);
   throw new Error('it is not primary yet');
 }
@@ -167,39 +169,5 @@ async function initiate(access: Access): Promise<void> {
       const newConfig = { ...config, version: config.version + 1, members };
       await admin.command({ replSetReconfig: newConfig, force: true });
     });
-  }
-}
-
-async function ensureUsers(access: Access): Promise<void> {
-  const { login, database = DATABASE } = access;
-  if (login === undefined) return;
-  const administrators = {
-    asNobody: <T>(work: (admin: Db) => Promise<T>) => asNobody(access, work),
-    asOperator: <T>(work: (admin: Db) => Promise<T>) => asOperator(access, work),
-  };
-  await makeUsers(administrators, login, database);
-}
-
-function asNobody<T>({ port }: Access, work: (admin: Db) => Promise<T>): Promise<T> {
-  return withAdmin(`${LOOPBACK}:${port}`, work);
-}
-
-function asOperator<T>({ port, login }: Access, work: (admin: Db) => Promise<T>): Promise<T> {
-  const user = login === undefined ? '' : `operator:${login.passwords.operator}@`;
-  return withAdmin(`${user}${LOOPBACK}:${port}`, work);
-}
-
-async function withAdmin<T>(host: string, work: (admin: Db) => Promise<T>): Promise<T> {
-  const client = new MongoClient(`mongodb://${host}/?directConnection=true`, {
-    serverSelectionTimeoutMS: CALL_MS_MAX,
-    connectTimeoutMS: CALL_MS_MAX,
-    socketTimeoutMS: CALL_MS_MAX * 5,
-    // The driver's own dynamic import of `os` fails under jest's CommonJS.
-    runtimeAdapters: { os },
-  });
-  try {
-    return await work(client.db('admin'));
-  } finally {
-    await client.close();
   }
 }

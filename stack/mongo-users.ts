@@ -1,8 +1,12 @@
-import { type Db, MongoServerError } from 'mongodb';
+import os from 'node:os';
+import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import { z } from 'zod';
 import { connectorRole, type MongoRole, serviceRoles } from '../src/service/mongo-roles';
 import type { MongoLogin, MongoUser } from './mongo-login';
+import { LOOPBACK } from './ports';
 
+const DATABASE = 'payments';
+const CALL_MS_MAX = 2_000;
 const AUTHENTICATION_FAILED = 18;
 const PROCESSES = ['api', 'worker', 'sandbox_bank'] as const satisfies readonly MongoUser[];
 /** Roles of the operator, who also reads the server's own collections. */
@@ -10,11 +14,11 @@ const OPERATOR_ROLES = ['root', '__system'];
 /** Only authentication mechanism; each further one takes time to set up. */
 const SCRAM = { mechanisms: ['SCRAM-SHA-256'] };
 
-type Administer = <T>(work: (admin: Db) => Promise<T>) => Promise<T>;
-
-export interface Administrators {
-  asNobody: Administer;
-  asOperator: Administer;
+/** Server on this machine, and its database of the service. */
+export interface Access {
+  port: number;
+  login?: MongoLogin;
+  database?: string;
 }
 
 const Users = z.object({ users: z.array(z.object({ user: z.string() })) });
@@ -23,24 +27,23 @@ const Roles = z.object({ roles: z.array(z.object({ role: z.string() })) });
 /**
  * Creates missing users, and gives each process the role that this version needs. It may be
  * interrupted and run again.
- * @param database the service's
+ *
  */
-export async function makeUsers(
-  { asNobody, asOperator }: Administrators,
-  { passwords }: MongoLogin,
-  database: string,
-): Promise<void> {
+export async function makeUsers(access: Access): Promise<void> {
+  const { login, database = DATABASE } = access;
+  if (login === undefined) return;
+  const { passwords } = login;
   const allow = (admin: Db) => allowProcesses(admin, passwords, database);
   try {
-    await asOperator(allow);
+    await asOperator(access, allow);
   } catch (error) {
     if (!isServerError(error, AUTHENTICATION_FAILED)) throw error;
     const roles = OPERATOR_ROLES.map((role) => ({ role, db: 'admin' }));
     // An anonymous local client may create the first user, and no other one.
-    await asNobody((admin) =>
+    await asNobody(access, (admin) =>
       admin.command({ createUser: 'operator', pwd: passwords.operator, roles, ...SCRAM }),
     );
-    await asOperator(allow);
+    await asOperator(access, allow);
   }
 }
 
@@ -88,4 +91,31 @@ export async function dropUsers(admin: Db): Promise<void> {
 
 export function isServerError(error: unknown, ...codes: number[]): error is MongoServerError {
   return error instanceof MongoServerError && codes.includes(Number(error.code));
+}
+
+export function asNobody<T>({ port }: Access, work: (admin: Db) => Promise<T>): Promise<T> {
+  return withAdmin(`${LOOPBACK}:${port}`, work);
+}
+
+export function asOperator<T>(
+  { port, login }: Access,
+  work: (admin: Db) => Promise<T>,
+): Promise<T> {
+  const user = login === undefined ? '' : `operator:${login.passwords.operator}@`;
+  return withAdmin(`${user}${LOOPBACK}:${port}`, work);
+}
+
+async function withAdmin<T>(host: string, work: (admin: Db) => Promise<T>): Promise<T> {
+  const client = new MongoClient(`mongodb://${host}/?directConnection=true`, {
+    serverSelectionTimeoutMS: CALL_MS_MAX,
+    connectTimeoutMS: CALL_MS_MAX,
+    socketTimeoutMS: CALL_MS_MAX * 5,
+    // The driver's own dynamic import of `os` fails under jest's CommonJS.
+    runtimeAdapters: { os },
+  });
+  try {
+    return await work(client.db('admin'));
+  } finally {
+    await client.close();
+  }
 }

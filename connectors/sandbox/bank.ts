@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Client } from '@temporalio/client';
 import { type NativeConnection, Worker } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
-import { createHttpServer } from '../../src/api/server';
+import { closeServer, createHttpServer } from '../../src/api/server';
 import type { Logger } from '../../src/base/log';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
@@ -67,71 +66,55 @@ export interface SandboxBank {
 
 const SLOW_SESSION_MS = 8_000;
 const SHUTDOWN_GRACE = '10s';
+const PAGES_GRACE_MS = 2_000;
 /** Time for a delivery: shorter than a row's lease and than the client's own retries. */
 const DELIVERY_MS = 4_000;
 
 /** Starts a bank for tests: a connector with pages on which a developer plays the customer. */
 export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxBank> {
-  const { mongo, now, log, autoplay } = deps;
-  const db = mongo.db(deps.database);
-  const sessions = createSessionStore(db, now);
-  const refunds = createBook(db, 'refunds', now);
-  const payouts = createBook(db, 'payouts', now);
-  const outbox = createOutbox(db, now);
+  const { now, log, stores, connector = SANDBOX_CONNECTOR } = deps;
+  const db = deps.mongo.db(deps.database);
+  const books = {
+    sessions: createSessionStore(db, now),
+    refunds: createBook(db, 'refunds', now),
+    payouts: createBook(db, 'payouts', now),
+    outbox: createOutbox(db, now),
+  };
   const chainStores = createChainStores(db, now);
-  await Promise.all([
-    sessions.ensureIndexes(),
-    outbox.ensureIndexes(),
-    chainStores.ensureIndexes(),
-  ]);
+  const indexed = [books.sessions, books.outbox, chainStores];
+  await Promise.all(indexed.map((store) => store.ensureIndexes()));
 
-  const connector = deps.connector ?? SANDBOX_CONNECTOR;
-  const memory = createCallbackMemory(deps.stores.callbacks, log);
+  const memory = createCallbackMemory(stores.callbacks, log);
   const inbox = { ...deps, memory };
   const deliver = (callback: ResourceCallback) =>
     deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(inbox, callback));
-  const sender = startSender({
-    connector,
-    outbox,
-    sessions,
-    refunds,
-    payouts,
-    log,
-    product: deps.stores,
-    deliver,
-  });
-  const record = createRecordChecks(deps.stores);
+  const sender = startSender({ ...books, connector, product: stores, deliver, log });
+  const record = createRecordChecks(stores);
   const chain = startChain({ ...deps, ...record, connector, stores: chainStores, deliver });
-  const { routes } = chain;
-  const app = createBankApp({ ...deps, sessions, outbox, decided: sender.wake, chain: routes });
+  const app = createBankApp({ ...deps, ...books, decided: sender.wake, chain: chain.routes });
   const server = createHttpServer(app.callback());
   server.listen(deps.port, deps.host);
-  const stopPages = () => closeServer(server);
+  const stopRest = async () => {
+    await Promise.all([sender.stop(), chain.stop(), closeServer(server, PAGES_GRACE_MS)]);
+    await memory.close();
+  };
   try {
     await once(server, 'listening');
     const baseUrl = (deps.publicUrl ?? `http://localhost:${getPort(server)}`).replace(/\/+$/, '');
-    const slowSessionMs = deps.slowSessionMs ?? SLOW_SESSION_MS;
     const bankActivities = createBankActivities({
-      mongo,
-      sessions,
-      refunds,
-      payouts,
-      outbox,
-      autoplay,
+      ...deps,
+      ...books,
       baseUrl,
-      slowSessionMs,
+      slowSessionMs: deps.slowSessionMs ?? SLOW_SESSION_MS,
       onOwnPayment: (payment_id) => memory.rememberConnector('payment', payment_id, connector),
-      decryptRecipient: deps.decryptRecipient,
-      readReference: deps.readReference,
-      findOutdated: createInstructionGuard(deps.stores),
+      findOutdated: createInstructionGuard(stores),
     });
     const activities = { ...bankActivities, ...chain.activitiesAt(baseUrl) };
     const worker = await createWorker(deps, activities);
     const finished = worker.run();
     const end = async () => {
       if (worker.getState() === 'RUNNING') worker.shutdown();
-      await finished.finally(() => Promise.all([sender.stop(), chain.stop(), stopPages()]));
-      await memory.close();
+      await finished.finally(stopRest);
     };
     let ending: Promise<void> | undefined;
     const stop = () => {
@@ -140,8 +123,7 @@ export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxB
     };
     return { url: baseUrl, activities, finished, stop };
   } catch (error) {
-    await Promise.all([sender.stop(), chain.stop(), stopPages()]);
-    await memory.close();
+    await stopRest();
     throw error;
   }
 }
@@ -171,17 +153,7 @@ function createWorker(
 }
 
 function getPort(server: Server): number {
-  const address: AddressInfo | string | null = server.address();
+  const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('not listening on a port');
   return address.port;
-}
-
-async function closeServer(server: Server): Promise<void> {
-  if (!server.listening) return;
-  const closed = once(server, 'close');
-  server.close();
-  server.closeIdleConnections();
-  const force = setTimeout(() => server.closeAllConnections(), 2_000);
-  await closed;
-  clearTimeout(force);
 }

@@ -3,9 +3,10 @@ import { rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { StackFailure } from '../../src/base/failure';
 import { checkHash, fetchArchive, MONGODB_ARCHIVES, PLATFORM } from './archives';
+import type { CachedServer } from './cache';
 import { findOnPath, needTool, runCommand } from './command';
 import { hashFile } from './download';
-import type { ProvisionContext, Route, Server, ServerExecutable } from './provision';
+import type { ProvisionContext, Route, Server } from './provision';
 
 /** Version 7.0 also opens data of the other route's 6.0; later versions do not. */
 const OFFICIAL_VERSION = '7.0';
@@ -28,7 +29,7 @@ export const mongod: Server = {
   ],
 };
 
-async function mongodOnPath({ env }: ProvisionContext): Promise<ServerExecutable | undefined> {
+async function mongodOnPath({ env }: ProvisionContext): Promise<CachedServer | undefined> {
   const path = findOnPath('mongod', env['PATH']);
   if (path === undefined) return undefined;
   const output = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');

@@ -1,6 +1,13 @@
 import { describeError, StackFailure } from '../../src/base/failure';
 import type { Progress, Task } from '../terminal';
-import { type CacheEntry, needSpace, readEntry, withCacheLock, writeEntry } from './cache';
+import {
+  type CachedServer,
+  type CacheEntry,
+  needSpace,
+  readEntry,
+  withCacheLock,
+  writeEntry,
+} from './cache';
 
 export interface Route extends CacheEntry {
   name: string;
@@ -13,7 +20,7 @@ export interface Route extends CacheEntry {
 export interface Server {
   name: string;
   /** Finds a usable executable in the environment or on PATH, and describes it. */
-  installed(context: ProvisionContext): Promise<ServerExecutable | undefined>;
+  installed(context: ProvisionContext): Promise<CachedServer | undefined>;
   routes: readonly Route[];
   help: readonly string[];
 }
@@ -25,32 +32,19 @@ export interface ProvisionContext {
   signal: AbortSignal;
 }
 
-export interface ServerExecutable {
-  path: string;
-  from: string;
-}
-
 /**
  * Finds a server on this machine or downloads it: an installed one, then the cache, then each
  * route. @throws StackFailure naming the attempts and the remedies
  */
-export async function provision(
-  server: Server,
-  context: ProvisionContext,
-): Promise<ServerExecutable> {
+export async function provision(server: Server, context: ProvisionContext): Promise<CachedServer> {
   const executable = await context.progress.during(server.name, async (task) => {
     const ready = (await server.installed(context)) ?? (await inCache(server, context));
     if (ready !== undefined) return ready;
-    return await withCacheLock(
-      context.cacheDir,
-      lockName(server),
-      task,
-      context.signal,
-      async () => {
-        // Another process may have downloaded it while this one waited.
-        return (await inCache(server, context)) ?? (await fetchByRoutes(server, task, context));
-      },
-    );
+    const lockName = server.name.toLowerCase().replace(/[^a-z]+/g, '-');
+    return await withCacheLock(context.cacheDir, lockName, task, context.signal, async () => {
+      // Another process may have downloaded it while this one waited.
+      return (await inCache(server, context)) ?? (await fetchByRoutes(server, task, context));
+    });
   });
   context.progress.line(`${server.name}: ${executable.from} (${executable.path})`);
   return executable;
@@ -59,7 +53,7 @@ export async function provision(
 async function inCache(
   server: Server,
   context: ProvisionContext,
-): Promise<ServerExecutable | undefined> {
+): Promise<CachedServer | undefined> {
   for (const route of server.routes) {
     const entry = await readEntry(context.cacheDir, route);
     if (entry !== undefined) return { path: entry.path, from: `${entry.from}, cached` };
@@ -71,7 +65,7 @@ async function fetchByRoutes(
   server: Server,
   task: Task,
   context: ProvisionContext,
-): Promise<ServerExecutable> {
+): Promise<CachedServer> {
   const failures: string[] = [];
   for (const route of server.routes) {
     try {
@@ -92,8 +86,4 @@ async function fetchByRoutes(
       '\n',
     ),
   );
-}
-
-function lockName(server: Server): string {
-  return server.name.toLowerCase().replace(/[^a-z]+/g, '-');
 }

@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { StackFailure } from '../../src/base/failure';
 import { fetchArchive, PLATFORM, TEMPORAL_ARCHIVES } from './archives';
+import type { CachedServer } from './cache';
 import { findOnPath, needTool, runCommand } from './command';
-import type { ProvisionContext, Route, Server, ServerExecutable } from './provision';
+import type { ProvisionContext, Route, Server } from './provision';
 
 const VERSION = '1.5.1';
 const GO_MODULE = 'github.com/temporalio/cli';
@@ -23,7 +24,7 @@ export const temporalCli: Server = {
   ],
 };
 
-async function temporalOnPath({ env }: ProvisionContext): Promise<ServerExecutable | undefined> {
+async function temporalOnPath({ env }: ProvisionContext): Promise<CachedServer | undefined> {
   const path = findOnPath('temporal', env['PATH']);
   if (path === undefined) return undefined;
   const output = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');

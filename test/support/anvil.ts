@@ -4,14 +4,10 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { StackFailure } from '../../src/base/failure';
 import { checkHash, PLATFORM } from '../../stack/provision/archives';
+import type { CachedServer } from '../../stack/provision/cache';
 import { findOnPath, needTool, runCommand } from '../../stack/provision/command';
 import { hashFile, unpackTar } from '../../stack/provision/download';
-import type {
-  ProvisionContext,
-  Route,
-  Server,
-  ServerExecutable,
-} from '../../stack/provision/provision';
+import type { ProvisionContext, Route, Server } from '../../stack/provision/provision';
 
 const VERSION = '1.7.1';
 const EXECUTABLE = 'anvil';
@@ -35,7 +31,7 @@ export const anvil: Server = {
   ],
 };
 
-async function anvilOnPath({ env }: ProvisionContext): Promise<ServerExecutable | undefined> {
+async function anvilOnPath({ env }: ProvisionContext): Promise<CachedServer | undefined> {
   const path = findOnPath(EXECUTABLE, env['PATH']);
   if (path === undefined) return undefined;
   const output = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');

@@ -1,7 +1,8 @@
 import { describeError, StackFailure } from '../../src/base/failure';
+import type { CachedServer } from '../../stack/provision/cache';
 import { withCacheLock } from '../../stack/provision/cache';
 import { findOnPath, isExecutable, runCommand } from '../../stack/provision/command';
-import type { ProvisionContext, ServerExecutable } from '../../stack/provision/provision';
+import type { ProvisionContext } from '../../stack/provision/provision';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const MAC_CHROME = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome';
@@ -12,13 +13,13 @@ const INSTALL_MS = 5 * 60_000;
  * where this process may use it.
  * @throws StackFailure saying how to help it.
  */
-export async function provisionChromium(context: ProvisionContext): Promise<ServerExecutable> {
+export async function provisionChromium(context: ProvisionContext): Promise<CachedServer> {
   const executable = installed(context.env) ?? (await installWithApt(context));
   context.progress.line(`Chromium: ${executable.from} (${executable.path})`);
   return executable;
 }
 
-function installed(env: NodeJS.ProcessEnv): ServerExecutable | undefined {
+function installed(env: NodeJS.ProcessEnv): CachedServer | undefined {
   const envPath = env['CHROMIUM_PATH'];
   if (envPath !== undefined && envPath !== '') {
     if (isExecutable(envPath)) return { path: envPath, from: 'CHROMIUM_PATH' };
@@ -31,7 +32,7 @@ function installed(env: NodeJS.ProcessEnv): ServerExecutable | undefined {
   return isExecutable(MAC_CHROME) ? { path: MAC_CHROME, from: 'installed' } : undefined;
 }
 
-async function installWithApt(context: ProvisionContext): Promise<ServerExecutable> {
+async function installWithApt(context: ProvisionContext): Promise<CachedServer> {
   const apt = findOnPath('apt-get', context.env['PATH']);
   if (apt === undefined) throw missing('there is no apt-get here to install it with');
   if (process.getuid?.() !== 0) throw missing('only root can install it with apt-get');

@@ -3,14 +3,10 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackFailure } from '../../src/base/failure';
 import { PLATFORM } from '../../stack/provision/archives';
+import type { CachedServer } from '../../stack/provision/cache';
 import { findOnPath, isExecutable, needTool, runCommand } from '../../stack/provision/command';
 import { hashFile } from '../../stack/provision/download';
-import type {
-  ProvisionContext,
-  Route,
-  Server,
-  ServerExecutable,
-} from '../../stack/provision/provision';
+import type { ProvisionContext, Route, Server } from '../../stack/provision/provision';
 
 const VERSION = '1.35.0';
 const EXECUTABLE = 'temporal-test-server';
@@ -28,9 +24,7 @@ export const testServer: Server = {
   ],
 };
 
-async function installedTestServer({
-  env,
-}: ProvisionContext): Promise<ServerExecutable | undefined> {
+async function installedTestServer({ env }: ProvisionContext): Promise<CachedServer | undefined> {
   const envPath = env['TEMPORAL_TEST_SERVER_PATH'];
   if (envPath !== undefined && envPath !== '') {
     if (isExecutable(envPath)) return { path: envPath, from: 'TEMPORAL_TEST_SERVER_PATH' };
