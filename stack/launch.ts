@@ -19,7 +19,6 @@ import { watchSources } from './watch';
 const ROOT = join(__dirname, '../..');
 
 const READY_MS_MAX = 120_000;
-/** Deaths of one part before all is ready, after which the launch fails. */
 const EARLY_DEATHS_MAX = 6;
 const DATA_MEGABYTES_MIN = 500;
 const LOG_CHECK_MS = 20_000;

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Size at which a log is rotated; with the one older file, a part's logs take about twice this. */
+/** Bytes after which a log is rotated; one older file is kept. */
 const LOG_BYTES_MAX = 50 * 1024 * 1024;
 const TAIL_BYTES = 8 * 1024;
 

@@ -121,10 +121,7 @@ function accessArguments(login: MongoLogin | undefined): string[] {
   return ['--auth', '--keyFile', login.keyFile, ...rounds];
 }
 
-/**
- * Creates the indexes, which the processes only check.
- * @throws StackFailure if one can't be created, or version 1 filled the database
- */
+/** @throws StackFailure if an index can't be created, or version 1 filled the database */
 export async function prepareMongo(
   uri: string,
   database: string,

@@ -22,7 +22,6 @@ export const NODE_PARTS = {
 export type NodePartName = keyof typeof NODE_PARTS;
 export const NODE_PART_NAMES = ['api', 'worker', 'sandbox_bank'] as const;
 
-/** Process that a debugger may attach to, on a port of the loopback address. */
 export interface Inspect {
   part: NodePartName;
   port: number;
@@ -45,7 +44,7 @@ export function logFile(config: StackConfig, part: PartName): string {
   return join(config.dataDir, 'logs', `${part}.log`);
 }
 
-/** Lists all parts in the order of their start: servers, the processes behind the api, the api. */
+/** Lists all parts in the order of their start. */
 export function stackParts(
   config: StackConfig,
   executables: Executables,

@@ -24,7 +24,7 @@ export interface TemporalOptions {
   logFile: string;
   signal?: AbortSignal;
   retentionHours?: number;
-  /** Further dynamic settings of the server, as `key=value`. */
+  /** Further dynamic settings, as `key=value`. */
   settings?: readonly string[];
 }
 

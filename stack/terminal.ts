@@ -3,7 +3,6 @@ import { describeError } from '../src/base/failure';
 const REDRAW_MS = 200;
 const LINE_EVERY_MS = 10_000;
 
-/** Output for progress; `isTTY` decides between one updating line and an occasional line. */
 export interface Screen {
   isTTY?: boolean;
   columns?: number;

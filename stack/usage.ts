@@ -7,7 +7,6 @@ export interface Variable {
   usual: string;
   /** Default of a process that is started alone. */
   alone: string;
-  /** Whether the launcher sets it, so that a value matters only for processes started alone. */
   isLauncher: boolean;
 }
 

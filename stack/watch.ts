@@ -8,7 +8,6 @@ import { runCommand } from './provision/command';
 import { listSources, staleSource } from './sources';
 import type { Progress } from './terminal';
 
-/** Interval of checks of the files' times, which work with every editor and file system. */
 const POLL_MS = 300;
 /** Pause after a change, since an editor or git writes several files. */
 const SETTLE_MS = 100;
@@ -73,7 +72,6 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {});
 }
 
-/** Hashes a compiled program: its own file and all of our files that it requires. */
 function hashCode(program: string): string {
   const hash = createHash('sha256');
   for (const [file, text] of [...readCode(program)].sort()) hash.update(`${file}\n${text}\n`);

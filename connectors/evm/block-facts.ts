@@ -5,6 +5,7 @@ import type { BlockDeposit } from './deposits';
 import type { Block, EvmNode } from './node';
 import { NodeFailure } from './node-answers';
 import type { Outgoing } from './settlements';
+import type { Movement } from './traces';
 
 export interface BlockFacts {
   deposits: BlockDeposit[];
@@ -24,20 +25,21 @@ interface Transfer {
   hash: Hash;
   to: Address;
   value: bigint;
-  /** Senders: of the token, and of the transaction. */
   sources: Address[];
 }
 
 /** @throws NodeFailure if the node does not know the whole block yet */
 export async function readFacts(deps: ReaderDeps, block: Block): Promise<BlockFacts> {
-  const ether = deps.traces ? await readTracedEther(deps.node, block) : readEther(block);
-  const transfers = [...ether, ...(await readTokenTransfers(deps, block))];
+  const { node, traces, assets } = deps;
+  const ether = traces ? await node.movements(block) : getPlainMovements(block);
+  const tokens = assets.usdc === undefined ? [] : await node.transfers(assets.usdc, block.hash);
+  const transfers = [...toTransfers('ETH', block, ether), ...toTransfers('USDC', block, tokens)];
   const rows = await deps.addresses.among([...new Set(transfers.map(({ to }) => to))]);
   const byAddress = new Map(rows.map((row) => [row.address, row]));
   const deposits = new Map<string, BlockDeposit>();
   for (const transfer of transfers) {
     const row = byAddress.get(transfer.to);
-    if (row === undefined || !(await hasMoved(deps.node, transfer))) continue;
+    if (row === undefined || !(await hasMoved(node, transfer))) continue;
     const key = `${row._id}:${transfer.asset}:${transfer.hash}`;
     deposits.set(key, addTransfer(deposits.get(key), row, transfer));
   }
@@ -45,41 +47,24 @@ export async function readFacts(deps: ReaderDeps, block: Block): Promise<BlockFa
 }
 
 /** Ether that transactions move, without what contracts move. */
-function readEther({ transactions }: Block): Transfer[] {
+function getPlainMovements({ transactions }: Block): Movement[] {
   return transactions.flatMap(({ hash, from, to, value }) =>
-    to === null || value === 0n
-      ? []
-      : [{ asset: 'ETH' as const, hash, to: getAddress(to), value, sources: [getAddress(from)] }],
+    to === null ? [] : [{ hash, from, to, value }],
   );
 }
 
-/** Ether that transactions and the contracts that they call move. */
-async function readTracedEther(node: EvmNode, block: Block): Promise<Transfer[]> {
-  const senders = indexSenders(block);
-  return (await node.movements(block)).flatMap(({ hash, from, to, value }) => {
-    if (value === 0n) return [];
-    const sources = [...new Set([getAddress(from), senders(hash)])];
-    return [{ asset: 'ETH' as const, hash, to: getAddress(to), value, sources }];
-  });
-}
-
-function indexSenders({ transactions }: Block): (hash: Hash) => Address {
+function toTransfers(
+  asset: Asset,
+  { transactions }: Block,
+  movements: readonly Movement[],
+): Transfer[] {
   const senders = new Map(transactions.map(({ hash, from }) => [hash, getAddress(from)]));
-  return (hash) => {
+  return movements.flatMap(({ hash, from, to, value }) => {
+    if (value === 0n) return [];
     const sender = senders.get(hash);
     if (sender === undefined) throw new NodeFailure('The node answered about another block.');
-    return sender;
-  };
-}
-
-async function readTokenTransfers({ node, assets }: ReaderDeps, block: Block): Promise<Transfer[]> {
-  if (assets.usdc === undefined) return [];
-  const senders = indexSenders(block);
-  const logs = await node.transfers(assets.usdc, block.hash);
-  return logs.flatMap(({ transactionHash: hash, from, to, value }) => {
-    if (value === 0n) return [];
-    const sources = [...new Set([getAddress(from), senders(hash)])];
-    return [{ asset: 'USDC' as const, hash, to: getAddress(to), value, sources }];
+    const sources = [...new Set([getAddress(from), sender])];
+    return [{ asset, hash, to: getAddress(to), value, sources }];
   });
 }
 

@@ -22,7 +22,7 @@ interface StoredBlock {
   hash: Hash;
 }
 
-/** Stored blocks, within which a reorganization can be followed back to the common block. */
+/** Longest reorganization that is followed, in blocks. */
 const BLOCKS_MAX = 1_024;
 
 export type ChainBook = ReturnType<typeof createChainBook>;

@@ -26,7 +26,7 @@ export interface Deposit extends Omit<BlockDeposit, 'amount'> {
   block: BlockRef | null;
   /** Last report that the service has, if it is still true. */
   told: ReportedDeposit | null;
-  /** Report in progress, stored before it is sent so that a repeat is identical. */
+  /** Report in progress, stored first so that a repeat is identical. */
   telling: PendingReport | null;
   reports: number;
   /** Whether more reports may follow. */
@@ -54,7 +54,6 @@ export function createDeposits(db: Db) {
       ]),
     find: (crypto_payment_id: string, transaction_id: string) =>
       rows.find({ crypto_payment_id, transaction_id: { $eq: toHash(transaction_id) } }).toArray(),
-    /** Stores the deposits of a block; another block may have brought them before. */
     store: async (
       deposits: readonly BlockDeposit[],
       block: BlockRef,
@@ -87,7 +86,6 @@ export function createDeposits(db: Db) {
       const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
       return modifiedCount === 1;
     },
-    /** Records, once, that the service has the report. */
     markReported: (_id: string, { callback }: PendingReport, told: ReportedDeposit | null) =>
       rows.updateOne(
         { _id, 'telling.callback.callback_id': callback.callback_id },

@@ -27,13 +27,10 @@ export interface EvmSettings {
   assets: Assets;
   /** Blocks after which a deposit or settlement counts, including its own. */
   confirmations: number;
-  /** Block at which a first start begins. */
   startBlock?: number | undefined;
-  /** Whether the node traces calls, so that ether from contracts is seen. */
   traces: boolean;
-  /** Maximum wei per unit of gas. */
+  /** Wei per unit of gas. */
   feeCap: bigint;
-  /** Time after which an unmined settlement offers a higher fee. */
   raiseAfterMs: number;
 }
 

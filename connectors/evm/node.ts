@@ -40,13 +40,6 @@ interface Transaction {
   nonce: number;
 }
 
-export interface TokenTransfer {
-  transactionHash: Hash;
-  from: Address;
-  to: Address;
-  value: bigint;
-}
-
 export interface Call {
   from: Address;
   to: Address;
@@ -73,8 +66,7 @@ export function createNode(url: string) {
           return { ...block, transactions: block.transactions.map((each) => ({ ...each })) };
         }),
       ),
-    /** Transfers of a token in exactly this block, on whichever branch it is. */
-    transfers: (token: Address, blockHash: Hash): Promise<TokenTransfer[]> =>
+    transfers: (token: Address, blockHash: Hash): Promise<Movement[]> =>
       askNode('eth_getLogs', async () => {
         const logs = await client.getLogs({
           address: token,
@@ -82,9 +74,9 @@ export function createNode(url: string) {
           blockHash,
           strict: true,
         });
-        return logs.map(({ transactionHash, args }) => ({ transactionHash, ...args }));
+        return logs.map(({ transactionHash: hash, args }) => ({ hash, ...args }));
       }),
-    /** Ether that moved in exactly this block, by the node's traces. */
+    /** Ether that moved in exactly this block. */
     movements: ({ number, hash }: Block): Promise<Movement[]> =>
       askNode('trace_block', async () => {
         const method = 'trace_block';
@@ -103,7 +95,6 @@ export function createNode(url: string) {
           return status === 'success';
         }),
       ),
-    /** Number of an account's transactions, with or without pending ones. */
     getNonce: (address: Address, blockTag: 'latest' | 'pending') =>
       askNode('eth_getTransactionCount', () => client.getTransactionCount({ address, blockTag })),
     getBalance: (address: Address) =>

@@ -8,7 +8,7 @@ import { broadcast } from './broadcasting';
 import { affordableFees, checkFunds, type FundsDeps } from './funds';
 import { assertChain, type Call } from './node';
 import { NodeFailure } from './node-answers';
-import { getTransactionHash, type Settlement } from './settlements';
+import { getTransactionHash, type Refusal, type Settlement } from './settlements';
 import { buildCall, type Fees, sign } from './signing';
 
 export interface PayingDeps extends FundsDeps {
@@ -95,10 +95,7 @@ export async function lookUpSettlement(
     : await buildAnswer(deps, _id);
 }
 
-interface RefusalReason {
-  code: string;
-  message: string;
-}
+type RefusalReason = Omit<Refusal, '_id'>;
 
 const REVERTS: RefusalReason = {
   code: 'wallet_refused',

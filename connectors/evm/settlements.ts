@@ -40,12 +40,10 @@ export interface Settlement {
   /** Bytes that the node accepted last. */
   broadcast: { hash: Hash; at: Date } | null;
   mined: MinedTransaction | null;
-  /** Transaction and end that the service knows. */
   told: { sent: string | null; end: End | null };
-  /** Report in progress, stored before it is sent so that a repeat is identical. */
+  /** Report in progress, stored first so that a repeat is identical. */
   telling: PendingReport | null;
   reports: number;
-  /** Whether work or reports remain. */
   is_open: boolean;
   accepted_at: Date;
 }
@@ -82,7 +80,7 @@ export function createSettlements(db: Db) {
       refusals.updateOne({ _id: refusal._id }, { $setOnInsert: refusal }, { upsert: true }),
     add: (settlement: Settlement, session: ClientSession) =>
       rows.insertOne(settlement, { session }),
-    /** Unmined settlements, in the order of their nonces. */
+    /** Unmined settlements in nonce order. */
     waiting: (from: Address) =>
       rows.find({ from, is_open: true, mined: null }).sort({ nonce: 1 }).toArray(),
     countBetween: (from: Address, first: number, next: number) =>
@@ -136,7 +134,6 @@ export function createSettlements(db: Db) {
       const { modifiedCount } = await rows.updateOne(filter, { $set: { telling } });
       return modifiedCount === 1;
     },
-    /** Records, once, that the service has the report. */
     markReported: (_id: string, { callback }: PendingReport, told: Settlement['told']) =>
       rows.updateOne(
         { _id, 'telling.callback.callback_id': callback.callback_id },

@@ -10,7 +10,6 @@ export interface Fees {
   tip: bigint;
 }
 
-/** Price of gas: the newest base fee, and the tip for miners. */
 export interface GasPrice {
   base: bigint;
   tip: bigint;

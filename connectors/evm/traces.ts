@@ -1,7 +1,6 @@
 import { type Address, type Hash, isAddress, isHash, isHex } from 'viem';
 import { z } from 'zod';
 
-/** Ether that moved in a transaction, by itself or by a contract that it called. */
 export interface Movement {
   hash: Hash;
   from: Address;
@@ -25,7 +24,6 @@ const Trace = z.object({
   error: z.string().nullish(),
 });
 
-/** Call that moves ether; other kinds of calls move none. */
 const Call = Trace.extend({
   type: z.literal('call'),
   action: z.object({ callType: z.literal('call'), from: address, to: address, value: wei }),

@@ -70,7 +70,6 @@ const PAGES_GRACE_MS = 2_000;
 /** Time for a delivery: shorter than a row's lease and than the client's own retries. */
 const DELIVERY_MS = 4_000;
 
-/** Starts a bank for tests: a connector with pages on which a developer plays the customer. */
 export async function createSandboxBank(deps: SandboxBankDeps): Promise<SandboxBank> {
   const { now, log, stores, connector = SANDBOX_CONNECTOR } = deps;
   const db = deps.mongo.db(deps.database);

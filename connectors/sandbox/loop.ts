@@ -2,7 +2,7 @@ import type { Logger } from '../../src/base/log';
 
 const POLL_MS = 300;
 const TROUBLE_MS = 1_000;
-/** Lease of a due row: after it, another process retries the work of one that was killed. */
+/** Lease of a due row, after which another process retries it. */
 export const LEASE_MS = 5_000;
 const BACKOFF_MS_MAX = 30_000;
 

@@ -39,7 +39,6 @@ export const MAGIC_AMOUNTS = {
   },
 } as const satisfies MagicTable;
 
-/** Magic amounts of refunds; the payment's amount has no effect. */
 export const REFUND_MAGIC_AMOUNTS = {
   66611: {
     behaviour: 'refused',

@@ -38,7 +38,6 @@ export interface BankSession {
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** Derives the bank's reference, so that a repeated instruction gets the same one. */
 export function bankReference(instructionId: string): string {
   const digits = deriveUuid(`sandbox-bank:${instructionId}`).replaceAll('-', '');
   return `SBX${digits.slice(0, 12).toUpperCase()}`;

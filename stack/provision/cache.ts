@@ -13,11 +13,9 @@ import { hashFile } from './download';
 const LOCK_POLL_MS = 500;
 const PARTIAL = '.partial-';
 
-/** Manifest of a cached server: its origin, and what shows whether it is damaged. */
 const Manifest = z.object({ from: z.string(), bytes: z.int(), sha256: z.string() });
 
 export interface CacheEntry {
-  /** Directory in the cache, with version and platform in its name. */
   folder: string;
   executable: string;
 }

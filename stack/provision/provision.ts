@@ -11,7 +11,6 @@ import {
 
 export interface Route extends CacheEntry {
   name: string;
-  /** Disk space that it needs while it works. */
   megabytes: number;
   /** Puts the executable into `folder`. @throws StackFailure */
   fetch(folder: string, task: Task, context: ProvisionContext): Promise<void>;

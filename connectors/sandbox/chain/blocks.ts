@@ -6,7 +6,7 @@ export const BLOCK_MS = 1_000;
 /** Blocks after which a deposit counts, including its own. */
 export const REQUIRED_CONFIRMATIONS = 3;
 
-/** Number of the newest block, computed from the time. */
+/** Number of the newest block. */
 export function heightAt(now: Date): number {
   return Math.floor(now.getTime() / BLOCK_MS);
 }

@@ -46,7 +46,7 @@ export const CRYPTO_MAGIC_AMOUNTS = {
   },
 } as const satisfies MagicTable;
 
-/** Magic amounts of crypto settlements, in the smallest unit of any asset. */
+/** Magic amounts in the smallest unit of any asset. */
 export const SETTLEMENT_MAGIC_AMOUNTS = {
   66641: {
     behaviour: 'refused',

@@ -4,7 +4,6 @@ import type { Network } from '../../../src/domain/crypto/assets';
 import { getBackoffMs, LEASE_MS } from '../loop';
 import type { Step } from './plan';
 
-/** Payment that the transaction pays, or settlement that it makes. */
 export interface Subject {
   resource: CryptoResource;
   resource_id: string;

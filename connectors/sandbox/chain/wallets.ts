@@ -34,7 +34,6 @@ export function createWalletStore(db: Db, now: () => Date) {
         { $setOnInsert: { question } },
         { upsert: true },
       ),
-    /** Requested minor units; null without a request. */
     getRequestedAmount: async (_id: string): Promise<number | null> =>
       (await prices.findOne({ _id }))?.question.amount ?? null,
     byToken: (token: string) => wallets.findOne({ token }),
