@@ -26,12 +26,12 @@ export const CRYPTO_MAGIC_AMOUNTS = {
     description: 'The source fails the screening: `held`.',
   },
   66636: {
-    behaviour: 'undone_early',
+    behaviour: 'reorged_early',
     description:
       'The deposit is reorged before it is confirmed, and mined in another block: `received`, once.',
   },
   66637: {
-    behaviour: 'undone_late',
+    behaviour: 'reorged_late',
     description:
       'The deposit is reorged 3 seconds after it was confirmed: `received`, and an operator is alerted.',
   },
@@ -76,7 +76,7 @@ export const SETTLEMENT_MAGIC_AMOUNTS = {
 } as const satisfies MagicTable;
 
 export type PayerBehavior =
-  | 'waits_for_a_person'
+  | 'waits_for_payer'
   | (typeof CRYPTO_MAGIC_AMOUNTS)[keyof typeof CRYPTO_MAGIC_AMOUNTS]['behaviour'];
 
 export type SettlementBehavior =
@@ -84,7 +84,7 @@ export type SettlementBehavior =
   | (typeof SETTLEMENT_MAGIC_AMOUNTS)[keyof typeof SETTLEMENT_MAGIC_AMOUNTS]['behaviour'];
 
 export function getPayerBehavior(amount: number): PayerBehavior {
-  return lookUpBehavior(CRYPTO_MAGIC_AMOUNTS, amount, 'waits_for_a_person');
+  return lookUpBehavior(CRYPTO_MAGIC_AMOUNTS, amount, 'waits_for_payer');
 }
 
 /** @param amount smallest units */

@@ -13,8 +13,8 @@ import type { PayerWallet } from './wallets';
 export const CHOICES = [
   { value: 'confirms', label: 'It is confirmed' },
   { value: 'listed', label: 'Its source fails the screening' },
-  { value: 'undone_early', label: 'The chain undoes it before it counts, then takes it again' },
-  { value: 'undone_late', label: 'The chain undoes it after it has counted' },
+  { value: 'reorged_early', label: 'The chain undoes it before it counts, then takes it again' },
+  { value: 'reorged_late', label: 'The chain undoes it after it has counted' },
   { value: 'never_confirms', label: 'It is never confirmed' },
 ] as const satisfies readonly { value: Course | 'listed'; label: string }[];
 

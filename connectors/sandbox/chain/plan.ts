@@ -16,7 +16,7 @@ export interface Step {
   reason?: string;
 }
 
-export type Course = 'confirms' | 'undone_early' | 'undone_late' | 'never_confirms';
+export type Course = 'confirms' | 'reorged_early' | 'reorged_late' | 'never_confirms';
 
 const FOLLOWS_AFTER_MS = 3_000;
 const SEEN: Step = { name: 'deposit', after_ms: 0, confirmations: 0, branch: 0 };
@@ -31,13 +31,13 @@ const COUNTED: Step = {
 
 const DEPOSIT_PLANS: Record<Course, Step[]> = {
   confirms: [SEEN, COUNTED],
-  undone_early: [
+  reorged_early: [
     IN_BLOCK,
     REORG,
     { ...IN_BLOCK, after_ms: BLOCK_MS, branch: 1 },
     { ...COUNTED, after_ms: (REQUIRED_CONFIRMATIONS - 1) * BLOCK_MS, branch: 1 },
   ],
-  undone_late: [SEEN, COUNTED, { ...REORG, after_ms: FOLLOWS_AFTER_MS }],
+  reorged_late: [SEEN, COUNTED, { ...REORG, after_ms: FOLLOWS_AFTER_MS }],
   never_confirms: [SEEN],
 };
 
@@ -64,7 +64,7 @@ export function planPayer(behavior: PayerBehavior, due: bigint): PlannedDeposit[
   const full = { amount: due, after_ms: PAYS_AFTER_MS, course: 'confirms', listed: false } as const;
   const half = due / 2n;
   const plans: Record<PayerBehavior, PlannedDeposit[]> = {
-    waits_for_a_person: [],
+    waits_for_payer: [],
     declined: [],
     pays: [full],
     pays_half: [{ ...full, amount: half }],
@@ -74,8 +74,8 @@ export function planPayer(behavior: PayerBehavior, due: bigint): PlannedDeposit[
     ],
     pays_double: [{ ...full, amount: due * 2n }],
     listed_source: [{ ...full, listed: true }],
-    undone_early: [{ ...full, course: 'undone_early' }],
-    undone_late: [{ ...full, course: 'undone_late' }],
+    reorged_early: [{ ...full, course: 'reorged_early' }],
+    reorged_late: [{ ...full, course: 'reorged_late' }],
     never_confirms: [{ ...full, course: 'never_confirms' }],
   };
   return plans[behavior];

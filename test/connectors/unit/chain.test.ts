@@ -66,14 +66,14 @@ describe('plans', () => {
   });
 
   it('take an undone deposit into another block, or leave it undone', () => {
-    const early = planDeposit('undone_early', true);
+    const early = planDeposit('reorged_early', true);
     expect(early.map(({ name, branch }) => [name, branch])).toEqual([
       ['deposit', 0],
       ['deposit_undone', undefined],
       ['deposit', 1],
       ['deposit', 1],
     ]);
-    expect(planDeposit('undone_late', true).at(-1)?.name).toBe('deposit_undone');
+    expect(planDeposit('reorged_late', true).at(-1)?.name).toBe('deposit_undone');
   });
 
   it('split to the unit, and let every magic amount but the declined one pay', () => {
