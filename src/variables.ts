@@ -60,7 +60,7 @@ export const VARIABLES = z.object({
     description: 'Name of the database; those of connectors begin with it',
   }),
   ALLOW_CLEAR_TEXT: z.enum(['', PLAIN_TEXT_ALLOWED]).default('').meta({
-    description: 'yes: no TLS to Temporal and MongoDB on other machines',
+    description: 'yes: Temporal and MongoDB on other machines may lack TLS',
   }),
   KEYS_FILE: z.string().min(1).meta({
     description: 'The service’s secrets, mode 0600',
