@@ -1,20 +1,18 @@
 import { gzipSync } from 'node:zlib';
 import { idealPayment, waitForBank } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { type Exchange, exchange } from './exchange';
 import { expectRefusal } from './refusal';
 
 const KIB_64 = 64 * 1_024;
 
-let service: Service;
+const service = useService();
 let key: string;
 let sent = 0;
 
 beforeAll(async () => {
-  service = await startService();
   ({ key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const good = JSON.stringify(idealPayment());
 const latin1 = (text: string) => Buffer.from(text, 'latin1');

@@ -1,16 +1,14 @@
 import { call, idealPayment } from '../support/http';
 import { RAIL_ENTRIES, REFUNDS } from '../support/promises';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService();
 let key: string;
 
 beforeAll(async () => {
-  service = await startService();
   ({ key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const get = (path: string, as = key) => call(service.url, 'GET', path, { key: as });
 const create = (body: object, as = key) =>

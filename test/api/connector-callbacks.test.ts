@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { PaymentDocument } from '../../src/store/payments';
 import { everythingStored, run } from '../cli/cli';
-import { openResourceSetting, type ResourceSetting } from '../cli/resource-setting';
+import { useResourceSetting } from '../cli/resource-setting';
 import { ROOT } from '../docs/pages';
 import { eventually } from '../support/http';
 import { type Exchanged, exchange } from './exchange';
@@ -25,18 +25,16 @@ const Keys = z.object({
 type Key = z.infer<typeof Key>;
 
 const OTHER = 'other-bank';
-let setting: ResourceSetting;
+const setting = useResourceSetting();
 let bank: string;
 let ours: Key;
 let theirs: Key;
 
 beforeAll(async () => {
-  setting = await openResourceSetting();
   bank = setting.service.connector;
   ours = Key.parse(await cli('connector', 'key', 'create', bank));
   theirs = Key.parse(await cli('connector', 'key', 'create', OTHER));
 });
-afterAll(async () => await setting?.close());
 
 const environment = () => ({
   ...setting.env,

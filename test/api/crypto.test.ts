@@ -10,7 +10,7 @@ import { saveHistory } from '../support/histories';
 import { call, eventually } from '../support/http';
 import { retryUntilDone } from '../support/insist';
 import { scriptedChain } from '../support/scripted-chain';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import {
   COIN,
   type CryptoShop,
@@ -22,14 +22,12 @@ import {
 } from './crypto-setting';
 
 const chain = scriptedChain();
-let service: Service;
+const service = useService({ chain });
 let shop: CryptoShop;
 
 beforeAll(async () => {
-  service = await startService({ chain });
   shop = await openCryptoShop(service);
 });
-afterAll(async () => service?.stop());
 
 describe('an account', () => {
   test('without crypto is refused on every route, and enabling opens them', async () => {

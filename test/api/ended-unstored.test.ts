@@ -1,18 +1,16 @@
 import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call, idealPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
 /** A workflow that has ended, and whose payment the database does not hold. */
-let service: Service;
+const service = useService({ worker: false });
 let account_id: string;
 let key: string;
 
 beforeAll(async () => {
-  service = await startService({ worker: false });
   ({ account_id, key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const create = (idempotencyKey: string, once = true) =>
   call(service.url, 'POST', '/v1/payments', { key, body: idealPayment(), idempotencyKey, once });

@@ -1,18 +1,16 @@
 import fc from 'fast-check';
 import { call, idealPayment, settledPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { credit, insertRecipient } from './payout-setting';
 import { expectErrorShape } from './refusal';
 
-let service: Service;
+const service = useService();
 let account_id: string;
 let key: string;
 
 beforeAll(async () => {
-  service = await startService();
   ({ account_id, key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const post = (raw: string, path = '/v1/payments') => call(service.url, 'POST', path, { key, raw });
 const count = (collection: string) =>

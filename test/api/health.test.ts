@@ -10,17 +10,13 @@ import { createStores } from '../../src/store';
 import { createTemporalClient } from '../../src/temporal/client';
 import { eventually } from '../support/http';
 import { mongodbUri } from '../support/servers';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 
 /** Address at which nothing listens. */
 const NOWHERE = '127.0.0.1:1';
 
-let service: Service;
+const service = useService();
 
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(async () => service?.stop());
 afterEach(async () => {
   await service.stores.heartbeats.end('worker-1');
   await service.stores.heartbeats.end('worker-2');

@@ -1,16 +1,11 @@
 import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { CREATES, type Creator } from './create-setting';
 import { bankRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 
-let service: Service;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(async () => service?.stop());
+const service = useService();
 
 describe.each(CREATES)('a key of $name', (creating) => {
   const { path, operation, collection, crowd, others, refused } = creating;

@@ -3,17 +3,12 @@ import { SCOPES } from '../../src/domain/account/api-key';
 import { ENDPOINTS } from '../../src/domain/wire';
 import { makeKey } from '../../src/store/keys';
 import { call, eventually, idealPayment } from '../support/http';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { exchange } from './exchange';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService({ logged: (line) => lines.push(line) });
 const lines: string[] = [];
-
-beforeAll(async () => {
-  service = await startService({ logged: (line) => lines.push(line) });
-});
-afterAll(async () => service?.stop());
 
 const get = (path: string, key?: string) => call(service.url, 'GET', path, key ? { key } : {});
 const post = (path: string, key: string, body?: unknown) =>

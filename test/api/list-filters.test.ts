@@ -1,15 +1,10 @@
 import { call, idealPayment, settledPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { makeLikeness, payments } from './list-setting';
 import { ids, walkPages } from './pages';
 import { expectRefusal } from './refusal';
 
-let service: Service;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(async () => service?.stop());
+const service = useService();
 
 const get = (key: string, path: string, query: Record<string, string> = {}) =>
   call(service.url, 'GET', `${path}?${new URLSearchParams(query)}`, { key });

@@ -1,17 +1,15 @@
 import { call } from '../support/http';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { LISTS, type Likeness, type Listed, makeLikeness, OLD } from './list-setting';
 import { ids, walkPages } from './pages';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService();
 let like: Likeness;
 
 beforeAll(async () => {
-  service = await startService();
   like = await makeLikeness(service);
 });
-afterAll(async () => service?.stop());
 
 describe.each(LISTS)('the list of $name', ({ open, rows, statuses, unknown }) => {
   let list: Listed;

@@ -1,15 +1,13 @@
 import { call, idealPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService();
 let key: string;
 
 beforeAll(async () => {
-  service = await startService();
   ({ key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const bodyWith = (metadata: string) =>
   JSON.stringify(idealPayment()).replace(/\}$/, `,"metadata":${metadata}}`);

@@ -2,21 +2,19 @@ import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
 import { call, idealPayment, settledPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { openShop } from './payout-setting';
 
 const Document = z.object({
   components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
 });
 
-let service: Service;
+const service = useService();
 let document: z.infer<typeof Document>;
 
 beforeAll(async () => {
-  service = await startService();
   document = Document.parse(await (await fetch(`${service.url}/openapi.json`)).json());
 });
-afterAll(async () => service?.stop());
 
 /** Sends each body, and holds the answer against the document's schema of that name. */
 async function expectAllowed(key: string, path: string, schema: string, bodies: object[]) {

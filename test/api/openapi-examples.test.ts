@@ -3,7 +3,7 @@ import { NETWORKS } from '../../src/domain/crypto/assets';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import { ENDPOINTS } from '../../src/domain/wire';
 import { call, eventually } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { openShop } from './payout-setting';
 
 const Shown = z.record(z.string(), z.object({ value: z.looseObject({}) }));
@@ -31,7 +31,7 @@ const Document = z.object({
 const Success = z.object({ content: Content });
 type Body = Record<string, unknown>;
 
-let service: Service;
+const service = useService();
 let document: z.infer<typeof Document>;
 let key: string;
 
@@ -95,7 +95,6 @@ const make = {
 };
 
 beforeAll(async () => {
-  service = await startService();
   const { stores, url } = service;
   const shop = await openShop(service);
   key = shop.key;
@@ -109,7 +108,6 @@ beforeAll(async () => {
   }
   document = Document.parse(await (await fetch(`${url}/openapi.json`)).json());
 });
-afterAll(async () => service?.stop());
 
 /** Id of a fresh resource that a path takes. */
 function idFor(path: string): Promise<string> {

@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats';
 import { z } from 'zod';
 import { ERROR_CODES } from '../../src/domain/errors';
 import { call } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 
 /** OpenAPI 3.1 as its specification says it, as far as this document uses it. */
 const Schema = z.union([z.boolean(), z.looseObject({})]);
@@ -91,18 +91,16 @@ const Document = z.strictObject({
   }),
 });
 
-let service: Service;
+const service = useService();
 let raw: unknown;
 let document: z.infer<typeof Document>;
 
 beforeAll(async () => {
-  service = await startService();
   const response = await fetch(`${service.url}/openapi.json`);
   expect(response.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
   raw = await response.json();
   document = Document.parse(raw);
 });
-afterAll(async () => service?.stop());
 
 const operations = () =>
   Object.entries(document.paths).flatMap(([path, item]) =>

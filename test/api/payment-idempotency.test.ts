@@ -1,19 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call, idealPayment } from '../support/http';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { exchange } from './exchange';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService();
 let account_id: string;
 let key: string;
 
 beforeAll(async () => {
-  service = await startService();
   ({ account_id, key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const create = (idempotencyKey: string, body: unknown = idealPayment(), as = key) =>

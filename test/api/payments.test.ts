@@ -1,15 +1,13 @@
 import { everythingStored } from '../cli/cli';
 import { call, eventually, idealPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 
-let service: Service;
+const service = useService();
 let key: string;
 
 beforeAll(async () => {
-  service = await startService();
   ({ key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const post = (path: string, body?: unknown, more: object = {}) =>
   call(service.url, 'POST', path, { key, body, ...more });

@@ -1,18 +1,16 @@
 import { RAIL_IDS, type RAILS } from '../../src/domain/payout/rails';
 import type { RecipientFacts } from '../../src/domain/payout/recipient';
 import { call, eventually } from '../support/http';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { insertRecipient, openShop, RAIL_CURRENCY, type Shop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService();
 let shop: Shop;
 
 beforeAll(async () => {
-  service = await startService();
   shop = await openShop(service);
 });
-afterAll(async () => service?.stop());
 
 const payoutsOf = (account_id: string) =>
   service.mongo.db(service.database).collection('payouts').countDocuments({ account_id });

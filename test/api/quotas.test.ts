@@ -1,6 +1,6 @@
 import { makeKey } from '../../src/store/keys';
 import { call } from '../support/http';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { bankRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 import { inOneWindow } from './window';
@@ -13,12 +13,8 @@ const LIMITS = {
   CREATE_LIMIT_PER_SECOND: 1,
 };
 
-let service: Service;
+const service = useService({ worker: false, limits: LIMITS });
 
-beforeAll(async () => {
-  service = await startService({ worker: false, limits: LIMITS });
-});
-afterAll(async () => service?.stop());
 afterEach(() => jest.restoreAllMocks());
 
 const get = (key: string) => call(service.url, 'GET', '/v1/payment-methods/available', { key });

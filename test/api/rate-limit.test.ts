@@ -5,19 +5,14 @@ import { makeKey } from '../../src/store/keys';
 import { signPayload } from '../../src/webhooks/signature';
 import { operatorsAudit } from '../support/audit';
 import { call, eventually, idealPayment } from '../support/http';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 import { inOneWindow } from './window';
 
 /** Two a second, counted over ten seconds. */
 const BURST = 20;
 
-let service: Service;
-
-beforeAll(async () => {
-  service = await startService({ ratePerSecond: 2 });
-});
-afterAll(async () => service?.stop());
+const service = useService({ ratePerSecond: 2 });
 
 const get = (key: string) => call(service.url, 'GET', '/v1/payment-methods/available', { key });
 const numberOf = (headers: Headers, name: string) => Number(headers.get(name) ?? Number.NaN);

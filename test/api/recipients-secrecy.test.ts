@@ -12,18 +12,16 @@ import { createTemporalClient } from '../../src/temporal/client';
 import { everythingStored } from '../cli/cli';
 import { call } from '../support/http';
 import { recipientDecrypter } from '../support/recipient-decrypter';
-import { NO_LIMITS, type Service, startService } from '../support/service';
+import { NO_LIMITS, useService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService({ worker: false });
 let key: string;
 
 beforeAll(async () => {
-  service = await startService({ worker: false });
   ({ key } = await service.account());
 });
-afterAll(async () => service?.stop());
 afterEach(() => jest.restoreAllMocks());
 
 const PATH = '/v1/payout-recipients';

@@ -1,18 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { call } from '../support/http';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService({ worker: false });
 let account_id: string;
 let key: string;
 
 beforeAll(async () => {
-  service = await startService({ worker: false });
   ({ account_id, key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const PATH = '/v1/payout-recipients';
 const create = (body: object, idempotencyKey: string = randomUUID(), as = key) =>

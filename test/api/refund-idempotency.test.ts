@@ -6,19 +6,15 @@ import { createEncrypter } from '../../src/encryption/encrypter';
 import { type CreatedResource, createOnce } from '../../src/service/create-once';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call, eventually, settledPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { fund } from './fund';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService();
 let account_id: string;
 let key: string;
 let payment_id: string;
 
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(async () => service?.stop());
 beforeEach(async () => {
   ({ account_id, key } = await service.account());
   payment_id = (await settledPayment(service, key)).id;

@@ -1,18 +1,16 @@
 import { call, idealPayment, settledPayment } from '../support/http';
 import { REFUNDS } from '../support/promises';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { fund } from './fund';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService({ environments: ['sandbox', 'live'] });
 let account_id: string;
 let key: string;
 
 beforeAll(async () => {
-  service = await startService({ environments: ['sandbox', 'live'] });
   ({ account_id, key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const get = (path: string, as = key) => call(service.url, 'GET', path, { key: as });
 const refund = (body: object, as = key) =>

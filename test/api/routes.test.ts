@@ -2,18 +2,16 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { closeServer, createHttpServer } from '../../src/api/server';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { exchange } from './exchange';
 import { expectErrorShape, expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService();
 let key: string;
 
 beforeAll(async () => {
-  service = await startService();
   ({ key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const ask = (method: string, path: string, more: readonly (readonly [string, string])[] = []) =>
   exchange(service.url, { method, path, headers: [['Authorization', `Bearer ${key}`], ...more] });

@@ -1,18 +1,16 @@
 import { call, idealPayment, settledPayment } from '../support/http';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { openShop, type Shop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
-let service: Service;
+const service = useService();
 let shop: Shop;
 let key: string;
 
 beforeAll(async () => {
-  service = await startService();
   shop = await openShop(service);
   ({ key } = shop);
 });
-afterAll(async () => service?.stop());
 
 const post = (path: string, body?: unknown) => call(service.url, 'POST', path, { key, body });
 const create = async () => (await post('/v1/payments', idealPayment())).body;

@@ -7,15 +7,9 @@ import { createCallbackMemory } from '../../src/callbacks/memory';
 import { payoutWorkflowId } from '../../src/domain/payout/payout';
 import { refundWorkflowId } from '../../src/domain/refund/refund';
 import { lifecycleLabels } from '../../src/temporal/labels';
-import { type BankWorld, startBankWorld } from '../connectors/bank-world';
+import { useBankWorld } from '../connectors/bank-world';
 
-let world: BankWorld;
-beforeAll(async () => {
-  world = await startBankWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBankWorld();
 
 const deliver = (callback: ResourceCallback) => deliverCallback(world.server.inbox, callback);
 

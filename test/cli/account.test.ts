@@ -4,14 +4,9 @@ import { SCOPES } from '../../src/domain/account/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import { hashKey } from '../../src/store/keys';
-import { CreatedAccount, everythingStored, openProvisioning, type Provisioning } from './cli';
+import { CreatedAccount, everythingStored, useProvisioning } from './cli';
 
-let service: Provisioning;
-
-beforeAll(async () => {
-  service = await openProvisioning();
-});
-afterAll(async () => await service.close());
+const service = useProvisioning();
 
 describe('account create', () => {
   test('makes an account with a working key per environment and a dashboard login', async () => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { inTransaction } from '../../src/base/mongo';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { fundSandbox } from '../../src/service/balances/fund';
-import { CliError, openProvisioning, type Provisioning, run } from './cli';
+import { CliError, openProvisioning, run, useProvisioning } from './cli';
 
 const Row = z.strictObject({
   balance_account: z.string(),
@@ -14,12 +14,7 @@ const Row = z.strictObject({
 const Balances = z.strictObject({ data: z.array(Row) });
 const Funded = Row.extend({ operation_id: z.string() });
 
-let service: Provisioning;
-
-beforeAll(async () => {
-  service = await openProvisioning();
-});
-afterAll(async () => await service.close());
+const service = useProvisioning();
 
 async function balances(account: string, env: 'sandbox' | 'live') {
   return Balances.parse(await service.json('balance', 'show', account, '--env', env)).data;

@@ -2,13 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { deliverCallback, type ResourceCallback } from '../../src/callbacks/deliver';
 import type { CallbackDocument, WaitingFilter } from '../../src/store/callbacks';
 import { eventually } from '../support/http';
-import { openResourceSetting, type ResourceSetting } from './resource-setting';
+import { useResourceSetting } from './resource-setting';
 
-let setting: ResourceSetting;
-beforeAll(async () => {
-  setting = await openResourceSetting();
-});
-afterAll(async () => await setting?.close());
+const setting = useResourceSetting();
 afterEach(async () => {
   await setting.deps.db.collection('bank_callbacks').deleteMany({});
 });

@@ -8,6 +8,7 @@ import { connectMongo } from '../../src/base/mongo';
 import { runCli } from '../../src/cli/program';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { createStores } from '../../src/store';
+import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import { openRebuilder } from '../support/rebuilder';
 import { mongodbUri, temporalAddress } from '../support/servers';
@@ -111,4 +112,9 @@ export async function everythingStored(db: Db): Promise<string> {
   const names = (await db.listCollections().toArray()).map(({ name }) => name);
   const all = await Promise.all(names.map((name) => db.collection(name).find().toArray()));
   return JSON.stringify(all);
+}
+
+/** A command line for one file's tests. */
+export function useProvisioning(): Provisioning {
+  return useFixture(openProvisioning, (provisioning) => provisioning.close());
 }

@@ -4,14 +4,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { isPassword } from '../../src/encryption/password';
 import { acceptInvitation as joinTeam } from '../../src/service/team/members';
-import { openProvisioning, type Provisioning } from './cli';
+import { useProvisioning } from './cli';
 
-let service: Provisioning;
-
-beforeAll(async () => {
-  service = await openProvisioning();
-});
-afterAll(async () => await service.close());
+const service = useProvisioning();
 
 const Invited = z.strictObject({ link: z.string(), expires_at: z.string() });
 const Reset = z.strictObject({ email: z.string(), password: z.string() });

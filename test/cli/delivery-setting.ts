@@ -8,6 +8,7 @@ import { followKeyFile } from '../../src/encryption/service-keys';
 import type { EventDelivery, EventDocument } from '../../src/store/events';
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../src/webhooks/post';
+import { useFixture } from '../support/fixture';
 import { temporalAddress } from '../support/servers';
 import { receiveHttp } from '../webhooks/receiver';
 import { openProvisioning } from './cli';
@@ -99,4 +100,14 @@ export async function openDeliverySetting() {
       await service.close();
     },
   };
+}
+
+/** A receiver and a command line for one file's tests; each begins with a receiver that accepts. */
+export function useDeliverySetting(): DeliverySetting {
+  const setting = useFixture(openDeliverySetting, (opened) => opened.close());
+  beforeEach(() => {
+    setting.answer.status = 200;
+    setting.bodies.length = 0;
+  });
+  return setting;
 }

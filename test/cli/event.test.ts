@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { EventDocument } from '../../src/store/events';
-import { openProvisioning, type Provisioning } from './cli';
+import { useProvisioning } from './cli';
 import { recordEvents } from './event-log';
 
 const Page = z.strictObject({
@@ -10,12 +10,7 @@ const Page = z.strictObject({
   next_cursor: z.iso.datetime().nullable(),
 });
 
-let service: Provisioning;
-
-beforeAll(async () => {
-  service = await openProvisioning();
-});
-afterAll(async () => await service.close());
+const service = useProvisioning();
 
 async function page(account: string, ...options: string[]) {
   return Page.parse(await service.json('event', 'list', account, '--env', 'sandbox', ...options));

@@ -1,17 +1,12 @@
 import { type DeliveryOrphan, findDeliveries, restart } from '../../src/service/orphans';
 import type { DeliveryDocument } from '../../src/store/deliveries';
 import type { EventDocument } from '../../src/store/events';
-import { type DeliverySetting, openDeliverySetting } from './delivery-setting';
+import { useDeliverySetting } from './delivery-setting';
 
-let setting: DeliverySetting;
-beforeAll(async () => {
-  setting = await openDeliverySetting();
-});
+const setting = useDeliverySetting();
 beforeEach(async () => {
-  setting.bodies.length = 0;
   await setting.service.db.collection('events').deleteMany({});
 });
-afterAll(async () => await setting?.close());
 
 const DUE_AT = '2026-03-01T12:05:00.000Z';
 

@@ -1,17 +1,12 @@
 import { z } from 'zod';
 import { SCOPES } from '../../src/domain/account/api-key';
 import { hashKey } from '../../src/store/keys';
-import { everythingStored, openProvisioning, type Provisioning } from './cli';
+import { everythingStored, useProvisioning } from './cli';
 
 const MadeKey = z.strictObject({ key_id: z.string(), key: z.string() });
 const RevokedKey = z.strictObject({ key_id: z.string(), revoked_at: z.string() });
 
-let service: Provisioning;
-
-beforeAll(async () => {
-  service = await openProvisioning();
-});
-afterAll(async () => await service.close());
+const service = useProvisioning();
 
 test('key create makes another key of all scopes, or of those asked for, and stores its hash', async () => {
   const { account_id } = await service.account();

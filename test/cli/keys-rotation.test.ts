@@ -8,17 +8,15 @@ import { cardRecipient } from '../api/recipient-bodies';
 import { call } from '../support/http';
 import { recipientDecrypter } from '../support/recipient-decrypter';
 import { mongodbUri } from '../support/servers';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 import { type Outcome, run } from './cli';
 
-let service: Service;
+const service = useService({ worker: false });
 let key: string;
 
 beforeAll(async () => {
-  service = await startService({ worker: false });
   ({ key } = await service.account());
 });
-afterAll(async () => service?.stop());
 
 const create = async (): Promise<string> => {
   const body = cardRecipient({ reference: randomUUID() });

@@ -12,6 +12,7 @@ import { buildRecipient, recipientOwner } from '../../src/store/recipients';
 import { totpOwner } from '../../src/store/users';
 import { operatorsAudit } from '../support/audit';
 import { openUser } from '../support/dashboard';
+import { useFixture } from '../support/fixture';
 import { openProvisioning } from './cli';
 
 /** Text that is sealed for a recipient here. */
@@ -140,4 +141,11 @@ export function killedAfter(stores: Stores, calls: number): Stores {
     },
   };
   return { ...stores, recipients };
+}
+
+/** A database for one file's tests, each of which begins with no sealed values. */
+export function useKeysSetting(): KeysSetting {
+  const setting = useFixture(openKeysSetting, (opened) => opened.close());
+  beforeEach(() => setting.clear());
+  return setting;
 }

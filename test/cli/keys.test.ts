@@ -13,15 +13,9 @@ import {
 import { endpointOwner } from '../../src/store/endpoints';
 import { recipientOwner } from '../../src/store/recipients';
 import { eventually } from '../support/http';
-import { DETAILS, type KeysSetting, killedAfter, openKeysSetting, SECRET } from './keys-setting';
+import { DETAILS, killedAfter, SECRET, useKeysSetting } from './keys-setting';
 
-let setting: KeysSetting;
-
-beforeAll(async () => {
-  setting = await openKeysSetting();
-});
-afterAll(async () => await setting.close());
-beforeEach(async () => await setting.clear());
+const setting = useKeysSetting();
 
 const SANDBOX = 'recipients.sandbox';
 const none = {

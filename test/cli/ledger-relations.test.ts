@@ -1,18 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { eventId } from '../../src/base/ids';
-import { type LedgerSetting, openLedgerSetting } from './ledger-setting';
+import { type LedgerSetting, useLedgerSetting } from './ledger-setting';
 
-let setting: LedgerSetting;
+const setting = useLedgerSetting();
 let account_id: string;
 let ids: LedgerSetting['ids'];
 let paidOut: LedgerSetting['paidOut'];
 
 beforeAll(async () => {
-  setting = await openLedgerSetting();
   ({ account_id, ids, paidOut } = setting);
 });
-afterEach(async () => await setting.restore());
-afterAll(async () => await setting?.close());
 
 describe('ledger verify, of what belongs to resources', () => {
   test('tells nothing of what the product wrote, when it reads everything', async () => {

@@ -1,17 +1,14 @@
-import { type LedgerSetting, openLedgerSetting } from './ledger-setting';
+import { type LedgerSetting, useLedgerSetting } from './ledger-setting';
 
-let setting: LedgerSetting;
+const setting = useLedgerSetting();
 let account_id: string;
 let book: string;
 let ids: LedgerSetting['ids'];
 let paidOut: LedgerSetting['paidOut'];
 
 beforeAll(async () => {
-  setting = await openLedgerSetting();
   ({ account_id, book, ids, paidOut } = setting);
 });
-afterEach(async () => await setting.restore());
-afterAll(async () => await setting?.close());
 
 describe('ledger verify, of payments and refunds', () => {
   test('tells a settled payment without its posting, and a posting of one that is not', async () => {

@@ -2,6 +2,7 @@ import { type Document, Long } from 'mongodb';
 import { z } from 'zod';
 import { inTransaction } from '../../src/base/mongo';
 import { CHECKS } from '../../src/ledger-check/compare';
+import { useFixture } from '../support/fixture';
 import {
   authorizedPayment,
   fund,
@@ -121,6 +122,13 @@ export async function openLedgerSetting() {
       return differences;
     },
   };
+}
+
+/** A database for one file's tests, healthy again after each. */
+export function useLedgerSetting(): LedgerSetting {
+  const setting = useFixture(openLedgerSetting, (opened) => opened.close());
+  afterEach(() => setting.restore());
+  return setting;
 }
 
 /** Makes 7 postings: one payment authorised, two settled, one of these sent back in three refunds. */

@@ -4,18 +4,15 @@ import { type Document, Long, MongoClient } from 'mongodb';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { mongodbUri } from '../support/servers';
 import { openProvisioning } from './cli';
-import { type LedgerSetting, openLedgerSetting, Report } from './ledger-setting';
+import { Report, useLedgerSetting } from './ledger-setting';
 
-let setting: LedgerSetting;
+const setting = useLedgerSetting();
 let account_id: string;
 let book: string;
 
 beforeAll(async () => {
-  setting = await openLedgerSetting();
   ({ account_id, book } = setting);
 });
-afterEach(async () => await setting.restore());
-afterAll(async () => await setting?.close());
 
 describe('ledger verify', () => {
   test('finds nothing where there is nothing', async () => {

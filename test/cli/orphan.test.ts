@@ -2,13 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { findOrphans, type Orphan, restart } from '../../src/service/orphans';
 import { storedPayout } from '../api/payout-setting';
 import { eventually } from '../support/http';
-import { openResourceSetting, type ResourceSetting } from './resource-setting';
+import { useResourceSetting } from './resource-setting';
 
-let setting: ResourceSetting;
-beforeAll(async () => {
-  setting = await openResourceSetting();
-});
-afterAll(async () => await setting?.close());
+const setting = useResourceSetting();
 
 const NONE = { data: [], has_more: false, checked: expect.any(Number) };
 const orphanOf = (resource: string, id: string, status: string, workflow: string) => ({

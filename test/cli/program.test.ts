@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createContext } from '../../src/cli/context';
 import { createProgram } from '../../src/cli/program';
 import { openRebuilder } from '../support/rebuilder';
-import { CliError, openProvisioning, type Provisioning, run } from './cli';
+import { CliError, run, useProvisioning } from './cli';
 
 const MAIN = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'main.js');
 const COMMANDS = [
@@ -64,12 +64,7 @@ const COMMANDS = [
   'reconcile',
 ];
 
-let service: Provisioning;
-
-beforeAll(async () => {
-  service = await openProvisioning();
-});
-afterAll(async () => await service.close());
+const service = useProvisioning();
 
 test('the commands are these, and no other', () => {
   const io = { env: {}, stdout: () => undefined, stderr: () => undefined };

@@ -1,11 +1,7 @@
 import { storedPayout } from '../api/payout-setting';
-import { openResourceSetting, type ResourceSetting } from './resource-setting';
+import { useResourceSetting } from './resource-setting';
 
-let setting: ResourceSetting;
-beforeAll(async () => {
-  setting = await openResourceSetting();
-});
-afterAll(async () => await setting?.close());
+const setting = useResourceSetting();
 
 const SINCE = ['--since', '2026-01-01T00:00:00Z'];
 

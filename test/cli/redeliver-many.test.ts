@@ -1,14 +1,10 @@
 import { explain } from '../../src/cli/failure';
 import { redeliverAll } from '../../src/service/events/redeliver-many';
 import type { EventDelivery, EventDocument } from '../../src/store/events';
-import { type DeliverySetting, openDeliverySetting } from './delivery-setting';
+import { useDeliverySetting } from './delivery-setting';
 import { recordEvents, registerEndpoint } from './event-log';
 
-let setting: DeliverySetting;
-beforeAll(async () => {
-  setting = await openDeliverySetting();
-});
-afterAll(async () => await setting?.close());
+const setting = useDeliverySetting();
 
 const STANDINGS: EventDelivery[] = [
   { status: 'exhausted', attempts: 12, next_attempt_at: null, run: 0 },

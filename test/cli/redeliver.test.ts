@@ -3,18 +3,10 @@ import { redeliverEvent } from '../../src/service/events/redeliver';
 import type { EventDocument } from '../../src/store/events';
 import { eventually } from '../support/http';
 import { run } from './cli';
-import { type DeliverySetting, openDeliverySetting } from './delivery-setting';
+import { useDeliverySetting } from './delivery-setting';
 import { recordEvents, registerEndpoint } from './event-log';
 
-let setting: DeliverySetting;
-beforeAll(async () => {
-  setting = await openDeliverySetting();
-});
-beforeEach(() => {
-  setting.answer.status = 200;
-  setting.bodies.length = 0;
-});
-afterAll(async () => await setting?.close());
+const setting = useDeliverySetting();
 
 /** An event whose first delivery has long ended, as the server has forgotten it. */
 const exhaustedEvent = (): Promise<EventDocument> =>

@@ -2,17 +2,15 @@ import { hostname } from 'node:os';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { actOn } from '../../src/service/operators/act';
 import { run } from './cli';
-import { openResourceSetting, type ResourceSetting } from './resource-setting';
+import { useResourceSetting } from './resource-setting';
 
-let setting: ResourceSetting;
+const setting = useResourceSetting();
 /** Payouts that the bank has queued and says no more of: opening one takes five seconds. */
 let queued: string[];
 beforeAll(async () => {
-  setting = await openResourceSetting();
   const silent = () => setting.payout({ amount: 66_624 }, 'submitted');
   queued = await Promise.all(Array.from({ length: 3 }, silent));
 });
-afterAll(async () => await setting?.close());
 
 const BY = ['--operator', 'mia', '--reason', 'The bank said so'];
 const act = (kind: CallbackResource, id: string, what: string, ...more: string[]) => [

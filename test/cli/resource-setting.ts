@@ -3,6 +3,7 @@ import type { CallbackResource } from '../../src/domain/callback/callback';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { IN_ETHER } from '../api/crypto-setting';
 import { openShop } from '../api/payout-setting';
+import { useFixture } from '../support/fixture';
 import { call, eventually, settledPayment } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { type ServiceOptions, startService } from '../support/service';
@@ -104,4 +105,12 @@ export async function openResourceSetting(options: ServiceOptions = {}) {
     unknownId: () => randomUUID(),
     close: () => service.stop(),
   };
+}
+
+/** The product and a command line for one file's tests. */
+export function useResourceSetting(options: ServiceOptions = {}): ResourceSetting {
+  return useFixture(
+    () => openResourceSetting(options),
+    (setting) => setting.close(),
+  );
 }

@@ -1,12 +1,8 @@
 import { deliverCallback } from '../../src/callbacks/deliver';
 import { eventually } from '../support/http';
-import { openResourceSetting, type ResourceSetting } from './resource-setting';
+import { useResourceSetting } from './resource-setting';
 
-let setting: ResourceSetting;
-beforeAll(async () => {
-  setting = await openResourceSetting();
-});
-afterAll(async () => await setting?.close());
+const setting = useResourceSetting();
 
 const at = expect.stringMatching(/^\d{4}-.+Z$/);
 

@@ -1,17 +1,12 @@
 import { inTransaction } from '../../src/base/mongo';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
-import { openProvisioning, type Provisioning, run } from './cli';
+import { run, useProvisioning } from './cli';
 
 const FIRST = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const SECOND = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
 const DAY_MS = 86_400_000;
 
-let service: Provisioning;
-
-beforeAll(async () => {
-  service = await openProvisioning();
-});
-afterAll(async () => await service.close());
+const service = useProvisioning();
 
 function set(account: string, env: string, address: string, network = 'ethereum') {
   const named = ['--env', env, '--network', network, '--address', address];

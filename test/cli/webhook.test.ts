@@ -1,19 +1,14 @@
 import { z } from 'zod';
 import { createKeyFile } from '../../src/encryption/key-file';
 import { hashKey } from '../../src/store/keys';
-import { everythingStored, openProvisioning, type Provisioning, run } from './cli';
+import { everythingStored, run, useProvisioning } from './cli';
 
 const Endpoint = z.strictObject({ url: z.string(), signing_secret: z.string() });
 const Rolled = Endpoint.extend({ active_from: z.iso.datetime() });
 const LOCAL = 'http://localhost:4000/hook';
 const HOUR_MS = 3_600_000;
 
-let service: Provisioning;
-
-beforeAll(async () => {
-  service = await openProvisioning();
-});
-afterAll(async () => await service.close());
+const service = useProvisioning();
 
 async function setUrl(account: string, env: string, url: string) {
   return Endpoint.parse(await service.json('webhook', 'set', account, '--env', env, '--url', url));

@@ -17,6 +17,7 @@ import type { CallbackDocument } from '../../src/store/callbacks';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
 import type { RefundDocument } from '../../src/store/refunds';
+import { useFixture } from '../support/fixture';
 import { mongodbUri } from '../support/servers';
 import {
   type BankServer,
@@ -207,4 +208,9 @@ export async function until<T>(
     if (Date.now() > end) throw new Error(`still ${JSON.stringify(answer)}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
+}
+
+/** A sandbox bank for one file's tests. */
+export function useBankWorld(): BankWorld {
+  return useFixture(startBankWorld, (world) => world.end());
 }

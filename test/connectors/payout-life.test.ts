@@ -2,16 +2,10 @@ import type { OutboxRow } from '../../connectors/sandbox/outbox';
 import { FUNDS, openShop, type Shop } from '../api/payout-setting';
 import { expectRefusal } from '../api/refusal';
 import { call, eventually } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 
 /** The whole product, with a sandbox bank that plays by itself and has the sandbox's ring alone. */
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ autoplay: true });
-});
-afterAll(async () => {
-  await service?.stop();
-});
+const service = useService({ autoplay: true });
 
 /** Waits until the bank has said all that it had to say; answers what became of each row. */
 const saidOf = (resource_id: string): Promise<Pick<OutboxRow, 'name' | 'state'>[]> =>

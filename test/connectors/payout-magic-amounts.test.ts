@@ -4,15 +4,9 @@ import {
   REFUND_MAGIC_AMOUNTS,
 } from '../../connectors/sandbox/magic-amounts';
 import { planApproval, planPayout, planRefund } from '../../connectors/sandbox/plan';
-import { type BankWorld, startBankWorld } from './bank-world';
+import { useBankWorld } from './bank-world';
 
-let world: BankWorld;
-beforeAll(async () => {
-  world = await startBankWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBankWorld();
 
 const activities = () => world.server.bank.activities;
 const lookUp = (payout_id: string) => activities().lookUpPayout({ payout_id });

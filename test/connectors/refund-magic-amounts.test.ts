@@ -1,15 +1,9 @@
 import { MAGIC_AMOUNTS, REFUND_MAGIC_AMOUNTS } from '../../connectors/sandbox/magic-amounts';
 import { planApproval, planRefund } from '../../connectors/sandbox/plan';
 import { instruction } from './bank-server';
-import { type BankWorld, startBankWorld } from './bank-world';
+import { useBankWorld } from './bank-world';
 
-let world: BankWorld;
-beforeAll(async () => {
-  world = await startBankWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBankWorld();
 
 const activities = () => world.server.bank.activities;
 const ACCEPTED = {

@@ -2,15 +2,9 @@ import { Client, Connection } from '@temporalio/client';
 import type { EntryStatus } from '../../connectors/sandbox/book';
 import type { OutboxRow } from '../../connectors/sandbox/outbox';
 
-import { type BankWorld, startBankWorld, until } from './bank-world';
+import { until, useBankWorld } from './bank-world';
 
-let world: BankWorld;
-beforeAll(async () => {
-  world = await startBankWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBankWorld();
 
 const activities = () => world.server.bank.activities;
 

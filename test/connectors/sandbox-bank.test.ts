@@ -2,16 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { temporalAddress } from '../support/servers';
 import { instruction } from './bank-server';
-import { type BankWorld, startBankWorld, until } from './bank-world';
+import { until, useBankWorld } from './bank-world';
 import { probe } from './probe-workflow';
 
-let world: BankWorld;
-beforeAll(async () => {
-  world = await startBankWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBankWorld();
 
 const activities = () => world.server.bank.activities;
 

@@ -1,13 +1,7 @@
 import { payoutInstruction, refundInstruction } from './bank-server';
-import { type BankWorld, startBankWorld } from './bank-world';
+import { useBankWorld } from './bank-world';
 
-let world: BankWorld;
-beforeAll(async () => {
-  world = await startBankWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBankWorld();
 
 const activities = () => world.server.bank.activities;
 const bank_reference = expect.stringMatching(/^SBX[0-9A-F]{12}$/);

@@ -1,15 +1,9 @@
 import { Client, Connection } from '@temporalio/client';
 import { retryUntilDone } from '../support/insist';
 import { instruction } from './bank-server';
-import { type BankWorld, startBankWorld, until } from './bank-world';
+import { until, useBankWorld } from './bank-world';
 
-let world: BankWorld;
-beforeAll(async () => {
-  world = await startBankWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBankWorld();
 
 const activities = () => world.server.bank.activities;
 /** Longer than any test, and than a busy machine needs. */

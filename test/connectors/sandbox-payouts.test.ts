@@ -2,15 +2,9 @@ import { RecipientDeleted } from '../../connectors/contract/recipients';
 import { PAYOUT_MAGIC_AMOUNTS } from '../../connectors/sandbox/magic-amounts';
 import { DecryptionError } from '../../src/encryption/encrypter';
 import { payoutInstruction, RECIPIENT } from './bank-server';
-import { type BankWorld, startBankWorld } from './bank-world';
+import { type BankWorld, useBankWorld } from './bank-world';
 
-let world: BankWorld;
-beforeAll(async () => {
-  world = await startBankWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBankWorld();
 
 const activities = () => world.server.bank.activities;
 const lookUp = (payout_id: string) => activities().lookUpPayout({ payout_id });

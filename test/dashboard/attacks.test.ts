@@ -17,10 +17,10 @@ import { recordEvents } from '../cli/event-log';
 import { openUser, openVisitor, PASSWORD, type Visitor } from '../support/dashboard';
 import { eventually } from '../support/http';
 import { paymentAt } from '../support/list-rows';
-import { openKey, type Service, startService } from '../support/service';
+import { openKey, useService } from '../support/service';
 import { coinsOf } from './coins';
 
-let service: Service;
+const service = useService({ worker: false });
 
 interface Staff {
   account_id: string;
@@ -34,11 +34,9 @@ let ours: Staff;
 let theirs: Staff;
 
 beforeAll(async () => {
-  service = await startService({ worker: false });
   ours = await openStaff();
   theirs = await openStaff();
 });
-afterAll(() => service?.stop());
 
 async function openStaff(): Promise<Staff> {
   const { stores } = service;

@@ -3,22 +3,20 @@ import { type CryptoShop, ETHER, openCryptoShop } from '../api/crypto-setting';
 import { openUser, openVisitor, type Visitor } from '../support/dashboard';
 import { eventually } from '../support/http';
 import { scriptedChain } from '../support/scripted-chain';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 
 const WALLET = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const OTHER_WALLET = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
 
 const chain = scriptedChain();
-let service: Service;
+const service = useService({ chain });
 let shop: CryptoShop;
 let owner: Visitor;
 
 beforeAll(async () => {
-  service = await startService({ chain });
   shop = await openCryptoShop(service);
   owner = await openVisitor(service, await openUser(service.stores, shop.account_id));
 });
-afterAll(async () => service?.stop());
 
 const page = async (path: string) => {
   const { html } = await owner.get(`/dashboard/sandbox${path}`);

@@ -2,21 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { openShop, type Shop } from '../api/payout-setting';
 import { openUser, openVisitor, type Visitor } from '../support/dashboard';
 import { call, eventually, idealPayment, settledPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 
-let service: Service;
+const service = useService();
 let shop: Shop;
 let owner: Visitor;
 let reader: Visitor;
 
 beforeAll(async () => {
-  service = await startService();
   shop = await openShop(service);
   const { account_id } = shop;
   owner = await openVisitor(service, await openUser(service.stores, account_id));
   reader = await openVisitor(service, await openUser(service.stores, account_id, 'read_only'));
 });
-afterAll(async () => service?.stop());
 
 const page = async (path: string, by = owner) => {
   const seen = await by.get(`/dashboard/sandbox${path}`);

@@ -7,16 +7,12 @@ import { startSession } from '../../src/service/team/sessions';
 import type { SessionDocument } from '../../src/store/sessions';
 import { totpOwner, type UserDocument } from '../../src/store/users';
 import { fetchPage, openUser, openVisitor, PASSWORD, visitor } from '../support/dashboard';
-import { type Service, startService } from '../support/service';
+import { useService } from '../support/service';
 
 const START = '/dashboard/live/getting-started';
 
-let service: Service;
+const service = useService({ worker: false });
 
-beforeAll(async () => {
-  service = await startService({ worker: false });
-});
-afterAll(() => service?.stop());
 afterEach(async () => {
   await service.mongo.db(service.database).collection('dashboard_throttles').deleteMany();
 });

@@ -9,14 +9,9 @@ import { createRedeliveries } from '../../src/service/events/redeliveries';
 import { hashKey } from '../../src/store/keys';
 import { createTemporalClient } from '../../src/temporal/client';
 import { fetchPage, openUser, openVisitor, PASSWORD, visitor } from '../support/dashboard';
-import { NO_LIMITS, type Service, startService } from '../support/service';
+import { NO_LIMITS, useService } from '../support/service';
 
-let service: Service;
-
-beforeAll(async () => {
-  service = await startService({ worker: false });
-});
-afterAll(() => service?.stop());
+const service = useService({ worker: false });
 
 async function shop() {
   const { account_id } = await service.account();

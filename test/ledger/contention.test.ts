@@ -6,19 +6,14 @@ import {
   authorizedPayment,
   fund,
   openPayout,
-  openRecords,
   openRefund,
   payoutFacts,
-  type Records,
   recordPayoutKey,
   settle,
+  useRecords,
 } from '../support/records';
 
-let records: Records;
-beforeAll(async () => {
-  records = await openRecords();
-});
-afterAll(async () => records?.close());
+const records = useRecords();
 
 test('200 refunds of one payment at once, each asked for twice, take turns and fit exactly', async () => {
   const facts = await authorizedPayment(records, { amount: 1_500 });

@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { retryUntilDone } from '../support/insist';
-import { openProcesses, type Processes, type WorkerProcess } from '../support/processes';
+import { useProcesses, type WorkerProcess } from '../support/processes';
 import { payoutFacts } from '../support/records';
 import { expectWholeBook } from './whole-books';
 
-let processes: Processes;
-beforeAll(async () => {
-  processes = await openProcesses();
-});
-afterAll(async () => processes?.close());
+const processes = useProcesses();
 
 const SETTLEMENTS = 100;
 const AMOUNT = 1_000;

@@ -7,19 +7,14 @@ import {
   authorizedPayment,
   fund,
   openPayout,
-  openRecords,
   payoutFacts,
-  type Records,
   settle,
   transitionPayout,
+  useRecords,
 } from '../support/records';
 import { expectWholeBook } from './whole-books';
 
-let records: Records;
-beforeAll(async () => {
-  records = await openRecords();
-});
-afterAll(async () => records?.close());
+const records = useRecords();
 
 /** Settles a payment. @param ending of its id: after `00` its book is folded */
 async function settlePayment(account_id: string, amount: number, ending = '11'): Promise<void> {

@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { retryUntilDone } from '../support/insist';
-import { openProcesses, type Processes, type WorkerProcess } from '../support/processes';
+import { useProcesses, type WorkerProcess } from '../support/processes';
 import { type PayoutFacts, payoutFacts } from '../support/records';
 
-let processes: Processes;
-beforeAll(async () => {
-  processes = await openProcesses();
-});
-afterAll(async () => processes?.close());
+const processes = useProcesses();
 
 const SETTLEMENTS = 40;
 const AMOUNT = 1_000;

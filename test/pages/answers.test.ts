@@ -1,13 +1,7 @@
 import * as http from './http';
-import { type PayServer, startPayServer } from './pay-server';
+import { startPayServer, usePayServer } from './pay-server';
 
-let server: PayServer;
-beforeAll(async () => {
-  server = await startPayServer();
-});
-afterAll(async () => {
-  await server.stop();
-});
+const server = usePayServer();
 
 const ask = (method: string, path: string, headers?: Record<string, string>) =>
   http.ask(server.url, method, path, headers);

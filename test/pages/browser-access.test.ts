@@ -1,20 +1,7 @@
 import type { Page } from 'playwright-core';
-import {
-  type BrowserWorld,
-  button,
-  DESKTOP,
-  PHONE,
-  picture,
-  startBrowserWorld,
-} from './browser-world';
+import { button, DESKTOP, PHONE, picture, useBrowserWorld } from './browser-world';
 
-let world: BrowserWorld;
-beforeAll(async () => {
-  world = await startBrowserWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBrowserWorld();
 
 const sideScroll = (page: Page) =>
   page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { PaymentDocument } from '../../src/store/payments';
 import { startBankServer } from '../connectors/bank-server';
+import { useFixture } from '../support/fixture';
 import * as servers from '../support/servers';
 import { startPayServer } from './pay-server';
 
@@ -77,6 +78,11 @@ export async function startBrowserWorld() {
       await pay.stop();
     },
   };
+}
+
+/** Pages, bank and browser for one file's tests. */
+export function useBrowserWorld(): BrowserWorld {
+  return useFixture(startBrowserWorld, (world) => world.end());
 }
 
 export async function picture(page: Page, name: string): Promise<void> {

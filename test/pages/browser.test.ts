@@ -1,14 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import { eventually } from '../support/http';
-import { type BrowserWorld, button, PHONE, picture, startBrowserWorld } from './browser-world';
+import { button, PHONE, picture, useBrowserWorld } from './browser-world';
 
-let world: BrowserWorld;
-beforeAll(async () => {
-  world = await startBrowserWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBrowserWorld();
 
 it('takes a customer from the pay page through the bank to the shop', async () => {
   const { link, id } = await world.newPayment();

@@ -1,17 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import type { CryptoPagePayment } from '../../src/pages/crypto-stage';
-import { type BrowserWorld, button, PHONE, picture, startBrowserWorld } from './browser-world';
+import { button, PHONE, picture, useBrowserWorld } from './browser-world';
 import { cryptoPayment, deposit, HALF } from './crypto-payment';
 import { ask } from './http';
 
-let world: BrowserWorld;
-beforeAll(async () => {
-  world = await startBrowserWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useBrowserWorld();
 
 const open = (change?: Partial<CryptoPagePayment>) => {
   const token = randomBytes(32).toString('base64url');

@@ -10,6 +10,7 @@ import { hashSecret } from '../../src/pages/browser';
 import type { CryptoPagePayment } from '../../src/pages/crypto-stage';
 import { createPayPages } from '../../src/pages/pay';
 import { createPaymentStore, type PaymentDocument } from '../../src/store/payments';
+import { useFixture } from '../support/fixture';
 import { mongodbUri } from '../support/servers';
 
 const MERCHANT = 'Tulip & Sons <Flowers>';
@@ -93,6 +94,15 @@ export async function startPayServer(publicUrl?: string): Promise<PayServer> {
       await mongo.close();
     },
   };
+}
+
+/** The pages for one file's tests, each of which begins at the present time. */
+export function usePayServer(): PayServer {
+  const server = useFixture(startPayServer, (started) => started.stop());
+  beforeEach(() => {
+    server.clock.aheadMs = 0;
+  });
+  return server;
 }
 
 function newPayment(token_hash: string): PaymentDocument {

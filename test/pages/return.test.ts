@@ -1,17 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import * as http from './http';
-import { type PayServer, startPayServer } from './pay-server';
+import { usePayServer } from './pay-server';
 
-let server: PayServer;
-beforeAll(async () => {
-  server = await startPayServer();
-});
-afterAll(async () => {
-  await server.stop();
-});
-beforeEach(() => {
-  server.clock.aheadMs = 0;
-});
+const server = usePayServer();
 
 const ask = (method: string, path: string, headers?: Record<string, string>) =>
   http.ask(server.url, method, path, headers);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { useFixture } from './fixture';
 
 type RecordsModule = typeof import('./records');
 
@@ -38,4 +39,9 @@ async function openProcess(uri: string | undefined, database: string): Promise<W
   });
   if (loaded === undefined) throw new Error('The modules were not loaded.');
   return { ...loaded, records: await loaded.openRecords(uri, database) };
+}
+
+/** Two processes for one file's tests. */
+export function useProcesses(): Processes {
+  return useFixture(openProcesses, (processes) => processes.close());
 }

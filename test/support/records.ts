@@ -7,6 +7,7 @@ import { connectMongo, inTransaction } from '../../src/base/mongo';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { createStores, ensureIndexes } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
+import { useFixture } from './fixture';
 import { retryUntilDone } from './insist';
 import { mongodbUri, temporalAddress } from './servers';
 
@@ -37,6 +38,11 @@ export async function openRecords(
 }
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
+
+/** The activities for one file's tests. */
+export function useRecords(): Records {
+  return useFixture(openRecords, (records) => records.close());
+}
 
 export interface PaymentFacts {
   payment_id: string;

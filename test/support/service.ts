@@ -41,6 +41,7 @@ import { connectTemporal } from '../../src/temporal/connect';
 import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
+import { useFixture } from './fixture';
 import { retryUntilDone } from './insist';
 import { quietTemporal } from './quiet';
 import type { ScriptedChain } from './scripted-chain';
@@ -228,6 +229,14 @@ export async function startService(options: ServiceOptions = {}) {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The product for one file's tests. */
+export function useService(options: ServiceOptions = {}): Service {
+  return useFixture(
+    () => startService(options),
+    (service) => service.stop(),
+  );
 }
 
 function buildQueues(name: string, prefix: string | undefined) {

@@ -20,6 +20,7 @@ import { messages as paymentMessages } from '../../workflows/payment/messages';
 import { messages as refundMessages } from '../../workflows/refund/messages';
 import { operatorsAudit } from './audit';
 import { workflowBundles } from './bundle';
+import { useFixture } from './fixture';
 import { retryUntilDone } from './insist';
 import { newServiceKeys } from './key-rings';
 import { quietTemporal } from './quiet';
@@ -99,6 +100,16 @@ function realServer(): Promise<TestWorkflowEnvironment> {
 }
 
 export type WorkflowSetting = Awaited<ReturnType<typeof openWorkflowSetting>>;
+
+/** The workflows for one file's tests. */
+export function useWorkflowSetting(
+  ...args: Parameters<typeof openWorkflowSetting>
+): WorkflowSetting {
+  return useFixture(
+    () => openWorkflowSetting(...args),
+    (setting) => setting.close(),
+  );
+}
 
 /** Runs `test` with a bank of its own behind the connector's queue. */
 export async function withBank<T>(

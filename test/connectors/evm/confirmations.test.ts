@@ -1,16 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { CONFIRMATIONS, ETHER, type EvmWorld, startEvmWorld } from './world';
+import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 
 /** Deposits to addresses that were given under another `confirmations` than today's. */
-let world: EvmWorld;
-beforeAll(async () => {
-  world = await startEvmWorld();
-});
+const world = useEvmWorld();
 afterEach(async () => {
   await world.restart();
-});
-afterAll(async () => {
-  await world.end();
 });
 
 /** Confirmations in the reports of a payment's deposits, in their order. */

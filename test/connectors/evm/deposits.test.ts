@@ -4,15 +4,9 @@ import { getAddress } from 'viem';
 import { createNode, type EvmNode } from '../../../connectors/evm/node';
 import { LISTED } from './ethereum';
 import { Killed, type Step } from './kills';
-import { CONFIRMATIONS, ETHER, type EvmWorld, startEvmWorld } from './world';
+import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 
-let world: EvmWorld;
-beforeAll(async () => {
-  world = await startEvmWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useEvmWorld();
 
 const TEN_ETHER = 10n * ETHER + 1n;
 

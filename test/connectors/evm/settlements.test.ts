@@ -6,15 +6,9 @@ import { createNode } from '../../../connectors/evm/node';
 import type { Settlement } from '../../../connectors/evm/settlements';
 import { CHAIN_ID, CUSTOMER } from './ethereum';
 import { Killed, type Step } from './kills';
-import { CONFIRMATIONS, ETHER, type EvmWorld, startEvmWorld } from './world';
+import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 
-let world: EvmWorld;
-beforeAll(async () => {
-  world = await startEvmWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useEvmWorld();
 afterEach(async () => {
   // Every test leaves the line of nonces free.
   await world.blocks(CONFIRMATIONS + 1);

@@ -1,16 +1,10 @@
 import type { Address } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { createNode } from '../../../connectors/evm/node';
-import { CONFIRMATIONS, ETHER, type EvmWorld, startEvmWorld } from './world';
+import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 
 /** Settlements while the node takes its time: the record and Temporal go on meanwhile. */
-let world: EvmWorld;
-beforeAll(async () => {
-  world = await startEvmWorld();
-});
-afterAll(async () => {
-  await world.end();
-});
+const world = useEvmWorld();
 
 const wallet = (): Address => privateKeyToAddress(generatePrivateKey());
 const etherOf = (address: Address) => world.chain.client.getBalance({ address });

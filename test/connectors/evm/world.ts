@@ -13,6 +13,7 @@ import type { Report } from '../../../connectors/evm/report';
 import { createScreening } from '../../../connectors/evm/screening';
 import { createLogger } from '../../../src/base/log';
 import { connectMongo } from '../../../src/base/mongo';
+import { useFixture } from '../../support/fixture';
 import { mongodbUri } from '../../support/servers';
 import { CHAIN_ID, LISTED, startEthereum } from './ethereum';
 import { createKiller } from './kills';
@@ -187,4 +188,12 @@ function createProduct() {
         .reduce((sum, { amount }) => sum + BigInt(amount), 0n);
     },
   };
+}
+
+/** A chain and its connector for one file's tests. */
+export function useEvmWorld(...args: Parameters<typeof startEvmWorld>): EvmWorld {
+  return useFixture(
+    () => startEvmWorld(...args),
+    (world) => world.end(),
+  );
 }

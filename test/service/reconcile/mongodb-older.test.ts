@@ -3,14 +3,10 @@ import { deliverCallback } from '../../../src/callbacks/deliver';
 import { actOn } from '../../../src/service/operators/act';
 import { expectRefusal } from '../../api/refusal';
 import { call, eventually, settledPayment } from '../../support/http';
-import { openRestoreSetting, type RestoreSetting, SILENT, sameBut } from './setting';
+import { SILENT, sameBut, useRestoreSetting } from './setting';
 
 /** MongoDB comes back as it was at a backup, while Temporal has gone on. */
-let setting: RestoreSetting;
-beforeAll(async () => {
-  setting = await openRestoreSetting();
-});
-afterAll(async () => await setting?.close());
+const setting = useRestoreSetting();
 
 /** Texts of a merchant, which Temporal does not hold. */
 const REFERENCE = { reference: null, metadata: '{}' };

@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type Document, MongoError } from 'mongodb';
 import { createTemporalClient } from '../../../src/temporal/client';
-import { openRestoreSetting, type RestoreSetting, SILENT, sameBut } from './setting';
+import { SILENT, sameBut, useRestoreSetting } from './setting';
 
 /** Keys, balances and stops of a rebuilding. */
-let setting: RestoreSetting;
-beforeAll(async () => {
-  setting = await openRestoreSetting();
-});
-afterAll(async () => await setting?.close());
+const setting = useRestoreSetting();
 
 type Claim = { _id: string; resource_id: string } & Document;
 

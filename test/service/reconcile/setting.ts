@@ -3,6 +3,7 @@ import { isUnresolved } from '../../../src/service/reconcile/finding';
 import { type ReconcileDeps, reconcile } from '../../../src/service/reconcile/reconcile';
 import type { Stores } from '../../../src/store';
 import { openResourceSetting } from '../../cli/resource-setting';
+import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
 import { openRebuilder } from '../../support/rebuilder';
 import type { ServiceOptions } from '../../support/service';
@@ -79,6 +80,11 @@ export async function openRestoreSetting(options: ServiceOptions = {}) {
       };
     },
   };
+}
+
+/** The product and its copies for one file's tests. */
+export function useRestoreSetting(): RestoreSetting {
+  return useFixture(openRestoreSetting, (setting) => setting.close());
 }
 
 const byId = (a: { _id: string }, b: { _id: string }) => a._id.localeCompare(b._id);

@@ -9,13 +9,7 @@ import { nextRun } from '../../../src/temporal/start';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
-import {
-  callback,
-  eventTypes,
-  openWorkflowSetting,
-  type WorkflowSetting,
-  withBank,
-} from '../../support/workflow-setting';
+import { callback, eventTypes, useWorkflowSetting, withBank } from '../../support/workflow-setting';
 import {
   activitiesBehind,
   balanceOf,
@@ -32,12 +26,7 @@ import {
   WALLET,
 } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting('time-skipping', ['sandbox', 'live']);
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting('time-skipping', ['sandbox', 'live']);
 
 const ACT = { operator: 'mia', reason: 'Ticket 42' };
 const METADATA = '__temporal_workflow_metadata';

@@ -10,21 +10,15 @@ import {
   callback,
   eventTypes,
   openPayment,
-  openWorkflowSetting,
   paymentInput,
   recordPaymentKey,
   type ScriptedBank,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 /** Opens a payment at `bank` and runs `story` with it. */
 function paying(

@@ -4,24 +4,18 @@ import {
   callback,
   openPayment,
   openRefund,
-  openWorkflowSetting,
   paymentInput,
   refundInput,
   type ScriptedBank,
   scriptedBank,
   settledPayment,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 import { refusalOf } from '../refund/setting';
 import { ACT, actAfterEnd, bookOf, differencesOf, reportAfterEnd, storedPayment } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 async function opened(bank: ScriptedBank, story: (of: Opened) => Promise<void>): Promise<void> {
   await withBank(setting, bank, async (connector) => {

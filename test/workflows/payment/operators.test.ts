@@ -4,20 +4,14 @@ import {
   callback,
   eventTypes,
   openPayment,
-  openWorkflowSetting,
   paymentInput,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 import { refusalOf } from '../refund/setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
 

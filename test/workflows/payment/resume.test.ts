@@ -3,20 +3,14 @@ import { eventually } from '../../support/http';
 import {
   callback,
   openPayment,
-  openWorkflowSetting,
   paymentInput,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 import { resume, storedPayment } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 test('a payment without a session asks the bank for it again', async () => {
   let isAway = true;

@@ -3,12 +3,7 @@ import { createPayoutActivities } from '../../../activities/payouts';
 import { createLogger } from '../../../src/base/log';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
-import {
-  openWorkflowSetting,
-  scriptedBank,
-  type WorkflowSetting,
-  withBank,
-} from '../../support/workflow-setting';
+import { scriptedBank, useWorkflowSetting, withBank } from '../../support/workflow-setting';
 import {
   fund,
   handleOf,
@@ -21,13 +16,8 @@ import {
   storedPayout,
 } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  // The deadline is held against the worker's clock, and 5 s are soon over.
-  setting = await openWorkflowSetting('real');
-});
-afterAll(async () => setting?.close());
+// The deadline is held against the worker's clock, and 5 s are soon over.
+const setting = useWorkflowSetting('real');
 
 async function expectNothing(input: ReturnType<typeof payoutInput>): Promise<void> {
   const { payout_id } = input;

@@ -5,9 +5,8 @@ import { eventually } from '../../support/http';
 import {
   callback,
   eventTypes,
-  openWorkflowSetting,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
 } from '../../support/workflow-setting';
 import {
   ACT,
@@ -23,12 +22,7 @@ import {
   unawaited,
 } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 test('an instruction without an answer had arrived: it is looked up, not sent again', async () => {
   const bank = scriptedBank({

@@ -2,9 +2,8 @@ import { saveHistory } from '../../support/histories';
 import {
   callback,
   eventTypes,
-  openWorkflowSetting,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
 } from '../../support/workflow-setting';
 import { differencesOf } from '../payment/setting';
 import {
@@ -20,12 +19,7 @@ import {
   storedPayout,
 } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 const CAME_BACK = { code: 'AC04', reason: 'Account closed' };
 

@@ -1,20 +1,10 @@
 import type { PayoutInput } from '../../../src/domain/payout/workflow';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
-import {
-  callback,
-  openWorkflowSetting,
-  scriptedBank,
-  type WorkflowSetting,
-} from '../../support/workflow-setting';
+import { callback, scriptedBank, useWorkflowSetting } from '../../support/workflow-setting';
 import { type PayingOut, payingOut, shows, storedPayout, unawaited } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 const marked = (id: string, mark: string) =>
   eventually(`the mark ${mark}`, async () => {

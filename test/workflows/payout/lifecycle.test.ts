@@ -4,9 +4,8 @@ import { saveHistory } from '../../support/histories';
 import {
   callback,
   eventTypes,
-  openWorkflowSetting,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 import {
@@ -25,12 +24,7 @@ import {
   unawaited,
 } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 const STATUS = defineSearchAttributeKey('ServiceStatus', 'KEYWORD');
 

@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { gate } from '../../support/gate';
 import { eventually } from '../../support/http';
-import {
-  callback,
-  openWorkflowSetting,
-  scriptedBank,
-  type WorkflowSetting,
-} from '../../support/workflow-setting';
+import { callback, scriptedBank, useWorkflowSetting } from '../../support/workflow-setting';
 import {
   ACT,
   late,
@@ -23,11 +18,7 @@ import {
  * Giving money back while an instruction may still be on its way would pay it twice. On the real
  * server: the other one loses an activity that ends while its cancellation is on the way.
  */
-let setting: WorkflowSetting;
-beforeAll(async () => {
-  setting = await openWorkflowSetting('real');
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting('real');
 
 test('an instruction that a connector has begun is waited for; what the bank took is not failed', async () => {
   const { opened, release } = gate();

@@ -5,9 +5,8 @@ import { eventually } from '../../support/http';
 import {
   callback,
   eventTypes,
-  openWorkflowSetting,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
 } from '../../support/workflow-setting';
 import {
   ACT,
@@ -21,12 +20,7 @@ import {
   unawaited,
 } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 const submitting = () =>
   scriptedBank({ sendPayout: async () => ({ outcome: 'submitted', bank_reference: 'queue-1' }) });

@@ -5,12 +5,7 @@ import { createLogger } from '../../../src/base/log';
 import { PAYOUT_FAILURES } from '../../../src/domain/payout/payout';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
-import {
-  openWorkflowSetting,
-  scriptedBank,
-  type WorkflowSetting,
-  withBank,
-} from '../../support/workflow-setting';
+import { scriptedBank, useWorkflowSetting, withBank } from '../../support/workflow-setting';
 import {
   changing,
   fund,
@@ -24,13 +19,8 @@ import {
   storedPayout,
 } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  // An activity that nobody serves waits in real time.
-  setting = await openWorkflowSetting('real');
-});
-afterAll(async () => setting?.close());
+// An activity that nobody serves waits in real time.
+const setting = useWorkflowSetting('real');
 
 /** Fails a payout in the record alone, as its workflow did before Temporal was restored. */
 async function failInRecord(id: string): Promise<void> {

@@ -1,12 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
-import {
-  callback,
-  openWorkflowSetting,
-  scriptedBank,
-  type WorkflowSetting,
-} from '../../support/workflow-setting';
+import { callback, scriptedBank, useWorkflowSetting } from '../../support/workflow-setting';
 import {
   answered,
   changing,
@@ -22,12 +17,7 @@ import {
 } from './setting';
 
 /** A workflow that was ended from outside while its payout was in flight. */
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 test('before the bank has sent it: the next callback starts it again, the bank is asked first', async () => {
   const bank = scriptedBank({

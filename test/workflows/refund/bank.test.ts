@@ -4,21 +4,15 @@ import { eventually } from '../../support/http';
 import {
   callback,
   openRefund,
-  openWorkflowSetting,
   refundInput,
   scriptedBank,
   settledPayment,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 import { accepted, moneyOf, refunding, shows, storedRefund } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 const ACT = { operator: 'ada', reason: 'the bank said so' };
 

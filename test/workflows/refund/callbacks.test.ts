@@ -2,19 +2,13 @@ import { saveHistory } from '../../support/histories';
 import {
   callback,
   eventTypes,
-  openWorkflowSetting,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
 } from '../../support/workflow-setting';
 import { differencesOf } from '../payment/setting';
 import { accepted, moneyOf, postingsOf, refunding, shows, storedRefund } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 test('a malformed callback never throws: it is shown, and the refund goes on', async () => {
   await refunding(setting, scriptedBank(), async ({ handle, id }) => {

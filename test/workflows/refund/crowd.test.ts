@@ -3,19 +3,14 @@ import { withLock } from '../../../src/ledger/locks';
 import { eventually } from '../../support/http';
 import {
   openRefund,
-  openWorkflowSetting,
   refundInput,
   scriptedBank,
   settledPayment,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 
-let setting: WorkflowSetting;
-beforeAll(async () => {
-  setting = await openWorkflowSetting('real');
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting('real');
 
 /** Keeps the turn of a book until it is given back. */
 function holding(book: string) {

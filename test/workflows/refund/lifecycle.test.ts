@@ -8,21 +8,15 @@ import {
   callback,
   eventTypes,
   openRefund,
-  openWorkflowSetting,
   refundInput,
   scriptedBank,
   settledPayment,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 import { accepted, moneyOf, postingsOf, refunding, refusalOf, storedRefund } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 const AMOUNT = defineSearchAttributeKey('ServiceAmount', 'INT');
 const STATUS = defineSearchAttributeKey('ServiceStatus', 'KEYWORD');

@@ -1,22 +1,13 @@
 import { gate } from '../../support/gate';
 import { eventually } from '../../support/http';
-import {
-  callback,
-  openWorkflowSetting,
-  scriptedBank,
-  type WorkflowSetting,
-} from '../../support/workflow-setting';
+import { callback, scriptedBank, useWorkflowSetting } from '../../support/workflow-setting';
 import { moneyOf, refunding, refusalOf, shows, storedRefund } from './setting';
 
 /** Giving the amount back while the instruction may still arrive would pay it twice. */
 const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
 
-let setting: WorkflowSetting;
-beforeAll(async () => {
-  // The time-skipping server loses an activity that ends while its cancellation is on the way.
-  setting = await openWorkflowSetting('real');
-});
-afterAll(async () => setting?.close());
+// The time-skipping server loses an activity that ends while its cancellation is on the way.
+const setting = useWorkflowSetting('real');
 
 test('an instruction that a connector has begun is waited for; what the bank took is not failed', async () => {
   const { opened, release } = gate();

@@ -1,18 +1,8 @@
 import { saveHistory } from '../../support/histories';
-import {
-  eventTypes,
-  openWorkflowSetting,
-  scriptedBank,
-  type WorkflowSetting,
-} from '../../support/workflow-setting';
+import { eventTypes, scriptedBank, useWorkflowSetting } from '../../support/workflow-setting';
 import { accepted, moneyOf, refunding, refusalOf, storedRefund } from './setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 const ACT = { operator: 'ada', reason: 'confirmed by telephone' };
 

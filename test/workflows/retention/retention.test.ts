@@ -9,13 +9,9 @@ import { insertRecipient, storedPayout } from '../../api/payout-setting';
 import { everythingStored } from '../../cli/cli';
 import { call, idealPayment } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
-import { type Service, startService } from '../../support/service';
+import { useService } from '../../support/service';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(async () => service?.stop());
+const service = useService();
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const ago = (months: number) => monthsBefore(new Date(), months);

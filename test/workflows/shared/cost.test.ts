@@ -9,12 +9,12 @@ import { createEncrypter } from '../../../src/encryption/encrypter';
 import { endpointOwner } from '../../../src/store/endpoints';
 import { fund } from '../../api/fund';
 import { call, eventually, idealPayment } from '../../support/http';
-import { type Service, startService } from '../../support/service';
+import { useService } from '../../support/service';
 
 // Each command is counted; a machine that stalls adds some.
 jest.retryTimes(3);
 
-let service: Service;
+const service = useService({ economical: true });
 let account: { account_id: string; key: string };
 /** Commands of the API, the worker, the bank's session and its callbacks, by name and collection. */
 const commands = new Map<string, number>();
@@ -31,7 +31,6 @@ const APART = [
 ];
 
 beforeAll(async () => {
-  service = await startService({ economical: true });
   service.mongo.on('commandStarted', count);
   account = await service.account();
   const { account_id } = account;
@@ -46,7 +45,6 @@ beforeAll(async () => {
   });
   await fillCaches();
 });
-afterAll(async () => service?.stop());
 
 function count({ commandName, command }: CommandStartedEvent): void {
   const collection: unknown = command[commandName];

@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { openWorkflowSetting, type WorkflowSetting } from '../../support/workflow-setting';
+import { useWorkflowSetting } from '../../support/workflow-setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting();
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting();
 
 describe.each(['payment', 'refund', 'payout'])('a %s started by hand', (type) => {
   const start = (workflowId: string, input: object) =>

@@ -3,21 +3,15 @@ import { LONG_HISTORY } from '../../support/servers';
 import {
   callback,
   openPayment,
-  openWorkflowSetting,
   paymentInput,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 import { storedPayment } from '../payment/setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  // The other server never says that a history is long.
-  setting = await openWorkflowSetting('real');
-});
-afterAll(async () => setting?.close());
+// The other server never says that a history is long.
+const setting = useWorkflowSetting('real');
 
 const AT_ONCE = 128;
 /** Signals by the hundred are taken in by one task, and a busy machine may time out the first. */

@@ -7,20 +7,14 @@ import { retryUntilDone } from '../../support/insist';
 import {
   callback,
   openPayment,
-  openWorkflowSetting,
   paymentInput,
   recordPaymentKey,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting('time-skipping', ['sandbox', 'live']);
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting('time-skipping', ['sandbox', 'live']);
 
 const queueOf = async (workflowId: string) =>
   (await setting.env.client.workflow.getHandle(workflowId).describe()).taskQueue;

@@ -12,11 +12,10 @@ import {
   callback,
   openPayment,
   openRefund,
-  openWorkflowSetting,
   paymentInput,
   refundInput,
   scriptedBank,
-  type WorkflowSetting,
+  useWorkflowSetting,
   withBank,
 } from '../../support/workflow-setting';
 import { openBalance, registerWallet, settle, WALLET } from '../crypto/setting';
@@ -24,12 +23,7 @@ import { payingOut } from '../payout/setting';
 import { shows } from '../refund/setting';
 
 /** Callbacks on live, where each has to prove who sends it. */
-let setting: WorkflowSetting;
-
-beforeAll(async () => {
-  setting = await openWorkflowSetting('real', ['sandbox', 'live']);
-});
-afterAll(async () => setting?.close());
+const setting = useWorkflowSetting('real', ['sandbox', 'live']);
 
 /** Messages about a resource at its connector, and what becomes of them. */
 function sending(connector: string, resource: CallbackResource, resource_id: string) {
