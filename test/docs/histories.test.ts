@@ -6,8 +6,8 @@ test('the list of saved histories is what the folder holds', () => {
   const listed = textOf('test/replay/README.md').matchAll(
     /`((?:payment|refund|payout|webhook|crypto)-[\w-]+)`/g,
   );
-  const kept = readdirSync(join(ROOT, 'test/replay/histories')).map((name) =>
+  const stored = readdirSync(join(ROOT, 'test/replay/histories')).map((name) =>
     basename(name, '.json'),
   );
-  expect([...listed].map(([, name]) => name).sort()).toEqual(kept.sort());
+  expect([...listed].map(([, name]) => name).sort()).toEqual(stored.sort());
 });
