@@ -12,11 +12,15 @@ export const LOOPBACK = '127.0.0.1';
 const LOWEST = 20_000;
 const HIGHEST = 32_000;
 const TRIES_MAX = 100;
+/** Chosen ports, on which nothing may listen yet. */
+const chosenPorts = new Set<number>();
 
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const port = randomInt(LOWEST, HIGHEST);
-    if (await isPortFree(port)) return port;
+    if (chosenPorts.has(port) || !(await isPortFree(port))) continue;
+    chosenPorts.add(port);
+    return port;
   }
   throw new StackFailure(`No port from ${LOWEST} to ${HIGHEST} seems to be free.`);
 }

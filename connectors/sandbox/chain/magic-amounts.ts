@@ -76,7 +76,7 @@ export const SETTLEMENT_MAGIC_AMOUNTS = {
 } as const satisfies MagicTable;
 
 export type PayerBehavior =
-  | 'waits_for_payer'
+  | 'manual'
   | (typeof CRYPTO_MAGIC_AMOUNTS)[keyof typeof CRYPTO_MAGIC_AMOUNTS]['behaviour'];
 
 export type SettlementBehavior =
@@ -84,7 +84,7 @@ export type SettlementBehavior =
   | (typeof SETTLEMENT_MAGIC_AMOUNTS)[keyof typeof SETTLEMENT_MAGIC_AMOUNTS]['behaviour'];
 
 export function getPayerBehavior(amount: number): PayerBehavior {
-  return lookUpBehavior(CRYPTO_MAGIC_AMOUNTS, amount, 'waits_for_payer');
+  return lookUpBehavior(CRYPTO_MAGIC_AMOUNTS, amount, 'manual');
 }
 
 /** @param amount smallest units */

@@ -64,7 +64,7 @@ export function planPayer(behavior: PayerBehavior, due: bigint): PlannedDeposit[
   const full = { amount: due, after_ms: PAYS_AFTER_MS, course: 'confirms', listed: false } as const;
   const half = due / 2n;
   const plans: Record<PayerBehavior, PlannedDeposit[]> = {
-    waits_for_payer: [],
+    manual: [],
     declined: [],
     pays: [full],
     pays_half: [{ ...full, amount: half }],
