@@ -53,8 +53,8 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 /**
- * Calls `stop` on Ctrl-C, on SIGTERM, or when the `npm run bench` that started this process has
- * ended, since npm's shell does not pass signals on.
+ * Calls `stop` on Ctrl-C, SIGTERM, or the end of `npm run bench`, since npm's shell does not pass
+ * signals on.
  */
 function onInterrupt(stop: (why: string) => void): void {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => stop(name));
@@ -66,10 +66,7 @@ function onInterrupt(stop: (why: string) => void): void {
   }, PARENT_POLL_MS);
 }
 
-/**
- * Rejects on `stop`, or with the first uncaught error: the run then ends like any other that failed,
- * so that its servers do not outlive it.
- */
+/** Rejects on `stop`, or with the first uncaught error, so that no server outlives a failed run. */
 function rejectWhenBroken(stop: AbortSignal): Promise<never> {
   const broken = new Promise<never>((_resolve, reject) => {
     stop.addEventListener('abort', () => reject(stop.reason));

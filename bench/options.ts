@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { StackFailure } from '../src/base/failure';
 
-/** Rows of the comparison with the floor, in the order in which they are measured. */
 export const ROWS = {
   payments: 'payments of the product and of the floor',
   refunds: "refunds of the product, compared with the floor's payments",
@@ -9,7 +8,6 @@ export const ROWS = {
   deliveries: "webhooks without a payment, compared with the floor's posts",
 } as const;
 
-/** Scenarios that run instead of the comparison. */
 export const SCENARIOS = {
   overload: 'creates at capacity, and at three times that rate',
   isolation: 'deliveries alone, and next to merchants that do not answer',
@@ -24,7 +22,6 @@ export interface Options {
   scenario: ScenarioName;
   /** Number of payments: of each round, that wait, or that settle. */
   payments: number;
-  /** Number of payments in flight at once. */
   concurrency: number;
   rounds: number;
   rows: readonly RowName[];
@@ -40,7 +37,6 @@ const LIMITS = {
   waiting: 10_000_000,
   book: 1_000_000,
 } as const;
-/** Scenarios whose flag takes a number of payments. */
 const SIZED = ['waiting', 'book'] as const;
 const FLAGS = ['overload', 'isolation'] as const;
 

@@ -10,9 +10,7 @@ export interface Row {
   ratio: number | null;
 }
 
-/** Result of a scenario. */
 export interface Report {
-  /** Names of the columns. */
   columns: readonly [base: string, compared: string];
   rows: Row[];
   notes: string[];
@@ -72,7 +70,6 @@ function formatValue(value: Value): string {
   return [value.p50, value.p95, value.p99].map((ms) => ms.toFixed(0)).join(' / ');
 }
 
-/** Formats the report as JSON, with three decimals. */
 export function formatJson({ columns, rows, notes }: Report): string {
   const named = rows.map(({ name, values: [base, compared], ratio }) => ({
     name: name.trim(),

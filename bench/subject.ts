@@ -1,8 +1,6 @@
 import type { Flow } from './measure/load';
 
-/** A webhook that is sent when it is started, without a payment. */
 interface Delivery {
-  /** ID of the payment that the webhook names. */
   id: string;
   workflowId: string;
   start(): Promise<void>;
@@ -11,7 +9,6 @@ interface Delivery {
 /** Transition that `prepareDeliveries` reports. */
 export const DELIVERED = 'settled';
 
-/** A system that is measured. */
 export interface Subject {
   name: 'floor' | 'product';
   payments: Flow;

@@ -8,14 +8,12 @@ import { buildRow, type Row } from '../report';
 import { DELIVERED, type Subject } from '../subject';
 import { costRows, medians, rateRows, roundsRatio, type Samples, timeRows } from './table';
 
-/** Subjects and instruments of every row. */
 export interface Context {
   floor: Subject;
   product: Product;
   receiver: Receiver;
   instruments: Instruments;
   options: Options;
-  /** Writes a line of progress. */
   say(line: string): void;
 }
 
@@ -93,7 +91,6 @@ async function buildRefunds(
   return product.refunds([...ids, ...missing.ids]);
 }
 
-/** Measures webhooks alone, as many as the payments of a round. */
 export async function measureDeliveries(context: Context): Promise<Row[]> {
   const samples: Samples = { floor: [], product: [] };
   for (let round = 1; round <= context.options.rounds; round += 1) {

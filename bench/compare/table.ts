@@ -3,7 +3,6 @@ import { mean, meanCounts, median, percentiles, total } from '../measure/statist
 import { buildDetails, buildRow, type Row } from '../report';
 import type { Subject } from '../subject';
 
-/** Samples of each subject, one for each round. */
 export type Samples = Record<Subject['name'], Sample[]>;
 
 /** Builds the median rate and each round's. The ratio is taken within each round, then the median. */
@@ -19,7 +18,6 @@ export function rateRows(name: string, samples: Samples): Row[] {
   ];
 }
 
-/** Builds percentiles over all rounds: p50 / p95 / p99. */
 export function timeRows(what: string, samples: Samples): Row[] {
   const row = (name: string, pick: (sample: Sample) => number[]) => {
     const of = (all: readonly Sample[]) =>
@@ -54,7 +52,6 @@ export function costRows(resource: string, samples: Samples): Row[] {
   ];
 }
 
-/** Computes the median over the rounds, of each subject. */
 export function medians(
   { floor, product }: Samples,
   pick: (sample: Sample) => number,

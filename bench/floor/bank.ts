@@ -10,7 +10,6 @@ import { readFloorConfig } from './config';
 import { FLOOR_BANK_QUEUE, type FloorBank } from './contract';
 
 interface Session {
-  /** Payment ID. */
   _id: string;
   token: string;
 }
@@ -27,7 +26,6 @@ function createBank(db: Db): FloorBank {
   };
 }
 
-/** Runs the bank as its own process, like every connector. */
 async function main(): Promise<void> {
   const stopBy = listenForStop(createLogger('floor-bank', 'warn'));
   const config = readFloorConfig();

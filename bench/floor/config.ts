@@ -9,7 +9,6 @@ const Environment = z.object({
 
 export type FloorConfig = z.infer<typeof Environment>;
 
-/** Reads the environment of the floor's processes. @throws ZodError naming what is missing. */
 export function readFloorConfig(env: NodeJS.ProcessEnv = process.env): FloorConfig {
   return Environment.parse(env);
 }

@@ -1,7 +1,5 @@
-/** Transitions of one payment, each written once and posted once. */
 const TRANSITIONS = ['awaiting_customer', 'authorized', 'settled'] as const;
 export type Transition = (typeof TRANSITIONS)[number];
-/** Transitions that the bank reports. */
 export type Reported = Exclude<Transition, 'awaiting_customer'>;
 
 /** Queues of payments and of posts, two as in the product. */
@@ -29,12 +27,10 @@ interface FloorSession {
   session_url: string;
 }
 
-/** Input of one bare write; a payment's first one stores its session. */
 export interface FloorWrite extends FloorPost {
   session_url?: string;
 }
 
-/** Input of one bare post. */
 export interface FloorPost {
   payment_id: string;
   transition: Transition;

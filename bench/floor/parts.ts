@@ -5,7 +5,6 @@ import { logPath, type Part } from '../servers/processes';
 
 const FLOOR_GRACE_MS = 4_000;
 
-/** The floor's processes: its worker, its bank and its HTTP front. */
 export function floorParts(
   config: StackConfig,
   { port, db, receiverUrl }: { port: number; db: string; receiverUrl: string },

@@ -14,7 +14,6 @@ import {
 
 const Created = z.object({ id: z.uuid() });
 
-/** The floor as the load generator sees it. */
 export function createFloor(deps: { url: string; temporal: Client; concurrency: number }): Subject {
   const pool = new Pool(deps.url, { connections: deps.concurrency });
   const { workflow } = deps.temporal;

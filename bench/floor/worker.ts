@@ -17,7 +17,6 @@ const SHARED = {
   maxCachedWorkflows: 1_000,
 } as const;
 
-/** Runs two workers in one process, like the product's. */
 async function main(): Promise<void> {
   const stopBy = listenForStop(createLogger('floor-worker', 'warn'));
   const config = readFloorConfig();

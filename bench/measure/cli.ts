@@ -12,7 +12,6 @@ const MAIN = join(__dirname, '..', '..', 'src', 'cli', 'main.js');
 const SAMPLE_MS = 100;
 const GRACE_MS = 2_000;
 
-/** A command of the command line that ran as its own process. */
 export interface CliRun<T> {
   output: T;
   seconds: number;

@@ -12,7 +12,6 @@ const IDLE_MS_MAX = 20_000;
 /** Number of payments of a run whose histories are read. */
 const HISTORIES_READ = 10;
 
-/** Clients and processes that a measurement reads. */
 export interface Instruments {
   temporal: Client;
   mongo: MongoClient;
@@ -22,7 +21,6 @@ export interface Instruments {
   signal: AbortSignal;
 }
 
-/** A run with its rate, and its cost for each of its resources. */
 export interface Sample extends Run {
   perSecond: number;
   histories: HistoryCounts;
@@ -55,9 +53,8 @@ export async function measureRun(
 }
 
 /**
- * Waits until no workflow of these queues runs, since work after a payment's last webhook belongs
- * to that payment, not to the next run.
- * @throws Error when some still run after 20 s.
+ * Waits until no workflow of these queues runs, since late work belongs to the run that caused it.
+ * @throws Error when some still run after 20 s
  */
 export async function waitUntilIdle(
   temporal: Client,

@@ -2,13 +2,11 @@ import type { Receiver } from './receiver';
 
 /** A resource that the load generator takes from its creation to its end. */
 export interface Flow {
-  /** Makes one HTTP request and returns the ID of the new resource. */
   create(): Promise<string>;
   /** Transitions whose webhooks arrive before the first report, or by the end. */
   webhooks: { before: readonly string[]; after: readonly string[] };
   /** Transitions that the bank reports, in order. */
   reported: readonly string[];
-  /** Sends a report as a bank connector does. */
   report(id: string, transition: string): Promise<void>;
   /** Lists the workflows of a resource, from the IDs of the events that the receiver got. */
   workflowIds(id: string, eventIds: readonly string[]): string[];
@@ -16,13 +14,10 @@ export interface Flow {
 
 /** Result of a run; times in ms. */
 export interface Run {
-  /** Times from the request to its response. */
   createMs: number[];
   /** Times from what causes a webhook to its arrival. */
   webhookMs: number[];
-  /** Workflow IDs of each resource. */
   workflowIds: string[][];
-  /** IDs of the resources. */
   ids: string[];
 }
 
@@ -71,7 +66,6 @@ async function runOne(flow: Flow, receiver: Receiver, run: Run): Promise<void> {
   run.workflowIds.push(flow.workflowIds(id, receiver.take(id)));
 }
 
-/** Measures the time in ms from the start of `cause` to the arrival of its webhook. */
 export async function timeWebhook(
   receiver: Receiver,
   { id, transition }: { id: string; transition: string },

@@ -28,7 +28,6 @@ const Status = z.object({
 });
 const Command = z.object({ total: z.coerce.number() });
 
-/** Reads how many commands the server has executed since its start, for any client. */
 export async function readCommands(mongo: MongoClient): Promise<Counts> {
   const status = await mongo.db('admin').command({ serverStatus: 1 });
   const counts: Counts = {};
@@ -39,7 +38,6 @@ export async function readCommands(mongo: MongoClient): Promise<Counts> {
   return counts;
 }
 
-/** Subtracts two readings; names without any command between them are left out. */
 export function subtract(before: Counts, after: Counts): Counts {
   const differences = Object.entries(after).map(
     ([name, total]) => [name, total - (before[name] ?? 0)] as const,

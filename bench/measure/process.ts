@@ -7,7 +7,6 @@ const TICK_MS = 10;
 const USER_FIELD = 11;
 const SYSTEM_FIELD = 12;
 
-/** Process IDs by name. */
 export type Pids = Readonly<Record<string, number>>;
 
 /** Reads processor time in ms by process; without /proc, as on macOS, there is none. */
@@ -20,7 +19,6 @@ export function readCpu(pids: Pids): Counts {
   return Object.fromEntries(times.filter(([, ms]) => !Number.isNaN(ms)));
 }
 
-/** Computes processor time in ms since `before`, by process, for each of `count`. */
 export function cpuSince(before: Counts, pids: Pids, count: number): Counts {
   return Object.fromEntries(
     Object.entries(readCpu(pids)).map(([name, ms]) => [name, (ms - (before[name] ?? ms)) / count]),

@@ -18,16 +18,13 @@ const Webhook = z.object({
 /** The merchants' server: it receives the posts of both subjects, and verifies the product's. */
 export interface Receiver {
   floorUrl: string;
-  /** Adds a merchant's endpoint, whose secret must be set before the product posts. */
   addEndpoint(): { url: string; setSecret(secret: string): void };
   /**
    * Resolves to the time when the webhook of that transition arrived, in ms of
    * `performance.now()`, also when it arrived before this call.
    */
   arrival(id: string, transition: string): Promise<number>;
-  /** Returns the IDs of the events that arrived for one resource, and deletes them. */
   take(id: string): string[];
-  /** Counts the posts: all, those with a valid or an invalid signature, and repeats. */
   counts(): { received: number; verified: number; refused: number; repeated: number };
   close(): void;
 }

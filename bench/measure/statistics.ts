@@ -1,11 +1,9 @@
-/** Percentiles of a sample, in its own unit. */
 export interface Percentiles {
   p50: number;
   p95: number;
   p99: number;
 }
 
-/** Numbers by name. */
 export type Counts = Record<string, number>;
 
 /**
@@ -17,7 +15,6 @@ export function percentiles(sample: readonly number[]): Percentiles {
   return { p50: rank(sorted, 0.5), p95: rank(sorted, 0.95), p99: rank(sorted, 0.99) };
 }
 
-/** Computes the median; for an even number of values, the mean of the middle two. */
 export function median(sample: readonly number[]): number {
   const sorted = [...sample].sort((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -34,7 +31,6 @@ export function total(counts: Counts): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** Computes the mean of each name's counts. */
 export function meanCounts(samples: readonly Counts[]): Counts {
   const names = [...new Set(samples.flatMap((counts) => Object.keys(counts)))];
   return Object.fromEntries(

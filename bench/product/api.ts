@@ -27,7 +27,6 @@ export function createApi(url: string, apiKey: string, connections?: number) {
     return { status: response.statusCode, text: await response.body.text() };
   };
   return {
-    /** Counts creates that were repeated with the same key. */
     retries,
     post,
     /**
@@ -53,13 +52,11 @@ export function createApi(url: string, apiKey: string, connections?: number) {
 const NewAccount = z.object({ account_id: z.string(), sandbox_key: z.string() });
 const NewEndpoint = z.object({ signing_secret: z.string() });
 
-/** A merchant whose sandbox events go to the receiver. */
 export interface Merchant {
   account_id: string;
   apiKey: string;
 }
 
-/** Opens a merchant's account with the product's command line. */
 export async function openAccount(
   env: NodeJS.ProcessEnv,
   receiver: Receiver,

@@ -3,7 +3,6 @@ import { buildEvents, positionAt, tieBase } from '../../activities/shared/events
 import type { EventDocument } from '../../src/store/events';
 import type { PaymentDocument } from '../../src/store/payments';
 
-/** Fields that tests and scenarios set. */
 type PaymentFacts = Pick<PaymentDocument, 'account_id' | 'created_at'> & Partial<PaymentDocument>;
 
 /** Builds a payment as the product writes it: settled at once, unless `facts` say otherwise. */

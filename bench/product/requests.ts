@@ -1,4 +1,3 @@
-/** An ordinary payment, with every field that merchants usually send. */
 export const PAYMENT = {
   method: 'ideal',
   amount: 1050,

@@ -29,11 +29,8 @@ export interface ProductDeps {
 }
 
 export interface Product extends Subject {
-  /** Refunds settled payments, each once. */
   refunds(paymentIds: readonly string[]): Flow;
-  /** Pays out to one recipient. */
   payouts(): Promise<Flow>;
-  /** Counts creates that overload slowed. */
   slowCreates(): SlowCreates;
 }
 
@@ -44,7 +41,6 @@ interface SlowCreates {
   without_session: number;
 }
 
-/** The product as a merchant and a bank connector see it. */
 export function createProduct({ url, merchant, db, temporal, concurrency }: ProductDeps): Product {
   const api = createApi(url, merchant.apiKey, concurrency);
   const stores = createStores(db);

@@ -11,7 +11,6 @@ import { connectTemporal } from '../../src/temporal/connect';
 import { inLoops } from '../measure/load';
 import type { WorkerResult } from './book';
 
-/** Settlements to one payout. */
 const PAYOUT_EVERY = 10;
 /** Minor units of a payout: less than the settlement before it, so that the balance suffices. */
 const PAYOUT_AMOUNT = 900;

@@ -36,8 +36,8 @@ export type WorkerResult = z.infer<typeof WorkerResult>;
 type Result = WorkerResult & { verifications: number; differences: number };
 
 /**
- * Settles payments of one merchant, and as many of 100 merchants, by two workers, without Temporal,
- * with a payout after every tenth, while `ledger verify --full` runs again and again.
+ * Settles payments of one merchant, and as many of 100 merchants, without Temporal, with a payout
+ * after every tenth, while `ledger verify --full` runs again and again.
  */
 export async function runBook(options: Options, setting: Setting): Promise<Report> {
   return await withStack(setting, { parts: 'servers' }, async (stack) => {
@@ -95,7 +95,6 @@ async function settleAll(
   }
 }
 
-/** Stores authorized payments of the merchants in turn. */
 async function insertAuthorized(db: Db, count: number, merchants: number): Promise<void> {
   const accounts = Array.from({ length: merchants }, () => `acct_${randomUUID()}`);
   const began = Date.now() - count;

@@ -130,7 +130,6 @@ async function measure(
     merchants.push(await product.openMerchant(url, secret));
   }
   const loops = { concurrency: CONCURRENCY, signal };
-  /** Delivers events of all merchants in turn. Returns the times in ms. */
   const deliver = async (count: number): Promise<number[]> => {
     const times: number[] = [];
     await inLoops({ ...loops, count }, async (n) => {

@@ -49,7 +49,6 @@ async function measure(
     const { status } = await api.post('/v1/payments', PAYMENT);
     return { status, ms: performance.now() - began };
   };
-  /** Creates one after the other in each of `concurrency` loops, until `isOver`. */
   const createInLoops = async (isOver: (created: number, seconds: number) => boolean) => {
     const responses: Result['responses'] = [];
     const began = performance.now();
@@ -123,7 +122,6 @@ function responseRows(capacity: Result, overload: Result): Row[] {
   ];
 }
 
-/** Samples the processes' memory in MiB: at the start, and the maximum until `stop`. */
 function watchMemory(pids: Stack['pids']) {
   const read = (name: string) => readMemory(pids[name] ?? 0, 'now');
   const samples = ['api', 'worker'].map((name) => ({ name, start: read(name), max: read(name) }));

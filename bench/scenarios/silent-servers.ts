@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { LOOPBACK } from '../../stack/ports';
 
-/** Starts a receiver that accepts connections and never responds. */
 export async function startHangingReceiver() {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -22,7 +21,6 @@ export async function startHangingReceiver() {
   };
 }
 
-/** Starts a name server that never responds. */
 export async function startSilentNameServer() {
   const socket = createSocket('udp4');
   socket.bind(0, LOOPBACK);

@@ -15,7 +15,6 @@ const REST_SECONDS = 20;
 
 const Orphans = z.object({ data: z.array(z.unknown()), checked: z.number() });
 
-/** Measures the product at rest, before and while payments wait, and `orphan list`. */
 export async function runWaiting({ payments }: Options, setting: Setting): Promise<Report> {
   const { progress, signal } = setting;
   return await withStack(setting, { parts: 'product' }, async (stack) => {

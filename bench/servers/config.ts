@@ -4,9 +4,7 @@ import { decideConfig, readEnvironment, type StackConfig } from '../../stack/con
 import { freePort } from '../../stack/ports';
 import type { Progress } from '../../stack/terminal';
 
-/** Surroundings of a run. */
 export interface Setting {
-  /** Temporary folder for everything that the run writes. */
   dir: string;
   env: NodeJS.ProcessEnv;
   progress: Progress;
@@ -15,7 +13,6 @@ export interface Setting {
   broken: Promise<never>;
 }
 
-/** Builds the settings of a separate stack: free ports, a new directory, no autoplay. */
 export async function buildConfig({ dir, env, progress }: Setting): Promise<StackConfig> {
   const environment = readEnvironment({
     ...env,

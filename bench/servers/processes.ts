@@ -4,7 +4,6 @@ import type { Child } from '../../stack/child-process';
 import type { StackConfig } from '../../stack/config';
 import { lastLines } from '../../stack/log-file';
 
-/** Part of the stack. */
 export interface Part {
   name: string;
   start(signal: AbortSignal): Promise<Child>;
@@ -14,8 +13,8 @@ export interface Part {
 const SERVERS: readonly string[] = ['MongoDB', 'Temporal'];
 
 /**
- * Runs processes. None is restarted: results of a run in which one died mean nothing. `pids` has the
- * process IDs by name, including our own.
+ * Runs processes without restarts: results of a run in which one died mean nothing. `pids` includes
+ * our own.
  */
 export function createProcesses(config: StackConfig, signal: AbortSignal) {
   const children: Child[] = [];

@@ -23,14 +23,11 @@ const UNLIMITED = '100000';
 interface StackOptions {
   /** `servers`: Temporal and MongoDB alone; `product`: its processes too; `floor`: both subjects. */
   parts: 'servers' | 'product' | 'floor';
-  /** Address to which the floor posts. */
   receiverUrl?: string;
 }
 
-/** A running stack and clients of its servers. */
 export interface Stack {
   config: StackConfig;
-  /** Environment of the product's processes and of the command line. */
   env: NodeJS.ProcessEnv;
   url: string;
   floorUrl: string;
@@ -41,8 +38,7 @@ export interface Stack {
 }
 
 /**
- * Runs `work` with a new stack, whose parts start as `npm start` starts them. When it returns,
- * nothing of the stack is left.
+ * Runs `work` with a new stack, of which nothing is left afterwards.
  * @throws StackFailure when a part does not start, or ends before `work`
  */
 export async function withStack<T>(
@@ -117,7 +113,6 @@ async function withClients<T>(
   }
 }
 
-/** Drops the run's databases on a server that keeps running. */
 async function dropDatabases(config: StackConfig, floorDb: string): Promise<void> {
   if (config.mongodbUri === undefined) return;
   const mongo = await connectMongo(config.mongodbUri, 'bench');
