@@ -18,7 +18,9 @@ export function isTrustedProxies(text: string): boolean {
 export function createClientAddress(trustedProxies: string, publicUrl: string): ClientAddress {
   const defaultRule = publicUrl.startsWith('https:') ? '1' : '0';
   const rule = trustedProxies === '' ? defaultRule : trustedProxies;
-  const isTrusted = /^\d+$/.test(rule) ? byHops(Number(rule)) : byNetwork(rule);
+  const isInside = createNetworkMatcher(splitCidrs(rule));
+  const isTrusted = (address: string, hop: number) =>
+    /^\d+$/.test(rule) ? hop < Number(rule) : isInside(address);
   return (request) => {
     const forwardedFor = [request.headers['x-forwarded-for'] ?? []].flat().join(',').split(',');
     let client = toPlainAddress(request.socket.remoteAddress ?? 'unknown');
@@ -29,15 +31,6 @@ export function createClientAddress(trustedProxies: string, publicUrl: string): 
     }
     return client;
   };
-}
-
-function byHops(hops: number) {
-  return (_address: string, hop: number): boolean => hop < hops;
-}
-
-function byNetwork(text: string) {
-  const isInside = createNetworkMatcher(splitCidrs(text));
-  return (address: string): boolean => isInside(address);
 }
 
 function parseAddress(entry: string): string | undefined {

@@ -40,30 +40,24 @@ export function createEncrypter(keys: KeyRing | EncryptionKeys) {
   const keyRing = 'keys' in keys ? createStaticKeyRing(keys) : keys;
   return {
     /** @throws KeyRingError when the current key is unknown */
-    encrypt: (plainText: string, owner: string): Promise<Encrypted> =>
-      encrypt(keyRing, plainText, owner),
+    encrypt: async (plainText: string, owner: string): Promise<Encrypted> => {
+      const keys = keyRing.forEncryption();
+      const { current: kid } = keys;
+      const key = findKey(keys, kid);
+      if (key === undefined) throw new Error(`There is no encryption key "${kid}".`);
+      const header = { alg: getWrapping(key), kid, sub: owner };
+      return await encryptJwe(plainText, getPublicPart(key), header);
+    },
     /** @throws DecryptionError for another owner, an unknown key, a changed or foreign text */
-    decrypt: (ciphertext: Encrypted, owner: string): Promise<string> =>
-      decrypt(keyRing, ciphertext, owner),
+    decrypt: async (ciphertext: Encrypted, owner: string): Promise<string> => {
+      const kid = getKid(ciphertext);
+      const key = findKey(keyRing.forDecryption(kid), kid);
+      if (key === undefined || isPublic(key)) throw new DecryptionError();
+      return await decryptJwe(ciphertext, key, { alg: getWrapping(key), sub: owner });
+    },
     /** @throws DecryptionError when the text names no key */
-    getKid: (ciphertext: Encrypted): string => getKid(ciphertext),
+    getKid,
   };
-}
-
-async function encrypt(keyRing: KeyRing, plainText: string, owner: string): Promise<Encrypted> {
-  const keys = keyRing.forEncryption();
-  const { current: kid } = keys;
-  const key = findKey(keys, kid);
-  if (key === undefined) throw new Error(`There is no encryption key "${kid}".`);
-  const header = { alg: getWrapping(key), kid, sub: owner };
-  return await encryptJwe(plainText, getPublicPart(key), header);
-}
-
-async function decrypt(keyRing: KeyRing, ciphertext: Encrypted, owner: string): Promise<string> {
-  const kid = getKid(ciphertext);
-  const key = findKey(keyRing.forDecryption(kid), kid);
-  if (key === undefined || isPublic(key)) throw new DecryptionError();
-  return await decryptJwe(ciphertext, key, { alg: getWrapping(key), sub: owner });
 }
 
 /** Header of a value: `sub` is its owner. */

@@ -34,22 +34,13 @@ const RECORDS: Pointers<RecordRow> = {
   // The request may hold personal data, so it is not read.
   projection: { resource_id: 1, operation: 1, open: { $gt: ['$request', null] } },
   compare: async (read, rows) => {
-    const existingIds = await findExisting(
-      read,
-      rows.flatMap(({ resource_id, operation }) => {
-        const collection = WRITTEN_BY.get(operation);
-        return collection === undefined ? [] : [{ collection, id: resource_id }];
-      }),
-    );
-    return rows.flatMap(({ resource_id, operation, open }) => {
-      const collection = WRITTEN_BY.get(operation);
-      if (collection === undefined) return [];
-      const isWritten = existingIds.has(`${collection}/${resource_id}`);
-      if (!open && !isWritten) {
+    const records = await findResources(read, rows, ({ operation }) => WRITTEN_BY.get(operation));
+    return records.flatMap(({ resource_id, operation, open, collection, exists }) => {
+      if (!open && !exists) {
         return [difference('claim_without_resource', resource_id, operation, resource_id, null)];
       }
       // A recipient is written before its record is emptied, in a separate write.
-      return open && isWritten && collection !== 'recipients'
+      return open && exists && collection !== 'recipients'
         ? [difference('claim_left_open', resource_id, operation, null, 'open')]
         : [];
     });
@@ -67,14 +58,12 @@ const EVENTS: Pointers<EventRow> = {
   key: '_id',
   projection: { type: 1, resource_id: 1 },
   compare: async (read, rows) => {
-    const reportedEvents = rows.flatMap(({ _id, type, resource_id }) => {
-      const collection = COLLECTIONS.get(parseKind(type));
-      return collection === undefined ? [] : [{ _id, collection, id: resource_id }];
-    });
-    const existingIds = await findExisting(read, reportedEvents);
-    return reportedEvents
-      .filter(({ collection, id }) => !existingIds.has(`${collection}/${id}`))
-      .map(({ _id, id }) => difference('event_without_resource', _id, 'resource_id', id, null));
+    const events = await findResources(read, rows, ({ type }) => COLLECTIONS.get(parseKind(type)));
+    return events
+      .filter(({ exists }) => !exists)
+      .map(({ _id, resource_id: id }) =>
+        difference('event_without_resource', _id, 'resource_id', id, null),
+      );
   },
 };
 
@@ -113,20 +102,25 @@ async function* comparePages<Row extends object>(
   }
 }
 
-/** Finds the documents that exist, as `collection/id`. */
-async function findExisting(
+/** Looks for the resource of each row; rows without a collection are left out. */
+async function findResources<Row extends { resource_id: string }>(
   read: Read,
-  refs: readonly { collection: string; id: string }[],
-): Promise<Set<string>> {
-  const existingIds = new Set<string>();
-  for (const collection of new Set(refs.map((one) => one.collection))) {
-    const ids = refs.filter((one) => one.collection === collection).map(({ id }) => id);
-    const rows = read<{ _id: string }>(
-      collection,
-      { _id: { $in: ids } },
-      { projection: { _id: 1 } },
-    );
-    for await (const { _id } of rows) existingIds.add(`${collection}/${_id}`);
+  rows: readonly Row[],
+  getCollection: (row: Row) => string | undefined,
+) {
+  const known = rows.flatMap((row) => {
+    const collection = getCollection(row);
+    return collection === undefined ? [] : [{ ...row, collection }];
+  });
+  const existing = new Set<string>();
+  for (const name of new Set(known.map(({ collection }) => collection))) {
+    const own = known.filter(({ collection }) => collection === name);
+    const filter = { _id: { $in: own.map(({ resource_id }) => resource_id) } };
+    const resources = read<{ _id: string }>(name, filter, { projection: { _id: 1 } });
+    for await (const { _id } of resources) existing.add(`${name}/${_id}`);
   }
-  return existingIds;
+  return known.map((row) => ({
+    ...row,
+    exists: existing.has(`${row.collection}/${row.resource_id}`),
+  }));
 }

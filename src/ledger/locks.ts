@@ -53,28 +53,25 @@ export function createLocks(bounds: QueueBounds = BOUNDS, now: () => number = Da
     return queue;
   };
 
-  const removeWaiter = (queue: LockQueue, waiter: Waiter) => {
-    queue.waiters.splice(queue.waiters.indexOf(waiter), 1);
-    waitingInAll -= 1;
-  };
-
   const wait = (queue: LockQueue, by: number): Promise<void> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        removeWaiter(queue, waiter);
-        waiter.leave();
-      }, bounds.patienceMs);
+      const remove = () => {
+        clearTimeout(timer);
+        queue.waiters.splice(queue.waiters.indexOf(waiter), 1);
+        waitingInAll -= 1;
+      };
       const waiter: Waiter = {
         by,
         begin: () => {
-          clearTimeout(timer);
+          remove();
           resolve();
         },
         leave: () => {
-          clearTimeout(timer);
+          remove();
           reject(buildRejection(queue, now()));
         },
       };
+      const timer = setTimeout(waiter.leave, bounds.patienceMs);
       const later = queue.waiters.findIndex((other) => other.by > by);
       queue.waiters.splice(later === -1 ? queue.waiters.length : later, 0, waiter);
       waitingInAll += 1;
@@ -88,7 +85,6 @@ export function createLocks(bounds: QueueBounds = BOUNDS, now: () => number = Da
     if (queue.waiters.length >= bounds.perBook || waitingInAll >= bounds.inAll) {
       const last = queue.waiters.at(-1);
       if (last === undefined || last.by <= by) throw buildRejection(queue, now());
-      removeWaiter(queue, last);
       last.leave();
     }
     await wait(queue, by);
@@ -96,11 +92,7 @@ export function createLocks(bounds: QueueBounds = BOUNDS, now: () => number = Da
 
   const release = (book: string, queue: LockQueue) => {
     const [next] = queue.waiters;
-    if (next !== undefined) {
-      removeWaiter(queue, next);
-      next.begin();
-      return;
-    }
+    if (next !== undefined) return next.begin();
     queue.busy = false;
     if (listRetries(queue, now()).length === 0) queues.delete(book);
   };

@@ -1,6 +1,7 @@
-import type { ClientSession, Db, Document, Filter } from 'mongodb';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { ClientSession, Collection, Db, Document, Filter } from 'mongodb';
+import { type MissingIndexes, makeIndexes, readIndexNames } from '../base/mongo-indexes';
 import type { EncryptedCustomer } from '../domain/creation';
+import { ServiceError } from '../domain/errors';
 import {
   PAYMENT_IN_FLIGHT,
   type PaymentAttention,
@@ -15,7 +16,6 @@ import {
   resourceIndexes,
   resourceStore,
 } from './resource';
-import { refuseVersion1 } from './version';
 
 /** Payment: the fields of docs/api.md#create-a-payment under their wire names, and ours. */
 export interface PaymentDocument extends ResourceDocument<PaymentStatus, PaymentAttention> {
@@ -176,4 +176,16 @@ export function createPaymentStore(db: Db) {
         session,
       ),
   };
+}
+
+const VERSION_1_INDEX = 'clear_payer';
+
+/** @throws ServiceError `version_1_data` when version 1 filled the database */
+async function refuseVersion1(payments: Collection<PaymentDocument>): Promise<void> {
+  if (!(await readIndexNames(payments)).has(VERSION_1_INDEX)) return;
+  throw new ServiceError(
+    'version_1_data',
+    `The database ${payments.dbName} holds data of version 1, which version 2 does not read. ` +
+      'Set MONGODB_DB to another name: version 2 starts over.',
+  );
 }

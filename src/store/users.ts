@@ -1,4 +1,4 @@
-import type { ClientSession, Collection, Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { Role } from '../domain/account/dashboard-role';
 import type { Encrypted } from '../encryption/encrypter';
@@ -72,12 +72,6 @@ export function createUserStore(db: Db) {
     /** Records a sign-in, and drops an unconfirmed second factor. */
     recordSignIn: (id: string, signed_in_at: string, session: ClientSession) =>
       users.updateOne({ _id: id }, { $set: { signed_in_at, totp_offered: null } }, { session }),
-    ...secondFactors(users),
-  };
-}
-
-function secondFactors(users: Collection<UserDocument>) {
-  return {
     offerTotp: (id: string, totp_offered: Encrypted) =>
       users.updateOne({ _id: id, totp: null }, { $set: { totp_offered } }),
     /** Confirms the offered second factor; false when another was offered meanwhile. */
