@@ -26,8 +26,7 @@ const show = defineCommand({
   description: 'show every balance of an account in one environment',
   options: z.object({ account_id: AccountId, env: Env }),
   notes: `
-A crypto asset has a row of its own, in its smallest unit. What a merchant owes, since a balance did not
-hold what a bank took back, is listed as receivables.`,
+Receivables are what the merchant owes after a bank took back more than the balance held.`,
   example: 'balance show acct_… --env sandbox',
   run: async (context, { account_id, env }) => {
     const { stores } = await context.readDeps();
@@ -70,9 +69,8 @@ const fund = defineCommand({
     approved_by: ApprovedBy,
   }),
   notes: `
-It only records in the ledger what came in from outside. The first funding creates a balance
-account. Where the outcome is unknown, repeat it with the same --operation-id. On live, above
-APPROVAL_LIMIT where it is set, a second operator approves.`,
+It only records funds that have arrived. If the outcome is unknown, repeat it with the same --operation-id.
+On live, a second operator approves more than APPROVAL_LIMIT, if it is set.`,
   example:
     'balance fund acct_… --env sandbox --balance-account main --currency EUR --amount 100000',
   run: async (context, { account_id, env, operation_id: id, ...options }) => {

@@ -101,7 +101,7 @@ function presentCallback(callback: CallbackDocument) {
 
 type Outcome = Pick<CallbackDocument, 'parked' | 'unapplied' | 'signalled_at'>;
 
-function formatOutcome({ parked, unapplied, signalled_at }: Outcome): string {
+export function formatOutcome({ parked, unapplied, signalled_at }: Outcome): string {
   if (parked !== null) return `parked: ${parked}`;
   if (unapplied !== null) return `not applied: ${unapplied}`;
   return signalled_at === null ? 'never signalled' : 'signalled';

@@ -68,10 +68,7 @@ const reset = defineCommand({
   description: 'give a user who is locked out a new password, and end all sessions',
   options: z.object({
     email: z.string().meta({ argument: true }),
-    without_second_factor: z
-      .boolean()
-      .default(false)
-      .describe('switch the second factor off, too, where it is lost'),
+    without_second_factor: z.boolean().default(false).describe('also switch off a lost factor'),
   }),
   notes: 'Verify the request first: the new password is enough to sign in.',
   example: 'dashboard reset-password ana@example.com',

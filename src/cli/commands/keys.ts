@@ -20,10 +20,7 @@ const rotate = defineCommand({
   name: 'rotate',
   description: 'create a new current key, and re-encrypt with it what the others hold',
   options: z.object({
-    force: z
-      .boolean()
-      .default(false)
-      .describe('begin although an earlier rotation is not complete'),
+    force: z.boolean().default(false).describe('begin before the last rotation is complete'),
     ring: z
       .enum(KEY_RING_NAMES)
       .default('seal')
@@ -31,9 +28,8 @@ const rotate = defineCommand({
       .meta({ placeholder: 'name' }),
   }),
   notes: `
-It can be interrupted at any moment: \`keys reseal\` continues, and a new rotation is refused until
-then. Back the key files up at once. The earlier key stays in its file until \`keys retire\` removes
-it; an earlier database backup can only be read with it.`,
+If it is interrupted, \`keys reseal\` continues. Back the key files up at once. The earlier key stays in its
+file until \`keys retire\` removes it: older database backups need it.`,
   example: 'keys rotate --ring recipients.live',
   run: async (context, { force, ring: keyRing }) =>
     report(context, await rotateKeys(await keyDeps(context), force, keyRing)),

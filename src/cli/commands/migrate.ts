@@ -8,9 +8,8 @@ export const migrateCommand = defineCommand({
   description: 'create the indexes and search attributes that this version needs',
   options: z.object({ dry_run: z.boolean().default(false).describe('only list what is missing') }),
   notes: `
-Run it before the processes of a new version start, which only check. Reads and writes continue meanwhile;
-it waits until all exist, hours where a collection is very large, and may be repeated. Where Temporal does
-not let it register search attributes, it prints the commands that do.`,
+Run it before the processes of a new version start, which only check. Reads and writes continue. It may take
+hours and be repeated. If Temporal refuses search attributes, it prints the commands that register them.`,
   example: 'migrate --dry-run',
   run: async (context, { dry_run: dryRun }) => {
     const { mongodb } = context.settings();

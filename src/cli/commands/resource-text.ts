@@ -3,6 +3,7 @@ import { formatUnits } from '../../domain/crypto/assets';
 import { formatMoney } from '../../domain/money';
 import type { ResourcePage } from '../../service/operators/resource';
 import { fields, formatTime, table } from '../output';
+import { formatOutcome } from './callback';
 
 const MONEY = ['amount', 'fee', 'refunded', 'settled_amount', 'returned_amount'];
 const UNITS = ['amount_due', 'amount_received'];
@@ -120,16 +121,6 @@ function callbackTable({ callbacks }: ResourcePage): string {
   ]);
   const heading = ['RECEIVED', 'CALLBACK', 'CONNECTOR', 'ID', 'SAYS', 'OUTCOME'];
   return table(heading, rows, 'The bank has reported nothing.');
-}
-
-function formatOutcome({
-  parked,
-  unapplied,
-  signalled_at,
-}: ResourcePage['callbacks'][number]): string {
-  if (parked !== null) return `parked: ${parked}`;
-  if (unapplied !== null) return `not applied: ${unapplied}`;
-  return signalled_at === null ? 'not handed to the workflow yet' : 'applied';
 }
 
 function auditTable({ audit }: ResourcePage): string {
