@@ -13,7 +13,7 @@ import { Detail, Monogram, renderPage, Sign, type SignProps } from './layout';
 import type { PayAssets } from './pay-views';
 import { QrCode } from './qr';
 
-export interface CryptoPageProps {
+interface CryptoPageProps {
   payment: ShownCryptoPayment & { play_url: string | null };
   merchant: string;
   assets: PayAssets;

@@ -35,7 +35,7 @@ export function renderDocument(document: Document): string {
   return `<!doctype html>${renderToString(html)}`;
 }
 
-export interface Page extends Document {
+interface Page extends Document {
   banner?: string;
   footer: string;
 }

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa';
 
-export interface FormTargets {
+interface FormTargets {
   /** Stored redirect targets of the form; null where unknown yet. */
   urls: readonly (string | null)[];
   livemode: boolean;

@@ -91,7 +91,7 @@ export function Pager({ older, newer }: { older: string | undefined; newer: stri
   );
 }
 
-export type Tone = 'good' | 'bad' | 'note' | 'plain';
+type Tone = 'good' | 'bad' | 'note' | 'plain';
 
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-export type CsvValue = string | number | null | undefined;
+type CsvValue = string | number | null | undefined;
 
 export type CsvColumn<D> = readonly [heading: string, value: (row: D) => CsvValue];
 
