@@ -1,23 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { insufficientBalance } from '../../domain/account/balance';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { formatMoney } from '../../domain/money';
-import type { BalanceRow } from '../../ledger/book';
 import type { BookDocument, EntryDocument } from '../../ledger/documents';
-import {
-  bookId,
-  type EntryLine,
-  InsufficientBalance,
-  type NewEntry,
-  operationId,
-} from '../../ledger/entries';
+import { type EntryLine, InsufficientBalance, type NewEntry } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import type { Audit } from '../../store/audit';
 import { assertApproved } from './approval';
-import { createIdUsedFailure, type FundDeps, type FundingResult, isSameEntry } from './fund';
+import type { FundDeps } from './fund';
+import { type PostedBalance, postOnce } from './post-once';
 
 export interface Correction {
   operator: string;
@@ -56,7 +49,7 @@ export async function adjustBalance(
   adjustment: Adjustment,
   correction: Correction,
   id: string = `adjust_${randomUUID()}`,
-): Promise<FundingResult> {
+): Promise<PostedBalance> {
   const { account_id, livemode, balance_account, currency, amount, against } = adjustment;
   assertApproved(deps.approvalLimit, { livemode, currency, amount, ...pickOperators(correction) });
   const owner = { account_id, livemode, currency };
@@ -78,7 +71,7 @@ export async function reverseOperation(
   deps: AdjustDeps,
   id: string,
   correction: Correction,
-): Promise<FundingResult & { amount: number | bigint }> {
+): Promise<PostedBalance & { amount: number | bigint }> {
   const { ledger } = deps.stores;
   const original = await ledger.findEntry(id);
   const book = original === null ? null : await ledger.book(original.book);
@@ -161,31 +154,14 @@ async function explainShortage({ stores }: FundDeps, entry: NewEntry): Promise<S
   return new ServiceError(code, `${message} Nothing was posted.`);
 }
 
-async function post(deps: AdjustDeps, entry: NewEntry, balance: string): Promise<FundingResult> {
-  const { ledger } = deps.stores;
-  await ledger.ensureIndexes();
-  const operation_id = operationId(entry);
+async function post(deps: AdjustDeps, entry: NewEntry, balance: string): Promise<PostedBalance> {
+  const { kind, currency, legs: lines, note } = entry;
+  const act = kind === 'reversed' ? 'balance.reversed' : 'balance.adjusted';
+  const changes = lines.map((line) => `${line.account} ${line.amount}`);
+  const after = { currency, legs: changes, ...note };
   try {
-    await inTransaction(deps.mongo, async (session) => {
-      await ledger.post(entry, session);
-      const { kind, account_id, livemode, currency, legs: lines, note } = entry;
-      const act = kind === 'reversed' ? 'balance.reversed' : 'balance.adjusted';
-      const changes = lines.map((line) => `${line.account} ${line.amount}`);
-      const after = { currency, legs: changes, ...note };
-      await deps.audit({ act, account_id, livemode, target: operation_id, after }, session);
-    });
+    return await postOnce(deps, entry, { act, after }, balance);
   } catch (error) {
-    if (error instanceof InsufficientBalance) {
-      throw await explainShortage(deps, entry);
-    }
-    const storedEntry = isDuplicateKey(error) ? await ledger.findEntry(operation_id) : null;
-    if (storedEntry === null) throw error;
-    if (storedEntry.book !== bookId(entry) || !isSameEntry(storedEntry, entry))
-      throw createIdUsedFailure(storedEntry);
+    throw error instanceof InsufficientBalance ? await explainShortage(deps, entry) : error;
   }
-  const rows = await ledger.balances(entry.account_id, entry.livemode);
-  const isSameBalance = (row: BalanceRow) =>
-    row.balance_account === balance && row.currency === entry.currency;
-  const empty = { balance_account: balance, currency: entry.currency, available: 0, reserved: 0 };
-  return { ...(rows.find(isSameBalance) ?? empty), operation_id };
 }
