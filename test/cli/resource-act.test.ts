@@ -166,7 +166,7 @@ test('an act with no answer in time says that its outcome is unknown', async () 
   await expect(asked).rejects.toMatchObject({
     code: 'outcome_unknown',
     message: expect.stringMatching(
-      /no answer within 10 seconds, so the outcome is unknown: `payout show \S+` tells/,
+      /no answer within 10 seconds, so the outcome is unknown: `payout show \S+` shows it/,
     ),
   });
   await setting.terminate('payout', id);
