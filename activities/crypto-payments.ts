@@ -32,7 +32,7 @@ export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> &
   required_confirmations: number;
   chain_id: number | null;
   token_contract: string | null;
-  /** Page of a connector on which a tester plays the payer. */
+  /** Page on which a tester plays the payer. */
   play_url?: string;
 };
 
@@ -50,7 +50,7 @@ export interface CryptoPaymentChange {
   reported: ReportedStatus[];
   /** Transactions of the deposits that are credited now. */
   credited: string[];
-  /** Transactions of the deposits that are sent back; absent where there are none. */
+  /** Transactions of the deposits that are sent back. */
   returned?: string[];
   /** Whether the merchant is notified, once of each state. */
   is_reported: boolean;
@@ -113,7 +113,7 @@ async function openCryptoPayment(
   if (existing !== null) return buildOpening(existing, request_id);
   const payment = await inTransaction(deps.mongo, async (session) => {
     const request = await stores.idempotency.clearRequest(crypto_payment_id, session);
-    // Another attempt was first, or the request was released after its workflow had ended.
+    // Another attempt was first, or the request was released.
     if (request === null || !('crypto_payment' in request)) return await abandon(session);
     const fresh = newPayment(deps.payTokenKey, input, request.crypto_payment);
     await stores.crypto_payments.insert(fresh, session);

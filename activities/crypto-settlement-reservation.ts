@@ -14,7 +14,7 @@ import type { RecordDeps } from './shared/record-table';
 export type OpenCryptoSettlement = CryptoSettlementInput & {
   /** ISO 8601, ms. */
   created_at: string;
-  /** Wallet of the first opening, for a rebuild: another may take effect by now. */
+  /** Wallet of the first opening, for a rebuild. */
   wallet_address?: string;
 };
 

@@ -45,9 +45,6 @@ export function createCryptoSettlementActivities(deps: RecordDeps) {
   return {
     openCryptoSettlement: (input: OpenCryptoSettlement): Promise<CryptoSettlementOpening> =>
       openCryptoSettlement(deps, input),
-    /**
-     * Releases the idempotency key of a refused crypto resource; a stored resource keeps its key.
-     */
     releaseCryptoClaim: async ({ resource_id }: { resource_id: string }): Promise<void> => {
       await deps.stores.idempotency.release(resource_id);
     },

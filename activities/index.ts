@@ -5,8 +5,6 @@ import { createPayoutActivities } from './payouts';
 import { createRefundActivities } from './refunds';
 import { recordRefused, recordUnapplied } from './shared/record';
 import type { RecordRefused, RecordUnapplied } from './shared/record-inputs';
-import { createWebhookActivities } from './webhooks/deliver';
-import type { WebhookActivityDeps } from './webhooks/next-attempt';
 
 export function createLifecycleActivities(deps: PaymentActivityDeps) {
   return {
@@ -21,7 +19,3 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
 }
 
 export type LifecycleActivities = ReturnType<typeof createLifecycleActivities>;
-
-export function createDeliveryActivities(deps: WebhookActivityDeps) {
-  return { ...createWebhookActivities(deps) };
-}

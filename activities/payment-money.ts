@@ -23,7 +23,7 @@ export interface LateFundsReceipt extends Booking {
 }
 
 export interface LateFundsReversal extends Booking {
-  /** Minor units that the bank has sent back; absent: all that came. */
+  /** Minor units; absent: all that came. */
   amount?: number;
 }
 
@@ -55,37 +55,29 @@ export function createPaymentMoney(deps: RecordDeps) {
   const { payments } = deps.stores;
   return {
     /** Posts late funds to suspense, once for each payment. */
-    recordLateMoney: async (input: LateFundsReceipt): Promise<LateFunds> => {
-      const payment = await runBooking(deps, input, (storedPayment, session) =>
-        receiveLateFunds(deps, storedPayment, input, session),
-      );
-      return getLateFunds(payment);
-    },
-    /** Posts late funds out of suspense, once; not where the bank reports a different amount. */
-    recordLateReversed: async (input: LateFundsReversal): Promise<LateFunds> => {
-      const payment = await runBooking(deps, input, (storedPayment, session) =>
-        reverseLateFunds(deps, storedPayment, input, session),
-      );
-      return getLateFunds(payment);
-    },
-    /** Records that the bank reverses a settled payment, which can no longer be refunded. */
+    recordLateMoney: (input: LateFundsReceipt): Promise<LateFunds> =>
+      runBooking(deps, input, (payment, session) =>
+        receiveLateFunds(deps, payment, input, session),
+      ),
+    /** Posts late funds out of suspense, once, unless the bank reports a different amount. */
+    recordLateReversed: (input: LateFundsReversal): Promise<LateFunds> =>
+      runBooking(deps, input, (payment, session) =>
+        reverseLateFunds(deps, payment, input, session),
+      ),
     recordDispute: async ({ payment_id, at }: Booking): Promise<void> => {
       await payments.dispute(payment_id, at);
     },
-    /** Posts a chargeback against the balance; the merchant owes what the balance lacks. */
+    /** Posts a chargeback; the merchant owes what the balance lacks. */
     clawBack: (input: Chargeback): Promise<ChargebackResult> => postChargeback(deps, input),
   };
 }
 
-/**
- * Runs a booking in one transaction and reads the payment again. Also a transaction that changes
- * nothing commits: only then a majority has what it read.
- */
+/** Commits also a transaction that changes nothing: only then a majority has what it read. */
 async function runBooking(
   deps: RecordDeps,
   { payment_id, at }: Booking,
   work: (payment: PaymentDocument, session: ClientSession) => Promise<unknown>,
-): Promise<PaymentDocument> {
+): Promise<LateFunds> {
   const { payments } = deps.stores;
   const storedPayment = await read(deps, payment_id);
   const write = async (session: ClientSession) => {
@@ -93,7 +85,8 @@ async function runBooking(
     if (payment !== null) await work(payment, session);
   };
   await withDebitLock(deps, buildLockRequest(bookId(storedPayment), at), write);
-  return await read(deps, payment_id);
+  const { late } = await read(deps, payment_id);
+  return { amount: late?.amount ?? 0, reversed: Boolean(late?.reversed_at) };
 }
 
 async function read({ stores }: RecordDeps, payment_id: string): Promise<PaymentDocument> {
@@ -115,7 +108,7 @@ async function receiveLateFunds(
   return true;
 }
 
-/** Posts the receipt, too, where the bank has not reported it yet. */
+/** Posts the receipt, too, if the bank has not reported it. */
 async function reverseLateFunds(
   deps: RecordDeps,
   payment: PaymentDocument,
@@ -131,18 +124,11 @@ async function reverseLateFunds(
   return true;
 }
 
-function getLateFunds({ late }: PaymentDocument): LateFunds {
-  return { amount: late?.amount ?? 0, reversed: Boolean(late?.reversed_at) };
-}
-
-function buildSubject({ _id: resource_id, account_id, livemode }: PaymentDocument) {
-  return { resource: 'payment', resource_id, account_id, livemode } as const;
-}
-
 async function postChargeback(deps: RecordDeps, input: Chargeback): Promise<ChargebackResult> {
   const { payment_id, at, value_date, id, audit } = input;
   const { ledger, payments } = deps.stores;
   const payment = await read(deps, payment_id);
+  const { account_id, livemode } = payment;
   const settledTotal = settledAmount(payment);
   const amount = input.amount ?? settledTotal;
   if (amount > settledTotal) return { outcome: 'amount_too_large', settled: settledTotal };
@@ -154,22 +140,13 @@ async function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Char
     const owedAmount = amount - heldAmount;
     const actChange = { act: audit, id, at, before: 'settled', after: 'clawed back' };
     const act = buildAuditEntry(actChange);
-    // Committed, so that the following read sees what this one has seen.
-    if (
-      !(await payments.recordChargeback(
-        payment_id,
-        { held: heldAmount, owed: owedAmount, at },
-        act,
-        session,
-      ))
-    )
-      return null;
-    await auditAct(deps.stores, buildSubject(payment), actChange, session);
-    await ledger.post(
-      buildChargeback(payment, { held: heldAmount, owed: owedAmount }, { at, value_date }),
-      session,
-    );
-    return { held: heldAmount, owed: owedAmount };
+    const parts = { held: heldAmount, owed: owedAmount };
+    // Committed, so that the next read sees the same.
+    if (!(await payments.recordChargeback(payment_id, { ...parts, at }, act, session))) return null;
+    const subject = { resource: 'payment', resource_id: payment_id, account_id, livemode } as const;
+    await auditAct(deps.stores, subject, actChange, session);
+    await ledger.post(buildChargeback(payment, parts, { at, value_date }), session);
+    return parts;
   };
   const result = await withDebitLock(deps, buildLockRequest(bookId(payment), at), write);
   if (result !== null) return { outcome: 'posted', ...result };

@@ -43,7 +43,7 @@ export interface PaymentChange {
   failure: Failure;
   bank_reference: string;
   session_url: string;
-  /** Minor units that came, where an operator posts a different amount. */
+  /** Minor units, where an operator posts a different amount. */
   settled_amount: number;
 }
 
@@ -56,9 +56,6 @@ export interface OpenedPayment extends OpenedState<PaymentStatus> {
 export function createPaymentActivities(deps: PaymentActivityDeps) {
   const record = createRecord(deps, recordTable(deps.stores), buildSnapshot);
   return {
-    /**
-     * Writes the payment from its idempotency record, with the bank's first answer and its event.
-     */
     openPayment: (input: OpenPayment): Promise<OpenedPayment> =>
       openWithRetry((isRetry) => openPayment(deps, input, isRetry)),
     recordPaymentMove: record.transition,
@@ -97,8 +94,7 @@ async function openPayment(
 ): Promise<OpenedPayment> {
   const { stores } = deps;
   const { payment_id, account_id, livemode, created_at: at, request_id } = input;
-  // The collections may be restored to different times: a stored payment may still have its
-  // request.
+  // After a restore, a stored payment may still have its request.
   const existing = isRetry ? await stores.payments.get(payment_id) : null;
   if (existing !== null) return await answerReopened(deps, existing);
   const subscription = await readSubscription(stores, account_id, livemode);
@@ -110,7 +106,7 @@ async function openPayment(
   const opening = { status, failure: getFailure(input.session), created_at: at };
   const payment = await inTransaction(deps.mongo, async (session) => {
     const request = await stores.idempotency.clearRequest(payment_id, session, opening);
-    // Another attempt was first, or the request was released after its workflow had ended.
+    // Another attempt was first, or the request was released.
     if (request === null || !('stored' in request)) return await abandon(session);
     const fresh = newPayment(deps.payTokenKey, input, request.stored);
     await stores.payments.insert(fresh, session);
@@ -123,7 +119,6 @@ async function openPayment(
   return buildOpenedPayment(input, opening);
 }
 
-/** @throws Error while the payment of the first attempt is not visible */
 async function answerOpenedBefore(
   deps: PaymentActivityDeps,
   payment_id: string,
@@ -133,10 +128,7 @@ async function answerOpenedBefore(
   return await throwMissing(deps.stores, 'payment', payment_id);
 }
 
-/**
- * Answers with the stored opening, since the bank may have answered this attempt differently.
- * Without its idempotency record, answers with the payment as it is now.
- */
+/** Answers with the stored opening, since the bank may have answered this attempt differently. */
 async function answerReopened(
   deps: PaymentActivityDeps,
   payment: PaymentDocument,

@@ -32,9 +32,8 @@ export class LimitExceeded extends Error {
 }
 
 /**
- * Writes the payout with its reservation. The reservation comes first, so that concurrent payouts
- * conflict on the book before they write anything else.
- * @returns null when it is too late, or another attempt has cleared the request
+ * Writes the reservation first, so that concurrent payouts conflict on the book at once.
+ * @returns null when it is too late, or another attempt was first
  * @throws InsufficientBalance, LimitExceeded
  */
 export async function reserve(
@@ -54,7 +53,7 @@ export async function reserve(
   return isLate(input) ? await abandon(session) : payout;
 }
 
-/** Adds a payout to the sum of its day where the account has a limit. @throws LimitExceeded */
+/** @throws LimitExceeded */
 async function addToDay(
   { accounts, payoutDays }: RecordDeps['stores'],
   { rebuilding }: OpenPayout,

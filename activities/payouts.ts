@@ -34,7 +34,7 @@ export type PayoutOpening = ReservedOpening<PayoutFacts, PayoutStatus>;
 export interface PayoutChange {
   failure: Failure;
   returned: Return;
-  /** Minor units that came back, where an operator posts less than was sent. */
+  /** Minor units, where an operator posts less than was sent. */
   returned_amount: number;
   bank_reference: string;
 }
@@ -44,7 +44,6 @@ export type PayoutTransition = Transition<PayoutDocument, PayoutChange>;
 export function createPayoutActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores), buildSnapshot);
   return {
-    /** Reserves amount and fee and writes the payout, never after `accept_by_ms`. */
     openPayout: (input: OpenPayout): Promise<PayoutOpening> => openPayout(deps, input),
     abandonPayout: async (input: OpenPayout): Promise<PayoutOpening> =>
       (await releaseUnlessStored(deps, buildOpening(deps, input))) ?? TOO_LATE,

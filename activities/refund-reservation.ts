@@ -15,7 +15,7 @@ export type OpenRefund = RefundInput & {
 };
 
 /**
- * Reserves the refund on the payment, which comes first because concurrent refunds conflict there.
+ * Reserves on the payment first, where concurrent refunds conflict.
  * @returns null when the payment does not allow it, or another attempt was first
  * @throws InsufficientBalance
  */

@@ -33,7 +33,7 @@ export type RefundOpening = ReservedOpening<RefundFacts, RefundStatus>;
 export interface RefundChange {
   failure: Failure;
   bank_reference: string;
-  /** Minor units that the bank sent, where an operator posts less than was requested. */
+  /** Minor units, where an operator posts less than was requested. */
   settled_amount: number;
 }
 

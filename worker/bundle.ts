@@ -2,10 +2,7 @@ import { existsSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleOption } from '@temporalio/worker';
 
-/**
- * Workflow code of each queue, and of replays that report their steps. Each run evaluates all
- * modules of its bundle, so the bundles are separate.
- */
+/** Separate bundles, since each run evaluates all modules of its bundle. */
 const SOURCES = {
   lifecycle: { workflowsPath: require.resolve('../workflows') },
   webhooks: { workflowsPath: require.resolve('../workflows/webhook/delivery') },
@@ -18,7 +15,7 @@ const SOURCES = {
 type BundleName = keyof typeof SOURCES;
 export type WorkflowBundles = Record<BundleName, WorkflowBundleOption>;
 
-/** Directory of `npm run build`, so that a killed worker restarts without seconds of bundling. */
+/** Directory of `npm run build`: a killed worker restarts at once. */
 const BUILT = join(__dirname, '../workflow-bundles');
 
 export async function writeBundles(folder: string): Promise<WorkflowBundles> {
@@ -41,7 +38,7 @@ export function bundlesIn(folder: string): WorkflowBundles {
   };
 }
 
-/** Reads the built bundles, or bundles again when one is older than the code. */
+/** Bundles again when a built bundle is older than the code. */
 export async function workflowBundles(): Promise<WorkflowBundles> {
   if (isFresh('lifecycle') && isFresh('webhooks') && isFresh('replay')) return bundlesIn(BUILT);
   return await eachBundle(bundle);

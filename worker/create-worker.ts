@@ -1,12 +1,13 @@
 import { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkerInterceptors } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
-import { createDeliveryActivities, createLifecycleActivities } from '../activities';
+import { createLifecycleActivities } from '../activities';
 import { createAuditActivities } from '../activities/schedules/audit';
 import { createRetentionActivities } from '../activities/schedules/retention';
 import { createSettleActivities } from '../activities/schedules/settle';
 import type { RefusalMeter } from '../activities/shared/record-table';
 import { createSenderActivities } from '../activities/shared/verification';
+import { createWebhookActivities } from '../activities/webhooks/deliver';
 import type { Logger } from '../src/base/log';
 import { traceActivities, traceStarts } from '../src/base/tracing/temporal';
 import type { Tracing } from '../src/base/tracing/tracing';
@@ -57,8 +58,8 @@ export interface Workers {
 type Queues = NonNullable<WorkerDeps['queues']>;
 
 /**
- * Four workers in one process: lifecycles apart from deliveries, so that a slow receiver can't
- * starve payments, and live apart from sandbox.
+ * Creates four workers: deliveries apart, so that a slow receiver can't starve payments, and live
+ * apart from sandbox.
  */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   const { connection, namespace, workflowBundles, version } = deps;
@@ -115,18 +116,10 @@ function lifecycleActivities(deps: WorkerDeps, queues: Queues) {
     ...createSettleActivities({
       ...{ stores, temporal, lifecycleQueue: queues.lifecycle },
       connectors: connectors ?? createConnectors(SANDBOX_CONNECTOR),
-      now: () => new Date(),
-    }),
-    ...createAuditActivities({
-      ...common,
-      lifecycleQueue: queues.lifecycle,
       now,
     }),
-    ...createRetentionActivities({
-      ...common,
-      recipientMonths,
-      now,
-    }),
+    ...createAuditActivities({ ...common, lifecycleQueue: queues.lifecycle, now }),
+    ...createRetentionActivities({ ...common, recipientMonths, now }),
   };
 }
 
@@ -138,7 +131,7 @@ function deliveryActivities({
   tracing,
   post = postWebhook,
 }: WorkerDeps) {
-  return createDeliveryActivities({
+  return createWebhookActivities({
     events: stores.events,
     deliveries: stores.deliveries,
     endpoints: stores.endpoints,

@@ -32,14 +32,13 @@ const HEARTBEAT_MS = 2_000;
 
 const LIFETIME_S_MAX = 5;
 
-/** Warns of a server on which a killed worker would lock its merchant's book for long. */
+/** Warns when a killed worker would lock its merchant's book for long. */
 async function checkTransactionLifetime(mongo: MongoClient, log: Logger): Promise<void> {
   const seconds = await readTransactionLifetime(mongo);
   if (seconds === undefined || seconds <= LIFETIME_S_MAX) return;
   log.warn({ seconds }, 'MongoDB keeps the transactions of a killed worker for long');
 }
 
-/** Warns of live connectors without a key, whose callbacks are not applied. */
 async function warnAboutMissingKeys(
   { sandbox, names }: Connectors,
   { connectorKeys }: Stores,
@@ -95,7 +94,7 @@ async function main(): Promise<void> {
   const stopBeating = beat(stores, workers, log);
   stopBy(async () => {
     workers.shutdown();
-    // At once, so that `/readyz` of the API does not count on a worker that stops.
+    // At once, so that `/readyz` of the API does not count on it.
     await stopBeating();
   });
   log.info('worker polls');
@@ -110,10 +109,6 @@ async function main(): Promise<void> {
   await mongo.close();
 }
 
-/**
- * Creates the hourly audit, the daily settlements and the daily retention; the service also works
- * without them.
- */
 async function makeSchedules(temporal: Client, queue: string, log: Logger): Promise<void> {
   for (const name of SCHEDULE_NAMES) {
     try {

@@ -6,25 +6,24 @@ export const ACTIVITY_SLOTS = 50;
 /** Concurrent webhook posts, on each queue. */
 export const DELIVERY_SLOTS = 200;
 
-/** Half of them may wait for first attempts; a waiting task costs no thread. */
+/** Half of them may wait for first attempts. */
 export const DELIVERY_TASK_SLOTS = DELIVERY_SLOTS / 2;
 
 /**
- * Time that a workflow's code may run without a pause; the SDK's types lack the option. A lower
- * limit would end the process on a task with thousands of signals, again and again.
+ * Time limit without a pause, which the SDK's types lack. A lower one would end the process again
+ * and again on thousands of signals.
  */
 const PATIENCE = { isolateExecutionTimeout: '60s' };
 
 /**
- * Options of the worker of any queue. A webhook attempt, of ten seconds at most, ends within the
- * grace; the launcher waits longer than the force time.
+ * Lets a webhook attempt, of ten seconds at most, end within the grace.
  * @see docs/operations.md#scaling
  */
 export const WORKER_OPTIONS = {
   shutdownGraceTime: '12s',
   shutdownForceTime: '20s',
   ...PATIENCE,
-  // Long enough that a busy worker keeps its workflows, which another would have to replay.
+  // Another worker would have to replay the workflows of a busy one.
   stickyQueueScheduleToStartTimeout: '5s',
   maxConcurrentWorkflowTaskExecutions: 40,
   maxCachedWorkflows: 1_000,

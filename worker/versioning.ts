@@ -24,8 +24,8 @@ export function readVersion({
 }
 
 /**
- * A delivery ends on the version that it began on; lifecycles, which may wait for months, continue
- * on the current one.
+ * Ends a delivery on its first version; lifecycles, which may take months, continue on the current
+ * one.
  * @see docs/operations.md#worker-versioning
  */
 export function versionOptions(

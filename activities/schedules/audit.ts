@@ -24,7 +24,6 @@ export interface AuditDeps extends OrphanDeps {
 
 export type AuditActivities = ReturnType<typeof createAuditActivities>;
 
-/** Activities that look for lost work, and fix what is safe to repeat. */
 export function createAuditActivities(deps: AuditDeps) {
   return {
     auditResources: (): Promise<OrphanFindings> => auditResources(deps),

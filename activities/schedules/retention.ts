@@ -4,7 +4,6 @@ import { deleteRecipients, type RetentionDeps, redactPayers } from '../../src/se
 
 export type RetentionActivities = ReturnType<typeof createRetentionActivities>;
 
-/** Activities that delete personal data at the end of its retention period; a repeat continues. */
 export function createRetentionActivities(
   deps: Omit<RetentionDeps, 'onProgress'> & { log: Pick<Logger, 'info'> },
 ) {

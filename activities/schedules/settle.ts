@@ -32,10 +32,7 @@ export type SettleActivities = ReturnType<typeof createSettleActivities>;
 
 export function createSettleActivities(deps: SettleDeps) {
   return {
-    /**
-     * Starts a settlement for each balance above the minimum with a wallet; a repeat derives the
-     * same ids.
-     */
+    /** Derives the ids of settlements from the run, so that a repeat starts none twice. */
     settleBalances: ({ run }: { run: string }): Promise<SettleResult> => settleBalances(deps, run),
   };
 }
@@ -80,7 +77,7 @@ async function settleWallet(
   return started;
 }
 
-/** @returns false where no connector serves the asset in this environment */
+/** @returns false without a connector for the asset */
 async function startSettlement(
   { temporal, lifecycleQueue, connectors }: SettleDeps,
   { account_id, livemode }: Pick<WalletDocument, 'account_id' | 'livemode'>,

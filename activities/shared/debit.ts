@@ -6,12 +6,12 @@ import { NO_LOCK } from '../../src/domain/no-lock';
 import { type LockRequest, withLock } from '../../src/ledger/locks';
 import type { Stores } from '../../src/store';
 
-/** Time within which a debit without a waiting caller should be done. */
+/** Time limit of a debit without a waiting caller. */
 const DUE_MS = 10_000;
 
 /**
- * Runs a transaction that debits a balance, while it holds the book's lock.
- * @throws ApplicationFailure `no_lock`, with the retry time: the attempt releases its worker slot
+ * Runs a transaction that debits a balance, with the book's lock.
+ * @throws ApplicationFailure `no_lock`, with the retry time
  */
 export async function withDebitLock<T>(
   { mongo }: { mongo: MongoClient },
@@ -31,17 +31,16 @@ async function orRetryLater<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Builds a lock request: the longer a debit has waited, the sooner it gets the lock. */
+/** Gives the lock sooner to a debit that has waited longer. */
 export function buildLockRequest(book: string, decidedAt: string): LockRequest {
   return { book, by: Date.parse(decidedAt) + DUE_MS };
 }
 
-/** Ids with this ending, one in 256, apply the pending entries of their book. */
+/** Ending of one id in 256. */
 const APPLY_SUFFIX = '00';
 
 /**
- * Applies pending entries after one transition in 256, so that few are pending. The next one does
- * it where the lock or the database is missing.
+ * Applies pending entries after one transition in 256; without lock or database, the next one does.
  */
 export async function applyPendingOften(
   { mongo, stores, log }: { mongo: MongoClient; stores: Stores; log: Logger },

@@ -26,7 +26,7 @@ export interface EventSource {
 
 const TIES = 1_000_000;
 
-/** Builds a random list position within one millisecond; later rows of a write come after it. */
+/** Builds a random list position within one millisecond. */
 export function positionAt(at: string, offset: number, base: number): string {
   return buildPosition(Date.parse(at), (base + offset) % TIES);
 }
@@ -35,10 +35,7 @@ export function tieBase(count: number): number {
   return randomInt(TIES - count);
 }
 
-/**
- * Builds the event documents of transitions; each body is frozen here.
- * @see docs/webhooks.md#what-is-posted
- */
+/** Freezes the body of each event. @see docs/webhooks.md#what-is-posted */
 export function buildEvents(source: EventSource, subscription: Subscription): EventDocument[] {
   const { account_id, livemode, at, data, request_id, resource, resource_id } = source;
   const base = tieBase(source.transitions.length);
@@ -66,7 +63,7 @@ export function buildEvents(source: EventSource, subscription: Subscription): Ev
   });
 }
 
-/** Reads which events of this account and environment have an endpoint. */
+/** Reads which events have an endpoint. */
 export async function readSubscription(
   stores: Pick<Stores, 'endpoints'>,
   account_id: string,
@@ -76,7 +73,7 @@ export async function readSubscription(
   return endpoint === null ? null : (endpoint.enabled_events ?? 'all');
 }
 
-/** Reads which crypto events have an endpoint: none while crypto is disabled on the account. */
+/** Reads which crypto events have an endpoint: none while crypto is disabled. */
 export async function readCryptoSubscription(
   stores: Pick<Stores, 'endpoints' | 'accounts'>,
   account_id: string,

@@ -11,7 +11,7 @@ import { withDebitLock } from './debit';
 import type { OpenedState } from './record-inputs';
 import type { RecordDeps } from './record-table';
 
-/** Result of an opening that reserves money; a refusal stores nothing. */
+/** Result of an opening; a refusal stores nothing. */
 export type ReservedOpening<Facts, Status extends string> =
   | ({ outcome: 'accepted'; facts: Facts } & OpenedState<Status>)
   | ({ outcome: 'refused' } & RuleViolation);
@@ -23,7 +23,7 @@ export interface Reservation<Document, Opening> {
   request_id: string;
   get: (id: string, session?: ClientSession) => Promise<Document | null>;
   lockRequest: LockRequest;
-  /** @returns null when its idempotency record is not open, or a rule refuses it */
+  /** @returns null without an open request, or when a rule refuses it */
   reserve: (session: ClientSession) => Promise<Document | null>;
   accept: (document: Document) => Opening;
   refuseDebit: () => Promise<Opening>;
@@ -31,14 +31,14 @@ export interface Reservation<Document, Opening> {
   explainMissing: () => Promise<Opening>;
 }
 
-/** Opens a resource that reserves money: whichever attempt stores it, the answer is the same. */
+/** Opens a resource that reserves money, with the same answer for each attempt. */
 export function openReserved<Document, Opening>(
   deps: RecordDeps,
   reservation: Reservation<Document, Opening>,
 ): Promise<Opening> {
   const { resource, id, request_id, get, lockRequest, reserve, accept } = reservation;
   return openWithRetry(async (isRetry) => {
-    // The collections may be restored to different times: a stored one may still have its request.
+    // After a restore, a stored resource may still have its request.
     const existing = isRetry ? await get(id) : null;
     if (existing !== null) return accept(existing);
     let isRefused = false;
@@ -69,7 +69,7 @@ export function buildAcceptance<Facts, Status extends string>(
 }
 
 /**
- * Releases the idempotency key, so that no attempt in progress opens the resource later.
+ * Releases the idempotency key, so that no later attempt opens the resource.
  * @returns the acceptance, where an attempt was faster
  */
 export function releaseUnlessStored<Document, Opening>(
@@ -102,9 +102,8 @@ export async function throwMissing(
 const TRIES_MAX = 3;
 
 /**
- * Opens a resource, and retries when another attempt wrote first, or the random list position
- * collides.
- * @throws Error of MongoDB when keys collide three times: the collections contradict each other
+ * Retries when another attempt wrote first, or the random list position collides.
+ * @throws Error of MongoDB when keys collide three times
  */
 export async function openWithRetry<T>(attempt: (isRetry: boolean) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {

@@ -32,10 +32,7 @@ export function buildAuditEntry({ act, id, at, before, after }: ActChange): Audi
   return { ...toStoredAct(act), id, when: at, before, after };
 }
 
-/**
- * Adds an act to the audit log, in its transaction. A text that contains a secret is left out,
- * since the act itself is valid.
- */
+/** Leaves out a text that contains a secret, since the act itself is valid. */
 export async function auditAct(
   stores: Pick<Stores, 'auditLog'>,
   { resource, resource_id: target, account_id, livemode }: Subject,

@@ -24,7 +24,7 @@ export interface OpenedState<Status extends string> extends ResourceState<Status
 
 export interface TransitionResult<Status extends string, Attention extends string>
   extends ResourceState<Status> {
-  /** Present when the state was stale: nothing was written, and this is the stored state. */
+  /** Stored state; present when it was stale and nothing was written. */
   stale?: { attention: Attention | null };
 }
 
@@ -45,7 +45,6 @@ export interface DatedAct extends Act {
   at: string;
 }
 
-/** Transitions of one write. */
 export interface TransitionInput<Status extends string, Attention extends string, Change> {
   resource_id: string;
   account_id: string;
@@ -72,7 +71,6 @@ export interface RecordAttention<Attention extends string>
   request_id: string;
 }
 
-/** Callback that changed nothing. */
 export interface RecordUnapplied {
   resource: CallbackResource;
   resource_id: string;

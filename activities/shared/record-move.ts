@@ -110,7 +110,7 @@ export function listTransitionEvents<Status extends string>(
   });
 }
 
-/** Starts deliveries that an earlier attempt may not have started after its write. */
+/** Starts deliveries that an earlier attempt may have missed. */
 export async function startPendingDeliveries(
   deps: RecordDeps,
   { _id, account_id, livemode }: { _id: string; account_id: string; livemode: boolean },
@@ -128,7 +128,7 @@ function listReportedEvents<Document extends ResourceDocument, Change>(
     : [];
 }
 
-/** Whether a transition without events is stored: by its callback, or by its operator's act. */
+/** Whether a transition without events is stored: by its callback or act. */
 function isRecorded(
   { applied_callbacks = [], audit }: Pick<ResourceDocument, 'applied_callbacks' | 'audit'>,
   { resource_id, from, to, callback_id, audit: act }: TransitionInput<string, string, unknown>,
@@ -138,7 +138,6 @@ function isRecorded(
   return callback_id !== undefined && applied_callbacks.includes(callback_id);
 }
 
-/** Whether exactly these transitions are stored; the ids of their events are derived. */
 async function areEventsStored(
   { stores }: RecordDeps,
   resource: CallbackResource,

@@ -35,13 +35,8 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
   buildSnapshot: (document: Document, request_id: string) => Snapshot,
 ) {
   return {
-    /**
-     * Writes document, events, journal entries and audit entry in one transaction; then starts the
-     * deliveries.
-     */
     transition: (input: Transition<Document, Change>): Promise<TransitionAnswer<Document>> =>
       recordMove(deps, table, input),
-    /** Sets or clears the attention reason. An act answers as a transition does. */
     setAttention: async (
       input: RecordAttention<NonNullable<Document['attention']>>,
     ): Promise<TransitionAnswer<Document> | undefined> => {
@@ -76,9 +71,8 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
 }
 
 /**
- * Stores an operator's act that changes no status, on the resource and in the audit log.
- * @returns undefined when it is stored, also by an earlier attempt; else the stored state
- * @throws Error when the database is behind, as for a transition
+ * @returns undefined when the act is stored; else the stored state
+ * @throws Error when the database is behind
  */
 async function recordAct<Document extends ResourceDocument, Change>(
   { mongo, stores }: RecordDeps,

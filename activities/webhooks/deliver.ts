@@ -5,7 +5,6 @@ import type { WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX } from '../../src/domain/webhook/schedule';
 import type { DeliveryDocument } from '../../src/store/deliveries';
 import { endpointOwner } from '../../src/store/endpoints';
-import { retryDuringOutage } from '../shared/outage';
 import {
   attemptFailed,
   type DeliveryOutcome,
@@ -13,9 +12,9 @@ import {
   makeAttempt,
   type WebhookActivityDeps,
 } from './next-attempt';
-import { type AttemptInput, storeAttempt, untilReachable } from './record';
+import { type AttemptInput, retryDuringOutage, storeAttempt, untilReachable } from './record';
 
-/** Time to store an attempt while a workflow task waits; later, the next step stores it. */
+/** Time to store an attempt while a workflow task waits. */
 const TASK_PATIENCE_MS = 1_000;
 /** Outcome of a first attempt; `skipped` uses none up. */
 export type FirstOutcome = DeliveryOutcome | 'failed' | 'skipped' | { unstored: DeliveryDocument };
@@ -39,7 +38,7 @@ export function createWebhookActivities(deps: WebhookActivityDeps) {
      * @see docs/webhooks.md#what-is-posted
      */
     deliverWebhook: (input: AttemptInput) => deliverWebhook(deps, input),
-    /** Ends a delivery after the last attempt: `delivered` when only its report was lost. */
+    /** Ends a delivery: `delivered` when only the report was lost. */
     recordExhausted: (input: WebhookDeliveryInput) => recordExhausted(deps, input),
   };
 }
@@ -59,8 +58,7 @@ async function firstAttempt(
     await retryDuringOutage(() => storeAttempt(deps, result), TASK_PATIENCE_MS);
   } catch (error) {
     if (!(error instanceof MongoError)) throw error;
-    // A history is stored for long: it gets neither the path, which may hold a token, nor the
-    // answer.
+    // A history gets neither the path, which may hold a token, nor the answer.
     return { unstored: { ...result, url: new URL(result.url).origin, response_excerpt: '' } };
   }
   logAttempt(deps, input, result);
@@ -87,7 +85,7 @@ async function deliverWebhook(
   throw attemptFailed(result, deps.now());
 }
 
-/** Fails without an attempt, to retry when a slot is likely to be free. */
+/** Fails without an attempt, to retry when a slot may be free. */
 function buildBusyFailure(waitMs: number): ApplicationFailure {
   const { heartbeatDetails } = activityInfo();
   // Carries on an attempt that is not stored yet.

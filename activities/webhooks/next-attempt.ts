@@ -18,7 +18,7 @@ export interface WebhookActivityDeps extends DeliveryRecord {
   endpoints: Pick<EndpointStore, 'get' | 'getCached'>;
   limits: EndpointLimits;
   encrypter: Pick<Encrypter, 'decrypt'>;
-  /** Whether sandbox endpoints may be on this machine; live ones never. */
+  /** Allows sandbox endpoints on this machine; live ones never. */
   allowPrivate: boolean;
   post: PostWebhook;
   /** Unix time in ms. */
@@ -36,7 +36,7 @@ interface LogFields {
 
 export type DeliveryOutcome = 'delivered' | 'no_endpoint';
 
-/** Posts the event when an attempt is due. @returns the row, not stored yet */
+/** @returns the row, not stored yet; or an outcome without an attempt */
 export async function makeAttempt(
   deps: WebhookActivityDeps,
   input: AttemptInput,
@@ -110,7 +110,7 @@ function nextDelayMs(
   });
 }
 
-/** Builds the failure of an attempt; after the last one it ends the retries. */
+/** Builds a failure that names the next attempt, or ends the retries. */
 export function attemptFailed(row: DeliveryDocument, nowMs: number): ApplicationFailure {
   const { attempt, next_attempt_at } = row;
   const isLast = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
@@ -125,7 +125,7 @@ export function attemptFailed(row: DeliveryDocument, nowMs: number): Application
   });
 }
 
-/** Ends the delivery without an attempt; a later redelivery is not changed. */
+/** Ends the delivery, unless it was redelivered since. */
 export async function endWith(
   { events }: WebhookActivityDeps,
   { event_id, run }: WebhookDeliveryInput,

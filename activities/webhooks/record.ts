@@ -1,19 +1,19 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { MongoError } from 'mongodb';
 import type { WebhookDeliveryInput } from '../../src/domain/webhook/delivery';
 import type { DeliveryDocument, DeliveryStore } from '../../src/store/deliveries';
 import type { EventStore } from '../../src/store/events';
 import { matchesDelivery } from '../../src/webhooks/attempt';
-import { retryDuringOutage } from '../shared/outage';
 
-/** Minimum pause after an outage of our own; random up to twice as long. */
+/** Pause after our own outage; random up to twice as long. */
 const RETRY_AFTER_OUTAGE_MS = 10_000;
 
 /** Input of the attempts after the first. */
 export interface AttemptInput extends WebhookDeliveryInput {
   /** Unix time in ms of the first attempt. */
   first_at_ms?: number;
-  /** First attempt that could not be stored, without path and answer. */
+  /** First attempt, if not stored; without path and answer. */
   unstored?: DeliveryDocument;
 }
 
@@ -27,7 +27,7 @@ export interface DeliveryRecord {
 }
 
 /**
- * Waits out a short outage of the database; a longer one ends this try, which uses up no attempt.
+ * Waits out a short outage; a longer one ends this try, which uses up no attempt.
  * @throws ApplicationFailure `RecordUnreachable`, after `onGiveUp`
  */
 export async function untilReachable<T>(
@@ -48,15 +48,13 @@ export async function untilReachable<T>(
   }
 }
 
-/**
- * Reads the latest attempt of this run, and first stores one that an earlier try could not store.
- */
+/** Reads the latest attempt, after storing one that an earlier try could not store. */
 export async function lastAttempt(
   record: DeliveryRecord,
   input: AttemptInput,
 ): Promise<DeliveryDocument | null> {
   const { attempt, heartbeatDetails } = activityInfo();
-  // The first try of a run has made no attempt, unless an earlier workflow of it was lost.
+  // The first try has made no attempt, unless an earlier workflow was lost.
   if (attempt === 1 && input.resume !== true) return null;
   const storedAttempt = await record.deliveries.last(input.event_id, input.run);
   const postedAttempt: unknown = heartbeatDetails ?? input.unstored;
@@ -78,10 +76,32 @@ export async function storeAttempt(
   const writeResult = await deliveries.addAttempt(row);
   if (writeResult === 'no_event') throw eventUnknown(event_id);
   if (writeResult === 'kept' || outcome === 'failed') return;
-  // Another try of the same number may have been stored as failed: this one was delivered.
+  // Another try of this number may be stored as failed: this one was delivered.
   await events.setDelivery(event_id, { status: 'delivered', next_attempt_at: null }, run);
 }
 
 function eventUnknown(event_id: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable(`No ${event_id}.`, 'EventUnknown');
+}
+
+const PATIENCE_MS = 8_000;
+const PAUSE_MS = 250;
+
+/**
+ * Waits out a short outage of the database, which must not use up an attempt.
+ * @throws the last error of `work`
+ */
+export async function retryDuringOutage<T>(
+  work: () => Promise<T>,
+  patienceMs = PATIENCE_MS,
+): Promise<T> {
+  const giveUpAt = Date.now() + patienceMs;
+  while (true) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof MongoError) || Date.now() >= giveUpAt) throw error;
+      await wait(PAUSE_MS);
+    }
+  }
 }

@@ -11,11 +11,11 @@ export interface RunHistory {
   /** Steps of every run, the oldest first. */
   steps: Step[];
   startedAt: Date;
-  /** Hashes of its idempotency record; undefined when the workflow carries none. */
+  /** Hashes of its idempotency record, where the workflow has them. */
   memo: RequestHashes | undefined;
 }
 
-/** Reason why a resource can't be rebuilt; earlier writes stay, and are not repeated. */
+/** Reason why a resource can't be rebuilt; earlier writes stay. */
 export class NotRebuilt extends Error {
   override readonly name = 'Left';
   readonly outcome: 'short' | 'unreadable';

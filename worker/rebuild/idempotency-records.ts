@@ -5,28 +5,16 @@ import { KEY_LIFETIME_MS, REBUILT, rebuiltRecordKey } from '../../src/store/idem
 import type { RunHistory } from './history';
 import type { Write } from './steps';
 
-export type Opening = Extract<
-  Write,
-  {
-    activity:
-      | 'openPayment'
-      | 'openRefund'
-      | 'abandonRefund'
-      | 'openPayout'
-      | 'abandonPayout'
-      | 'openCryptoPayment'
-      | 'openCryptoSettlement';
-  }
->;
+export type Opening = Extract<Write, { activity: `open${string}` | `abandon${string}` }>;
 
-/** Fingerprint of a record whose key is not known: it matches no request of a merchant. */
+/** Fingerprint of a record without a known key: no request matches it. */
 const NONE = '';
 
 type IdempotencyStores = Pick<Stores, 'idempotency'>;
 
 /**
- * Creates a missing idempotency record for an opening, without the merchant's texts. It takes its
- * old key only during the key's lifetime, since another resource may have the key later.
+ * Creates a missing idempotency record, without the merchant's texts. It takes its old key only
+ * during the key's lifetime: later, another resource may have it.
  */
 export async function ensureRecord(
   { idempotency }: IdempotencyStores,
@@ -44,10 +32,7 @@ export async function ensureRecord(
   await idempotency.reserveKey({ ...record, request, request_id }, now);
 }
 
-/**
- * Whether the record was created here without its key, so that a repeated request opens another
- * resource.
- */
+/** Whether the record has no key, so that a repeated request opens another resource. */
 export async function isKeyLost(
   { idempotency }: IdempotencyStores,
   resource_id: string,
@@ -55,7 +40,6 @@ export async function isKeyLost(
   return (await idempotency.forResource(resource_id))?.fingerprint === NONE;
 }
 
-/** Releases a record that was created here, of a resource that could not be opened. */
 export async function releaseRecord(stores: IdempotencyStores, resource_id: string): Promise<void> {
   const record = await stores.idempotency.forResource(resource_id);
   if (record?.operation === REBUILT) await stores.idempotency.release(resource_id);

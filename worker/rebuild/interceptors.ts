@@ -6,8 +6,8 @@ export interface StepSinks extends Sinks {
 }
 
 /**
- * Reports every ended step, in the order in which they ended. A history has no inputs of local
- * activities: the workflow's own code builds them again.
+ * Reports every ended step, in order. A history has no inputs of local activities: the workflow's
+ * code builds them again.
  */
 export function interceptors(): WorkflowInterceptors {
   const { steps } = proxySinks<StepSinks>();

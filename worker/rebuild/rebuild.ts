@@ -4,7 +4,6 @@ import type { WorkflowBundleOption } from '@temporalio/worker';
 import { MongoError } from 'mongodb';
 import { createLifecycleActivities, type LifecycleActivities } from '../../activities';
 import { createLogger } from '../../src/base/log';
-import { assertNever } from '../../src/domain/assert';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { InsufficientBalance } from '../../src/ledger/entries';
 import { LIFECYCLES } from '../../src/lifecycles';
@@ -16,9 +15,15 @@ import type {
 } from '../../src/service/reconcile/rebuilder';
 import { NotRebuilt, type RunHistory, readHistory } from './history';
 import { ensureRecord, isKeyLost, type Opening, releaseRecord } from './idempotency-records';
-import { getPart, isWrite, type Write } from './steps';
+import { getPart, isWrite, repeat, type Write } from './steps';
 
 const INSUFFICIENT_CODES = ['insufficient_balance', 'balance_account_not_found'];
+
+interface Resource {
+  kind: CallbackResource;
+  id: string;
+  history: RunHistory;
+}
 
 interface Deps extends RebuilderDeps {
   activities: LifecycleActivities;
@@ -26,8 +31,8 @@ interface Deps extends RebuilderDeps {
 }
 
 /**
- * Rebuilds by the service's own activities: repeats each write of the histories, in order. A write
- * is one transaction, conditional on its version, so an interrupted rebuild continues.
+ * Repeats each write of the histories, in order. A write is conditional on its version, so an
+ * interrupted rebuild continues.
  * @param workflowBundle with the interceptors that report steps
  */
 export function openRebuilder(
@@ -53,7 +58,7 @@ async function rebuild(
     const history = await readHistory(deps, LIFECYCLES[kind].workflowId(id));
     const writes = history.steps.filter(isWrite);
     const due = writes.filter((step) => getPart(step) === part);
-    for (const step of due) await repeatWrite(deps, kind, step, history);
+    for (const step of due) await repeatWrite(deps, step, { kind, id, history });
     return { outcome: 'rebuilt', key_lost: await isKeyLost(deps.stores, id) };
   } catch (error) {
     if (!(error instanceof NotRebuilt)) throw error;
@@ -62,14 +67,9 @@ async function rebuild(
 }
 
 /** @throws NotRebuilt when the record refuses the write; errors of the two stores pass */
-async function repeatWrite(
-  deps: Deps,
-  kind: CallbackResource,
-  step: Write,
-  history: RunHistory,
-): Promise<void> {
+async function repeatWrite(deps: Deps, step: Write, resource: Resource): Promise<void> {
   try {
-    await write(deps, kind, step, history);
+    await write(deps, step, resource);
   } catch (error) {
     if (error instanceof NotRebuilt || error instanceof MongoError || isServiceError(error))
       throw error;
@@ -88,108 +88,68 @@ function isServiceError(error: unknown): boolean {
 }
 
 /** @throws Error when the record refuses the write */
-async function write(
-  deps: Deps,
-  kind: CallbackResource,
-  step: Write,
-  history: RunHistory,
-): Promise<void> {
+async function write(deps: Deps, step: Write, resource: Resource): Promise<void> {
   const { activities } = deps;
   switch (step.activity) {
     case 'openPayment':
-      await requireRecord(deps, kind, step.input.payment_id, step, history);
-      await activities.openPayment(step.input);
+    case 'openCryptoPayment':
+      await requireRecord(deps, resource, step);
+      await repeat(activities, step);
       return;
     case 'openRefund':
     case 'abandonRefund': {
       if (step.result?.outcome !== 'accepted') return;
-      await requireRecord(deps, kind, step.input.refund_id, step, history);
+      await requireRecord(deps, resource, step);
       // The reserved amount, where the request named none.
       const { amount } = step.result.facts;
-      const reopening = await activities.openRefund({ ...step.input, amount });
-      return await assertAccepted(deps, step.input.refund_id, reopening);
+      return await assertAccepted(
+        deps,
+        resource,
+        await activities.openRefund({ ...step.input, amount }),
+      );
     }
     case 'openPayout':
     case 'abandonPayout': {
       if (step.result.outcome !== 'accepted') return;
-      await requireRecord(deps, kind, step.input.payout_id, step, history);
+      await requireRecord(deps, resource, step);
       // It was accepted in time then.
-      const accept_by_ms = Number.MAX_SAFE_INTEGER;
-      const reopening = await activities.openPayout({
-        ...step.input,
-        accept_by_ms,
-        rebuilding: true,
-      });
-      return await assertAccepted(deps, step.input.payout_id, reopening);
+      const inTime = { accept_by_ms: Number.MAX_SAFE_INTEGER, rebuilding: true } as const;
+      const reopening = await activities.openPayout({ ...step.input, ...inTime });
+      return await assertAccepted(deps, resource, reopening);
     }
-    case 'openCryptoPayment':
-      await requireRecord(deps, kind, step.input.crypto_payment_id, step, history);
-      await activities.openCryptoPayment(step.input);
-      return;
     case 'openCryptoSettlement': {
       const { input, result } = step;
       if (result.outcome !== 'accepted') return;
-      const { crypto_settlement_id: id } = input;
-      if (input.scheduled !== true) await requireRecord(deps, kind, id, step, history);
+      if (input.scheduled !== true) await requireRecord(deps, resource, step);
       const { amount, wallet_address } = result.facts;
       const reopenInput = { ...input, amount, wallet_address };
-      return await assertAccepted(deps, id, await activities.openCryptoSettlement(reopenInput));
+      const reopening = await activities.openCryptoSettlement(reopenInput);
+      return await assertAccepted(deps, resource, reopening);
     }
-    case 'recordCryptoPaymentMove':
-      return await assertTransition(step, () => activities.recordCryptoPaymentMove(step.input));
-    case 'recordCryptoSettlementMove':
-      return await assertTransition(step, () => activities.recordCryptoSettlementMove(step.input));
-    case 'recordCryptoPaymentAttention':
-      await activities.recordCryptoPaymentAttention(step.input);
-      return;
-    case 'recordCryptoSettlementAttention':
-      await activities.recordCryptoSettlementAttention(step.input);
-      return;
     case 'recordPaymentMove':
-      return await assertTransition(step, () => activities.recordPaymentMove(step.input));
     case 'recordRefundMove':
-      return await assertTransition(step, () => activities.recordRefundMove(step.input));
     case 'recordPayoutMove':
-      return await assertTransition(step, () => activities.recordPayoutMove(step.input));
-    case 'recordPaymentAttention':
-      await activities.recordPaymentAttention(step.input);
-      return;
-    case 'recordRefundAttention':
-      await activities.recordRefundAttention(step.input);
-      return;
-    case 'recordPayoutAttention':
-      await activities.recordPayoutAttention(step.input);
-      return;
-    case 'recordUnapplied':
-      return await activities.recordUnapplied(step.input);
-    case 'recordRefused':
-      return await activities.recordRefused(step.input);
-    case 'recordLateMoney':
-      await activities.recordLateMoney(step.input);
-      return;
-    case 'recordLateReversed':
-      await activities.recordLateReversed(step.input);
-      return;
-    case 'recordDispute':
-      return await activities.recordDispute(step.input);
+    case 'recordCryptoPaymentMove':
+    case 'recordCryptoSettlementMove': {
+      // It wrote nothing then, either.
+      if (step.result.stale !== undefined) return;
+      const { stale } = await repeat(activities, step);
+      if (stale === undefined) return;
+      throw new NotRebuilt('unreadable', 'The record has other transitions than the workflow.');
+    }
     case 'clawBack':
       if (step.result.outcome === 'posted') await activities.clawBack(step.input);
       return;
     default:
-      assertNever(step);
+      await repeat(activities, step);
   }
 }
 
-/**
- * Ensures the idempotency record of a missing resource.
- * @throws NotRebuilt when it was used up: the collections are not of one moment
- */
+/** @throws NotRebuilt when the record was used up: the collections are not of one moment */
 async function requireRecord(
   { stores }: Deps,
-  kind: CallbackResource,
-  id: string,
+  { kind, id, history }: Resource,
   opening: Opening,
-  history: RunHistory,
 ): Promise<void> {
   if ((await LIFECYCLES[kind].get(stores, id)) !== null) return;
   await ensureRecord(stores, id, opening, history);
@@ -201,7 +161,7 @@ async function requireRecord(
 /** @throws NotRebuilt when the balance is insufficient, or another rule refuses it */
 async function assertAccepted(
   { stores }: Deps,
-  id: string,
+  { id }: Resource,
   reopening: { outcome: 'accepted' } | { outcome: 'refused'; code: string; message: string },
 ): Promise<void> {
   if (reopening.outcome === 'accepted') return;
@@ -210,16 +170,4 @@ async function assertAccepted(
     INSUFFICIENT_CODES.includes(reopening.code) ? 'short' : 'unreadable',
     reopening.message,
   );
-}
-
-/** @throws NotRebuilt when the stored state does not match the transition */
-async function assertTransition(
-  { result }: { result: { stale?: unknown } },
-  repeat: () => Promise<{ stale?: unknown }>,
-): Promise<void> {
-  // It wrote nothing then, either.
-  if (result.stale !== undefined) return;
-  const { stale } = await repeat();
-  if (stale !== undefined)
-    throw new NotRebuilt('unreadable', 'The record has made other moves than the workflow.');
 }

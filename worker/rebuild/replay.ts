@@ -19,8 +19,7 @@ export function quietRuntime(): void {
 }
 
 /**
- * Replays one run and reports its ended steps with their inputs.
- * @param workflowBundle with the interceptors that report steps
+ * Replays one run and reports its steps.
  * @throws DeterminismViolationError when the history is of other code
  */
 export async function replaySteps(

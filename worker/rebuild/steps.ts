@@ -1,10 +1,7 @@
 import type { LifecycleActivities } from '../../activities';
 import type { Part } from '../../src/service/reconcile/rebuilder';
 
-/**
- * Part of a rebuild in which each activity is repeated; null where it writes nothing that a
- * database could have lost.
- */
+/** Part of a rebuild that repeats each activity; null where it writes nothing. */
 const PARTS = {
   openPayment: 'life',
   openRefund: 'life',
@@ -41,13 +38,24 @@ type Parts = typeof PARTS;
 type WriteName = { [Name in keyof Parts]: Parts[Name] extends Part ? Name : never }[keyof Parts];
 
 /** Write of a workflow, with its answer. */
-export type Write = {
-  [Name in WriteName]: {
-    activity: Name;
-    input: Parameters<LifecycleActivities[Name]>[0];
-    result: Awaited<ReturnType<LifecycleActivities[Name]>>;
-  };
-}[WriteName];
+export interface WriteOf<Name extends WriteName> {
+  activity: Name;
+  input: Parameters<LifecycleActivities[Name]>[0];
+  result: Awaited<ReturnType<LifecycleActivities[Name]>>;
+}
+
+export type Write = { [Name in WriteName]: WriteOf<Name> }[WriteName];
+
+type Writers = {
+  [Name in WriteName]: (input: WriteOf<Name>['input']) => Promise<WriteOf<Name>['result']>;
+};
+
+export function repeat<Name extends WriteName>(
+  activities: Writers,
+  { activity, input }: WriteOf<Name>,
+): Promise<WriteOf<Name>['result']> {
+  return activities[activity](input);
+}
 
 export interface Step {
   activity: string;
@@ -57,12 +65,10 @@ export interface Step {
 
 const parts = new Map<string, Part | null>(Object.entries(PARTS));
 
-/** Whether a step is a write, with an input of the workflow's own, typed code. */
 export function isWrite(step: Step | Write): step is Write {
   return Boolean(parts.get(step.activity)) && typeof step.input === 'object';
 }
 
-/** Part of a rebuild that repeats a write: refunds come before the dispute of their payment. */
 export function getPart({ activity }: Write): Part | null {
   return PARTS[activity];
 }

@@ -39,7 +39,7 @@ export function actFault(payment: CryptoPayment, what: CryptoPaymentAct): string
   );
 }
 
-/** Decides an act again: the state may have changed since its update was accepted. */
+/** Decides again, since the state may have changed. */
 export async function applyAct(
   payment: CryptoPayment,
   item: OperatorItem<CryptoPaymentAct, CryptoPaymentState>,

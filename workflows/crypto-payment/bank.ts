@@ -6,7 +6,7 @@ import type {
 } from '../../connectors/contract/crypto';
 import { findUnscreened } from '../../src/domain/crypto/deposit';
 import type { CryptoPaymentInput } from '../../src/domain/crypto/workflow';
-import { bankQueue } from '../shared/bank-queue';
+import { bankQueue } from '../shared/bank-activities';
 import type { CryptoPayment } from './state';
 
 type IssuedAddress = Extract<AddressAnswer, { outcome: 'given' }>;
@@ -17,7 +17,7 @@ export interface Terms extends Pick<Quote, 'amount_due' | 'rate'>, Omit<IssuedAd
   expires_at: string;
 }
 
-/** Requests rate and address from the connector. @returns a string that says why there are none */
+/** @returns a string that says why there are no terms */
 export async function requestTerms(input: CryptoPaymentInput): Promise<Terms | string> {
   const { quoteRate, giveAddress } = openingActivities(input.connector);
   const { crypto_payment_id, amount, currency, asset, network, livemode } = input;
@@ -32,7 +32,7 @@ export async function requestTerms(input: CryptoPaymentInput): Promise<Terms | s
   return { amount_due, rate, expires_at, ...addressFields };
 }
 
-/** The merchant waits: after two minutes nothing is opened, and the key is released. */
+/** The merchant waits two minutes. */
 function openingActivities(connector: string) {
   return proxyActivities<CryptoConnectorActivities>({
     taskQueue: bankQueue(connector),
@@ -43,7 +43,6 @@ function openingActivities(connector: string) {
   });
 }
 
-/** Requests the screening of each confirmed deposit; the answers go into the inbox. */
 export function screenDeposits(payment: CryptoPayment): void {
   const { id: crypto_payment_id, facts, inbox, screenings } = payment;
   const { asset, network, livemode, connector } = facts;

@@ -32,7 +32,7 @@ export function isOpen({ facts }: CryptoPayment): boolean {
 }
 
 /**
- * Writes deposits, state, credits and event together, and then the attention reason.
+ * Writes deposits, state, credits and event together.
  * @throws StaleState after a sync from the database
  */
 export async function applyChange(
@@ -101,7 +101,7 @@ export async function updateAttention(payment: CryptoPayment): Promise<void> {
   await record.setAttention(payment, attention);
 }
 
-/** Waits for a write. @throws StaleState after a sync of state and deposits from the database */
+/** @throws StaleState after a sync of state and deposits from the database */
 export async function orReload(payment: CryptoPayment, write: Promise<void>): Promise<void> {
   try {
     await write;

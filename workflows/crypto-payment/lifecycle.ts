@@ -116,9 +116,6 @@ async function applyCallback(
   callback: CryptoCallback,
 ): Promise<void> {
   const { callback_id } = callback;
-  if (payment.appliedIds.has(callback_id)) {
-    return record.logActivity(payment, `callback \`${name}\` (${callback_id}): applied before`);
-  }
   const change = buildChange(payment, name, callback);
   if (change === undefined) {
     note(payment, `callback \`${name}\` (${callback_id}) lacks fields that it must have`);

@@ -5,7 +5,7 @@ import type { CryptoPaymentResult, CryptoPaymentState } from '../../src/domain/c
 import type { ActPayload } from '../../src/domain/lifecycle';
 import { OPERATOR } from '../shared/operator-acts';
 
-/** Messages of the `cryptoPayment` workflow: a contract, changed only by addition. */
+/** Contract, changed only by addition. */
 export const messages = {
   open: defineUpdate<CryptoPaymentState>('open'),
   state: defineQuery<CryptoPaymentResult>('state'),

@@ -9,7 +9,7 @@ import type { ActPayload } from '../../src/domain/lifecycle';
 import { OPERATOR } from '../shared/operator-acts';
 import type { SettlementActResult } from './state';
 
-/** Messages of the `cryptoSettlement` workflow: a contract, changed only by addition. */
+/** Contract, changed only by addition. */
 export const messages = {
   open: defineUpdate<CryptoSettlementState>('open'),
   state: defineQuery<CryptoSettlementResult>('state'),

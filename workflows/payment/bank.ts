@@ -6,7 +6,7 @@ import type {
   SessionInstruction,
 } from '../../connectors/contract/activities';
 import type { PaymentInput } from '../../src/domain/payment/workflow';
-import { bankQueue } from '../shared/bank-queue';
+import { bankQueue } from '../shared/bank-activities';
 import { note } from '../shared/state';
 import { holdLateFunds } from './money';
 import { type Payment, type PaymentItem, record } from './state';
@@ -35,7 +35,7 @@ export async function quickSession(
   return await unlessFailed(openSession(sessionInstruction(input, expires_at)));
 }
 
-/** Repeats the request, under the same instruction id, until the bank answers. */
+/** Repeats until the bank answers, under the same instruction id. */
 export function patientSession(input: Opening, expires_at: string): Promise<SessionAnswer> {
   const { openSession } = proxyActivities<ConnectorActivities>({
     taskQueue: bankQueue(input.connector),
@@ -46,7 +46,6 @@ export function patientSession(input: Opening, expires_at: string): Promise<Sess
   return openSession(sessionInstruction(input, expires_at));
 }
 
-/** Requests that the bank close the session; `unreachable` when no answer comes in time. */
 export async function closeAtBank(
   payment: Payment,
   within: '3s' | '5 minutes',
@@ -62,10 +61,7 @@ export async function closeAtBank(
   return answer?.outcome ?? 'unreachable';
 }
 
-/**
- * Closes the session of an ended payment in the background, until the bank answers: late funds must
- * be sent back. The answer comes by the inbox.
- */
+/** Closes the session of an ended payment in the background; the answer comes by the inbox. */
 export async function closeInBackground(payment: Payment): Promise<void> {
   payment.closing = true;
   await record.setAttention(payment, 'session_not_closed');
@@ -106,10 +102,7 @@ export async function voidLateAuthorization(payment: Payment): Promise<void> {
   );
 }
 
-/**
- * Sends late funds back; a callback reports whether they arrived.
- * @param amount minor units; undefined where they are back already
- */
+/** @param amount minor units; undefined where they are back already */
 export async function reverseLateFunds(
   payment: Payment,
   amount: number | undefined,
@@ -141,7 +134,7 @@ function getPatientActivities(payment: Payment, summary: string) {
   });
 }
 
-/** @returns undefined when no answer comes in time, or the connector refuses permanently */
+/** @returns undefined without an answer in time, or after a permanent refusal */
 async function unlessFailed<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -40,8 +40,8 @@ import {
 } from './state';
 
 /**
- * Lifecycle of one payment: opened at the bank and stored, then changed by callbacks, a
- * cancellation or the expiry timer until it is final.
+ * Opens a payment at the bank, and applies callbacks, a cancellation or the expiry until it is
+ * final.
  * @see docs/api.md#states
  */
 export async function payment(start: PaymentStart): Promise<PaymentState> {
@@ -130,9 +130,6 @@ async function applyCallback(
   callback: BankCallback,
 ): Promise<void> {
   const { callback_id, bank_reference, value_date } = callback;
-  if (payment.appliedIds.has(callback_id)) {
-    return record.logActivity(payment, `callback \`${name}\` (${callback_id}): applied before`);
-  }
   const decision = decidePayment(payment.status, name);
   note(payment, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
   const unapplied = (why: string) => record.recordUnapplied(payment, name, callback, why);
@@ -171,7 +168,6 @@ async function applyCallback(
   }
 }
 
-/** Holds late funds, and sends them back; an operator decides on another currency. */
 async function reverseLatePayment(
   payment: Payment,
   name: PaymentCallbackName,
@@ -211,10 +207,7 @@ async function cancel(payment: Payment, item: Item<'cancel'>): Promise<void> {
   if (closed === 'unreachable') await bank.closeInBackground(payment);
 }
 
-/**
- * Whether a waiting callback reports that the customer has paid. It is applied first where the bank
- * could not be reached to end the payment.
- */
+/** Whether a waiting callback, to be applied first, reports that the customer has paid. */
 function hasUnprocessedPayment({ inbox }: Payment): boolean {
   return inbox.some(
     (item) => item.kind === 'callback' && (item.name === 'authorized' || item.name === 'settled'),

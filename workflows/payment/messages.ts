@@ -5,7 +5,7 @@ import { PAYMENT_ACTS } from '../../src/domain/payment/payment';
 import type { CancelInput, PaymentOpened, PaymentState } from '../../src/domain/payment/workflow';
 import { OPERATOR } from '../shared/operator-acts';
 
-/** Messages of the `payment` workflow: a contract, changed only by addition. */
+/** Contract, changed only by addition. */
 export const messages = {
   open: defineUpdate<PaymentOpened>('open'),
   cancel: defineUpdate<PaymentState, [CancelInput]>('cancel'),

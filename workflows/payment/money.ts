@@ -19,7 +19,7 @@ export function isForeign(
 
 const now = () => new Date().toISOString();
 
-/** Posts late funds to suspense. @returns minor units to be sent back; undefined once they were */
+/** @returns minor units to be sent back; undefined once they were */
 export async function holdLateFunds(
   payment: Payment,
   amount: number,
@@ -34,7 +34,6 @@ export async function holdLateFunds(
   return late.reversed ? undefined : late.amount;
 }
 
-/** Posts late funds out of suspense, which the bank has sent back. */
 export async function applyReversal(
   payment: Payment,
   name: PaymentCallbackName,
@@ -63,9 +62,6 @@ export async function applyReversal(
   await record.setAttention(payment, 'amount_differs');
 }
 
-/**
- * Stores a dispute of a settled payment: nothing is posted automatically, and nothing is refunded.
- */
 export async function dispute(payment: Payment, attention: PaymentAttention): Promise<void> {
   const { id: payment_id } = payment;
   const at = now();
@@ -95,7 +91,7 @@ export async function bookChargeback(
   return undefined;
 }
 
-/** Posts that late funds were sent back elsewhere. @returns why not, in words */
+/** @returns why it can't be posted, in words */
 export async function bookReversal(
   payment: Payment,
   audit: AuditedAct,

@@ -6,7 +6,6 @@ import { note } from '../shared/state';
 import * as bank from './bank';
 import { newPayment, type Payment, type PaymentItem, type PaymentMailbox, record } from './state';
 
-/** Opens a payment at the bank and stores it, with a slow bank without a session. */
 export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
   const startedAt = Date.now();
   const { expires_in_seconds, ...opening } = input;
@@ -24,7 +23,7 @@ export async function open(mail: PaymentMailbox, input: PaymentInput): Promise<P
   payment.enteredAt = startedAt;
   record.show(payment);
   if (session === undefined) awaitSession(payment, input, expires_at);
-  // Opened by an earlier attempt, when the bank was slow: this run has its answer.
+  // Opened earlier, when the bank was slow: this run has its answer.
   else if (payment.status === 'created') mail.inbox.push({ kind: 'session', answer: session });
   return payment;
 }
@@ -49,7 +48,6 @@ export async function load(mail: PaymentMailbox, start: PaymentResume): Promise<
   return payment;
 }
 
-/** Waits for the session of a slow bank in the background, until the payment expires. */
 function awaitSession(payment: Payment, input: bank.Opening, expires_at: string): void {
   note(payment, 'The bank is slow to open a session; the API has answered `created`.');
   void bank.patientSession(input, expires_at).then(

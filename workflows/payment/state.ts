@@ -37,11 +37,11 @@ export interface Payment extends WorkflowState<PaymentStatus, PaymentAttention, 
   closing: boolean;
   /** Whether funds came after the end. */
   late: boolean;
-  /** Stored facts of the first answer, where this run has opened the payment. */
+  /** Facts of the first answer, if this run has opened it. */
   opening: PaymentOpening | undefined;
 }
 
-/** @param resumed the search attributes may have any value, and are updated */
+/** @param resumed its search attributes are not known */
 export function newPayment(
   { inbox }: PaymentMailbox,
   id: string,

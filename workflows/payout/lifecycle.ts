@@ -58,8 +58,8 @@ import {
 } from './state';
 
 /**
- * Lifecycle of one payout: accepted in time with its money reserved, or refused; then sent by the
- * bank, whose callbacks change it until it has completed, failed or returned.
+ * Accepts a payout in time and reserves its money, and applies callbacks until it has completed,
+ * failed or returned.
  * @see docs/api.md#states-of-a-payout
  */
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
@@ -129,7 +129,7 @@ async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<P
   return { outcome: 'accepted', resource: payout };
 }
 
-/** Reports to operators that a workflow was ended from outside, and looks the instruction up. */
+/** Reports to operators that a workflow was ended from outside. */
 async function resumeInFlight(payout: Payout): Promise<void> {
   if (workflowInfo().continuedFromExecutionRunId !== undefined) {
     record.logActivity(payout, 'Goes on in a new run, since the history was long.');

@@ -6,7 +6,7 @@ import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow
 import { OPERATOR } from '../shared/operator-acts';
 import type { PayoutActResult } from './state';
 
-/** Messages of the `payout` workflow: a contract, changed only by addition. */
+/** Contract, changed only by addition. */
 export const messages = {
   open: defineUpdate<PayoutState>('open'),
   state: defineQuery<PayoutResult>('state'),

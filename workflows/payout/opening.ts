@@ -33,10 +33,7 @@ export function openPayoutMailbox(resumed: boolean): PayoutMailbox {
   return { ...openMailbox(), acceptBy, attempted: resumed };
 }
 
-/**
- * Waits until the bank has sent the payout, or the request ends.
- * @param callerWaits the caller ends the wait itself, and reads the record
- */
+/** @param callerWaits the caller ends the wait itself, and reads the record */
 export async function untilSent(mail: PayoutMailbox, callerWaits: boolean): Promise<Payout> {
   const isKnown = () => mail.opening !== undefined;
   const isSent = () => {
@@ -58,9 +55,8 @@ export async function untilSent(mail: PayoutMailbox, callerWaits: boolean): Prom
 }
 
 /**
- * Reserves in time, or releases the idempotency key. An attempt that was given up may still
- * succeed, so its document is looked up. Scheduled, since a repeated task must find the idempotency
- * record.
+ * Reserves in time, or releases the key. An attempt that was given up may still succeed. Scheduled,
+ * since a repeated task must find the idempotency record.
  */
 export async function reserve(mail: PayoutMailbox, input: OpenPayout): Promise<PayoutOpening> {
   const opening = await reserveInTime(input);
@@ -71,9 +67,8 @@ export async function reserve(mail: PayoutMailbox, input: OpenPayout): Promise<P
 }
 
 /**
- * Each attempt is an activity of its own, since the workflow's clock stands still while the SDK
- * repeats a local one.
- * @returns undefined when no attempt succeeds in time
+ * Makes each attempt an activity, since the workflow's clock stands still while the SDK repeats a
+ * local one.
  */
 async function reserveInTime(input: OpenPayout): Promise<PayoutOpening | undefined> {
   const timeLeft = () => input.accept_by_ms - Date.now();

@@ -16,7 +16,7 @@ import type { ResourceSnapshot } from '../shared/state';
 import { FINAL, MALFORMED_REMEDY, SENDER_REMEDY, type View, type Waiting } from '../shared/view';
 
 export interface PayoutActResult extends PayoutState {
-  /** The bank's answer to `resubmit`; absent when the payout changed before it. */
+  /** Absent when the payout changed before the bank's answer. */
   bank?: PayoutAnswer['outcome'];
 }
 
@@ -34,10 +34,7 @@ export interface PayoutKind {
 
 /** Payout in memory, within one run. */
 export interface Payout extends Instructed<PayoutKind> {
-  /**
-   * Time in ms since the epoch before which it is not overdue, since it has changed or started
-   * again.
-   */
+  /** Time in ms since the epoch before which it is not overdue. */
   notOverdueBefore: number;
   /** ISO 8601; null before. */
   sentAt: string | null;
@@ -51,7 +48,7 @@ export interface PayoutMailbox extends Mailbox<InstructedItem<PayoutKind>, Payou
   attempted: boolean;
 }
 
-/** @param resumed the search attributes may have any value, and are updated */
+/** @param resumed its search attributes are not known */
 export function newPayout(
   mail: PayoutMailbox,
   id: string,
@@ -66,7 +63,6 @@ export function getState({ id, status, version }: Payout): PayoutState {
   return { payout_id: id, status, version };
 }
 
-/** Answers the query and the result, also before it is accepted or when it is refused. */
 export function getResult(mail: PayoutMailbox, payout_id: string): PayoutResult {
   return readResult(mail, { payout_id, status: 'created', version: 0 }, getState);
 }
@@ -141,7 +137,7 @@ const RESOLVED_BY_RETURN: readonly PayoutAttention[] = [
   'return_too_late',
 ];
 
-/** Time for a payout that changes after its due time, or whose workflow starts again. */
+/** Time for a payout that changes late, or starts again. */
 export const OVERDUE_AGAIN_MS = 60_000;
 
 export const record = createRecord<PayoutStatus, PayoutAttention, Payout, PayoutChange>({

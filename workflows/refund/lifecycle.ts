@@ -40,8 +40,7 @@ import {
 } from './state';
 
 /**
- * Lifecycle of one refund: accepted with its money reserved, or refused; then sent by the bank,
- * whose callbacks change it until it is final.
+ * Accepts a refund and reserves its money, and applies callbacks until it is final.
  * @see docs/api.md#refunds
  */
 export async function refund(start: RefundStart): Promise<RefundResult> {
@@ -100,8 +99,8 @@ async function open(mail: RefundMailbox, input: RefundInput): Promise<Opening<Re
 }
 
 /**
- * Reserves, or releases the idempotency key. An attempt that was given up may still succeed, so its
- * document is looked up. Scheduled, since a repeated task must find the idempotency record.
+ * Reserves, or releases the key. An attempt that was given up may still succeed. Scheduled, since a
+ * repeated task must find the idempotency record.
  */
 async function reserve(input: OpenRefund): Promise<RefundOpening> {
   const opening = await writeLocally((activities) => activities.openRefund(input));

@@ -5,7 +5,7 @@ import { REFUND_ACTS } from '../../src/domain/refund/refund';
 import type { RefundResult, RefundState } from '../../src/domain/refund/workflow';
 import { OPERATOR } from '../shared/operator-acts';
 
-/** Messages of the `refund` workflow: a contract, changed only by addition. */
+/** Contract, changed only by addition. */
 export const messages = {
   open: defineUpdate<RefundState>('open'),
   state: defineQuery<RefundResult>('state'),

@@ -33,7 +33,6 @@ export function getState({ id, status, version }: Refund): RefundState {
   return { refund_id: id, status, version };
 }
 
-/** Answers the query and the result, also before it is accepted or when it is refused. */
 export function getResult(mail: RefundMailbox, refund_id: string): RefundResult {
   return readResult(mail, { refund_id, status: 'processing', version: 0 }, getState);
 }

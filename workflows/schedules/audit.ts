@@ -9,7 +9,7 @@ import {
 } from '../../src/domain/audit';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 
-/** Each step sends a heartbeat, so that a lost worker is noticed in a minute. */
+/** Heartbeats show a lost worker in a minute. */
 const { auditResources, auditDeliveries, auditCallbacks } = proxyActivities<AuditActivities>({
   startToCloseTimeout: '30m',
   heartbeatTimeout: '1m',
@@ -17,8 +17,8 @@ const { auditResources, auditDeliveries, auditCallbacks } = proxyActivities<Audi
 });
 
 /**
- * Looks for lost work: callbacks that were never signalled, deliveries and resources without a
- * workflow. Fixes what is safe to repeat, and notifies operators of the rest.
+ * Looks for lost callbacks, deliveries and workflows. Fixes what is safe to repeat, and notifies
+ * operators of the rest.
  * @see docs/operators.md#the-audit
  */
 export async function audit(): Promise<AuditResult> {

@@ -2,17 +2,14 @@ import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { RetentionActivities } from '../../activities/schedules/retention';
 import type { RetentionResult } from '../../src/domain/account/retention';
 
-/** Each batch sends a heartbeat, so that a lost worker is noticed in a minute. */
+/** Heartbeats show a lost worker in a minute. */
 const { deleteOldRecipients, blankOldPayers } = proxyActivities<RetentionActivities>({
   startToCloseTimeout: '2h',
   heartbeatTimeout: '1m',
   retry: { initialInterval: '10s', maximumInterval: '5m', maximumAttempts: 5 },
 });
 
-/**
- * Deletes personal data at the end of its retention period; a repeat continues.
- * @see docs/operations.md#personal-data
- */
+/** @see docs/operations.md#personal-data */
 export async function retention(): Promise<RetentionResult> {
   setCurrentDetails('**Looking** for personal data at the end of its retention period.');
   const recipients = await deleteOldRecipients();

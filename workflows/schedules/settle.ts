@@ -2,17 +2,14 @@ import { proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/wo
 import type { SettleActivities } from '../../activities/schedules/settle';
 import type { SettleResult } from '../../src/domain/crypto/settle';
 
-/** Each wallet sends a heartbeat, so that a lost worker is noticed in a minute. */
+/** Heartbeats show a lost worker in a minute. */
 const { settleBalances } = proxyActivities<SettleActivities>({
   startToCloseTimeout: '1h',
   heartbeatTimeout: '1m',
   retry: { initialInterval: '10s', maximumInterval: '5m', maximumAttempts: 10 },
 });
 
-/**
- * Starts the day's settlements: each balance of an asset goes to its registered wallet.
- * @see docs/operators.md#the-daily-settlements
- */
+/** @see docs/operators.md#the-daily-settlements */
 export async function cryptoSettlements(): Promise<SettleResult> {
   setCurrentDetails('**Starting** the settlements of the day.');
   const result = await settleBalances({ run: workflowInfo().firstExecutionRunId });

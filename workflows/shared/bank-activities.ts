@@ -1,11 +1,11 @@
-import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
+import { ActivityCancellationType, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { ConnectorActivities } from '../../connectors/contract/activities';
-import { bankQueue } from './bank-queue';
+import { connectorQueue, readPrefix } from '../../src/domain/task-queues';
 
 /** Time limit of one attempt of a connector. */
 export const SEND_MS_MAX = 30_000;
 
-/** Creates the bank's activities to move money: `once` sends, `patient` looks up. */
+/** Creates the bank's activities: `once` sends, `patient` looks up. */
 export function moneyActivities<Activities extends object = ConnectorActivities>(
   connector: string,
   name: string,
@@ -29,4 +29,8 @@ export function moneyActivities<Activities extends object = ConnectorActivities>
       summary: `Ask the bank what it knows of the ${name}`,
     }),
   };
+}
+
+export function bankQueue(connector: string): string {
+  return connectorQueue(connector, readPrefix(workflowInfo().taskQueue));
 }

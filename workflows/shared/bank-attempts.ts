@@ -26,15 +26,14 @@ export interface Earlier {
   arrivesBy: number;
 }
 
-/** First wait; each further one doubles, so that months of attempts fit into a history. */
+/** First wait; each further one doubles. */
 const WAIT_MS_MIN = 1_000;
 const LOOK_UP_WAIT_MS_MIN = 60_000;
 const WAIT_MS_MAX = 3_600_000;
 
 /**
- * Instructs until the bank has answered or no answer is needed. An attempt that ends without an
- * answer may have arrived: it is looked up, and sent again under the same id only when the bank
- * does not know it.
+ * Instructs until the bank has answered. An attempt without an answer may have arrived: it is sent
+ * again only when the bank does not know it.
  * @returns undefined when no answer is needed
  */
 export async function instruct<Answer extends BankAnswer>(

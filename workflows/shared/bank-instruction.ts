@@ -8,7 +8,7 @@ const CANCEL_GRACE_MS = 5_000;
 export interface InstructionState {
   /** Number of the newest instruction: only this one continues. */
   instruction: number;
-  /** Attempts that the bank has not answered; no run ends while there is one. */
+  /** Attempts without an answer; no run ends before them. */
   readonly pendingSends: Set<PendingSend>;
   /** The bank's name for it, from its answer. */
   bankReference: string | undefined;
@@ -22,7 +22,6 @@ interface PendingSend {
   over: () => Promise<void>;
 }
 
-/** Describes an instruction of an earlier run, which a connector may still execute. */
 export function getEarlierInstruction(): Earlier {
   return { arrivesBy: Date.now() + SEND_MS_MAX };
 }
@@ -73,10 +72,7 @@ export async function giveInstruction<Answer extends BankAnswer>(
   await over;
 }
 
-/**
- * Cancels the attempts that no connector has started, when any started one has ended: else a final
- * resource would wait for a connector that is down.
- */
+/** Cancels the attempts that no connector has started, when any started one has ended. */
 export function cancelUnstartedSends(
   resource: InstructionState & { enteredAt: number },
 ): Due | undefined {
@@ -94,9 +90,7 @@ function cancelSend(pendingSend: PendingSend): void {
   pendingSend.cancel();
 }
 
-/**
- * Cancels the attempts that no connector has started, and waits for the others, 30 seconds at most.
- */
+/** Cancels the attempts that no connector has started, and waits 30 seconds at most. */
 async function finishSends(resource: InstructionState): Promise<void> {
   const earlier = [...resource.pendingSends];
   for (const pendingSend of earlier) cancelSend(pendingSend);
@@ -106,10 +100,7 @@ async function finishSends(resource: InstructionState): Promise<void> {
 /** Answers after which the bank moves no money. */
 const NOT_TAKEN = ['refused', 'outdated'];
 
-/**
- * Stops instructing, and waits for attempts, 30 seconds at most.
- * @returns whether the bank has accepted one: its answer is in the inbox
- */
+/** @returns whether the bank has accepted an attempt: its answer is in the inbox */
 export async function stopInstructing(
   resource: InstructionState & { inbox: readonly { kind: string; answer?: unknown }[] },
 ): Promise<boolean> {

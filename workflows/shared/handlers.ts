@@ -45,10 +45,7 @@ interface Answers<Resource, Act extends string, Result, OpenResult> {
   actFault: (resource: Resource, act: Act) => string | undefined;
 }
 
-/**
- * Sets the handlers: signals enqueue, updates enqueue and wait, and the loop decides. A cancel
- * request must not fail updates that wait.
- */
+/** Sets handlers that only enqueue. A cancel request must not fail updates that wait. */
 export function listen<
   Resource,
   Name extends string,

@@ -50,7 +50,7 @@ type Decision<Status extends string, Attention extends string> =
 
 type CommonAct = 'resubmit' | 'mark_failed' | 'snooze';
 
-/** Transition of an operator's act. @param amount minor units, where the operator names them */
+/** @param amount minor units, where the operator names them */
 export type ActTransition<K extends Kind, R extends Instructed<K>> = (
   resource: R,
   amount: number | undefined,
@@ -79,7 +79,7 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   applyAnswer: (resource: R, answer: K['answer']) => Promise<void>;
   /** @returns why an act is not possible now, in words */
   actFault: (resource: R, act: K['act']) => string | undefined;
-  /** Minor units that an act may post at most; absent where no act names an amount. */
+  /** Minor units that an act may post at most. */
   getAmount?: (resource: R) => number;
   /** Transitions of the acts that differ. */
   acts: Record<Exclude<K['act'], CommonAct>, ActTransition<K, R>>;
@@ -91,7 +91,7 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   buildResume: (id: string, request_id: string) => object;
 }
 
-/** @param resumed the search attributes may have any value, and are updated */
+/** @param resumed its search attributes are not known */
 export function newInstructed<K extends Kind>(
   { inbox }: Pick<Instructed<K>, 'inbox'>,
   id: string,

@@ -23,7 +23,6 @@ import { rejectUpdate } from './refusal';
 import { runUntilFinal } from './run-loop';
 import { note } from './state';
 
-/** Opens or loads a resource, and runs its lifecycle until it is final. */
 export async function runInstructed<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   mail: Mailbox<InstructedItem<K>, R>,
@@ -62,7 +61,7 @@ export function instruct<K extends Kind, R extends Instructed<K>>(
   return giveInstruction<K['answer'] | Outdated>(resource, instruction, earlier);
 }
 
-/** Loads and continues a resource; its instruction is looked up before it is sent again. */
+/** Looks the instruction up before it is sent again. */
 export async function resumeInstructed<K extends Kind>(
   rules: InstructedRules<K, Instructed<K>>,
   mail: Pick<Instructed<K>, 'inbox'>,
@@ -135,9 +134,6 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
   const { record, isUnsent } = rules;
   const { callback_id, value_date }: { callback_id: string; value_date?: string | undefined } =
     callback;
-  if (resource.appliedIds.has(callback_id)) {
-    return record.logActivity(resource, `callback \`${name}\` (${callback_id}): applied before`);
-  }
   const decision = rules.decide(resource, name, callback);
   note(resource, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
   switch (decision.kind) {
@@ -157,7 +153,7 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
   }
 }
 
-/** Decides an act again: the state may have changed since its update was accepted. */
+/** Decides again, since the state may have changed. */
 async function applyAct<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   resource: R,
@@ -174,7 +170,7 @@ async function applyAct<K extends Kind, R extends Instructed<K>>(
   switch (what) {
     case 'resubmit':
       await record.recordAct(resource, audit, resource.attention);
-      // Resolved with the bank's answer, or when the resource changes before it.
+      // Resolved with the bank's answer, or a change before it.
       resource.resubmits.push(answer);
       void instruct(rules, resource, { arrivesBy: 0 });
       return record.show(resource);
@@ -199,7 +195,7 @@ async function applyAct<K extends Kind, R extends Instructed<K>>(
   answer.resolve(rules.getState(resource));
 }
 
-/** Answers the operators who wait for the bank, with its answer where it has come. */
+/** Answers the operators who wait for the bank. */
 export function answerResubmits<K extends Kind, R extends Instructed<K>>(
   { getState }: InstructedRules<K, R>,
   resource: R,
@@ -225,7 +221,6 @@ function isOutdated<Answer extends BankAnswer>(answer: Answer | Outdated): answe
   return answer.outcome === 'outdated';
 }
 
-/** Decides on a callback with a different amount: it is stored, and an operator looks. */
 export function differs(reason: string) {
   return { kind: 'unapplied', reason, attention: 'amount_differs' } as const;
 }

@@ -3,7 +3,6 @@ import type { CallbackSignature } from '../../src/domain/callback/signature';
 import type { RuleViolation } from '../../src/domain/lifecycle';
 import { Faults } from '../../src/domain/shape';
 
-/** Receives messages from the start; the resource follows when it is opened or loaded. */
 export interface Mailbox<Item, Resource> {
   /** In order of arrival. Handlers only enqueue; the loop decides. */
   readonly inbox: Item[];
@@ -34,7 +33,6 @@ interface State {
   version: number;
 }
 
-/** Builds the result of a workflow, also before the resource is known, or when it is refused. */
 export function readResult<Resource, Known extends State>(
   { opening }: { opening: Opening<Resource> | undefined },
   first: NoInfer<Known>,
@@ -53,8 +51,8 @@ export type CallbackItem<Name extends string, Callback extends AnyCallback = Ban
   | { kind: 'malformed'; name: Name; fault: string };
 
 /**
- * Adds a signal to the inbox, also a malformed one; never throws. Each `callback_id` is added once
- * without a signature, and once with each signature: a false one must not replace the true one.
+ * Adds a signal to the inbox, also a malformed one. Each `callback_id` is added once for each
+ * signature: a false one must not replace the true one.
  */
 export function receiveCallback<Name extends string, Callback extends AnyCallback>(
   {

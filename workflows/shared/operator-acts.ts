@@ -17,7 +17,6 @@ export function stateFault<Status extends string>(
   return from.includes(status) ? undefined : refusal(status);
 }
 
-/** Update of an operator in the inbox; the loop answers it. */
 export interface OperatorItem<What extends string, State> {
   kind: 'operator';
   what: What;
@@ -65,7 +64,7 @@ export function buildAudit({
   return { who, what, why, ...more };
 }
 
-/** Adds time and id to an act that changes no status: by its id it is stored once. */
+/** Adds an id, by which an act is stored once. */
 export function datedAudit(audit: AuditedAct) {
   const at = new Date().toISOString();
   return { ...audit, at, id: `${workflowInfo().runId}:${at}` };

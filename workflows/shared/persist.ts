@@ -29,17 +29,15 @@ const patient = proxyActivities<Activities>({
 });
 
 /**
- * Writes by a scheduled activity, which keeps its place in the history. If a workflow task is lost,
- * its accepted update is gone and its signals come again before a bank's answer; a local activity
- * might have run already.
+ * Writes by a scheduled activity. If a workflow task is lost, its accepted update is gone and its
+ * signals come again before a bank's answer; a local activity might have run already.
  */
 export function writeScheduled<T>(write: Write<T>): Promise<T> {
   return write(patient);
 }
 
 /**
- * Writes by a local activity, and repeats until it succeeds. Each write is idempotent, since an
- * attempt that was given up may still finish after the next.
+ * Writes by a local activity, and repeats until it succeeds.
  * @throws ActivityFailure that is not retryable: our fault, never an outage
  */
 export async function writeLocally<T>(write: Write<T>): Promise<T> {

@@ -9,6 +9,7 @@ import type {
   CallbackName,
   CallbackResource,
 } from '../../src/domain/callback/callback';
+import { omitUndefined } from '../../src/domain/defined';
 import { type AuditedAct, datedAudit } from './operator-acts';
 import { type Write, writeLocally, writeScheduled } from './persist';
 import { type CommonFacts, note, type WorkflowState } from './state';
@@ -56,19 +57,14 @@ export interface TransitionOptions<Change> {
   scheduled?: boolean;
 }
 
-/**
- * The database has a later version than this run: most likely, the workflow was restored or reset.
- */
+/** Reports that the database has a later version, as after a restore or a reset of the workflow. */
 export class StaleState extends Error {
   override readonly name = 'StaleState';
 }
 
 const HOUR_MS = 3_600_000;
 
-/**
- * Creates the functions that write and show a resource: each change is written, then remembered,
- * then shown.
- */
+/** Creates the functions that write, remember and show each change. */
 export function createRecord<
   Status extends string,
   Attention extends string,
@@ -131,7 +127,7 @@ export function createRecord<
     },
 
     /**
-     * Changes the status, only here: document, events, journal entries and memory together.
+     * Changes the status; no other function does.
      * @throws StaleState after a sync from the database
      */
     transition: async (
@@ -158,9 +154,7 @@ export function createRecord<
           at,
           attention,
           change: { ...table.getExtraFields?.(resource), ...change },
-          ...(audit === undefined ? {} : { audit }),
-          ...(callback_id === undefined ? {} : { callback_id }),
-          ...(value_date === undefined ? {} : { value_date }),
+          ...omitUndefined({ audit, callback_id, value_date }),
         }),
       );
       throwStale(resource, result);
@@ -188,7 +182,6 @@ export function createRecord<
 
     setAttention,
 
-    /** Flags a callback that can't be read; its sender must not hide another attention reason. */
     flagMalformed: async (resource: Resource): Promise<void> => {
       const { attention } = resource;
       const { unverifiedReason, malformedReason } = table;
@@ -209,10 +202,7 @@ export function createRecord<
       } else show(resource);
     },
 
-    /**
-     * Stores an operator's act that changes no status, with its attention reason.
-     * @throws StaleState after a sync from the database
-     */
+    /** @throws StaleState after a sync from the database */
     recordAct,
 
     /** Clears the attention reason for some hours. */
@@ -230,7 +220,7 @@ function needsOperator(reason: string | null, audit: AuditedAct | undefined): bo
   return reason === 'amount_differs' && audit === undefined;
 }
 
-/** Builds an attention reason with its time, later than the previous one also within one task. */
+/** Makes its time later than the previous one, also within one task. */
 function buildAttention<Attention extends string>(
   resource: WorkflowState<string, Attention, CommonFacts>,
   attention: Attention | null,

@@ -1,7 +1,7 @@
 import { ApplicationFailure, type Trigger, workflowInfo } from '@temporalio/workflow';
 import { Faults, uuid } from '../../src/domain/shape';
 
-/** @throws ApplicationFailure with the code as its type; it fails the update, not the workflow */
+/** @throws ApplicationFailure with the code as its type */
 export function refuse(code: string, message: string): never {
   throw ApplicationFailure.nonRetryable(message, code);
 }
@@ -17,7 +17,6 @@ export function assertWellFormed(read: object): void {
 }
 
 /**
- * Compares the id of the input with the workflow's own.
  * @throws ApplicationFailure `invalid_request`, which fails the workflow: it was started by hand
  */
 export function assertIdentity(

@@ -13,11 +13,9 @@ interface Lifecycle<Item> {
   endsSoon?: boolean;
   /** Whether nothing is in progress that a new run could not continue. */
   isIdle: () => boolean;
-  /** Continues in a new run, which loads the stored state, before the history exceeds its limit. */
   continueInNewRun: () => Promise<never>;
 }
 
-/** Handles one item after the other, until the state is final and nothing waits for an answer. */
 export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
   const { inbox, handle, isFinal, nextDue, isIdle, continueInNewRun, endsSoon = false } = lifecycle;
   const alarm = createAlarm(endsSoon);
@@ -39,7 +37,7 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
   }
 }
 
-/** Limit of concurrent transitions while one item is handled: a resource has a handful. */
+/** Limit of concurrent transitions while one item is handled. */
 const STALE_RETRIES_MAX = 10;
 
 async function retryWhenStale(

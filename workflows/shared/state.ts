@@ -26,13 +26,13 @@ export interface WorkflowState<
   attentionAt: number;
   /** When the state was reached, in ms since the epoch. */
   enteredAt: number;
-  /** Whether operators were notified that it is overdue in this state. */
+  /** Whether operators were notified that it is overdue. */
   isOverdueReported: boolean;
   /** In ms since the epoch; then operators are notified again. */
   snoozedUntil: number | undefined;
   /** `callback_id`s that earlier runs have applied. */
   readonly appliedIds: ReadonlySet<string>;
-  /** Verified callbacks of this run, by `callback_id`: each is applied once. */
+  /** Verified callbacks of this run, each applied once. */
   readonly verifiedCallbacks: Map<string, object>;
   /** Whether a callback without a signature is applied. */
   readonly verification: VerificationMode;
@@ -62,13 +62,12 @@ export interface ResourceSnapshot<Status extends string, Attention extends strin
   attention_at?: number;
 }
 
-/** @param resumed the search attributes may have any value, and are updated */
+/** @param resumed the search attributes may have any value */
 export function startLabels(resumed: boolean): UpsertedLabels {
   const status = workflowInfo().typedSearchAttributes.get(SEARCH_KEYS.status) ?? null;
   return { status: resumed ? null : status, attention: null };
 }
 
-/** @param labels the search attributes; null where they may have any value */
 export function initialState<
   Status extends string,
   Attention extends string,

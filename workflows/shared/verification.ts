@@ -25,8 +25,7 @@ interface ApplyVerifiedDeps<Attention, Resource> {
 }
 
 /**
- * Applies each callback id once, after it has verified the sender where that is required. Any other
- * callback is stored and shown to operators.
+ * Applies each verified callback once; any other is stored and shown.
  * @see docs/connectors.md#prove-who-sends
  */
 export function createApplyVerified<
@@ -53,6 +52,10 @@ export function createApplyVerified<
       verifiedCallbacks.set(callback_id, item);
       // The same item is applied again after a stale state.
     } else if (first !== item) return;
+    if (resource.appliedIds.has(callback_id)) {
+      note(resource, `callback \`${item.name}\` (${callback_id}): applied before`);
+      return show(resource);
+    }
     await act();
   };
 }

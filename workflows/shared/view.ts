@@ -25,10 +25,7 @@ export interface View<Status extends string, Attention extends string> {
   remedies: Record<Attention, string>;
 }
 
-/**
- * Updates the search attributes and the details.
- * @param until how long it waits, as the end of a clause; empty where nothing is due
- */
+/** @param until how long it waits, as the end of a clause */
 export function updateDetails<
   Status extends string,
   Attention extends string,

@@ -31,16 +31,13 @@ const { deliverWebhook } = proxyActivities<WebhookActivities>({
   summary: 'post the event',
 });
 
-/**
- * Runs within the first task, so that an immediate delivery needs no other. After one try, the
- * activity continues from the stored rows.
- */
+/** Runs within the first task, so that an immediate delivery needs no other. */
 const { firstAttempt } = proxyLocalActivities<WebhookActivities>({
   startToCloseTimeout: '15s',
   retry: { maximumAttempts: 1 },
 });
 
-/** Started, and its first task scheduled and started: in a longer history that task has ended. */
+/** In a longer history the first task has ended. */
 const FIRST_TASK_EVENTS = 3;
 
 const { recordExhausted } = proxyActivities<WebhookActivities>({
@@ -49,7 +46,6 @@ const { recordExhausted } = proxyActivities<WebhookActivities>({
   summary: 'record that all attempts failed',
 });
 
-/** Delivers one event; started on the webhooks queue as `webhook:{event id}`. */
 export function webhookDelivery(input: WebhookDeliveryInput): Promise<WebhookDeliveryResult> {
   // A cancel request from the Temporal UI is ignored: the event would never be delivered.
   return CancellationScope.nonCancellable(() => deliver(input));
@@ -110,7 +106,7 @@ function end(
   return { outcome };
 }
 
-/** @returns the failure of the last attempt; undefined for a fault of the product */
+/** @returns undefined for a fault of the product */
 function describeExhaustion(error: unknown): string | undefined {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   if (!(cause instanceof ApplicationFailure) || cause.type !== WEBHOOK_EXHAUSTED) return undefined;
