@@ -25,57 +25,36 @@ export interface TemporalClientDeps extends OpeningDeps {
 
 const HEALTH_TIMEOUT_MS = 1_500;
 
+/** Each call throws Refusal `temporarily_unavailable` while its outcome is unknown. */
 export function createTemporalClient(deps: TemporalClientDeps) {
   const { client } = deps;
   return {
-    /**
-     * Opens a payment; undefined if its workflow has ended.
-     * @throws Refusal `temporarily_unavailable`: outcome unknown
-     */
-    openPayment: (input: PaymentInput, idempotencyMemo?: RequestHashes) =>
+    /** Opens a payment; undefined if its workflow has ended. */
+    openPayment: (input: PaymentInput, memo?: RequestHashes) =>
       withinLimit(client, () =>
-        openOrRefuse<PaymentOpened>(deps, 'payment', input.payment_id, input, idempotencyMemo),
+        openOrRefuse<PaymentOpened>(deps, 'payment', input.payment_id, input, memo),
       ),
-    /**
-     * Opens a refund.
-     * @throws Refusal 422 or 404 if it is refused and nothing is stored;
-     *   `temporarily_unavailable`: outcome unknown
-     */
-    openRefund: (input: RefundInput, idempotencyMemo?: RequestHashes) =>
-      withinLimit(client, () =>
-        openOrRefuse(deps, 'refund', input.refund_id, input, idempotencyMemo),
-      ),
+    /** @throws Refusal 422 or 404: nothing is stored */
+    openRefund: (input: RefundInput, memo?: RequestHashes) =>
+      withinLimit(client, () => openOrRefuse(deps, 'refund', input.refund_id, input, memo)),
     /**
      * Opens a payout, and waits up to 5 seconds until the bank has sent it.
      * @throws Refusal 422 if it is refused, 503 if it was not accepted in time: nothing is stored
-     *   and no money moves; else `temporarily_unavailable`: outcome unknown
+     *   and no money moves
      */
-    openPayout: (input: PayoutInput, idempotencyMemo?: RequestHashes) =>
+    openPayout: (input: PayoutInput, memo?: RequestHashes) =>
+      withinLimit(client, () => openPayout(deps, { ...input, caller_waits: true }, memo)),
+    /** @throws Refusal 422 if no connector returns a rate and an address */
+    openCryptoPayment: (input: CryptoPaymentInput, memo?: RequestHashes) =>
       withinLimit(client, () =>
-        openPayout(deps, { ...input, caller_waits: true }, idempotencyMemo),
+        openOrRefuse(deps, 'crypto_payment', input.crypto_payment_id, input, memo),
       ),
-    /**
-     * Opens a crypto payment.
-     * @throws Refusal 422 if no connector returns a rate and an address;
-     *   `temporarily_unavailable`: outcome unknown
-     */
-    openCryptoPayment: (input: CryptoPaymentInput, idempotencyMemo?: RequestHashes) =>
+    /** @throws Refusal 422: no money moved */
+    openCryptoSettlement: (input: CryptoSettlementInput, memo?: RequestHashes) =>
       withinLimit(client, () =>
-        openOrRefuse(deps, 'crypto_payment', input.crypto_payment_id, input, idempotencyMemo),
+        openOrRefuse(deps, 'crypto_settlement', input.crypto_settlement_id, input, memo),
       ),
-    /**
-     * Opens a settlement.
-     * @throws Refusal 422 if it is refused and no money moved; `temporarily_unavailable`: outcome
-     *   unknown
-     */
-    openCryptoSettlement: (input: CryptoSettlementInput, idempotencyMemo?: RequestHashes) =>
-      withinLimit(client, () =>
-        openOrRefuse(deps, 'crypto_settlement', input.crypto_settlement_id, input, idempotencyMemo),
-      ),
-    /**
-     * Cancels a payment; read the new state from MongoDB.
-     * @throws Refusal `temporarily_unavailable`: outcome unknown
-     */
+    /** Cancels a payment; read the new state from MongoDB. */
     cancelPayment: (paymentId: string, by: CancelledBy) =>
       withinLimit(client, () => cancelPayment(client.workflow, paymentId, by)),
     answers: async (): Promise<boolean> => {
