@@ -36,7 +36,7 @@ export async function findServers(
  * Reads the access to external servers.
  * @throws StackFailure naming the invalid variable, or a server without TLS
  */
-export function remoteAccess(env: NodeJS.ProcessEnv): TemporalAccess {
+function remoteAccess(env: NodeJS.ProcessEnv): TemporalAccess {
   const access = readAccess(env);
   if (env['ALLOW_CLEAR_TEXT'] === PLAIN_TEXT_ALLOWED) return access;
   const mongodb = env['MONGODB_URI'];

@@ -20,7 +20,7 @@ interface BookedSettlement {
   created_at: Date;
 }
 
-export type SettlementBook = ReturnType<typeof createSettlementBook>;
+type SettlementBook = ReturnType<typeof createSettlementBook>;
 
 export function createSettlementBook(db: Db, now: () => Date) {
   const entries: Collection<BookedSettlement> = db.collection('chain_settlements');
