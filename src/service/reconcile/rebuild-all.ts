@@ -1,5 +1,4 @@
-import type { Finding } from './finding';
-import { buildFinding } from './finding';
+import { buildFinding, type Finding } from './finding';
 import type { Rebuilder, RebuildResult } from './rebuilder';
 import type { Difference } from './walk';
 
