@@ -12,7 +12,6 @@ export function describeError(error: unknown): string {
   return `${error.message}${cause}`;
 }
 
-/** Returns the code of a system error, e.g. `EEXIST`. */
 export function errorCode(error: unknown): string | undefined {
   if (!isObject(error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;

@@ -5,7 +5,6 @@ export function toPlainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 }
 
-/** Network as 203.0.113.0/24, or a single address. */
 interface Network {
   address: string;
   length: number;

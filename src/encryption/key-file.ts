@@ -24,7 +24,6 @@ export function lockKeyFile(path: string): () => void {
   );
 }
 
-/** Content of the file; unknown fields stay. */
 const StoredKeyFile = z.looseObject({
   seal: z.looseObject({ current: z.string(), keys: z.record(z.string(), z.string()) }),
 });

@@ -9,7 +9,6 @@ import { followFile } from './followed-file';
 import { checkEncryptionKeys, createKeyRing, type EncryptionKeys, type KeyRing } from './key-ring';
 import { parseJson } from './service-keys';
 
-/** Key rings, whose names with a colon begin the names of their keys. */
 export const RECIPIENT_KEY_RINGS = {
   sandbox: 'recipients.sandbox',
   live: 'recipients.live',

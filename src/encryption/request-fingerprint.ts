@@ -16,7 +16,6 @@ interface IdempotencyScope {
   key: string;
 }
 
-/** @param canonical canonical body: the same text for equal bodies */
 export function hashRequest(
   fingerprintKey: Buffer,
   { account_id, livemode, operation, key }: IdempotencyScope,

@@ -49,7 +49,6 @@ function ethereumFault(address: string): string | undefined {
 }
 
 const TRON = 0x41;
-/** Versions of the main network, and of the test networks. */
 const MAIN_VERSIONS = [0x00, 0x05];
 const TEST_VERSIONS = [0x6f, 0xc4];
 const MAIN_PREFIX = 'bc';

@@ -54,7 +54,6 @@ function addDrift(
   };
 }
 
-/** Compares a checkpoint with the one before it, and with the entries in its range. */
 function compareCheckpoint(
   checkpoint: CheckpointDocument,
   before: CheckpointDocument | null,

@@ -10,7 +10,6 @@ export type CommonFields = Pick<PaymentDocument, 'account_id' | 'livemode' | 'cu
   status: string;
 };
 
-/** Entries of a state; a function where more than the state decides. */
 export type ExpectedKinds<Part, Kind> = readonly Kind[] | ((part: Part) => readonly Kind[]);
 
 /** Entries that the ledger must hold for the resources of one collection. */
@@ -148,7 +147,6 @@ async function missingEvents<Row extends ResourceRow>(
   );
 }
 
-/** Describes lines in any order, and their book. */
 function describeLines(book: string, lines: EntryRow['legs'] = []): string {
   const each = lines.map(({ account, amount }) => `${account} ${amount}`).sort();
   return `${each.join(', ')} in ${book}`;

@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto';
  */
 export interface SpanPosition {
   requestId: string;
-  /** Name that is unique in the trace; the span id is derived from it. */
   spanName?: string;
   /** Name of the parent; by default the active span of this process. */
   parentName?: string;
