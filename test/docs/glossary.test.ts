@@ -18,8 +18,8 @@ function evaluate(expression: string): unknown {
   return JSON.parse(stdout);
 }
 
-test('no file has more words that the glossary avoids than before, and none has fewer unnoticed', () => {
-  expect(evaluate('tool.compareWithAllowed()')).toEqual([]);
+test('no file has a word that the glossary avoids', () => {
+  expect(evaluate('tool.findAll()')).toEqual([]);
 });
 
 test.each([

@@ -104,8 +104,8 @@ async function listSteps(call: Call, deps: PageDeps): Promise<Step[]> {
       isDone: progress.hasTeam,
       children: (
         <p>
-          <a href={call.href('/team')}>Invite a team member</a> with the role that fits, so that
-          nobody shares a login.
+          <a href={call.href('/team')}>Invite a person</a> with the role that fits, so that nobody
+          shares a login.
         </p>
       ),
     },

@@ -14,7 +14,7 @@ export const INVITATION_ROUTES: readonly Route[] = [
     method: 'post',
     path: '/team/invitations',
     act: 'team.change',
-    title: 'Invite a team member',
+    title: 'Invite a person',
     confirmation: {
       question: 'Anyone with the link can join the team.',
       button: 'Invite',
@@ -73,7 +73,7 @@ export function InvitationsPanel({ call, invitations }: InvitationsProps) {
 function InviteForm({ call }: { call: Call }) {
   return (
     <PostForm call={call} path="/team/invitations" button="Invite" hidden={{ confirmed: 'yes' }}>
-      <h3>Invite a team member</h3>
+      <h3>Invite a person</h3>
       <Field label="E-mail" name="email" type="email" required maxLength={EMAIL_LENGTH_MAX} />
       <Select label="Role" name="role" value="read_only" options={ROLE_OPTIONS} />
       <PasswordField label="Your password" />

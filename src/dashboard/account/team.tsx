@@ -31,7 +31,7 @@ export const TEAM_ROUTES: readonly Route[] = [
     method: 'post',
     path: '/team/:id/remove',
     act: 'team.change',
-    title: 'Remove a team member',
+    title: 'Remove a person',
     whileFrozen: true,
     confirmation: {
       question: 'They are signed out everywhere, and can’t sign in again.',

@@ -51,8 +51,8 @@ const NAMES: Readonly<Record<TimelineEntryKind, string>> = {
   callback: 'Bank',
   chain: 'Chain',
   act: 'Operator',
-  move: 'Status',
-  posting: 'Ledger',
+  transition: 'Status',
+  entry: 'Ledger',
   event: 'Event',
   attempt: 'Webhook',
 };

@@ -118,7 +118,7 @@ async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
         <Panel>
           <pre>{codes.join('\n')}</pre>
           <p>
-            <a href={call.href(PROFILE)}>I have stored them</a>
+            <a href={call.href(PROFILE)}>I have kept them</a>
           </p>
         </Panel>
       </>

@@ -12,7 +12,16 @@ import type { EventDocument } from '../../store/events';
 import type { IdempotencyRecord } from '../../store/idempotency';
 
 /** Entries of the same moment follow this order. */
-const KINDS = ['call', 'callback', 'chain', 'act', 'move', 'posting', 'event', 'attempt'] as const;
+const KINDS = [
+  'call',
+  'callback',
+  'chain',
+  'act',
+  'transition',
+  'entry',
+  'event',
+  'attempt',
+] as const;
 export type TimelineEntryKind = (typeof KINDS)[number];
 
 export interface TimelineEntry {
@@ -133,7 +142,7 @@ const BAD = /\.(failed|expired|returned|cancelled)$/;
 function describeTransition({ type, created: at }: EventDocument): TimelineEntry {
   const state = (type.split('.').at(-1) ?? type).replaceAll('_', ' ');
   const tone = GOOD.test(type) ? 'good' : BAD.test(type) ? 'bad' : 'plain';
-  return { at, kind: 'move', title: `Moved to ${state}`, tone, details: [] };
+  return { at, kind: 'transition', title: `Moved to ${state}`, tone, details: [] };
 }
 
 const DELIVERY = {
@@ -197,5 +206,5 @@ function describeJournalEntry({ kind, at, book, legs, note }: EntryDocument): Ti
   });
   const why = note?.reason == null ? [] : [note.reason];
   const title = `Ledger: ${kind.replaceAll('_', ' ')}`;
-  return { at, kind: 'posting', title, tone: 'plain', details: [...movements, ...why] };
+  return { at, kind: 'entry', title, tone: 'plain', details: [...movements, ...why] };
 }

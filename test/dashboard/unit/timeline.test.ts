@@ -100,8 +100,8 @@ test('all that happened stands in its order, and of one moment in that of cause 
   expect(assembleTimeline(facts).map(({ kind, title }) => [kind, title])).toEqual([
     ['call', 'API call created the payment'],
     ['callback', 'Bank reported settled'],
-    ['move', 'Moved to settled'],
-    ['posting', 'Ledger: payment settled'],
+    ['transition', 'Moved to settled'],
+    ['entry', 'Ledger: payment settled'],
     ['event', 'Event payment.settled'],
     ['attempt', 'Webhook attempt 1: HTTP 500'],
     ['attempt', 'Webhook attempt 2: no answer'],
@@ -166,7 +166,7 @@ test('what a chain told and what was booked in coins is written in whole coins',
     'Chain reported deposit',
     ['Applied', 'Transaction 0xabc', 'Amount 1.5 ETH', '3 confirmations'],
   ]);
-  expect(entries.find(({ kind }) => kind === 'posting')?.details).toEqual([
+  expect(entries.find(({ kind }) => kind === 'entry')?.details).toEqual([
     'main, available: +10.000000000000000001 ETH',
   ]);
   expect(entries[0]?.title).toBe('API call created the crypto payment');
