@@ -1,3 +1,5 @@
+import { isCurrency } from './currencies';
+
 /**
  * Parsers of the messages to a workflow, without zod: Temporal loads a workflow's modules again for
  * every run, and a schema library was a quarter of a payment's cost for the worker.
@@ -62,7 +64,7 @@ export function wholeNumber(max: number): Rule {
 
 export const currencyCode: Rule = (value) => {
   if (value === undefined) return undefined;
-  const isValid = typeof value === 'string' && /^[A-Z]{3}$/.test(value);
+  const isValid = typeof value === 'string' && isCurrency(value);
   return isValid ? undefined : 'must be an ISO 4217 code';
 };
 

@@ -13,6 +13,7 @@ import {
 } from '../callback/callback';
 import { UNITS } from '../crypto/assets';
 import { BLOCKS_MAX, type CryptoCallback as CryptoPayload } from '../crypto/callback';
+import { Currency } from './fields';
 
 /** Payload of every bank callback, published to connector teams. */
 export const BankCallback = z
@@ -23,10 +24,7 @@ export const BankCallback = z
     code: z.string().max(100).optional(),
     reason: z.string().max(500).optional(),
     amount: z.int().min(1).max(AMOUNT_MAX).optional(),
-    currency: z
-      .string()
-      .regex(/^[A-Z]{3}$/)
-      .optional(),
+    currency: Currency.optional(),
     value_date: z.iso.date().optional(),
   })
   .meta({ id: 'BankCallback' }) satisfies z.ZodType<Callback>;
