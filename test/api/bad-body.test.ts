@@ -1,18 +1,14 @@
 import { gzipSync } from 'node:zlib';
 import { idealPayment, waitForBank } from '../support/http';
-import { useService } from '../support/service';
+import { useAccount, useService } from '../support/service';
 import { type Exchange, exchange } from './exchange';
 import { expectRefusal } from './refusal';
 
 const KIB_64 = 64 * 1_024;
 
 const service = useService();
-let key: string;
+const shop = useAccount(service);
 let sent = 0;
-
-beforeAll(async () => {
-  ({ key } = await service.account());
-});
 
 const good = JSON.stringify(idealPayment());
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
@@ -23,7 +19,7 @@ function post(body: Exchange['body'], more: { type?: string | null } & Partial<E
   sent += 1;
   return exchange(service.url, {
     headers: [
-      ['Authorization', `Bearer ${key}`],
+      ['Authorization', `Bearer ${shop.key}`],
       ['Idempotency-Key', `body-${sent}`],
       ...(type === null ? [] : [['Content-Type', type] as const]),
       ...headers,
@@ -34,7 +30,7 @@ function post(body: Exchange['body'], more: { type?: string | null } & Partial<E
 }
 
 const count = async () => {
-  const db = service.mongo.db(service.database);
+  const db = service.db;
   const names = ['payments', 'idempotency'];
   return Promise.all(names.map((name) => db.collection(name).countDocuments()));
 };
@@ -156,7 +152,7 @@ test('the size counts in bytes, not in characters', async () => {
 
 test('a cancel takes no body, an empty one or {}, and nothing else', async () => {
   const { body } = await post(good);
-  await waitForBank(service, key, body.id);
+  await waitForBank(service, shop.key, body.id);
   const path = `/v1/payments/${body.id}/cancel`;
   expectRefusal(await post('{"reason":"x"}', { path }), 'invalid_request', ['reason']);
   expectRefusal(await post('[]', { path }), 'invalid_request');

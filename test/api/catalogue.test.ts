@@ -1,17 +1,13 @@
 import { call, idealPayment } from '../support/http';
 import { RAIL_ENTRIES, REFUNDS } from '../support/promises';
-import { openKey, useService } from '../support/service';
+import { openKey, useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
 const service = useService();
-let key: string;
+const shop = useAccount(service);
 
-beforeAll(async () => {
-  ({ key } = await service.account());
-});
-
-const get = (path: string, as = key) => call(service.url, 'GET', path, { key: as });
-const create = (body: object, as = key) =>
+const get = (path: string, as = shop.key) => call(service.url, 'GET', path, { key: as });
+const create = (body: object, as = shop.key) =>
   call(service.url, 'POST', '/v1/payments', { key: as, body });
 const detailsOf = ({ body }: { body: { error: { details: object[] } } }) => body.error.details;
 
@@ -166,15 +162,14 @@ test.each([
 });
 
 test('a refused request reaches no bank and no workflow', async () => {
-  const count = (name: string) =>
-    service.mongo.db(service.database).collection(name).countDocuments();
+  const count = (name: string) => service.collection(name).countDocuments();
   const before = [await count('payments'), await count('idempotency')];
   await create(idealPayment({ country: 'BE' }));
   expect([await count('payments'), await count('idempotency')]).toEqual(before);
 });
 
 describe('the rails', () => {
-  const rails = async (as = key) => {
+  const rails = async (as = shop.key) => {
     const { status, body } = await get('/v1/payout-methods', as);
     expect([status, Object.keys(body), body.object]).toEqual([200, ['object', 'data'], 'list']);
     return body.data;

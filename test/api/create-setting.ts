@@ -1,12 +1,10 @@
 import type { ErrorCode } from '../../src/domain/errors';
-import { call, idealPayment, settledPayment } from '../support/http';
-import type { Service } from '../support/service';
+import { idealPayment, settledPayment } from '../support/http';
+import type { Account, Service } from '../support/service';
 import { FUNDS, openShop } from './payout-setting';
 
 /** A merchant who creates one kind of resource. */
-export interface Creator {
-  account_id: string;
-  key: string;
+export interface Creator extends Account {
   /** Body that every rule accepts. */
   body: object;
   /** Moves the resource on, so that a read of it is another than the first answer. */
@@ -38,13 +36,11 @@ export const CREATES: Creating[] = [
     collection: 'payments',
     crowd: 50,
     open: async (service) => {
-      const { account_id, key } = await service.account();
-      const move = (id: string) => call(service.url, 'POST', `/v1/payments/${id}/cancel`, { key });
+      const account = await service.account();
       return {
-        account_id,
-        key,
+        ...account,
         body: idealPayment(),
-        move,
+        move: (id) => account.post(`/v1/payments/${id}/cancel`),
         expectTakenOnce: async () => undefined,
       };
     },
@@ -66,17 +62,12 @@ export const CREATES: Creating[] = [
     collection: 'refunds',
     crowd: 20,
     open: async (service) => {
-      const { account_id, key } = await service.account();
-      const { id: payment_id } = await settledPayment(service, key);
+      const account = await service.account();
+      const { id: payment_id } = await settledPayment(service, account.key);
       return {
-        account_id,
-        key,
+        ...account,
         body: { payment_id, amount: 100 },
-        move: (id) =>
-          call(service.url, 'POST', `/v1/sandbox/refunds/${id}/simulate`, {
-            key,
-            body: { event: 'failed' },
-          }),
+        move: (id) => account.post(`/v1/sandbox/refunds/${id}/simulate`, { event: 'failed' }),
         expectTakenOnce: async () => {
           expect((await service.stores.payments.get(payment_id))?.refunded).toBe(100);
         },
@@ -101,10 +92,9 @@ export const CREATES: Creating[] = [
     collection: 'payouts',
     crowd: 20,
     open: async (service) => {
-      const { account_id, key, ask, simulate, balance, untilSent } = await openShop(service);
+      const { ask, simulate, balance, untilSent, ...account } = await openShop(service);
       return {
-        account_id,
-        key,
+        ...account,
         body: ask(),
         move: (id) => simulate(id, { event: 'completed' }),
         expectTakenOnce: async () => {

@@ -8,7 +8,8 @@ import { LIFECYCLES } from '../../src/lifecycles';
 import { makeSigningSecret } from '../../src/service/endpoints';
 import { actOn } from '../../src/service/operators/act';
 import { endpointOwner } from '../../src/store/endpoints';
-import { call, eventually } from '../support/http';
+import { useFixture } from '../support/fixture';
+import { eventually } from '../support/http';
 import type { Service } from '../support/service';
 import { type Receiver, receiveHttp } from '../webhooks/receiver';
 
@@ -38,11 +39,10 @@ export function everyRoute(payment: string, settlement: string) {
 
 /** A merchant with crypto, and all that happens to its coins. */
 export async function openCryptoShop(service: Service, livemode = false) {
-  const { url, stores, temporal, queues, coins, mongo, database } = service;
-  const { account_id, key } = await service.account({ livemode });
+  const { stores, temporal, queues, coins, mongo, database } = service;
+  const account = await service.account({ livemode });
+  const { account_id, get, post } = account;
   await stores.accounts.setCrypto(account_id, true);
-  const get = (path: string) => call(url, 'GET', path, { key });
-  const post = (path: string, body: object) => call(url, 'POST', path, { key, body });
   const inbox = { stores, temporal, lifecycleQueue: queues.lifecycle, now: () => new Date() };
 
   const report = (
@@ -58,10 +58,7 @@ export async function openCryptoShop(service: Service, livemode = false) {
   };
   const read = async (id: string) => (await get(`/v1/crypto/payments/${id}`)).body;
   return {
-    account_id,
-    key,
-    get,
-    post,
+    ...account,
     read,
     report,
     /** Registers a wallet that counts at once. */
@@ -129,6 +126,11 @@ export async function openCryptoShop(service: Service, livemode = false) {
       temporal.workflow.getHandle(LIFECYCLES[kind].workflowId(id)),
     verify: () => verifyLedger(mongo, database, { full: true }),
   };
+}
+
+/** A merchant with crypto for one file's tests. */
+export function useCryptoShop(service: Service): CryptoShop {
+  return useFixture(() => openCryptoShop(service));
 }
 
 /** Webhook as it came. */

@@ -13,21 +13,17 @@ import { scriptedChain } from '../support/scripted-chain';
 import { openKey, useService } from '../support/service';
 import {
   COIN,
-  type CryptoShop,
   ETHER,
   everyRoute,
   IN_ETHER,
   openCryptoShop,
   openHook,
+  useCryptoShop,
 } from './crypto-setting';
 
 const chain = scriptedChain();
 const service = useService({ chain });
-let shop: CryptoShop;
-
-beforeAll(async () => {
-  shop = await openCryptoShop(service);
-});
+const shop = useCryptoShop(service);
 
 describe('an account', () => {
   test('without crypto is refused on every route, and enabling opens them', async () => {

@@ -1,22 +1,17 @@
 import type { IdempotencyRecord } from '../../src/store/idempotency';
-import { call, idealPayment } from '../support/http';
-import { useService } from '../support/service';
+import { idealPayment } from '../support/http';
+import { useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
 /** A workflow that has ended, and whose payment the database does not hold. */
 const service = useService({ worker: false });
-let account_id: string;
-let key: string;
-
-beforeAll(async () => {
-  ({ account_id, key } = await service.account());
-});
+const shop = useAccount(service);
 
 const create = (idempotencyKey: string, once = true) =>
-  call(service.url, 'POST', '/v1/payments', { key, body: idealPayment(), idempotencyKey, once });
-const claims = () =>
-  service.mongo.db(service.database).collection<IdempotencyRecord>('idempotency');
-const claimOf = (idempotencyKey: string) => claims().findOne({ account_id, key: idempotencyKey });
+  shop.post('/v1/payments', idealPayment(), { idempotencyKey, once });
+const claims = () => service.collection<IdempotencyRecord>('idempotency');
+const claimOf = (idempotencyKey: string) =>
+  claims().findOne({ account_id: shop.account_id, key: idempotencyKey });
 
 test('ended from outside before it was stored: the key is free again, and makes a new payment', async () => {
   expectRefusal(await create('ended'), 'temporarily_unavailable');
@@ -39,11 +34,11 @@ test('stored once and lost by the database: its key stays, so that no money move
   try {
     const made = await create('lost', false);
     const { id } = made.body;
-    await call(service.url, 'POST', `/v1/payments/${id}/cancel`, { key });
+    await shop.post(`/v1/payments/${id}/cancel`);
     await service.temporal.workflow.getHandle(`payment:${id}`).result();
     // As a backup from before the answer would have it.
     const request = (await claimOf('lost'))?.request ?? null;
-    await service.mongo.db(service.database).collection<{ _id: string }>('payments').deleteOne({
+    await service.collection<{ _id: string }>('payments').deleteOne({
       _id: id,
     });
     await claims().updateOne(

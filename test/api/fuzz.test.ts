@@ -1,20 +1,14 @@
 import fc from 'fast-check';
-import { call, idealPayment, settledPayment } from '../support/http';
-import { useService } from '../support/service';
+import { idealPayment, settledPayment } from '../support/http';
+import { useAccount, useService } from '../support/service';
 import { credit, insertRecipient } from './payout-setting';
 import { expectErrorShape } from './refusal';
 
 const service = useService();
-let account_id: string;
-let key: string;
+const merchant = useAccount(service);
 
-beforeAll(async () => {
-  ({ account_id, key } = await service.account());
-});
-
-const post = (raw: string, path = '/v1/payments') => call(service.url, 'POST', path, { key, raw });
-const count = (collection: string) =>
-  service.mongo.db(service.database).collection(collection).countDocuments({});
+const post = (raw: string, path = '/v1/payments') => merchant.postRaw(path, raw);
+const count = (collection: string) => service.collection(collection).countDocuments({});
 
 /**
  * A value and whether the rules of docs/api.md#create-a-payment allow it, said here a second time.
@@ -128,7 +122,7 @@ test('a payment is created exactly when every field satisfies the rules, and nev
 });
 
 test('a refund is created exactly when every field satisfies the rules, and never a 5xx', async () => {
-  const { id } = await settledPayment(service, key, { amount: 99_999_999_999 });
+  const { id } = await settledPayment(service, merchant.key, { amount: 99_999_999_999 });
   const amount = fc.oneof(
     { weight: 5, arbitrary: judged(fc.integer({ min: 1, max: 500_000_000 }), () => true) },
     judged(
@@ -148,7 +142,7 @@ test('a refund is created exactly when every field satisfies the rules, and neve
 });
 
 test('a payout is created exactly when every field satisfies the rules, and never a 5xx', async () => {
-  const owner = { account_id };
+  const owner = { account_id: merchant.account_id };
   const id = await insertRecipient(service, owner, 'sepa_instant');
   const card = await insertRecipient(service, owner, 'card_payout');
   await credit(service, owner, { amount: 1_000_000_000_000 });

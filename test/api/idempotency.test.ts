@@ -18,7 +18,7 @@ describe.each(CREATES)('a key of $name', (creating) => {
     const { key, body } = creator;
     return call(service.url, 'POST', path, { key, idempotencyKey, body: { ...body, ...change } });
   };
-  const database = () => service.mongo.db(service.database);
+  const database = () => service.db;
   const made = () =>
     database().collection(collection).countDocuments({ account_id: creator.account_id });
   const claimOf = (key: string) =>
@@ -33,7 +33,7 @@ describe.each(CREATES)('a key of $name', (creating) => {
     expect([again.status, again.text]).toEqual([201, first.text]);
     expect(again.headers.get('Idempotent-Replayed')).toBe('true');
     await creator.move(first.body.id);
-    const moved = await call(service.url, 'GET', `${path}/${first.body.id}`, { key: creator.key });
+    const moved = await creator.get(`${path}/${first.body.id}`);
     expect(moved.text).not.toBe(first.text);
     expect((await create('same')).text).toBe(first.text);
     expect(await made()).toBe(1);

@@ -166,7 +166,7 @@ test('keys have 256 random bits, name their environment, and only a hash is stor
   expect(makeKey(true)).toMatch(/^sk_live_[\w-]{43}$/);
   await post('/v1/payments', key, idealPayment());
   const secret = key.slice('sk_sandbox_'.length);
-  const db = service.mongo.db(service.database);
+  const db = service.db;
   for (const { name } of await db.listCollections().toArray()) {
     const rows = await db.collection(name).find({}).toArray();
     expect(JSON.stringify(rows)).not.toContain(secret);
@@ -199,7 +199,7 @@ async function lineOf(answer: { headers: Headers }): Promise<object> {
 
 test('a key may end by itself', async () => {
   const { account_id, key } = await service.account();
-  const keys = service.mongo.db(service.database).collection('api_keys');
+  const keys = service.collection('api_keys');
   const expireAt = (expires_at: number) =>
     keys.updateOne({ account_id }, { $set: { expires_at: new Date(expires_at).toISOString() } });
   await expireAt(Date.now() + 60_000);
@@ -212,7 +212,7 @@ test('a key may end by itself', async () => {
 
 test('a key may be for some networks only', async () => {
   const { account_id, key } = await service.account();
-  const keys = service.mongo.db(service.database).collection('api_keys');
+  const keys = service.collection('api_keys');
   const allow = (...allowed_cidrs: string[]) =>
     keys.updateOne({ account_id }, { $set: { allowed_cidrs } });
   await allow('203.0.113.0/24', '127.0.0.0/8', '::1');
@@ -246,7 +246,7 @@ test('a frozen account only reads, with every key', async () => {
   const { account_id, key } = await service.account();
   const live = await openKey(service.stores, account_id, true);
   const { body } = await post('/v1/payments', key, idealPayment());
-  const db = service.mongo.db(service.database);
+  const db = service.db;
   await inTransaction(service.mongo, (session) =>
     service.stores.accounts.freeze(account_id, { at: body.created_at, reason: 'Leak' }, session),
   );

@@ -6,22 +6,17 @@ import { PAYMENT_STATUSES } from '../../src/domain/payment/payment';
 import { PAYOUT_STATUSES } from '../../src/domain/payout/payout';
 import { REFUND_STATUSES } from '../../src/domain/refund/refund';
 import { hashPayToken } from '../../src/encryption/pay-token';
-import { call, settledPayment } from '../support/http';
-import type { Service } from '../support/service';
+import { settledPayment } from '../support/http';
+import type { Account, Service } from '../support/service';
 import { storedPayout } from './payout-setting';
 
 /** Moment in which the rows of a test were made. */
 export const OLD = '2026-01-02T03:04:05.678Z';
 
-interface Owner {
-  account_id: string;
-  key: string;
-}
-
 /** Writes as many rows as asked of one millisecond, as the service writes them; gives their ids. */
 type Insert = (count: number, created_at?: string, changes?: object) => Promise<string[]>;
 
-export interface Listed extends Owner {
+export interface Listed extends Account {
   path: string;
   insert: Insert;
 }
@@ -60,10 +55,9 @@ function insertOf<R extends Row>(
 export type Likeness = Awaited<ReturnType<typeof makeLikeness>>;
 
 export async function makeLikeness(service: Service) {
-  const { key } = await service.account();
+  const { key, post } = await service.account();
   const { id: payment_id } = await settledPayment(service, key);
-  const body = { payment_id, amount: 1 };
-  const made = await call(service.url, 'POST', '/v1/refunds', { key, body });
+  const made = await post('/v1/refunds', { payment_id, amount: 1 });
   const payment = await service.stores.payments.get(payment_id);
   const refund = await service.stores.refunds.get(made.body.id);
   if (payment === null || refund === null) throw new Error('One of them is not stored.');
@@ -89,12 +83,12 @@ export const payments: Open = async (service, like) => {
 const refundsAt =
   (pathOf: (payment_id: string) => string): Open =>
   async (service, like) => {
-    const { insert: insertPayment, account_id, key } = await payments(service, like);
+    const { insert: insertPayment, ...owner } = await payments(service, like);
+    const { account_id } = owner;
     const [payment_id = ''] = await insertPayment(1);
     const { insert } = service.stores.refunds;
     const make = (row: Row) => ({ ...like.refund, ...row, account_id, payment_id });
-    const path = pathOf(payment_id);
-    return { account_id, key, path, insert: insertOf(service, make, insert) };
+    return { ...owner, path: pathOf(payment_id), insert: insertOf(service, make, insert) };
   };
 
 /** Payouts of an account that has none. */

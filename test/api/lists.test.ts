@@ -105,7 +105,7 @@ describe.each(LISTS)('the list of $name', ({ open, rows, statuses, unknown }) =>
   test('created_before with a + that a query string turned into a space is understood', async () => {
     await list.insert(3);
     const path = `${list.path}?created_before=2026-01-02T04:04:05.679+01:00`;
-    const { body } = await call(service.url, 'GET', path, { key: list.key });
+    const { body } = await list.get(path);
     expect(body.data).toHaveLength(3);
   });
 

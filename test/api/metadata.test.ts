@@ -1,19 +1,14 @@
-import { call, idealPayment } from '../support/http';
-import { useService } from '../support/service';
+import { idealPayment } from '../support/http';
+import { useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 
 const service = useService();
-let key: string;
-
-beforeAll(async () => {
-  ({ key } = await service.account());
-});
+const shop = useAccount(service);
 
 const bodyWith = (metadata: string) =>
   JSON.stringify(idealPayment()).replace(/\}$/, `,"metadata":${metadata}}`);
 const create = (metadata: string, idempotencyKey: string) =>
-  call(service.url, 'POST', '/v1/payments', { key, raw: bodyWith(metadata), idempotencyKey });
-const get = (path: string) => call(service.url, 'GET', path, { key });
+  shop.postRaw('/v1/payments', bodyWith(metadata), { idempotencyKey });
 
 test.each([
   ['numbers of any size', '{"a":12345678901234567890,"b":1.10,"c":1e400,"d":-0,"e":1E+2,"f":0.0}'],
@@ -31,14 +26,12 @@ test.each([
   const created = await create(metadata, name);
   expect(created.status).toBe(201);
   expect(created.text).toContain(wanted);
-  const read = await get(`/v1/payments/${created.body.id}`);
+  const read = await shop.get(`/v1/payments/${created.body.id}`);
   expect(read.text).toBe(created.text);
-  const list = await get('/v1/payments?limit=1');
+  const list = await shop.get('/v1/payments?limit=1');
   expect(list.text).toContain(wanted);
   expect((await create(metadata, name)).text).toBe(created.text);
-  const cancelled = await call(service.url, 'POST', `/v1/payments/${created.body.id}/cancel`, {
-    key,
-  });
+  const cancelled = await shop.post(`/v1/payments/${created.body.id}/cancel`);
   expect(cancelled.text).toContain(wanted);
 });
 
@@ -46,7 +39,7 @@ test.each([
   ['left out', JSON.stringify(idealPayment())],
   ['null', bodyWith('null')],
 ])('metadata that is %s comes back as an empty object', async (_, raw) => {
-  const { status, text } = await call(service.url, 'POST', '/v1/payments', { key, raw });
+  const { status, text } = await shop.postRaw('/v1/payments', raw);
   expect(status).toBe(201);
   expect(text).toContain('"metadata":{},');
 });

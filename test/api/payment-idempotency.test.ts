@@ -1,27 +1,21 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call, idealPayment } from '../support/http';
-import { openKey, useService } from '../support/service';
+import { openKey, useAccount, useService } from '../support/service';
 import { exchange } from './exchange';
 import { expectRefusal } from './refusal';
 
 const service = useService();
-let account_id: string;
-let key: string;
-
-beforeAll(async () => {
-  ({ account_id, key } = await service.account());
-});
+const shop = useAccount(service);
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-const create = (idempotencyKey: string, body: unknown = idealPayment(), as = key) =>
+const create = (idempotencyKey: string, body: unknown = idealPayment(), as = shop.key) =>
   call(service.url, 'POST', '/v1/payments', { key: as, body, idempotencyKey });
 const createRaw = (idempotencyKey: string, raw: string) =>
-  call(service.url, 'POST', '/v1/payments', { key, raw, idempotencyKey });
+  shop.postRaw('/v1/payments', raw, { idempotencyKey });
 const paymentsOf = (account: string) =>
-  service.mongo.db(service.database).collection('payments').countDocuments({ account_id: account });
-const claims = () =>
-  service.mongo.db(service.database).collection<IdempotencyRecord>('idempotency');
+  service.collection('payments').countDocuments({ account_id: account });
+const claims = () => service.collection<IdempotencyRecord>('idempotency');
 
 test('key order, white space and escapes make no other body', async () => {
   const body = idealPayment({ customer: { email: 'a@b.nl', first_name: 'Zoë' } });
@@ -49,10 +43,10 @@ test('a key belongs to one account and one environment', async () => {
   const foreign = await create('shared', idealPayment({ amount: 5 }), other.key);
   expect(foreign.status).toBe(201);
   expect(foreign.body.id).not.toBe(first.body.id);
-  const live = await openKey(service.stores, account_id, true);
+  const live = await openKey(service.stores, shop.account_id, true);
   // No live connector: were the key shared, this would be the sandbox payment again.
   expectRefusal(await create('shared', idealPayment(), live), 'method_requirements_not_met');
-  const second = await openKey(service.stores, account_id, false);
+  const second = await openKey(service.stores, shop.account_id, false);
   expect((await create('shared', idealPayment(), second)).text).toBe(first.text);
 });
 
@@ -74,7 +68,7 @@ describe('the header', () => {
   const send = (...values: string[]) =>
     exchange(service.url, {
       headers: [
-        ['Authorization', `Bearer ${key}`],
+        ['Authorization', `Bearer ${shop.key}`],
         ['Content-Type', 'application/json'],
         ...values.map((value): [string, string] => ['Idempotency-Key', value]),
       ],
@@ -86,9 +80,9 @@ describe('the header', () => {
     ['empty', ['']],
     ['only white space', ['   ']],
   ])('%s: idempotency_key_required', async (_, values) => {
-    const before = await paymentsOf(account_id);
+    const before = await paymentsOf(shop.account_id);
     expectRefusal(await send(...values), 'idempotency_key_required');
-    expect(await paymentsOf(account_id)).toBe(before);
+    expect(await paymentsOf(shop.account_id)).toBe(before);
   });
 
   test.each([
@@ -99,9 +93,9 @@ describe('the header', () => {
     ['sent twice with one value', ['a', 'a']],
     ['sent twice, empty', ['', '']],
   ])('%s: idempotency_key_invalid', async (_, values) => {
-    const before = await paymentsOf(account_id);
+    const before = await paymentsOf(shop.account_id);
     expectRefusal(await send(...values), 'idempotency_key_invalid');
-    expect(await paymentsOf(account_id)).toBe(before);
+    expect(await paymentsOf(shop.account_id)).toBe(before);
   });
 
   test.each([
@@ -121,7 +115,10 @@ test('after 24 hours the key is free again, also when the cleaner is late', asyn
     const created_at = new Date(Date.now() - ms);
     const expires_at = new Date(created_at.getTime() + DAY_MS);
     // The cleaner may have come between; then there is nothing left to move.
-    await claims().updateOne({ account_id, key: 'daily' }, { $set: { created_at, expires_at } });
+    await claims().updateOne(
+      { account_id: shop.account_id, key: 'daily' },
+      { $set: { created_at, expires_at } },
+    );
   };
   await age(DAY_MS - 60_000);
   expect((await create('daily')).text).toBe(first.text);
@@ -135,7 +132,7 @@ test('after 24 hours the key is free again, also when the cleaner is late', asyn
 
 test('a claim that is done gives up its request, and is cleaned away 24 hours later', async () => {
   await create('kept');
-  const claim = await claims().findOne({ account_id, key: 'kept' });
+  const claim = await claims().findOne({ account_id: shop.account_id, key: 'kept' });
   expect(claim?.request).toBeNull();
   const life = Number(claim?.expires_at) - Number(claim?.created_at);
   expect(life).toBeGreaterThanOrEqual(DAY_MS);
@@ -145,7 +142,12 @@ test('a claim that is done gives up its request, and is cleaned away 24 hours la
 test('a key whose resource was made long after the first call keeps its answer for a day from then', async () => {
   const { stores, now } = { stores: service.stores, now: new Date() };
   const resource_id = randomUUID();
-  const claimKey = { account_id, livemode: false, operation: 'createPayment', key: 'outage' };
+  const claimKey = {
+    account_id: shop.account_id,
+    livemode: false,
+    operation: 'createPayment',
+    key: 'outage',
+  };
   const made = { fingerprint: 'f', resource_id, request_id: 'r' };
   const request = { recipient: Object() };
   await stores.idempotency.reserveKey({ ...claimKey, ...made, request }, now);

@@ -1,17 +1,13 @@
 import { everythingStored } from '../cli/cli';
 import { call, eventually, idealPayment } from '../support/http';
-import { useService } from '../support/service';
+import { useAccount, useService } from '../support/service';
 
 const service = useService();
-let key: string;
-
-beforeAll(async () => {
-  ({ key } = await service.account());
-});
+const shop = useAccount(service);
 
 const post = (path: string, body?: unknown, more: object = {}) =>
-  call(service.url, 'POST', path, { key, body, ...more });
-const get = (path: string, as = key) => call(service.url, 'GET', path, { key: as });
+  call(service.url, 'POST', path, { key: shop.key, body, ...more });
+const get = (path: string, as = shop.key) => call(service.url, 'GET', path, { key: as });
 const simulate = (id: string, event: string, more: object = {}) =>
   post(`/v1/sandbox/payments/${id}/simulate`, { event, ...more });
 
@@ -124,7 +120,7 @@ test('who pays is shown wherever it was, and stands nowhere in clear', async () 
     last_name: 'Quillfeather',
     reference: 'c-77',
   };
-  const asked = [idealPayment({ customer }), { key, idempotencyKey: 'zebedee' }] as const;
+  const asked = [idealPayment({ customer }), { key: shop.key, idempotencyKey: 'zebedee' }] as const;
   const { body, text } = await post('/v1/payments', ...asked);
   expect(body.customer).toEqual(customer);
   expect((await post('/v1/payments', ...asked)).text).toBe(text);
@@ -135,7 +131,7 @@ test('who pays is shown wherever it was, and stands nowhere in clear', async () 
     sealed: expect.stringMatching(/^ey/),
   });
   // An answer that was kept whole, as where the facts of the first one are not known.
-  const claims = service.mongo.db(service.database).collection('idempotency');
+  const claims = service.collection('idempotency');
   await claims.updateOne({ resource_id: body.id }, { $unset: { opening: '' } });
   expect((await post('/v1/payments', ...asked)).text).toBe(text);
   const kept = await claims.findOne({ resource_id: body.id });
@@ -143,7 +139,7 @@ test('who pays is shown wherever it was, and stands nowhere in clear', async () 
   const again = await post('/v1/payments', ...asked);
   expect([again.text, again.headers.get('Idempotent-Replayed')]).toEqual([text, 'true']);
 
-  const stored = await everythingStored(service.mongo.db(service.database));
+  const stored = await everythingStored(service.db);
   const token = body.redirect_url.split('/').at(-1);
   expect(stored).toContain('c-77');
   for (const secret of [customer.email, 'Zebedee', 'Quillfeather', token]) {

@@ -5,6 +5,7 @@ import type { RecipientDetails, RecipientFacts } from '../../src/domain/payout/r
 import { fundBalance } from '../../src/service/balances/fund';
 import type { PayoutDocument } from '../../src/store/payouts';
 import { operatorsAudit } from '../support/audit';
+import { useFixture, useFreshFixture } from '../support/fixture';
 import { call, eventually } from '../support/http';
 import type { Service } from '../support/service';
 
@@ -141,7 +142,7 @@ export async function openShop(service: Service) {
     );
     return [row?.available, row?.reserved];
   };
-  const get = (path: string) => call(service.url, 'GET', path, { key });
+  const { get } = account;
   return {
     ...account,
     recipients,
@@ -167,9 +168,8 @@ export async function openShop(service: Service) {
         return answer.body.status === word && answer;
       });
     },
-    get,
     simulate: (id: string, body: object) =>
-      call(service.url, 'POST', `/v1/sandbox/payouts/${id}/simulate`, { key, body }),
+      account.post(`/v1/sandbox/payouts/${id}/simulate`, body),
     balance,
     /** Waits until the bank has all that was asked for, so that nothing is reserved. */
     untilSent: async (of: Partial<Balance> = {}) => {
@@ -180,8 +180,18 @@ export async function openShop(service: Service) {
   };
 }
 
-function claimsOf({ mongo, database }: Service, account_id: string): Promise<number> {
-  const claims = mongo.db(database).collection('idempotency');
+/** A merchant with money for one file's tests. */
+export function useShop(service: Service): Shop {
+  return useFixture(() => openShop(service));
+}
+
+/** As `useShop`, a new one for each test. */
+export function useFreshShop(service: Service): Shop {
+  return useFreshFixture(() => openShop(service));
+}
+
+function claimsOf({ collection }: Service, account_id: string): Promise<number> {
+  const claims = collection('idempotency');
   return claims.countDocuments({ account_id, operation: 'createPayout' });
 }
 

@@ -2,18 +2,14 @@ import { RAIL_IDS, type RAILS } from '../../src/domain/payout/rails';
 import type { RecipientFacts } from '../../src/domain/payout/recipient';
 import { call, eventually } from '../support/http';
 import { openKey, useService } from '../support/service';
-import { insertRecipient, openShop, RAIL_CURRENCY, type Shop } from './payout-setting';
+import { insertRecipient, openShop, RAIL_CURRENCY, useShop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
 const service = useService();
-let shop: Shop;
-
-beforeAll(async () => {
-  shop = await openShop(service);
-});
+const shop = useShop(service);
 
 const payoutsOf = (account_id: string) =>
-  service.mongo.db(service.database).collection('payouts').countDocuments({ account_id });
+  service.collection('payouts').countDocuments({ account_id });
 const over = (method: keyof typeof RAILS, changes: object = {}) => ({
   method,
   recipient_id: shop.recipients[method],
@@ -90,7 +86,7 @@ test('metadata comes back exactly as it was written, also in the list', async ()
   const metadata =
     '{ "b": 12345678901234567890, "a": 1.10, "__proto__": {"x": null}, "é": "\\u00e9" }';
   const raw = JSON.stringify(shop.ask()).replace(/}$/, `,"metadata":${metadata}}`);
-  const made = await call(service.url, 'POST', '/v1/payouts', { key: shop.key, raw });
+  const made = await shop.postRaw('/v1/payouts', raw);
   expect(made.status).toBe(201);
   for (const path of [`/v1/payouts/${made.body.id}`, '/v1/payouts?limit=1']) {
     expect((await shop.get(path)).text).toContain(`"metadata":${metadata}`);
@@ -129,7 +125,7 @@ describe('what is refused', () => {
     'null',
   ])('the amount %s is invalid_amount, never rounded', async (amount) => {
     const raw = JSON.stringify(shop.ask({ amount: 'AMOUNT' })).replace('"AMOUNT"', amount);
-    const answer = await call(service.url, 'POST', '/v1/payouts', { key: shop.key, raw });
+    const answer = await shop.postRaw('/v1/payouts', raw);
     expectRefusal(answer, 'invalid_amount', ['amount']);
   });
 

@@ -56,7 +56,7 @@ test(
     expect(refused.body.error.message).toContain('created by one account: at most 1 a second');
     expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThanOrEqual(1);
     expect(refused.headers.get('RateLimit-Limit')).toBe('10');
-    const db = service.mongo.db(service.database);
+    const db = service.db;
     expect(await db.collection('idempotency').countDocuments({ account_id })).toBe(10);
     expect((await get(key)).status).toBe(200);
     const live = await openKey(service.stores, account_id, true);

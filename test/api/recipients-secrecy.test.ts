@@ -12,16 +12,13 @@ import { createTemporalClient } from '../../src/temporal/client';
 import { everythingStored } from '../cli/cli';
 import { call } from '../support/http';
 import { recipientDecrypter } from '../support/recipient-decrypter';
-import { NO_LIMITS, useService } from '../support/service';
+import { NO_LIMITS, useAccount, useService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 
 const service = useService({ worker: false });
-let key: string;
+const shop = useAccount(service);
 
-beforeAll(async () => {
-  ({ key } = await service.account());
-});
 afterEach(() => jest.restoreAllMocks());
 
 const PATH = '/v1/payout-recipients';
@@ -30,13 +27,11 @@ const create = (
   idempotencyKey: string = randomUUID(),
   url = service.url,
   once = false,
-) => call(url, 'POST', PATH, { key, body, idempotencyKey, once });
-const stored = () => everythingStored(service.mongo.db(service.database));
+) => call(url, 'POST', PATH, { key: shop.key, body, idempotencyKey, once });
+const stored = () => everythingStored(service.db);
 const counts = () =>
   Promise.all(
-    ['recipients', 'idempotency'].map((name) =>
-      service.mongo.db(service.database).collection(name).countDocuments(),
-    ),
+    ['recipients', 'idempotency'].map((name) => service.collection(name).countDocuments()),
   );
 const open = (id: string, decrypter: Pick<Encrypter, 'decrypt'> = service.recipientDecrypter) =>
   recipientDecrypter(service.stores.recipients, decrypter)(id);
@@ -87,7 +82,7 @@ test('a creation that was cut off keeps it sealed in its claim, and goes on with
   const insert = jest.spyOn(service.stores.recipients, 'insert');
   insert.mockRejectedValueOnce(new Error('cut off'));
   expectRefusal(await create(CARD, 'cut'), 'internal_error');
-  const claims = service.mongo.db(service.database).collection('idempotency');
+  const claims = service.collection('idempotency');
   const record = await claims.findOne({ key: 'cut' });
   expect(Object.keys(record?.['request'])).toEqual(['recipient']);
   expect(Object.keys(record?.['request'].recipient).sort()).toEqual([
@@ -135,7 +130,7 @@ test('the keys of the API decrypt no recipient', async () => {
 test('ciphertexts that were swapped open for neither', async () => {
   const first = (await create(CARD)).body.id;
   const second = (await create(UK)).body.id;
-  const recipients = service.mongo.db(service.database).collection<{ _id: string }>('recipients');
+  const recipients = service.collection<{ _id: string }>('recipients');
   const [a, b] = [
     await recipients.findOne({ _id: first }),
     await recipients.findOne({ _id: second }),

@@ -1,22 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { call } from '../support/http';
-import { openKey, useService } from '../support/service';
+import { openKey, useAccount, useService } from '../support/service';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 
 const service = useService({ worker: false });
-let account_id: string;
-let key: string;
-
-beforeAll(async () => {
-  ({ account_id, key } = await service.account());
-});
+const shop = useAccount(service);
 
 const PATH = '/v1/payout-recipients';
-const create = (body: object, idempotencyKey: string = randomUUID(), as = key) =>
+const create = (body: object, idempotencyKey: string = randomUUID(), as = shop.key) =>
   call(service.url, 'POST', PATH, { key: as, body, idempotencyKey });
-const count = (name: string) =>
-  service.mongo.db(service.database).collection(name).countDocuments();
+const count = (name: string) => service.collection(name).countDocuments();
 const TURKISH = 'TR330006100519786457841326';
 const long = (length: number) => 'x'.repeat(length);
 
@@ -196,7 +190,7 @@ test('every field that is wrong is named at once, alone or together', async () =
 
 test('a body that is not JSON is not quoted', async () => {
   const raw = '{"card_number": 4111111111111111x}';
-  const answer = await call(service.url, 'POST', PATH, { key, raw });
+  const answer = await shop.postRaw(PATH, raw);
   expectRefusal(answer, 'invalid_json');
   expect(answer.text).not.toContain('4111');
 });
@@ -224,7 +218,7 @@ test('twenty calls at once with one key make one recipient and get one answer', 
 
 test('a key belongs to one account and one environment, and so does what it made', async () => {
   const other = await service.account();
-  const live = await openKey(service.stores, account_id, true);
+  const live = await openKey(service.stores, shop.account_id, true);
   const made = [
     await create(cardRecipient(), 'shared'),
     await create(cardRecipient(), 'shared', live),
@@ -234,10 +228,10 @@ test('a key belongs to one account and one environment, and so does what it made
   const [sandboxId, liveId, otherId] = made.map(({ body }) => body.id);
   expect(new Set([sandboxId, liveId, otherId]).size).toBe(3);
   const { recipients } = service.stores;
-  expect(await recipients.find(sandboxId, account_id, false)).not.toBeNull();
-  expect(await recipients.find(sandboxId, account_id, true)).toBeNull();
-  expect(await recipients.find(liveId, account_id, false)).toBeNull();
-  expect(await recipients.find(otherId, account_id, false)).toBeNull();
+  expect(await recipients.find(sandboxId, shop.account_id, false)).not.toBeNull();
+  expect(await recipients.find(sandboxId, shop.account_id, true)).toBeNull();
+  expect(await recipients.find(liveId, shop.account_id, false)).toBeNull();
+  expect(await recipients.find(otherId, shop.account_id, false)).toBeNull();
 });
 
 test('it takes a key with payouts:write', async () => {
@@ -250,7 +244,7 @@ test('it takes a key with payouts:write', async () => {
 
 describe('a recipient that is deleted', () => {
   const PLAIN = { type: 'card', scheme: 'visa', last4: '1111' };
-  const remove = (id: string, as = key) =>
+  const remove = (id: string, as = shop.key) =>
     call(service.url, 'DELETE', `${PATH}/${id}`, { key: as });
   const lines = (account: string) =>
     service.stores.auditLog.list({ account_id: account, livemode: false, limit: 10 });
@@ -287,7 +281,7 @@ describe('a recipient that is deleted', () => {
 
   test('takes along what its claim still holds, and is not written again by it', async () => {
     const { id } = (await create(cardRecipient(), 'claimed')).body;
-    const claims = service.mongo.db(service.database).collection('idempotency');
+    const claims = service.collection('idempotency');
     const { type, sealed, kid } = Object(await service.stores.recipients.get(id));
     const left = { recipient: { ...PLAIN, type, has: [], card_expires: null, iban_in_sepa: null } };
     const open = {
@@ -306,7 +300,7 @@ describe('a recipient that is deleted', () => {
     const { id } = (await create(cardRecipient())).body;
     const { key: another } = await service.account();
     const { key: reader } = await service.account({ scopes: ['payouts:read'] });
-    const live = await openKey(service.stores, account_id, true);
+    const live = await openKey(service.stores, shop.account_id, true);
     expectRefusal(await remove(id, another), 'recipient_not_found');
     expectRefusal(await remove(id, live), 'recipient_not_found');
     expectRefusal(await remove(id, reader), 'api_key_scope_insufficient');

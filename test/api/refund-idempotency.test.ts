@@ -26,12 +26,10 @@ const refund = (idempotencyKey: string, changes: object = {}) =>
     idempotencyKey,
     body: { payment_id, amount: 100, ...changes },
   });
-const claims = () =>
-  service.mongo.db(service.database).collection<IdempotencyRecord>('idempotency');
+const claims = () => service.collection<IdempotencyRecord>('idempotency');
 const claimOf = (idempotencyKey: string) =>
   claims().findOne({ account_id, operation: 'createRefund', key: idempotencyKey });
-const refunds = () =>
-  service.mongo.db(service.database).collection('refunds').countDocuments({ account_id });
+const refunds = () => service.collection('refunds').countDocuments({ account_id });
 
 test('a replay of what exhausted the payment is the first answer, not a refusal', async () => {
   const first = await refund('all', { amount: null });
@@ -131,7 +129,7 @@ test('a retry is judged by the time of the first call, also when the window has 
     Promise.reject(outage),
   );
   await expect(first).rejects.toBe(outage);
-  const payments = service.mongo.db(service.database).collection<{ _id: string }>('payments');
+  const payments = service.collection<{ _id: string }>('payments');
   await payments.updateOne({ _id: payment_id }, { $set: { settled_at: ago(365, 1) } });
   expectRefusal(await refund('fresh'), 'refund_window_expired');
   const retry = await refund('late');

@@ -1,25 +1,21 @@
 import { call, idealPayment, settledPayment } from '../support/http';
 import { REFUNDS } from '../support/promises';
-import { openKey, useService } from '../support/service';
+import { openKey, useAccount, useService } from '../support/service';
 import { fund } from './fund';
 import { expectRefusal } from './refusal';
 
 const service = useService({ environments: ['sandbox', 'live'] });
-let account_id: string;
-let key: string;
+const merchant = useAccount(service);
 
-beforeAll(async () => {
-  ({ account_id, key } = await service.account());
-});
-
-const get = (path: string, as = key) => call(service.url, 'GET', path, { key: as });
-const refund = (body: object, as = key) =>
+const get = (path: string, as = merchant.key) => call(service.url, 'GET', path, { key: as });
+const refund = (body: object, as = merchant.key) =>
   call(service.url, 'POST', '/v1/refunds', { key: as, body });
-const settled = (changes: Record<string, unknown> = {}) => settledPayment(service, key, changes);
+const settled = (changes: Record<string, unknown> = {}) =>
+  settledPayment(service, merchant.key, changes);
 /** Amount that the payment's refunds hold of it; minor units. */
 const refundedOf = async (id: string) => (await service.stores.payments.get(id))?.refunded;
 const refundsOf = (payment_id: string) =>
-  service.mongo.db(service.database).collection('refunds').countDocuments({ payment_id });
+  service.collection('refunds').countDocuments({ payment_id });
 
 test('a refund is created processing, with exactly the fields of docs/api.md#refunds', async () => {
   const payment = await settled();
@@ -118,7 +114,7 @@ test.each([
   '{}',
 ])('the amount %s is refused as invalid_amount, never rounded', async (amount) => {
   const raw = `{"payment_id": "some-id", "amount": ${amount}}`;
-  const answer = await call(service.url, 'POST', '/v1/refunds', { key, raw });
+  const answer = await merchant.postRaw('/v1/refunds', raw);
   expectRefusal(answer, 'invalid_amount', ['amount']);
 });
 
@@ -149,10 +145,10 @@ test.each([
 test.each(['authorized', 'failed', 'expired'])(
   'a payment that is %s is not refunded',
   async (to) => {
-    const { body } = await call(service.url, 'POST', '/v1/payments', { key, body: idealPayment() });
+    const { body } = await merchant.post('/v1/payments', idealPayment());
     expectRefusal(await refund({ payment_id: body.id }), 'payment_not_settled');
     const simulate = `/v1/sandbox/payments/${body.id}/simulate`;
-    await call(service.url, 'POST', simulate, { key, body: { event: to } });
+    await merchant.post(simulate, { event: to });
     for (const amount of [undefined, 1, 5_000]) {
       const answer = await refund({ payment_id: body.id, amount });
       expectRefusal(answer, 'payment_not_settled');
@@ -162,8 +158,8 @@ test.each(['authorized', 'failed', 'expired'])(
 );
 
 test('a payment that was cancelled is not refunded', async () => {
-  const { body } = await call(service.url, 'POST', '/v1/payments', { key, body: idealPayment() });
-  await call(service.url, 'POST', `/v1/payments/${body.id}/cancel`, { key });
+  const { body } = await merchant.post('/v1/payments', idealPayment());
+  await merchant.post(`/v1/payments/${body.id}/cancel`);
   expectRefusal(await refund({ payment_id: body.id }), 'payment_not_settled');
 });
 
@@ -192,7 +188,7 @@ test.each([
     const { id: payment_id } = await settled(changes);
     const settleAgo = async (ms: number) => {
       const settled_at = new Date(Date.now() - ms).toISOString();
-      const payments = service.mongo.db(service.database).collection<{ _id: string }>('payments');
+      const payments = service.collection<{ _id: string }>('payments');
       await payments.updateOne({ _id: payment_id }, { $set: { settled_at } });
     };
     const window = withinDays * 24 * 60 * 60 * 1_000;
@@ -220,7 +216,7 @@ test("another account's or environment's payment and refund are not found", asyn
   const { id } = (await refund({ payment_id, amount: 1 })).body;
   const unknown = await get('/v1/refunds/5d0b5a8e-97d5-4e47-9d0c-2b1f6a3f8f11');
   expectRefusal(unknown, 'refund_not_found');
-  const live = await openKey(service.stores, account_id, true);
+  const live = await openKey(service.stores, merchant.account_id, true);
   for (const other of [(await service.account()).key, live]) {
     expectRefusal(await refund({ payment_id, amount: 1 }, other), 'payment_not_found');
     expectRefusal(await get(`/v1/payments/${payment_id}/refunds`, other), 'payment_not_found');
@@ -237,7 +233,7 @@ test('a live payment is refunded from the live balance, by a live key only', asy
   const shop = await service.account();
   const live = await openKey(service.stores, shop.account_id, true);
   const { id: payment_id } = await settledPayment(service, shop.key);
-  const payments = service.mongo.db(service.database).collection<{ _id: string }>('payments');
+  const payments = service.collection<{ _id: string }>('payments');
   await payments.updateOne({ _id: payment_id }, { $set: { livemode: true } });
   expectRefusal(await refund({ payment_id }, shop.key), 'payment_not_found');
   expectRefusal(await refund({ payment_id }, live), 'insufficient_balance');

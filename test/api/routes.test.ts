@@ -2,19 +2,19 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { closeServer, createHttpServer } from '../../src/api/server';
-import { useService } from '../support/service';
+import { useAccount, useService } from '../support/service';
 import { exchange } from './exchange';
 import { expectErrorShape, expectRefusal } from './refusal';
 
 const service = useService();
-let key: string;
-
-beforeAll(async () => {
-  ({ key } = await service.account());
-});
+const shop = useAccount(service);
 
 const ask = (method: string, path: string, more: readonly (readonly [string, string])[] = []) =>
-  exchange(service.url, { method, path, headers: [['Authorization', `Bearer ${key}`], ...more] });
+  exchange(service.url, {
+    method,
+    path,
+    headers: [['Authorization', `Bearer ${shop.key}`], ...more],
+  });
 
 const ROUTES: readonly [path: string, methods: string[]][] = [
   ['/v1/payments', ['GET', 'HEAD', 'POST']],

@@ -4,17 +4,13 @@ import { verifySignature } from '../../src/webhooks/signature';
 import { assertWebhook } from '../support/contract';
 import { call, eventually } from '../support/http';
 import { openKey, useService } from '../support/service';
-import { COIN, type CryptoShop, IN_ETHER, openCryptoShop, openHook } from './crypto-setting';
+import { COIN, IN_ETHER, openCryptoShop, openHook, useCryptoShop } from './crypto-setting';
 
 /** Ten seconds at most, and as much again and more where the machine is busy. */
 const PLAYED_WITHIN_MS = 90_000;
 const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
 const service = useService({ autoplay: true });
-let shop: CryptoShop;
-
-beforeAll(async () => {
-  shop = await openCryptoShop(service);
-});
+const shop = useCryptoShop(service);
 
 const simulate = async (id: string, body: object) =>
   (await shop.post(`/v1/sandbox/crypto/payments/${id}/simulate`, body)).body;

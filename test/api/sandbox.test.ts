@@ -1,14 +1,13 @@
 import { call, idealPayment, settledPayment } from '../support/http';
 import { openKey, useService } from '../support/service';
-import { openShop, type Shop } from './payout-setting';
+import { useShop } from './payout-setting';
 import { expectRefusal } from './refusal';
 
 const service = useService();
-let shop: Shop;
+const shop = useShop(service);
 let key: string;
 
 beforeAll(async () => {
-  shop = await openShop(service);
   ({ key } = shop);
 });
 
@@ -128,6 +127,6 @@ test('the redirect URL opens the hosted page, and every read returns the same on
   const read = await call(service.url, 'GET', `/v1/payments/${id}`, { key });
   expect(read.body.redirect_url).toBe(redirect_url);
   const token = redirect_url.split('/').at(-1);
-  const rows = await service.mongo.db(service.database).collection('payments').find().toArray();
+  const rows = await service.collection('payments').find().toArray();
   expect(JSON.stringify(rows)).not.toContain(token);
 });

@@ -5,22 +5,17 @@ import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
 import { endpointOwner } from '../../src/store/endpoints';
 import { cardRecipient } from '../api/recipient-bodies';
-import { call } from '../support/http';
 import { recipientDecrypter } from '../support/recipient-decrypter';
 import { mongodbUri } from '../support/servers';
-import { useService } from '../support/service';
+import { useAccount, useService } from '../support/service';
 import { type Outcome, run } from './cli';
 
 const service = useService({ worker: false });
-let key: string;
-
-beforeAll(async () => {
-  ({ key } = await service.account());
-});
+const merchant = useAccount(service);
 
 const create = async (): Promise<string> => {
   const body = cardRecipient({ reference: randomUUID() });
-  const answer = await call(service.url, 'POST', '/v1/payout-recipients', { key, body });
+  const answer = await merchant.post('/v1/payout-recipients', body);
   if (answer.status !== 201) throw new Error(answer.text);
   return answer.body.id;
 };

@@ -67,7 +67,7 @@ async function openStaff(): Promise<Staff> {
 
 /** Ids of a payment, a refund, a payout and an event of an account, in live. */
 async function openMoney(account_id: string) {
-  const db = service.mongo.db(service.database);
+  const db = service.db;
   const owner = { account_id, livemode: true };
   const at = new Date().toISOString();
   const payment = { ...paymentAt(randomInt(900_000), at), ...owner, _id: randomUUID() };
@@ -95,7 +95,7 @@ async function openMoney(account_id: string) {
 
 /** Ids of a crypto payment and a settlement of an account, in live. */
 async function openCoins(account_id: string) {
-  const db = service.mongo.db(service.database);
+  const db = service.db;
   const { payment, settlement } = coinsOf({ account_id, livemode: true });
   await db.collection<CryptoPaymentDocument>('crypto_payments').insertOne(payment);
   await db.collection<CryptoSettlementDocument>('crypto_settlements').insertOne(settlement);
@@ -189,7 +189,7 @@ describe.each(acts)('%s', (_name, route) => {
         expect(refused.status).toBe(403);
         expect(refused.html).toContain('The password is wrong.');
       }
-      await service.mongo.db(service.database).collection('dashboard_throttles').deleteMany({});
+      await service.collection('dashboard_throttles').deleteMany({});
     }
     expect(await everything()).toEqual(before);
   });
@@ -310,7 +310,7 @@ test('every answer forbids frames, inline script, storing and guessing of types'
 
 test('a script that is stored in a name or an e-mail is shown, and not run', async () => {
   const script = '<script>alert(1)</script>';
-  const accounts = service.mongo.db(service.database).collection<{ _id: string }>('accounts');
+  const accounts = service.collection<{ _id: string }>('accounts');
   await accounts.updateOne({ _id: theirs.account_id }, { $set: { name: script } });
   const { html } = await theirs.browsers.owner.get('/dashboard/live/getting-started');
   expect(html).not.toContain(script);
@@ -322,7 +322,7 @@ test('a script that is stored in a name or an e-mail is shown, and not run', asy
 
 test('a script that banks, chains or receivers put anywhere is shown, and not run', async () => {
   const script = '<script>alert(2)</script>';
-  const db = service.mongo.db(service.database);
+  const db = service.db;
   const { ids, browsers, account_id } = theirs;
   const at = new Date().toISOString();
   const put = (collection: string, id: string, $set: object) =>
@@ -393,7 +393,7 @@ test('the audit log refuses a line with a secret, and the change with it', async
 
 /** All that acts could change, but for what merely looking writes. */
 async function everything() {
-  const db = service.mongo.db(service.database);
+  const db = service.db;
   const names = [
     ...['accounts', 'api_keys', 'users', 'dashboard_invitations', 'audit_log'],
     ...['crypto_payments', 'crypto_settlements', 'wallets'],

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type CryptoShop, ETHER, openCryptoShop } from '../api/crypto-setting';
+import { ETHER, useCryptoShop } from '../api/crypto-setting';
 import { openUser, openVisitor, type Visitor } from '../support/dashboard';
 import { eventually } from '../support/http';
 import { scriptedChain } from '../support/scripted-chain';
@@ -10,11 +10,10 @@ const OTHER_WALLET = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
 
 const chain = scriptedChain();
 const service = useService({ chain });
-let shop: CryptoShop;
+const shop = useCryptoShop(service);
 let owner: Visitor;
 
 beforeAll(async () => {
-  shop = await openCryptoShop(service);
   owner = await openVisitor(service, await openUser(service.stores, shop.account_id));
 });
 

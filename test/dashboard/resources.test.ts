@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { openShop, type Shop } from '../api/payout-setting';
+import { useShop } from '../api/payout-setting';
 import { openUser, openVisitor, type Visitor } from '../support/dashboard';
 import { call, eventually, idealPayment, settledPayment } from '../support/http';
 import { useService } from '../support/service';
 
 const service = useService();
-let shop: Shop;
+const shop = useShop(service);
 let owner: Visitor;
 let reader: Visitor;
 
 beforeAll(async () => {
-  shop = await openShop(service);
   const { account_id } = shop;
   owner = await openVisitor(service, await openUser(service.stores, account_id));
   reader = await openVisitor(service, await openUser(service.stores, account_id, 'read_only'));
@@ -40,11 +39,7 @@ const idsIn = (html: string, path: string) =>
     ([, id]) => id,
   );
 
-const pay = (changes: object = {}) =>
-  call(service.url, 'POST', '/v1/payments', {
-    key: shop.key,
-    body: idealPayment({ ...changes }),
-  });
+const pay = (changes: object = {}) => shop.post('/v1/payments', idealPayment({ ...changes }));
 
 test('a list is searched by id and reference, narrowed, and paged both ways', async () => {
   const { account_id, key } = await service.account();

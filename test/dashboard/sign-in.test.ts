@@ -14,7 +14,7 @@ const START = '/dashboard/live/getting-started';
 const service = useService({ worker: false });
 
 afterEach(async () => {
-  await service.mongo.db(service.database).collection('dashboard_throttles').deleteMany();
+  await service.collection('dashboard_throttles').deleteMany();
 });
 
 async function owner(): Promise<UserDocument> {
@@ -26,8 +26,7 @@ const signIn = (form: Record<string, string>, headers?: Record<string, string>) 
   fetchPage(service.url, 'POST', '/dashboard/sign-in', { form, ...(headers && { headers }) });
 
 const setSessions = (user_id: string, change: Partial<SessionDocument>) =>
-  service.mongo
-    .db(service.database)
+  service
     .collection<SessionDocument>('dashboard_sessions')
     .updateMany({ user_id }, { $set: change });
 
@@ -99,7 +98,7 @@ test('a session that was planted before sign-in is worth nothing after it', asyn
 
 test('only hashes of sessions are stored', async () => {
   const { secret } = await openVisitor(service, await owner());
-  const db = service.mongo.db(service.database);
+  const db = service.db;
   const stored = JSON.stringify(await db.collection('dashboard_sessions').find().toArray());
   expect(stored).toContain(hashSecret(secret));
   expect(stored).not.toContain(secret);
@@ -152,8 +151,7 @@ describe('a second factor', () => {
     const secret = new Secret({ size: 20 }).base32;
     const sealer = createEncrypter(service.keys.seal);
     const sealed = await sealer.encrypt(secret, totpOwner(user._id));
-    await service.mongo
-      .db(service.database)
+    await service
       .collection<UserDocument>('users')
       .updateOne({ _id: user._id }, { $set: { totp: { sealed, step: 0 } } });
     const code = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate();

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { omitUndefined } from '../../src/domain/defined';
 import { assertContract } from './contract';
 
 export interface Answer {
@@ -45,6 +46,19 @@ export async function call(
     }
     await sleep(1_000 * Number(answer.headers.get('Retry-After')));
   }
+}
+
+/** Calls to the API with one key. */
+export function createClient(url: string, key: string) {
+  return {
+    get: (path: string) => call(url, 'GET', path, { key }),
+    post: (path: string, body?: unknown, more: Call = {}) =>
+      call(url, 'POST', path, { key, body, ...more }),
+    /** Sends a body as it is written. */
+    postRaw: (path: string, raw: Call['raw'], more: Call = {}) =>
+      call(url, 'POST', path, { key, ...omitUndefined({ raw }), ...more }),
+    delete: (path: string) => call(url, 'DELETE', path, { key }),
+  };
 }
 
 /** Whether a payment was answered for before its bank was asked, and no key will show that answer again. */

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import type { Document } from 'mongodb';
 import {
   createRecipientDecrypter,
   createReferenceReader,
@@ -42,6 +43,7 @@ import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
 import { useFixture } from './fixture';
+import { createClient } from './http';
 import { retryUntilDone } from './insist';
 import { quietTemporal } from './quiet';
 import type { ScriptedChain } from './scripted-chain';
@@ -98,7 +100,8 @@ export async function startService(options: ServiceOptions = {}) {
   const mongo = await connectMongo(mongodbUri(), name, economical);
   const database = `test_${name}`;
   const log = createLogger(name, process.env['TEST_LOG_LEVEL'] === undefined ? 'silent' : 'info');
-  const stores = createStores(mongo.db(database), economical ? CACHE_MS : 0);
+  const db = mongo.db(database);
+  const stores = createStores(db, economical ? CACHE_MS : 0);
   await retryUntilDone(() => ensureIndexes(stores));
   const connection = await NativeConnection.connect({ address });
   // As in production: the native connection is for workers only.
@@ -209,13 +212,18 @@ export async function startService(options: ServiceOptions = {}) {
     keysFile,
     keysDir,
     database,
+    db,
+    collection: <T extends Document = Document>(of: string) => db.collection<T>(of),
     connector,
     /** Connector of the coins, where there is a chain. */
     coins: chainConnector,
     queues,
     startWorkers,
     /** A merchant with a key; each has its own lists and endpoints. */
-    account: (more: AccountOptions = {}) => openAccount(stores, more),
+    account: async (more: AccountOptions = {}) => {
+      const account = await openAccount(stores, more);
+      return { ...account, ...createClient(url, account.key) };
+    },
     stop: async () => {
       await closeServer(server, 2_000);
       await bank.stop();
@@ -223,7 +231,7 @@ export async function startService(options: ServiceOptions = {}) {
       await workers?.stop();
       await connection.close();
       await temporal.connection.close();
-      await mongo.db(database).dropDatabase();
+      await db.dropDatabase();
       await mongo.db(`${database}_bank`).dropDatabase();
       await mongo.close();
       rmSync(folder, { recursive: true, force: true });
@@ -237,6 +245,13 @@ export function useService(options: ServiceOptions = {}): Service {
     () => startService(options),
     (service) => service.stop(),
   );
+}
+
+export type Account = Awaited<ReturnType<Service['account']>>;
+
+/** A merchant for one file's tests. */
+export function useAccount(service: Service, options: AccountOptions = {}): Account {
+  return useFixture(() => service.account(options));
 }
 
 function buildQueues(name: string, prefix: string | undefined) {
