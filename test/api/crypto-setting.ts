@@ -1,17 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import type { CallbackName } from '../../src/domain/callback/callback';
-import { createEncrypter } from '../../src/encryption/encrypter';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { LIFECYCLES } from '../../src/lifecycles';
-import { makeSigningSecret } from '../../src/service/endpoints';
 import { actOn } from '../../src/service/operators/act';
-import { endpointOwner } from '../../src/store/endpoints';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import type { Service } from '../support/service';
-import { type Receiver, receiveHttp } from '../webhooks/receiver';
 
 /** Smallest units of one ether. */
 export const ETHER = 10n ** 18n;
@@ -110,12 +105,6 @@ export async function openCryptoShop(service: Service, livemode = false) {
       const act = { what, operator: 'mia', reason: 'Ticket 42', hours };
       return actOn({ stores, temporal, lifecycleQueue: queues.lifecycle }, kind, id, act);
     },
-    events: async (resource_id: string) => {
-      const rows = await stores.events.list({
-        ...{ account_id, livemode, resource_id, limit: 50 },
-      });
-      return rows.map(({ type }) => type).reverse();
-    },
     /** Money of one coin. */
     balance: async (currency = 'ETH.ethereum') => {
       const rows = await stores.ledger.balances(account_id, livemode);
@@ -131,37 +120,6 @@ export async function openCryptoShop(service: Service, livemode = false) {
 /** A merchant with crypto for one file's tests. */
 export function useCryptoShop(service: Service): CryptoShop {
   return useFixture(() => openCryptoShop(service));
-}
-
-/** Webhook as it came. */
-interface Delivery {
-  headers: IncomingHttpHeaders;
-  body: string;
-}
-
-interface Hook extends Receiver {
-  secret: string;
-  /** Each event once, as they came. */
-  received: Delivery[];
-}
-
-/** Endpoint of a merchant, which keeps what it is sent, and each event once by its id. */
-export async function openHook({ stores, keys }: Service, account_id: string): Promise<Hook> {
-  const received: Delivery[] = [];
-  const receiver = await receiveHttp(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString();
-    const isKnown = received.some((delivery) => delivery.body === body);
-    if (!isKnown) received.push({ headers: request.headers, body });
-    response.writeHead(204).end();
-  });
-  const secret = makeSigningSecret();
-  await stores.endpoints.set({
-    ...{ account_id, livemode: false, url: receiver.url, now: new Date() },
-    sealed: await createEncrypter(keys.seal).encrypt(secret, endpointOwner(account_id, false)),
-  });
-  return { ...receiver, secret, received };
 }
 
 interface Payment {

@@ -7,23 +7,17 @@ import { ensureSchedule, getScheduleId } from '../../src/temporal/schedules';
 import { signPayload } from '../../src/webhooks/signature';
 import { operatorsAudit } from '../support/audit';
 import { saveHistory } from '../support/histories';
+import { useHook } from '../support/hook';
 import { call, eventually } from '../support/http';
 import { retryUntilDone } from '../support/insist';
 import { scriptedChain } from '../support/scripted-chain';
 import { openKey, useService } from '../support/service';
-import {
-  COIN,
-  ETHER,
-  everyRoute,
-  IN_ETHER,
-  openCryptoShop,
-  openHook,
-  useCryptoShop,
-} from './crypto-setting';
+import { COIN, ETHER, everyRoute, IN_ETHER, openCryptoShop, useCryptoShop } from './crypto-setting';
 
 const chain = scriptedChain();
 const service = useService({ chain });
 const shop = useCryptoShop(service);
+const hook = useHook(service);
 
 describe('an account', () => {
   test('without crypto is refused on every route, and enabling opens them', async () => {
@@ -44,11 +38,11 @@ describe('an account', () => {
     const off = await openCryptoShop(service);
     const { account_id, key } = off;
     await off.registerWallet();
-    const hook = await openHook(service, account_id);
+    await hook.register(off);
     const { id, redirect_url } = await off.pay();
     const { id: earlier } = await off.pay();
     await off.deposit(earlier, 'tx-on', ETHER);
-    await eventually('the event', async () => hook.received.length === 1);
+    await eventually('the event', async () => hook.distinct().length === 1);
     const { id: settlement } = (await off.post('/v1/crypto/settlements', COIN)).body;
 
     await stores.accounts.setCrypto(account_id, false);
@@ -67,8 +61,7 @@ describe('an account', () => {
       const kept = await stores.events.list({ account_id, livemode: false, resource_id, limit: 9 });
       expect(kept.map(({ delivery }) => delivery.status)).toEqual(['not_subscribed']);
     }
-    expect(hook.received).toHaveLength(1);
-    await hook.close();
+    expect(hook.distinct()).toHaveLength(1);
 
     await stores.accounts.setCrypto(account_id, true);
     expect((await off.read(id)).status).toBe('received');

@@ -60,7 +60,7 @@ const DETAILS: Record<RailId, Partial<RecipientDetails>> = {
 /** Written as the service writes it, so that a test may also have one that has grown old. */
 export async function insertRecipient(
   { stores, recipientEncrypters }: Pick<Service, 'stores' | 'recipientEncrypters'>,
-  owner: { account_id: string; livemode?: boolean },
+  { account_id, livemode = false }: { account_id: string; livemode?: boolean },
   rail: RailId,
   changes: Partial<RecipientFacts> = {},
 ): Promise<string> {
@@ -71,8 +71,8 @@ export async function insertRecipient(
   const sealed = await sealer.encrypt(JSON.stringify(details), `recipient/${_id}`);
   await stores.recipients.insert({
     _id,
-    livemode: false,
-    ...owner,
+    account_id,
+    livemode,
     type: details.type,
     scheme: isCard ? 'visa' : null,
     has: [...RAILS[rail].required_fields],

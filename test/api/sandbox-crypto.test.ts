@@ -2,15 +2,17 @@ import { WebhookEvent } from '../../src/domain/webhook/event';
 import { makeSigningSecret } from '../../src/service/endpoints';
 import { verifySignature } from '../../src/webhooks/signature';
 import { assertWebhook } from '../support/contract';
+import { useHook } from '../support/hook';
 import { call, eventually } from '../support/http';
 import { openKey, useService } from '../support/service';
-import { COIN, IN_ETHER, openCryptoShop, openHook, useCryptoShop } from './crypto-setting';
+import { COIN, IN_ETHER, openCryptoShop, useCryptoShop } from './crypto-setting';
 
 /** Ten seconds at most, and as much again and more where the machine is busy. */
 const PLAYED_WITHIN_MS = 90_000;
 const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
 const service = useService({ autoplay: true });
 const shop = useCryptoShop(service);
+const hook = useHook(service);
 
 const simulate = async (id: string, body: object) =>
   (await shop.post(`/v1/sandbox/crypto/payments/${id}/simulate`, body)).body;
@@ -91,13 +93,13 @@ const SILENT = '66643';
 test('each of the six events reaches the merchant in one run: signed, whole, in order', async () => {
   const told = await openCryptoShop(service);
   await told.registerWallet();
-  const hook = await openHook(service, told.account_id);
+  await hook.register(told);
   /** Brings it about, and waits for the event, as no delivery waits for another. */
   const happen = async (what: string, body: object) => {
-    const before = hook.received.length;
+    const before = hook.distinct().length;
     const answer = await told.post(`/v1/sandbox/crypto/${what}/simulate`, body);
     expect(answer.status).toBe(200);
-    await eventually(`the event of ${what}`, async () => hook.received.length > before);
+    await eventually(`the event of ${what}`, async () => hook.distinct().length > before);
   };
   const settle = async () => {
     const { body } = await told.post('/v1/crypto/settlements', { ...COIN, amount: SILENT });
@@ -116,7 +118,7 @@ test('each of the six events reaches the merchant in one run: signed, whole, in 
   await happen(`settlements/${completed}`, { event: 'completed' });
   await happen(`settlements/${failed}`, { event: 'failed', code: 'gone', reason: 'Gone.' });
 
-  const events = hook.received.map(({ headers, body }) => {
+  const events = hook.distinct().map(({ headers, body }) => {
     const header = String(headers['service-signature']);
     const delivery = { header, body, now: Date.now() / 1_000 };
     expect(verifySignature({ ...delivery, secret: hook.secret })).toBe(true);
@@ -136,7 +138,6 @@ test('each of the six events reaches the merchant in one run: signed, whole, in 
   ]);
   expect(new Set(events.map(({ id }) => id)).size).toBe(6);
   for (const event of events) await assertWebhook(service.url, event.type, event);
-  await hook.close();
 });
 
 test('magic amounts play every course by themselves, and the books agree', async () => {

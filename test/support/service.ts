@@ -198,6 +198,21 @@ export async function startService(options: ServiceOptions = {}) {
     connectors,
   });
   handle = app.callback();
+  const callable = (
+    { account_id, key }: { account_id: string; key: string },
+    livemode = false,
+  ) => ({
+    account_id,
+    key,
+    ...createClient(url, key),
+    /** Documents of its own. */
+    count: (collection: string) => db.collection(collection).countDocuments({ account_id }),
+    /** Types of the events of a resource, the oldest first. */
+    events: async (resource_id: string) => {
+      const rows = await stores.events.list({ account_id, livemode, resource_id, limit: 50 });
+      return rows.map(({ type }) => type).reverse();
+    },
+  });
   return {
     url,
     stores,
@@ -219,11 +234,18 @@ export async function startService(options: ServiceOptions = {}) {
     coins: chainConnector,
     queues,
     startWorkers,
-    /** A merchant with a key; each has its own lists and endpoints. */
-    account: async (more: AccountOptions = {}) => {
-      const account = await openAccount(stores, more);
-      return { ...account, ...createClient(url, account.key) };
+    /** A merchant whom the test knows, with another key. */
+    withKey: async (
+      { account_id }: { account_id: string },
+      livemode: boolean,
+      scopes?: Scope[],
+    ) => {
+      const key = await openKey(stores, account_id, livemode, scopes);
+      return callable({ account_id, key }, livemode);
     },
+    /** A merchant with a key; each has its own lists and endpoints. */
+    account: async (more: AccountOptions = {}) =>
+      callable(await openAccount(stores, more), more.livemode),
     stop: async () => {
       await closeServer(server, 2_000);
       await bank.stop();
