@@ -1,58 +1,39 @@
-import { call, idealPayment } from '../support/http';
-import { type Service, startService } from '../support/service';
+import { idealPayment } from '../support/http';
+import { useAccount, useService } from '../support/service';
+import { CREATES, type Creator } from './create-setting';
 import { expectRefusal } from './refusal';
 
-let service: Service;
-let key: string;
+const service = useService();
+const shop = useAccount(service);
 
-beforeAll(async () => {
-  service = await startService();
-  ({ key } = await service.account());
-});
-/** Checks that nothing which is refused in this file leaves a payment or a claim behind. */
-afterAll(async () => {
-  const db = service.mongo.db(service.database);
-  const left = { payments: { $ne: 'accepted' }, idempotency: { $not: /^accepted/ } };
-  const payments = await db.collection('payments').countDocuments({ reference: left.payments });
-  const claims = await db.collection('idempotency').countDocuments({ key: left.idempotency });
-  await service.stop();
-  expect({ payments, claims }).toEqual({ payments: 0, claims: 0 });
-});
-
-const create = (body: unknown) =>
-  call(service.url, 'POST', '/v1/payments', { key, body: Object(body) });
-const createRaw = (raw: string) => call(service.url, 'POST', '/v1/payments', { key, raw });
+const create = (body: object) => shop.post('/v1/payments', body);
+const createRaw = (raw: string) => shop.postRaw('/v1/payments', raw);
 /** The field as it is written, where JSON.stringify would write it in another way. */
 const written = (field: string, text: string) =>
   JSON.stringify(idealPayment({ [field]: '@@' })).replace('"@@"', text);
 
-test.each([
-  '10.5',
-  '10.0',
-  '1050.00',
-  '1e3',
-  '1E3',
-  '1e400',
-  '-1e400',
-  '-0',
-  '0',
-  '-1',
-  '-1050',
-  '9007199254740993',
-  '12345678901234567890',
-  '100000000000',
-  '0.1e2',
-  '"10"',
-  '"1050"',
-  '""',
-  'null',
-  'true',
-  '[]',
-  '[1050]',
-  '{}',
-  '{"value":1050}',
-])('the amount %s is refused as invalid_amount, never rounded', async (amount) => {
-  expectRefusal(await createRaw(written('amount', amount)), 'invalid_amount', ['amount']);
+const AMOUNTS = [
+  ...['10.5', '10.0', '1050.00', '1e2', '1e3', '1E3', '1e400', '-1e400', '0.1e2'],
+  ...['-0', '0', '-1', '-1050', '100000000000', '9007199254740993', '12345678901234567890'],
+  ...['"10"', '"1050"', '""', 'true', '[]', '[1050]', '{}', '{"value":1050}', 'null'],
+];
+
+describe.each(CREATES)('of a $resource', ({ name, resource, path, open }) => {
+  let creator: Creator;
+  beforeAll(async () => {
+    creator = await open(service);
+  });
+
+  // A refund without an amount is of all that remains.
+  test.each(AMOUNTS.filter((amount) => resource !== 'refund' || amount !== 'null'))(
+    'the amount %s is refused as invalid_amount, never rounded',
+    async (amount) => {
+      const body = JSON.stringify({ ...creator.body, amount: '@@' }).replace('"@@"', amount);
+      const before = await creator.count(name);
+      expectRefusal(await creator.postRaw(path, body), 'invalid_amount', ['amount']);
+      expect(await creator.count(name)).toBe(before);
+    },
+  );
 });
 
 test.each([
@@ -97,11 +78,11 @@ test.each([
 
 test('a URL of 2,048 characters, with query, port, fragment and unicode, is taken', async () => {
   const url = 'https://shop.example:8443/€?a=b&c=%20#top'.padEnd(2_048, 'x');
-  const { status } = await call(service.url, 'POST', '/v1/payments', {
-    key,
-    body: idealPayment({ success_url: url, error_url: url, reference: 'accepted' }),
-    idempotencyKey: 'accepted-url',
-  });
+  const { status } = await shop.post(
+    '/v1/payments',
+    idealPayment({ success_url: url, error_url: url, reference: 'accepted' }),
+    { idempotencyKey: 'accepted-url' },
+  );
   expect(status).toBe(201);
 });
 
@@ -218,11 +199,20 @@ test('every offending field is named at once, those that are missing too', async
 
 test('null says the same as leaving an optional field out', async () => {
   const empty = { country: null, reference: null, customer: null, metadata: null };
-  const { status, body } = await call(service.url, 'POST', '/v1/payments', {
-    key,
-    body: { ...idealPayment(empty), reference: 'accepted', customer: { email: null } },
-    idempotencyKey: 'accepted-null',
-  });
+  const { status, body } = await shop.post(
+    '/v1/payments',
+    { ...idealPayment(empty), reference: 'accepted', customer: { email: null } },
+    { idempotencyKey: 'accepted-null' },
+  );
   expect(status).toBe(201);
   expect(body).toMatchObject({ country: null, customer: { email: null }, metadata: {} });
+});
+
+test('what was refused left nothing behind', async () => {
+  const { account_id } = shop;
+  const left = { payments: { $ne: 'accepted' }, idempotency: { $not: /^accepted/ } };
+  const payments = service.collection('payments');
+  expect(await payments.countDocuments({ account_id, reference: left.payments })).toBe(0);
+  const claims = service.collection('idempotency');
+  expect(await claims.countDocuments({ account_id, key: left.idempotency })).toBe(0);
 });

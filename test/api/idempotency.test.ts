@@ -1,30 +1,26 @@
 import type { IdempotencyRecord } from '../../src/store/idempotency';
-import { call } from '../support/http';
 import { useService } from '../support/service';
 import { CREATES, type Creator } from './create-setting';
+import { exchange } from './exchange';
 import { bankRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
 
 const service = useService();
 
 describe.each(CREATES)('a key of $name', (creating) => {
-  const { path, operation, collection, crowd, others, refused } = creating;
+  const { name, path, operation, crowd, forbidden, others, refused } = creating;
   let creator: Creator;
   beforeEach(async () => {
     creator = await creating.open(service);
   });
 
-  const create = (idempotencyKey: string, change: object = {}) => {
-    const { key, body } = creator;
-    return call(service.url, 'POST', path, { key, idempotencyKey, body: { ...body, ...change } });
+  const create = (idempotencyKey: string, change: object = {}) =>
+    creator.post(path, { ...creator.body, ...change }, { idempotencyKey });
+  const made = () => creator.count(name);
+  const claimOf = (key: string) => {
+    const claims = service.collection<IdempotencyRecord>('idempotency');
+    return claims.findOne({ account_id: creator.account_id, operation, key });
   };
-  const database = () => service.db;
-  const made = () =>
-    database().collection(collection).countDocuments({ account_id: creator.account_id });
-  const claimOf = (key: string) =>
-    database()
-      .collection<IdempotencyRecord>('idempotency')
-      .findOne({ account_id: creator.account_id, operation, key });
 
   test('gives the first answer again, also after a move, and makes nothing more', async () => {
     const first = await create('same');
@@ -39,6 +35,13 @@ describe.each(CREATES)('a key of $name', (creating) => {
     expect(await made()).toBe(1);
   });
 
+  test('gives it again also where a new one would be refused by now', async () => {
+    const first = await create('all');
+    await creator.forbid();
+    expectRefusal(await create('more'), forbidden);
+    expect((await create('all')).text).toBe(first.text);
+  });
+
   test.each(others)('is refused with %s, naming the first one', async (_, change) => {
     const first = await create('other');
     const other = await create('other', change);
@@ -49,9 +52,9 @@ describe.each(CREATES)('a key of $name', (creating) => {
   });
 
   test('is another key than that of another operation', async () => {
-    const recipient = { key: creator.key, idempotencyKey: 'shared', body: bankRecipient() };
-    const { status } = await call(service.url, 'POST', '/v1/payout-recipients', recipient);
-    expect(status).toBe(201);
+    const more = { idempotencyKey: 'shared' };
+    const recipient = await creator.post('/v1/payout-recipients', bankRecipient(), more);
+    expect(recipient.status).toBe(201);
     const answer = await create('shared');
     expect([answer.status, answer.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
   });
@@ -73,5 +76,43 @@ describe.each(CREATES)('a key of $name', (creating) => {
     expect(await claimOf('again')).toBeNull();
     const good = await create('again');
     expect([good.status, good.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+  });
+
+  describe('in its header', () => {
+    const send = (...values: string[]) =>
+      exchange(service.url, {
+        path,
+        headers: [
+          ['Authorization', `Bearer ${creator.key}`],
+          ['Content-Type', 'application/json'],
+          ...values.map((value): [string, string] => ['Idempotency-Key', value]),
+        ],
+        body: JSON.stringify(creator.body),
+      });
+
+    test.each([
+      ['not sent', 'idempotency_key_required', []],
+      ['empty', 'idempotency_key_required', ['']],
+      ['only white space', 'idempotency_key_required', ['   ']],
+      ['of 256 characters', 'idempotency_key_invalid', ['k'.repeat(256)]],
+      ['with a character that is not ASCII', 'idempotency_key_invalid', ['caf\xe9']],
+      ['with a tab inside', 'idempotency_key_invalid', ['a\tb']],
+      ['sent twice', 'idempotency_key_invalid', ['a', 'b']],
+      ['sent twice with one value', 'idempotency_key_invalid', ['a', 'a']],
+      ['sent twice, empty', 'idempotency_key_invalid', ['', '']],
+    ] as const)('%s is %s', async (_, code, values) => {
+      expectRefusal(await send(...values), code);
+      expect(await made()).toBe(0);
+    });
+
+    test.each([
+      ['of 255 characters', 'k'.repeat(255)],
+      ['of one character', 'k'],
+      ['of every printable ASCII character', '!"#$%&\'()*+,-./09:;<=>?@AZ[\\]^_`az{|} ~'],
+    ])('%s is a key', async (_, value) => {
+      const first = await create(value);
+      expect(first.status).toBe(201);
+      expect((await create(value)).text).toBe(first.text);
+    });
   });
 });

@@ -4,6 +4,7 @@ import { ENDPOINTS } from '../../src/domain/wire';
 import { makeKey } from '../../src/store/keys';
 import { call, eventually, idealPayment } from '../support/http';
 import { openKey, useService } from '../support/service';
+import { CREATES } from './create-setting';
 import { exchange } from './exchange';
 import { expectRefusal } from './refusal';
 
@@ -120,35 +121,27 @@ test('an act tells who pays only to keys that may read payments', async () => {
   }
 });
 
-describe("another account's or environment's payment is not found", () => {
-  let id: string;
-  let foreign: string;
-  let live: string;
-  beforeAll(async () => {
-    const { account_id, key } = await service.account();
-    id = (await post('/v1/payments', key, idealPayment())).body.id;
-    live = await openKey(service.stores, account_id, true);
-    foreign = (await service.account()).key;
-  });
-
-  test('with the words that an id nobody has gets', async () => {
-    const unknown = await get('/v1/payments/5d0b5a8e-97d5-4e47-9d0c-2b1f6a3f8f11', foreign);
-    for (const key of [foreign, live]) {
-      const answer = await get(`/v1/payments/${id}`, key);
-      expectRefusal(answer, 'payment_not_found');
-      expect(answer.body.error.message).toBe(unknown.body.error.message);
-      expectRefusal(await post(`/v1/payments/${id}/cancel`, key), 'payment_not_found');
-    }
-    const simulate = `/v1/sandbox/payments/${id}/simulate`;
-    expectRefusal(await post(simulate, foreign, { event: 'settled' }), 'payment_not_found');
-    expect((await service.stores.payments.get(id))?.status).toBe('awaiting_customer');
-  });
-
-  test('and a live key cannot simulate anything', async () => {
-    const simulate = `/v1/sandbox/payments/${id}/simulate`;
-    expectRefusal(await post(simulate, live, { event: 'settled' }), 'api_key_scope_insufficient');
-  });
-});
+describe.each(CREATES)(
+  "another account's or environment's $resource",
+  ({ resource, path, open }) => {
+    test('is not found, in the words that an id nobody has gets', async () => {
+      const creator = await open(service);
+      const { id } = await creator.make();
+      const before = await creator.get(`${path}/${id}`);
+      const unknown = await creator.get(`${path}/5d0b5a8e-97d5-4e47-9d0c-2b1f6a3f8f11`);
+      for (const other of [await service.account(), await service.withKey(creator, true)]) {
+        const answer = await other.get(`${path}/${id}`);
+        expectRefusal(answer, `${resource}_not_found`);
+        expect(answer.body.error.message).toBe(unknown.body.error.message);
+        if (resource !== 'payment') continue;
+        expectRefusal(await other.post(`${path}/${id}/cancel`), 'payment_not_found');
+        const refund = await other.post('/v1/refunds', { payment_id: id });
+        expectRefusal(refund, 'payment_not_found');
+      }
+      expect((await creator.get(`${path}/${id}`)).text).toBe(before.text);
+    });
+  },
+);
 
 test('the key decides livemode', async () => {
   const { key } = await service.account();

@@ -2,7 +2,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { call, idealPayment } from '../support/http';
 import { openKey, useAccount, useService } from '../support/service';
-import { exchange } from './exchange';
 import { expectRefusal } from './refusal';
 
 const service = useService();
@@ -62,51 +61,6 @@ test('fifty calls at once with one key and two bodies make one payment', async (
   }
   expect(answers.filter(({ status }) => status === 201)).toHaveLength(25);
   expect(await paymentsOf(busy)).toBe(1);
-});
-
-describe('the header', () => {
-  const send = (...values: string[]) =>
-    exchange(service.url, {
-      headers: [
-        ['Authorization', `Bearer ${shop.key}`],
-        ['Content-Type', 'application/json'],
-        ...values.map((value): [string, string] => ['Idempotency-Key', value]),
-      ],
-      body: JSON.stringify(idealPayment()),
-    });
-
-  test.each([
-    ['not sent', []],
-    ['empty', ['']],
-    ['only white space', ['   ']],
-  ])('%s: idempotency_key_required', async (_, values) => {
-    const before = await paymentsOf(shop.account_id);
-    expectRefusal(await send(...values), 'idempotency_key_required');
-    expect(await paymentsOf(shop.account_id)).toBe(before);
-  });
-
-  test.each([
-    ['of 256 characters', ['k'.repeat(256)]],
-    ['with a character that is not ASCII', ['caf\xe9']],
-    ['with a tab inside', ['a\tb']],
-    ['sent twice', ['a', 'b']],
-    ['sent twice with one value', ['a', 'a']],
-    ['sent twice, empty', ['', '']],
-  ])('%s: idempotency_key_invalid', async (_, values) => {
-    const before = await paymentsOf(shop.account_id);
-    expectRefusal(await send(...values), 'idempotency_key_invalid');
-    expect(await paymentsOf(shop.account_id)).toBe(before);
-  });
-
-  test.each([
-    ['of 255 characters', 'k'.repeat(255)],
-    ['of one character', 'k'],
-    ['of every printable ASCII character', '!"#$%&\'()*+,-./09:;<=>?@AZ[\\]^_`az{|} ~'],
-  ])('%s is a key', async (_, value) => {
-    const first = await send(value);
-    expect(first.status).toBe(201);
-    expect((await send(value)).text).toBe(first.text);
-  });
 });
 
 test('after 24 hours the key is free again, also when the cleaner is late', async () => {

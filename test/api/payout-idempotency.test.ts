@@ -1,6 +1,6 @@
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
-import { call, eventually } from '../support/http';
+import { eventually } from '../support/http';
 import { type Service, startService } from '../support/service';
 import { credit, FUNDS, openShop, type Shop } from './payout-setting';
 import { expectRefusal } from './refusal';
@@ -24,14 +24,6 @@ describe('a key', () => {
     shop = await openShop(service);
   });
 
-  test('gives it again also where a new one would be refused by now', async () => {
-    const all = { amount: FUNDS.main };
-    const first = await shop.pay(all, 'all');
-    await service.stores.accounts.disableRail(shop.account_id, 'sepa_instant');
-    expectRefusal(await shop.pay({ amount: 1 }), 'rail_requirements_not_met');
-    expect((await shop.pay(all, 'all')).text).toBe(first.text);
-  });
-
   test('is not burnt by what only the reservation could refuse', async () => {
     const { balances } = service.stores.ledger;
     // What the check before it saw was money that is gone by then.
@@ -52,15 +44,6 @@ describe('a key', () => {
     expect([less.status, less.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
     await shop.untilSent({ balance_account: 'sales' });
     expect(await shop.balance({ balance_account: 'sales' })).toEqual([0, 0]);
-  });
-
-  test('is needed, of 1 to 255 printable characters', async () => {
-    const more = { key: shop.key, body: shop.ask() };
-    const send = (idempotencyKey: string | null) =>
-      call(service.url, 'POST', '/v1/payouts', { ...more, idempotencyKey });
-    expectRefusal(await send(null), 'idempotency_key_required');
-    expectRefusal(await send('x'.repeat(256)), 'idempotency_key_invalid');
-    expect(await payoutsOf(service, shop)).toBe(0);
   });
 
   test('leaves ids, money and routing in Temporal, and nothing that the merchant wrote', async () => {

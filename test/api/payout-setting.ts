@@ -168,7 +168,7 @@ export async function openShop(service: Service) {
         return answer.body.status === word && answer;
       });
     },
-    simulate: (id: string, body: object) =>
+    simulate: (id: string, body?: object) =>
       account.post(`/v1/sandbox/payouts/${id}/simulate`, body),
     balance,
     /** Waits until the bank has all that was asked for, so that nothing is reserved. */

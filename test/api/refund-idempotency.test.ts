@@ -31,12 +31,6 @@ const claimOf = (idempotencyKey: string) =>
   claims().findOne({ account_id, operation: 'createRefund', key: idempotencyKey });
 const refunds = () => service.collection('refunds').countDocuments({ account_id });
 
-test('a replay of what exhausted the payment is the first answer, not a refusal', async () => {
-  const first = await refund('all', { amount: null });
-  expectRefusal(await refund('more', { amount: null }), 'refund_amount_exceeds_balance');
-  expect((await refund('all', { amount: null })).text).toBe(first.text);
-});
-
 describe('what only the reservation can refuse', () => {
   // The balance is not looked at before the claim is made.
   beforeEach(() => fund(service, { account_id }, -1_000));

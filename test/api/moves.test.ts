@@ -1,0 +1,113 @@
+import { useHook } from '../support/hook';
+import { eventually } from '../support/http';
+import { useService } from '../support/service';
+import { CREATES, type Creator } from './create-setting';
+
+const service = useService();
+const hook = useHook(service);
+
+const SENT = ['payout.submitted', 'payout.sent'];
+const OPENED = ['payment.awaiting_customer'];
+const creating = (resource: string) => CREATES.find((each) => each.resource === resource);
+
+/** What a bank says of a resource, the events until then, and what changes nothing any more. */
+const MOVES: [resource: string, event: string, events: string[], later: string[]][] = [
+  ['payment', 'authorized', [...OPENED, 'payment.authorized'], []],
+  [
+    'payment',
+    'settled',
+    [...OPENED, 'payment.authorized', 'payment.settled'],
+    ['authorized', 'settled', 'expired', 'failed'],
+  ],
+  ['payment', 'failed', [...OPENED, 'payment.failed'], []],
+  ['payment', 'expired', [...OPENED, 'payment.expired'], []],
+  ['refund', 'settled', ['refund.settled'], ['settled', 'failed', 'settled']],
+  ['refund', 'failed', ['refund.failed'], ['settled', 'failed', 'settled', 'failed']],
+  [
+    'payout',
+    'completed',
+    [...SENT, 'payout.completed'],
+    ['submitted', 'sent', 'failed', 'completed'],
+  ],
+  [
+    'payout',
+    'failed',
+    [...SENT, 'payout.failed'],
+    ['submitted', 'sent', 'completed', 'returned', 'failed'],
+  ],
+  [
+    'payout',
+    'returned',
+    [...SENT, 'payout.returned'],
+    ['submitted', 'sent', 'completed', 'failed', 'returned'],
+  ],
+];
+
+describe.each(MOVES)('a %s that is %s', (resource, event, types, later) => {
+  let creator: Creator;
+  beforeAll(async () => {
+    creator = await openCreator(resource);
+    await service.stores.accounts.setPayoutFee(creator.account_id, 'sepa_instant', 25);
+  });
+
+  const balances = () => service.stores.ledger.balances(creator.account_id, false);
+
+  test('reads so, and nothing else that the bank says moves it or its money', async () => {
+    const { id } = await creator.make();
+    const moved = await creator.simulate(id, { event });
+    expect([moved.status, moved.body.status]).toEqual([200, event]);
+    expect((await creator.get(`/v1/${resource}s/${id}`)).text).toBe(moved.text);
+    const before = await balances();
+    for (const each of later) {
+      const after = await creator.simulate(id, { event: each });
+      expect([each, after.status, after.text]).toEqual([each, 200, moved.text]);
+    }
+    expect(await balances()).toEqual(before);
+    expect(await creator.events(id)).toEqual(types);
+  });
+
+  test('tells the endpoint of every step, once', async () => {
+    await hook.register(creator);
+    const made = await creator.make();
+    const { body } = await creator.simulate(made.id, { event });
+    await creator.simulate(made.id, { event });
+    await eventually('the events', async () => hook.events(made.id).length >= types.length);
+    const told = hook.events(made.id);
+    expect(told.map(({ type }) => type).sort()).toEqual(types.toSorted());
+    for (const each of told) {
+      expect(each).toEqual({
+        id: expect.stringMatching(/^evt_[0-9a-f]{8}-[0-9a-f-]{27}$/),
+        type: expect.any(String),
+        created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        livemode: false,
+        data:
+          resource === 'refund'
+            ? { refund_id: made.id, payment_id: made.payment_id }
+            : { [`${resource}_id`]: made.id },
+      });
+    }
+    const last = told.find(({ type }) => type === `${resource}.${event}`);
+    if (event === 'settled') expect(last?.['created']).toBe(body.settled_at);
+  });
+});
+
+test.each([
+  ['payment', 'declined'],
+  ['refund', 'refund_refused'],
+  ['payout', 'payout_rejected'],
+])('a %s that failed has the code and reason given, or says %s', async (resource, code) => {
+  const { make, simulate } = await openCreator(resource);
+  const why = { event: 'failed', code: 'x', reason: 'Why.' };
+  const told = await simulate((await make()).id, why);
+  expect(told.body.failure).toEqual({ code: 'x', message: 'Why.' });
+  for (const bare of [{}, { code: null }, { code: null, reason: null }]) {
+    const { body } = await simulate((await make()).id, { event: 'failed', ...bare });
+    expect(body.failure).toEqual({ code, message: expect.any(String) });
+  }
+});
+
+async function openCreator(resource: string): Promise<Creator> {
+  const found = creating(resource);
+  if (found === undefined) throw new Error(`There is no ${resource}.`);
+  return await found.open(service);
+}
